@@ -1,0 +1,151 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// An Edit is what a condensation changed, by message ID. It says nothing about messages
+// that it left alone, so it stays small, and it can be recorded, replayed and dropped.
+type Edit struct {
+	// Hide names the messages that are no longer sent.
+	Hide []string `json:"hide,omitempty"`
+	// Rewrite gives messages other parts.
+	Rewrite []Rewrite `json:"rewrite,omitempty"`
+	// Insert adds messages. Those with the same After follow it in the order given.
+	Insert []Insert `json:"insert,omitempty"`
+}
+
+// A Rewrite gives the message ID other parts.
+type Rewrite struct {
+	ID    string
+	Parts []Part
+}
+
+// An Insert puts a new message behind the message After, hidden or not; at the front if
+// After is empty.
+type Insert struct {
+	After   string  `json:"after,omitempty"`
+	Message Message `json:"message"`
+}
+
+type rewriteJSON struct {
+	ID    string     `json:"id"`
+	Parts []partJSON `json:"parts"`
+}
+
+// MarshalJSON writes r in the form that the journal stores.
+func (r Rewrite) MarshalJSON() ([]byte, error) {
+	return json.Marshal(rewriteJSON{r.ID, partsToJSON(r.Parts)})
+}
+
+// UnmarshalJSON reads what [Rewrite.MarshalJSON] wrote.
+func (r *Rewrite) UnmarshalJSON(data []byte) error {
+	var w rewriteJSON
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	parts, err := partsFromJSON(w.Parts)
+	if err != nil {
+		return fmt.Errorf("rewrite of %q: %w", w.ID, err)
+	}
+	*r = Rewrite{w.ID, parts}
+	return nil
+}
+
+// Empty reports whether e changes nothing.
+func (e Edit) Empty() bool {
+	return len(e.Hide) == 0 && len(e.Rewrite) == 0 && len(e.Insert) == 0
+}
+
+// Diff returns the edit that turns before into after. IDs must be unique in each, every
+// message of after has one, and messages of both stand in the same order: [Verify] and
+// the host see to it. An inserted message is placed behind the messages that it stands
+// for, right before the next one that was kept.
+func Diff(before, after []Message) Edit {
+	var e Edit
+	at := make(map[string]int, len(before))
+	for i := range before {
+		at[before[i].ID] = i
+	}
+	next := 0              // the first message of before that after has not passed
+	var pending []Message  // inserted, their place not yet known
+	place := func(i int) { // the pending messages stand before before[i]
+		anchor := ""
+		if i > 0 {
+			anchor = before[i-1].ID
+		}
+		for _, m := range pending {
+			e.Insert = append(e.Insert, Insert{After: anchor, Message: m})
+		}
+		pending = nil
+	}
+	for i := range after {
+		m := &after[i]
+		j, ok := at[m.ID]
+		if !ok {
+			pending = append(pending, *m)
+			continue
+		}
+		for ; next < j; next++ {
+			e.Hide = append(e.Hide, before[next].ID)
+		}
+		place(j)
+		next = j + 1
+		if !EqualParts(before[j].Parts, m.Parts) {
+			e.Rewrite = append(e.Rewrite, Rewrite{m.ID, m.Parts})
+		}
+	}
+	for ; next < len(before); next++ {
+		e.Hide = append(e.Hide, before[next].ID)
+	}
+	place(len(before))
+	return e
+}
+
+// Apply returns messages as e would have them. It fails if e names a message that does
+// not exist or inserts one that does. Neither messages nor e is modified; a message that
+// e rewrites loses its Source and Tokens, which describe its former parts.
+func (e Edit) Apply(messages []Message) ([]Message, error) {
+	known := make(map[string]bool, len(messages))
+	for i := range messages {
+		known[messages[i].ID] = true
+	}
+	hide := make(map[string]bool, len(e.Hide))
+	for _, id := range e.Hide {
+		if !known[id] {
+			return nil, fmt.Errorf("edit hides message %q, which does not exist", id)
+		}
+		hide[id] = true
+	}
+	rewrite := make(map[string][]Part, len(e.Rewrite))
+	for _, r := range e.Rewrite {
+		if !known[r.ID] {
+			return nil, fmt.Errorf("edit rewrites message %q, which does not exist", r.ID)
+		}
+		rewrite[r.ID] = r.Parts
+	}
+	insert := make(map[string][]Message, len(e.Insert))
+	for _, in := range e.Insert {
+		if in.After != "" && !known[in.After] {
+			return nil, fmt.Errorf("edit inserts behind message %q, which does not exist", in.After)
+		}
+		if known[in.Message.ID] {
+			return nil, fmt.Errorf("edit inserts message %q, which exists", in.Message.ID)
+		}
+		known[in.Message.ID] = true
+		insert[in.After] = append(insert[in.After], in.Message)
+	}
+	out := make([]Message, 0, len(messages)-len(hide)+len(e.Insert))
+	out = append(out, insert[""]...)
+	for _, m := range messages {
+		if !hide[m.ID] {
+			if parts, ok := rewrite[m.ID]; ok {
+				m.Parts, m.Tokens = parts, 0
+			}
+			out = append(out, m)
+		}
+		out = append(out, insert[m.ID]...)
+	}
+	return out, nil
+}

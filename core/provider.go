@@ -1,0 +1,95 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A CondensationProvider shortens conversations. Implementations must:
+//
+//   - answer with messages that break none of the [Rules], and as close below
+//     Budget.Target as they can;
+//   - not keep req or anything that it points to after returning, and modify none of it;
+//   - return promptly once ctx is done, with an error wrapping ctx.Err();
+//   - be safe for concurrent use.
+//
+// Returning the messages as they came is lawful and means "nothing to gain here". An
+// error means that the provider could not do its work; the next one is asked. What a
+// provider says of its own numbers is never believed: the host counts.
+type CondensationProvider interface {
+	Condense(ctx context.Context, req *Request) (*Result, error)
+}
+
+// ProviderFunc is a function that is a [CondensationProvider].
+type ProviderFunc func(ctx context.Context, req *Request) (*Result, error)
+
+// Condense calls f.
+func (f ProviderFunc) Condense(ctx context.Context, req *Request) (*Result, error) {
+	return f(ctx, req)
+}
+
+// A Result is a provider's answer.
+type Result struct {
+	// Messages are those to send from now on, oldest first. See the package comment for
+	// what an ID, its absence, and an absent message mean.
+	Messages []Message
+	// Usage is what the provider spent on models.
+	Usage Usage
+}
+
+// Usage is the sum of a provider's calls to language models.
+type Usage struct {
+	Calls        int     `json:"calls,omitempty"`
+	InputTokens  int     `json:"input_tokens,omitempty"`
+	OutputTokens int     `json:"output_tokens,omitempty"`
+	CachedTokens int     `json:"cached_tokens,omitempty"` // of InputTokens
+	USD          float64 `json:"usd,omitempty"`           // zero if unknown or free
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Calls:        u.Calls + v.Calls,
+		InputTokens:  u.InputTokens + v.InputTokens,
+		OutputTokens: u.OutputTokens + v.OutputTokens,
+		CachedTokens: u.CachedTokens + v.CachedTokens,
+		USD:          u.USD + v.USD,
+	}
+}
+
+// A CostEstimator can say what a request would cost before it is made.
+type CostEstimator interface {
+	EstimateCost(ctx context.Context, req *Request) (Usage, error)
+}
+
+// EstimateCost asks p what req would cost. The error wraps [errors.ErrUnsupported] if p
+// cannot say.
+func EstimateCost(ctx context.Context, p CondensationProvider, req *Request) (Usage, error) {
+	if e, ok := p.(CostEstimator); ok {
+		return e.EstimateCost(ctx, req)
+	}
+	return Usage{}, fmt.Errorf("estimate cost: %w", errors.ErrUnsupported)
+}
+
+// A Pinger can say whether it is able to work.
+type Pinger interface {
+	Ping(ctx context.Context) error
+}
+
+// Ping asks p whether it is able to work. A provider that cannot say is taken to be.
+func Ping(ctx context.Context, p CondensationProvider) error {
+	if p, ok := p.(Pinger); ok {
+		return p.Ping(ctx)
+	}
+	return nil
+}
+
+// Close releases what p holds if p is an [io.Closer].
+func Close(p CondensationProvider) error {
+	if c, ok := p.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package core
+
+// A Trigger says why a condensation was asked for.
+type Trigger string
+
+// The triggers.
+const (
+	TriggerAutomatic Trigger = "automatic" // the policy found the conversation too large
+	TriggerManual    Trigger = "manual"    // a person or program asked
+	TriggerOverflow  Trigger = "overflow"  // the model's API refused the request as too large
+)
+
+// A Request asks a provider for a shorter conversation.
+type Request struct {
+	// Messages are what would be sent, oldest first: original messages and what earlier
+	// condensations put in place of others. Tokens is set on every one.
+	Messages []Message
+	Budget   Budget
+	Trigger  Trigger
+	// Profile and Mode name the configuration in force; either may be empty.
+	Profile, Mode string
+	// System is the system prompt that is sent beside the messages; empty if there is
+	// none or if it stands among the messages.
+	System string
+	// Environment describes where the agent works (open files, time, …), as its host
+	// would tell the model; empty if unknown.
+	Environment string
+	// FilesRead are the files that the agent has read, newest first.
+	FilesRead []string
+	// Instructions are the user's own wishes for this condensation.
+	Instructions string
+	// Counter is the host's counter, the one that results are measured with.
+	Counter Counter
+}
+
+// A Budget says how many tokens a conversation may have. All numbers are tokens by the
+// host's counter; Limit and Target have the same scope: system prompt, tool definitions
+// and messages together.
+type Budget struct {
+	Window   int `json:"window"`   // the model's context window
+	Reserve  int `json:"reserve"`  // kept free for the model's answer
+	Overhead int `json:"overhead"` // system prompt and tool definitions
+	Limit    int `json:"limit"`    // the most that may be sent
+	Target   int `json:"target"`   // what a condensation should end at or below; at most Limit
+}
+
+// Room returns the tokens that the messages may have for the conversation to be on
+// target.
+func (b Budget) Room() int { return b.Target - b.Overhead }
+
+// Tokens returns the size of req in the scope of its budget: overhead and messages.
+func (r *Request) Tokens() int {
+	n := r.Budget.Overhead
+	for i := range r.Messages {
+		n += r.Messages[i].Tokens
+	}
+	return n
+}
+
+// Clone returns a copy of r for a provider: it shares no slice with r, so that nothing
+// a provider does to it reaches the conversation, and holds no Source.
+func (r *Request) Clone() *Request {
+	c := *r
+	c.Messages = make([]Message, len(r.Messages))
+	total := 0
+	for i := range r.Messages {
+		total += len(r.Messages[i].Parts)
+	}
+	// One array for all parts: a copy of a long history costs two allocations and those
+	// of its tool results.
+	parts := make([]Part, 0, total)
+	for i := range r.Messages {
+		m := r.Messages[i]
+		start := len(parts)
+		parts = append(parts, m.Parts...)
+		for j, p := range parts[start:] {
+			if t, ok := p.(ToolResult); ok {
+				t.Content = cloneParts(t.Content)
+				parts[start+j] = t
+			}
+		}
+		m.Parts = parts[start:len(parts):len(parts)]
+		m.Source = nil
+		c.Messages[i] = m
+	}
+	c.FilesRead = append([]string(nil), r.FilesRead...)
+	return &c
+}
