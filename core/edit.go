@@ -126,14 +126,16 @@ func (e Edit) Apply(messages []Message) ([]Message, error) {
 		rewrite[r.ID] = r.Parts
 	}
 	insert := make(map[string][]Message, len(e.Insert))
+	inserted := make(map[string]bool, len(e.Insert))
 	for _, in := range e.Insert {
+		id := in.Message.ID
 		if in.After != "" && !known[in.After] {
 			return nil, fmt.Errorf("edit inserts behind message %q, which does not exist", in.After)
 		}
-		if known[in.Message.ID] {
-			return nil, fmt.Errorf("edit inserts message %q, which exists", in.Message.ID)
+		if id == "" || known[id] || inserted[id] {
+			return nil, fmt.Errorf("edit inserts message %q: want an ID that is not in use", id)
 		}
-		known[in.Message.ID] = true
+		inserted[id] = true
 		insert[in.After] = append(insert[in.After], in.Message)
 	}
 	out := make([]Message, 0, len(messages)-len(hide)+len(e.Insert))
@@ -141,7 +143,7 @@ func (e Edit) Apply(messages []Message) ([]Message, error) {
 	for _, m := range messages {
 		if !hide[m.ID] {
 			if parts, ok := rewrite[m.ID]; ok {
-				m.Parts, m.Tokens = parts, 0
+				m.Parts, m.Tokens, m.Source = parts, 0, nil
 			}
 			out = append(out, m)
 		}

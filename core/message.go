@@ -41,8 +41,9 @@ type Message struct {
 	Protected bool
 	// Tokens is the size by the host's counter, framing included; zero if not measured.
 	Tokens int
-	// Source is the message as its file had it, byte for byte. Codecs use it to write a
-	// message that nobody changed as it was read. Providers never see it.
+	// Source, if set, is the message as its file had it, byte for byte, and Parts are
+	// what it says: whoever changes Parts drops Source. Codecs write it back verbatim.
+	// Providers never see it.
 	Source json.RawMessage
 }
 
