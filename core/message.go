@@ -62,8 +62,10 @@ func (m Message) Clone() Message {
 
 // Blank reports whether m says nothing: it has no part, or only empty texts. The APIs
 // of the model vendors refuse such a message.
-func (m Message) Blank() bool {
-	for _, p := range m.Parts {
+func (m Message) Blank() bool { return blankParts(m.Parts) }
+
+func blankParts(parts []Part) bool {
+	for _, p := range parts {
 		if t, ok := p.(Text); !ok || !blank(string(t)) {
 			return false
 		}

@@ -1,0 +1,213 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// An Outcome says what came of asking a candidate.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeApplied      Outcome = "applied"      // lawful and on target
+	OutcomeInsufficient Outcome = "insufficient" // lawful, saves something, not on target; kept
+	OutcomeNoOp         Outcome = "no-op"        // lawful, saves nothing; dropped
+	OutcomeRejected     Outcome = "rejected"     // breaks a rule; dropped
+	OutcomeFailed       Outcome = "failed"       // error, panic or no answer in time
+	OutcomeSkipped      Outcome = "skipped"      // not asked, or it could not work
+)
+
+// An Attempt reports on one candidate of a [Chain]. Tokens are the host's count of the
+// whole conversation; an attempt that was dropped has the same before and after.
+type Attempt struct {
+	Provider     string        `json:"provider"`
+	Outcome      Outcome       `json:"outcome"`
+	Reason       string        `json:"reason,omitempty"`
+	TokensBefore int           `json:"tokens_before"`
+	TokensAfter  int           `json:"tokens_after"`
+	Duration     time.Duration `json:"-"`
+	Usage        Usage         `json:"usage,omitzero"`
+	Err          error         `json:"-"` // why it failed or was rejected
+}
+
+// attempt asks one candidate to work on what the candidates before it left. The messages
+// are nil unless they are to be used.
+func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, state *Condensed) (Attempt, []Message) {
+	work := *req
+	work.Messages = state.Messages
+	start := c.opts.Now()
+	res, err := c.ask(ctx, cand, work.Clone())
+	att := Attempt{
+		Provider: cand.Name, Duration: c.opts.Now().Sub(start),
+		TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter,
+	}
+	if res != nil {
+		att.Usage = res.Usage
+	}
+	fail := func(o Outcome, err error) (Attempt, []Message) {
+		att.Outcome, att.Reason, att.Err = o, reason(err), err
+		return att, nil
+	}
+	switch {
+	case errors.Is(err, ErrUnavailable), errors.Is(err, errors.ErrUnsupported):
+		return fail(OutcomeSkipped, err)
+	case err != nil:
+		return fail(OutcomeFailed, err)
+	}
+	if err := Verify(&work, res); err != nil {
+		return fail(OutcomeRejected, err)
+	}
+	messages, tokens, changed := c.adopt(&work, res.Messages)
+	switch {
+	case !changed:
+		att.Outcome, att.Reason = OutcomeNoOp, "nothing changed"
+		if state.TokensAfter <= req.Budget.Target {
+			att.Reason = "already on target"
+		}
+		return att, nil
+	case tokens == state.TokensAfter:
+		att.Outcome, att.Reason = OutcomeNoOp, "the changes save no tokens"
+		return att, nil
+	case tokens > req.Budget.Target:
+		att.Outcome = OutcomeInsufficient
+		att.Reason = fmt.Sprintf("%d tokens above the target of %d", tokens-req.Budget.Target, req.Budget.Target)
+	default:
+		att.Outcome = OutcomeApplied
+	}
+	att.TokensAfter = tokens
+	return att, messages
+}
+
+// reason shortens err for a report: the first of many violations and how many more there
+// are, and no more of a long text than a person would read.
+func reason(err error) string {
+	text, more := err.Error(), 0
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the list itself is wanted, not what it wraps
+		if errs := many.Unwrap(); len(errs) > 0 && errors.As(err, new(*ViolationError)) {
+			text, more = errs[0].Error(), len(errs)-1
+		}
+	}
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	if more > 0 {
+		text += fmt.Sprintf(" (and %d more violations)", more)
+	}
+	return text
+}
+
+// maxReason is in bytes. Errors of providers may quote what they worked on.
+const maxReason = 500
+
+// adopt turns a verified result into messages of the host's: what was kept is the host's
+// own message again, what is new gets an ID, and everything is measured.
+func (c *Chain) adopt(req *Request, result []Message) (messages []Message, tokens int, changed bool) {
+	at := make(map[string]int, len(req.Messages))
+	for i := range req.Messages {
+		at[req.Messages[i].ID] = i
+	}
+	messages = make([]Message, len(result))
+	tokens = req.Budget.Overhead
+	changed = len(result) != len(req.Messages)
+	for i := range result {
+		m := &messages[i]
+		j, known := at[result[i].ID]
+		switch {
+		case known && EqualParts(result[i].Parts, req.Messages[j].Parts):
+			*m = req.Messages[j]
+		case known:
+			*m = req.Messages[j]
+			m.Parts, m.Source = cloneParts(result[i].Parts), nil
+			m.Tokens = MessageTokens(req.Counter, *m)
+			changed = true
+		default:
+			*m = Message{ID: c.opts.NewID(), Role: result[i].Role, Kind: result[i].Kind, Parts: cloneParts(result[i].Parts), Time: c.opts.Now()}
+			if m.Kind == KindOriginal {
+				m.Kind = KindSummary
+			}
+			m.Tokens = MessageTokens(req.Counter, *m)
+			changed = true
+		}
+		tokens += m.Tokens
+	}
+	return messages, tokens, changed
+}
+
+// ask calls the provider under its deadline, in a goroutine of its own, so that one that
+// panics, or never returns, does not take the caller with it.
+func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, cand.Timeout, &deadlineError{cand.Timeout})
+	defer cancel()
+	type answer struct {
+		res *Result
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		a := answer{err: errors.New("the provider ended its goroutine without an answer")}
+		defer func() {
+			if p := recover(); p != nil {
+				a = answer{err: &panicError{p, debug.Stack()}}
+			}
+			answers <- a
+		}()
+		a.res, a.err = cand.Provider.Condense(ctx, req)
+	}()
+	select {
+	case a := <-answers:
+		return a.res, a.err
+	case <-ctx.Done():
+	}
+	// It may have been about to answer; one that heeds its context is waited for, so
+	// that it does not go on working after the chain has moved on.
+	grace := time.NewTimer(c.opts.Grace)
+	defer grace.Stop()
+	select {
+	case a := <-answers:
+		if a.err == nil {
+			return a.res, nil
+		}
+		return a.res, fmt.Errorf("%w: %w", context.Cause(ctx), a.err)
+	case <-grace.C:
+		return nil, fmt.Errorf("%w and it did not stop when told to", context.Cause(ctx))
+	}
+}
+
+// A deadlineError says that a provider did not answer in time.
+type deadlineError struct{ after time.Duration }
+
+func (e *deadlineError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
+func (e *deadlineError) Unwrap() error { return context.DeadlineExceeded }
+
+// A panicError is a provider's panic.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+// Error says what the panic was and where. It never has more than two lines' worth of
+// the stack, which a report has no room for.
+func (e *panicError) Error() string {
+	return fmt.Sprintf("panic: %v%s", e.value, e.where())
+}
+
+// where finds the line that panicked: the first frame below the runtime's.
+func (e *panicError) where() string {
+	lines := strings.Split(string(e.stack), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			file := strings.TrimSpace(lines[i+3])
+			if j := strings.LastIndex(file, "/"); j >= 0 {
+				file = file[j+1:]
+			}
+			file, _, _ = strings.Cut(file, " ")
+			return " at " + file
+		}
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package core
+
+import "slices"
+
+// A Rule is one thing that every result must respect.
+type Rule struct {
+	Name string // as it appears in a [ViolationError]
+	Text string // what it demands and why
+}
+
+// The names of the rules.
+const (
+	ruleAnswer    = "answer"
+	ruleParts     = "valid-parts"
+	ruleKnown     = "known-ids"
+	ruleUnique    = "unique-ids"
+	ruleOrder     = "keep-order"
+	ruleRole      = "keep-role"
+	ruleNewRole   = "new-role"
+	ruleProtected = "keep-protected"
+	ruleEmpty     = "not-empty"
+	ruleCalls     = "keep-calls"
+	rulePairs     = "keep-pairs"
+	ruleSplit     = "no-split"
+	ruleMedia     = "keep-media"
+	ruleReasoning = "keep-reasoning"
+	ruleFirst     = "first-role"
+	ruleGrowth    = "no-growth"
+)
+
+var rules = []Rule{
+	{ruleAnswer, "A provider answers: with an error, or with at least one message if it was given any."},
+	{ruleParts, "Content consists of the parts of this package, as values; a tool result holds no calls and no results."},
+	{ruleKnown, "An ID in the result is the ID of a message in the request; new messages have none."},
+	{ruleUnique, "No message appears twice."},
+	{ruleOrder, "Messages that stay keep their chronological order."},
+	{ruleRole, "A message that stays keeps its role and kind: nobody is made to say what another said."},
+	{ruleNewRole, "A new message speaks as user or assistant and is a summary or a marker; only these exist in every format."},
+	{ruleProtected, "Protected messages stay, verbatim."},
+	{ruleEmpty, "No message is emptied and no new one is empty: the vendors' APIs refuse it."},
+	{ruleCalls, "Tool calls and results are neither invented nor moved to another message, and a call keeps its ID and tool."},
+	{rulePairs, "A tool call stays exactly if its result stays, and they stay each other's; what was open or orphaned may stay so."},
+	{ruleSplit, "No new message stands between a tool call and its result: the result must follow at once."},
+	{ruleMedia, "A rewrite that takes out an image or a block of unknown kind leaves text in its place that says so."},
+	{ruleReasoning, "Reasoning stays verbatim or goes: its signature covers every byte."},
+	{ruleFirst, "The conversation begins with a user message if it did so before."},
+	{ruleGrowth, "The result has no more tokens than the request."},
+}
+
+// Rules returns every rule that [Verify] checks. Rules are stated relative to the
+// request, because real conversations arrive with faults of their own: returning the
+// messages as they came breaks none.
+func Rules() []Rule { return slices.Clone(rules) }
