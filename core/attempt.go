@@ -87,7 +87,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 // are, and no more of a long text than a person would read.
 func reason(err error) string {
 	text, more := err.Error(), 0
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the list itself is wanted, not what it wraps
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		if errs := many.Unwrap(); len(errs) > 0 && errors.As(err, new(*ViolationError)) {
 			text, more = errs[0].Error(), len(errs)-1
 		}

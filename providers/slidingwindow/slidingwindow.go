@@ -1,0 +1,188 @@
+// Package slidingwindow truncates: it hides old messages and keeps new ones. It calls no
+// model, always gives the same answer, and in its mode budget ends below the target for
+// every conversation whose protected messages fit; that is why every chain ends with it.
+package slidingwindow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/registry"
+)
+
+// Name is the name of the strategy.
+const Name = "slidingwindow"
+
+// The modes.
+const (
+	ModeBudget    = "budget"
+	ModeHalf      = "half"
+	ModeRecent    = "recent"
+	ModeMiddleOut = "middle_out"
+)
+
+const doc = `Hides old messages and keeps new ones, in whole tool groups. No model, no cost.
+The mode "budget" keeps the first message and the newest groups that fit the target; a
+message that alone is too large is cut inside, with a note of what is missing. "half" is
+Roo-Code's sliding window: it keeps the first message and hides the older half of the
+rest, whatever their size. "recent" keeps only what is new, by tokens or by number of
+messages. "middle_out" keeps both ends. A marker stands where messages are hidden.`
+
+// Config are the settings of a [Provider].
+type Config struct {
+	Mode      string  `json:"mode" enum:"budget|half|recent|middle_out" doc:"what is hidden"`
+	KeepFirst int     `json:"keep_first" doc:"budget: messages at the beginning that stay, unless they take more than a quarter of the room"`
+	Fraction  float64 `json:"fraction" doc:"half: share of the messages after the first that is hidden, rounded down to an even number"`
+	Messages  int     `json:"messages" doc:"recent: how many of the newest messages stay; 0 means as many as fit the target"`
+	HeadShare float64 `json:"head_share" doc:"middle_out: share of the room that the beginning gets"`
+}
+
+// DefaultConfig returns the default settings: mode budget, the first message kept.
+func DefaultConfig() Config {
+	return Config{Mode: ModeBudget, KeepFirst: 1, Fraction: 0.5, HeadShare: 0.5}
+}
+
+// Validate reports every setting that is out of range.
+func (c *Config) Validate() error {
+	var errs []error
+	if _, ok := modes[c.Mode]; !ok {
+		errs = append(errs, fmt.Errorf("mode: %q is none of budget, half, recent, middle_out", c.Mode))
+	}
+	if c.KeepFirst < 0 {
+		errs = append(errs, fmt.Errorf("keep_first: %d is negative", c.KeepFirst))
+	}
+	if c.Messages < 0 {
+		errs = append(errs, fmt.Errorf("messages: %d is negative", c.Messages))
+	}
+	if !(c.Fraction > 0 && c.Fraction <= 1) {
+		errs = append(errs, fmt.Errorf("fraction: %v is not above 0 and at most 1", c.Fraction))
+	}
+	if !(c.HeadShare >= 0 && c.HeadShare <= 1) {
+		errs = append(errs, fmt.Errorf("head_share: %v is not between 0 and 1", c.HeadShare))
+	}
+	return errors.Join(errs...)
+}
+
+// Strategy returns the strategy, for a registry.
+func Strategy() registry.Strategy {
+	return registry.Define(Name, doc, DefaultConfig,
+		func(_ context.Context, c Config, _ registry.Env) (core.CondensationProvider, error) {
+			return New(c), nil
+		})
+}
+
+// A Provider truncates conversations. It is safe for concurrent use.
+type Provider struct{ c Config }
+
+// New returns a provider with settings that are valid.
+func New(c Config) *Provider { return &Provider{c} }
+
+// Condense implements [core.CondensationProvider]. In the modes budget, recent by tokens,
+// and middle_out it leaves a conversation that is on target alone. The cost is linear in
+// the number of messages.
+func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if req.Counter == nil {
+		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	w := newWindow(req)
+	if !modes[p.c.Mode](w, p.c) {
+		return &core.Result{Messages: req.Messages}, nil
+	}
+	return &core.Result{Messages: w.result()}, nil
+}
+
+// modes decide which groups of a window are kept. They return false if nothing is to be
+// done.
+var modes = map[string]func(*window, Config) bool{
+	ModeBudget:    budget,
+	ModeHalf:      half,
+	ModeRecent:    recent,
+	ModeMiddleOut: middleOut,
+}
+
+func budget(w *window, c Config) bool {
+	if w.fits() {
+		return false
+	}
+	w.keepFirst(c.KeepFirst)
+	w.keepTail(w.left())
+	return true
+}
+
+func recent(w *window, c Config) bool {
+	if c.Messages == 0 {
+		if w.fits() {
+			return false
+		}
+		w.keepTail(w.left())
+		return true
+	}
+	kept := 0
+	for i := len(w.groups) - 1; i >= 0 && kept < c.Messages; i-- {
+		w.groups[i].keep = true
+		kept += w.groups[i].messages()
+	}
+	return w.hides()
+}
+
+func middleOut(w *window, c Config) bool {
+	if w.fits() {
+		return false
+	}
+	head := int(c.HeadShare * float64(w.left()))
+	for i := 0; i < len(w.groups); i++ {
+		g := &w.groups[i]
+		if g.keep {
+			continue
+		}
+		if head -= g.tokens; head < 0 {
+			break
+		}
+		g.keep = true
+	}
+	w.keepTail(w.left())
+	return true
+}
+
+// half is the rule of Roo-Code's truncateConversation, on whole tool groups: of the n
+// messages after the first, floor(n * fraction) rounded down to an even number are
+// hidden, oldest first. If that number falls inside a group, the group stays, unless it
+// would be the only one to go.
+func half(w *window, c Config) bool {
+	visible := 0
+	for i := range w.req.Messages {
+		if w.req.Messages[i].Kind != core.KindMarker {
+			visible++
+		}
+	}
+	n := int(math.Floor(float64(visible-1) * c.Fraction))
+	n -= n % 2
+	for i := range w.groups {
+		w.groups[i].keep = true
+	}
+	hidden, first := 0, true
+	for i := range w.groups {
+		g := &w.groups[i]
+		switch {
+		case hidden >= n:
+			return w.hides()
+		case g.pinned || w.isMarker(g):
+			continue
+		case first:
+			first = false // the message that set the task
+			continue
+		}
+		if hidden > 0 && hidden+g.messages() > n {
+			break
+		}
+		g.keep = false
+		hidden += g.messages()
+	}
+	return w.hides()
+}

@@ -1,0 +1,183 @@
+// Package registry describes strategies as values, so that they can be listed,
+// documented, configured and checked before anything runs.
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/near"
+)
+
+// A Strategy is a way to condense: what it is called, what it does, which settings it
+// takes, and how to make a provider of it. The same value is compiled into a host or
+// served by a plugin. Make one with [Define].
+type Strategy struct {
+	// Name is what users write in their configuration: lower-case letters, digits and
+	// underscores, beginning with a letter.
+	Name string
+	// Doc says what the strategy does. Its first sentence stands in lists.
+	Doc string
+
+	settings func() []Setting
+	open     func(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error)
+}
+
+// Env is what a host lends to the providers that it opens.
+type Env struct {
+	Logger *slog.Logger // never nil for a provider opened through [Strategy.Open]
+}
+
+// A Setting documents one setting of a strategy.
+type Setting struct {
+	Name    string          `json:"name"`
+	Type    string          `json:"type"` // a JSON type: string, integer, number, boolean, array, object
+	Default json.RawMessage `json:"default"`
+	Doc     string          `json:"doc"`
+	Enum    []string        `json:"enum,omitempty"` // the values allowed, if they are few
+}
+
+// Define makes a strategy with settings of type C, a struct with json tags. A `doc` tag
+// documents a field and an `enum` tag lists what it may be, separated by "|".
+//
+// The settings of a provider are those of defaults, a function so that two providers
+// never share a map, overridden by what the user wrote. Unknown names and wrong types
+// are errors. If *C has a method Validate() error, it is called on the outcome.
+func Define[C any](name, doc string, defaults func() C,
+	open func(ctx context.Context, config C, env Env) (core.CondensationProvider, error),
+) Strategy {
+	return Strategy{
+		Name:     name,
+		Doc:      doc,
+		settings: func() []Setting { return describe(defaults()) },
+		open: func(ctx context.Context, raw json.RawMessage, env Env) (core.CondensationProvider, error) {
+			c := defaults()
+			if err := decode(raw, &c); err != nil {
+				return nil, err
+			}
+			return open(ctx, c, env)
+		},
+	}
+}
+
+// Settings returns what the strategy can be told, in the order of its fields.
+func (s Strategy) Settings() []Setting {
+	if s.settings == nil {
+		return nil
+	}
+	return s.settings()
+}
+
+// Open makes a provider with the given settings, a JSON object; empty means the
+// defaults. The error names the strategy and the setting that is wrong.
+func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error) {
+	if env.Logger == nil {
+		env.Logger = slog.New(slog.DiscardHandler)
+	}
+	p, err := s.open(ctx, settings, env)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Name, err)
+	}
+	return p, nil
+}
+
+// decode is the one decoder of settings: strict, with errors in the user's words.
+func decode[C any](raw json.RawMessage, c *C) error {
+	if len(bytes.TrimSpace(raw)) > 0 {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(c); err != nil {
+			return fmt.Errorf("settings: %w", explain(err, *c))
+		}
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return errors.New("settings: more than one JSON value")
+		}
+	}
+	if v, ok := any(c).(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
+	}
+	return nil
+}
+
+// explain says what encoding/json found in terms of settings.
+func explain(err error, config any) error {
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+		if wrong.Field == "" {
+			return fmt.Errorf("got a JSON %s; want an object", wrong.Value)
+		}
+		return fmt.Errorf("%s: got a JSON %s; want %s", wrong.Field, wrong.Value, jsonType(wrong.Type))
+	}
+	const unknown = "json: unknown field "
+	if text := err.Error(); strings.HasPrefix(text, unknown) {
+		name := strings.Trim(strings.TrimPrefix(text, unknown), `"`)
+		var names []string
+		for _, s := range describe(config) {
+			names = append(names, s.Name)
+		}
+		if len(names) == 0 {
+			return fmt.Errorf("unknown setting %q; there are none", name)
+		}
+		return fmt.Errorf("unknown setting %q%s; there are %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+	}
+	return err
+}
+
+// describe lists the settings that a struct with json tags takes.
+func describe(config any) []Setting {
+	v := reflect.ValueOf(config)
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	var out []Setting
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		def, err := json.Marshal(v.Field(i).Interface())
+		if err != nil {
+			def = []byte("null")
+		}
+		s := Setting{Name: name, Type: jsonType(f.Type), Default: def, Doc: f.Tag.Get("doc")}
+		if enum := f.Tag.Get("enum"); enum != "" {
+			s.Enum = strings.Split(enum, "|")
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// jsonType names the JSON type that decodes into t.
+func jsonType(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.String:
+		return "string"
+	case t.Kind() == reflect.Bool:
+		return "boolean"
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:
+		return "integer"
+	case t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64:
+		return "number"
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+		return "array"
+	default:
+		return "object"
+	}
+}
