@@ -1,0 +1,136 @@
+package transcript
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// A Document is a conversation and the file that it stood in. The zero Document with a
+// Journal can be written in every format. It is not safe for concurrent use.
+type Document struct {
+	// Format is the name of the format that the document was read from; empty if it
+	// was made from nothing.
+	Format string
+	// Journal holds the messages, and what condensations did to them.
+	Journal *history.Journal
+	// System is the system prompt where the format keeps it apart from the messages, as
+	// text. It counts against the window. Written in another format, it goes along; in
+	// the file's own format the prompt is written as it was.
+	System string
+	// Tools are the definitions of the tools, as the format has them; nil if none. They
+	// too count against the window and are written in the file's own format only.
+	Tools json.RawMessage
+	// Model names the model that the conversation was last held with; empty if unknown.
+	Model string
+	// Warnings say what was repaired or ignored when the file was read.
+	Warnings []Warning
+
+	envelope envelope
+}
+
+// ReadOptions adjust [Read]. A nil pointer means the defaults.
+type ReadOptions struct {
+	// Format is the name of the format; empty means to find out.
+	Format string
+	// Name of the file, for errors.
+	Name string
+}
+
+// Read reads r to its end and returns the conversation in it. The input may be
+// compressed with gzip and may begin with a UTF-8 byte order mark. A file that is not
+// what its format demands gives a [*SyntaxError].
+func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
+	if opts == nil {
+		opts = &ReadOptions{}
+	}
+	data, err := readAll(r)
+	if err != nil {
+		return nil, named(opts.Name, err)
+	}
+	c, err := choose(data, opts.Format)
+	if err != nil {
+		return nil, named(opts.Name, err)
+	}
+	d := &Document{Format: c.name, Journal: history.New()}
+	body := bytes.TrimPrefix(data, byteOrderMark)
+	if err := c.read(body, d); err != nil {
+		if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
+			syntax.locate(opts.Name, body)
+			return nil, err
+		}
+		return nil, named(opts.Name, err)
+	}
+	if len(body) < len(data) {
+		d.envelope.head = data[:len(data)-len(body)+len(d.envelope.head)]
+	}
+	return d, nil
+}
+
+var (
+	byteOrderMark = []byte("\xef\xbb\xbf")
+	gzipMagic     = []byte("\x1f\x8b")
+)
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(r)
+	if err != nil || !bytes.HasPrefix(data, gzipMagic) {
+		return data, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	data, err = io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("gzip: after %d bytes: %w", len(data), err)
+	}
+	return data, nil
+}
+
+// named puts the name of the file before err.
+func named(name string, err error) error {
+	if name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// Write writes the document in the named format; empty means the one it was read from.
+// It returns what that format cannot say. Nothing is written if there is an error, but
+// for one of w.
+func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
+	if format == "" {
+		format = d.Format
+	}
+	c, err := byName(format)
+	if err != nil {
+		return nil, err
+	}
+	var out output
+	if err := c.write(d, &out); err != nil {
+		return nil, fmt.Errorf("write %s: %w", c.name, err)
+	}
+	_, err = out.WriteTo(w)
+	return out.warnings, err
+}
+
+// view returns the messages that would be sent.
+func (d *Document) view() []core.Message { return d.Journal.View() }
+
+// sourceOf returns the Source that the message id was read with; nil if it had none.
+func (d *Document) sourceOf(id string) []byte {
+	if m, ok := d.Journal.Message(id); ok {
+		return m.Source
+	}
+	return nil
+}
+
+// add appends messages that were read.
+func (d *Document) add(messages ...core.Message) error { return d.Journal.Append(messages...) }

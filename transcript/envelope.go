@@ -1,0 +1,125 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/condensehq/condense/core"
+)
+
+// An envelope is everything in a file but its messages, byte for byte: what stands
+// before the first, between two, and behind the last. A file is
+//
+//	head message gap message gap message tail
+//
+// where a gap belongs to the message behind it and goes with it when it is hidden.
+type envelope struct {
+	head, tail []byte
+	sep        []byte            // the usual gap; also used before new messages
+	gaps       map[string][]byte // the unusual ones, by the ID of the message behind
+}
+
+// setGap records what stands before the message id.
+func (e *envelope) setGap(id string, gap []byte) {
+	if bytes.Equal(gap, e.sep) {
+		return
+	}
+	if e.gaps == nil {
+		e.gaps = map[string][]byte{}
+	}
+	e.gaps[id] = gap
+}
+
+// gap returns what to write before the message id.
+func (e *envelope) gap(id string) []byte {
+	if g, ok := e.gaps[id]; ok {
+		return g
+	}
+	return e.sep
+}
+
+// envelopeJSON is how the journal's header stores an envelope.
+type envelopeJSON struct {
+	Head verbatim            `json:"head"`
+	Tail verbatim            `json:"tail"`
+	Sep  verbatim            `json:"sep"`
+	Gaps map[string]verbatim `json:"gaps,omitempty"`
+}
+
+// verbatim is bytes as JSON: a string, or base64 in an object if they are not UTF-8.
+type verbatim []byte
+
+func (v verbatim) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(v) {
+		return appendQuoted(nil, string(v)), nil
+	}
+	return json.Marshal(struct {
+		Base64 []byte `json:"base64"`
+	}{v})
+}
+
+func (v *verbatim) UnmarshalJSON(data []byte) error {
+	if isString(data) {
+		*v = []byte(unquote(data))
+		return nil
+	}
+	var w struct {
+		Base64 []byte `json:"base64"`
+	}
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	*v = w.Base64
+	return nil
+}
+
+func (e *envelope) MarshalJSON() ([]byte, error) {
+	w := envelopeJSON{Head: e.head, Tail: e.tail, Sep: e.sep}
+	for id, gap := range e.gaps {
+		if w.Gaps == nil {
+			w.Gaps = make(map[string]verbatim, len(e.gaps))
+		}
+		w.Gaps[id] = gap
+	}
+	return json.Marshal(w)
+}
+
+func (e *envelope) UnmarshalJSON(data []byte) error {
+	var w envelopeJSON
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	*e = envelope{head: w.Head, tail: w.Tail, sep: w.Sep}
+	for id, gap := range w.Gaps {
+		if e.gaps == nil {
+			e.gaps = make(map[string][]byte, len(w.Gaps))
+		}
+		e.gaps[id] = gap
+	}
+	return nil
+}
+
+// writeRecords writes messages into the envelope of d. One that has a Source is written
+// verbatim; for the others, record makes the bytes: from was, the Source that the
+// message had when it was read, or from nothing if was is nil.
+func (d *Document) writeRecords(out *output, messages []core.Message, record func(m *core.Message, was []byte) ([]byte, error)) error {
+	e := &d.envelope
+	out.Write(e.head)
+	for i := range messages {
+		m := &messages[i]
+		if i > 0 {
+			out.Write(e.gap(m.ID))
+		}
+		raw := []byte(m.Source)
+		if raw == nil {
+			var err error
+			if raw, err = record(m, d.sourceOf(m.ID)); err != nil {
+				return err
+			}
+		}
+		out.Write(raw)
+	}
+	out.Write(e.tail)
+	return nil
+}

@@ -1,0 +1,59 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// A SyntaxError says where a file is not what its format demands.
+type SyntaxError struct {
+	Name    string // of the file; empty if unknown
+	Line    int    // the first is 1; zero if unknown
+	Message int    // number of the message concerned, the first is 1; zero if none
+	Offset  int    // bytes before the fault
+	Found   string // what stands there
+	Want    string // what should
+}
+
+// Error says file, line, message, what was found and what was expected.
+func (e *SyntaxError) Error() string {
+	var b strings.Builder
+	if e.Name != "" {
+		b.WriteString(e.Name + ": ")
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", e.Line)
+	}
+	if e.Message > 0 {
+		fmt.Fprintf(&b, "message %d: ", e.Message)
+	}
+	b.WriteString("found " + e.Found)
+	if e.Want != "" {
+		b.WriteString("; want " + e.Want)
+	}
+	return b.String()
+}
+
+// locate gives e the file's name and turns its offset into a line.
+func (e *SyntaxError) locate(name string, data []byte) {
+	e.Name = name
+	if e.Line == 0 {
+		e.Line = 1 + bytes.Count(data[:min(e.Offset, len(data))], []byte("\n"))
+	}
+}
+
+// A Warning is something that was repaired, ignored or lost without which the rest is
+// still of use.
+type Warning struct {
+	Message string // ID of the message concerned; empty if none
+	Text    string
+}
+
+// String returns the message and the text.
+func (w Warning) String() string {
+	if w.Message == "" {
+		return w.Text
+	}
+	return "message " + w.Message + ": " + w.Text
+}

@@ -1,0 +1,78 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// codecs are all formats, the most particular first: detection takes the first that
+// recognises the file.
+var codecs = []codec{
+	condenseCodec,
+	claudeCodeCodec,
+	codexCodec,
+	rooCodec,
+	traceCodec,
+	openaiCodec,
+	anthropicCodec,
+}
+
+// A Format is a way to store a conversation.
+type Format struct {
+	Name string // as [Document.Write] and [ReadOptions] take it
+	Doc  string // one line
+}
+
+// Formats returns the formats in the order in which they are tried.
+func Formats() []Format {
+	out := make([]Format, len(codecs))
+	for i, c := range codecs {
+		out[i] = Format{c.name, c.doc}
+	}
+	return out
+}
+
+// Detect returns the name of the format of data, which may be compressed. The error
+// says what was seen and lists the formats.
+func Detect(data []byte) (string, error) {
+	data, err := readAll(bytes.NewReader(data))
+	if err != nil {
+		return "", err
+	}
+	c, err := choose(data, "")
+	if err != nil {
+		return "", err
+	}
+	return c.name, nil
+}
+
+func choose(data []byte, name string) (*codec, error) {
+	if name != "" {
+		return byName(name)
+	}
+	data = bytes.TrimPrefix(data, byteOrderMark)
+	for i := range codecs {
+		if codecs[i].detect(data) {
+			return &codecs[i], nil
+		}
+	}
+	return nil, fmt.Errorf("unknown format: found %s; want one of %s", seen(data), names())
+}
+
+func byName(name string) (*codec, error) {
+	for i := range codecs {
+		if codecs[i].name == name {
+			return &codecs[i], nil
+		}
+	}
+	return nil, fmt.Errorf("unknown format %q; want one of %s", name, names())
+}
+
+func names() string {
+	all := make([]string, len(codecs))
+	for i, c := range codecs {
+		all[i] = c.name
+	}
+	return strings.Join(all, ", ")
+}
