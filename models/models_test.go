@@ -1,0 +1,109 @@
+package models_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/models"
+)
+
+func TestLookup(t *testing.T) {
+	tests := []struct {
+		name, want string
+		window     int
+	}{
+		{"anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5", 200_000},
+		{"claude-sonnet-4-5", "anthropic/claude-sonnet-4-5", 200_000},
+		{"claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5", 200_000},
+		{"anthropic/claude-sonnet-4.5", "anthropic/claude-sonnet-4-5", 200_000},
+		{"Anthropic/Claude-Haiku-4-5", "anthropic/claude-haiku-4-5", 200_000},
+		{"claude-opus-5-20260101", "anthropic/claude-opus-5", 1_000_000},
+		{"openai/gpt-5", "openai/gpt-5", 400_000},
+		{"gpt-5-2025-08-07", "openai/gpt-5", 400_000},
+		{"openrouter/anthropic/claude-sonnet-4.5", "openrouter/anthropic/claude-sonnet-4.5", 0},
+		{"xai/grok-4", "x-ai/grok-4-0709", 256_000},
+		{" gpt-4o ", "openai/gpt-4o", 128_000},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := models.Lookup(tt.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := m.Name(); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if tt.window != 0 && m.Window != tt.window {
+				t.Errorf("window: got %d, want %d", m.Window, tt.window)
+			}
+		})
+	}
+}
+
+func TestLookupUnknown(t *testing.T) {
+	for _, name := range []string{"", "/", "anthropic/", "anthropic/gpt-5", "my-finetune", "nobody/nothing"} {
+		m, err := models.Lookup(name)
+		if err == nil {
+			t.Errorf("%q: got %s, want an error", name, m.Name())
+			continue
+		}
+		if unknown, ok := errors.AsType[*models.UnknownError](err); !ok || unknown.Name != name {
+			t.Errorf("%q: got %v, want an UnknownError of that name", name, err)
+		}
+		if !strings.Contains(err.Error(), "set its window") {
+			t.Errorf("%q: %q does not say what to do", name, err)
+		}
+	}
+}
+
+func TestPriceFor(t *testing.T) {
+	m, err := models.Lookup("anthropic/claude-sonnet-4-5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for input, want := range map[int]float64{0: 3, 200_000: 3, 200_001: 6} {
+		if got := m.PriceFor(input).Input; got != want {
+			t.Errorf("input price of %d tokens: got %v, want %v", input, got, want)
+		}
+	}
+}
+
+// Every model must be found by its own name, or an entry shadows it.
+func TestEveryModelIsFoundByItsName(t *testing.T) {
+	n, windows := 0, 0
+	for m := range models.All() {
+		n++
+		if m.Window > 0 {
+			windows++
+		}
+		got, err := models.Lookup(m.Name())
+		if err != nil {
+			t.Errorf("%s: %v", m.Name(), err)
+		} else if got.Name() != m.Name() {
+			t.Errorf("%s: found %s", m.Name(), got.Name())
+		}
+		if m.Window < 0 || m.Output < 0 || m.Price.Input < 0 || m.Price.Output < 0 {
+			t.Errorf("%s: a negative number: %+v", m.Name(), m)
+		}
+		for i, tier := range m.Tiers {
+			if i > 0 && tier.Above <= m.Tiers[i-1].Above {
+				t.Errorf("%s: tiers do not ascend", m.Name())
+			}
+		}
+	}
+	if n < 1000 || windows < 500 {
+		t.Errorf("got %d models, %d with a window: the table is incomplete", n, windows)
+	}
+	if !strings.Contains(models.Source(), "genai-prices") {
+		t.Errorf("source: got %q", models.Source())
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	for b.Loop() {
+		if _, err := models.Lookup("openrouter/z-ai/glm-4.6"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
