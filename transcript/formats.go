@@ -10,9 +10,6 @@ import (
 // recognises the file.
 var codecs = []codec{
 	condenseCodec,
-	claudeCodeCodec,
-	codexCodec,
-	rooCodec,
 	traceCodec,
 	openaiCodec,
 	anthropicCodec,

@@ -351,3 +351,22 @@ func describe(raw []byte) string {
 	}
 	return string(raw)
 }
+
+// dropField returns the object raw without the members called name.
+func dropField(raw []byte, name string) []byte {
+	if field(raw, name) == nil {
+		return raw
+	}
+	out := []byte{'{'}
+	for k, v := range fields(raw) {
+		if string(k) == name {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(appendQuoted(out, string(k)), ':')
+		out = append(out, v...)
+	}
+	return append(out, '}')
+}
