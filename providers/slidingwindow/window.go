@@ -173,7 +173,7 @@ func (t *tally) add(m *core.Message) {
 
 // marker returns the message that says what is hidden, to the model and to whoever reads
 // along.
-func (t tally) marker() core.Message {
+func (t *tally) marker() core.Message {
 	var b strings.Builder
 	b.WriteString("[" + plural(t.messages, "earlier message", "earlier messages"))
 	if t.calls > 0 {

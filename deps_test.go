@@ -1,0 +1,102 @@
+package condense_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/condensehq/condense"
+
+// mayImport is the dependency rule: for every package, what it may import beside the
+// standard library. Names without a dot are packages of this module. It is a statement
+// of policy: widen it only with a reason.
+var mayImport = map[string]string{
+	"core":                    "github.com/google/uuid",
+	"core/coretest":           "core",
+	"core/history":            "core github.com/google/uuid",
+	"core/policy":             "core",
+	"registry":                "core internal/near",
+	"tokens":                  "core github.com/pkoukk/tiktoken-go-loader",
+	"transcript":              "core core/history roo",
+	"roo":                     "",
+	"models":                  "internal/near",
+	"models/internal/gen":     "",
+	"config":                  "models internal/near github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
+	"providers":               "registry providers/slidingwindow",
+	"providers/slidingwindow": "core registry",
+	"host":                    "core core/history core/policy config models registry tokens providers/slidingwindow transcript",
+	"cmd/condense":            "core core/history core/policy config host models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
+	"internal/near":           "",
+	"internal/golden":         "github.com/google/go-cmp",
+	"internal/wirelint":       "",
+}
+
+// TestDependencies parses the sources itself: a test that asks the go command is served
+// from the test cache after the imports have changed.
+func TestDependencies(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "bin" || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		pkg := path.Dir(filepath.ToSlash(p))
+		allowed, ok := mayImport[pkg]
+		if !ok {
+			if !seen[pkg] {
+				t.Errorf("package %s has no line in mayImport: say what it may import", pkg)
+			}
+			seen[pkg] = true
+			return nil
+		}
+		seen[pkg] = true
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if !permitted(imp, strings.Fields(allowed)) {
+				t.Errorf("%s imports %s; package %s may import the standard library and: %s", p, imp, pkg, allowed)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(mayImport)) {
+		if !seen[pkg] {
+			t.Errorf("mayImport has a line for %s, which does not exist", pkg)
+		}
+	}
+}
+
+func permitted(imp string, allowed []string) bool {
+	if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
+		return slices.Contains(allowed, ours)
+	}
+	first, _, _ := strings.Cut(imp, "/")
+	if !strings.Contains(first, ".") {
+		return true // standard library
+	}
+	return slices.ContainsFunc(allowed, func(a string) bool {
+		return strings.Contains(a, ".") && (imp == a || strings.HasPrefix(imp, a+"/"))
+	})
+}

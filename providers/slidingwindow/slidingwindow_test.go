@@ -1,0 +1,274 @@
+package slidingwindow_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/slidingwindow"
+	"github.com/condensehq/condense/registry"
+)
+
+// bytes4 is a counter that is easy to reckon with: four bytes are a token.
+type bytes4 struct{}
+
+func (bytes4) Count(parts ...core.Part) int {
+	n := 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			n += (len(p) + 3) / 4
+		case core.ToolCall:
+			n += (len(p.Name) + len(p.Args) + 3) / 4
+		case core.ToolResult:
+			n += bytes4{}.Count(p.Content...)
+		case core.Image:
+			n += 1600
+		case core.Reasoning:
+			n += (len(p.Text) + 3) / 4
+		case core.Opaque:
+			n += (len(p.JSON) + 3) / 4
+		}
+	}
+	return n
+}
+
+// chat returns messages of 100 tokens each, "u" by the user, "a" by the assistant, "c" an
+// assistant's call, "r" the result to the call before, "s" a system message.
+func chat(script string) []core.Message {
+	var out []core.Message
+	for i, k := range script {
+		m := core.Message{ID: fmt.Sprintf("%c%d", k, i), Role: core.RoleUser}
+		text := core.Text(fmt.Sprintf("%-384d", i))
+		switch k {
+		case 'u':
+			m.Parts = []core.Part{text}
+		case 'a':
+			m.Role, m.Parts = core.RoleAssistant, []core.Part{text}
+		case 'c':
+			m.Role, m.Parts = core.RoleAssistant, []core.Part{core.ToolCall{ID: fmt.Sprint("call", i), Name: "read", Args: fmt.Sprintf(`{"p":"%-372d"}`, i)}}
+		case 'r':
+			m.Parts = []core.Part{core.ToolResult{CallID: fmt.Sprint("call", i-1), Content: []core.Part{text}}}
+		case 's':
+			m.Role, m.Parts = core.RoleSystem, []core.Part{text}
+		}
+		out = append(out, m)
+	}
+	core.Measure(bytes4{}, out)
+	return out
+}
+
+func request(messages []core.Message, target int) *core.Request {
+	return &core.Request{Messages: messages, Counter: bytes4{}, Budget: core.Budget{Limit: target, Target: target}}
+}
+
+// condense runs a provider through the chain, which checks every rule.
+func condense(t *testing.T, c slidingwindow.Config, req *core.Request) (*core.Condensed, error) {
+	t.Helper()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	chain, err := core.NewChain(
+		[]core.Candidate{{Name: "window", Provider: slidingwindow.New(c)}},
+		&core.ChainOptions{NewID: func() string { n++; return fmt.Sprint("new", n) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain.Condense(t.Context(), req)
+}
+
+func ids(messages []core.Message) string {
+	var s []string
+	for _, m := range messages {
+		s = append(s, m.ID)
+	}
+	return strings.Join(s, " ")
+}
+
+func TestModes(t *testing.T) {
+	config := func(mode string, set func(*slidingwindow.Config)) slidingwindow.Config {
+		c := slidingwindow.DefaultConfig()
+		c.Mode = mode
+		if set != nil {
+			set(&c)
+		}
+		return c
+	}
+	for _, tt := range []struct {
+		name   string
+		config slidingwindow.Config
+		script string
+		target int
+		want   string
+	}{
+		{"on target", config("budget", nil), "uauaua", 600, "u0 a1 u2 a3 u4 a5"},
+		{"budget", config("budget", nil), "uauauaua", 450, "u0 new1 a5 u6 a7"},
+		{"first is too dear", config("budget", nil), "uauauaua", 350, "new1 a5 u6 a7"},
+		{"no first", config("budget", func(c *slidingwindow.Config) { c.KeepFirst = 0 }), "uauauaua", 450, "new1 u4 a5 u6 a7"},
+		{"groups stay whole", config("budget", nil), "ucrcrcr", 450, "u0 new1 c5 r6"},
+		{"system stays", config("budget", nil), "suauaua", 520, "s0 u1 new1 u5 a6"},
+		{"half of nothing", config("half", nil), "uaua", 10, "u0 a1 u2 a3"},
+		{"half", config("half", nil), "uauauauauau", 1000, "u0 new1 a5 u6 a7 u8 a9 u10"},
+		{"half rounds to even", config("half", nil), "uauauauauaua", 1000, "u0 new1 a5 u6 a7 u8 a9 u10 a11"},
+		{"half stops before a pair", config("half", nil), "uaucrua", 650, "u0 new1 c3 r4 u5 a6"},
+		{"a third", config("half", func(c *slidingwindow.Config) { c.Fraction = 0.34 }), "uauauau", 650, "u0 new1 a3 u4 a5 u6"},
+		{"recent by tokens", config("recent", nil), "uauaua", 350, "new1 a3 u4 a5"},
+		{"recent by number", config("recent", func(c *slidingwindow.Config) { c.Messages = 2 }), "uauaua", 590, "new1 u4 a5"},
+		{"recent keeps pairs", config("recent", func(c *slidingwindow.Config) { c.Messages = 1 }), "uauacr", 590, "new1 c4 r5"},
+		{"middle out", config("middle_out", nil), "uauauauaua", 650, "u0 a1 u2 new1 a7 u8 a9"},
+		{"middle out, all tail", config("middle_out", func(c *slidingwindow.Config) { c.HeadShare = 0 }), "uauauaua", 350, "new1 a5 u6 a7"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := condense(t, tt.config, request(chat(tt.script), tt.target))
+			if tt.config.Mode == slidingwindow.ModeHalf && errors.As(err, new(*core.ExhaustedError)) {
+				return // it does not look at the budget
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := ids(got.Messages); s != tt.want {
+				t.Errorf("got  %s\nwant %s", s, tt.want)
+			}
+		})
+	}
+}
+
+func TestMarkerSaysWhatIsMissing(t *testing.T) {
+	c := slidingwindow.DefaultConfig()
+	first, err := condense(t, c, request(chat("ucrcrua"), 450))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(m core.Message) string {
+		if len(m.Parts) != 1 || m.Kind != core.KindMarker || m.Role != core.RoleUser {
+			t.Fatalf("not a marker: %+v", m)
+		}
+		return string(m.Parts[0].(core.Text))
+	}
+	if got, want := text(first.Messages[1]), "[4 earlier messages, with 2 tool calls, left out here to fit the context window]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	// Cutting again replaces the marker, and the new one says that it was there.
+	more := append(first.Messages, chat("uauaua")[3:]...)
+	second, err := condense(t, c, request(more, 450))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := text(second.Messages[1]), "[2 earlier messages and what an earlier note like this stood for left out here to fit the context window]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestOversize holds that a conversation always ends on target, whatever part of its
+// newest message is too large.
+func TestOversize(t *testing.T) {
+	big := strings.Repeat("0123456789abcdef", 4000) // 16,000 tokens
+	call := core.ToolCall{ID: "c", Name: "write", Args: `{"path":"x","text":"` + big + `"}`}
+	for name, parts := range map[string][2][]core.Part{
+		"text":        {{core.Text("go")}, {core.Text(big)}},
+		"many texts":  {{core.Text("go")}, {core.Text(big), core.Text("short"), core.Text(big)}},
+		"arguments":   {{call}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text("written")}}}},
+		"tool result": {{core.ToolCall{ID: "c", Name: "read", Args: "{}"}}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text(big), core.Text("end")}}}},
+		"both":        {{call}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text(big)}, IsError: true}}},
+		"images":      {{core.Text("look")}, {core.Image{MediaType: "image/png", Data: "AAAA"}, core.Image{MediaType: "image/png", Data: "BBBB"}, core.Text("?")}},
+		"opaque":      {{core.Text("go")}, {core.Opaque{Kind: "document", JSON: `"` + big + `"`}}},
+		"no UTF-8":    {{core.Text("go")}, {core.Text(strings.Repeat("\xff\xfe", 40000))}},
+		"wide runes":  {{core.Text("go")}, {core.Text(strings.Repeat("汉字", 10000))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			messages := append(chat("ua"),
+				core.Message{ID: "x", Role: core.RoleAssistant, Parts: parts[0]},
+				core.Message{ID: "y", Role: core.RoleUser, Parts: parts[1]})
+			core.Measure(bytes4{}, messages)
+			req := request(messages, 1000)
+			got, err := condense(t, slidingwindow.DefaultConfig(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.TokensAfter > 1000 {
+				t.Errorf("ended with %d tokens", got.TokensAfter)
+			}
+			last := got.Messages[len(got.Messages)-1]
+			if last.ID != "y" {
+				t.Fatalf("the newest message is gone: %s", ids(got.Messages))
+			}
+			if name == "text" || name == "tool result" {
+				if got.TokensAfter < 800 {
+					t.Errorf("ended with %d tokens, more than needed were cut", got.TokensAfter)
+				}
+				s := fmt.Sprint(last.Parts)
+				if !strings.Contains(s, "left out here to fit") || !strings.Contains(s, "64000 bytes") {
+					t.Errorf("no note of what is missing in %.200s", s)
+				}
+			}
+			for _, m := range got.Messages {
+				for _, p := range m.Parts {
+					if c, ok := p.(core.ToolCall); ok && !json.Valid([]byte(c.Args)) {
+						t.Errorf("arguments are no JSON any more: %.100s", c.Args)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestProtectedStays(t *testing.T) {
+	messages := chat("uauacruaua")
+	messages[1].Protected = true
+	messages[5].Protected = true // the result of a call: its call stays with it
+	got, err := condense(t, slidingwindow.DefaultConfig(), request(messages, 750))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, want := ids(got.Messages), "u0 a1 new1 c4 r5 a7 u8 a9"; s != want {
+		t.Errorf("got %s, want %s", s, want)
+	}
+}
+
+func TestFloorAboveTargetUsesTheLimit(t *testing.T) {
+	messages := chat("uauauaua")
+	messages[2].Protected = true
+	messages[4].Protected = true
+	req := request(messages, 150)
+	req.Budget.Limit = 500
+	got, err := condense(t, slidingwindow.DefaultConfig(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.TokensAfter > 500 {
+		t.Errorf("ended with %d tokens, above the limit", got.TokensAfter)
+	}
+}
+
+func TestImpossible(t *testing.T) {
+	_, err := condense(t, slidingwindow.DefaultConfig(), request(chat("ua"), 5))
+	if !errors.As(err, new(*core.ExhaustedError)) {
+		t.Errorf("got %v, want an ExhaustedError", err)
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := slidingwindow.New(slidingwindow.DefaultConfig()).Condense(ctx, request(chat("ua"), 5))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	_, err := slidingwindow.Strategy().Open(t.Context(), json.RawMessage(`{"mode":"haf","keep_first":-1,"messages":-2,"fraction":0,"head_share":2}`), registry.Env{})
+	const want = `open slidingwindow: settings: mode: "haf" is none of budget, half, recent, middle_out
+keep_first: -1 is negative
+messages: -2 is negative
+fraction: 0 is not above 0 and at most 1
+head_share: 2 is not between 0 and 1`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

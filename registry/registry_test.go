@@ -1,0 +1,143 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/registry"
+)
+
+type settings struct {
+	Keep  int               `json:"keep" doc:"how many messages stay"`
+	Mode  string            `json:"mode" enum:"a|b" doc:"which way"`
+	Extra map[string]string `json:"extra"`
+}
+
+func (s *settings) Validate() error {
+	if s.Keep < 0 {
+		return fmt.Errorf("keep: %d is negative", s.Keep)
+	}
+	return nil
+}
+
+func defaults() settings { return settings{Keep: 3, Mode: "a", Extra: map[string]string{"x": "y"}} }
+
+// opened is a provider that remembers the settings it was opened with.
+type opened struct{ settings }
+
+func (opened) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	return &core.Result{Messages: req.Messages}, nil
+}
+
+func define(name string) registry.Strategy {
+	return registry.Define(name, "Keeps some.", defaults,
+		func(ctx context.Context, s settings, env registry.Env) (core.CondensationProvider, error) {
+			env.Logger.DebugContext(ctx, "opened") // a provider may rely on having a logger
+			return opened{s}, nil
+		})
+}
+
+func TestOpenMergesSettingsOverDefaults(t *testing.T) {
+	s := define("some")
+	open := func(raw string) settings {
+		t.Helper()
+		p, err := s.Open(t.Context(), json.RawMessage(raw), registry.Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.(opened).settings
+	}
+	if got := open(`{"extra":{"p":"q"}}`); got.Keep != 3 || got.Extra["p"] != "q" {
+		t.Errorf("got %+v, want keep 3 and p:q", got)
+	}
+	// The map of one provider must not reach the next.
+	if got := open(``); got.Extra["p"] != "" || got.Extra["x"] != "y" {
+		t.Errorf("got %+v, want the defaults alone", got)
+	}
+}
+
+func TestOpenRejectsWrongSettings(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"kepe":1}`:        `open some: settings: unknown setting "kepe"; did you mean "keep"?; there are keep, mode, extra`,
+		`{"keep":"three"}`:  `open some: settings: keep: got a JSON string; want integer`,
+		`[1]`:               `open some: settings: got a JSON array; want an object`,
+		`{"keep":-1}`:       `open some: settings: keep: -1 is negative`,
+		`{"keep":1} {}`:     `open some: settings: more than one JSON value`,
+		`{"keep":`:          `open some: settings: unexpected EOF`,
+		`{"keep":1e400}`:    `open some: settings: keep: got a JSON number 1e400; want integer`,
+		`{"keep":1,"keep"}`: `open some: settings: invalid character '}' after object key`,
+	} {
+		_, err := define("some").Open(t.Context(), json.RawMessage(raw), registry.Env{})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got error %v, want %s", raw, err, want)
+		}
+	}
+}
+
+func TestSettingsAreDocumented(t *testing.T) {
+	got, err := json.Marshal(define("some").Settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"name":"keep","type":"integer","default":3,"doc":"how many messages stay"},` +
+		`{"name":"mode","type":"string","default":"a","doc":"which way","enum":["a","b"]},` +
+		`{"name":"extra","type":"object","default":{"x":"y"},"doc":""}]`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestNewReportsEveryFault(t *testing.T) {
+	_, err := registry.New(define("one"), define("one"), define("Two"), registry.Strategy{Name: "three"})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`"one": registered twice`, `"Two": a name has lower-case`, `"three": not made by`, `"three": no documentation`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %s:\n%v", want, err)
+		}
+	}
+}
+
+func TestWithLeavesTheFirstAlone(t *testing.T) {
+	a, err := registry.New(define("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := a.With(define("two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(a.Names(), " "); got != "one" {
+		t.Errorf("the first registry has %s", got)
+	}
+	if got := strings.Join(b.Names(), " "); got != "one two" {
+		t.Errorf("the second registry has %s", got)
+	}
+}
+
+func TestGetNamesWhatThereIs(t *testing.T) {
+	r, err := registry.New(define("slidingwindow"), define("smart"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Get("smrt")
+	const want = `no strategy "smrt"; did you mean "smart"?; there are slidingwindow, smart`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestOpenKeepsTheCause(t *testing.T) {
+	cause := errors.New("no")
+	s := registry.Define("bad", "Fails.", defaults,
+		func(context.Context, settings, registry.Env) (core.CondensationProvider, error) { return nil, cause })
+	if _, err := s.Open(t.Context(), nil, registry.Env{}); !errors.Is(err, cause) {
+		t.Errorf("got %v, want it to wrap %v", err, cause)
+	}
+}
