@@ -36,7 +36,11 @@ type rewriteJSON struct {
 
 // MarshalJSON writes r in the form that the journal stores.
 func (r Rewrite) MarshalJSON() ([]byte, error) {
-	return json.Marshal(rewriteJSON{r.ID, partsToJSON(r.Parts)})
+	parts, err := partsToJSON(r.Parts)
+	if err != nil {
+		return nil, fmt.Errorf("rewrite of %q: %w", r.ID, err)
+	}
+	return marshal(rewriteJSON{r.ID, parts})
 }
 
 // UnmarshalJSON reads what [Rewrite.MarshalJSON] wrote.

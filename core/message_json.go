@@ -2,8 +2,10 @@ package core
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -22,9 +24,11 @@ type messageJSON struct {
 	SourceBytes []byte          `json:"source_base64,omitempty"`
 }
 
-// partJSON is the union of all parts; Type tells which.
+// partJSON is the union of all parts; Type tells which. Strings of JSON are UTF-8: if one
+// of a part is not, all of that part are written as base64.
 type partJSON struct {
 	Type      string     `json:"type"`
+	Base64    bool       `json:"base64,omitempty"`
 	Text      *string    `json:"text,omitempty"`
 	ID        string     `json:"id,omitempty"`
 	Name      string     `json:"name,omitempty"`
@@ -41,12 +45,16 @@ type partJSON struct {
 	JSON      string     `json:"json,omitempty"`
 }
 
-// MarshalJSON writes m in the form that the journal stores. Text that is not valid
-// UTF-8 is written with U+FFFD in place of each bad byte; Source keeps every byte if
-// the encoder that calls it has SetEscapeHTML(false).
+// MarshalJSON writes m in the form that the journal stores. Every byte of Parts and
+// Source is kept, valid UTF-8 or not, if the encoder that calls it has
+// SetEscapeHTML(false). It fails if a part is not one of this package, as a value.
 func (m Message) MarshalJSON() ([]byte, error) {
+	parts, err := partsToJSON(m.Parts)
+	if err != nil {
+		return nil, err
+	}
 	w := messageJSON{
-		ID: m.ID, Role: m.Role, Kind: m.Kind, Parts: partsToJSON(m.Parts),
+		ID: m.ID, Role: m.Role, Kind: m.Kind, Parts: parts,
 		Time: m.Time, Protected: m.Protected, Tokens: m.Tokens,
 	}
 	if m.Source != nil {
@@ -56,10 +64,15 @@ func (m Message) MarshalJSON() ([]byte, error) {
 			w.SourceBytes = m.Source
 		}
 	}
+	return marshal(w)
+}
+
+// marshal is json.Marshal without escaping of HTML, which would change Source.
+func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(w); err != nil {
+	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
@@ -71,9 +84,14 @@ func survivesJSON(raw []byte) bool {
 	if !utf8.Valid(raw) {
 		return false
 	}
-	var b bytes.Buffer
-	b.Grow(len(raw))
-	return json.Compact(&b, raw) == nil && bytes.Equal(b.Bytes(), raw)
+	b := bytes.NewBuffer(make([]byte, 0, len(raw)))
+	if json.Compact(b, raw) != nil || !bytes.Equal(b.Bytes(), raw) {
+		return false
+	}
+	// Parsers limit the depth to 10,000, and a message stands inside other values. What
+	// has this few brackets cannot be too deep.
+	return bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) < 9000 ||
+		json.Valid(slices.Concat(bytes.Repeat([]byte("["), 50), raw, bytes.Repeat([]byte("]"), 50)))
 }
 
 // UnmarshalJSON reads what [Message.MarshalJSON] wrote.
@@ -96,27 +114,51 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func partsToJSON(parts []Part) []partJSON {
+func partsToJSON(parts []Part) ([]partJSON, error) {
 	out := make([]partJSON, len(parts))
 	for i, p := range parts {
+		w := &out[i]
 		switch p := p.(type) {
 		case Text:
 			s := string(p)
-			out[i] = partJSON{Type: "text", Text: &s}
+			*w = partJSON{Type: "text", Text: &s}
 		case ToolCall:
-			out[i] = partJSON{Type: "tool_call", ID: p.ID, Name: p.Name, Args: p.Args}
+			*w = partJSON{Type: "tool_call", ID: p.ID, Name: p.Name, Args: p.Args}
 		case ToolResult:
-			out[i] = partJSON{Type: "tool_result", CallID: p.CallID, Content: partsToJSON(p.Content), IsError: p.IsError}
+			content, err := partsToJSON(p.Content)
+			if err != nil {
+				return nil, err
+			}
+			*w = partJSON{Type: "tool_result", CallID: p.CallID, Content: content, IsError: p.IsError}
 		case Image:
-			out[i] = partJSON{Type: "image", MediaType: p.MediaType, Data: p.Data, URL: p.URL}
+			*w = partJSON{Type: "image", MediaType: p.MediaType, Data: p.Data, URL: p.URL}
 		case Reasoning:
 			s := p.Text
-			out[i] = partJSON{Type: "reasoning", Text: &s, Signature: p.Signature, Encrypted: p.Encrypted}
+			*w = partJSON{Type: "reasoning", Text: &s, Signature: p.Signature, Encrypted: p.Encrypted}
 		case Opaque:
-			out[i] = partJSON{Type: "opaque", Kind: p.Kind, JSON: p.JSON}
+			*w = partJSON{Type: "opaque", Kind: p.Kind, JSON: p.JSON}
+		default:
+			return nil, fmt.Errorf("part %d: %T is not a part", i, p)
+		}
+		all := w.strings()
+		w.Base64 = slices.ContainsFunc(all[:], func(s *string) bool { return s != nil && !utf8.ValidString(*s) })
+		if w.Base64 {
+			for _, s := range all {
+				if s != nil {
+					*s = base64.StdEncoding.EncodeToString([]byte(*s))
+				}
+			}
 		}
 	}
-	return out
+	return out, nil
+}
+
+// strings returns where w holds content; nil stands for no text.
+func (w *partJSON) strings() [12]*string {
+	return [...]*string{
+		w.Text, &w.ID, &w.Name, &w.Args, &w.CallID, &w.MediaType, &w.Data, &w.URL,
+		&w.Signature, &w.Encrypted, &w.Kind, &w.JSON,
+	}
 }
 
 func partsFromJSON(ws []partJSON) ([]Part, error) {
@@ -124,7 +166,20 @@ func partsFromJSON(ws []partJSON) ([]Part, error) {
 		return nil, nil
 	}
 	out := make([]Part, len(ws))
-	for i, w := range ws {
+	for i := range ws {
+		w := &ws[i]
+		if w.Base64 {
+			for _, s := range w.strings() {
+				if s == nil {
+					continue
+				}
+				b, err := base64.StdEncoding.DecodeString(*s)
+				if err != nil {
+					return nil, fmt.Errorf("part %d: %w", i, err)
+				}
+				*s = string(b)
+			}
+		}
 		var text string
 		if w.Text != nil {
 			text = *w.Text

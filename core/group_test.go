@@ -1,0 +1,91 @@
+package core_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+)
+
+// tooled makes messages of words such as "c1" (calls tool 1), "r1" (answers it), "c1,c2"
+// (two calls) and "t" (text).
+func tooled(words string) []core.Message {
+	var ms []core.Message
+	for i, w := range strings.Fields(words) {
+		m := core.Message{ID: fmt.Sprintf("m%d", i), Role: core.RoleAssistant}
+		for p := range strings.SplitSeq(w, ",") {
+			switch p[0] {
+			case 'c':
+				m.Parts = append(m.Parts, core.ToolCall{ID: p[1:], Name: "tool"})
+			case 'r':
+				m.Parts = append(m.Parts, core.ToolResult{CallID: p[1:]})
+			default:
+				m.Parts = append(m.Parts, core.Text(p))
+			}
+		}
+		ms = append(ms, m)
+	}
+	return ms
+}
+
+func TestGroups(t *testing.T) {
+	for _, tt := range []struct{ name, messages, want string }{
+		{"nothing", "", ""},
+		{"text stands alone", "t t", "0-1 1-2"},
+		{"call and result", "t c1 r1 t", "0-1 1-3 3-4"},
+		{"parallel calls, one result each", "c1,c2 r1 r2 t", "0-3 3-4"},
+		{"results in one message", "c1,c2 r2,r1 t", "0-2 2-3"},
+		{"crossing pairs", "c1 c2 r1 r2", "0-4"},
+		{"nested pairs", "c1 c2 r2 r1", "0-4"},
+		{"a result that is also a call", "c1 r1,c2 r2", "0-3"},
+		{"text in between", "c1 t r1", "0-3"},
+		{"pending call", "t c1", "0-1 1-2"},
+		{"orphaned result", "r1 t", "0-1 1-2"},
+		{"result before its call", "r1 c1", "0-1 1-2"},
+		{"ID used again", "c1 r1 c1 r1", "0-2 2-4"},
+		{"ID used again before the answer", "c1 c1 r1 r1", "0-4"},
+		{"call and result in one message", "c1,r1 t", "0-1 1-2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, g := range core.Groups(tooled(tt.messages)) {
+				got = append(got, fmt.Sprintf("%d-%d", g.Start, g.End))
+			}
+			if got := strings.Join(got, " "); got != tt.want {
+				t.Errorf("%s: got %s, want %s", tt.messages, got, tt.want)
+			}
+		})
+	}
+}
+
+// Hiding any groups is lawful for every history, however odd: this is what they are for.
+func TestHidingWholeGroupsKeepsPairs(t *testing.T) {
+	words := rapid.SliceOfN(rapid.SampledFrom([]string{"t", "c1", "c2", "c1,c2", "r1", "r2", "r1,r2", "r2,c1", "t,c1"}), 1, 14)
+	rapid.Check(t, func(t *rapid.T) {
+		ms := tooled(strings.Join(words.Draw(t, "messages"), " "))
+		groups := core.Groups(ms)
+		var kept []core.Message
+		end := 0
+		for _, g := range groups {
+			if g.Start != end || g.End <= g.Start {
+				t.Fatalf("groups %v leave a gap", groups)
+			}
+			end = g.End
+			if rapid.Bool().Draw(t, "keep") {
+				kept = append(kept, ms[g.Start:g.End]...)
+			}
+		}
+		if end != len(ms) {
+			t.Fatalf("groups %v do not cover %d messages", groups, len(ms))
+		}
+		if len(kept) == 0 {
+			return
+		}
+		if err := core.Verify(&core.Request{Messages: ms}, &core.Result{Messages: kept}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

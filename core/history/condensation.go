@@ -1,0 +1,226 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Condensation is a record of how a conversation was shortened.
+type Condensation struct {
+	// ID names it in its journal; a UUID, unless it comes from a foreign file.
+	ID       string       `json:"id"`
+	Provider string       `json:"provider,omitempty"` // whose result was applied
+	Trigger  core.Trigger `json:"trigger,omitempty"`
+	Time     time.Time    `json:"time,omitzero"`
+	// TokensBefore and TokensAfter are measured by the host, with the same scope.
+	TokensBefore int `json:"tokens_before,omitempty"`
+	TokensAfter  int `json:"tokens_after,omitempty"`
+	// Attempts report on everyone who was asked.
+	Attempts []core.Attempt `json:"attempts,omitempty"`
+	Edit     core.Edit      `json:"edit"`
+}
+
+// An applied condensation is one that a journal holds.
+type applied struct {
+	Condensation
+	pos      int // index in the log
+	hides    []hiding
+	inserts  []*node // in the order of Edit.Insert
+	rewrites []*node
+	undone   bool
+	dropped  bool // by a rewind
+}
+
+// A hiding is one message hidden by a condensation and the message that stands for it:
+// one that the same condensation inserted, or nil if it inserted none.
+type hiding struct{ node, stand *node }
+
+// Condense records and applies c, or returns an error and changes nothing. c.ID must be
+// new to the journal, as must be the IDs of inserted messages; the edit must change
+// something and may name, each once, only messages of the view. The cost is linear in the
+// timeline.
+func (j *Journal) Condense(c Condensation) error {
+	if c.Edit.Empty() {
+		return fmt.Errorf("condensation %q changes nothing", c.ID)
+	}
+	if err := j.check(&c, (*node).inView); err != nil {
+		return err
+	}
+	if j.store != nil {
+		line, err := appendCondensation(nil, &c)
+		if err == nil {
+			err = j.store(line, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	j.apply(c)
+	j.refresh()
+	return nil
+}
+
+func (n *node) inView() string {
+	switch {
+	case n.dropped:
+		return "was dropped by a rewind"
+	case !n.shown:
+		return "is not in the view"
+	}
+	return ""
+}
+
+// inTimeline is the weaker condition on what a foreign or stored condensation may name.
+func (n *node) inTimeline() string {
+	if n.dropped {
+		return "was dropped by a rewind"
+	}
+	return ""
+}
+
+// check returns an error if c cannot be applied. Fault says what is wrong with a message
+// that c names, if anything.
+func (j *Journal) check(c *Condensation, fault func(*node) string) error {
+	switch {
+	case c.ID == "":
+		return errors.New("a condensation has no ID")
+	case !utf8.ValidString(c.ID):
+		return fmt.Errorf("condensation %q: the ID is not valid UTF-8", c.ID)
+	case j.applications[c.ID] != nil:
+		return fmt.Errorf("condensation %q: the ID was used before in this journal", c.ID)
+	}
+	j.pass++ // marks the messages that are hidden or rewritten
+	named := func(verb, id string, once bool) error {
+		n := j.nodes[id]
+		if n == nil {
+			return fmt.Errorf("condensation %q %s message %q, which does not exist", c.ID, verb, id)
+		}
+		if f := fault(n); f != "" {
+			return fmt.Errorf("condensation %q %s message %q, which %s", c.ID, verb, id, f)
+		}
+		if once {
+			if n.mark == j.pass {
+				return fmt.Errorf("condensation %q %s message %q, which it names before", c.ID, verb, id)
+			}
+			n.mark = j.pass
+		}
+		return nil
+	}
+	for _, id := range c.Edit.Hide {
+		if err := named("hides", id, true); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Edit.Rewrite {
+		if err := named("rewrites", r.ID, true); err != nil {
+			return err
+		}
+	}
+	inserted := make(map[string]bool, len(c.Edit.Insert))
+	for i := range c.Edit.Insert {
+		in := &c.Edit.Insert[i]
+		if in.After != "" {
+			if err := named("inserts behind", in.After, false); err != nil {
+				return err
+			}
+		}
+		if err := j.fresh(in.Message.ID); err != nil {
+			return fmt.Errorf("condensation %q inserts: %w", c.ID, err)
+		}
+		if inserted[in.Message.ID] {
+			return fmt.Errorf("condensation %q inserts message %q twice", c.ID, in.Message.ID)
+		}
+		inserted[in.Message.ID] = true
+	}
+	return nil
+}
+
+// apply enters the condensation c, which was checked, without refreshing the view.
+func (j *Journal) apply(c Condensation) {
+	a := &applied{Condensation: c, pos: len(j.log)}
+	j.log = append(j.log, record{condensation: a})
+	j.applications[c.ID] = a
+	j.applied = append(j.applied, a)
+
+	added := make([]node, len(c.Edit.Insert))
+	behind := map[string]*node{} // the last message inserted at a place
+	for i := range c.Edit.Insert {
+		in := &c.Edit.Insert[i]
+		n := &added[i]
+		*n = node{message: in.Message, epoch: j.epochOf(in.Message.Tokens), pos: a.pos, by: a}
+		j.nodes[in.Message.ID] = n
+		after := behind[in.After]
+		if after == nil && in.After != "" {
+			after = j.nodes[in.After]
+		}
+		j.link(n, after)
+		behind[in.After] = n
+		a.inserts = append(a.inserts, n)
+	}
+	for _, r := range c.Edit.Rewrite {
+		n := j.nodes[r.ID]
+		n.rewrites = append(n.rewrites, &rewrite{by: a, parts: r.Parts, epoch: -1})
+		a.rewrites = append(a.rewrites, n)
+	}
+	for _, id := range c.Edit.Hide {
+		a.hides = append(a.hides, hiding{node: j.nodes[id]})
+	}
+	j.assign(a)
+}
+
+// assign finds out which inserted message stands for which hidden one.
+func (j *Journal) assign(a *applied) {
+	heads := map[string]*node{} // the first message inserted at a place
+	for i, n := range a.inserts {
+		if place := a.Edit.Insert[i].After; heads[place] == nil {
+			heads[place] = n
+		}
+	}
+	stand := func(*node) *node { return nil }
+	switch {
+	case len(heads) == 1:
+		stand = func(*node) *node { return a.inserts[0] }
+	case len(heads) > 1:
+		stands := j.stands(a, heads)
+		stand = func(n *node) *node { return stands[n] }
+	}
+	for i := range a.hides {
+		a.hides[i].stand = stand(a.hides[i].node)
+	}
+}
+
+// stands does the work of assign for a condensation that inserted at several places.
+func (j *Journal) stands(a *applied, heads map[string]*node) map[*node]*node {
+	head := make(map[*node]*node, len(a.inserts))
+	for i, n := range a.inserts {
+		head[n] = heads[a.Edit.Insert[i].After]
+	}
+	var timeline []*node
+	var messages []core.Message
+	var stand *node // for what is hidden behind all inserted messages
+	for n := j.first; n != nil; n = n.next {
+		timeline, messages = append(timeline, n), append(messages, n.message)
+		if h := head[n]; h != nil {
+			stand = h
+		}
+	}
+	stands := map[*node]*node{}
+	groups := core.Groups(messages)
+	for _, g := range slices.Backward(groups) {
+		// A group has one stand even if something was inserted in its middle: were
+		// they two, a call could come back without its result.
+		whole := stand
+		for i := g.End - 1; i >= g.Start; i-- {
+			if h := head[timeline[i]]; h != nil {
+				stand = h
+			}
+			stands[timeline[i]] = whole
+		}
+	}
+	return stands
+}

@@ -1,0 +1,229 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Recovery says what [Decode] left out: a last line that was not written to its end.
+type Recovery struct {
+	Line  int    // its number; the header is line 1
+	Bytes int    // its length, a newline included
+	Text  string // how it begins
+}
+
+// String says what was left out, for people.
+func (r *Recovery) String() string {
+	return fmt.Sprintf("line %d was not completely written and is left out: %d bytes, which begin %q", r.Line, r.Bytes, r.Text)
+}
+
+// maxQuote is how many bytes of a faulty line are quoted.
+const maxQuote = 60
+
+func quote(line []byte) string {
+	if len(line) > maxQuote {
+		line = line[:maxQuote]
+	}
+	return strings.ToValidUTF8(string(line), "\uFFFD")
+}
+
+// Decode reads what [Encode] or a [File] wrote. A last line that is not complete JSON is
+// what a crash leaves behind; it is left out and reported, and the journal is as it was
+// before that record. Anything else that is wrong gives an error with the number of the
+// line. There is no limit to the length of a line.
+func Decode(r io.Reader) (*Journal, *Recovery, error) {
+	d := newDecoder(r)
+	if err := d.run(); err != nil {
+		return nil, nil, err
+	}
+	return d.journal, d.recovery, nil
+}
+
+type decoder struct {
+	in       *bufio.Reader
+	line     int
+	size     int64 // bytes read
+	open     bool  // the last line is complete but for its newline
+	journal  *Journal
+	recovery *Recovery
+}
+
+func newDecoder(r io.Reader) *decoder {
+	return &decoder{in: bufio.NewReaderSize(r, 1<<16)}
+}
+
+func (d *decoder) run() error {
+	for {
+		data, err := d.in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("line %d: %w", d.line+1, err)
+		}
+		d.size += int64(len(data))
+		text, ended := bytes.CutSuffix(data, []byte("\n"))
+		if d.line > 0 && len(data) == 0 {
+			break
+		}
+		d.line++
+		if err := d.record(text); err != nil {
+			if d.line == 1 || !d.last() || json.Valid(text) {
+				return fmt.Errorf("line %d: %w", d.line, err)
+			}
+			d.recovery = &Recovery{Line: d.line, Bytes: len(data), Text: quote(text)}
+			break
+		}
+		d.open = !ended
+	}
+	d.journal.refresh()
+	return nil
+}
+
+// last reports whether the line that was just read is the last one.
+func (d *decoder) last() bool {
+	_, err := d.in.Peek(1)
+	return errors.Is(err, io.EOF)
+}
+
+func (d *decoder) record(text []byte) error {
+	if d.line == 1 {
+		return d.header(text)
+	}
+	// A message can be told without parsing the line twice: if what is between these is
+	// one JSON value, the line is one record.
+	if body, ok := bytes.CutPrefix(text, []byte(messageStart)); ok {
+		if body, ok := bytes.CutSuffix(body, []byte("}")); ok {
+			var m core.Message
+			if m.UnmarshalJSON(body) == nil {
+				return d.append(m)
+			}
+		}
+	}
+	kind, body, err := split(text)
+	if err != nil {
+		return err
+	}
+	return d.apply(kind, body)
+}
+
+// split returns the name of the one record that stands in a line, and its body.
+func split(text []byte) (kind string, body json.RawMessage, err error) {
+	var fields map[string]json.RawMessage
+	if err = json.Unmarshal(text, &fields); err != nil {
+		return "", nil, fmt.Errorf("found %q (%w); want a record such as {\"message\":…}", quote(text), err)
+	}
+	if len(fields) != 1 {
+		names := slices.Sorted(maps.Keys(fields))
+		return "", nil, fmt.Errorf("found an object with %d members [%s]; want one, the record", len(fields), quote([]byte(strings.Join(names, " "))))
+	}
+	for kind, body = range fields {
+		break
+	}
+	return kind, body, nil
+}
+
+func (d *decoder) apply(kind string, body json.RawMessage) error {
+	j := d.journal
+	switch kind {
+	case "message":
+		var m core.Message
+		if err := json.Unmarshal(body, &m); err != nil {
+			return fmt.Errorf("message: %w", err)
+		}
+		return d.append(m)
+	case "condensation":
+		var c Condensation
+		if err := json.Unmarshal(body, &c); err != nil {
+			return fmt.Errorf("condensation: %w", err)
+		}
+		// The weaker condition: a journal that was restored from another tool's tags
+		// hides again what is hidden.
+		if err := j.check(&c, (*node).inTimeline); err != nil {
+			return err
+		}
+		j.apply(c)
+	case "undo":
+		var ref reference
+		if err := json.Unmarshal(body, &ref); err != nil {
+			return fmt.Errorf("undo: %w", err)
+		}
+		a, err := j.undoable(ref.ID)
+		if err != nil {
+			return err
+		}
+		j.undo(a)
+	case "rewind":
+		var ref reference
+		if err := json.Unmarshal(body, &ref); err != nil {
+			return fmt.Errorf("rewind: %w", err)
+		}
+		n, err := j.rewindable(ref.To)
+		if err != nil {
+			return err
+		}
+		j.rewind(n)
+	case "condense":
+		return errors.New("found a second header; a file holds one journal")
+	default:
+		return fmt.Errorf("found a record of kind %q; version %d of the format has message, condensation, undo and rewind", quote([]byte(kind)), version)
+	}
+	return nil
+}
+
+func (d *decoder) append(m core.Message) error {
+	added, err := d.journal.register([]core.Message{m})
+	if err != nil {
+		return err
+	}
+	d.journal.extend(added)
+	return nil
+}
+
+func (d *decoder) header(text []byte) error {
+	const want = `want {"condense":{"version":1,"id":…}}, the header of a journal`
+	if len(text) == 0 {
+		return errors.New("found nothing; " + want)
+	}
+	if !json.Valid(text) {
+		// Never taken for a crash: what is not a journal must not be treated as a
+		// damaged one, and one that lost its header lost what messages mean.
+		if bytes.HasPrefix(text, []byte(headerStart)) && d.last() {
+			return fmt.Errorf("the header is cut off after %d bytes, before anything was recorded; remove the file and begin again", len(text))
+		}
+		return fmt.Errorf("found %q; %s", quote(text), want)
+	}
+	kind, body, err := split(text)
+	if err != nil || kind != "condense" {
+		return fmt.Errorf("found %q; %s", quote(text), want)
+	}
+	var v struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(body, &v); err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	if v.Version != version {
+		return fmt.Errorf("the journal is of version %d of the format; this program knows version %d", v.Version, version)
+	}
+	var h header
+	if err := json.Unmarshal(body, &h); err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	if _, err := uuid.Parse(h.ID); err != nil {
+		return fmt.Errorf("header: id %q: want a UUID", quote([]byte(h.ID)))
+	}
+	d.journal = newJournal(h.ID)
+	if h.Meta != nil {
+		return d.journal.SetMeta(h.Meta)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Journal holds the messages of one conversation and its condensations. It keeps the
+// messages it is given, not copies of their content, and hands the same content out:
+// neither side may modify parts or Source afterwards.
+//
+// A Journal may be read concurrently. It must not be used by others while a method that
+// changes it runs; slices that were handed out before are safe to read even then.
+// The zero value is not ready; use [New].
+type Journal struct {
+	id   string
+	meta json.RawMessage
+
+	log          []record
+	nodes        map[string]*node    // by message ID; those that a rewind dropped too
+	applications map[string]*applied // by condensation ID; likewise
+
+	first, last *node      // the timeline
+	applied     []*applied // in the order of application; the undone ones too, the dropped not
+
+	view   []core.Message
+	tokens int
+	pass   int // numbers the walks over nodes, so that marks need not be cleared
+
+	counter core.Counter
+	epoch   int // how many counters there were
+
+	// store, if set, makes lines durable before they take effect.
+	store func(lines []byte, sync bool) error
+}
+
+// A record is one line of the log. Exactly one field is set.
+type record struct {
+	message      *node
+	condensation *applied
+	undo         string // ID of a condensation
+	rewind       string // ID of a message
+}
+
+// A node is a message in the timeline.
+type node struct {
+	prev, next *node
+
+	message  core.Message // as recorded
+	epoch    int          // the counter that message.Tokens is of
+	pos      int          // index in the log of the record that brought it
+	by       *applied     // what inserted it; nil for an original
+	rewrites []*rewrite   // oldest first
+
+	dropped bool // by a rewind
+	shown   bool // it is in the view
+	gone    int  // the pass that found it hidden
+	mark    int  // the pass that met it last
+}
+
+type rewrite struct {
+	by     *applied
+	parts  []core.Part
+	tokens int
+	epoch  int
+}
+
+// New returns an empty journal with a random ID.
+func New() *Journal { return newJournal(uuid.NewString()) }
+
+func newJournal(id string) *Journal {
+	return &Journal{id: id, nodes: map[string]*node{}, applications: map[string]*applied{}}
+}
+
+// ID returns the UUID of the journal.
+func (j *Journal) ID() string { return j.id }
+
+// Meta returns what [Journal.SetMeta] was given, nil at first. It must not be modified.
+func (j *Journal) Meta() json.RawMessage { return j.meta }
+
+// SetMeta makes the header of the journal carry meta, which the journal does not
+// interpret. It fails if meta is not JSON. Whitespace between tokens is dropped, every
+// other byte kept. The meta of a [File] is fixed when it is created.
+func (j *Journal) SetMeta(meta json.RawMessage) error {
+	if j.store != nil {
+		return errors.New("meta: the header of a file is not written twice")
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, meta); err != nil {
+		return fmt.Errorf("meta: %w", err)
+	}
+	// The header nests meta in two objects, and parsers limit the depth.
+	if header := appendHeader(nil, j.id, b.Bytes()); !json.Valid(header) {
+		return errors.New("meta: nested too deeply")
+	}
+	j.meta = b.Bytes()
+	return nil
+}
+
+// Append records messages at the end of the conversation: all of them or, if it returns
+// an error, none. Every one needs an ID that no message of this journal ever had, be it
+// hidden or dropped by now. The cost does not depend on the messages already there.
+func (j *Journal) Append(messages ...core.Message) error {
+	added, err := j.register(messages)
+	if err != nil {
+		return err
+	}
+	if j.store != nil {
+		lines, err := appendMessages(nil, messages)
+		if err == nil {
+			err = j.store(lines, false)
+		}
+		if err != nil {
+			j.forget(messages)
+			return err
+		}
+	}
+	j.extend(added)
+	for i := range added {
+		j.show(&added[i])
+	}
+	return nil
+}
+
+// register reserves the IDs of messages. On error it reserves none.
+func (j *Journal) register(messages []core.Message) ([]node, error) {
+	added := make([]node, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		if err := j.fresh(m.ID); err != nil {
+			j.forget(messages[:i])
+			return nil, err
+		}
+		added[i] = node{message: *m, epoch: j.epochOf(m.Tokens)}
+		j.nodes[m.ID] = &added[i]
+	}
+	return added, nil
+}
+
+func (j *Journal) forget(messages []core.Message) {
+	for i := range messages {
+		delete(j.nodes, messages[i].ID)
+	}
+}
+
+// fresh reports an error if no new message may have the ID id.
+func (j *Journal) fresh(id string) error {
+	switch {
+	case id == "":
+		return errors.New("a message has no ID")
+	case !utf8.ValidString(id):
+		return fmt.Errorf("message %q: the ID is not valid UTF-8", id)
+	case j.nodes[id] != nil:
+		return fmt.Errorf("message %q: the ID was used before in this journal", id)
+	}
+	return nil
+}
+
+// extend puts registered messages at the end of log and timeline.
+func (j *Journal) extend(added []node) {
+	for i := range added {
+		n := &added[i]
+		n.pos = len(j.log)
+		j.log = append(j.log, record{message: n})
+		j.link(n, j.last)
+	}
+}
+
+// link puts n behind after, or at the front if after is nil.
+func (j *Journal) link(n, after *node) {
+	n.prev = after
+	if after == nil {
+		n.next, j.first = j.first, n
+	} else {
+		n.next, after.next = after.next, n
+	}
+	if n.next == nil {
+		j.last = n
+	} else {
+		n.next.prev = n
+	}
+}
+
+func (j *Journal) unlink(n *node) {
+	if n.prev == nil {
+		j.first = n.next
+	} else {
+		n.prev.next = n.next
+	}
+	if n.next == nil {
+		j.last = n.prev
+	} else {
+		n.next.prev = n.prev
+	}
+	n.prev, n.next = nil, nil
+}
+
+// Message returns the message id as it was recorded, in the view or not. It reports
+// false if there is none, or if it was dropped by a rewind or inserted by a condensation
+// that is undone.
+func (j *Journal) Message(id string) (core.Message, bool) {
+	n := j.nodes[id]
+	if n == nil || !n.inForce() {
+		return core.Message{}, false
+	}
+	return n.message, true
+}
+
+// inForce reports whether n is part of the conversation, hidden or not.
+func (n *node) inForce() bool { return !n.dropped && (n.by == nil || !n.by.undone) }
+
+// Messages returns the conversation as it was recorded, oldest first: every message that
+// was appended and not dropped by a rewind, without what condensations inserted.
+func (j *Journal) Messages() []core.Message {
+	var all []core.Message
+	for n := j.first; n != nil; n = n.next {
+		if n.by == nil {
+			all = append(all, n.message)
+		}
+	}
+	return all
+}
+
+// Condensations returns the active condensations, oldest first.
+func (j *Journal) Condensations() []Condensation {
+	var all []Condensation
+	for _, a := range j.applied {
+		if !a.undone {
+			all = append(all, a.Condensation)
+		}
+	}
+	return all
+}
