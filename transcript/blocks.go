@@ -17,7 +17,7 @@ func decodeContent(raw []byte) ([]core.Part, *SyntaxError) {
 	case raw == nil || isNull(raw):
 		return nil, nil
 	case isString(raw):
-		return []core.Part{core.Text(unquote(raw))}, nil
+		return textParts(raw), nil
 	case !isArray(raw):
 		return nil, &SyntaxError{Found: describe(raw) + ` as "content"`, Want: "a string or an array of blocks"}
 	}
@@ -31,6 +31,14 @@ func decodeContent(raw []byte) ([]core.Part, *SyntaxError) {
 		parts = append(parts, p)
 	}
 	return parts, nil
+}
+
+// textParts returns the string raw as parts; an empty one says nothing.
+func textParts(raw []byte) []core.Part {
+	if s := unquote(raw); s != "" {
+		return []core.Part{core.Text(s)}
+	}
+	return nil
 }
 
 // decodeBlock returns what the block raw says. A block of a kind that the package does
@@ -122,7 +130,7 @@ func decodeToolResult(raw []byte) (core.Part, *SyntaxError) {
 	switch {
 	case content == nil || isNull(content):
 	case isString(content):
-		r.Content = []core.Part{core.Text(unquote(content))}
+		r.Content = textParts(content)
 	case isArray(content):
 		for block := range elements(content) {
 			p, err := decodeInner(block)

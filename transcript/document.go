@@ -18,6 +18,10 @@ type Document struct {
 	// Format is the name of the format that the document was read from; empty if it
 	// was made from nothing.
 	Format string
+	// Origin is the format of the file that the conversation first stood in: what a
+	// journal was imported from, else the same as Format. Written in this format, what
+	// did not change is as it was in that file.
+	Origin string
 	// Journal holds the messages, and what condensations did to them.
 	Journal *history.Journal
 	// System is the system prompt where the format keeps it apart from the messages, as
@@ -58,7 +62,7 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 	if err != nil {
 		return nil, named(opts.Name, err)
 	}
-	d := &Document{Format: c.name, Journal: history.New()}
+	d := &Document{Format: c.name, Origin: c.name, Journal: history.New()}
 	body := bytes.TrimPrefix(data, byteOrderMark)
 	if err := c.read(body, d); err != nil {
 		if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
@@ -67,8 +71,18 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 		}
 		return nil, named(opts.Name, err)
 	}
-	if len(body) < len(data) {
-		d.envelope.head = data[:len(data)-len(body)+len(d.envelope.head)]
+	if d.Origin != "" {
+		if _, err := byName(d.Origin); err != nil {
+			return nil, named(opts.Name, fmt.Errorf("line 1: meta: %w", err))
+		}
+	}
+	if len(body) < len(data) && d.Origin == d.Format {
+		d.envelope.head = append(bytes.Clone(byteOrderMark), d.envelope.head...)
+	}
+	if d.Journal.Meta() == nil {
+		if err := d.keepHeader(); err != nil {
+			return nil, named(opts.Name, err)
+		}
 	}
 	return d, nil
 }
@@ -114,6 +128,13 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 		return nil, err
 	}
 	var out output
+	if d.Origin != "" {
+		origin, err := byName(d.Origin)
+		if err != nil {
+			return nil, err
+		}
+		out.vendor = origin.vendor
+	}
 	if err := c.write(d, &out); err != nil {
 		return nil, fmt.Errorf("write %s: %w", c.name, err)
 	}

@@ -1,0 +1,69 @@
+package transcript
+
+import "github.com/condensehq/condense/core"
+
+// A decoder returns what the message raw says: its role, its parts, and the source's
+// own ID for it, if it has one, in ID. The offset in an error counts from the start of
+// raw.
+type decoder func(raw []byte) (core.Message, *SyntaxError)
+
+// readArray fills d from the messages of a JSON file: the file itself if it is an
+// array, else its member "messages".
+func (d *Document) readArray(data []byte, decode decoder) error {
+	if err := validate(data); err != nil {
+		return err
+	}
+	start := skipSpace(data, 0)
+	array := data[start:skipValue(data, start)]
+	if isObject(array) {
+		array = field(data, "messages")
+		if !isArray(array) {
+			return wrongMessages(data, array)
+		}
+	} else if !isArray(array) {
+		return &SyntaxError{Offset: start, Found: describe(array), Want: "an array of messages, or an object with messages"}
+	}
+	e := &d.envelope
+	base := offsetIn(data, array)
+	first := skipSpace(array, 1)
+	e.sep = append([]byte{','}, array[1:first]...)
+	var messages []core.Message
+	taken := ids{}
+	end := base + 1 // of what the envelope has
+	for raw := range elements(array) {
+		n := len(messages) + 1
+		at := offsetIn(data, raw)
+		m, err := decode(raw)
+		if err != nil {
+			err.Offset += at
+			err.Message = n
+			return err
+		}
+		m.ID = taken.next(n, m.ID)
+		m.Source = raw[:len(raw):len(raw)]
+		switch n {
+		case 1:
+			e.head = data[:at:at]
+		case 2:
+			e.sep = data[end:at:at]
+		default:
+			e.setGap(m.ID, data[end:at:at])
+		}
+		messages = append(messages, m)
+		end = at + len(raw)
+	}
+	if len(messages) == 0 {
+		e.head = data[:end:end]
+	}
+	e.tail = data[end:]
+	return d.add(messages...)
+}
+
+func wrongMessages(data, value []byte) *SyntaxError {
+	e := &SyntaxError{Found: `an object without "messages"`, Want: `an array as "messages"`}
+	if value != nil {
+		e.Offset = offsetIn(data, value)
+		e.Found = describe(value) + ` as "messages"`
+	}
+	return e
+}

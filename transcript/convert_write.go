@@ -1,0 +1,129 @@
+package transcript
+
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+)
+
+// convertAnthropic writes an array of messages, or an object if there is a system
+// prompt.
+func convertAnthropic(d *Document, out *output) error {
+	turns, system := convert(d, &anthropicWire, out)
+	if system != "" {
+		out.WriteString(`{"system":`)
+		out.Write(appendQuoted(nil, system))
+		out.WriteString(`,"messages":`)
+	}
+	out.WriteByte('[')
+	for i, m := range messagesOf(turns) {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(encodeAnthropic(m.role, m.parts))
+	}
+	out.WriteByte(']')
+	if system != "" {
+		out.WriteByte('}')
+	}
+	out.WriteByte('\n')
+	return nil
+}
+
+// convertTrace writes what convertAnthropic would, as a recorded session.
+func convertTrace(d *Document, out *output) error {
+	turns, system := convert(d, &anthropicWire, out)
+	out.WriteString(`{"source":`)
+	out.Write(appendQuoted(nil, d.Origin))
+	if d.Model != "" {
+		out.WriteString(`,"model":`)
+		out.Write(appendQuoted(nil, d.Model))
+	}
+	if system != "" {
+		out.WriteString(`,"system":`)
+		out.Write(appendQuoted(nil, system))
+	}
+	out.WriteString(`,"messages":[`)
+	for i, m := range messagesOf(turns) {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(encodeTrace(m.role, m.kind, m.parts))
+	}
+	out.WriteString("]}\n")
+	return nil
+}
+
+// messagesOf returns turns as Anthropic sends them: the results of a turn's calls stand
+// at the head of the user's next message.
+func messagesOf(turns []turn) []turn {
+	out := make([]turn, 0, len(turns))
+	var results []core.ToolResult
+	id := ""
+	for _, t := range turns {
+		if len(results) > 0 {
+			parts := resultParts(results)
+			if t.role == core.RoleUser {
+				t.parts = append(parts, t.parts...)
+			} else {
+				out = append(out, turn{id: id, role: core.RoleUser, parts: parts})
+			}
+		}
+		results, id = t.results, t.id
+		out = append(out, t)
+	}
+	if len(results) > 0 {
+		out = append(out, turn{id: id, role: core.RoleUser, parts: resultParts(results)})
+	}
+	return out
+}
+
+func resultParts(results []core.ToolResult) []core.Part {
+	parts := make([]core.Part, len(results))
+	for i, r := range results {
+		parts[i] = r
+	}
+	return parts
+}
+
+// convertOpenAI writes an array of messages.
+func convertOpenAI(d *Document, out *output) error {
+	turns, _ := convert(d, &openaiWire, out)
+	var all [][]byte
+	for _, t := range turns {
+		if textBehindCall(t.parts) {
+			out.warn(t.id, "text behind a tool call was moved before it: openai has no order of the two")
+		}
+		all = append(all, encodeOpenAI(t.role, t.parts)...)
+		if slices.ContainsFunc(t.results, hasImage) {
+			out.warn(t.id, "images in a tool result were moved to a user message behind it: openai takes only text there")
+		}
+		if len(t.results) > 0 {
+			all = append(all, encodeOpenAI(core.RoleTool, resultParts(t.results))...)
+		}
+	}
+	out.WriteByte('[')
+	out.Write(joinRecords(all))
+	out.WriteString("]\n")
+	return nil
+}
+
+func textBehindCall(parts []core.Part) bool {
+	called := false
+	for _, p := range parts {
+		switch p.(type) {
+		case core.ToolCall:
+			called = true
+		case core.Text:
+			if called {
+				return true
+			}
+		case core.ToolResult, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	return false
+}
+
+func hasImage(r core.ToolResult) bool {
+	return slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Image); return ok })
+}

@@ -1,0 +1,67 @@
+package transcript
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// messageFields and blockFields are what a conversion understands of a message and of
+// its blocks of content. What else a source has is metadata of its tool.
+var (
+	messageFields = set("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls",
+		"tool_call_id", "function_call", "audio", "message", "payload", "type")
+	blockFields = set("type", "text", "id", "name", "input", "tool_use_id", "content", "is_error", "source",
+		"thinking", "signature", "data", "image_url", "refusal")
+	requestFields = set("messages", "system", "tools", "functions", "model")
+)
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// warnFields says which fields of messages and file have no place in the format that is
+// written.
+func warnFields(d *Document, view []core.Message, out *output) {
+	lost := map[string]string{} // field to the first message that has it
+	note := func(raw []byte, known map[string]bool, id string) {
+		for k := range fields(raw) {
+			if _, seen := lost[string(k)]; !seen && !known[string(k)] {
+				lost[string(k)] = id
+			}
+		}
+	}
+	for i := range view {
+		source := []byte(view[i].Source)
+		if source == nil {
+			source = d.sourceOf(view[i].ID)
+		}
+		note(source, messageFields, view[i].ID)
+		for block := range elements(field(source, "content")) {
+			note(block, blockFields, view[i].ID)
+		}
+	}
+	if len(lost) > 0 {
+		all := make([]string, 0, len(lost))
+		for k, id := range lost {
+			all = append(all, fmt.Sprintf("%q (first in message %s)", k, id))
+		}
+		slices.Sort(all)
+		out.warn("", "fields without a place in the new format were left out: %s", strings.Join(all, ", "))
+	}
+	clear(lost)
+	note(slices.Concat(d.envelope.head, d.envelope.tail), requestFields, "")
+	if d.Tools != nil {
+		lost["tools"] = ""
+	}
+	for _, k := range slices.Sorted(maps.Keys(lost)) {
+		out.warn("", "the field %q of the file was left out", k)
+	}
+}

@@ -1,0 +1,284 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+)
+
+// encodeOpenAI returns the messages that say parts: one for each tool result, with its
+// images behind all of them because a tool message holds only text, then one for the
+// rest.
+func encodeOpenAI(role core.Role, parts []core.Part) [][]byte {
+	var out [][]byte
+	var rest, calls []core.Part
+	var images []core.Part
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.ToolResult:
+			raw, moved := encodeOpenAIResult(p)
+			out, images = append(out, raw), append(images, moved...)
+		case core.ToolCall:
+			calls = append(calls, p)
+		case core.Text, core.Image, core.Reasoning, core.Opaque:
+			rest = append(rest, p)
+		}
+	}
+	rest = append(images, rest...)
+	if role == core.RoleTool {
+		role = core.RoleUser
+	}
+	if len(rest) == 0 && len(calls) == 0 && len(out) > 0 {
+		return out
+	}
+	raw := appendQuoted([]byte(`{"role":`), string(role))
+	for _, p := range rest {
+		if r, ok := p.(core.Reasoning); ok {
+			raw = append(raw, `,"reasoning_content":`...)
+			raw = appendQuoted(raw, r.Text)
+			break
+		}
+	}
+	rest = slices.DeleteFunc(rest, func(p core.Part) bool { _, ok := p.(core.Reasoning); return ok })
+	raw = append(raw, `,"content":`...)
+	if len(rest) == 0 && len(calls) > 0 {
+		raw = append(raw, "null"...)
+	} else {
+		raw = append(raw, encodeOpenAIContent(rest)...)
+	}
+	if len(calls) > 0 {
+		raw = append(raw, `,"tool_calls":`...)
+		raw = append(raw, encodeOpenAICalls(calls)...)
+	}
+	return append(out, append(raw, '}'))
+}
+
+// encodeOpenAIResult returns a tool message, and what must follow in a user message.
+func encodeOpenAIResult(r core.ToolResult) (raw []byte, moved []core.Part) {
+	var content []core.Part
+	for _, p := range r.Content {
+		if _, ok := p.(core.Image); !ok {
+			content = append(content, p)
+			continue
+		}
+		if moved == nil {
+			moved = append(moved, core.Text("From the result of tool call "+r.CallID+":"))
+			content = append(content, core.Text("(The image follows in the next user message.)"))
+		}
+		moved = append(moved, p)
+	}
+	raw = appendQuoted([]byte(`{"role":"tool","tool_call_id":`), r.CallID)
+	raw = append(raw, `,"content":`...)
+	raw = append(raw, encodeOpenAIContent(content)...)
+	return append(raw, '}'), moved
+}
+
+// encodeOpenAIContent returns parts as the value of "content": a string if they are at
+// most one text, else an array.
+func encodeOpenAIContent(parts []core.Part) []byte {
+	if len(parts) == 0 {
+		return []byte(`""`)
+	}
+	if len(parts) == 1 {
+		if t, ok := parts[0].(core.Text); ok {
+			return appendQuoted(nil, string(t))
+		}
+	}
+	out := []byte{'['}
+	for i, p := range parts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendOpenAIPart(out, p)
+	}
+	return append(out, ']')
+}
+
+func appendOpenAIPart(out []byte, p core.Part) []byte {
+	switch p := p.(type) {
+	case core.Image:
+		out = append(out, `{"type":"image_url","image_url":{"url":`...)
+		out = appendQuoted(out, urlOf(p))
+		return append(out, '}', '}')
+	case core.Opaque:
+		if isObject([]byte(p.JSON)) {
+			return append(out, p.JSON...)
+		}
+		return appendOpenAIPart(out, core.Text(p.JSON))
+	case core.Text:
+		out = append(out, `{"type":"text","text":`...)
+		out = appendQuoted(out, string(p))
+	case core.ToolCall, core.ToolResult, core.Reasoning: // have places of their own
+		out = append(out, `{"type":"text","text":""`...)
+	}
+	return append(out, '}')
+}
+
+func encodeOpenAICalls(calls []core.Part) []byte {
+	out := []byte{'['}
+	for i, p := range calls {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		c, _ := p.(core.ToolCall)
+		out = append(out, `{"id":`...)
+		out = appendQuoted(out, c.ID)
+		out = append(out, `,"type":"function","function":{"name":`...)
+		out = appendQuoted(out, c.Name)
+		out = append(out, `,"arguments":`...)
+		out = appendQuoted(out, c.Args)
+		out = append(out, '}', '}')
+	}
+	return append(out, ']')
+}
+
+func joinRecords(raw [][]byte) []byte { return bytes.Join(raw, []byte{','}) }
+
+// patchOpenAI returns the message was changed to say parts. Fields that did not change
+// and unknown ones are kept byte for byte.
+func patchOpenAI(was []byte, parts []core.Part) []byte {
+	w := splitOpenAI(was)
+	if openaiRoleOf[text(w.role)] == core.RoleTool {
+		if len(parts) != 1 {
+			return joinRecords(encodeOpenAI(core.RoleTool, parts))
+		}
+		r, ok := parts[0].(core.ToolResult)
+		if !ok {
+			return joinRecords(encodeOpenAI(core.RoleTool, parts))
+		}
+		return setField(was, "content", patchOpenAIContent(w.content, r.Content))
+	}
+	var content, calls []core.Part
+	reasoning, audio := false, false
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.ToolCall:
+			calls = append(calls, p)
+		case core.Reasoning:
+			reasoning = true
+		case core.Opaque:
+			if p.Kind == "audio" && p.JSON == string(w.audio) {
+				audio = true
+				continue
+			}
+			content = append(content, p)
+		case core.Text, core.Image:
+			content = append(content, p)
+		case core.ToolResult: // not in a message with one of these roles
+		}
+	}
+	out := was
+	if !reasoning && w.reasoning != nil {
+		out = dropField(out, w.reasoningField)
+	}
+	if !audio && w.audio != nil {
+		out = dropField(out, "audio")
+	}
+	if s := text(w.refusal); s != "" {
+		if n := len(content); n > 0 && content[n-1] == core.Part(core.Text(s)) {
+			content = content[:n-1]
+		} else {
+			out = dropField(out, "refusal")
+		}
+	}
+	if old, err := decodeOpenAIContent(w.content); err != nil || !core.EqualParts(old, content) {
+		out = setField(out, "content", patchOpenAIContent(w.content, content))
+	}
+	return patchOpenAICalls(out, w, calls)
+}
+
+func patchOpenAIContent(was []byte, parts []core.Part) []byte {
+	if !isArray(was) {
+		return encodeOpenAIContent(parts)
+	}
+	var raw [][]byte
+	var old []core.Part
+	for part := range elements(was) {
+		p, err := decodeOpenAIPart(part)
+		if err != nil {
+			p = nil
+		}
+		raw, old = append(raw, part), append(old, p)
+	}
+	out := []byte{'['}
+	for i, j := range matchParts(old, parts) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		switch {
+		case j < 0:
+			out = appendOpenAIPart(out, parts[i])
+		case core.EqualParts(old[j:j+1], parts[i:i+1]):
+			out = append(out, raw[j]...)
+		default: // a text that changed
+			t, _ := parts[i].(core.Text)
+			kind := text(field(raw[j], "type"))
+			out = append(out, setField(raw[j], kind, appendQuoted(nil, string(t)))...)
+		}
+	}
+	return append(out, ']')
+}
+
+// patchOpenAICalls returns the message was with its calls changed.
+func patchOpenAICalls(was []byte, w openaiMessage, calls []core.Part) []byte {
+	if isObject(w.functionCall) && len(calls) > 0 {
+		last, _ := calls[len(calls)-1].(core.ToolCall)
+		if last.ID == functionID(text(field(w.functionCall, "name"))) {
+			if last.Args != arguments(w.functionCall) {
+				f := setField(w.functionCall, "arguments", appendQuoted(nil, last.Args))
+				was = setField(was, "function_call", f)
+			}
+			calls = calls[:len(calls)-1]
+		} else {
+			was = dropField(was, "function_call")
+		}
+	} else if w.functionCall != nil {
+		was = dropField(was, "function_call")
+	}
+	var raw [][]byte
+	var old []core.Part
+	for call := range elements(w.toolCalls) {
+		c, err := decodeOpenAICall(call)
+		if err != nil {
+			c = nil
+		}
+		raw, old = append(raw, call), append(old, c)
+	}
+	if core.EqualParts(old, calls) {
+		return was
+	}
+	if len(calls) == 0 {
+		return dropField(was, "tool_calls")
+	}
+	out := []byte{'['}
+	for i, j := range matchParts(old, calls) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if j < 0 {
+			one := encodeOpenAICalls(calls[i : i+1])
+			out = append(out, one[1:len(one)-1]...)
+			continue
+		}
+		out = append(out, patchOpenAICall(raw[j], old[j], calls[i])...)
+	}
+	return setField(was, "tool_calls", append(out, ']'))
+}
+
+func patchOpenAICall(was []byte, old, p core.Part) []byte {
+	o, _ := old.(core.ToolCall)
+	c, _ := p.(core.ToolCall)
+	inner, args := "function", "arguments"
+	if isObject(field(was, "custom")) {
+		inner, args = "custom", "input"
+	}
+	f := field(was, inner)
+	if o.Name != c.Name {
+		f = setField(f, "name", appendQuoted(nil, c.Name))
+	}
+	if o.Args != c.Args {
+		f = setField(f, args, appendQuoted(nil, c.Args))
+	}
+	return setField(was, inner, f)
+}

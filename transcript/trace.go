@@ -1,0 +1,80 @@
+package transcript
+
+import (
+	"github.com/condensehq/condense/core"
+)
+
+var traceCodec = codec{
+	name:   "trace",
+	doc:    "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
+	vendor: "", // recorded with models of every maker
+	detect: func(data []byte) bool {
+		source, messages := false, []byte(nil)
+		for k, v := range fields(data) {
+			switch string(k) {
+			case "source":
+				source = isString(v)
+			case "messages":
+				messages = v
+			}
+		}
+		if !source || !isArray(messages) {
+			return false
+		}
+		for m := range elements(messages) {
+			return field(m, "origin") != nil
+		}
+		return true
+	},
+	read: anthropicCodec.read,
+	write: func(d *Document, out *output) error {
+		if d.Origin != "trace" {
+			return convertTrace(d, out)
+		}
+		return d.writeRecords(out, d.view(), func(m *core.Message, was []byte) ([]byte, error) {
+			if was != nil {
+				return patchMessage(was, m.Parts), nil
+			}
+			return encodeTrace(m.Role, m.Kind, m.Parts), nil
+		})
+	},
+}
+
+// encodeTrace returns a new message with its origin: what nobody typed is "injected".
+func encodeTrace(role core.Role, kind core.Kind, parts []core.Part) []byte {
+	origin := "human"
+	switch {
+	case role == core.RoleAssistant:
+		origin = "agent"
+	case len(parts) > 0 && onlyResults(parts):
+		origin = "tool"
+	case kind != core.KindOriginal:
+		origin = "injected"
+	}
+	if role == core.RoleTool {
+		role = core.RoleUser
+	}
+	out := appendQuoted([]byte(`{"role":`), string(role))
+	out = appendQuoted(append(out, `,"origin":`...), origin)
+	out = append(out, `,"content":[`...)
+	for i, p := range parts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendBlock(out, p)
+		if _, ok := p.(core.Text); ok {
+			out = appendQuoted(append(out[:len(out)-1], `,"origin":`...), origin)
+			out = append(out, '}')
+		}
+	}
+	return append(out, ']', '}')
+}
+
+func onlyResults(parts []core.Part) bool {
+	for _, p := range parts {
+		if _, ok := p.(core.ToolResult); !ok {
+			return false
+		}
+	}
+	return true
+}
