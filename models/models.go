@@ -42,8 +42,8 @@ type Price struct {
 
 // A Tier is the price of a whole request whose input is longer than Above tokens.
 type Tier struct {
-	Above int
-	Price Price
+	Above int   `json:"above"`
+	Price Price `json:"price"`
 }
 
 // PriceFor returns the price of a request with so many input tokens.

@@ -1,0 +1,308 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A layer is one source of values, checked on its own: a file, the environment, flags, a
+// program, the defaults.
+type layer struct {
+	values  map[string]any    // as merged: float64, int64, bool, string, lists, mappings
+	origins map[string]Origin // of every value and mapping, by path.id
+	keys    map[string]Origin // of the keys themselves
+	// soft are numbers that only Roo's rule allows; whether it holds is known when all
+	// layers are merged.
+	soft []softError
+}
+
+type softError struct {
+	path  path
+	value any
+	err   *Error
+}
+
+// A checker checks one tree against the table and collects what it holds.
+type checker struct {
+	layer
+	source func(position) Origin
+	dir    string // that relative paths are relative to
+	opts   *Options
+	errs   Errors
+	vars   bool // a tree from the environment or flags: lists may be written a,b
+}
+
+func newChecker(opts *Options, dir string, source func(position) Origin) *checker {
+	return &checker{
+		layer:  layer{values: map[string]any{}, origins: map[string]Origin{}, keys: map[string]Origin{}},
+		source: source, dir: dir, opts: opts,
+	}
+}
+
+// check reads a whole tree.
+func (c *checker) check(root *node) {
+	if root.shape != mapping {
+		c.fail(root.at, nil, &fault{problem: "the file is " + root.describe(), allowed: "must be a mapping of settings"})
+		return
+	}
+	c.secrets(root, nil)
+	c.values = c.object(root, atTop, nil)
+}
+
+func (c *checker) fail(at position, p path, f *fault) {
+	err := c.error(at, p, f)
+	if f.soft && len(p) == 3 && p[0] == "profiles" {
+		return // the caller keeps it
+	}
+	c.errs = append(c.errs, err)
+}
+
+func (c *checker) error(at position, p path, f *fault) *Error {
+	return &Error{
+		Origin: c.source(at), Key: p.String(),
+		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
+	}
+}
+
+// object reads a mapping whose keys are the fields of a place.
+func (c *checker) object(n *node, at place, p path) map[string]any {
+	c.origins[p.id()] = c.source(n.at)
+	out := map[string]any{}
+	for _, pair := range n.pairs {
+		sub := p.with(pair.key)
+		f, ok := fieldAt(at, pair.key)
+		if !ok {
+			c.unknown(pair, at, sub)
+			continue
+		}
+		c.keys[sub.id()] = c.source(pair.at)
+		if v, ok := c.field(f, pair.value, sub); ok {
+			out[pair.key] = v
+		}
+	}
+	return out
+}
+
+func (c *checker) unknown(pair pair, at place, p path) {
+	if s, ok := pair.value.value.(string); ok && s != "" && secretKey(pair.key) {
+		return // reported as a secret, with better advice
+	}
+	keys := keysAt(at)
+	f := &fault{problem: "unknown key", suggestion: nearest(pair.key, keys)}
+	if hint, ok := synonyms[string(fold(pair.key))]; ok && f.suggestion == "" {
+		f.suggestion = hint
+	}
+	if _, elsewhere := otherPlace(pair.key, at); elsewhere != "" && f.suggestion == "" {
+		f.problem = fmt.Sprintf("not a key of the %s but of a %s", at, elsewhere)
+		if elsewhere == atTop {
+			f.problem = fmt.Sprintf("not a key of a %s but of the top level", at)
+		}
+	}
+	if f.suggestion == "" {
+		f.allowed = "known here: " + strings.Join(keys, ", ")
+	}
+	c.fail(pair.at, p, f)
+}
+
+// synonyms are what other tools call our settings, spelled without separators.
+var synonyms = map[string]string{
+	"autocondensecontext":        "auto",
+	"autocondensecontextpercent": "threshold",
+	"autocompact":                "auto",
+	"contextwindow":              "window",
+	"contextlength":              "window",
+	"maxtokens":                  "max_output",
+	"maxoutputtokens":            "max_output",
+	"customcondensingprompt":     "prompt",
+	"fallback":                   "chain",
+	"percent":                    "threshold",
+	"apibase":                    "base_url",
+	"endpoint":                   "base_url",
+	"url":                        "base_url",
+	"condenser":                  "strategy",
+	"type":                       "strategy",
+	"command":                    "plugin",
+	"path":                       "plugin",
+	"checksum":                   "sha256",
+	"deadline":                   "timeout",
+	"options":                    "settings",
+	"encoding":                   "tokenizer",
+	"inherits":                   "extends",
+}
+
+func otherPlace(key string, not place) (field, place) {
+	for _, f := range fields {
+		if f.key == key && f.in[0] != not {
+			return f, f.in[0]
+		}
+	}
+	return field{}, ""
+}
+
+// field reads one value; false means it has none that could be used.
+func (c *checker) field(f field, n *node, p path) (any, bool) {
+	c.origins[p.id()] = c.source(n.at)
+	empty := n.shape == scalar && n.value == nil
+	if f.kind == kindNames {
+		return c.names(f, n, p)
+	}
+	if f.kind == kindSection || f.kind == kindObject || f.kind == kindFree {
+		if empty {
+			return nil, false // a mapping whose lines are all commented out
+		}
+		if n.shape != mapping {
+			c.fail(n.at, p, &fault{problem: "is " + n.describe(), allowed: "must be " + f.allowed()})
+			return nil, false
+		}
+		if f.kind == kindSection {
+			return c.section(f, n, p), true
+		}
+		if f.kind == kindObject {
+			return c.object(n, f.of, p), true
+		}
+		c.places(n, p)
+		return n.plain(), true
+	}
+	v, wrong := f.scalarValue(n)
+	if wrong != nil {
+		c.fail(n.at, p, wrong)
+		if wrong.soft && len(p) == 3 && p[0] == "profiles" {
+			c.soft = append(c.soft, softError{p, v, c.error(n.at, p, wrong)})
+			return v, true
+		}
+		return nil, false
+	}
+	if text, ok := v.(string); ok && f.kind == kindPath {
+		return c.absolute(text), true
+	}
+	return v, true
+}
+
+// absolute makes a path independent of the working directory: it is relative to the file
+// that names it, and ~ is the home directory.
+func (c *checker) absolute(file string) string {
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		if home := environment(c.opts.Env).get("HOME"); home != "" {
+			return filepath.Join(home, rest)
+		}
+	}
+	if filepath.IsAbs(file) {
+		return filepath.Clean(file)
+	}
+	return filepath.Join(c.dir, file)
+}
+
+// places notes where the values of a free mapping stand.
+func (c *checker) places(n *node, p path) {
+	for _, pair := range n.pairs {
+		sub := p.with(pair.key)
+		c.origins[sub.id()], c.keys[sub.id()] = c.source(pair.value.at), c.source(pair.at)
+		if pair.value.shape == mapping {
+			c.places(pair.value, sub)
+		}
+	}
+}
+
+// section reads a mapping of names to objects.
+func (c *checker) section(f field, n *node, p path) map[string]any {
+	out := map[string]any{}
+	for _, pair := range n.pairs {
+		sub := p.with(pair.key)
+		if wrong := badName(pair.key); wrong != "" {
+			c.fail(pair.at, sub, &fault{problem: "the name " + wrong})
+			continue
+		}
+		c.keys[sub.id()], c.origins[sub.id()] = c.source(pair.at), c.source(pair.value.at)
+		v := pair.value
+		switch {
+		case v.shape == mapping:
+			out[pair.key] = c.object(v, f.of, sub)
+		case v.shape == scalar && v.value == nil:
+			out[pair.key] = map[string]any{} // a name without values: all inherited
+		case f.of == inMode && v.shape == scalar:
+			// A mode that is a profile's name.
+			profile, _ := fieldAt(inMode, "profile")
+			if name, ok := c.field(profile, v, sub.with("profile")); ok {
+				out[pair.key] = map[string]any{"profile": name}
+			}
+		default:
+			allowed := "must be a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
+			if f.of == inMode {
+				allowed = "must be the name of a profile or a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
+			}
+			c.fail(v.at, sub, &fault{problem: "is " + v.describe(), allowed: allowed})
+		}
+	}
+	return out
+}
+
+// badName says why a profile, mode, provider or model cannot be called name, or "".
+func badName(name string) string {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return "is empty"
+	case name != strings.TrimSpace(name):
+		return "begins or ends with a space"
+	case len(name) > 200:
+		return "is longer than 200 bytes"
+	}
+	for _, r := range name {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return "holds a control character"
+		}
+	}
+	return ""
+}
+
+// names reads a list of names. That they name something is checked when all layers are
+// merged.
+func (c *checker) names(f field, n *node, p path) (any, bool) {
+	wrong := &fault{problem: "is " + n.describe(), allowed: "must be " + f.allowed()}
+	if s, ok := n.value.(string); ok && n.shape == scalar {
+		if !c.vars {
+			wrong.suggestion = "[" + s + "]"
+			if looksSecret(s) {
+				wrong.suggestion = ""
+			}
+			c.fail(n.at, p, wrong)
+			return nil, false
+		}
+		list := &node{shape: sequence, at: n.at}
+		for name := range strings.SplitSeq(s, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				list.items = append(list.items, &node{at: n.at, value: name, text: name})
+			}
+		}
+		n = list
+	}
+	if n.shape != sequence {
+		if n.shape == scalar && n.value == nil {
+			wrong.allowed += "; write [] for truncation only, or remove the line to inherit"
+		}
+		c.fail(n.at, p, wrong)
+		return nil, false
+	}
+	out := []any{}
+	seen := map[string]bool{}
+	element := field{kind: kindName, refers: f.refers}
+	for i, item := range n.items {
+		sub := p.with(strconv.Itoa(i))
+		v, wrong := element.scalarValue(item)
+		if wrong != nil {
+			c.fail(item.at, sub, wrong)
+			continue
+		}
+		name, _ := v.(string)
+		if seen[name] {
+			c.fail(item.at, sub, &fault{problem: fmt.Sprintf("%q stands in this list already", abbreviate(name)), allowed: "each provider is asked once"})
+			continue
+		}
+		seen[name] = true
+		c.origins[p.with(strconv.Itoa(len(out))).id()] = c.source(item.at)
+		out = append(out, name)
+	}
+	return out, true
+}

@@ -1,0 +1,313 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+)
+
+// Options say where to look and which names exist. The zero value looks where a command
+// line tool would, and checks names of strategies and tokenizers against nothing.
+type Options struct {
+	// Path is a file to read instead of looking for any, as given by a flag.
+	Path string
+	// Dir is where the search for the project's file begins, upward to the root of its
+	// repository; empty means the working directory. Paths in variables and flags are
+	// relative to it.
+	Dir string
+	// Env is the environment as [os.Environ] returns it; nil means that of the process.
+	Env []string
+	// Flags set single values: "profiles.code.threshold" to "70". Values are written as in
+	// the environment.
+	Flags map[string]string
+	// Builtin are providers that chains may name without a declaration. Such a provider is
+	// the strategy of the same name with its default settings.
+	Builtin []string
+	// Strategies are the strategies that providers may name; nil accepts any.
+	Strategies []string
+	// Tokenizers are the encodings that exist; nil accepts any.
+	Tokenizers []string
+	// IgnoreEnv are variables that begin with CONDENSE_ but are somebody else's.
+	IgnoreEnv []string
+}
+
+// A Config is a complete and valid configuration. It never changes; all methods may be
+// called by any number of goroutines.
+type Config struct {
+	values   Values
+	raw      map[string]any
+	origins  map[string]Origin
+	keys     map[string]Origin
+	files    []string // in order of reading
+	dirs     []string // where files were looked for
+	warnings Errors
+	opts     Options
+}
+
+// Default returns the configuration that holds without any file, variable or flag.
+func Default() *Config {
+	c, err := New(Values{}, Options{})
+	if err != nil {
+		panic("config: the built-in defaults are wrong: " + err.Error()) // a test loads them
+	}
+	return c
+}
+
+// Load reads the configuration: defaults, the user's file, the project's file, environment,
+// flags. The error holds every fault that was found, see [Errors].
+func Load(opts Options) (*Config, error) {
+	c, err := load(opts)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// load is Load, but returns with an error as much of a Config as [Watch] needs to know
+// which files matter.
+func load(opts Options) (*Config, error) {
+	if opts.Env == nil {
+		opts.Env = os.Environ()
+	}
+	env := environment(opts.Env)
+	files, dirs, err := find(&opts, env)
+	c := &Config{files: files, dirs: dirs, opts: opts}
+	if err != nil {
+		return c, err
+	}
+	b := newBuilder(opts)
+	for _, file := range files {
+		layer, errs := readFile(file, &b.opts)
+		b.errs = append(b.errs, errs...)
+		if layer != nil {
+			b.add(layer)
+		}
+	}
+	b.add(checkVariables(env.variables(opts.IgnoreEnv), envSpelling, FromEnv, b.k.Raw(), &b.opts))
+	var flags []variable
+	for _, key := range sortedKeys(opts.Flags) {
+		flags = append(flags, variable{key, key, opts.Flags[key]})
+	}
+	b.add(checkVariables(flags, dottedSpelling, FromFlag, b.k.Raw(), &b.opts))
+	return b.build(c)
+}
+
+// New makes a configuration from values alone: defaults, then values. Files, environment
+// and flags are not looked at; of opts, only the names that exist and Dir matter.
+func New(values Values, opts Options) (*Config, error) {
+	b := newBuilder(opts)
+	text, err := json.Marshal(values)
+	if err != nil {
+		return nil, fmt.Errorf("values: %w", err)
+	}
+	root, syntax := parseJSON(text)
+	if syntax != nil {
+		return nil, Errors{{Origin: Origin{Kind: FromProgram}, Problem: syntax.problem}}
+	}
+	layer := newChecker(&b.opts, b.opts.Dir, func(position) Origin { return Origin{Kind: FromProgram} })
+	layer.check(root)
+	b.add(layer)
+	return finish(b.build(&Config{opts: opts}))
+}
+
+func finish(c *Config, err error) (*Config, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Files returns the files that were read, the least important first.
+func (c *Config) Files() []string { return slices.Clone(c.files) }
+
+// Warnings returns what is lawful but probably not meant.
+func (c *Config) Warnings() Errors { return slices.Clone(c.warnings) }
+
+// Values returns a copy of the merged values, defaults included.
+func (c *Config) Values() Values {
+	values, err := decode(c.raw)
+	if err != nil {
+		return c.values // was decoded before; cannot fail now
+	}
+	return values
+}
+
+// Profiles returns the names of all profiles, sorted.
+func (c *Config) Profiles() []string { return sortedKeys(c.values.Profiles) }
+
+// Modes returns the names of all declared modes, sorted.
+func (c *Config) Modes() []string { return sortedKeys(c.values.Modes) }
+
+// Providers returns the names of all declared providers, sorted.
+func (c *Config) Providers() []string { return sortedKeys(c.values.Providers) }
+
+// Models returns the names of all declared models, sorted.
+func (c *Config) Models() []string { return sortedKeys(c.values.Models) }
+
+// Origin returns where the value at a key came from, for example
+// Origin("profiles", "gpt-4.1", "threshold"). False means that no layer has the key.
+func (c *Config) Origin(key ...string) (Origin, bool) {
+	o, ok := c.origins[path(key).id()]
+	return o, ok
+}
+
+// A builder merges layers.
+type builder struct {
+	k       *koanf.Koanf
+	opts    Options
+	origins map[string]Origin
+	keys    map[string]Origin
+	soft    []softError
+	errs    Errors
+}
+
+func newBuilder(opts Options) *builder {
+	if opts.Dir == "" {
+		opts.Dir = "."
+	}
+	if dir, err := filepath.Abs(opts.Dir); err == nil {
+		opts.Dir = dir
+	}
+	b := &builder{
+		// A koanf is not safe for concurrent use while loading, therefore each load makes
+		// its own; and it splits keys at its delimiter, therefore one that no name has.
+		k: koanf.New(sep), opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
+	}
+	b.add(defaults(opts))
+	return b
+}
+
+// defaults is the lowest layer.
+func defaults(opts Options) *checker {
+	c := newChecker(&opts, opts.Dir, func(position) Origin { return Origin{Kind: FromDefault} })
+	for _, f := range fieldsAt(atTop) {
+		if f.def != nil {
+			c.values[f.key] = f.def
+			c.origins[f.key] = Origin{Kind: FromDefault}
+		}
+	}
+	window := path{"profiles", defaultProfile, "window"}
+	c.values["profiles"] = map[string]any{defaultProfile: map[string]any{"window": int64(defaultWindow)}}
+	providers := map[string]any{}
+	for _, p := range presets() {
+		for name, v := range p.providers {
+			providers[name] = v
+			c.origins[path{"providers", name}.id()] = Origin{Kind: FromPreset, Name: p.name}
+		}
+	}
+	c.values["providers"] = providers
+	for p := window; len(p) > 0; p = p[:len(p)-1] {
+		c.origins[p.id()] = Origin{Kind: FromDefault}
+	}
+	return c
+}
+
+// add merges a layer over what is there.
+func (b *builder) add(c *checker) {
+	b.errs = append(b.errs, c.errs...)
+	c.errs = nil
+	b.soft = append(b.soft, c.soft...)
+	b.replaceChoices(c)
+	before := b.k.Raw()
+	if err := b.k.Load(confmap.Provider(c.values, ""), nil); err != nil {
+		b.errs = append(b.errs, &Error{Problem: err.Error()})
+		return
+	}
+	for _, id := range sortedKeys(c.origins) {
+		p := path(strings.Split(id, sep))
+		if v, ok := lookup(before, p); ok {
+			if _, isMap := v.(map[string]any); !isMap {
+				b.forget(id) // a replaced list has no old elements
+			}
+		}
+		b.origins[id] = c.origins[id]
+	}
+	maps.Copy(b.keys, c.keys)
+}
+
+// replaceChoices removes from lower layers what a layer decides otherwise: the settings of
+// another strategy, the other place of an API key.
+func (b *builder) replaceChoices(c *checker) {
+	providers, _ := c.values["providers"].(map[string]any)
+	for name, v := range providers {
+		p := path{"providers", name}
+		above, _ := v.(map[string]any)
+		below, _ := lookup(b.k.Raw(), p)
+		old, _ := below.(map[string]any)
+		for _, key := range []string{"strategy", "plugin"} {
+			if above[key] != nil && old != nil && above[key] != old[key] {
+				b.remove(p)
+			}
+		}
+	}
+	declared, _ := c.values["models"].(map[string]any)
+	for name, v := range declared {
+		above, _ := v.(map[string]any)
+		for key, other := range map[string]string{"api_key_env": "api_key_file", "api_key_file": "api_key_env"} {
+			if above[key] != nil && above[other] == nil {
+				b.remove(path{"models", name, other})
+			}
+		}
+	}
+}
+
+func (b *builder) remove(p path) {
+	b.k.Delete(p.id())
+	delete(b.origins, p.id())
+	b.forget(p.id())
+}
+
+func (b *builder) forget(id string) {
+	for key := range b.origins {
+		if strings.HasPrefix(key, id+sep) {
+			delete(b.origins, key)
+		}
+	}
+}
+
+// lookup returns the value at a path of nested mappings.
+func lookup(m map[string]any, p path) (any, bool) {
+	var v any = m
+	for _, name := range p {
+		inner, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if v, ok = inner[name]; !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// build decodes and checks the merged layers as a whole.
+func (b *builder) build(c *Config) (*Config, error) {
+	c.raw, c.origins, c.keys, c.opts = b.k.Raw(), b.origins, b.keys, b.opts
+	values, err := decode(c.raw)
+	if err != nil {
+		// The table and the types disagree, or a layer let something through.
+		b.errs = append(b.errs, &Error{Problem: err.Error()})
+		return c, b.errs.ordered()
+	}
+	c.values = values
+	v := validator{c: c, errs: b.errs, soft: b.soft}
+	v.validate()
+	c.warnings = v.warnings.sorted()
+	return c, v.errs.ordered()
+}
+
+func decode(raw map[string]any) (Values, error) {
+	var values Values
+	text, err := json.Marshal(raw)
+	if err != nil {
+		return values, err
+	}
+	return values, json.Unmarshal(text, &values)
+}

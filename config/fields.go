@@ -1,0 +1,272 @@
+package config
+
+import "slices"
+
+// A place is where in a file a field may stand.
+type place string
+
+const (
+	atTop      place = "top level"
+	inProfile  place = "profile"
+	inMode     place = "mode"
+	inProvider place = "provider"
+	inModel    place = "model"
+	inPrice    place = "price"
+)
+
+// A kind says how a field's value is written and read.
+type kind int
+
+const (
+	kindBool     kind = iota
+	kindPercent       // 70 or "70%"
+	kindTokens        // 4000, "4k", "4Ki"
+	kindAmount        // tokens, or "2%" of the window
+	kindDollars       // a number, not negative
+	kindText          // any text
+	kindEnum          // one of field.enum
+	kindName          // the name of something that field.refers to
+	kindNames         // a list of such names
+	kindDuration      // "45s"
+	kindHash          // SHA-256, 64 hexadecimal digits
+	kindVariable      // the name of an environment variable
+	kindURL           // http or https
+	kindPath          // a file, relative to the one that names it
+	kindFree          // any mapping, handed on as JSON
+	kindObject        // an object of fields at field.of
+	kindSection       // a mapping of names to objects of fields at field.of
+)
+
+// A reference is what a name names.
+type reference string
+
+const (
+	toProfile   reference = "profile"
+	toProvider  reference = "provider"
+	toModel     reference = "model"
+	toStrategy  reference = "strategy"
+	toTokenizer reference = "tokenizer"
+)
+
+// A field is one key that a file may contain. The table of all fields makes the defaults,
+// the checks, the schema for editors and the reference documentation.
+type field struct {
+	key      string
+	kind     kind
+	in       []place
+	def      any     // built-in default, nil if none
+	min, max float64 // limits, both included; max 0 means none
+	fraction bool    // numbers below 1 are fractions: 0.1 is 10 %
+	inherits bool    // -1 inherits
+	// roo marks numbers that a profile with Roo's rule may set outside the limits.
+	roo     bool
+	refers  reference
+	enum    []string
+	of      place
+	example string
+	doc     string // one paragraph; the first sentence stands alone
+	theirs  string // the name of the setting in Roo Code, for the import and the docs
+}
+
+var everywhere = []place{atTop, inProfile, inMode}
+
+// fields is the table. Its order is that of the documentation.
+var fields = []field{
+	{
+		key: "auto", kind: kindBool, in: everywhere, def: true, example: "true",
+		doc:    "Condense without being asked. With false, the threshold and the caps are not looked at; what the model could not take is still shortened.",
+		theirs: "autoCondenseContext",
+	},
+	{
+		key: "threshold", kind: kindPercent, in: everywhere, def: 80.0, min: 5, max: 100, inherits: true, roo: true, example: "80",
+		doc:    "Percent of the context window at which to condense. For a number of tokens use max_context_tokens.",
+		theirs: "autoCondenseContextPercent, profileThresholds",
+	},
+	{
+		key: "default_profile", kind: kindName, refers: toProfile, in: []place{atTop}, def: defaultProfile, example: "sonnet",
+		doc:    "The profile of every mode that names none. Must be set if several profiles are declared; the only one needs no mention.",
+		theirs: "currentApiConfigName",
+	},
+	{
+		key: "chain", kind: kindNames, refers: toProvider, in: everywhere, def: []any{}, example: "[tidy, summary]",
+		doc: "Providers to try, in this order. Truncation follows the last one always, it need not be named; [] means truncation only.",
+	},
+	{
+		key: "target", kind: kindPercent, in: everywhere, def: 0.0, max: 99, inherits: true, example: "40",
+		doc: "Percent of the context window that a condensation should end at or below. 0 chooses half of what triggers it. Must be below the trigger, or every request would condense again.",
+	},
+	{
+		key: "buffer", kind: kindPercent, in: everywhere, def: 10.0, max: 90, fraction: true, inherits: true, example: "10",
+		doc: "Percent of the context window that stays free, because counting is never exact. A number below 1 is a fraction: 0.1 is 10 %.",
+	},
+	{
+		key: "max_context_tokens", kind: kindAmount, in: everywhere, def: int64(0), inherits: true, example: "150k",
+		doc: "Condense above this number of tokens, whatever the percentage. 0 is no cap.",
+	},
+	{
+		key: "min_gain", kind: kindPercent, in: everywhere, def: 5.0, max: 90, inherits: true, example: "5",
+		doc: "Percent of its tokens that a conversation must lose for a condensation to count.",
+	},
+	{
+		key: "min_new_tokens", kind: kindAmount, in: everywhere, def: "2%", inherits: true, example: "2%",
+		doc: "Tokens that must be new since the last condensation before the next one starts by itself.",
+	},
+	{
+		key: "min_size", kind: kindAmount, in: everywhere, def: int64(0), inherits: true, example: "20k",
+		doc: "Tokens that a condensed conversation should at least keep. 0 is no minimum. Must not be above the target.",
+	},
+	{
+		key: "max_output", kind: kindTokens, in: everywhere, def: int64(0), max: maxTokens, inherits: true, roo: true, example: "8192",
+		doc: "Tokens kept free for the model's answer: what the agent asks for as maximum output. 0 means unknown, then 8192 are kept free.",
+	},
+	{
+		key: "tokenizer", kind: kindName, refers: toTokenizer, in: everywhere, def: "o200k_base", example: "o200k_base",
+		doc: "The encoding that tokens are counted with.",
+	},
+	{
+		key: "prompt", kind: kindText, in: everywhere, def: "", example: `"Keep every decision and its reason."`,
+		doc:    "Instructions for models that write summaries. Empty means the provider's own.",
+		theirs: "customSupportPrompts.CONDENSE, customCondensingPrompt",
+	},
+	{
+		key: "profile", kind: kindName, refers: toProfile, in: []place{inMode}, example: "sonnet",
+		doc:    "The profile of this mode; absent means default_profile. A mode that sets nothing else is written as the profile's name alone.",
+		theirs: "modeApiConfigs",
+	},
+	{
+		key: "extends", kind: kindName, refers: toProfile, in: []place{inProfile}, example: "base",
+		doc: "Another profile, to inherit from before the top level.",
+	},
+	{
+		key: "preset", kind: kindEnum, enum: presetNames(), in: []place{inProfile}, example: "roo",
+		doc: "A set of values that this profile's own override. roo is the rule of Roo Code: a buffer of 10 %, thresholds outside 5 to 100 ignored, half of the conversation truncated.",
+	},
+	{
+		key: "model", kind: kindName, refers: toModel, in: []place{inProfile}, example: "anthropic/claude-sonnet-4-5",
+		doc: "The model that the agent talks to: a name of the section models, or provider/model or model of the built-in table. Gives the window.",
+	},
+	{
+		key: "window", kind: kindTokens, in: []place{inProfile}, min: 1, max: maxTokens, inherits: true, example: "32768",
+		doc: "Size of the context window in tokens. Needed if the model is not in the built-in table; overrides it otherwise.",
+	},
+	{
+		key: "profiles", kind: kindSection, of: inProfile, in: []place{atTop},
+		doc: "Profiles by name. A profile is what an agent is configured with: a model, its window, and when and how to condense.",
+	},
+	{
+		key: "modes", kind: kindSection, of: inMode, in: []place{atTop},
+		doc: "Modes by name. A mode is what the agent is doing: code, ask, architect. It uses a profile and may override it.",
+	},
+	{
+		key: "providers", kind: kindSection, of: inProvider, in: []place{atTop},
+		doc: "Providers by name, for use in chains. A provider is a strategy with settings; two providers may share a strategy.",
+	},
+	{
+		key: "models", kind: kindSection, of: inModel, in: []place{atTop},
+		doc: "Models by name, for profiles and for the settings of providers that let a model write.",
+	},
+	{
+		key: "strategy", kind: kindName, refers: toStrategy, in: []place{inProvider}, example: "smart",
+		doc: "The built-in strategy. Either this or plugin.",
+	},
+	{
+		key: "plugin", kind: kindPath, in: []place{inProvider}, example: "./condense-provider-ours",
+		doc: "The program of a strategy that is not built in, relative to the file that names it; never searched for. Either this or strategy.",
+	},
+	{
+		key: "sha256", kind: kindHash, in: []place{inProvider}, example: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+		doc: "The checksum that the plugin's program must have to be started.",
+	},
+	{
+		key: "timeout", kind: kindDuration, in: []place{inProvider}, def: "2m0s", example: "45s",
+		doc: "How long the provider may take before the next one is asked.",
+	},
+	{
+		key: "settings", kind: kindFree, in: []place{inProvider}, example: "{preset: balanced}",
+		doc: "Settings of the strategy; condense providers lists them.",
+	},
+	{
+		key: "api", kind: kindEnum, enum: []string{"anthropic", "openai"}, in: []place{inModel}, example: "anthropic",
+		doc: "The protocol to speak; openai for every compatible endpoint.",
+	},
+	{
+		key: "model", kind: kindText, min: 1, in: []place{inModel}, example: "claude-haiku-4-5",
+		doc: "The model's id as its API knows it; absent means the name of this entry.",
+	},
+	{
+		key: "base_url", kind: kindURL, in: []place{inModel}, example: "http://localhost:11434/v1",
+		doc: "Where the API is, if not at its vendor's.",
+	},
+	{
+		key: "api_key_env", kind: kindVariable, in: []place{inModel}, example: "ANTHROPIC_API_KEY",
+		doc: "The environment variable that holds the API key. Keys themselves are refused in files. Either this or api_key_file.",
+	},
+	{
+		key: "api_key_file", kind: kindPath, in: []place{inModel}, example: "/run/secrets/anthropic",
+		doc: "The file that holds the API key, relative to the file that names it. Either this or api_key_env.",
+	},
+	{
+		key: "window", kind: kindTokens, in: []place{inModel}, min: 1, max: maxTokens, example: "200000",
+		doc: "Size of the context window in tokens, if the built-in table does not know it or is wrong.",
+	},
+	{
+		key: "max_output", kind: kindTokens, in: []place{inModel}, max: maxTokens, example: "8192",
+		doc: "Tokens that the agent asks this model for as maximum output; a profile that sets none takes it from here.",
+	},
+	{
+		key: "price", kind: kindObject, of: inPrice, in: []place{inModel},
+		doc: "What the model costs, if the built-in table does not know it or is wrong.",
+	},
+	{key: "input", kind: kindDollars, in: []place{inPrice}, example: "3", doc: "US dollars per million input tokens."},
+	{key: "output", kind: kindDollars, in: []place{inPrice}, example: "15", doc: "US dollars per million output tokens."},
+	{key: "cache_read", kind: kindDollars, in: []place{inPrice}, example: "0.3", doc: "US dollars per million input tokens that come from the cache."},
+	{key: "cache_write", kind: kindDollars, in: []place{inPrice}, example: "3.75", doc: "US dollars per million input tokens written to the cache."},
+}
+
+const (
+	// inherit is the number that inherits.
+	inherit = -1
+	// unknownOutput is kept free for the answer if nobody says how long it may be: the
+	// number that Roo Code uses, Anthropic's default maximum when it was chosen.
+	unknownOutput = 8192
+	// maxTokens keeps arithmetic on tokens exact and far from overflow.
+	maxTokens = 1e12
+	// defaultProfile is the profile that exists without a file.
+	defaultProfile = "default"
+	// defaultWindow is its window.
+	defaultWindow = 200_000
+)
+
+// fieldsAt returns the fields that may stand at p, in order of documentation.
+func fieldsAt(p place) []field {
+	var at []field
+	for _, f := range fields {
+		if slices.Contains(f.in, p) {
+			at = append(at, f)
+		}
+	}
+	return at
+}
+
+// fieldAt returns the field of that key at p.
+func fieldAt(p place, key string) (field, bool) {
+	for _, f := range fields {
+		if f.key == key && slices.Contains(f.in, p) {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+func keysAt(p place) []string {
+	var keys []string
+	for _, f := range fieldsAt(p) {
+		keys = append(keys, f.key)
+	}
+	return keys
+}
+
+// places returns where a section of the top level keeps its objects.
+var sections = map[string]place{
+	"profiles": inProfile, "modes": inMode, "providers": inProvider, "models": inModel,
+}

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// formats of files, by extension.
+var formats = map[string]string{".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".json": "json"}
+
+// projectNames are the files looked for from the working directory up to the root of its
+// repository, userNames those in the user's configuration directory.
+var (
+	projectNames = []string{"condense.yaml", "condense.yml", "condense.toml", "condense.json"}
+	userNames    = slices.Concat(projectNames, []string{"config.yaml", "config.yml", "config.toml", "config.json"})
+)
+
+// pathVariable names a file to read instead of looking for one.
+const pathVariable = "CONDENSE_CONFIG"
+
+// find returns the files to read, least important first. A file named by the caller or by
+// CONDENSE_CONFIG is the only one; otherwise the user's file comes first, then the
+// project's. The second result lists the directories in which files may come to be.
+func find(opts *Options, env environment) (files, dirs []string, err error) {
+	if named := opts.Path; named != "" {
+		return []string{named}, []string{filepath.Dir(named)}, nil
+	}
+	if named := env.get(pathVariable); named != "" {
+		return []string{named}, []string{filepath.Dir(named)}, nil
+	}
+	var errs []error
+	if dir := userDir(env); dir != "" {
+		dirs = append(dirs, dir)
+		file, err := only(dir, userNames)
+		if err != nil {
+			errs = append(errs, err)
+		} else if file != "" {
+			files = append(files, file)
+		}
+	}
+	above, err := upward(opts.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, dir := range above {
+		dirs = append(dirs, dir)
+		file, err := only(dir, projectNames)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if file != "" || err != nil {
+			if !slices.ContainsFunc(files, func(f string) bool { return sameFile(f, file) }) && file != "" {
+				files = append(files, file)
+			}
+			break
+		}
+	}
+	return files, dirs, errors.Join(errs...)
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// userDir is $XDG_CONFIG_HOME/condense or ~/.config/condense, on every system: users of
+// command lines look there on a Mac too.
+func userDir(env environment) string {
+	if dir := env.get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "condense")
+	}
+	home := env.get("HOME")
+	if home == "" {
+		home = env.get("USERPROFILE")
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".config", "condense")
+}
+
+// upward returns dir and the directories above it up to the root of the repository. Outside
+// of a repository it returns dir alone: a file in /tmp or in a home directory is nobody's
+// project.
+func upward(dir string) ([]string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	}
+	var dirs []string
+	for d := dir; ; {
+		dirs = append(dirs, d)
+		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {
+			return dirs, nil
+		}
+		parent := filepath.Dir(d)
+		if parent == d {
+			return dirs[:1], nil
+		}
+		d = parent
+	}
+}
+
+// only returns the one file of dir that has one of the names, "" if there is none. Two are
+// an error, since nobody could say which one counts.
+func only(dir string, names []string) (string, error) {
+	var found []string
+	for _, name := range names {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+			if !slices.ContainsFunc(found, func(f string) bool { return sameFile(f, file) }) {
+				found = append(found, file)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	shown := make([]string, len(found))
+	for i, f := range found {
+		shown[i] = display(f)
+	}
+	return "", &Error{
+		Origin:  Origin{Kind: FromFile, File: shown[0]},
+		Problem: "not the only configuration here: " + strings.Join(shown, ", "), Allowed: "keep one of them",
+	}
+}
+
+// display shortens a file's name to one relative to the working directory if it is below.
+func display(file string) string {
+	wd, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(file) {
+		return file
+	}
+	if rel, err := filepath.Rel(wd, file); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return file
+}
+
+// readFile reads and checks one file.
+func readFile(file string, opts *Options) (*checker, Errors) {
+	shown := display(file)
+	at := func(p position) Origin { return Origin{Kind: FromFile, File: shown, Line: p.line, Column: p.column} }
+	fail := func(p position, problem, allowed string) (*checker, Errors) {
+		return nil, Errors{{Origin: at(p), Problem: problem, Allowed: allowed}}
+	}
+	format, ok := formats[strings.ToLower(filepath.Ext(file))]
+	if !ok {
+		return fail(position{}, "the format is not known", "name the file .yaml, .toml or .json")
+	}
+	text, err := readLimited(file)
+	if err != nil {
+		return fail(position{}, reason(err), "")
+	}
+	root, syntax := parse(format, text)
+	if syntax != nil {
+		return fail(syntax.at, syntax.problem, "")
+	}
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		dir = filepath.Dir(file)
+	}
+	c := newChecker(opts, dir, at)
+	c.check(root)
+	return c, c.errs
+}
+
+func readLimited(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("larger than %d MiB", maxFileBytes>>20)
+	}
+	return text, nil
+}
+
+// reason is err without the file's name, which stands before it already.
+func reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no such file"
+	}
+	return err.Error()
+}

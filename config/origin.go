@@ -1,0 +1,98 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// An OriginKind says which kind of place a value came from.
+type OriginKind string
+
+// The kinds of places.
+const (
+	FromDefault  OriginKind = "default"     // built in
+	FromFile     OriginKind = "file"        // a configuration file
+	FromEnv      OriginKind = "environment" // a CONDENSE_ variable
+	FromFlag     OriginKind = "flag"        // the command line
+	FromProgram  OriginKind = "program"     // values given by a Go program, see [New]
+	FromPreset   OriginKind = "preset"      // a preset that a profile names
+	FromModel    OriginKind = "model"       // what is known about the model
+	FromComputed OriginKind = "computed"    // follows from other values
+	FromArgument OriginKind = "argument"    // asked for in the call of [Config.Resolve]
+)
+
+// An Origin is the place that a value came from.
+type Origin struct {
+	Kind OriginKind `json:"kind"`
+	// File, Line and Column are set if Kind is FromFile. Line and Column count from 1,
+	// columns in characters; 0 means the parser did not say.
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	// Name is the variable, the flag's key, the preset, the model, or how the value was
+	// computed.
+	Name string `json:"name,omitempty"`
+}
+
+// String returns the origin as a person reads it: "condense.yaml:3:12", "default",
+// "environment CONDENSE_THRESHOLD".
+func (o Origin) String() string {
+	switch {
+	case o.Kind == FromFile && o.Line > 0 && o.Column > 0:
+		return fmt.Sprintf("%s:%d:%d", o.File, o.Line, o.Column)
+	case o.Kind == FromFile && o.Line > 0:
+		return fmt.Sprintf("%s:%d", o.File, o.Line)
+	case o.Kind == FromFile:
+		return o.File
+	case o.Kind == "":
+		return "unknown"
+	case o.Name != "":
+		return string(o.Kind) + " " + o.Name
+	}
+	return string(o.Kind)
+}
+
+// A path is a key, one name after the other. Names may contain any character but control
+// characters, dots included; a path is therefore never handled as a dotted string.
+type path []string
+
+// sep joins the segments of a path into a map key. No name can contain it: names with
+// control characters are refused.
+const sep = "\x1f"
+
+func (p path) id() string { return strings.Join(p, sep) }
+
+// with returns p and one more name, never sharing memory with another path.
+func (p path) with(name string) path {
+	q := make(path, len(p), len(p)+1)
+	copy(q, p)
+	return append(q, name)
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// String returns p as a person writes it: profiles."gpt-4.1".threshold, chain[0].
+func (p path) String() string {
+	var b strings.Builder
+	before := ""
+	for i, name := range p {
+		n, err := strconv.Atoi(name)
+		inList := err == nil && before == "chain"
+		before = name
+		if inList {
+			fmt.Fprintf(&b, "[%d]", n)
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		if plainName.MatchString(name) {
+			b.WriteString(name)
+		} else {
+			b.WriteString(strconv.Quote(name))
+		}
+	}
+	return b.String()
+}

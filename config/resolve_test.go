@@ -1,0 +1,105 @@
+package config_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/condensehq/condense/config"
+)
+
+const example = `auto: true
+threshold: 80              # percent of the window
+default_profile: sonnet
+profiles:
+  sonnet:
+    model: anthropic/claude-sonnet-4-5
+    threshold: -1          # inherit the global one
+    chain: [tidy, summary]
+  local:
+    window: 32768
+    threshold: 60
+    chain: [tidy]
+modes:
+  code: sonnet
+  ask: local
+providers:
+  tidy:    {strategy: smart, settings: {preset: balanced}}
+  summary: {strategy: native, timeout: 45s, settings: {preset: fresh_start, model: cheap}}
+  ours:    {plugin: ./condense-provider-ours, settings: {keep: 12}}
+models:
+  cheap: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}
+`
+
+func TestDefault(t *testing.T) {
+	r := resolve(t, config.Default(), "", "")
+	if r.Profile != "default" || r.Window != 200_000 || r.Tokenizer != "o200k_base" || len(r.Chain) != 0 || !r.Auto {
+		t.Errorf("got %+v", r)
+	}
+	if r.Threshold != 80 || r.Buffer != 10 || r.Target != 40 || r.Reserve != 8192 || r.MaxOutput != 0 || r.MinNewTokens != 4000 {
+		t.Errorf("got %+v", r)
+	}
+	if got := r.Origin("window").String(); got != "default" {
+		t.Errorf("origin of the window: got %s, want default", got)
+	}
+}
+
+func TestResolveExample(t *testing.T) {
+	c := load(t, example)
+	code := resolve(t, c, "", "code")
+	if code.Profile != "sonnet" || code.Window != 200_000 || code.Threshold != 80 || code.Model.API != "anthropic" {
+		t.Errorf("code: got %+v", code)
+	}
+	type link struct {
+		name, strategy, settings string
+		timeout                  time.Duration
+	}
+	var chain []link
+	for _, p := range code.Chain {
+		chain = append(chain, link{p.Name, p.Strategy, string(p.Settings), p.Timeout})
+	}
+	want := []link{
+		{"tidy", "smart", `{"preset":"balanced"}`, 2 * time.Minute},
+		{"summary", "native", `{"model":"cheap","preset":"fresh_start"}`, 45 * time.Second},
+	}
+	if diff := cmp.Diff(want, chain, cmp.AllowUnexported(link{})); diff != "" {
+		t.Errorf("chain of code (-want +got):\n%s", diff)
+	}
+	if got := code.Origin("threshold"); got.Line != 2 || got.Column != 12 || got.Kind != config.FromFile {
+		t.Errorf("origin of the threshold: got %s, want line 2, column 12", got)
+	}
+	if got := code.Origin("window"); got.Kind != config.FromModel {
+		t.Errorf("origin of the window: got %s, want the model", got)
+	}
+	ask := resolve(t, c, "", "ask")
+	if ask.Profile != "local" || ask.Window != 32_768 || ask.Threshold != 60 || len(ask.Chain) != 1 {
+		t.Errorf("ask: got %+v", ask)
+	}
+	// An undeclared mode has the default profile; an explicit profile beats the mode's.
+	if got := resolve(t, c, "", "architect").Profile; got != "sonnet" {
+		t.Errorf("architect: got profile %s, want sonnet", got)
+	}
+	if got := resolve(t, c, "local", "code").Profile; got != "local" {
+		t.Errorf("local with code: got profile %s, want local", got)
+	}
+	if _, err := c.Resolve("sonet", ""); err == nil || !strings.Contains(err.Error(), `did you mean "sonnet"?`) {
+		t.Errorf("unknown profile: got %v, want a suggestion", err)
+	}
+	ours, err := c.Provider("ours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(filepath.Dir(c.Files()[0]), "condense-provider-ours"); ours.Plugin != want {
+		t.Errorf("plugin: got %s, want it beside the file: %s", ours.Plugin, want)
+	}
+	cheap, err := c.Model("cheap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cheap.ID != "claude-haiku-4-5" || cheap.Window != 200_000 || cheap.APIKeyEnv != "ANTHROPIC_API_KEY" || cheap.Price.Input != 1 {
+		t.Errorf("cheap: got %+v", cheap)
+	}
+}

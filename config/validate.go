@@ -1,0 +1,274 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A validator checks merged values as a whole: that names name something and numbers fit
+// together.
+type validator struct {
+	c        *Config
+	errs     Errors
+	warnings Errors
+	soft     []softError
+}
+
+func (v *validator) validate() {
+	c := v.c
+	v.defaultProfile()
+	v.chain(path{"chain"}, c.values.Chain)
+	v.tokenizer(path{"tokenizer"}, c.values.Tokenizer)
+	for _, name := range c.Profiles() {
+		p, profile := path{"profiles", name}, c.values.Profiles[name]
+		v.chain(p.with("chain"), profile.Chain)
+		v.tokenizer(p.with("tokenizer"), profile.Tokenizer)
+		if profile.Extends != "" {
+			v.profile(p.with("extends"), profile.Extends)
+		}
+	}
+	for _, name := range c.Modes() {
+		p, mode := path{"modes", name}, c.values.Modes[name]
+		v.chain(p.with("chain"), mode.Chain)
+		v.tokenizer(p.with("tokenizer"), mode.Tokenizer)
+		if mode.Profile != "" {
+			v.profile(p.with("profile"), mode.Profile)
+		}
+	}
+	v.providers()
+	v.models()
+	v.cycles()
+	spoilt := v.softErrors()
+	v.numbers(spoilt)
+}
+
+func (v *validator) fail(p path, f *fault) {
+	v.errs = append(v.errs, v.c.errorAt(p, f))
+}
+
+func (v *validator) warn(p path, problem string) {
+	v.warnings = append(v.warnings, v.c.errorAt(p, &fault{problem: problem}))
+}
+
+// errorAt makes an error about the value at p, or about the nearest thing around it that
+// has a place.
+func (c *Config) errorAt(p path, f *fault) *Error {
+	origin := Origin{Kind: FromDefault}
+	for q := p; len(q) > 0; q = q[:len(q)-1] {
+		if o, ok := c.origins[q.id()]; ok {
+			origin = o
+			if len(q) < len(p) { // the thing around: its key says more than its value
+				if o, ok := c.keys[q.id()]; ok {
+					origin = o
+				}
+			}
+			break
+		}
+	}
+	return &Error{
+		Origin: origin, Key: p.String(),
+		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
+	}
+}
+
+// unknownName says that name is none of those known.
+func unknownName(kind reference, name string, known []string) *fault {
+	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, abbreviate(name)), suggestion: nearest(name, known)}
+	if looksSecret(name) {
+		f.problem = fmt.Sprintf("there is no such %s", kind)
+	}
+	f.allowed = "there are " + strings.Join(known, ", ")
+	if len(known) == 0 {
+		f.allowed = "none is declared"
+	}
+	return f
+}
+
+func (v *validator) profile(p path, name string) {
+	if _, ok := v.c.values.Profiles[name]; !ok {
+		v.fail(p, unknownName(toProfile, name, v.c.Profiles()))
+	}
+}
+
+// defaultProfile decides which profile is the default one if nobody said so: the built-in
+// one, or the only one declared.
+func (v *validator) defaultProfile() {
+	c, key := v.c, path{"default_profile"}
+	if c.origins[key.id()].Kind != FromDefault {
+		v.profile(key, c.values.DefaultProfile)
+		return
+	}
+	var declared []string
+	for _, name := range c.Profiles() {
+		if c.origins[path{"profiles", name}.id()].Kind != FromDefault {
+			declared = append(declared, name)
+		}
+	}
+	switch {
+	case len(declared) == 0 || slices.Contains(declared, defaultProfile):
+	case len(declared) == 1:
+		c.values.DefaultProfile = declared[0]
+		c.raw["default_profile"] = declared[0]
+		c.origins[key.id()] = Origin{Kind: FromComputed, Name: "the only profile"}
+	default:
+		c.origins[key.id()] = c.keys["profiles"] // where the reader should look
+		v.fail(key, &fault{
+			problem: fmt.Sprintf("not set, and %d profiles are declared", len(declared)),
+			allowed: "set it to one of " + strings.Join(declared, ", "),
+		})
+	}
+}
+
+func (v *validator) chain(p path, names []string) {
+	known := v.c.chainNames()
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			v.fail(p.with(strconv.Itoa(i)), unknownName(toProvider, name, known))
+		}
+	}
+}
+
+// chainNames returns the names that a chain may hold.
+func (c *Config) chainNames() []string {
+	names := append(c.Providers(), c.opts.Builtin...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (v *validator) tokenizer(p path, name *string) {
+	known := v.c.opts.Tokenizers
+	if name != nil && known != nil && !slices.Contains(known, *name) {
+		v.fail(p, unknownName(toTokenizer, *name, known))
+	}
+}
+
+func (v *validator) providers() {
+	used := map[string]bool{}
+	mark := func(names []string) {
+		for _, name := range names {
+			used[name] = true
+		}
+	}
+	mark(v.c.values.Chain)
+	for _, p := range v.c.values.Profiles {
+		mark(p.Chain)
+	}
+	for _, m := range v.c.values.Modes {
+		mark(m.Chain)
+	}
+	for _, name := range v.c.Providers() {
+		p, provider := path{"providers", name}, v.c.values.Providers[name]
+		switch {
+		case provider.Strategy == "" && provider.Plugin == "":
+			f := &fault{problem: "has neither strategy nor plugin", allowed: "must have one of them"}
+			if known := v.c.opts.Strategies; known != nil {
+				f.allowed += "; strategies: " + strings.Join(known, ", ")
+			}
+			v.fail(p, f)
+		case provider.Strategy != "" && provider.Plugin != "":
+			v.fail(p.with("plugin"), &fault{problem: "stands beside strategy", allowed: "a provider has one of them"})
+		case provider.SHA256 != "" && provider.Plugin == "":
+			v.fail(p.with("sha256"), &fault{problem: "has no plugin to check", allowed: "is for plugins only"})
+		}
+		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
+			v.fail(p.with("strategy"), unknownName(toStrategy, provider.Strategy, known))
+		}
+		if !used[name] && v.c.origins[p.id()].Kind != FromPreset {
+			v.warn(p, "no chain names this provider")
+		}
+	}
+}
+
+func (v *validator) models() {
+	for _, name := range v.c.Models() {
+		p, model := path{"models", name}, v.c.values.Models[name]
+		if model.APIKeyEnv != "" && model.APIKeyFile != "" {
+			v.fail(p.with("api_key_file"), &fault{problem: "stands beside api_key_env", allowed: "a model has one of them"})
+		}
+	}
+}
+
+// cycles reports profiles that extend themselves, once for each circle.
+func (v *validator) cycles() {
+	done := map[string]bool{}
+	for _, start := range v.c.Profiles() {
+		var walked []string
+		for name := start; name != "" && !done[name]; name = v.c.values.Profiles[name].Extends {
+			if i := slices.Index(walked, name); i >= 0 {
+				circle := append(walked[i:], name)
+				v.fail(path{"profiles", name, "extends"}, &fault{
+					problem: "a profile extends itself: " + strings.Join(circle, " → "),
+					allowed: "the last one must extend none",
+				})
+				break
+			}
+			walked = append(walked, name)
+		}
+		for _, name := range walked {
+			done[name] = true
+		}
+	}
+}
+
+// softErrors turns numbers outside the limits into errors, or into warnings where Roo's
+// rule holds. It returns the profiles with an error.
+func (v *validator) softErrors() map[string]bool {
+	spoilt := map[string]bool{}
+	for _, s := range v.soft {
+		name := s.path[1]
+		if _, roo := v.c.lineage(name); roo {
+			if s.path[2] == "threshold" {
+				w := *s.err
+				w.Problem += ", which Roo's rule ignores"
+				w.Allowed = "the inherited threshold holds"
+				v.warnings = append(v.warnings, &w)
+			}
+			continue
+		}
+		spoilt[name] = true
+		v.errs = append(v.errs, s.err)
+	}
+	return spoilt
+}
+
+// numbers checks the numbers of every profile on its own and of every mode.
+func (v *validator) numbers(spoilt map[string]bool) {
+	ok := func(profile string) bool {
+		names, _ := v.c.lineage(profile)
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return spoilt[n] })
+	}
+	for _, name := range v.c.Profiles() {
+		if ok(name) {
+			r, errs := v.c.resolve(name, "")
+			v.errs = append(v.errs, errs...)
+			v.suspicious(r)
+		}
+	}
+	for _, name := range v.c.Modes() {
+		profile := v.c.values.Modes[name].Profile
+		if profile == "" {
+			profile = v.c.values.DefaultProfile
+		}
+		if ok(profile) {
+			_, errs := v.c.resolve(profile, name)
+			v.errs = append(v.errs, errs...)
+		}
+	}
+}
+
+// suspicious warns of lawful numbers that cannot do what they were written for.
+func (v *validator) suspicious(r *Resolved) {
+	if r == nil || r.Window == 0 || r.RooRule {
+		return
+	}
+	if r.MaxContextTokens > r.Window {
+		v.warn(path(r.at["max_context_tokens"]), fmt.Sprintf(
+			"%d tokens are more than the window of profile %s, %d: this cap never applies", r.MaxContextTokens, r.Profile, r.Window))
+	}
+	if most := r.Model.Output; most > 0 && r.MaxOutput > most {
+		v.warn(path(r.at["max_output"]), fmt.Sprintf(
+			"%s answers with %d tokens at most", r.Model.Name, most))
+	}
+}

@@ -1,0 +1,259 @@
+package config
+
+import (
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A fault is what is wrong with one value, before it has a place and a key.
+type fault struct {
+	problem, allowed, suggestion string
+	// soft marks a number outside the limits of a field that Roo's rule lifts.
+	soft bool
+}
+
+// scalarValue reads n as a value of f. The result is what the merged configuration holds:
+// bool, float64, int64 or string.
+func (f *field) scalarValue(n *node) (any, *fault) {
+	wrong := &fault{problem: "is " + n.describe(), allowed: "must be " + f.allowed()}
+	if n.shape != scalar {
+		return nil, wrong
+	}
+	if n.value == nil {
+		wrong.allowed += "; remove the line to inherit"
+		return nil, wrong
+	}
+	if read, ok := readers[f.kind]; ok {
+		return read(f, n, wrong)
+	}
+	s, ok := n.value.(string)
+	if !ok {
+		wrong.allowed += "; write it in quotes: " + strconv.Quote(n.text)
+		return nil, wrong
+	}
+	if check, ok := textChecks[f.kind]; ok {
+		if refused := check(f, s, wrong); refused != nil {
+			return nil, refused
+		}
+	}
+	return s, nil
+}
+
+// readers read the values that are not texts.
+var readers = map[kind]func(f *field, n *node, wrong *fault) (any, *fault){
+	kindBool:    (*field).boolValue,
+	kindPercent: (*field).percentValue,
+	kindTokens:  (*field).tokensValue,
+	kindAmount:  (*field).tokensValue,
+	kindDollars: (*field).dollarsValue,
+}
+
+// textChecks judge the values that are texts; wrong is what to return of one that is not
+// allowed.
+var textChecks = map[kind]func(f *field, s string, wrong *fault) *fault{
+	kindEnum:     (*field).checkEnum,
+	kindDuration: (*field).checkDuration,
+	kindHash:     func(_ *field, s string, wrong *fault) *fault { return unless(sha256Hex.MatchString(s), wrong) },
+	kindVariable: (*field).checkVariable,
+	kindURL:      (*field).checkURL,
+	kindName:     notBlank,
+	kindPath:     notBlank,
+	kindText: func(f *field, s string, wrong *fault) *fault {
+		if f.min == 0 {
+			return nil
+		}
+		return notBlank(f, s, wrong)
+	},
+}
+
+func unless(ok bool, wrong *fault) *fault {
+	if ok {
+		return nil
+	}
+	return wrong
+}
+
+func notBlank(_ *field, s string, wrong *fault) *fault {
+	return unless(strings.TrimSpace(s) != "", wrong)
+}
+
+func (f *field) checkEnum(s string, wrong *fault) *fault {
+	wrong.suggestion = nearest(s, f.enum)
+	return unless(slices.Contains(f.enum, s), wrong)
+}
+
+func (f *field) checkDuration(s string, wrong *fault) *fault {
+	d, err := time.ParseDuration(s)
+	if err == nil && d > 0 {
+		return nil
+	}
+	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 0 {
+		wrong.suggestion = s + "s"
+	}
+	return wrong
+}
+
+// checkVariable does not repeat what is wrong: it may be the key itself.
+func (f *field) checkVariable(s string, wrong *fault) *fault {
+	wrong.problem = "is not the name of a variable"
+	return unless(variableName.MatchString(s) && !looksSecret(s), wrong)
+}
+
+func (f *field) checkURL(s string, wrong *fault) *fault {
+	u, err := url.Parse(s)
+	if err == nil && u.User != nil {
+		wrong.problem, wrong.allowed = "holds a user or password", "must be "+f.allowed()+" without them; use api_key_env"
+		return wrong
+	}
+	return unless(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"), wrong)
+}
+
+func (f *field) boolValue(n *node, wrong *fault) (any, *fault) {
+	v, ok := n.value.(bool)
+	if !ok {
+		return nil, wrong
+	}
+	return v, nil
+}
+
+func (f *field) dollarsValue(n *node, wrong *fault) (any, *fault) {
+	v, ok := number(n.value)
+	if !ok || v < 0 || v > maxTokens {
+		return nil, wrong
+	}
+	return v, nil
+}
+
+var (
+	sha256Hex    = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	countText    = regexp.MustCompile(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmM]i?)?$`)
+	percentText  = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*%$`)
+)
+
+// units of token counts. 128k is 128,000, as vendors write it; 32Ki is 32,768.
+var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "ki": 1 << 10, "mi": 1 << 20}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	}
+	return 0, false
+}
+
+func (f *field) percentValue(n *node, wrong *fault) (any, *fault) {
+	v, ok := number(n.value)
+	if s, isText := n.value.(string); isText {
+		if m := percentText.FindStringSubmatch(s); m != nil {
+			v, _ = strconv.ParseFloat(m[1], 64)
+			ok = true
+		} else if countText.MatchString(s) && strings.ContainsAny(s, "kKmM") && f.key == "threshold" {
+			wrong.allowed += "; for a number of tokens set max_context_tokens: " + s
+			return nil, wrong
+		}
+	} else if ok && f.fraction && v > 0 && v < 1 {
+		v = math.Round(v*1e11) / 1e9 // 0.07*100 is not 7 in binary
+	}
+	if !ok {
+		return nil, wrong
+	}
+	if f.inherits && v == inherit {
+		return v, nil
+	}
+	if v < f.min || v > f.max {
+		return v, f.outside(n)
+	}
+	return v, nil
+}
+
+func (f *field) tokensValue(n *node, wrong *fault) (any, *fault) {
+	v, ok := number(n.value)
+	if s, isText := n.value.(string); isText {
+		if m := percentText.FindStringSubmatch(s); m != nil && f.kind == kindAmount {
+			p, _ := strconv.ParseFloat(m[1], 64)
+			if p > 100 {
+				return nil, f.outside(n)
+			}
+			return strconv.FormatFloat(p, 'f', -1, 64) + "%", nil
+		}
+		if m := countText.FindStringSubmatch(s); m != nil {
+			v, _ = strconv.ParseFloat(strings.ReplaceAll(m[1], "_", ""), 64)
+			v *= units[strings.ToLower(m[2])]
+			ok = true
+		}
+	}
+	if !ok || v != math.Trunc(v) || math.Abs(v) > maxTokens {
+		return nil, wrong
+	}
+	if f.inherits && v == inherit {
+		return int64(v), nil
+	}
+	if v < f.min || f.max > 0 && v > f.max {
+		return int64(v), f.outside(n)
+	}
+	return int64(v), nil
+}
+
+func (f *field) outside(n *node) *fault {
+	return &fault{problem: "is " + n.text, allowed: "must be " + f.allowed(), soft: f.roo}
+}
+
+// allowed says what values f takes, to follow "must be".
+func (f *field) allowed() string {
+	limits := func(unit string) string {
+		lo, hi := strconv.FormatFloat(f.min, 'f', -1, 64), strconv.FormatFloat(f.max, 'f', -1, 64)
+		if f.max == 0 || f.max == maxTokens {
+			return unit + " of " + lo + " or more"
+		}
+		return unit + " from " + lo + " to " + hi
+	}
+	var s string
+	switch f.kind {
+	case kindPercent:
+		s = limits("a percentage")
+	case kindTokens:
+		s = limits("a number of tokens")
+	case kindAmount:
+		s = limits("a number of tokens") + `, or a share of the window as in "2%"`
+	case kindText, kindName:
+		s = "a text"
+		if f.refers != "" {
+			s = "the name of a " + string(f.refers)
+		}
+	case kindEnum:
+		s = "one of " + strings.Join(f.enum, ", ")
+	case kindNames:
+		s = "a list of names of " + string(f.refers) + "s, as in " + f.example
+	case kindVariable:
+		s = "the name of an environment variable, as in " + f.example
+	case kindObject:
+		s = "a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
+	case kindSection:
+		s = "a mapping of names to " + string(f.of) + "s"
+	case kindBool, kindDollars, kindDuration, kindHash, kindURL, kindPath, kindFree:
+		s = allowedTexts[f.kind]
+	}
+	if f.inherits {
+		s += ", or -1 to inherit"
+	}
+	return s
+}
+
+// allowedTexts describe the kinds that are the same for every field.
+var allowedTexts = map[kind]string{
+	kindBool:     "true or false",
+	kindDollars:  "a number of US dollars, 0 or more",
+	kindDuration: "a duration above 0 with its unit, as in 45s or 2m",
+	kindHash:     "a SHA-256 checksum: 64 hexadecimal digits",
+	kindURL:      "an http or https address",
+	kindPath:     "the path of a file",
+	kindFree:     "a mapping of settings",
+}

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/models"
+)
+
+// Values are a whole configuration as data: what a file may contain. Its JSON form is that
+// of a JSON configuration file. Absent (nil) means inherit everywhere, and so does -1 for
+// numbers.
+type Values struct {
+	DefaultProfile string `json:"default_profile,omitempty"`
+	Tuning
+	Profiles  map[string]ProfileValues  `json:"profiles,omitempty"`
+	Modes     map[string]ModeValues     `json:"modes,omitempty"`
+	Providers map[string]ProviderValues `json:"providers,omitempty"`
+	Models    map[string]ModelValues    `json:"models,omitempty"`
+}
+
+// Tuning is what can be said at the top level, for a profile and for a mode. Percentages
+// are 0 to 100 and of the context window, except MinGain: of the conversation's tokens.
+type Tuning struct {
+	Auto             *bool    `json:"auto,omitempty"`
+	Threshold        *float64 `json:"threshold,omitempty"`
+	Chain            []string `json:"chain,omitzero"` // nil inherits; empty is truncation only
+	Target           *float64 `json:"target,omitempty"`
+	Buffer           *float64 `json:"buffer,omitempty"`
+	MaxContextTokens *Amount  `json:"max_context_tokens,omitempty"`
+	MinGain          *float64 `json:"min_gain,omitempty"`
+	MinNewTokens     *Amount  `json:"min_new_tokens,omitempty"`
+	MinSize          *Amount  `json:"min_size,omitempty"`
+	MaxOutput        *int     `json:"max_output,omitempty"`
+	Tokenizer        *string  `json:"tokenizer,omitempty"`
+	Prompt           *string  `json:"prompt,omitempty"`
+}
+
+// ProfileValues are a profile: what an agent is configured with.
+type ProfileValues struct {
+	Extends string `json:"extends,omitempty"`
+	Preset  string `json:"preset,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Window  *int   `json:"window,omitempty"`
+	Tuning
+}
+
+// ModeValues are a mode: what an agent is doing.
+type ModeValues struct {
+	Profile string `json:"profile,omitempty"`
+	Tuning
+}
+
+// ProviderValues are a provider: a strategy, built in or a plugin, with settings.
+type ProviderValues struct {
+	Strategy string          `json:"strategy,omitempty"`
+	Plugin   string          `json:"plugin,omitempty"`
+	SHA256   string          `json:"sha256,omitempty"`
+	Timeout  string          `json:"timeout,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// ModelValues are a model: a language model and how to reach it.
+type ModelValues struct {
+	API        string        `json:"api,omitempty"`
+	Model      string        `json:"model,omitempty"`
+	BaseURL    string        `json:"base_url,omitempty"`
+	APIKeyEnv  string        `json:"api_key_env,omitempty"`
+	APIKeyFile string        `json:"api_key_file,omitempty"`
+	Window     int           `json:"window,omitempty"`
+	MaxOutput  int           `json:"max_output,omitempty"`
+	Price      *models.Price `json:"price,omitempty"`
+}
+
+// An Amount is a number of tokens, or a percentage of the window if Percent is not 0.
+type Amount struct {
+	Tokens  int
+	Percent float64
+}
+
+// Of returns the amount in tokens for a window of that size, rounded up.
+func (a Amount) Of(window int) int {
+	if a.Percent == 0 {
+		return a.Tokens
+	}
+	return ceil(a.Percent * float64(window) / 100)
+}
+
+// String returns a as a file has it: "4000", "2%".
+func (a Amount) String() string {
+	if a.Percent != 0 {
+		return strconv.FormatFloat(a.Percent, 'f', -1, 64) + "%"
+	}
+	return strconv.Itoa(a.Tokens)
+}
+
+// MarshalJSON writes a number, or a text with a percent sign.
+func (a Amount) MarshalJSON() ([]byte, error) {
+	if a.Percent != 0 {
+		return json.Marshal(a.String())
+	}
+	return json.Marshal(a.Tokens)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (a *Amount) UnmarshalJSON(text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case float64:
+		*a = Amount{Tokens: int(v)}
+		return nil
+	case string:
+		if p, err := strconv.ParseFloat(strings.TrimSuffix(v, "%"), 64); err == nil && strings.HasSuffix(v, "%") {
+			*a = Amount{Percent: p}
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is neither a number of tokens nor a percentage", text)
+}

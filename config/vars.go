@@ -1,0 +1,279 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// envPrefix begins every variable that sets a value.
+const envPrefix = "CONDENSE_"
+
+// reservedVariables begin with the prefix but set no value of a configuration.
+var reservedVariables = []string{
+	pathVariable,
+	"CONDENSE_CHROMIUM",   // a browser for tests
+	"CONDENSE_GOLDEN_DIR", // recorded inputs and outputs for tests
+}
+
+// An environment is a list of "NAME=value", as [os.Environ] returns it.
+type environment []string
+
+func (e environment) get(name string) string {
+	value := ""
+	for _, entry := range e {
+		if n, v, _ := strings.Cut(entry, "="); n == name {
+			value = v // the last one counts, as in os/exec
+		}
+	}
+	return value
+}
+
+// A variable is one value given outside of files: its key, in the spelling of its source.
+type variable struct {
+	name  string // as the user wrote it
+	key   string // the same without prefix
+	value string
+}
+
+// variables returns those of the environment that are meant for us, in order of name.
+func (e environment) variables(ignore []string) []variable {
+	last := map[string]string{}
+	for _, entry := range e {
+		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, envPrefix) {
+			last[name] = value
+		}
+	}
+	var vars []variable
+	for _, name := range sortedKeys(last) {
+		if !slices.Contains(reservedVariables, name) && !slices.Contains(ignore, name) {
+			vars = append(vars, variable{name, strings.TrimPrefix(name, envPrefix), last[name]})
+		}
+	}
+	return vars
+}
+
+// A spelling is how a source writes keys: CODE__MAX_OUTPUT in the environment,
+// code.max_output on the command line and in questions.
+type spelling struct {
+	between string
+	write   func(name string) string
+}
+
+var (
+	envSpelling    = spelling{"__", screaming}
+	dottedSpelling = spelling{".", func(name string) string { return name }}
+)
+
+// screaming writes a name as an environment variable has it: upper case, everything but
+// letters and digits an underscore.
+func screaming(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToUpper(r)
+		}
+		return '_'
+	}, name)
+}
+
+// A keyMatch is one reading of a key.
+type keyMatch struct {
+	path  path
+	field field
+}
+
+// matches returns every reading of key as a setting, given the names that exist in a
+// merged configuration. Names may contain the separator, so that they are recognised
+// rather than split off.
+func (s spelling) matches(key string, merged map[string]any) []keyMatch {
+	return s.matchFields(key, atTop, nil, merged)
+}
+
+func (s spelling) matchFields(key string, at place, p path, merged map[string]any) []keyMatch {
+	var found []keyMatch
+	for _, f := range fieldsAt(at) {
+		rest, exact, ok := s.cut(key, f.key)
+		switch {
+		case !ok:
+		case exact:
+			found = append(found, keyMatch{p.with(f.key), f})
+		case f.kind == kindSection:
+			names, _ := merged[f.key].(map[string]any)
+			for _, name := range sortedKeys(names) {
+				found = append(found, s.matchName(rest, name, f, p.with(f.key), names)...)
+			}
+		case f.kind == kindObject:
+			inner, _ := merged[f.key].(map[string]any)
+			found = append(found, s.matchFields(rest, f.of, p.with(f.key), inner)...)
+		case f.kind == kindFree:
+			found = append(found, keyMatch{s.free(rest, p.with(f.key), merged[f.key]), field{kind: kindFree}})
+		}
+	}
+	return found
+}
+
+func (s spelling) matchName(key, name string, f field, p path, names map[string]any) []keyMatch {
+	rest, exact, ok := s.cut(key, name)
+	if quoted := fmt.Sprintf("%q", name); !ok {
+		rest, exact, ok = s.cut(key, quoted) // profiles."gpt-4.1".threshold
+	}
+	if !ok {
+		return nil
+	}
+	if exact {
+		return []keyMatch{{p.with(name), field{kind: kindObject, of: f.of}}}
+	}
+	inner, _ := names[name].(map[string]any)
+	return s.matchFields(rest, f.of, p.with(name), inner)
+}
+
+// cut removes name and a separator from the beginning of key; exact means key is name.
+func (s spelling) cut(key, name string) (rest string, exact, ok bool) {
+	rest, ok = strings.CutPrefix(key, s.write(name))
+	if !ok || rest == "" {
+		return "", ok, ok
+	}
+	rest, ok = strings.CutPrefix(rest, s.between)
+	return rest, false, ok && rest != ""
+}
+
+// free reads the rest of a key as keys of a provider's settings: existing ones in their own
+// spelling, others in lower case if the source knows no case.
+func (s spelling) free(rest string, p path, settings any) path {
+	for part := range strings.SplitSeq(rest, s.between) {
+		m, _ := settings.(map[string]any)
+		name := part
+		if s.between == envSpelling.between {
+			name = strings.ToLower(part)
+		}
+		for _, existing := range sortedKeys(m) {
+			if s.write(existing) == part {
+				name = existing
+				break
+			}
+		}
+		p, settings = p.with(name), m[name]
+	}
+	return p
+}
+
+// checkVariables reads values from outside of files against what lower layers hold.
+func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string]any, opts *Options) *checker {
+	all := newChecker(opts, opts.Dir, func(position) Origin { return Origin{Kind: k} })
+	for _, v := range vars {
+		origin := Origin{Kind: k, Name: v.name}
+		c := newChecker(opts, opts.Dir, func(position) Origin { return origin })
+		c.vars = true
+		if m, wrong := s.one(v, merged); wrong != nil {
+			c.fail(position{}, m, wrong)
+		} else if root, wrong := tree(v, s, merged); wrong != nil {
+			c.fail(position{}, nil, wrong)
+		} else {
+			c.check(root)
+		}
+		all.errs = append(all.errs, c.errs...)
+		all.soft = append(all.soft, c.soft...)
+		mergeInto(all.values, c.values)
+		maps.Copy(all.origins, c.origins)
+		maps.Copy(all.keys, c.keys)
+	}
+	return all
+}
+
+// one returns the only reading of v's key.
+func (s spelling) one(v variable, merged map[string]any) (path, *fault) {
+	found := s.matches(v.key, merged)
+	switch len(found) {
+	case 1:
+		return found[0].path, nil
+	case 0:
+		return nil, s.noMatch(v.key, merged)
+	}
+	keys := make([]string, len(found))
+	for i, m := range found {
+		keys[i] = m.path.String()
+	}
+	return nil, &fault{problem: "ambiguous: could be " + strings.Join(keys, " or "), allowed: "set it in a file"}
+}
+
+// noMatch says what is wrong with a key that is none.
+func (s spelling) noMatch(key string, merged map[string]any) *fault {
+	known := s.known(merged)
+	f := &fault{problem: "names no setting", suggestion: nearest(key, known)}
+	for section, of := range sections {
+		rest, _, ok := s.cut(key, section)
+		if !ok || rest == "" {
+			continue
+		}
+		names, _ := merged[section].(map[string]any)
+		f.problem = "names no setting of a " + string(of) + " that exists"
+		f.allowed = section + ": " + listed(sortedKeys(names))
+	}
+	return f
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "there are none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// known lists the keys that could have been meant, in the spelling of the source.
+func (s spelling) known(merged map[string]any) []string {
+	var keys []string
+	for _, f := range fieldsAt(atTop) {
+		if f.kind != kindSection {
+			keys = append(keys, s.write(f.key))
+			continue
+		}
+		names, _ := merged[f.key].(map[string]any)
+		for _, name := range sortedKeys(names) {
+			for _, inner := range keysAt(f.of) {
+				keys = append(keys, s.write(f.key)+s.between+s.write(name)+s.between+s.write(inner))
+			}
+		}
+	}
+	return keys
+}
+
+// tree turns one variable into the tree that a file with this value alone would give.
+func tree(v variable, s spelling, merged map[string]any) (*node, *fault) {
+	m := s.matches(v.key, merged)[0]
+	leaf := &node{value: v.value, text: v.value}
+	if !takesText(m.field.kind) {
+		parsed, syntax := parseYAML([]byte(v.value))
+		if syntax != nil {
+			return nil, &fault{problem: "cannot be read: " + syntax.problem}
+		}
+		leaf = parsed
+		if strings.TrimSpace(v.value) == "" {
+			leaf = &node{}
+		}
+	}
+	for _, name := range slices.Backward(m.path) {
+		leaf = &node{shape: mapping, pairs: []pair{{key: name, value: leaf}}}
+	}
+	return leaf, nil
+}
+
+// takesText tells kinds whose values are texts whatever they look like, so that a variable
+// or flag needs no quotes: a profile called 4.1, a timeout, a prompt with a colon.
+func takesText(k kind) bool {
+	_, checked := textChecks[k]
+	return checked
+}
+
+// mergeInto copies src into dst, mappings key by key.
+func mergeInto(dst, src map[string]any) {
+	for k, v := range src {
+		from, both := v.(map[string]any)
+		if into, ok := dst[k].(map[string]any); ok && both {
+			mergeInto(into, from)
+			continue
+		}
+		dst[k] = v
+	}
+}
