@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -98,7 +99,7 @@ func (d *Document) readRequest(data []byte) error {
 			d.System = joinText(parts)
 		case "tools":
 			if !isNull(v) {
-				d.Tools = v[:len(v):len(v)]
+				d.Tools = slices.Clip(v)
 			}
 		case "model":
 			d.Model = text(v)

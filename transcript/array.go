@@ -1,6 +1,10 @@
 package transcript
 
-import "github.com/condensehq/condense/core"
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+)
 
 // A decoder returns what the message raw says: its role, its parts, and the source's
 // own ID for it, if it has one, in ID. The offset in an error counts from the start of
@@ -40,7 +44,7 @@ func (d *Document) readArray(data []byte, decode decoder) error {
 			return err
 		}
 		m.ID = taken.next(n, m.ID)
-		m.Source = raw[:len(raw):len(raw)]
+		m.Source = slices.Clip(raw)
 		switch n {
 		case 1:
 			e.head = data[:at:at]

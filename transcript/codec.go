@@ -33,6 +33,16 @@ type output struct {
 	warnings []Warning
 }
 
+// add appends pieces. A buffer cannot fail.
+func (o *output) add(pieces ...[]byte) {
+	for _, p := range pieces {
+		_, _ = o.Write(p)
+	}
+}
+
+// adds appends s.
+func (o *output) adds(s string) { _, _ = o.WriteString(s) }
+
 // warn notes a loss at the message with the given ID; empty if it concerns no single
 // message.
 func (o *output) warn(message, format string, args ...any) {

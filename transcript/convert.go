@@ -202,6 +202,7 @@ func (c *converter) message(m *core.Message) {
 				c.note(role, p.Kind)
 				continue
 			}
+			p.JSON = cleanJSON(p.JSON)
 			c.put(role, p)
 		}
 	}
@@ -297,11 +298,15 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 		c.out.warn(c.current, "the name of tool %q was changed to %q, which is lawful", p.Name, name)
 		p.Name = name
 	}
-	switch raw := []byte(p.Args); {
-	case !c.wire.objects && strings.TrimSpace(p.Args) == "":
+	switch {
+	case strings.TrimSpace(p.Args) == "":
 		p.Args = "{}"
-	case c.wire.objects && strings.TrimSpace(p.Args) != "" && !(json.Valid(raw) && isObject(raw[skipSpace(raw, 0):])):
-		c.out.warn(c.current, "arguments that are no object were wrapped in one")
+	case c.wire.objects:
+		object := string(argsObject(p.Args))
+		if object != p.Args {
+			c.out.warn(c.current, "arguments that are no object were wrapped in one")
+		}
+		p.Args = cleanJSON(object)
 	}
 	c.put(role, p)
 	at := len(c.turns) - 1
@@ -362,6 +367,7 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 		return c.innerNote(content, "image")
 	case core.Opaque:
 		if isBlock(q, c.wire.inner) {
+			q.JSON = cleanJSON(q.JSON)
 			return append(content, q)
 		}
 		return c.innerNote(content, q.Kind)

@@ -11,46 +11,46 @@ import (
 func convertAnthropic(d *Document, out *output) error {
 	turns, system := convert(d, &anthropicWire, out)
 	if system != "" {
-		out.WriteString(`{"system":`)
-		out.Write(appendQuoted(nil, system))
-		out.WriteString(`,"messages":`)
+		out.adds(`{"system":`)
+		out.add(appendQuoted(nil, system))
+		out.adds(`,"messages":`)
 	}
-	out.WriteByte('[')
+	out.adds("[")
 	for i, m := range messagesOf(turns) {
 		if i > 0 {
-			out.WriteByte(',')
+			out.adds(",")
 		}
-		out.Write(encodeAnthropic(m.role, m.parts))
+		out.add(encodeAnthropic(m.role, m.parts))
 	}
-	out.WriteByte(']')
+	out.adds("]")
 	if system != "" {
-		out.WriteByte('}')
+		out.adds("}")
 	}
-	out.WriteByte('\n')
+	out.adds("\n")
 	return nil
 }
 
 // convertTrace writes what convertAnthropic would, as a recorded session.
 func convertTrace(d *Document, out *output) error {
 	turns, system := convert(d, &anthropicWire, out)
-	out.WriteString(`{"source":`)
-	out.Write(appendQuoted(nil, d.Origin))
+	out.adds(`{"source":`)
+	out.add(appendQuoted(nil, d.Origin))
 	if d.Model != "" {
-		out.WriteString(`,"model":`)
-		out.Write(appendQuoted(nil, d.Model))
+		out.adds(`,"model":`)
+		out.add(appendQuoted(nil, d.Model))
 	}
 	if system != "" {
-		out.WriteString(`,"system":`)
-		out.Write(appendQuoted(nil, system))
+		out.adds(`,"system":`)
+		out.add(appendQuoted(nil, system))
 	}
-	out.WriteString(`,"messages":[`)
+	out.adds(`,"messages":[`)
 	for i, m := range messagesOf(turns) {
 		if i > 0 {
-			out.WriteByte(',')
+			out.adds(",")
 		}
-		out.Write(encodeTrace(m.role, m.kind, m.parts))
+		out.add(encodeTrace(m.role, m.kind, m.parts))
 	}
-	out.WriteString("]}\n")
+	out.adds("]}\n")
 	return nil
 }
 
@@ -102,9 +102,9 @@ func convertOpenAI(d *Document, out *output) error {
 			all = append(all, encodeOpenAI(core.RoleTool, resultParts(t.results))...)
 		}
 	}
-	out.WriteByte('[')
-	out.Write(joinRecords(all))
-	out.WriteString("]\n")
+	out.adds("[")
+	out.add(joinRecords(all))
+	out.adds("]\n")
 	return nil
 }
 

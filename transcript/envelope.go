@@ -50,6 +50,7 @@ type envelopeJSON struct {
 // verbatim is bytes as JSON: a string, or base64 in an object if they are not UTF-8.
 type verbatim []byte
 
+// MarshalJSON writes v as a string if it is UTF-8, else as base64.
 func (v verbatim) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(v) {
 		return appendQuoted(nil, string(v)), nil
@@ -59,6 +60,7 @@ func (v verbatim) MarshalJSON() ([]byte, error) {
 	}{v})
 }
 
+// UnmarshalJSON reads what MarshalJSON wrote.
 func (v *verbatim) UnmarshalJSON(data []byte) error {
 	if isString(data) {
 		*v = []byte(unquote(data))
@@ -74,6 +76,7 @@ func (v *verbatim) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// MarshalJSON writes e for the header of a journal.
 func (e *envelope) MarshalJSON() ([]byte, error) {
 	w := envelopeJSON{Head: e.head, Tail: e.tail, Sep: e.sep}
 	for id, gap := range e.gaps {
@@ -85,6 +88,7 @@ func (e *envelope) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
+// UnmarshalJSON reads what MarshalJSON wrote.
 func (e *envelope) UnmarshalJSON(data []byte) error {
 	var w envelopeJSON
 	if err := json.Unmarshal(data, &w); err != nil {
@@ -105,11 +109,11 @@ func (e *envelope) UnmarshalJSON(data []byte) error {
 // message had when it was read, or from nothing if was is nil.
 func (d *Document) writeRecords(out *output, messages []core.Message, record func(m *core.Message, was []byte) ([]byte, error)) error {
 	e := &d.envelope
-	out.Write(e.head)
+	out.add(e.head)
 	for i := range messages {
 		m := &messages[i]
 		if i > 0 {
-			out.Write(e.gap(m.ID))
+			out.add(e.gap(m.ID))
 		}
 		raw := []byte(m.Source)
 		if raw == nil {
@@ -118,8 +122,8 @@ func (d *Document) writeRecords(out *output, messages []core.Message, record fun
 				return err
 			}
 		}
-		out.Write(raw)
+		out.add(raw)
 	}
-	out.Write(e.tail)
+	out.add(e.tail)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -290,11 +291,11 @@ func appendQuoted(out []byte, s string) []byte {
 	return append(append(out, s[start:]...), '"')
 }
 
-// replaceValue returns raw with the value old, a part of it, replaced by new.
-func replaceValue(raw, old, new []byte) []byte {
+// replaceValue returns raw with the value old, a part of it, replaced by value.
+func replaceValue(raw, old, value []byte) []byte {
 	at := offsetIn(raw, old)
-	out := make([]byte, 0, len(raw)-len(old)+len(new))
-	return append(append(append(out, raw[:at]...), new...), raw[at+len(old):]...)
+	out := make([]byte, 0, len(raw)-len(old)+len(value))
+	return append(append(append(out, raw[:at]...), value...), raw[at+len(old):]...)
 }
 
 // setField returns the object raw with the member name set to value: in place if there
@@ -369,4 +370,37 @@ func dropField(raw []byte, name string) []byte {
 		out = append(out, v...)
 	}
 	return append(out, '}')
+}
+
+// cleanJSON returns raw, valid JSON, without what vendors refuse although
+// encoding/json takes it: bytes that are not UTF-8 and halves of surrogate pairs. Both
+// become U+FFFD.
+func cleanJSON(raw string) string {
+	raw = strings.ToValidUTF8(raw, "\ufffd")
+	var out []byte
+	done := 0 // bytes of raw that out has
+	for i := 0; i < len(raw); {
+		n := strings.IndexByte(raw[i:], '\\')
+		if n < 0 {
+			break
+		}
+		i += n
+		r := hex4([]byte(raw[i:min(len(raw), i+6)]))
+		switch {
+		case r < 0:
+			i += 2
+		case !utf16.IsSurrogate(r):
+			i += 6
+		case utf16.DecodeRune(r, hex4([]byte(raw[i+6:min(len(raw), i+12)]))) != utf8.RuneError:
+			i += 12
+		default:
+			out = append(append(out, raw[done:i]...), `\ufffd`...)
+			i += 6
+			done = i
+		}
+	}
+	if out == nil {
+		return raw
+	}
+	return string(append(out, raw[done:]...))
 }

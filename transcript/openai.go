@@ -1,6 +1,8 @@
 package transcript
 
 import (
+	"slices"
+
 	"github.com/condensehq/condense/core"
 )
 
@@ -17,7 +19,7 @@ var openaiCodec = codec{
 			switch string(k) {
 			case "tools", "functions":
 				if !isNull(v) {
-					d.Tools = v[:len(v):len(v)]
+					d.Tools = slices.Clip(v)
 				}
 			case "model":
 				d.Model = text(v)
