@@ -41,34 +41,79 @@ func textParts(raw []byte) []core.Part {
 	return nil
 }
 
+// A block is the raw fields of a block that say something.
+type block struct {
+	kind, text, id, name, input, callID, content []byte
+	isError, source, thinking, signature, data   []byte
+}
+
+func splitBlock(raw []byte) block {
+	var b block
+	for k, v := range fields(raw) {
+		switch string(k) {
+		case "type":
+			b.kind = v
+		case "text":
+			b.text = v
+		case "id":
+			b.id = v
+		case "name":
+			b.name = v
+		case "input":
+			b.input = v
+		case "tool_use_id":
+			b.callID = v
+		case "content":
+			b.content = v
+		case "is_error":
+			b.isError = v
+		case "source":
+			b.source = v
+		case "thinking":
+			b.thinking = v
+		case "signature":
+			b.signature = v
+		case "data":
+			b.data = v
+		}
+	}
+	return b
+}
+
 // decodeBlock returns what the block raw says. A block of a kind that the package does
 // not know is opaque; so is one nested where it cannot stand.
 func decodeBlock(raw []byte) (core.Part, *SyntaxError) {
 	if !isObject(raw) {
 		return nil, &SyntaxError{Found: describe(raw) + " as a block of content", Want: "an object"}
 	}
-	kind := text(field(raw, "type"))
+	b := splitBlock(raw)
+	kind := text(b.kind)
 	switch kind {
 	case "text":
-		s := field(raw, "text")
-		if !isString(s) {
+		if !isString(b.text) {
 			return nil, missing(raw, kind, "text", "a string")
 		}
-		return core.Text(unquote(s)), nil
+		return core.Text(unquote(b.text)), nil
 	case "tool_use":
-		return decodeToolUse(raw)
+		switch {
+		case !isString(b.id):
+			return nil, missing(raw, kind, "id", "a string")
+		case !isString(b.name):
+			return nil, missing(raw, kind, "name", "a string")
+		}
+		return core.ToolCall{ID: unquote(b.id), Name: unquote(b.name), Args: string(b.input)}, nil
 	case "tool_result":
-		return decodeToolResult(raw)
+		return decodeToolResult(raw, b)
 	case "image":
-		if img, ok := decodeSource(field(raw, "source")); ok {
+		if img, ok := decodeSource(b.source); ok {
 			return img, nil
 		}
 	case "thinking":
-		return core.Reasoning{Text: text(field(raw, "thinking")), Signature: text(field(raw, "signature"))}, nil
+		return core.Reasoning{Text: text(b.thinking), Signature: text(b.signature)}, nil
 	case "redacted_thinking":
-		return core.Reasoning{Encrypted: text(field(raw, "data"))}, nil
+		return core.Reasoning{Encrypted: text(b.data)}, nil
 	case "":
-		return nil, missing(raw, "", "type", "a string")
+		return nil, missing(raw, "", "type", "a string that is not empty")
 	}
 	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 }
@@ -88,54 +133,20 @@ func missing(raw []byte, kind, name, want string) *SyntaxError {
 	return e
 }
 
-func decodeToolUse(raw []byte) (core.Part, *SyntaxError) {
-	var call core.ToolCall
-	var id, name bool
-	for k, v := range fields(raw) {
-		switch string(k) {
-		case "id":
-			call.ID, id = text(v), isString(v)
-		case "name":
-			call.Name, name = text(v), isString(v)
-		case "input":
-			call.Args = string(v)
-		}
-	}
-	switch {
-	case !id:
-		return nil, missing(raw, "tool_use", "id", "a string")
-	case !name:
-		return nil, missing(raw, "tool_use", "name", "a string")
-	}
-	return call, nil
-}
-
-func decodeToolResult(raw []byte) (core.Part, *SyntaxError) {
-	var r core.ToolResult
-	var id bool
-	var content []byte
-	for k, v := range fields(raw) {
-		switch string(k) {
-		case "tool_use_id":
-			r.CallID, id = text(v), isString(v)
-		case "is_error":
-			r.IsError = isTrue(v)
-		case "content":
-			content = v
-		}
-	}
-	if !id {
+func decodeToolResult(raw []byte, b block) (core.Part, *SyntaxError) {
+	if !isString(b.callID) {
 		return nil, missing(raw, "tool_result", "tool_use_id", "a string")
 	}
+	r := core.ToolResult{CallID: unquote(b.callID), IsError: isTrue(b.isError)}
 	switch {
-	case content == nil || isNull(content):
-	case isString(content):
-		r.Content = textParts(content)
-	case isArray(content):
-		for block := range elements(content) {
-			p, err := decodeInner(block)
+	case b.content == nil || isNull(b.content):
+	case isString(b.content):
+		r.Content = textParts(b.content)
+	case isArray(b.content):
+		for inner := range elements(b.content) {
+			p, err := decodeInner(inner)
 			if err != nil {
-				err.Offset += offsetIn(raw, block)
+				err.Offset += offsetIn(raw, inner)
 				return nil, err
 			}
 			r.Content = append(r.Content, p)
