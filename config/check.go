@@ -64,6 +64,7 @@ func (c *checker) error(at position, p path, f *fault) *Error {
 	return &Error{
 		Origin: c.source(at), Key: p.String(),
 		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
+		id: p.id(),
 	}
 }
 
@@ -95,13 +96,12 @@ func (c *checker) unknown(pair pair, at place, p path) {
 	if hint, ok := synonyms[string(fold(pair.key))]; ok && f.suggestion == "" {
 		f.suggestion = hint
 	}
-	if _, elsewhere := otherPlace(pair.key, at); elsewhere != "" && f.suggestion == "" {
-		f.problem = fmt.Sprintf("not a key of the %s but of a %s", at, elsewhere)
-		if elsewhere == atTop {
-			f.problem = fmt.Sprintf("not a key of a %s but of the top level", at)
-		}
-	}
-	if f.suggestion == "" {
+	elsewhere := otherPlace(pair.key, at)
+	switch {
+	case f.suggestion != "":
+	case elsewhere != "":
+		f.problem = "not a key of " + at.article() + " but of " + elsewhere.article()
+	default:
 		f.allowed = "known here: " + strings.Join(keys, ", ")
 	}
 	c.fail(pair.at, p, f)
@@ -133,13 +133,21 @@ var synonyms = map[string]string{
 	"inherits":                   "extends",
 }
 
-func otherPlace(key string, not place) (field, place) {
+// otherPlace returns the first place but one that has such a key, "" if none has.
+func otherPlace(key string, not place) place {
 	for _, f := range fields {
 		if f.key == key && f.in[0] != not {
-			return f, f.in[0]
+			return f.in[0]
 		}
 	}
-	return field{}, ""
+	return ""
+}
+
+func (p place) article() string {
+	if p == atTop {
+		return "the top level"
+	}
+	return "a " + string(p)
 }
 
 // field reads one value; false means it has none that could be used.
@@ -234,6 +242,7 @@ func (c *checker) section(f field, n *node, p path) map[string]any {
 				allowed = "must be the name of a profile or a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
 			}
 			c.fail(v.at, sub, &fault{problem: "is " + v.describe(), allowed: allowed})
+			out[pair.key] = map[string]any{} // the name exists; who uses it is not at fault
 		}
 	}
 	return out

@@ -14,6 +14,8 @@ type Error struct {
 	Problem    string `json:"problem"`
 	Allowed    string `json:"allowed,omitempty"`    // what would be right
 	Suggestion string `json:"suggestion,omitempty"` // the name that was probably meant
+
+	id string // of the path
 }
 
 func (e *Error) Error() string {

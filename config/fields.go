@@ -73,6 +73,27 @@ var everywhere = []place{atTop, inProfile, inMode}
 // fields is the table. Its order is that of the documentation.
 var fields = []field{
 	{
+		key: "profile", kind: kindName, refers: toProfile, in: []place{inMode}, example: "sonnet",
+		doc:    "The profile of this mode; absent means default_profile. A mode that sets nothing else is written as the profile's name alone.",
+		theirs: "modeApiConfigs",
+	},
+	{
+		key: "extends", kind: kindName, refers: toProfile, in: []place{inProfile}, example: "base",
+		doc: "Another profile, to inherit from before the top level.",
+	},
+	{
+		key: "preset", kind: kindEnum, enum: presetNames(), in: []place{inProfile}, example: "roo",
+		doc: "A set of values that this profile's own override. roo is the rule of Roo Code: a buffer of 10 %, thresholds outside 5 to 100 ignored, half of the conversation truncated.",
+	},
+	{
+		key: "model", kind: kindName, refers: toModel, in: []place{inProfile}, example: "anthropic/claude-sonnet-4-5",
+		doc: "The model that the agent talks to: a name of the section models, or provider/model or model of the built-in table. Gives the window.",
+	},
+	{
+		key: "window", kind: kindTokens, in: []place{inProfile}, min: 1, max: maxTokens, inherits: true, example: "32768",
+		doc: "Size of the context window in tokens. Needed if the model is not in the built-in table; overrides it otherwise.",
+	},
+	{
 		key: "auto", kind: kindBool, in: everywhere, def: true, example: "true",
 		doc:    "Condense without being asked. With false, the threshold and the caps are not looked at; what the model could not take is still shortened.",
 		theirs: "autoCondenseContext",
@@ -127,27 +148,6 @@ var fields = []field{
 		key: "prompt", kind: kindText, in: everywhere, def: "", example: `"Keep every decision and its reason."`,
 		doc:    "Instructions for models that write summaries. Empty means the provider's own.",
 		theirs: "customSupportPrompts.CONDENSE, customCondensingPrompt",
-	},
-	{
-		key: "profile", kind: kindName, refers: toProfile, in: []place{inMode}, example: "sonnet",
-		doc:    "The profile of this mode; absent means default_profile. A mode that sets nothing else is written as the profile's name alone.",
-		theirs: "modeApiConfigs",
-	},
-	{
-		key: "extends", kind: kindName, refers: toProfile, in: []place{inProfile}, example: "base",
-		doc: "Another profile, to inherit from before the top level.",
-	},
-	{
-		key: "preset", kind: kindEnum, enum: presetNames(), in: []place{inProfile}, example: "roo",
-		doc: "A set of values that this profile's own override. roo is the rule of Roo Code: a buffer of 10 %, thresholds outside 5 to 100 ignored, half of the conversation truncated.",
-	},
-	{
-		key: "model", kind: kindName, refers: toModel, in: []place{inProfile}, example: "anthropic/claude-sonnet-4-5",
-		doc: "The model that the agent talks to: a name of the section models, or provider/model or model of the built-in table. Gives the window.",
-	},
-	{
-		key: "window", kind: kindTokens, in: []place{inProfile}, min: 1, max: maxTokens, inherits: true, example: "32768",
-		doc: "Size of the context window in tokens. Needed if the model is not in the built-in table; overrides it otherwise.",
 	},
 	{
 		key: "profiles", kind: kindSection, of: inProfile, in: []place{atTop},

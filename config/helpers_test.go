@@ -32,8 +32,13 @@ func write(t *testing.T, name, text string) string {
 // load reads a YAML text as the only file.
 func load(t *testing.T, text string) *config.Config {
 	t.Helper()
+	return loadFrom(t, write(t, "condense.yaml", text))
+}
+
+func loadFrom(t *testing.T, file string) *config.Config {
+	t.Helper()
 	opts := known
-	opts.Path = write(t, "condense.yaml", text)
+	opts.Path = file
 	c, err := config.Load(opts)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,13 @@ func nearest(name string, candidates []string) string {
 			best, bestDistance = c, d
 		}
 	}
+	if best == "" && n >= 4 {
+		for _, c := range slices.Sorted(slices.Values(candidates)) {
+			if c != name && strings.HasPrefix(c, name) {
+				return c // o200k for o200k_base
+			}
+		}
+	}
 	return best
 }
 

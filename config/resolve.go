@@ -104,7 +104,8 @@ func (r *Resolved) Steps(key string) []Step { return slices.Clone(r.steps[key]) 
 
 // Resolve returns what holds for a mode under a profile. An empty profile means the one
 // that the mode names, or the default profile. An empty mode, or one that is not declared,
-// overrides nothing. The error says that there is no such profile.
+// overrides nothing. An error says that there is no such profile, or that the numbers of a
+// profile and a mode that the configuration does not bring together do not fit.
 func (c *Config) Resolve(profile, mode string) (*Resolved, error) {
 	r, errs := c.resolve(profile, mode)
 	if len(errs) > 0 {

@@ -24,7 +24,7 @@ func parseTOML(text []byte) (*node, *syntaxError) {
 	if at, deep := tomlTooDeep(text); deep {
 		return nil, &syntaxError{at, "nested too deeply"}
 	}
-	w := tomlWalk{index: newTextIndex(text), places: map[string]tomlPlace{}, counts: map[string]int{}}
+	w := tomlWalk{index: newTextIndex(text), places: map[string]tomlPlace{}, counts: map[string]int{}, defined: map[string]bool{}}
 	w.walk(text)
 	if w.deep {
 		return nil, &syntaxError{w.deepAt, "nested too deeply"}
@@ -34,6 +34,8 @@ func parseTOML(text []byte) (*node, *syntaxError) {
 		out := &syntaxError{problem: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 		if d, ok := errors.AsType[*toml.DecodeError](err); ok {
 			out.at.line, out.at.column = d.Position()
+		} else {
+			out.at = w.again
 		}
 		return nil, out
 	}
@@ -129,12 +131,14 @@ func (w *tomlWalk) walk(text []byte) {
 }
 
 type tomlWalk struct {
-	parser unstable.Parser
-	index  *textIndex
-	places map[string]tomlPlace
-	counts map[string]int // tables of an array seen so far
-	deep   bool
-	deepAt position
+	parser  unstable.Parser
+	index   *textIndex
+	places  map[string]tomlPlace
+	defined map[string]bool
+	counts  map[string]int // tables of an array seen so far
+	deep    bool
+	deepAt  position
+	again   position // of the first key that stands twice; of these the parser gives no place
 }
 
 func (w *tomlWalk) at(n *unstable.Node) position {
@@ -164,12 +168,24 @@ func (w *tomlWalk) keys(it unstable.Iterator, p path) (path, position) {
 }
 
 func (w *tomlWalk) header(e *unstable.Node) path {
-	p, _ := w.keys(e.Key(), nil)
+	p, at := w.keys(e.Key(), nil)
+	if e.Kind == unstable.Table {
+		w.define(p, at)
+	}
 	return p
+}
+
+func (w *tomlWalk) define(p path, at position) {
+	id := p.id()
+	if w.defined[id] && w.again.line == 0 {
+		w.again = at
+	}
+	w.defined[id] = true
 }
 
 func (w *tomlWalk) keyValue(e *unstable.Node, table path) {
 	p, at := w.keys(e.Key(), table)
+	w.define(p, at)
 	w.places[p.id()] = tomlPlace{at, w.value(e.Value(), p, at)}
 }
 

@@ -40,8 +40,8 @@ func (v *validator) validate() {
 	v.providers()
 	v.models()
 	v.cycles()
-	spoilt := v.softErrors()
-	v.numbers(spoilt)
+	v.softErrors()
+	v.numbers()
 }
 
 func (v *validator) fail(p path, f *fault) {
@@ -70,6 +70,7 @@ func (c *Config) errorAt(p path, f *fault) *Error {
 	return &Error{
 		Origin: origin, Key: p.String(),
 		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
+		id: p.id(),
 	}
 }
 
@@ -161,6 +162,7 @@ func (v *validator) providers() {
 	for _, name := range v.c.Providers() {
 		p, provider := path{"providers", name}, v.c.values.Providers[name]
 		switch {
+		case v.spoilt(p):
 		case provider.Strategy == "" && provider.Plugin == "":
 			f := &fault{problem: "has neither strategy nor plugin", allowed: "must have one of them"}
 			if known := v.c.opts.Strategies; known != nil {
@@ -213,49 +215,58 @@ func (v *validator) cycles() {
 }
 
 // softErrors turns numbers outside the limits into errors, or into warnings where Roo's
-// rule holds. It returns the profiles with an error.
-func (v *validator) softErrors() map[string]bool {
-	spoilt := map[string]bool{}
+// rule holds.
+func (v *validator) softErrors() {
 	for _, s := range v.soft {
-		name := s.path[1]
-		if _, roo := v.c.lineage(name); roo {
-			if s.path[2] == "threshold" {
-				w := *s.err
-				w.Problem += ", which Roo's rule ignores"
-				w.Allowed = "the inherited threshold holds"
-				v.warnings = append(v.warnings, &w)
-			}
+		if _, roo := v.c.lineage(s.path[1]); !roo {
+			v.errs = append(v.errs, s.err)
 			continue
 		}
-		spoilt[name] = true
-		v.errs = append(v.errs, s.err)
+		if s.path[2] == "threshold" {
+			w := *s.err
+			w.Problem += ", which Roo's rule ignores"
+			w.Allowed = "the inherited threshold holds"
+			v.warnings = append(v.warnings, &w)
+		}
 	}
-	return spoilt
 }
 
-// numbers checks the numbers of every profile on its own and of every mode.
-func (v *validator) numbers(spoilt map[string]bool) {
-	ok := func(profile string) bool {
+// numbers checks the numbers of every profile on its own and of every mode; not of those
+// that have a fault already, which would only be reported again as its consequences.
+func (v *validator) numbers() {
+	sound := func(profile string) bool {
 		names, _ := v.c.lineage(profile)
-		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return spoilt[n] })
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return v.spoilt(path{"profiles", n}) })
 	}
+	var errs Errors
 	for _, name := range v.c.Profiles() {
-		if ok(name) {
-			r, errs := v.c.resolve(name, "")
-			v.errs = append(v.errs, errs...)
+		if sound(name) && v.c.inUse(name) {
+			r, wrong := v.c.resolve(name, "")
+			errs = append(errs, wrong...)
 			v.suspicious(r)
 		}
 	}
 	for _, name := range v.c.Modes() {
-		profile := v.c.values.Modes[name].Profile
-		if profile == "" {
-			profile = v.c.values.DefaultProfile
-		}
-		if ok(profile) {
-			_, errs := v.c.resolve(profile, name)
-			v.errs = append(v.errs, errs...)
+		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
+		if sound(profile) && !v.spoilt(path{"modes", name}) {
+			_, wrong := v.c.resolve(profile, name)
+			errs = append(errs, wrong...)
 		}
 	}
+	v.errs = append(v.errs, errs...)
+}
+
+// spoilt reports whether there is a fault at p or below.
+func (v *validator) spoilt(p path) bool {
+	return slices.ContainsFunc(v.errs, func(e *Error) bool {
+		return e.id == p.id() || strings.HasPrefix(e.id, p.id()+sep)
+	})
+}
+
+// inUse reports whether somebody can come to use a profile: all can that are declared, but
+// not the built-in one beside others.
+func (c *Config) inUse(profile string) bool {
+	return c.origins[path{"profiles", profile}.id()].Kind != FromDefault || c.values.DefaultProfile == profile
 }
 
 // suspicious warns of lawful numbers that cannot do what they were written for.

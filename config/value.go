@@ -33,7 +33,11 @@ func (f *field) scalarValue(n *node) (any, *fault) {
 	}
 	s, ok := n.value.(string)
 	if !ok {
-		wrong.allowed += "; write it in quotes: " + strconv.Quote(n.text)
+		if _, isNumber := number(n.value); f.kind == kindDuration && isNumber {
+			wrong.suggestion = n.text + "s"
+		} else {
+			wrong.allowed += "; write it in quotes: " + strconv.Quote(n.text)
+		}
 		return nil, wrong
 	}
 	if check, ok := textChecks[f.kind]; ok {
@@ -98,10 +102,11 @@ func (f *field) checkDuration(s string, wrong *fault) *fault {
 	return wrong
 }
 
-// checkVariable does not repeat what is wrong: it may be the key itself.
+// checkVariable does not repeat what is wrong: it may be the key itself. What looks like
+// one is reported as that already.
 func (f *field) checkVariable(s string, wrong *fault) *fault {
 	wrong.problem = "is not the name of a variable"
-	return unless(variableName.MatchString(s) && !looksSecret(s), wrong)
+	return unless(variableName.MatchString(s) || looksSecret(s), wrong)
 }
 
 func (f *field) checkURL(s string, wrong *fault) *fault {
@@ -169,7 +174,11 @@ func (f *field) percentValue(n *node, wrong *fault) (any, *fault) {
 		return v, nil
 	}
 	if v < f.min || v > f.max {
-		return v, f.outside(n)
+		wrong := f.outside(n)
+		if share := math.Round(v * 100); v > 0 && v < 1 && share >= f.min {
+			wrong.suggestion = strconv.FormatFloat(share, 'f', -1, 64)
+		}
+		return v, wrong
 	}
 	return v, nil
 }

@@ -33,7 +33,7 @@ func parseYAML(text []byte) (*node, *syntaxError) {
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlSyntax(err)
 	}
-	r := yamlReader{nodes: maxNodes}
+	r := yamlReader{nodes: maxNodes, open: map[*yaml.Node]bool{}}
 	return r.read(&doc, 0)
 }
 
@@ -64,7 +64,10 @@ func invalidUTF8(text []byte) *syntaxError {
 }
 
 // A yamlReader turns YAML nodes into ours: aliases are followed, merge keys applied.
-type yamlReader struct{ nodes int }
+type yamlReader struct {
+	nodes int
+	open  map[*yaml.Node]bool // with an anchor, being read
+}
 
 func (r *yamlReader) read(n *yaml.Node, depth int) (*node, *syntaxError) {
 	at := position{n.Line, n.Column}
@@ -73,6 +76,13 @@ func (r *yamlReader) read(n *yaml.Node, depth int) (*node, *syntaxError) {
 	}
 	if depth > maxDepth {
 		return nil, &syntaxError{at, "nested too deeply"}
+	}
+	if n.Anchor != "" {
+		if r.open[n] {
+			return nil, &syntaxError{at, fmt.Sprintf("&%s contains itself", n.Anchor)}
+		}
+		r.open[n] = true
+		defer delete(r.open, n)
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
