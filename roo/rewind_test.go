@@ -223,6 +223,24 @@ func TestRewindSaysWhatItRemoved(t *testing.T) {
 	}
 }
 
+// A rewind that removes nothing still repairs what an earlier one left, and says so.
+func TestRewindThatOnlyCleansUpMustBeWritten(t *testing.T) {
+	t.Parallel()
+	messages := parseSession(t, []byte(`[{"role":"user","ts":1,"condenseParent":"gone"}]`))
+	for skip, want := range map[bool]string{
+		true:  `[{"role":"user","ts":1,"condenseParent":"gone"}]`,
+		false: `[{"role":"user","ts":1}]`,
+	} {
+		r, err := roo.RewindToIndex(nil, messages, 0, recordedNow, &roo.RewindOptions{SkipCleanup: skip})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(roo.Encode(r.Messages)); got != want || r.MessagesChanged == skip {
+			t.Errorf("skip %v: got %s, changed %v, want %s, %v", skip, got, r.MessagesChanged, want, !skip)
+		}
+	}
+}
+
 func TestRewindSkippingCleanup(t *testing.T) {
 	t.Parallel()
 	s := new(task)

@@ -136,6 +136,40 @@ func TestLegacyTruncateOddFractions(t *testing.T) {
 	}
 }
 
+func TestMergeConsecutiveNeighbors(t *testing.T) {
+	t.Parallel()
+	const (
+		a       = `{"role":"user","content":"a"}`
+		b       = `{"role":"user","content":"b"}`
+		summary = `{"role":"user","content":[{"type":"text","text":"s"}],"isSummary":true}`
+		marker  = `{"role":"user","content":"m","isTruncationMarker":true}`
+	)
+	tests := []struct {
+		name string
+		in   []string
+		want []string
+	}{
+		{"a summary takes others in", []string{summary, a, b}, []string{
+			`{"role":"user","content":[{"type":"text","text":"s"},{"type":"text","text":"a"},{"type":"text","text":"b"}],"isSummary":true}`,
+		}},
+		{"a summary is not taken in", []string{a, summary}, []string{a, summary}},
+		{"a marker takes nothing in", []string{marker, a}, []string{marker, a}},
+		{"a marker is not taken in", []string{a, marker, b}, []string{a, marker, b}},
+		{"no role is no common role", []string{`{"content":"a"}`, `{"content":"b"}`}, []string{`{"content":"a"}`, `{"content":"b"}`}},
+		{"no content", []string{`{"role":"user"}`, `{"role":"user"}`}, []string{`{"role":"user","content":[]}`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := parseSession(t, []byte(`[`+strings.Join(tt.in, ",")+`]`))
+			want := `[` + strings.Join(tt.want, ",") + `]`
+			if got := string(roo.Encode(roo.MergeConsecutive(in, []string{"user", ""}))); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
 func TestMergeConsecutiveTimes(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ first, second, want string }{
