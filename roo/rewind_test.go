@@ -223,6 +223,25 @@ func TestRewindSaysWhatItRemoved(t *testing.T) {
 	}
 }
 
+// A summary goes with the event of its making, not with any other message that names it.
+func TestRewindGoesByEvents(t *testing.T) {
+	t.Parallel()
+	messages := parseSession(t, []byte(`[{"ts":1,"isSummary":true,"condenseId":"A"},{"ts":2,"isTruncationMarker":true,"truncationId":"T"}]`))
+	for say, want := range map[string]int{"condense_context": 1, "sliding_window_truncation": 1, "text": 2} {
+		ui, err := roo.ParseUI([]byte(`[{"ts":5,"say":"` + say + `","contextCondense":{"condenseId":"A"},"contextTruncation":{"truncationId":"T"}}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := roo.RewindToIndex(ui, messages, 0, recordedNow, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.Messages); got != want {
+			t.Errorf("%s: got %d messages left, want %d", say, got, want)
+		}
+	}
+}
+
 // A rewind that removes nothing still repairs what an earlier one left, and says so.
 func TestRewindThatOnlyCleansUpMustBeWritten(t *testing.T) {
 	t.Parallel()
