@@ -18,6 +18,10 @@ type envelope struct {
 	head, tail []byte
 	sep        []byte            // the usual gap; also used before new messages
 	gaps       map[string][]byte // the unusual ones, by the ID of the message behind
+	// order and read are set by the formats that can hold more than is sent: see
+	// settle.
+	order []string
+	read  *stamp
 }
 
 // setGap records what stands before the message id.
@@ -45,6 +49,9 @@ type envelopeJSON struct {
 	Tail verbatim            `json:"tail"`
 	Sep  verbatim            `json:"sep"`
 	Gaps map[string]verbatim `json:"gaps,omitempty"`
+
+	Order []string `json:"order,omitempty"`
+	Read  *stamp   `json:"read,omitempty"`
 }
 
 // verbatim is bytes as JSON: a string, or base64 in an object if they are not UTF-8.
@@ -78,7 +85,7 @@ func (v *verbatim) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes e for the header of a journal.
 func (e *envelope) MarshalJSON() ([]byte, error) {
-	w := envelopeJSON{Head: e.head, Tail: e.tail, Sep: e.sep}
+	w := envelopeJSON{Head: e.head, Tail: e.tail, Sep: e.sep, Order: e.order, Read: e.read}
 	for id, gap := range e.gaps {
 		if w.Gaps == nil {
 			w.Gaps = make(map[string]verbatim, len(e.gaps))
@@ -94,7 +101,7 @@ func (e *envelope) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*e = envelope{head: w.Head, tail: w.Tail, sep: w.Sep}
+	*e = envelope{head: w.Head, tail: w.Tail, sep: w.Sep, order: w.Order, read: w.Read}
 	for id, gap := range w.Gaps {
 		if e.gaps == nil {
 			e.gaps = make(map[string][]byte, len(w.Gaps))

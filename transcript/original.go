@@ -1,0 +1,101 @@
+package transcript
+
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// This file serves the formats whose files hold more than is sent: messages that a
+// condensation of the tool's own hides, branches that were left, records of other kinds.
+// Such a file is first put together again as it was read and then changed where the
+// journal was.
+
+// A stamp tells whether a journal is still as it was read: messages are only appended or
+// dropped, and condensations applied or undone, each with an ID that no other ever had.
+type stamp struct {
+	Messages      int      `json:"messages"`
+	Last          string   `json:"last,omitempty"`
+	Condensations []string `json:"condensations,omitempty"`
+}
+
+func stampOf(j *history.Journal) stamp {
+	messages := j.Messages()
+	s := stamp{Messages: len(messages)}
+	if len(messages) > 0 {
+		s.Last = messages[len(messages)-1].ID
+	}
+	for _, c := range j.Condensations() {
+		s.Condensations = append(s.Condensations, c.ID)
+	}
+	return s
+}
+
+// A placement says where a message stands in the file that is read.
+type placement struct {
+	id         string
+	start, end int
+}
+
+// settle notes in the envelope what d was read from: data, in which the messages stand
+// where places says, in this order, with sep between two of them as a rule. Messages
+// that have no place of their own, because they are part of another record, are not
+// among places. The journal must be complete.
+func (d *Document) settle(data []byte, places []placement, sep string) {
+	e := &d.envelope
+	e.sep = []byte(sep)
+	end := 0
+	for i, p := range places {
+		gap := data[end:p.start:p.start]
+		if i == 0 {
+			e.head = gap
+		} else {
+			e.setGap(p.id, gap)
+		}
+		end = p.end
+	}
+	e.tail = data[end:]
+	s := stampOf(d.Journal)
+	e.read = &s
+	messages := d.Journal.Messages()
+	if len(messages) != len(places) || !slices.EqualFunc(messages, places, func(m core.Message, p placement) bool { return m.ID == p.id }) {
+		e.order = make([]string, len(places))
+		for i, p := range places {
+			e.order[i] = p.id
+		}
+	}
+}
+
+// unchanged reports whether the journal is as it was read.
+func (d *Document) unchanged() bool {
+	was, is := d.envelope.read, stampOf(d.Journal)
+	return was != nil && was.Messages == is.Messages && was.Last == is.Last &&
+		slices.Equal(was.Condensations, is.Condensations)
+}
+
+// original returns the file that d was read from: all of it if the journal is unchanged,
+// else without the messages that the journal no longer has.
+func (d *Document) original() []byte {
+	e := &d.envelope
+	out := slices.Clone(e.head)
+	first := true
+	add := func(id string) {
+		if !first {
+			out = append(out, e.gap(id)...)
+		}
+		first = false
+		out = append(out, d.sourceOf(id)...)
+	}
+	if e.order != nil {
+		for _, id := range e.order {
+			add(id)
+		}
+	} else if e.read != nil {
+		messages := d.Journal.Messages()
+		for i := range messages[:min(e.read.Messages, len(messages))] {
+			add(messages[i].ID)
+		}
+	}
+	return append(out, e.tail...)
+}
