@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 )
@@ -122,7 +123,7 @@ func decodeBlock(raw []byte) (core.Part, *SyntaxError) {
 func missing(raw []byte, kind, name, want string) *SyntaxError {
 	e := &SyntaxError{Found: "a block", Want: want}
 	if kind != "" {
-		e.Found = "a " + kind + " block"
+		e.Found = article(kind) + " block"
 	}
 	if v := field(raw, name); v != nil {
 		e.Offset = offsetIn(raw, v)
@@ -131,6 +132,14 @@ func missing(raw []byte, kind, name, want string) *SyntaxError {
 		e.Found += ` without "` + name + `"`
 	}
 	return e
+}
+
+// article puts a or an before a word.
+func article(word string) string {
+	if strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an " + word
+	}
+	return "a " + word
 }
 
 func decodeToolResult(raw []byte, b block) (core.Part, *SyntaxError) {

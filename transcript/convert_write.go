@@ -34,7 +34,11 @@ func convertAnthropic(d *Document, out *output) error {
 func convertTrace(d *Document, out *output) error {
 	turns, system := convert(d, &anthropicWire, out)
 	out.adds(`{"source":`)
-	out.add(appendQuoted(nil, d.Origin))
+	source := d.Origin
+	if source == "" {
+		source = "condense"
+	}
+	out.add(appendQuoted(nil, source))
 	if d.Model != "" {
 		out.adds(`,"model":`)
 		out.add(appendQuoted(nil, d.Model))

@@ -99,7 +99,7 @@ func readAll(r io.Reader) ([]byte, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("gzip: %w", err)
 	}
 	data, err = io.ReadAll(z)
 	if err != nil {

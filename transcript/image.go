@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"encoding/base64"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -41,7 +42,7 @@ func sendable(img core.Image) (core.Image, bool) {
 	if img.URL != "" {
 		return img, strings.HasPrefix(img.URL, "https://") || strings.HasPrefix(img.URL, "http://")
 	}
-	if img.Data == "" {
+	if _, err := base64.StdEncoding.DecodeString(img.Data); err != nil || img.Data == "" {
 		return img, false
 	}
 	for _, t := range imageTypes {

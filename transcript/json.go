@@ -328,6 +328,9 @@ func validate(data []byte) *SyntaxError {
 		e.Offset = max(0, int(syntax.Offset)-1)
 		e.Found = syntax.Error()
 	}
+	if strings.HasSuffix(e.Found, "exceeded max depth") {
+		e.Found, e.Want = "values nested more than 10000 deep", "fewer"
+	}
 	if skipSpace(data, 0) == len(data) {
 		e.Found, e.Offset = "nothing", 0
 	} else if e.Found == "unexpected end of JSON input" {

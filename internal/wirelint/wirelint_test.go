@@ -108,13 +108,13 @@ func TestOpenAIFaults(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, lint func([]byte) []wirelint.Fault, lawful, old, new, want string) {
+func check(t *testing.T, lint func([]byte) []wirelint.Fault, lawful, old, by, want string) {
 	t.Helper()
 	if !strings.Contains(lawful, old) {
 		t.Fatalf("the lawful request does not hold %s", old)
 	}
 	var got []string
-	for _, f := range lint([]byte(strings.Replace(lawful, old, new, 1))) {
+	for _, f := range lint([]byte(strings.Replace(lawful, old, by, 1))) {
 		got = append(got, f.String())
 	}
 	if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {

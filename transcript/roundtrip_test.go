@@ -1,0 +1,142 @@
+package transcript_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/transcript"
+)
+
+// odd are files that a careless program would change: white space, order and repetition
+// of keys, numbers beyond float64, bytes that are not UTF-8, halves of surrogate pairs,
+// fields and blocks that nobody knows.
+var odd = []struct{ name, format, data string }{
+	{"empty array", "anthropic", "[]"},
+	{"empty array with room", "anthropic", " [ \n ]\t\r\n\n"},
+	{"no final newline", "anthropic", `[{"role":"user","content":"a"}]`},
+	{"final newlines", "anthropic", "[{\"role\":\"user\",\"content\":\"a\"}]\n\n"},
+	{"pretty", "anthropic", "[\n  {\n    \"role\": \"user\",\n    \"content\": \"a\"\n  },\n  {\n    \"role\": \"assistant\",\n    \"content\": \"b\"\n  }\n]\n"},
+	{"CRLF", "anthropic", "[\r\n\t{\"role\":\"user\",\"content\":\"a\"},\r\n\t{\"role\":\"assistant\",\"content\":\"b\"},\r\n\t{\"role\":\"user\",\"content\":\"c\"}\r\n]\r\n"},
+	{"uneven gaps", "anthropic", "[{\"role\":\"user\",\"content\":\"a\"} ,\n\n {\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"user\",\"content\":\"c\"}\t,\t{\"content\":\"d\",\"role\":\"assistant\"} ]"},
+	{"byte order mark", "anthropic", "\xef\xbb\xbf[{\"role\":\"user\",\"content\":\"a\"}]"},
+	{"unknown fields", "anthropic", `[{"zeta":1,"role":"user","content":"a","ts":12345678901234567890123,"f":1.0e+30,"x":{"y":[null,{}]}}]`},
+	{"repeated keys", "anthropic", `[{"role":"assistant","role":"user","content":"lost","content":"kept","content":[{"type":"text","text":"a","text":"b"}]}]`},
+	{"not utf-8", "anthropic", "[{\"role\":\"user\",\"content\":\"a\xff\xfe\xc3(\"}]"},
+	{"half a pair", "anthropic", `[{"role":"user","content":"\ud83d x \ude00 \ud83d\ude00 \u0000 \/ \u00e9"}]`},
+	{"separators of lines", "anthropic", "[{\"role\":\"user\",\"content\":\"<a> & \u2028\u2029 \x7f\"}]"},
+	{"unknown blocks", "anthropic", `[{"role":"user","content":[{"type":"hologram","x":1e400},{"type":"document","source":{"type":"base64","data":"JVBE"}}]}]`},
+	{"all blocks", "anthropic", `[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aaaa"}},{"type":"image","source":{"type":"url","url":"https://x/y.png"}},{"type":"image","source":{"type":"file","file_id":"f"}}]},
+{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"server_tool_use","id":"srv","name":"web_search","input":{}},{"type":"tool_use","id":"t1","name":"n","input":{"b":1,"a":[1,  2]}},{"type":"tool_use","id":"t2","name":"n","input":{}}]},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"},{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aaaa"}}]}]}]`},
+	{"request", "anthropic", `{"model": "m", "max_tokens": 9, "system": "s", "messages": [ {"role":"user","content":"a"} ], "tools": [ {"name":"n"} ], "temperature": 0.10}` + "\n"},
+	{"request with blocks of system", "anthropic", `{"system":[{"type":"text","text":"one","cache_control":{"type":"ephemeral"}},{"type":"text","text":"two"}],"messages":[]}`},
+	{"messages twice", "anthropic", `{"messages":[{"role":"user","content":"lost"}],"messages":[{"role":"user","content":"kept"}]}`},
+
+	{"chat", "openai", "[{\"role\":\"system\",\"content\":\"s\"},\n{\"role\":\"user\",\"content\":\"a\",\"name\":\"ann\"}]\n"},
+	{"chat request", "openai", `{"model":"gpt-4o","messages":[{"role":"developer","content":[{"type":"text","text":"s"}]}],"tools":[{"type":"function","function":{"name":"n"}}],"n":1}`},
+	{"calls", "openai", `[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,aaaa","detail":"low"}},{"type":"image_url","image_url":"https://x/y.png"},{"type":"input_audio","input_audio":{"data":"x","format":"wav"}}]},
+{"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"n","arguments":"not json"}},{"index":1,"id":"c2","type":"function","function":{"arguments":"{\"a\": 1}","name":"m"}},{"id":"c3","type":"custom","custom":{"name":"k","input":"free text"}}]},
+{"role":"tool","tool_call_id":"c1","content":"x"},{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"y"}]},{"role":"tool","tool_call_id":"c3","content":""}]`},
+	{"before there were ids", "openai", `[{"role":"assistant","content":"","function_call":{"name":"n","arguments":"{}"}},{"role":"function","name":"n","content":"r"}]`},
+	{"reasoning and refusal", "openai", `[{"role":"assistant","reasoning_content":"hm","content":"a"},{"role":"assistant","reasoning":"hm","content":null,"refusal":"no"},{"role":"assistant","content":[{"type":"refusal","refusal":"no"}],"audio":{"id":"x"}}]`},
+	{"arguments that are an object", "openai", `[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"n","arguments":{"a":1}}}]}]`},
+
+	{"recorded", "trace", `{"id":"x","source":"s","messages":[{"role":"user","origin":"human","content":[{"type":"text","text":"a","origin":"injected"}]},{"role":"user","origin":"tool","content":[{"type":"tool_result","tool_use_id":"t","content":""}]}],"compactions":[{"at":1}],"stats":{}}`},
+	{"recorded, empty", "trace", `{"source":"s","messages":[]}`},
+}
+
+// edit hides, rewrites and inserts what it can.
+func someEdit(d *transcript.Document) core.Edit {
+	edit := core.Edit{Insert: []core.Insert{{Message: core.Message{
+		ID: "new", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("Earlier: \"a\" <b>")},
+	}}}}
+	view := d.Journal.View()
+	for i := range view {
+		switch i % 3 {
+		case 1:
+			edit.Hide = append(edit.Hide, view[i].ID)
+		case 2:
+			edit.Rewrite = append(edit.Rewrite, core.Rewrite{ID: view[i].ID, Parts: []core.Part{core.Text("cut")}})
+		}
+	}
+	return edit
+}
+
+func TestUnchangedFileIsWrittenByteForByte(t *testing.T) {
+	for _, test := range odd {
+		t.Run(test.name, func(t *testing.T) {
+			d := read(t, test.data, "")
+			if d.Format != test.format {
+				t.Errorf("detected %s, want %s", d.Format, test.format)
+			}
+			if got, warnings := write(t, d, ""); got != test.data || len(warnings) > 0 {
+				t.Errorf("got  %q\nwant %q\nwarnings %v", got, test.data, warnings)
+			}
+
+			condense(t, d, someEdit(d))
+			short, _ := write(t, d, "")
+			if short == test.data {
+				t.Error("the condensation left no trace")
+			}
+			read(t, short, test.format)
+
+			journal, _ := write(t, d, "condense")
+			undo(t, d)
+			if got, _ := write(t, d, ""); got != test.data {
+				t.Errorf("after undo\ngot  %q\nwant %q", got, test.data)
+			}
+
+			j := read(t, journal, "")
+			if j.Format != "condense" || j.Origin != test.format || j.System != d.System || j.Model != d.Model || !bytes.Equal(j.Tools, d.Tools) {
+				t.Errorf("journal is %s of %s with system %q, model %q, tools %s", j.Format, j.Origin, j.System, j.Model, j.Tools)
+			}
+			if again, _ := write(t, j, ""); again != journal {
+				t.Errorf("journal changed\ngot  %s\nwant %s", again, journal)
+			}
+			if got, _ := write(t, j, test.format); got != short {
+				t.Errorf("condensed, from the journal\ngot  %q\nwant %q", got, short)
+			}
+			undo(t, j)
+			if got, _ := write(t, j, test.format); got != test.data {
+				t.Errorf("undone, from the journal\ngot  %q\nwant %q", got, test.data)
+			}
+		})
+	}
+}
+
+func TestGzipIsRead(t *testing.T) {
+	const want = `[{"role":"user","content":"a"}]`
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write([]byte(want)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := write(t, read(t, z.String(), ""), ""); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if format, err := transcript.Detect(z.Bytes()); format != "anthropic" || err != nil {
+		t.Errorf("detected %s (%v), want anthropic", format, err)
+	}
+	_, err := transcript.Read(bytes.NewReader(z.Bytes()[:z.Len()-9]), &transcript.ReadOptions{Name: "s.gz"})
+	if err == nil || !strings.HasPrefix(err.Error(), "s.gz: gzip: after ") {
+		t.Errorf("cut off: got %v", err)
+	}
+}
+
+// What the source of a message says is what its parts say.
+func TestSourceSaysTheParts(t *testing.T) {
+	for _, test := range odd {
+		for _, m := range read(t, test.data, "").Journal.View() {
+			again := read(t, "["+string(m.Source)+"]", strings.Replace(test.format, "trace", "anthropic", 1)).Journal.View()[0]
+			if again.Role != m.Role || !core.EqualParts(again.Parts, m.Parts) {
+				t.Errorf("%s: source of %s says %v %v, message %v %v", test.name, m.ID, again.Role, again.Parts, m.Role, m.Parts)
+			}
+		}
+	}
+}
