@@ -1,0 +1,74 @@
+package policy
+
+import "github.com/condensehq/condense/core"
+
+// Budget returns what a conversation of this size may have if the trigger leads to a
+// condensation. Target is at most Limit.
+//
+// The target lies between the floor and the top, which is the smallest of: the limit;
+// the threshold and MaxContextTokens, if Auto is set and they are above the floor; and,
+// for a manual trigger, the conversation as it is. It is half way between the two, or
+// where Rule.Target puts it, and not below MinSize; but then MinNewTokens away from the
+// top, so that the conversation is not due again at once, and MinNewTokens away from the
+// floor, so that something can stay; if there is no room for both, half way. Last, it is
+// lowered if a conversation within its limit would not save MinGain by reaching it.
+//
+// On overflow the model's API has refused a conversation that may be within the limit.
+// How far the count is off is not known, so the limit becomes three quarters of what was
+// refused, and again after every refusal; but at least a quarter of what can be removed
+// stays.
+func (r Rule) Budget(size Size, trigger core.Trigger) core.Budget {
+	b, _ := r.budget(size, trigger)
+	return b
+}
+
+// budget also returns the target that was wished for, before anything moved it.
+func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) {
+	used, floor := size.Used(), size.Floor()
+	b = core.Budget{Window: r.Window, Reserve: r.reserve(), Overhead: size.Overhead(), Limit: r.limit()}
+	if trigger == core.TriggerOverflow {
+		b.Limit = min(b.Limit, refusedLimit(used, floor))
+	}
+	top := r.top(floor, b.Limit)
+	if trigger == core.TriggerManual {
+		top = min(top, used)
+	}
+	if top <= floor {
+		b.Target = top
+		return b, top
+	}
+	wish = floor + (top-floor)/2
+	if r.Target > 0 {
+		wish = floorInt(percentOf(r.Target, r.Window))
+	}
+	wish = max(wish, r.MinSize)
+	gap := min(max(1, r.MinNewTokens), (top-floor)/2)
+	b.Target = min(max(wish, floor+gap), top-max(1, gap)) // at the top it would be due
+	if used <= b.Limit {
+		whole := max(used, top)
+		b.Target = min(b.Target, max(floor, whole-r.minGain(whole)))
+	}
+	return b, wish
+}
+
+// top is the smallest size above the floor that makes a conversation due, and the limit
+// if there is none.
+func (r Rule) top(floor, limit int) int {
+	top := limit
+	if !r.Auto {
+		return top
+	}
+	for _, n := range []int{r.due(), r.MaxContextTokens} {
+		if n > floor {
+			top = min(top, n)
+		}
+	}
+	return top
+}
+
+// refusedLimit is the limit after an API has refused used tokens. It is below used, so
+// that a conversation of which nothing can be removed is found to exceed it.
+func refusedLimit(used, floor int) int {
+	threeQuarters := used/4*3 + used%4*3/4
+	return min(max(threeQuarters, floor+(used-floor)/4), used-1)
+}

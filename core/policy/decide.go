@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"math"
+
+	"github.com/condensehq/condense/core"
+)
+
+// Decide says whether a conversation of this size is to be condensed now. It is asked
+// once before every request to the model ([core.TriggerAutomatic]), when somebody wants
+// a condensation ([core.TriggerManual]), and when the model's API has refused the
+// conversation as too large ([core.TriggerOverflow]). An unknown trigger counts as
+// automatic. It never panics, whatever the numbers.
+func (r Rule) Decide(size Size, s State, trigger core.Trigger) Decision {
+	used := size.Used()
+	share := float64(100*float64(used)) / float64(r.Window)
+	d := Decision{
+		Trigger: trigger, Size: size, Used: used, Floor: size.Floor(),
+		Percent: finite(share), Threshold: finite(r.Threshold),
+		MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
+		MinGain: r.minGain(used), MinNewTokens: r.wait(s),
+	}
+	if s != (State{}) {
+		d.Grown = max(0, used-s.Size)
+	}
+	var wish int
+	if d.Budget, wish = r.budget(size, trigger); wish != d.Budget.Target {
+		d.TargetWanted = wish
+	}
+	d.Reason = r.reason(&d, s, share >= r.Threshold)
+	d.Act = d.Reason.Acts()
+	return d
+}
+
+func (r Rule) reason(d *Decision, s State, reached bool) Reason {
+	limit := d.Budget.Limit
+	over := d.Used > limit
+	switch {
+	case d.Floor > limit && !r.Roo:
+		return ReasonFloor
+	case d.Trigger == core.TriggerManual && !over && !r.Roo && d.Used-d.Floor < d.MinGain:
+		return ReasonNoGain
+	case d.Trigger == core.TriggerManual:
+		return ReasonManual
+	case over && !r.Roo && s.stuck(d.Used, limit):
+		return ReasonStuck
+	case d.Trigger == core.TriggerOverflow:
+		return ReasonOverflow
+	case over:
+		return ReasonLimit
+	case !r.Auto:
+		return ReasonOff
+	}
+	return r.wanted(d, reached)
+}
+
+// wanted decides about a conversation within its limit.
+func (r Rule) wanted(d *Decision, reached bool) Reason {
+	above := r.MaxContextTokens > 0 && d.Used > r.MaxContextTokens
+	why := ReasonNoGain
+	switch {
+	case !reached && !above:
+		return ReasonBelow
+	case reached && (r.Roo || r.due() > d.Floor):
+		why = ReasonThreshold
+	case above && (r.Roo || r.MaxContextTokens > d.Floor):
+		why = ReasonMaxContext
+	}
+	switch {
+	case r.Roo:
+		return why
+	case d.Used < r.MinSize:
+		return ReasonSmall
+	case why == ReasonNoGain || d.Used-d.Floor < d.MinGain:
+		return ReasonNoGain
+	case d.Grown < d.MinNewTokens:
+		return ReasonCooling
+	}
+	return why
+}
+
+// finite replaces what JSON cannot write, and what a window of 0 leads to, by 0.
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}

@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	// unknownReserve is Roo-Code's reserve for a model that does not say how much it may
+	// write.
+	unknownReserve = 8192
+	// unknownReserveShare bounds it: the window divided by this. Roo-Code bounds the
+	// maxima in its model table alike. Without it a window of 8,000 has a negative limit.
+	unknownReserveShare = 5
+	// regrowPercent of the window is what a conversation must grow by after attempts
+	// that did not help. It is not for configuration to remove.
+	regrowPercent = 10
+)
+
+// A Rule says when to condense and how far. The zero value of a field means none or
+// unknown where that makes sense; [Default] has the recommended values. A Rule that
+// [Rule.Validate] refuses is safe to use, but what it decides means little.
+type Rule struct {
+	// Window is the model's context window in tokens.
+	Window int
+	// MaxOutput is the most tokens that the model may answer with, as the host will
+	// request it; 0 if unknown.
+	MaxOutput int
+	// Buffer is the percent of the window, 0 to 90, that is kept free because no count is
+	// exact.
+	Buffer float64
+	// Auto is false if only a conversation over its limit is condensed unasked.
+	Auto bool
+	// Threshold is the percent of the window, 5 to 100, at which a conversation is due;
+	// see [ResolveThreshold].
+	Threshold float64
+	// MaxContextTokens is the size above which a conversation is due; 0 for none.
+	MaxContextTokens int
+	// MinSize is the size below which a conversation is not condensed automatically,
+	// unless it is over its limit, and to which a lower target is raised, if there is
+	// room; 0 for none.
+	MinSize int
+	// Target is the percent of the window that a condensation should end at or below; 0
+	// for half way between what cannot be removed and what makes the conversation due.
+	Target float64
+	// MinGain is the percent of the conversation, 0 to 90, that a condensation must save
+	// to be a success.
+	MinGain float64
+	// MinNewTokens is what must be added to a conversation after an attempt to condense
+	// it before the next automatic one, unless it is over its limit.
+	MinNewTokens int
+	// Roo makes this Roo-Code's own rule: the reserve is 8,192 however small the window,
+	// no number is out of range, and nothing prevents useless attempts: MinNewTokens
+	// and MinSize hold none back.
+	Roo bool
+}
+
+// Default returns the recommended rule for a window, in tokens. The decision record on
+// policy says where the numbers come from.
+func Default(window int) Rule {
+	return Rule{
+		Window: window, Buffer: 10, Auto: true, Threshold: 80,
+		MinGain: 10, MinNewTokens: floorInt(percentOf(5, window)),
+	}
+}
+
+// Roo returns Roo-Code's own rule (v3.52.1) with its defaults, for a window in tokens. It
+// decides as willManageContext does. Only an overflow is not left to it: Roo-Code asks
+// the rule again with a threshold of 75, and if that is not reached either it sends the
+// same request once more; here an overflow acts.
+func Roo(window int) Rule {
+	return Rule{Window: window, Buffer: 10, Auto: true, Threshold: 100, Roo: true}
+}
+
+// Validate reports every field that is out of range, joined. Each text begins with the
+// name that the field has in a configuration file. A rule of Roo-Code's is always valid:
+// it takes numbers as they are.
+func (r Rule) Validate() error {
+	if r.Roo {
+		return nil
+	}
+	var errs []error
+	must := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	must(r.Window > 0, "window: %d is not positive; set the context window of the model, in tokens", r.Window)
+	must(r.MaxOutput >= 0, "max_output: %d is negative; want tokens, or 0 if unknown", r.MaxOutput)
+	must(within(r.Buffer, 0, 90), "buffer: %v is outside 0..90 percent of the window", r.Buffer)
+	if err := ValidThreshold(r.Threshold); err != nil {
+		errs = append(errs, fmt.Errorf("threshold: %w", err))
+	}
+	must(r.MaxContextTokens >= 0, "max_context_tokens: %d is negative; want tokens, or 0 for none", r.MaxContextTokens)
+	must(r.MinSize >= 0, "min_size: %d is negative; want tokens, or 0 for none", r.MinSize)
+	must(r.MaxContextTokens <= 0 || r.MinSize <= r.MaxContextTokens,
+		"min_size: %d is above max_context_tokens, %d", r.MinSize, r.MaxContextTokens)
+	must(r.Target == 0 || within(r.Target, 1, 99), "target: %v is outside 1..99 percent of the window; 0 means the default", r.Target)
+	must(!within(r.Target, 1, 99) || ValidThreshold(r.Threshold) != nil || r.Target < r.Threshold,
+		"target: %v %% is not below the threshold of %v %%", r.Target, r.Threshold)
+	must(within(r.MinGain, 0, 90), "min_gain: %v is outside 0..90 percent of the conversation", r.MinGain)
+	must(r.MinNewTokens >= 0, "min_new_tokens: %d is negative; want tokens, or 0 for none", r.MinNewTokens)
+	if len(errs) == 0 && r.limit() < 1 {
+		must(false, "max_output: %d tokens for the answer and a buffer of %v %% leave no room in the window of %d; lower them or set a larger window",
+			r.reserve(), r.Buffer, r.Window)
+	}
+	return errors.Join(errs...)
+}
+
+// within is false for NaN.
+func within(x, low, high float64) bool { return x >= low && x <= high }
+
+// reserve is what is kept free for the answer.
+func (r Rule) reserve() int {
+	switch {
+	case r.MaxOutput != 0:
+		return r.MaxOutput
+	case r.Roo:
+		return unknownReserve
+	default:
+		return min(unknownReserve, max(0, r.Window/unknownReserveShare))
+	}
+}
+
+// limit is the most that may be sent. An integer exceeds the rounded number exactly when
+// it exceeds the float64, so the rounding changes no decision. The conversion of the
+// product keeps the compiler from fusing it with the subtraction, which would give other
+// numbers on some processors.
+func (r Rule) limit() int {
+	return floorInt(float64(float64(r.Window)*(1-r.Buffer/100)) - float64(r.reserve()))
+}
+
+// due is the smallest size at which the threshold makes a conversation due.
+func (r Rule) due() int {
+	return floorInt(math.Ceil(percentOf(r.Threshold, r.Window)))
+}
+
+// minGain is the least that must be saved of used tokens for a success.
+func (r Rule) minGain(used int) int {
+	return max(1, floorInt(math.Ceil(percentOf(r.MinGain, used))))
+}
+
+// wait is what the conversation must have grown by since the last attempt before it can
+// be due again below its limit.
+func (r Rule) wait(s State) int {
+	switch {
+	case r.Roo || s == State{}:
+		return 0
+	case s.Ineffective >= patience:
+		return max(1, r.MinNewTokens, floorInt(percentOf(regrowPercent, r.Window)))
+	default:
+		return r.MinNewTokens
+	}
+}
+
+func percentOf(percent float64, n int) float64 { return float64(percent*float64(n)) / 100 }
+
+// floorInt rounds down to the nearest int there is; NaN gives 0.
+func floorInt(x float64) int {
+	switch x = math.Floor(x); {
+	case x >= math.MaxInt:
+		return math.MaxInt
+	case x <= math.MinInt:
+		return math.MinInt
+	case math.IsNaN(x):
+		return 0
+	}
+	return int(x)
+}

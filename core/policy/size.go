@@ -1,0 +1,33 @@
+package policy
+
+import "math"
+
+// A Size says what a conversation consists of, in tokens by the host's counter. Negative
+// numbers count as 0, and sums stop at the largest int.
+type Size struct {
+	System    int `json:"system"`    // the system prompt
+	Tools     int `json:"tools"`     // the definitions of the tools
+	Messages  int `json:"messages"`  // all messages, the last one included
+	Protected int `json:"protected"` // those of Messages that may not be removed
+}
+
+// Overhead returns what is sent beside the messages.
+func (s Size) Overhead() int { return sum(s.System, s.Tools) }
+
+// Used returns the size of the conversation.
+func (s Size) Used() int { return sum(s.System, s.Tools, s.Messages) }
+
+// Floor returns what no condensation can go below.
+func (s Size) Floor() int { return sum(s.System, s.Tools, min(s.Protected, s.Messages)) }
+
+func sum(ns ...int) int {
+	total := 0
+	for _, n := range ns {
+		n = max(0, n)
+		if total > math.MaxInt-n {
+			return math.MaxInt
+		}
+		total += n
+	}
+	return total
+}

@@ -1,0 +1,153 @@
+package policy_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+)
+
+func TestDecisionText(t *testing.T) {
+	const auto = core.TriggerAutomatic
+	base := rule(200000)
+	tests := []struct {
+		name    string
+		rule    policy.Rule
+		size    policy.Size
+		state   policy.State
+		trigger core.Trigger
+		want    string
+	}{
+		{
+			"threshold", base,
+			policy.Size{Messages: 165000},
+			policy.State{},
+			auto,
+			"condense: 165000 tokens are 82.5 % of the window of 200000, and the threshold is 80 %; target 80000",
+		},
+		{
+			"moved target", rule(200000, func(r *policy.Rule) { r.Target = 10 }),
+			policy.Size{System: 30000, Messages: 135000},
+			policy.State{},
+			auto,
+			"condense: 165000 tokens are 82.5 % of the window of 200000, and the threshold is 80 %; target 40000 instead of 20000, " +
+				"because 30000 tokens cannot be removed and a result must be worth it",
+		},
+		{
+			"max_context", rule(200000, func(r *policy.Rule) { r.MaxContextTokens = 9000 }),
+			policy.Size{Messages: 9001},
+			policy.State{},
+			auto,
+			"condense: 9001 tokens are over max_context_tokens, 9000; target 4500",
+		},
+		{
+			"limit", base,
+			policy.Size{Messages: 175000},
+			policy.State{},
+			auto,
+			"condense: 175000 tokens are over the limit of 171808 (window 200000, reserve 8192); target 80000",
+		},
+		{
+			"manual", base,
+			policy.Size{Messages: 1000},
+			policy.State{},
+			core.TriggerManual,
+			"condense: asked for; 1000 tokens are 0.5 % of the window of 200000; target 500",
+		},
+		{
+			"overflow", base,
+			policy.Size{Messages: 150000},
+			policy.State{},
+			core.TriggerOverflow,
+			"condense: the model refused 150000 tokens as too many; target 56250",
+		},
+		{
+			"below; what is below never looks as if it were not", base,
+			policy.Size{Messages: 159999},
+			policy.State{},
+			auto,
+			"leave: 159999 tokens are 79.99 % of the window of 200000, below the threshold of 80 %",
+		},
+		{
+			"off", rule(200000, func(r *policy.Rule) { r.Auto = false }),
+			policy.Size{Messages: 165000},
+			policy.State{},
+			auto,
+			"leave: automatic condensing is off, and 165000 tokens are within the limit of 171808",
+		},
+		{
+			"small", rule(200000, func(r *policy.Rule) { r.MinSize = 170000 }),
+			policy.Size{Messages: 165000},
+			policy.State{},
+			auto,
+			"leave: 165000 tokens are 82.5 % of the window of 200000, but fewer than min_size, 170000",
+		},
+		{
+			"cooling", base,
+			policy.Size{Messages: 165000},
+			policy.State{Size: 164000},
+			auto,
+			"leave: 165000 tokens are 82.5 % of the window of 200000, but only 1000 were added since the last attempt; 10000 must be",
+		},
+		{
+			"no gain", rule(200000, func(r *policy.Rule) { r.Threshold = 20 }),
+			policy.Size{Tools: 40000, Messages: 20000},
+			policy.State{},
+			auto,
+			"leave: 60000 tokens are 30 % of the window of 200000, but 40000 of them cannot be removed (system prompt, tools, protected messages): " +
+				"too many to get below the threshold of 20 % or to save 6000",
+		},
+		{
+			"stuck", base,
+			policy.Size{Messages: 180000},
+			policy.State{Size: 180000, Ineffective: 2, Limit: 171808},
+			auto,
+			"leave: 180000 tokens are over the limit of 171808, and the last 2 attempts to condense have not helped: " +
+				"change the chain, protect fewer messages, or use a model with a larger window",
+		},
+		{
+			"floor", rule(32768),
+			policy.Size{System: 9000, Tools: 6000, Messages: 25000, Protected: 20000},
+			policy.State{},
+			auto,
+			"leave: what cannot be removed exceeds the window: system prompt 9000 + tools 6000 + protected messages 20000 = 35000 tokens; " +
+				"at most 22938 may be sent (window 32768, reserve 6553): use a model with a larger window, offer fewer tools, or protect fewer messages",
+		},
+		{
+			"floor on overflow", base,
+			policy.Size{System: 9000, Messages: 1000, Protected: 1000},
+			policy.State{},
+			core.TriggerOverflow,
+			"leave: what cannot be removed exceeds the window: system prompt 9000 + tools 0 + protected messages 1000 = 10000 tokens; " +
+				"the model refused 10000: use a model with a larger window, offer fewer tools, or protect fewer messages",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.rule.Decide(tt.size, tt.state, tt.trigger).String(); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFloorError(t *testing.T) {
+	size := policy.Size{System: 9000, Tools: 6000, Messages: 25000, Protected: 20000}
+	err := rule(32768).Decide(size, policy.State{}, core.TriggerAutomatic).Err()
+	if !errors.Is(err, policy.ErrFloorExceedsWindow) {
+		t.Fatalf("got %v, want ErrFloorExceedsWindow", err)
+	}
+	var floor *policy.FloorError
+	if !errors.As(err, &floor) || floor.Size != size || floor.Budget.Limit != 22938 || floor.Refused != 0 {
+		t.Errorf("got %+v, want the numbers", floor)
+	}
+}
+
+// The floor can be held against the window before there is any conversation.
+func TestFloorErrorWithoutMessages(t *testing.T) {
+	d := rule(32768).Decide(policy.Size{System: 9000, Tools: 20000}, policy.State{}, core.TriggerAutomatic)
+	if !errors.Is(d.Err(), policy.ErrFloorExceedsWindow) {
+		t.Errorf("got %v, want ErrFloorExceedsWindow", d.Err())
+	}
+}
