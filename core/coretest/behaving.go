@@ -1,0 +1,91 @@
+package coretest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// Keeps returns a provider that finds nothing to shorten, which is lawful.
+func Keeps() core.CondensationProvider {
+	return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return &core.Result{Messages: req.Messages}, nil
+	})
+}
+
+// Truncates returns a provider that hides the oldest groups, as many as it must, and
+// says so in a marker.
+func Truncates() core.CondensationProvider {
+	return shortener(func(hidden []core.Message) core.Message {
+		m := User(core.Text(fmt.Sprintf("[%d messages left out]", len(hidden))))
+		m.Kind = core.KindMarker
+		return m
+	})
+}
+
+// Summarizes returns a provider that puts a summary in the place of the oldest groups,
+// without a model: it has the first words of each message.
+func Summarizes() core.CondensationProvider {
+	return shortener(func(hidden []core.Message) core.Message {
+		var text strings.Builder
+		text.WriteString("What happened so far:")
+		for i := range hidden[:min(len(hidden), 20)] {
+			for _, p := range hidden[i].Parts {
+				if t, ok := p.(core.Text); ok {
+					text.WriteString("\n- " + strings.ToValidUTF8(string(t[:min(len(t), 40)]), ""))
+				}
+			}
+		}
+		m := User(core.Text(text.String()))
+		m.Kind = core.KindSummary
+		return m
+	})
+}
+
+// shortener returns a provider that hides the oldest groups until the rest is on target,
+// but no system message, none that is protected and not the last, and puts what note
+// makes of them before the rest. If that is no shorter, it keeps everything.
+func shortener(note func(hidden []core.Message) core.Message) core.CondensationProvider {
+	return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		tokens := req.Tokens()
+		at := -1 // where the note goes
+		var kept, hidden []core.Message
+		groups := core.Groups(req.Messages)
+		for i, g := range groups {
+			group := req.Messages[g.Start:g.End]
+			if tokens > req.Budget.Target && i < len(groups)-1 && !slices.ContainsFunc(group, mustStay) {
+				for j := range group {
+					tokens -= group[j].Tokens
+				}
+				hidden = append(hidden, group...)
+				continue
+			}
+			if at < 0 && group[0].Role != core.RoleSystem {
+				at = len(kept)
+			}
+			kept = append(kept, group...)
+		}
+		if len(hidden) == 0 {
+			return &core.Result{Messages: req.Messages}, nil
+		}
+		if at < 0 {
+			at = len(kept)
+		}
+		n := note(hidden)
+		if tokens+core.MessageTokens(req.Counter, n) > req.Tokens() {
+			return &core.Result{Messages: req.Messages}, nil
+		}
+		return &core.Result{Messages: slices.Insert(kept, at, n)}, nil
+	})
+}
+
+func mustStay(m core.Message) bool { return m.Protected || m.Role == core.RoleSystem }

@@ -1,0 +1,114 @@
+package coretest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/condensehq/condense/core"
+)
+
+// System returns a message of a system, without an ID.
+func System(parts ...core.Part) core.Message { return message(core.RoleSystem, parts) }
+
+// User returns a message of a user, without an ID.
+func User(parts ...core.Part) core.Message { return message(core.RoleUser, parts) }
+
+// Assistant returns a message of a model, without an ID.
+func Assistant(parts ...core.Part) core.Message { return message(core.RoleAssistant, parts) }
+
+// Tool returns a message of a tool, without an ID.
+func Tool(parts ...core.Part) core.Message { return message(core.RoleTool, parts) }
+
+func message(role core.Role, parts []core.Part) core.Message {
+	return core.Message{Role: role, Parts: parts}
+}
+
+// Protected returns m, protected.
+func Protected(m core.Message) core.Message {
+	m.Protected = true
+	return m
+}
+
+// Call returns a call of a tool named read with plausible arguments.
+func Call(id string) core.ToolCall {
+	return core.ToolCall{ID: id, Name: "read", Args: `{"path": "src/` + id + `.go"}`}
+}
+
+// Result returns what the call answered: the texts, one part for each.
+func Result(id string, texts ...string) core.ToolResult {
+	r := core.ToolResult{CallID: id}
+	for _, s := range texts {
+		r.Content = append(r.Content, core.Text(s))
+	}
+	return r
+}
+
+// Image returns an inline picture that differs from those of other numbers.
+func Image(n int) core.Image {
+	return core.Image{MediaType: "image/png", Data: fmt.Sprintf("iVBORw0KGgo%08dAAAA", n)}
+}
+
+// Conversation returns the messages with what a host gives them: the IDs m1, m2, … to
+// those that have none, a time a minute after the last one's, and their tokens by
+// [Counter].
+func Conversation(messages ...core.Message) []core.Message {
+	for i := range messages {
+		m := &messages[i]
+		if m.ID == "" {
+			m.ID = fmt.Sprintf("m%d", i+1)
+		}
+		m.Time = start.Add(time.Duration(i) * time.Minute)
+	}
+	core.Measure(Counter{}, messages)
+	return messages
+}
+
+var start = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
+
+// Request returns the request to bring messages to target tokens, which are the limit
+// too. The counter is [Counter].
+func Request(messages []core.Message, target int) *core.Request {
+	return &core.Request{
+		Messages:  messages,
+		Budget:    core.Budget{Window: target, Limit: target, Target: target},
+		Trigger:   core.TriggerAutomatic,
+		FilesRead: []string{"src/c1.go", "README.md"},
+		Counter:   Counter{},
+	}
+}
+
+// HalfRequest returns the request to bring messages to half their size.
+func HalfRequest(messages []core.Message) *core.Request {
+	req := Request(messages, 0)
+	half := req.Tokens() / 2
+	req.Budget = core.Budget{Window: 2 * half, Limit: half, Target: half}
+	return req
+}
+
+// Session returns a conversation that holds everything that there is: a system prompt,
+// protected messages, reasoning, parallel calls, results in one message and in several,
+// pictures, blocks of unknown kind, a summary of older messages, and a last call that
+// awaits its result.
+func Session() []core.Message {
+	return Conversation(
+		System(core.Text("You are a careful engineer. Answer briefly and run the tests.")),
+		Protected(User(core.Text("The parser drops the last line of a file. Find out why and mend it."))),
+		core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("Earlier: the repository was cloned and the tests were run; one fails, TestLastLine.")}},
+		Assistant(
+			core.Reasoning{Text: "The test names the function, so read it first.", Signature: "c2lnbmF0dXJl"},
+			core.Text("I will read the parser and its test."), Call("c1"), Call("c2"),
+		),
+		User(Result("c1", prose(60)), core.ToolResult{CallID: "c2", Content: []core.Part{core.Text(prose(30)), Image(1)}}),
+		Assistant(core.Text("The loop ends before the last line. Here is the change."), Call("c3")),
+		Tool(Result("c3", "wrote 12 lines")),
+		Assistant(core.Text("Now the tests, and the linter."), Call("c4"), Call("c5")),
+		Tool(Result("c4", prose(80))),
+		Tool(core.ToolResult{CallID: "c5", Content: []core.Part{core.Text("exit status 1")}, IsError: true}),
+		User(core.Text("This is what I see on my screen:"), Image(2), core.Opaque{Kind: "document", JSON: `{"type": "document", "title": "log"}`}),
+		Assistant(core.Text("The linter wants a comment there. "+prose(20))),
+		User(core.Text("Go on, then.")),
+		Protected(Assistant(core.Text("I keep the change as it is and add the comment."))),
+		User(core.Text("Good. "+prose(10))),
+		Assistant(core.Reasoning{Encrypted: "ZW5jcnlwdGVk"}, core.Text("One more look at the file."), Call("c6")),
+	)
+}

@@ -1,0 +1,101 @@
+package coretest
+
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+)
+
+// editor returns a provider that answers what f makes of the messages, which it may
+// change as it likes. They are a little shorter than those of the request, lawfully, so
+// that what f adds is not growth as well.
+func editor(f func([]core.Message) []core.Message) core.CondensationProvider {
+	return attentive(func(req *core.Request) (*core.Result, error) {
+		m := cloneMessages(req.Messages)
+		makeRoom(m)
+		return &core.Result{Messages: f(m)}, nil
+	})
+}
+
+// rewriter is an editor that offers f every message until f has changed one.
+func rewriter(f func(*core.Message) bool) core.CondensationProvider {
+	return editor(func(m []core.Message) []core.Message {
+		for i := range m {
+			if f(&m[i]) {
+				break
+			}
+		}
+		return m
+	})
+}
+
+// makeRoom cuts the longest text among the results of tools, or else among messages,
+// that are not protected.
+func makeRoom(m []core.Message) {
+	var best []core.Part
+	length := 40 // shorter ones are not worth it
+	longest := func(parts []core.Part) {
+		for i, p := range parts {
+			if t, ok := p.(core.Text); ok && len(t) > length {
+				best, length = parts[i:], len(t)
+			}
+		}
+	}
+	for i := range m {
+		if m[i].Protected {
+			continue
+		}
+		longest(m[i].Parts)
+		for _, p := range m[i].Parts {
+			if r, ok := p.(core.ToolResult); ok {
+				longest(r.Content)
+			}
+		}
+	}
+	if best != nil {
+		best[0] = core.Text("[cut] ") + best[0].(core.Text)[:10] //nolint:errcheck // seen above
+	}
+}
+
+// insertNote puts a new message of ours before m[i], or at the end if there are fewer.
+func insertNote(m []core.Message, i int, note core.Message) []core.Message {
+	return slices.Insert(m, min(i, len(m)), note)
+}
+
+// find returns the index of the first part of type T in m, or -1.
+func find[T core.Part](m core.Message) int {
+	return slices.IndexFunc(m.Parts, func(p core.Part) bool { _, ok := p.(T); return ok })
+}
+
+func has[T core.Part](m core.Message) bool { return find[T](m) >= 0 }
+
+// replace puts f(p) in the place of every part p of type T and reports whether that
+// changed m.
+func replace[T core.Part](m *core.Message, f func(T) core.Part) bool {
+	parts := slices.Clone(m.Parts)
+	for i, p := range parts {
+		if t, ok := p.(T); ok {
+			parts[i] = f(t)
+		}
+	}
+	changed := !core.EqualParts(parts, m.Parts)
+	m.Parts = parts
+	return changed
+}
+
+// dropper returns a provider that takes the first part of type T out of a message which
+// says something without it.
+func dropper[T core.Part]() core.CondensationProvider {
+	return rewriter(func(m *core.Message) bool {
+		i := find[T](*m)
+		if i < 0 || m.Protected {
+			return false
+		}
+		rest := core.Message{Parts: slices.Delete(slices.Clone(m.Parts), i, i+1)}
+		if rest.Blank() {
+			return false
+		}
+		m.Parts = rest.Parts
+		return true
+	})
+}
