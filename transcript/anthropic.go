@@ -76,10 +76,7 @@ func wrongRole(raw, role []byte, want string) *SyntaxError {
 
 // encodeAnthropic returns a new message.
 func encodeAnthropic(role core.Role, parts []core.Part) []byte {
-	if role == core.RoleTool {
-		role = core.RoleUser
-	}
-	out := appendQuoted([]byte(`{"role":`), string(role))
+	out := appendQuoted([]byte(`{"role":`), string(speaker(role)))
 	out = append(out, `,"content":`...)
 	out = append(out, encodeContent(parts)...)
 	return append(out, '}')

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/condensehq/condense/core"
 )
@@ -25,25 +26,29 @@ type wire struct {
 	objects bool
 	// failed says that a result can be marked as a failure.
 	failed bool
-	// blocks are the kinds of content that are sent as they are, in messages and in
-	// tool results.
-	blocks, inner []string
+	// blocks are the kinds of content that are sent as they are, by who says them, and
+	// inner those in tool results.
+	blocks map[core.Role][]string
+	inner  []string
 }
 
 var anthropicWire = wire{
 	name: "anthropic", vendor: vendorAnthropic, maxName: 128,
 	merge: true, system: true, reasoning: true, objects: true, failed: true,
-	blocks: []string{
-		"document", "search_result", "image", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
-		"code_execution_tool_result", "bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
-		"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result", "container_upload",
+	blocks: map[core.Role][]string{
+		core.RoleUser: {"document", "search_result", "image", "container_upload"},
+		core.RoleAssistant: {
+			"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
+			"bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
+			"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result",
+		},
 	},
 	inner: []string{"document", "search_result", "image", "tool_reference"},
 }
 
 var openaiWire = wire{
 	name: "openai", vendor: vendorOpenAI, maxID: 40, maxName: 64,
-	blocks: []string{"input_audio", "file"},
+	blocks: map[core.Role][]string{core.RoleUser: {"input_audio", "file"}},
 }
 
 // A turn is a message on the wire before it is encoded.
@@ -98,7 +103,7 @@ func convert(d *Document, w *wire, out *output) (turns []turn, system string) {
 	}
 	c.dropHeld()
 	c.complete()
-	if w.merge && len(view) > 0 {
+	if len(view) > 0 && (w.merge || len(c.turns) == 0) {
 		c.mendEnds()
 	}
 	warnFields(d, view, out)
@@ -172,21 +177,9 @@ func legalName(s string, limit int) string {
 // message puts m into turns.
 func (c *converter) message(m *core.Message) {
 	c.current = m.ID
-	role, begun := m.Role, len(c.turns)
-	if role == core.RoleTool {
-		role = core.RoleUser
-	}
+	role, begun := speaker(m.Role), len(c.turns)
 	for _, p := range m.Parts {
 		switch p := p.(type) {
-		case core.Text:
-			c.say(role, string(p))
-		case core.Image:
-			img, ok := sendable(p)
-			if !ok || role != core.RoleUser {
-				c.note(role, "image")
-				continue
-			}
-			c.put(role, img)
 		case core.Reasoning:
 			if !c.wire.reasoning || c.foreign || p.Signature == "" && p.Encrypted == "" {
 				c.out.warn(m.ID, "reasoning was left out: %s takes back only what it has signed itself", c.wire.name)
@@ -197,18 +190,47 @@ func (c *converter) message(m *core.Message) {
 			c.call(role, p)
 		case core.ToolResult:
 			c.result(role, p)
-		case core.Opaque:
-			if role == core.RoleSystem || !isBlock(p, c.wire.blocks) {
-				c.note(role, p.Kind)
-				continue
-			}
-			p.JSON = cleanJSON(p.JSON)
-			c.put(role, p)
+		case core.Text, core.Image, core.Opaque:
+			c.plain(role, p)
 		}
 	}
 	for i := begun; i < len(c.turns); i++ {
 		c.turns[i].kind = m.Kind
 	}
+}
+
+// plain adds what is not bound to a call.
+func (c *converter) plain(role core.Role, p core.Part) {
+	switch p := p.(type) {
+	case core.Text:
+		c.say(role, string(p))
+	case core.Image:
+		if img, ok := sendable(p); ok && role == core.RoleUser {
+			c.put(role, img)
+		} else {
+			c.note(role, "image")
+		}
+	case core.Opaque:
+		if isBlock(p, c.wire.blocks[role]) {
+			p.JSON = cleanJSON(p.JSON)
+			c.put(role, p)
+		} else {
+			c.note(role, p.Kind)
+		}
+	case core.ToolCall, core.ToolResult, core.Reasoning: // not in a result
+		c.note(role, "unknown")
+	}
+}
+
+// speaker returns the role in a request of what role says, where tools and whoever has
+// no role of his own speak as the user.
+func speaker(role core.Role) core.Role {
+	switch role {
+	case core.RoleSystem, core.RoleAssistant:
+		return role
+	case core.RoleUser, core.RoleTool:
+	}
+	return core.RoleUser
 }
 
 // isBlock reports whether p is a block of one of kinds.
@@ -219,7 +241,7 @@ func isBlock(p core.Opaque, kinds []string) bool {
 
 // say adds text, unless it is blank: the vendors refuse that.
 func (c *converter) say(role core.Role, s string) {
-	if (core.Message{Parts: []core.Part{core.Text(s)}}).Blank() {
+	if strings.TrimSpace(s) == "" {
 		return
 	}
 	if role == core.RoleSystem && c.wire.system {
@@ -249,6 +271,7 @@ func (c *converter) put(role core.Role, p core.Part) {
 		}
 		c.held = nil
 	}
+	c.dropHeld()
 	t.parts = append(t.parts, p)
 }
 
@@ -265,9 +288,6 @@ func (c *converter) open(role core.Role) *turn {
 		if last.role == role && same {
 			return last
 		}
-	}
-	if role != core.RoleAssistant {
-		c.dropHeld()
 	}
 	c.turns = append(c.turns, turn{id: c.current, role: role})
 	return &c.turns[len(c.turns)-1]
@@ -318,21 +338,17 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 func (c *converter) result(role core.Role, p core.ToolResult) {
 	n := c.answers[c.results]
 	c.results++
-	var content []core.Part
-	for _, q := range p.Content {
-		content = c.inner(content, q)
-	}
 	if n < 0 {
 		c.out.warn(c.current, "a tool result without a call became text")
 		c.say(role, "[result of a tool call that is not shown here]")
-		for _, q := range content {
-			if role == core.RoleUser {
-				c.put(role, q)
-			} else if t, ok := q.(core.Text); ok {
-				c.say(role, string(t))
-			}
+		for _, q := range p.Content {
+			c.plain(role, q)
 		}
 		return
+	}
+	var content []core.Part
+	for _, q := range p.Content {
+		content = c.inner(content, q)
 	}
 	if p.IsError && !c.wire.failed {
 		c.out.warn(c.current, "the mark of a failed tool call was left out: %s has none", c.wire.name)
@@ -342,7 +358,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 		content = append(content, core.Text("(no output)")) // refused without
 	}
 	call := &c.calls[n]
-	if call.turn < len(c.turns)-1 && c.turns[len(c.turns)-1].role == core.RoleAssistant {
+	if last := len(c.turns) - 1; call.turn < last && !(c.wire.merge && c.turns[last].role == core.RoleUser && call.turn == last-1) {
 		c.out.warn(c.current, "a tool result was moved up to its call")
 	}
 	c.dropHeld()
@@ -356,7 +372,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 	switch q := q.(type) {
 	case core.Text:
-		if (core.Message{Parts: []core.Part{q}}).Blank() {
+		if strings.TrimSpace(string(q)) == "" {
 			return content
 		}
 		return append(content, q)
@@ -403,7 +419,7 @@ func (c *converter) complete() {
 }
 
 // mendEnds makes a conversation begin with the user, and end without white space if it
-// ends with the assistant: Anthropic demands both.
+// ends with the assistant. Anthropic demands both, and both vendors at least one message.
 func (c *converter) mendEnds() {
 	if len(c.turns) == 0 || c.turns[0].role != core.RoleUser {
 		c.out.warn("", "a first user message was added: %s demands one", c.wire.name)
@@ -413,7 +429,7 @@ func (c *converter) mendEnds() {
 	last := &c.turns[len(c.turns)-1]
 	if n := len(last.parts); last.role == core.RoleAssistant && len(last.results) == 0 {
 		if t, ok := last.parts[n-1].(core.Text); ok {
-			trimmed := strings.TrimRight(string(t), " \t\r\n")
+			trimmed := strings.TrimRightFunc(string(t), unicode.IsSpace)
 			if trimmed != string(t) {
 				c.out.warn(last.id, "white space at the end of the conversation was left out")
 				last.parts[n-1] = core.Text(trimmed)

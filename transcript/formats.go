@@ -10,6 +10,7 @@ import (
 // recognises the file.
 var codecs = []codec{
 	condenseCodec,
+	claudecodeCodec,
 	traceCodec,
 	openaiCodec,
 	anthropicCodec,

@@ -111,7 +111,7 @@ func fields(raw []byte) iter.Seq2[[]byte, []byte] {
 				return
 			}
 			key := raw[i+1 : end-1]
-			if bytes.IndexByte(key, '\\') >= 0 {
+			if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
 				key = []byte(unquote(raw[i:end]))
 			}
 			i = skipSpace(raw, end)
@@ -356,30 +356,36 @@ func describe(raw []byte) string {
 	return string(raw)
 }
 
-// dropField returns the object raw without the members called name.
+// dropField returns the object raw without the members called name. The others are
+// kept byte for byte.
 func dropField(raw []byte, name string) []byte {
 	if field(raw, name) == nil {
 		return raw
 	}
-	out := []byte{'{'}
+	done := bytes.IndexByte(raw, '{') + 1
+	out := append(make([]byte, 0, len(raw)), raw[:done]...)
+	first := true
 	for k, v := range fields(raw) {
+		end := offsetIn(raw, v) + len(v)
+		member := raw[done:end] // with the comma before it
+		done = end
 		if string(k) == name {
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
+		if at := skipSpace(member, 0); first && member[at] == ',' {
+			member = member[at+1:]
 		}
-		out = append(appendQuoted(out, string(k)), ':')
-		out = append(out, v...)
+		first = false
+		out = append(out, member...)
 	}
-	return append(out, '}')
+	return append(out, raw[done:]...)
 }
 
 // cleanJSON returns raw, valid JSON, without what vendors refuse although
 // encoding/json takes it: bytes that are not UTF-8 and halves of surrogate pairs. Both
 // become U+FFFD.
 func cleanJSON(raw string) string {
-	raw = strings.ToValidUTF8(raw, "\ufffd")
+	raw = string(appendValid(nil, []byte(raw)))
 	var out []byte
 	done := 0 // bytes of raw that out has
 	for i := 0; i < len(raw); {

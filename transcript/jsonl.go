@@ -3,7 +3,6 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -15,43 +14,58 @@ type row struct {
 	line int    // the first is 1
 }
 
-// rows returns the lines of data, without the empty ones. Programs append to such files,
-// and when one is killed the last line may be incomplete: that one is left out, and
-// reported by cut.
-func rows(data []byte) (all []row, cut *Warning, err error) {
-	last := len(bytes.TrimRight(data, " \t\r\n"))
+// rows returns the objects of data, which has one on every line. Programs append to such
+// files, and what happens to them then is repaired and reported: when one is killed the
+// last line may be incomplete, and is left out; when two write at a time a line break may
+// be missing.
+func rows(data []byte) (all []row, warnings []Warning, err error) {
+	end := len(bytes.TrimRight(data, " \t\r\n"))
 	all = make([]row, 0, bytes.Count(data, []byte("\n"))+1)
 	for n, raw := range lines(data) {
-		at := offsetIn(data, raw)
-		at += skipSpace(raw, 0)
+		at := offsetIn(data, raw) + skipSpace(raw, 0)
 		raw = data[at : offsetIn(data, raw)+len(bytes.TrimRight(raw, " \t"))]
 		if len(raw) == 0 {
 			continue
 		}
-		if !json.Valid(raw) {
-			e := invalidRow(raw)
-			if at+len(raw) == last && e.Offset == len(raw) && len(all) > 0 {
-				return all, &Warning{Text: fmt.Sprintf("line %d: the last line is incomplete and was left out: %d bytes", n, len(raw))}, nil
+		if json.Valid(raw) {
+			if !isObject(raw) {
+				return nil, nil, &SyntaxError{Offset: at, Found: describe(raw), Want: "an object on every line"}
 			}
-			e.Offset += at
-			return nil, nil, e
+			all = append(all, row{raw: raw, at: at, line: n})
+			continue
 		}
-		if !isObject(raw) {
-			return nil, nil, &SyntaxError{Offset: at, Found: describe(raw), Want: "an object on every line"}
+		for rest := raw; len(rest) > 0; {
+			size := skipValue(rest, 0)
+			if size < 0 && at+len(raw) == end && len(all) > 0 {
+				warnings = append(warnings, Warning{Text: fmt.Sprintf("line %d, the last, is incomplete and was left out", n)})
+				break
+			}
+			object := rest[:max(size, 0)]
+			if !isObject(object) || !json.Valid(object) {
+				return nil, nil, invalidRow(raw, at)
+			}
+			all = append(all, row{raw: object, at: offsetIn(data, rest), line: n})
+			rest = rest[size:]
+			rest = rest[skipSpace(rest, 0):]
+			if len(rest) > 0 {
+				warnings = append(warnings, Warning{Text: fmt.Sprintf("line %d holds more than one object; taken as if each had its line", n)})
+			}
 		}
-		all = append(all, row{raw: raw, at: at, line: n})
 	}
-	return all, nil, nil
+	return all, warnings, nil
 }
 
-// invalidRow says what is wrong with a line that is no JSON. The offset is the length of
-// the line if it merely ends too early.
-func invalidRow(raw []byte) *SyntaxError {
+// invalidRow says what is wrong with a line, which begins at the given offset.
+func invalidRow(raw []byte, at int) *SyntaxError {
 	e := validate(raw)
-	e.Want = "one JSON object on every line"
+	if e == nil { // JSON, but for what skipValue thinks of it
+		e = &SyntaxError{Found: describe(raw)}
+	}
 	if e.Offset == len(raw) {
 		e.Found = "the end of the line inside a JSON value"
 	}
+	e.Offset += at
+	e.Want = "one JSON object on every line"
 	return e
 }
 
@@ -80,14 +94,11 @@ func timestamp(raw []byte) time.Time {
 	return t
 }
 
-// appendTimestamp appends t as agents write it: UTC, with milliseconds.
+// appendTimestamp appends t as agents write it: UTC, with milliseconds. A time that is
+// not known becomes the beginning of 1970.
 func appendTimestamp(out []byte, t time.Time) []byte {
+	if t.IsZero() {
+		t = time.UnixMilli(0)
+	}
 	return t.UTC().AppendFormat(out, `"2006-01-02T15:04:05.000Z"`)
-}
-
-// asSyntax returns the SyntaxError in err, or nil.
-func asSyntax(err error) *SyntaxError {
-	var e *SyntaxError
-	errors.As(err, &e)
-	return e
 }

@@ -2,8 +2,8 @@ package transcript
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -54,14 +54,19 @@ func warnFields(d *Document, view []core.Message, out *output) {
 			all = append(all, fmt.Sprintf("%q (first in message %s)", k, id))
 		}
 		slices.Sort(all)
-		out.warn("", "fields without a place in the new format were left out: %s", strings.Join(all, ", "))
+		out.warn("", "fields of messages without a place in the new format were left out: %s", strings.Join(all, ", "))
 	}
 	clear(lost)
 	note(slices.Concat(d.envelope.head, d.envelope.tail), requestFields, "")
 	if d.Tools != nil {
 		lost["tools"] = ""
 	}
-	for _, k := range slices.Sorted(maps.Keys(lost)) {
-		out.warn("", "the field %q of the file was left out", k)
+	if len(lost) > 0 {
+		all := make([]string, 0, len(lost))
+		for k := range lost {
+			all = append(all, strconv.Quote(k))
+		}
+		slices.Sort(all)
+		out.warn("", "fields of the file without a place in the new format were left out: %s", strings.Join(all, ", "))
 	}
 }

@@ -26,13 +26,10 @@ func encodeOpenAI(role core.Role, parts []core.Part) [][]byte {
 		}
 	}
 	rest = append(images, rest...)
-	if role == core.RoleTool {
-		role = core.RoleUser
-	}
 	if len(rest) == 0 && len(calls) == 0 && len(out) > 0 {
 		return out
 	}
-	raw := appendQuoted([]byte(`{"role":`), string(role))
+	raw := appendQuoted([]byte(`{"role":`), string(speaker(role)))
 	for _, p := range rest {
 		if r, ok := p.(core.Reasoning); ok {
 			raw = append(raw, `,"reasoning_content":`...)

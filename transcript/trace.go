@@ -51,10 +51,7 @@ func encodeTrace(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	case kind != core.KindOriginal:
 		origin = "injected"
 	}
-	if role == core.RoleTool {
-		role = core.RoleUser
-	}
-	out := appendQuoted([]byte(`{"role":`), string(role))
+	out := appendQuoted([]byte(`{"role":`), string(speaker(role)))
 	out = appendQuoted(append(out, `,"origin":`...), origin)
 	out = append(out, `,"content":[`...)
 	for i, p := range parts {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -25,11 +26,15 @@ var anthropicBlocks = map[string]struct {
 	"redacted_thinking": {"assistant", []string{"type", "data"}},
 }
 
-// anthropicOther are the blocks that are not looked into.
-var anthropicOther = []string{
-	"document", "search_result", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
-	"code_execution_tool_result", "bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
-	"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result", "container_upload",
+// anthropicOther are the blocks that are not looked into, by the role that may send
+// them.
+var anthropicOther = map[string][]string{
+	"user": {"document", "search_result", "container_upload"},
+	"assistant": {
+		"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
+		"bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
+		"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result",
+	},
 }
 
 // A place is a block and the message that it stands in.
@@ -124,7 +129,7 @@ func (l *linter) anthropicContent(role string, v any, last bool) []place {
 	}
 	if n := len(places); role == "assistant" && n > 0 {
 		end := places[n-1].block
-		if s, _ := end["text"].(string); last && end["type"] == "text" && strings.TrimRight(s, " \t\r\n") != s {
+		if s, _ := end["text"].(string); last && end["type"] == "text" && strings.TrimRightFunc(s, unicode.IsSpace) != s {
 			l.fault("trailing-space", "the last message is the assistant's and ends in white space")
 		}
 	}
@@ -135,8 +140,8 @@ func (l *linter) anthropicBlock(role string, b object) {
 	kind, _ := b["type"].(string)
 	spec, ok := anthropicBlocks[kind]
 	if !ok {
-		if !slices.Contains(anthropicOther, kind) {
-			l.fault("block", "a block of type %q", kind)
+		if !slices.Contains(anthropicOther[role], kind) {
+			l.fault("block", "a block of type %q from %q", kind, role)
 		}
 		return
 	}

@@ -48,7 +48,7 @@ func TestAnthropicFaults(t *testing.T) {
 		{"null content", `"Look"`, `null`, `messages[0]: content: want a string or an array of blocks`},
 		{"blank text", `"go on"`, `" "`, `messages[2]: empty: a text block without text`},
 		{"system", `"Be brief."`, `""`, `system: want blocks of text`},
-		{"unknown block", `"type":"text","text":"go on"`, `"type":"input_text","text":"go on"`, `messages[2]: block: a block of type "input_text"`},
+		{"unknown block", `"type":"text","text":"go on"`, `"type":"input_text","text":"go on"`, `messages[2]: block: a block of type "input_text" from "user"`},
 		{"unknown field", `"text":"go on"`, `"text":"go on","origin":"human"`, `messages[2]: field: a block of type text has the field "origin"`},
 		{"unknown message field", `"role":"user","content":"Look"`, `"role":"user","ts":1,"content":"Look"`, `messages[0]: field: a message has the field "ts"`},
 		{"id syntax", `"id":"c"`, `"id":"c.1"`, `messages[3]: tool-id: id "c.1"`},

@@ -1,0 +1,172 @@
+package transcript
+
+import (
+	"fmt"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// Claude Code appends a line for everything that happens in a session to
+// ~/.claude/projects/PROJECT/SESSION.jsonl. The format is not documented; what is said
+// here was observed in sessions that versions 2.0 to 2.1.39 wrote and that their owners
+// published, and in what other programs that read them say.
+//
+//   - Lines of type user and assistant hold a message as Anthropic's API has it. A turn of
+//     the assistant is one line for each of its blocks; they share message.id.
+//   - Lines have a uuid and name in parentUuid the line that they follow; together they
+//     are a tree. Who goes back in the user interface, or clears the context, starts
+//     another branch, and the old one stays in the file.
+//   - A compaction is a line of type system, subtype compact_boundary, without parent. It
+//     names in logicalParentUuid what it follows. The summary comes next: a line of type
+//     user with isCompactSummary. Newer versions keep some of the messages before; they
+//     are listed in compactMetadata.
+//   - Lines with isSidechain belong to a subagent. Lines of other types are the user
+//     interface's, or notes that Claude Code turns into reminders when it sends them
+//     (type attachment); they are not counted.
+//
+// The conversation is the branch that ends with the last line of the file, as that is
+// what is resumed. (Newer versions note another leaf if one went back and said nothing
+// before leaving; that note is not regarded.) A compaction is imported as a condensation
+// that hides what is before it. What is not part of the conversation is kept beside it.
+var claudecodeCodec = codec{
+	name:   "claudecode",
+	doc:    "Claude Code session: ~/.claude/projects/*/*.jsonl",
+	vendor: vendorAnthropic,
+	detect: detectClaudeCode,
+	read:   readClaudeCode,
+	write:  writeClaudeCode,
+}
+
+// detectClaudeCode looks for a line with a message, or one of a kind that only Claude
+// Code writes.
+func detectClaudeCode(data []byte) bool {
+	seen := 0
+	for _, raw := range lines(data) {
+		if skipSpace(raw, 0) == len(raw) {
+			continue
+		}
+		if seen++; seen > 100 {
+			return false
+		}
+		var kind string
+		var message, uuid, leaf, session bool
+		for k, v := range fields(raw) {
+			switch string(k) {
+			case "type":
+				kind = text(v)
+			case "message":
+				message = isObject(v)
+			case "uuid":
+				uuid = isString(v)
+			case "leafUuid":
+				leaf = true
+			case "sessionId", "messageId":
+				session = true
+			}
+		}
+		switch kind {
+		case "":
+			return false
+		case "user", "assistant":
+			return message
+		case "system":
+			if uuid && session {
+				return true
+			}
+		case "summary":
+			if leaf {
+				return true
+			}
+		case "file-history-snapshot":
+			return session
+		}
+	}
+	return false
+}
+
+func readClaudeCode(data []byte, d *Document) error {
+	s, err := parseSession(data)
+	if err != nil {
+		return err
+	}
+	s.findBranch()
+	d.Warnings = append(d.Warnings, s.warnings...)
+	messages, places, err := s.messages(data)
+	if err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if l := s.lines[m.line]; l.model != "" && l.model != synthetic {
+			d.Model = l.model
+		}
+	}
+	done := 0
+	for _, c := range s.compactions(messages) {
+		if err := d.appendLines(messages[done:c.begin]); err != nil {
+			return err
+		}
+		done = c.end
+		if err := d.compact(&c, messages); err != nil {
+			return err
+		}
+	}
+	if err := d.appendLines(messages[done:]); err != nil {
+		return err
+	}
+	d.settle(data, places, lineBreak(data))
+	return nil
+}
+
+// synthetic is the model of what Claude Code itself put into the assistant's mouth.
+const synthetic = "<synthetic>"
+
+// A lineMessage is a message and the line that it stands in.
+type lineMessage struct {
+	core.Message
+	line int // index into session.lines
+}
+
+func (d *Document) appendLines(messages []lineMessage) error {
+	plain := make([]core.Message, len(messages))
+	for i := range messages {
+		plain[i] = messages[i].Message
+	}
+	return d.add(plain...)
+}
+
+// compact applies a compaction of Claude Code's own to the messages so far.
+func (d *Document) compact(c *compaction, messages []lineMessage) error {
+	view := d.view()
+	edit := core.Edit{}
+	after, behind := "", false
+	for i := range view {
+		id := view[i].ID
+		if c.keep[id] {
+			behind = true
+			if c.keptFirst {
+				after = id
+			}
+			continue
+		}
+		edit.Hide = append(edit.Hide, id)
+		if !behind {
+			after = id
+		}
+	}
+	summary := messages[c.begin:c.end]
+	if len(edit.Hide) == 0 {
+		return d.appendLines(summary)
+	}
+	for i := range summary {
+		edit.Insert = append(edit.Insert, core.Insert{After: after, Message: summary[i].Message})
+	}
+	err := d.Journal.Condense(history.Condensation{
+		ID: c.id, Provider: "claudecode", Trigger: c.trigger, Time: c.time,
+		TokensBefore: c.before, TokensAfter: c.after, Edit: edit,
+	})
+	if err != nil {
+		return fmt.Errorf("compaction in line %d: %w", c.line, err)
+	}
+	return nil
+}

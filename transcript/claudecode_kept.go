@@ -1,0 +1,92 @@
+package transcript
+
+import "slices"
+
+// A compaction of newer versions of Claude Code may keep some of the messages before it.
+// They are not written again: the boundary lists them, either one by one,
+//
+//	"compactMetadata": {"preservedMessages": {"anchorUuid": …, "uuids": [ … ]}}
+//
+// or as a piece of the branch,
+//
+//	"compactMetadata": {"preservedSegment": {"headUuid": …, "anchorUuid": …, "tailUuid": …}}
+//
+// and they are to be read as if they followed the anchor, which is the summary or the
+// boundary itself; what followed the anchor follows them. Claude Code regards only the
+// last boundary of a file in this way. This was not seen in a real file but is described
+// alike by several programs that read such files.
+
+// keptLines are the lines that the last boundary of a session kept.
+type keptLines struct {
+	boundary int          // none if it kept nothing
+	anchor   int          // the line that they follow now
+	set      map[int]bool // where they are in the file
+}
+
+// keptByLast finds the lines that the last boundary kept and hangs them where they are to
+// be read. A list that names anything that is not there counts for nothing.
+func (s *session) keptByLast() keptLines {
+	nothing := keptLines{boundary: none}
+	b := len(s.lines) - 1
+	for b >= 0 && (!s.lines[b].boundary || s.lines[b].sidechain) {
+		b--
+	}
+	if b < 0 {
+		return nothing
+	}
+	list, segment := field(s.lines[b].metadata, "preservedMessages"), field(s.lines[b].metadata, "preservedSegment")
+	kept := s.listed(list, b)
+	if list == nil {
+		list, kept = segment, s.between(segment, b)
+	}
+	anchor := s.resolve(text(field(list, "anchorUuid")), len(s.lines))
+	if len(kept) == 0 || anchor < b {
+		return nothing
+	}
+	set := make(map[int]bool, len(kept))
+	for _, i := range kept {
+		set[i] = true
+	}
+	for i := anchor + 1; i < len(s.lines); i++ {
+		if s.lines[i].up == anchor {
+			s.lines[i].up = kept[len(kept)-1]
+		}
+	}
+	up := anchor
+	for _, i := range kept {
+		s.lines[i].up, up = up, i
+	}
+	return keptLines{b, anchor, set}
+}
+
+// listed returns the lines before b that list names one by one, oldest first.
+func (s *session) listed(list []byte, b int) []int {
+	var kept []int
+	previous := none
+	for uuid := range elements(field(list, "uuids")) {
+		i := s.resolve(text(uuid), len(s.lines))
+		if i <= previous || i > b {
+			return nil
+		}
+		previous = i
+		kept = append(kept, i)
+	}
+	return kept
+}
+
+// between returns the lines before b from the head of segment to its tail.
+func (s *session) between(segment []byte, b int) []int {
+	head := s.resolve(text(field(segment, "headUuid")), b)
+	if head == none {
+		return nil
+	}
+	var kept []int
+	for i := s.resolve(text(field(segment, "tailUuid")), b); i != none; i = s.resolve(s.lines[i].parent, i) {
+		kept = append(kept, i)
+		if i == head {
+			slices.Reverse(kept)
+			return kept
+		}
+	}
+	return nil
+}

@@ -1,0 +1,372 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// writeClaudeCode writes the session as it was, but for what condensations and rewinds
+// did to the conversation:
+//
+//   - A line whose message is hidden is left out, with the lines that hang on it. What a
+//     compaction of Claude Code's own hides stays, and so does everything that is not part
+//     of the conversation.
+//   - A line whose message was rewritten keeps its uuid and all but the content.
+//   - A new message gets a line of its own. Its uuid is its ID if that is a UUID, else one
+//     made from it.
+//   - Where the line that parentUuid names is gone, or something new stands behind it, the
+//     line before is named instead, so that the branch stays whole.
+//   - The last turn of the assistant no longer says how many tokens it was asked with:
+//     Claude Code takes that for the size of the conversation and would compact again.
+//
+// That Claude Code resumes such a file was not tried; the links are those that programs
+// which read these files describe.
+func writeClaudeCode(d *Document, out *output) error {
+	if d.Origin != "claudecode" {
+		return convertClaudeCode(d, out)
+	}
+	data := d.original()
+	if d.unchanged() {
+		out.Write(data)
+		return nil
+	}
+	if bytes.HasPrefix(data, byteOrderMark) {
+		out.Write(byteOrderMark)
+		data = data[len(byteOrderMark):]
+	}
+	s, err := parseSession(data)
+	if err != nil {
+		return err
+	}
+	s.findBranch()
+	w := sessionWriter{session: s, out: out, ending: lineBreak(data)}
+	if err := w.decide(d.Journal, data); err != nil {
+		return err
+	}
+	w.write()
+	return nil
+}
+
+// A sessionWriter writes a session that was changed.
+type sessionWriter struct {
+	*session
+	out    *output
+	ending string
+	keep   []bool                 // whether a line is written
+	saying map[int]*history.Entry // what became of the message of a line
+	add    map[int][]core.Message // new messages, by the line that they stand before
+	stale  string                 // message.id of the last turn, whose usage is no longer true
+
+	prev    string      // uuid of the line of the branch that was written last
+	count   int         // of lines of the branch that were written
+	written map[int]int // index of such a line to its number
+	barrier int         // nothing may follow a line with a lower number
+}
+
+// decide finds out what is written.
+func (w *sessionWriter) decide(j *history.Journal, data []byte) error {
+	messages, _, err := w.messages(data)
+	if err != nil {
+		return err
+	}
+	lineOf := make(map[string]int, len(messages))
+	for i := range messages {
+		lineOf[messages[i].ID] = messages[i].line
+	}
+	active := map[string]bool{}
+	for _, c := range j.Condensations() {
+		active[c.ID] = true
+	}
+	own := map[string]bool{} // the compactions of Claude Code
+	for _, c := range w.compactions(messages) {
+		own[c.id] = true
+	}
+	w.keep = make([]bool, len(w.lines))
+	w.saying, w.add = map[int]*history.Entry{}, map[int][]core.Message{}
+	entries := j.Timeline()
+	next, last := len(w.lines), none
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		line, ok := lineOf[e.Message.ID]
+		hidden := slices.ContainsFunc(e.HiddenBy, func(id string) bool { return !own[id] })
+		switch {
+		case ok:
+			next, last = line, max(last, line)
+			w.saying[line] = e
+			w.keep[line] = !hidden
+		case len(e.HiddenBy) == 0:
+			w.add[next] = append(w.add[next], e.Message)
+		}
+	}
+	for _, m := range w.add {
+		slices.Reverse(m)
+	}
+	w.decideOthers(active, own, last)
+	return nil
+}
+
+// decideOthers finds out which lines without a message of the conversation are written.
+// Last is the last line with one.
+func (w *sessionWriter) decideOthers(active, own map[string]bool, last int) {
+	for i := range w.lines {
+		l := &w.lines[i]
+		up := w.up(i)
+		switch {
+		case w.saying[i] != nil:
+		case l.boundary && own[l.uuid]:
+			w.keep[i] = active[l.uuid]
+		case !l.inTree() || l.boundary:
+			w.keep[i] = true
+		case i > last && (l.said() || up == none && l.parent != ""):
+			// It hangs on what a rewind dropped, or would be taken for the end of the
+			// conversation.
+		default:
+			w.keep[i] = up == none || up > i || w.keep[up]
+		}
+	}
+	for i := len(w.lines) - 1; i >= 0 && w.stale == ""; i-- {
+		if w.saying[i] != nil && w.keep[i] {
+			w.stale = w.lines[i].turn
+		}
+	}
+}
+
+// up returns the line that line i names as its parent, or none.
+func (w *sessionWriter) up(i int) int { return w.resolve(w.lines[i].parent, len(w.lines)) }
+
+func (w *sessionWriter) write() {
+	w.written = map[int]int{}
+	for _, i := range w.order() {
+		for _, m := range w.add[i] {
+			w.writeNew(i, &m)
+		}
+		if w.keep[i] {
+			w.writeLine(i)
+		}
+	}
+	for _, m := range w.add[len(w.lines)] {
+		w.writeNew(len(w.lines)-1, &m)
+	}
+}
+
+// order returns all lines as they are to be written. What a compaction kept is moved to
+// where it is read, for it could not be found any more if it followed something new.
+func (w *sessionWriter) order() []int {
+	order := make([]int, 0, len(w.lines))
+	moved := func() {
+		for i := range w.lines {
+			if w.kept.set[i] {
+				order = append(order, i)
+			}
+		}
+	}
+	for i := range w.lines {
+		if !w.kept.set[i] {
+			order = append(order, i)
+		}
+		if len(w.kept.set) > 0 && i == w.kept.anchor {
+			moved()
+		}
+	}
+	return order
+}
+
+func (w *sessionWriter) writeLine(i int) {
+	l := &w.lines[i]
+	raw := l.raw
+	if e := w.saying[i]; e != nil && e.RewrittenBy != "" && len(e.HiddenBy) == 0 {
+		raw = replaceMessage(raw, patchMessage(field(raw, "message"), e.Message.Parts))
+	}
+	if l.live && l.turn != "" && l.turn == w.stale {
+		raw = withoutUsage(raw)
+	}
+	if l.live && l.inTree() {
+		raw = w.relink(i, raw)
+	}
+	w.out.Write(raw)
+	w.out.WriteString(w.ending)
+}
+
+func replaceMessage(raw, message []byte) []byte {
+	return replaceValue(raw, field(raw, "message"), message)
+}
+
+// relink makes the line i follow what was written before it, if what it follows is gone.
+func (w *sessionWriter) relink(i int, raw []byte) []byte {
+	l := &w.lines[i]
+	switch {
+	case l.boundary:
+		if w.kept.boundary == i { // what it kept stands behind it now
+			metadata := field(raw, "compactMetadata")
+			raw = replaceValue(raw, metadata, dropField(dropField(metadata, "preservedSegment"), "preservedMessages"))
+		}
+		if up := w.resolve(l.logical, i); up != none && !w.keep[up] {
+			raw = setField(raw, "logicalParentUuid", quotedOrNull(w.prev))
+		}
+		w.barrier = w.count
+	case l.linked && !w.follows(i):
+		raw = setField(raw, "parentUuid", quotedOrNull(w.prev))
+	}
+	w.written[i] = w.count
+	w.count++
+	if l.uuid != "" {
+		w.prev = l.uuid
+	}
+	return raw
+}
+
+// follows reports whether the parent of line i is still the right one.
+func (w *sessionWriter) follows(i int) bool {
+	if w.lines[i].parent == "" {
+		return w.prev == ""
+	}
+	at, ok := w.written[w.up(i)]
+	return ok && at >= w.barrier
+}
+
+func quotedOrNull(s string) []byte {
+	if s == "" {
+		return []byte("null")
+	}
+	return appendQuoted(nil, s)
+}
+
+// withoutUsage returns a line of the assistant with the numbers of tokens set to zero, as
+// Claude Code does with the messages that a compaction keeps.
+func withoutUsage(raw []byte) []byte {
+	for _, name := range []string{"input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
+		message := field(raw, "message")
+		usage := field(message, "usage")
+		if n := field(usage, name); number(n) > 0 {
+			raw = replaceMessage(raw, replaceValue(message, usage, replaceValue(usage, n, []byte("0"))))
+		}
+	}
+	return raw
+}
+
+// copied are the fields that a new line has from the one that it stands next to.
+var copied = []string{"userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"}
+
+// writeNew writes a line for m, like the line at.
+func (w *sessionWriter) writeNew(at int, m *core.Message) {
+	at = min(at, len(w.lines)-1)
+	for at > 0 && !w.lines[at].said() {
+		at--
+	}
+	id := lineID(m.ID)
+	out := append([]byte(`{"parentUuid":`), quotedOrNull(w.prev)...)
+	out = append(out, `,"isSidechain":false`...)
+	when := m.Time
+	if at >= 0 {
+		for _, name := range copied {
+			if v := field(w.lines[at].raw, name); v != nil {
+				out = append(appendQuoted(append(out, ','), name), ':')
+				out = append(out, v...)
+			}
+		}
+		if when.IsZero() {
+			when = w.lines[at].time
+		}
+	}
+	w.out.Write(appendSessionLine(out, id, m, w.lastModel(), when))
+	w.out.WriteString(w.ending)
+	w.prev, w.barrier = id, w.count
+	w.count++
+}
+
+// lastModel returns the model that answered last.
+func (w *sessionWriter) lastModel() string {
+	for i := len(w.lines) - 1; i >= 0; i-- {
+		if m := w.lines[i].model; m != "" {
+			return m
+		}
+	}
+	return synthetic
+}
+
+// namespace is that of the uuids which are made from other IDs.
+var namespace = uuid.MustParse("6f0d3f0e-9c8e-4d1f-8d55-7a1f6a1c3c53")
+
+// lineID returns the uuid for a message with the given ID.
+func lineID(id string) string {
+	if u, err := uuid.Parse(id); err == nil && u.String() == id {
+		return id
+	}
+	return uuid.NewSHA1(namespace, []byte(id)).String()
+}
+
+// appendSessionLine appends the rest of a line, from its type on.
+func appendSessionLine(out []byte, id string, m *core.Message, model string, when time.Time) []byte {
+	content := encodeContent(m.Parts)
+	if m.Role == core.RoleAssistant {
+		if content[0] != '[' {
+			content = append(appendBlock([]byte{'['}, m.Parts[0]), ']')
+		}
+		out = append(out, `,"type":"assistant","message":{"id":"msg_`...)
+		out = append(out, strings.ReplaceAll(id, "-", "")...)
+		out = append(out, `","type":"message","role":"assistant","model":`...)
+		out = appendQuoted(out, model)
+		out = append(append(out, `,"content":`...), content...)
+		out = append(out, `,"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0,`+
+			`"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}`...)
+	} else {
+		out = append(out, `,"type":"user","message":{"role":"user","content":`...)
+		out = append(append(out, content...), '}')
+		switch m.Kind {
+		case core.KindSummary:
+			out = append(out, `,"isCompactSummary":true,"isVisibleInTranscriptOnly":true`...)
+		case core.KindMarker:
+			out = append(out, `,"isMeta":true`...)
+		case core.KindOriginal:
+		}
+	}
+	out = append(append(out, `,"uuid":"`...), id...)
+	out = appendTimestamp(append(out, `","timestamp":`...), when)
+	return append(out, '}')
+}
+
+// convertClaudeCode writes a conversation of another tool as a session.
+func convertClaudeCode(d *Document, out *output) error {
+	turns, system := convert(d, &anthropicWire, out)
+	if system != "" {
+		out.warn("", "the system prompt was left out: Claude Code has its own")
+	}
+	out.warn("", "the directory of the session is not known: cwd is /")
+	session := lineID(d.Journal.ID())
+	model := d.Model
+	if model == "" {
+		model = synthetic
+	}
+	prev, prompt, when := "", "", time.Time{}
+	for i, t := range messagesOf(turns) {
+		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.role, Kind: t.kind, Parts: t.parts}
+		id := lineID(m.ID)
+		if source, ok := d.Journal.Message(t.id); ok && !source.Time.IsZero() {
+			when = source.Time
+		}
+		if s := joinText(t.parts); t.role == core.RoleUser && s != "" {
+			prompt = s
+		}
+		line := append([]byte(`{"parentUuid":`), quotedOrNull(prev)...)
+		line = append(line, `,"isSidechain":false,"userType":"external","cwd":"/","sessionId":"`...)
+		line = append(append(line, session...), '"')
+		out.Write(appendSessionLine(line, id, &m, model, when))
+		out.WriteByte('\n')
+		prev = id
+	}
+	// Newer versions look here for the line that the conversation ends with.
+	out.WriteString(`{"type":"last-prompt","lastPrompt":`)
+	out.Write(appendQuoted(nil, prompt))
+	out.WriteString(`,"leafUuid":`)
+	out.Write(quotedOrNull(prev))
+	out.WriteString(`,"sessionId":"` + session + "\"}\n")
+	return nil
+}

@@ -1,0 +1,403 @@
+package transcript_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/wirelint"
+	"github.com/condensehq/condense/transcript"
+)
+
+// wild draws any part of a conversation, lawful or not.
+func wild(t *rapid.T, nested bool) core.Part {
+	texts := []string{"", " \n", "\u00a0\u3000", "plain", "two\nlines ", "\"q\" <b> & \u2028 \x00", "bad \xff\xc3 bytes", "😀 日本", "{\"json\":1}"}
+	ids := []string{"a", "b", "c", "", "x y", "ä", strings.Repeat("long", 20), "a_2"}
+	kinds := 3
+	if !nested {
+		kinds = 6
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(t, "kind of part") {
+	case 0:
+		return core.Text(rapid.SampledFrom(texts).Draw(t, "text"))
+	case 1:
+		return rapid.SampledFrom([]core.Image{
+			{MediaType: "image/png", Data: png},
+			{Data: "R0lGODlh"},
+			{URL: "https://i"},
+			{URL: "ftp://i"},
+			{},
+			{MediaType: "image/tiff", Data: png},
+			{MediaType: "image/png", Data: "%"},
+		}).Draw(t, "image")
+	case 2:
+		return rapid.SampledFrom([]core.Opaque{
+			{Kind: "document", JSON: `{"type":"document"}`},
+			{Kind: "file", JSON: `{"type":"file"}`},
+			{Kind: "odd", JSON: `{`},
+			{},
+			{Kind: "server_tool_use", JSON: `{"type":"server_tool_use"}`},
+		}).Draw(t, "opaque")
+	case 3:
+		return core.ToolCall{
+			ID:   rapid.SampledFrom(ids).Draw(t, "call"),
+			Name: rapid.SampledFrom([]string{"run", "fs.read", "", strings.Repeat("n", 200)}).Draw(t, "tool"),
+			Args: rapid.SampledFrom([]string{`{}`, ` {"a": [1]} `, ``, `"s"`, `no`, "{\"a\":\"\xff\\ud800\"}", `{`}).Draw(t, "args"),
+		}
+	case 4:
+		r := core.ToolResult{CallID: rapid.SampledFrom(ids).Draw(t, "answers"), IsError: rapid.Bool().Draw(t, "failed")}
+		for range rapid.IntRange(0, 3).Draw(t, "parts of result") {
+			r.Content = append(r.Content, wild(t, true))
+		}
+		return r
+	default:
+		return rapid.SampledFrom([]core.Reasoning{{Text: "t"}, {Text: "t", Signature: "s"}, {Encrypted: "e"}, {}}).Draw(t, "reasoning")
+	}
+}
+
+func wildMessages(t *rapid.T) []core.Message {
+	messages := make([]core.Message, rapid.IntRange(0, 12).Draw(t, "messages"))
+	for i := range messages {
+		messages[i] = core.Message{
+			ID:   fmt.Sprint("id", i),
+			Role: rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant, core.RoleAssistant, core.RoleTool, core.RoleSystem}).Draw(t, "role"),
+		}
+		for range rapid.IntRange(0, 4).Draw(t, "parts") {
+			messages[i].Parts = append(messages[i].Parts, wild(t, false))
+		}
+	}
+	return messages
+}
+
+func faults(format, file string) []wirelint.Fault {
+	if format == "openai" {
+		return wirelint.OpenAI([]byte(file))
+	}
+	all := wirelint.Anthropic([]byte(file))
+	if format == "trace" { // which keeps an origin beside what is sent
+		all = slices.DeleteFunc(all, func(f wirelint.Fault) bool { return f.Rule == "field" && strings.HasSuffix(f.Detail, `"origin"`) })
+	}
+	return all
+}
+
+// content is what must not get lost: the words, and which result answers which call.
+type content struct{ words, pairs []string }
+
+func contentOf(system string, messages []core.Message) content {
+	c := content{words: strings.Fields(system)}
+	open := map[string][]string{}
+	var texts func(parts []core.Part) []string
+	texts = func(parts []core.Part) (words []string) {
+		for _, p := range parts {
+			switch p := p.(type) {
+			case core.Text:
+				words = append(words, strings.Fields(string([]rune(string(p))))...)
+			case core.ToolResult:
+				words = append(words, texts(p.Content)...)
+			case core.ToolCall, core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+		return words
+	}
+	for _, m := range messages {
+		c.words = append(c.words, texts(m.Parts)...)
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case core.ToolCall:
+				if m.Role == core.RoleAssistant {
+					open[p.ID] = append(open[p.ID], p.Name)
+				}
+			case core.ToolResult:
+				if names := open[p.CallID]; len(names) > 0 {
+					open[p.CallID] = names[1:]
+					if words := texts(p.Content); len(words) > 0 {
+						c.pairs = append(c.pairs, strings.Join(words, " "))
+					}
+				}
+			case core.Text, core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+	}
+	return c
+}
+
+// missing returns what want has and got has not, counting.
+func missing(want, got []string) []string {
+	have := map[string]int{}
+	for _, s := range got {
+		have[s]++
+	}
+	var lost []string
+	for _, s := range want {
+		if have[s]--; have[s] < 0 {
+			lost = append(lost, s)
+		}
+	}
+	return lost
+}
+
+func count(messages []core.Message, is func(core.Part) bool) int {
+	n := 0
+	var in func(parts []core.Part)
+	in = func(parts []core.Part) {
+		for _, p := range parts {
+			if is(p) {
+				n++
+			}
+			if r, ok := p.(core.ToolResult); ok {
+				in(r.Content)
+			}
+		}
+	}
+	for _, m := range messages {
+		in(m.Parts)
+	}
+	return n
+}
+
+// Whatever a conversation looks like, its conversion is lawful, says the same, and what
+// it does not say is in a warning.
+func TestPropertyConversionIsLawfulAndNamesItsLosses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := wildMessages(t)
+		d := &transcript.Document{Journal: history.New(), System: rapid.SampledFrom([]string{"", "be kind"}).Draw(t, "system")}
+		if err := d.Journal.Append(messages...); err != nil {
+			t.Fatal(err)
+		}
+		to := rapid.SampledFrom([]string{"anthropic", "openai", "trace"}).Draw(t, "to")
+		var out strings.Builder
+		warnings, err := d.Write(&out, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := faults(to, out.String()); len(all) > 0 && len(messages) > 0 {
+			t.Fatalf("%s is not lawful: %v\n%s", to, all, out.String())
+		}
+		back, err := transcript.Read(strings.NewReader(out.String()), &transcript.ReadOptions{Format: to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := back.Journal.View()
+		want, got := contentOf(d.System, messages), contentOf(back.System, view)
+		if lost := missing(want.words, got.words); lost != nil {
+			t.Errorf("words lost: %q\n%s", lost, out.String())
+		}
+		pairs := got.pairs
+		if to == "openai" || to == "anthropic" || to == "trace" { // notes stand in for what is no text
+			for i := range pairs {
+				pairs[i] = withoutNotes(pairs[i])
+			}
+		}
+		for _, p := range missing(want.pairs, pairs) {
+			t.Errorf("result %q lost its call\n%s", p, out.String())
+		}
+		for word, is := range map[string]func(core.Part) bool{
+			"reasoning":    func(p core.Part) bool { _, ok := p.(core.Reasoning); return ok },
+			"of kind":      func(p core.Part) bool { _, ok := p.(core.Opaque); return ok },
+			"kind \"image": func(p core.Part) bool { _, ok := p.(core.Image); return ok },
+		} {
+			lost := count(messages, is) - count(view, is)
+			said := 0
+			for _, w := range warnings {
+				if strings.Contains(w.Text, word) || word != "reasoning" && strings.Contains(w.Text, "result without a call") {
+					said++
+				}
+			}
+			if lost > said {
+				t.Errorf("%d parts lost (%s), %d warnings: %v", lost, word, said, warnings)
+			}
+		}
+	})
+}
+
+func withoutNotes(s string) string {
+	for _, note := range []string{"[content of kind", "(The image follows in the next user message.)", "(no output)"} {
+		for {
+			i := strings.Index(s, note)
+			if i < 0 {
+				break
+			}
+			end := len(s)
+			if j := strings.IndexAny(s[i:], ")]"); j >= 0 {
+				end = i + j + 1
+			}
+			s = s[:i] + s[end:]
+		}
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// tame draws a conversation that format can say without a loss, as the format says it.
+func tame(t *rapid.T, format string) []core.Message {
+	var messages []core.Message
+	add := func(role core.Role, parts ...core.Part) {
+		messages = append(messages, core.Message{ID: fmt.Sprint("m", len(messages)+1), Role: role, Parts: parts})
+	}
+	text := func(label string) core.Text {
+		return core.Text(rapid.StringMatching(`[a-z"\\<>&😀é\n]{0,20}[a-z]`).Draw(t, label))
+	}
+	image := core.Image{MediaType: "image/png", Data: png}
+	if format == "openai" && rapid.Bool().Draw(t, "system") {
+		add(core.RoleSystem, text("system"))
+	}
+	for i := range rapid.IntRange(1, 6).Draw(t, "turns") {
+		parts := []core.Part{text("user")}
+		if rapid.Bool().Draw(t, "image") {
+			parts = append(parts, image, text("behind"))
+		}
+		var said []core.Part
+		if format != "openai" && rapid.Bool().Draw(t, "reasoning") {
+			said = append(said, core.Reasoning{Text: "t", Signature: "s"}, core.Reasoning{Encrypted: "e"})
+		}
+		said = append(said, text("assistant"))
+		var results []core.Part
+		for k := range rapid.IntRange(0, 3).Draw(t, "calls") {
+			c := core.ToolCall{ID: fmt.Sprintf("c%d_%d", i, k), Name: "run", Args: `{"a": "é"}`}
+			r := core.ToolResult{CallID: c.ID}
+			if rapid.Bool().Draw(t, "says something") {
+				r.Content = append(r.Content, text("result"))
+				if format != "openai" {
+					r.IsError = rapid.Bool().Draw(t, "failed")
+					if rapid.Bool().Draw(t, "shows something") {
+						r.Content = append(r.Content, image)
+					}
+				}
+			}
+			said, results = append(said, c), append(results, r)
+		}
+		add(core.RoleUser, parts...)
+		add(core.RoleAssistant, said...)
+		switch {
+		case len(results) == 0:
+		case format == "openai":
+			for _, r := range results {
+				add(core.RoleTool, r)
+			}
+			add(core.RoleAssistant, text("then"))
+		default:
+			add(core.RoleUser, results...)
+			add(core.RoleAssistant, text("then"))
+		}
+	}
+	return messages
+}
+
+func TestPropertyLawfulConversationsComeBackEqual(t *testing.T) {
+	for _, format := range []string{"anthropic", "openai", "trace", "condense"} {
+		t.Run(format, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				messages := tame(t, format)
+				if format == "condense" {
+					messages = wildMessages(t)
+				}
+				d := &transcript.Document{Journal: history.New()}
+				if err := d.Journal.Append(messages...); err != nil {
+					t.Fatal(err)
+				}
+				var out strings.Builder
+				warnings, err := d.Write(&out, format)
+				if err != nil || len(warnings) > 0 {
+					t.Fatalf("got %v, warnings %v", err, warnings)
+				}
+				back, err := transcript.Read(strings.NewReader(out.String()), &transcript.ReadOptions{Format: format})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(messages, without(back.Journal.View())); diff != "" {
+					t.Fatalf("(-want +got):\n%s\n%s", diff, out.String())
+				}
+			})
+		})
+	}
+}
+
+// Condensing a file in its own format adds no fault to those that it had, leaves every
+// other message as it was, and says what the view says.
+func TestPropertyCondensedFileSaysTheView(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		format := rapid.SampledFrom([]string{"anthropic", "openai", "trace"}).Draw(t, "format")
+		d := &transcript.Document{Journal: history.New()}
+		if err := d.Journal.Append(tame(t, format)...); err != nil {
+			t.Fatal(err)
+		}
+		var first, second strings.Builder
+		if _, err := d.Write(&first, format); err != nil {
+			t.Fatal(err)
+		}
+		d, err := transcript.Read(strings.NewReader(first.String()), &transcript.ReadOptions{Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := d.Journal.View()
+		var edit core.Edit
+		for _, g := range core.Groups(view) {
+			if rapid.Bool().Draw(t, "hide") {
+				for i := g.Start; i < g.End; i++ {
+					edit.Hide = append(edit.Hide, view[i].ID)
+				}
+				continue
+			}
+			for i := g.Start; i < g.End; i++ {
+				if rapid.Bool().Draw(t, "rewrite") {
+					edit.Rewrite = append(edit.Rewrite, core.Rewrite{ID: view[i].ID, Parts: shorter(view[i].Parts)})
+				}
+			}
+		}
+		edit.Insert = []core.Insert{{Message: core.Message{ID: "s", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("sum")}}}}
+		if err := d.Journal.Condense(history.Condensation{ID: "c", Edit: edit}); err != nil {
+			t.Fatal(err)
+		}
+		if warnings, err := d.Write(&second, ""); err != nil || len(warnings) > 0 {
+			t.Fatal(warnings, err)
+		}
+		allowed := slices.DeleteFunc(faults(format, second.String()), func(f wirelint.Fault) bool { return f.Rule == "alternation" })
+		if added := wirelint.Added(faults(format, first.String()), allowed); len(added) > 0 {
+			t.Fatalf("added %v\n%s", added, second.String())
+		}
+		back, err := transcript.Read(strings.NewReader(second.String()), &transcript.ReadOptions{Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := d.Journal.View(), back.Journal.View()
+		if len(want) != len(got) {
+			t.Fatalf("got %d messages, want %d", len(got), len(want))
+		}
+		for i := range want {
+			if !core.EqualParts(want[i].Parts, got[i].Parts) || want[i].Role != got[i].Role {
+				t.Fatalf("message %s\ngot  %v\nwant %v\n%s", want[i].ID, got[i].Parts, want[i].Parts, second.String())
+			}
+			if want[i].Source != nil && string(want[i].Source) != string(got[i].Source) {
+				t.Fatalf("message %s\ngot  %s\nwant %s", want[i].ID, got[i].Source, want[i].Source)
+			}
+		}
+	})
+}
+
+// shorter returns parts as a provider would cut them.
+func shorter(parts []core.Part) []core.Part {
+	var out []core.Part
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			out = append(out, core.Text("cut"))
+		case core.ToolResult:
+			p.Content = []core.Part{core.Text("cut")}
+			out = append(out, p)
+		case core.ToolCall:
+			p.Args = `{}`
+			out = append(out, p)
+		case core.Image:
+			out = append(out, core.Text("an image"))
+		case core.Opaque:
+			out = append(out, p)
+		case core.Reasoning: // goes
+		}
+	}
+	return out
+}
