@@ -44,7 +44,7 @@ func randomEdit(r *rand.Rand, view []core.Message) core.Edit {
 		case 3:
 			id := view[g.Start].ID
 			if p, ok := view[g.Start].Parts[0].(core.Text); ok {
-				e.Rewrite = append(e.Rewrite, core.Rewrite{ID: id, Parts: []core.Part{core.Text("cut: " + p[:min(10, len(p))] + "\"")}})
+				e.Rewrite = append(e.Rewrite, core.Rewrite{ID: id, Parts: []core.Part{core.Text(strings.ToValidUTF8("cut: " + string(p[:min(10, len(p))]) + "\"", "?"))}})
 			}
 		case 4:
 			e.Insert = append(e.Insert, core.Insert{After: last, Message: core.Message{ID: uuid.NewString(), Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(fmt.Sprint("summary ", gi))}}})
