@@ -93,7 +93,7 @@ func (c *checker) unknown(pair pair, at place, p path) {
 	}
 	keys := keysAt(at)
 	f := &fault{problem: "unknown key", suggestion: nearest(pair.key, keys)}
-	if hint, ok := synonyms[string(fold(pair.key))]; ok && f.suggestion == "" {
+	if hint, ok := synonyms[fold(pair.key)]; ok && f.suggestion == "" {
 		f.suggestion = hint
 	}
 	elsewhere := otherPlace(pair.key, at)

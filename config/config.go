@@ -45,8 +45,9 @@ type Config struct {
 	raw      map[string]any
 	origins  map[string]Origin
 	keys     map[string]Origin
-	files    []string // in order of reading
-	dirs     []string // where files were looked for
+	history  map[string][]Setting // what each layer said, the lowest first
+	files    []string             // in order of reading
+	dirs     []string             // where files were looked for
 	warnings Errors
 	opts     Options
 }
@@ -164,6 +165,7 @@ type builder struct {
 	opts    Options
 	origins map[string]Origin
 	keys    map[string]Origin
+	history map[string][]Setting
 	soft    []softError
 	errs    Errors
 }
@@ -179,6 +181,7 @@ func newBuilder(opts Options) *builder {
 		// A koanf is not safe for concurrent use while loading, therefore each load makes
 		// its own; and it splits keys at its delimiter, therefore one that no name has.
 		k: koanf.New(sep), opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
+		history: map[string][]Setting{},
 	}
 	b.add(defaults(opts))
 	return b
@@ -199,6 +202,9 @@ func defaults(opts Options) *checker {
 	for _, p := range presets() {
 		for name, v := range p.providers {
 			providers[name] = v
+			for key := range v {
+				c.origins[path{"providers", name, key}.id()] = Origin{Kind: FromPreset, Name: p.name}
+			}
 			c.origins[path{"providers", name}.id()] = Origin{Kind: FromPreset, Name: p.name}
 		}
 	}
@@ -214,14 +220,19 @@ func (b *builder) add(c *checker) {
 	b.errs = append(b.errs, c.errs...)
 	c.errs = nil
 	b.soft = append(b.soft, c.soft...)
-	b.replaceChoices(c)
 	before := b.k.Raw()
+	b.replaceChoices(c, before)
 	if err := b.k.Load(confmap.Provider(c.values, ""), nil); err != nil {
 		b.errs = append(b.errs, &Error{Problem: err.Error()})
 		return
 	}
 	for _, id := range sortedKeys(c.origins) {
 		p := path(strings.Split(id, sep))
+		if v, ok := lookup(c.values, p); ok {
+			if _, isMap := v.(map[string]any); !isMap {
+				b.history[id] = append(b.history[id], Setting{Key: p.String(), Value: v, Origin: c.origins[id]})
+			}
+		}
 		if v, ok := lookup(before, p); ok {
 			if _, isMap := v.(map[string]any); !isMap {
 				b.forget(id) // a replaced list has no old elements
@@ -234,12 +245,12 @@ func (b *builder) add(c *checker) {
 
 // replaceChoices removes from lower layers what a layer decides otherwise: the settings of
 // another strategy, the other place of an API key.
-func (b *builder) replaceChoices(c *checker) {
+func (b *builder) replaceChoices(c *checker, before map[string]any) {
 	providers, _ := c.values["providers"].(map[string]any)
 	for name, v := range providers {
 		p := path{"providers", name}
 		above, _ := v.(map[string]any)
-		below, _ := lookup(b.k.Raw(), p)
+		below, _ := lookup(before, p)
 		old, _ := below.(map[string]any)
 		for _, key := range []string{"strategy", "plugin"} {
 			if above[key] != nil && old != nil && above[key] != old[key] {
@@ -261,6 +272,7 @@ func (b *builder) replaceChoices(c *checker) {
 func (b *builder) remove(p path) {
 	b.k.Delete(p.id())
 	delete(b.origins, p.id())
+	delete(b.history, p.id())
 	b.forget(p.id())
 }
 
@@ -268,6 +280,7 @@ func (b *builder) forget(id string) {
 	for key := range b.origins {
 		if strings.HasPrefix(key, id+sep) {
 			delete(b.origins, key)
+			delete(b.history, key)
 		}
 	}
 }
@@ -289,7 +302,7 @@ func lookup(m map[string]any, p path) (any, bool) {
 
 // build decodes and checks the merged layers as a whole.
 func (b *builder) build(c *Config) (*Config, error) {
-	c.raw, c.origins, c.keys, c.opts = b.k.Raw(), b.origins, b.keys, b.opts
+	c.raw, c.origins, c.keys, c.history, c.opts = b.k.Raw(), b.origins, b.keys, b.history, b.opts
 	values, err := decode(c.raw)
 	if err != nil {
 		// The table and the types disagree, or a layer let something through.

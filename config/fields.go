@@ -178,7 +178,7 @@ var fields = []field{
 		doc: "The checksum that the plugin's program must have to be started.",
 	},
 	{
-		key: "timeout", kind: kindDuration, in: []place{inProvider}, def: "2m0s", example: "45s",
+		key: "timeout", kind: kindDuration, in: []place{inProvider}, def: "2m", example: "45s",
 		doc: "How long the provider may take before the next one is asked.",
 	},
 	{

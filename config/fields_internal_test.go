@@ -73,7 +73,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for hint, key := range synonyms {
-		if string(fold(hint)) != hint {
+		if fold(hint) != hint {
 			t.Errorf("synonym %s is not folded", hint)
 		}
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == key }) {

@@ -289,7 +289,7 @@ modes:
 func TestDefaultProfile(t *testing.T) {
 	tests := []struct{ text, want, origin string }{
 		{"", "default", "default"},
-		{"profiles:\n  only: {window: 50000}\n", "only", "computed the only profile"},
+		{"profiles:\n  only: {window: 50000}\n", "only", "computed: the only profile"},
 		{"profiles:\n  default: {window: 50000}\n  b: {window: 60000}\n", "default", "default"},
 		{"default_profile: default\nprofiles:\n  b: {window: 60000}\n", "default", "condense.yaml:1:18"},
 	}

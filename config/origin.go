@@ -48,6 +48,8 @@ func (o Origin) String() string {
 		return o.File
 	case o.Kind == "":
 		return "unknown"
+	case o.Kind == FromComputed && o.Name != "":
+		return "computed: " + o.Name
 	case o.Name != "":
 		return string(o.Kind) + " " + o.Name
 	}

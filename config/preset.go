@@ -9,14 +9,14 @@ type preset struct {
 	// rooRule makes numbers mean what they mean to Roo Code, see [Resolved].
 	rooRule bool
 	// providers are declared with the preset; a user's provider of the same name wins.
-	providers map[string]any
+	providers map[string]map[string]any
 }
 
 // presets is a function because its maps must not be shared.
 func presets() []preset {
 	return []preset{{
 		name:    "roo",
-		doc:     "the rule of Roo Code",
+		doc:     "The rule of Roo Code, and its truncation of half the conversation.",
 		rooRule: true,
 		values: map[string]any{
 			"buffer":             10.0,
@@ -26,8 +26,8 @@ func presets() []preset {
 			"min_size":           int64(0),
 			"chain":              []any{"roo_half"},
 		},
-		providers: map[string]any{
-			"roo_half": map[string]any{"strategy": "slidingwindow", "settings": map[string]any{"mode": "half"}},
+		providers: map[string]map[string]any{
+			"roo_half": {"strategy": "slidingwindow", "settings": map[string]any{"mode": "half"}},
 		},
 	}}
 }

@@ -107,7 +107,12 @@ func (r *Resolved) Steps(key string) []Step { return slices.Clone(r.steps[key]) 
 // overrides nothing. An error says that there is no such profile, or that the numbers of a
 // profile and a mode that the configuration does not bring together do not fit.
 func (c *Config) Resolve(profile, mode string) (*Resolved, error) {
-	r, errs := c.resolve(profile, mode)
+	return c.resolveWindow(profile, mode, 0)
+}
+
+// resolveWindow is Resolve for another window than the profile's, if it is not 0.
+func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, error) {
+	r, errs := c.resolve(profile, mode, window)
 	if len(errs) > 0 {
 		return nil, errs.sorted()
 	}
@@ -292,7 +297,7 @@ func (f *finder) text(key string) string {
 }
 
 // resolve is Resolve without the chain's providers.
-func (c *Config) resolve(profile, mode string) (*Resolved, Errors) {
+func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	chosen := Step{Level: "argument", Origin: Origin{Kind: FromArgument}, Used: true}
 	if profile == "" {
 		if profile = c.values.Modes[mode].Profile; profile != "" {
@@ -320,6 +325,10 @@ func (c *Config) resolve(profile, mode string) (*Resolved, Errors) {
 		}
 	}
 	r.Window = f.tokens("window", 0)
+	if window > 0 {
+		r.Window = window
+		f.steps["window"] = []Step{{Level: "argument", Value: window, Origin: Origin{Kind: FromArgument}, Used: true}}
+	}
 	if r.Window == 0 {
 		return nil, Errors{c.noWindow(r, &f)}
 	}
@@ -397,9 +406,10 @@ func (c *Config) target(r *Resolved) Errors {
 		if trigger <= 0 { // only under Roo's rule, where the limit may be negative
 			r.Target = r.Threshold / 2
 		}
-		for i := range r.steps["target"] {
-			r.steps["target"][i].Used = false
-			r.steps["target"][i].Note = "chosen"
+		for i, s := range r.steps["target"] {
+			if s.Used {
+				r.steps["target"][i].Used, r.steps["target"][i].Note = false, "chooses"
+			}
 		}
 		r.steps["target"] = append(r.steps["target"], Step{
 			Level: "computed", Value: r.Target, Used: true,

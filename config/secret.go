@@ -23,7 +23,7 @@ var secretKeys = []string{
 }
 
 func secretKey(key string) bool {
-	return slices.Contains(secretKeys, string(fold(key)))
+	return slices.Contains(secretKeys, fold(key))
 }
 
 const secretAdvice = "secrets do not belong in a configuration: put it into an environment variable and name that with %s"

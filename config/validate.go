@@ -241,7 +241,7 @@ func (v *validator) numbers() {
 	var errs Errors
 	for _, name := range v.c.Profiles() {
 		if sound(name) && v.c.inUse(name) {
-			r, wrong := v.c.resolve(name, "")
+			r, wrong := v.c.resolve(name, "", 0)
 			errs = append(errs, wrong...)
 			v.suspicious(r)
 		}
@@ -249,7 +249,7 @@ func (v *validator) numbers() {
 	for _, name := range v.c.Modes() {
 		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
 		if sound(profile) && !v.spoilt(path{"modes", name}) {
-			_, wrong := v.c.resolve(profile, name)
+			_, wrong := v.c.resolve(profile, name, 0)
 			errs = append(errs, wrong...)
 		}
 	}

@@ -1,0 +1,370 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// An Explanation says what holds for a profile in a mode, where each value comes from, and
+// what follows from the numbers.
+type Explanation struct {
+	Resolved *Resolved   `json:"resolved"`
+	Values   []Explained `json:"values"`  // in order of the reference documentation
+	Formula  []Term      `json:"formula"` // how the numbers work together
+}
+
+// An Explained is one value with the levels that it was looked for at.
+type Explained struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"` // for people
+	Origin Origin `json:"origin"`
+	Steps  []Step `json:"steps"`
+}
+
+// A Term is one line of the arithmetic.
+type Term struct {
+	Name    string  `json:"name"`
+	Formula string  `json:"formula"`
+	Tokens  float64 `json:"tokens"`
+	Note    string  `json:"note,omitempty"`
+}
+
+// Explain explains what [Config.Resolve] returns. A window of more than 0 tokens takes the
+// place of the profile's, to see what would follow from it.
+func (c *Config) Explain(profile, mode string, window int) (*Explanation, error) {
+	r, err := c.resolveWindow(profile, mode, window)
+	if err != nil {
+		return nil, err
+	}
+	e := &Explanation{Resolved: r, Formula: r.formula()}
+	values := r.shown()
+	for _, key := range shownKeys {
+		steps := r.steps[key]
+		if len(steps) == 0 || key == "model" && r.Model.Name == "" {
+			continue
+		}
+		e.Values = append(e.Values, Explained{Key: key, Value: values[key], Origin: r.Origin(key), Steps: steps})
+	}
+	return e, nil
+}
+
+// shownKeys are the keys that are explained, what decides others first.
+var shownKeys = []string{
+	"profile", "model", "window", "max_output", "auto", "threshold", "buffer", "max_context_tokens",
+	"target", "min_gain", "min_new_tokens", "min_size", "tokenizer", "chain", "prompt",
+}
+
+// shown returns the values of r as people read them.
+func (r *Resolved) shown() map[string]string {
+	tokens := func(n int, zero string) string {
+		if n == 0 {
+			return zero
+		}
+		return group(float64(n))
+	}
+	chain := make([]string, 0, len(r.Chain)+1)
+	for _, p := range r.Chain {
+		chain = append(chain, p.Name)
+	}
+	prompt := "the provider's own"
+	if r.Prompt != "" {
+		prompt = strconv.Quote(abbreviate(r.Prompt))
+	}
+	return map[string]string{
+		"profile": r.Profile, "model": r.Model.Name, "window": group(float64(r.Window)),
+		"max_output": tokens(r.MaxOutput, "unknown"), "auto": strconv.FormatBool(r.Auto),
+		"threshold": percent(r.Threshold), "buffer": percent(r.Buffer), "target": percent(r.Target),
+		"max_context_tokens": tokens(r.MaxContextTokens, "none"), "min_gain": percent(r.MinGain),
+		"min_new_tokens": tokens(r.MinNewTokens, "none"), "min_size": tokens(r.MinSize, "none"),
+		"tokenizer": r.Tokenizer, "chain": strings.Join(append(chain, "(truncation)"), " → "), "prompt": prompt,
+	}
+}
+
+// formula is the arithmetic of r, in tokens.
+func (r *Resolved) formula() []Term {
+	window := float64(r.Window)
+	reserve := group(float64(r.Reserve)) + " for the answer"
+	if r.MaxOutput == 0 {
+		reserve += " (max_output is unknown)"
+	}
+	terms := []Term{
+		{Name: "used", Formula: "system prompt + tools + messages"},
+		{
+			Name: "threshold", Formula: percent(r.Threshold) + " of " + group(window), Tokens: r.Threshold * window / 100,
+			Note: "condense when used reaches it",
+		},
+		{
+			Name: "limit", Formula: group(window) + " × (1 − " + percent(r.Buffer) + ") − " + reserve, Tokens: r.limit(),
+			Note: "condense when used is above it",
+		},
+	}
+	if r.MaxContextTokens > 0 {
+		terms = append(terms, Term{
+			Name: "cap", Formula: "max_context_tokens", Tokens: float64(r.MaxContextTokens),
+			Note: "condense when used is above it",
+		})
+	}
+	if !r.Auto {
+		for i := range terms {
+			if terms[i].Name == "threshold" || terms[i].Name == "cap" {
+				terms[i].Note = "not looked at, because auto is false"
+			}
+		}
+	}
+	trigger, by := r.trigger()
+	if !r.Auto {
+		trigger, by = r.limit(), "limit"
+	}
+	return append(
+		terms,
+		Term{Name: "trigger", Formula: "the " + by + " comes first", Tokens: trigger},
+		Term{Name: "target", Formula: percent(r.Target) + " of " + group(window), Tokens: r.Target * window / 100, Note: "a condensation should end at or below"},
+	)
+}
+
+// String returns the explanation as text for a terminal.
+func (e *Explanation) String() string {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if e.Resolved.Mode != "" {
+		fmt.Fprintf(w, "mode\t%s\n", e.Resolved.Mode)
+	}
+	for _, v := range e.Values {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Value, v.Origin)
+		for _, s := range v.Steps {
+			// What was passed over tells the inheritance; a level that says nothing is worth
+			// a line only beside one that does.
+			if s.Used || s.Note == "not set" {
+				continue
+			}
+			fmt.Fprintf(w, "\t\t  %s: %v, %s (%s)\n", s.Level, s.Value, s.Note, s.Origin)
+		}
+		if via := e.passed(v); via != "" {
+			fmt.Fprintf(w, "\t\t  inherited by %s\n", via)
+		}
+	}
+	fmt.Fprintln(w)
+	for _, t := range e.Formula {
+		if t.Name == "used" {
+			fmt.Fprintf(w, "%s\t= %s\n", t.Name, t.Formula)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t= %s\t= %s\t%s\n", t.Name, t.Formula, group(t.Tokens), t.Note)
+	}
+	if err := w.Flush(); err != nil {
+		return b.String() // a buffer takes everything
+	}
+	return trimLines(b.String())
+}
+
+// passed lists the levels that a value was inherited through, nearest first.
+func (e *Explanation) passed(v Explained) string {
+	var through []string
+	for _, s := range v.Steps {
+		if s.Used {
+			break
+		}
+		if s.Note == "not set" && !strings.HasPrefix(s.Level, "preset ") && !strings.HasPrefix(s.Level, "model ") && s.Level != topLevel {
+			through = append(through, s.Level)
+		}
+	}
+	if o := v.Origin.Kind; o == FromDefault || o == FromComputed {
+		return "" // nobody says anything; all levels would be listed for every key
+	}
+	return strings.Join(through, ", ")
+}
+
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func percent(p float64) string {
+	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
+}
+
+// group writes a number of tokens with its thousands apart, at most one decimal.
+func group(v float64) string {
+	v = math.Round(v*10) / 10
+	whole := strconv.FormatFloat(math.Abs(math.Trunc(v)), 'f', 0, 64)
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if v < 0 {
+		whole = "−" + whole
+	}
+	if f := math.Abs(v - math.Trunc(v)); f > 0.01 {
+		whole += strconv.FormatFloat(f, 'f', 1, 64)[1:]
+	}
+	return whole
+}
+
+// A Setting is one value and where it stands.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin Origin `json:"origin"`
+}
+
+// A KeyExplanation says everything about one key.
+type KeyExplanation struct {
+	Key     string `json:"key"`
+	Doc     string `json:"doc"`
+	Allowed string `json:"allowed"`
+	Default any    `json:"default,omitempty"`
+	// Layers are all values that files, variables and flags gave, the last one counts.
+	Layers []Setting `json:"layers,omitempty"`
+	// Steps tell what holds if the key is one that inherits: of a profile, or of a mode with
+	// its profile.
+	Steps []Step `json:"steps,omitempty"`
+	// Overrides are the values that profiles and modes set instead of this one.
+	Overrides []Setting `json:"overrides,omitempty"`
+}
+
+// ExplainKey explains a key as a user writes it: threshold, profiles.code.threshold,
+// profiles."gpt-4.1". A key of several values, such as profiles.code, gives one explanation
+// for each value that is set.
+func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
+	found := dottedSpelling.matches(key, c.raw)
+	if len(found) == 0 {
+		if f := dottedSpelling.noMatch(key, c.raw); f != nil {
+			return nil, &Error{
+				Origin: Origin{Kind: FromArgument}, Key: key,
+				Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
+			}
+		}
+	}
+	var out []KeyExplanation
+	for _, m := range found {
+		out = append(out, c.explainMatch(m)...)
+	}
+	return out, nil
+}
+
+func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
+	value, _ := lookup(c.raw, m.path)
+	inner, isMap := value.(map[string]any)
+	if m.field.kind == kindObject || m.field.kind == kindSection {
+		var out []KeyExplanation
+		for _, f := range fieldsAt(m.field.of) {
+			if _, set := inner[f.key]; set && m.field.kind == kindObject {
+				out = append(out, c.explainMatch(keyMatch{m.path.with(f.key), f})...)
+			}
+		}
+		if m.field.kind == kindSection {
+			for _, name := range sortedKeys(inner) {
+				out = append(out, c.explainMatch(keyMatch{m.path.with(name), field{kind: kindObject, of: m.field.of}})...)
+			}
+		}
+		if len(out) == 0 {
+			doc := either(m.field.doc, "Sets nothing; everything is inherited.")
+			out = []KeyExplanation{{Key: m.path.String(), Doc: doc, Allowed: m.field.allowed()}}
+		}
+		return out
+	}
+	if isMap {
+		var out []KeyExplanation
+		for _, name := range sortedKeys(inner) {
+			out = append(out, c.explainMatch(keyMatch{m.path.with(name), field{kind: kindFree}})...)
+		}
+		return out
+	}
+	e := KeyExplanation{Key: m.path.String(), Doc: m.field.doc, Layers: slices.Clone(c.history[m.path.id()])}
+	if m.field.key != "" {
+		e.Allowed, e.Default = m.field.allowed(), m.field.def
+	} else {
+		e.Doc, e.Allowed = "A setting of the provider's strategy.", "what the strategy takes"
+	}
+	e.Steps = c.keySteps(m.path)
+	if len(m.path) == 1 {
+		e.Overrides = c.overrides(m.path[0])
+	}
+	return []KeyExplanation{e}
+}
+
+// keySteps returns the inheritance of a key of a profile or a mode.
+func (c *Config) keySteps(p path) []Step {
+	if len(p) != 3 {
+		return nil
+	}
+	profile, mode := "", ""
+	switch p[0] {
+	case "profiles":
+		profile = p[1]
+	case "modes":
+		mode = p[1]
+	default:
+		return nil
+	}
+	r, err := c.Resolve(profile, mode)
+	if err != nil {
+		return nil
+	}
+	return r.Steps(p[2])
+}
+
+// overrides returns what profiles and modes set for a key of the top level.
+func (c *Config) overrides(key string) []Setting {
+	var out []Setting
+	for _, section := range []string{"profiles", "modes"} {
+		names, _ := c.raw[section].(map[string]any)
+		for _, name := range sortedKeys(names) {
+			p := path{section, name, key}
+			if v, ok := lookup(c.raw, p); ok && !isInherit(v) {
+				out = append(out, Setting{Key: p.String(), Value: v, Origin: c.origins[p.id()]})
+			}
+		}
+	}
+	return out
+}
+
+// String returns the explanation as text for a terminal.
+func (e KeyExplanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n  %s\n  Must be %s.\n", e.Key, e.Doc, e.Allowed)
+	if e.Default != nil {
+		fmt.Fprintf(&b, "  Default: %s.\n", compact(e.Default))
+	}
+	for i, s := range e.Layers {
+		note := "overridden"
+		if i == len(e.Layers)-1 {
+			note = "this counts"
+		}
+		fmt.Fprintf(&b, "  %s  from %s, %s\n", compact(s.Value), s.Origin, note)
+	}
+	if len(e.Layers) == 0 {
+		b.WriteString("  Not set anywhere.\n")
+	}
+	for _, s := range e.Steps {
+		switch {
+		case s.Used:
+			fmt.Fprintf(&b, "  → %s: %s, from %s\n", s.Level, compact(s.Value), s.Origin)
+		case s.Value == nil:
+			fmt.Fprintf(&b, "    %s: %s\n", s.Level, s.Note)
+		default:
+			fmt.Fprintf(&b, "    %s: %s, %s\n", s.Level, compact(s.Value), s.Note)
+		}
+	}
+	for _, s := range e.Overrides {
+		fmt.Fprintf(&b, "  but %s: %s, from %s\n", s.Key, compact(s.Value), s.Origin)
+	}
+	return b.String()
+}
+
+// compact writes a value on one line, as JSON, which YAML reads too.
+func compact(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}

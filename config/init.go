@@ -1,0 +1,75 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+func schemaLine(schema string) string {
+	if schema == "" {
+		return ""
+	}
+	return "# yaml-language-server: $schema=" + schema + "\n"
+}
+
+// Init returns a commented configuration to start from: two chains, one for each of two
+// modes, and every other setting with its default. Schema is the path or address of the
+// schema that editors should use; empty leaves the line out.
+func Init(schema string) string {
+	var b strings.Builder
+	b.WriteString(schemaLine(schema))
+	b.WriteString(initHead)
+	for _, f := range fieldsAt(atTop) {
+		if f.def == nil || f.refers == toProfile || f.key == "threshold" {
+			continue
+		}
+		line := fmt.Sprintf("# %s: %s", f.key, compact(f.def))
+		fmt.Fprintf(&b, "%-28s # %s\n", line, firstSentence(f.doc))
+	}
+	b.WriteString(initBody)
+	return b.String()
+}
+
+func firstSentence(doc string) string {
+	s, _, _ := strings.Cut(doc, ". ")
+	return strings.TrimSuffix(s, ".")
+}
+
+const initHead = `# What condense does, for which profile and mode. Three commands to know:
+#   condense config check      says everything that is wrong with this file, and where
+#   condense config explain    says what holds and where it comes from
+#   condense config schema     writes the schema that gives completion in editors
+# A value that is absent or -1 inherits: a mode from its profile, a profile from here.
+
+threshold: 80                # Percent of the context window at which to condense
+
+# The other settings of this level, with their defaults:
+`
+
+const initBody = `
+default_profile: main
+
+# A profile is what an agent is configured with.
+profiles:
+  main:
+    model: anthropic/claude-sonnet-4-5  # gives the window
+    chain: [tidy]                       # truncation always follows the last provider
+  # local:
+  #   window: 32768                     # of a model that the built-in table does not know
+  #   threshold: 60
+
+# A mode is what the agent is doing: the name of a profile, or a profile and what differs.
+modes:
+  code: main
+  architect: {profile: main, chain: [tidy, summary]}
+
+# A provider is a strategy with settings. Two may share a strategy.
+providers:
+  tidy: {strategy: smart, settings: {preset: lossless}}
+  summary: {strategy: native, timeout: 2m, settings: {preset: fresh_start, model: cheap}}
+  # ours: {plugin: ./condense-provider-ours}
+
+# A model that writes summaries. Its key stays in the environment.
+models:
+  cheap: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}
+`
