@@ -228,12 +228,16 @@ func (v *verifier) reasoning(m, o *Message) {
 	}
 }
 
-// countParts counts equal parts; tool results, which are not comparable, are left out.
+// countParts counts equal parts. Tool results, which are not comparable, are left out,
+// and so is what only claims to be a part: a request may hold it, and perhaps it is not
+// comparable either.
 func countParts(parts []Part) map[Part]int {
 	n := make(map[Part]int, len(parts))
 	for _, p := range parts {
-		if _, ok := p.(ToolResult); !ok {
+		switch p.(type) {
+		case Text, ToolCall, Image, Reasoning, Opaque:
 			n[p]++
+		case ToolResult:
 		}
 	}
 	return n
