@@ -248,7 +248,10 @@ func (v *verifier) first(messages []Message) {
 	if !ok || was != RoleUser {
 		return
 	}
-	if is, ok := firstRole(messages); ok && is != RoleUser {
+	switch is, ok := firstRole(messages); {
+	case !ok:
+		v.fault(ruleFirst, "", "only system messages are left")
+	case is != RoleUser:
 		v.fault(ruleFirst, "", "the first message is now from %s", is)
 	}
 }
