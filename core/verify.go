@@ -164,7 +164,7 @@ func (v *verifier) content(messages []Message) {
 		if m.Blank() && !o.Blank() {
 			v.fault(ruleEmpty, m.ID, "says nothing any more")
 		}
-		v.media(m.ID, "", o.Parts, m.Parts)
+		v.media(m.ID, "", o.Parts, m.Parts, hasNewText(o.Parts, m.Parts))
 		v.results(m, o)
 		v.reasoning(m, o)
 	}
@@ -172,35 +172,34 @@ func (v *verifier) content(messages []Message) {
 
 // results checks the tool results of a rewritten message as content checks messages.
 func (v *verifier) results(m, o *Message) {
-	was := map[string][]ToolResult{} // by call ID, in order
-	for _, p := range o.Parts {
+	is := map[string][]ToolResult{} // by call ID, in order
+	for _, p := range m.Parts {
 		if r, ok := p.(ToolResult); ok {
-			was[r.CallID] = append(was[r.CallID], r)
+			is[r.CallID] = append(is[r.CallID], r)
 		}
 	}
-	for _, p := range m.Parts {
+	for _, p := range o.Parts {
 		r, ok := p.(ToolResult)
-		if !ok || len(was[r.CallID]) == 0 {
-			continue // one that was not there is reported by tools
+		if !ok {
+			continue
 		}
-		before := was[r.CallID][0].Content
-		was[r.CallID] = was[r.CallID][1:]
-		if blankParts(r.Content) && !blankParts(before) {
+		if len(is[r.CallID]) == 0 { // gone, which keep-pairs judges, and its pictures with it
+			v.media(m.ID, " with the result of call "+r.CallID, r.Content, nil, hasNewText(o.Parts, m.Parts))
+			continue
+		}
+		after := is[r.CallID][0].Content
+		is[r.CallID] = is[r.CallID][1:]
+		if blankParts(after) && !blankParts(r.Content) {
 			v.fault(ruleEmpty, m.ID, "the result of call %s says nothing any more", r.CallID)
 		}
-		v.media(m.ID, " in the result of call "+r.CallID, before, r.Content)
+		v.media(m.ID, " in the result of call "+r.CallID, r.Content, after, hasNewText(r.Content, after))
 	}
 }
 
-// media checks that what cannot be shortened was not dropped silently.
-func (v *verifier) media(id, where string, before, after []Part) {
-	was := countParts(before)
+// media checks that what cannot be shortened was not dropped silently: that text stands
+// in its place.
+func (v *verifier) media(id, where string, before, after []Part, text bool) {
 	kept := countParts(after)
-	newText := false
-	for p := range kept {
-		t, ok := p.(Text)
-		newText = newText || ok && was[p] == 0 && !blank(string(t))
-	}
 	for _, p := range before {
 		var what string
 		switch p := p.(type) {
@@ -213,10 +212,21 @@ func (v *verifier) media(id, where string, before, after []Part) {
 		}
 		if kept[p] > 0 {
 			kept[p]--
-		} else if !newText {
+		} else if !text {
 			v.fault(ruleMedia, id, "%s is gone%s and no text stands in its place", what, where)
 		}
 	}
+}
+
+// hasNewText reports whether after has a text that before has not.
+func hasNewText(before, after []Part) bool {
+	was := countParts(before)
+	for _, p := range after {
+		if t, ok := p.(Text); ok && was[t] == 0 && !blank(string(t)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *verifier) reasoning(m, o *Message) {
