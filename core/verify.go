@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Verify checks res against every one of the [Rules] and returns all violations,
@@ -156,6 +157,9 @@ func (v *verifier) content(messages []Message) {
 			if m.Blank() {
 				v.fault(ruleEmpty, m.ID, "new message %d says nothing", i)
 			}
+			if slices.ContainsFunc(m.Parts, sealed) {
+				v.fault(ruleReasoning, m.ID, "signed or encrypted reasoning stands in new message %d", i)
+			}
 			continue
 		}
 		if EqualParts(m.Parts, o.Parts) {
@@ -232,10 +236,20 @@ func hasNewText(before, after []Part) bool {
 func (v *verifier) reasoning(m, o *Message) {
 	was := countParts(o.Parts)
 	for _, p := range m.Parts {
-		if r, ok := p.(Reasoning); ok && was[r] == 0 {
-			v.fault(ruleReasoning, m.ID, "reasoning was changed")
+		r, ok := p.(Reasoning)
+		if !ok {
+			continue
+		}
+		if was[r]--; was[r] < 0 {
+			v.fault(ruleReasoning, m.ID, "reasoning was changed or repeated")
 		}
 	}
+}
+
+// sealed reports whether p is reasoning that only a vendor can have written.
+func sealed(p Part) bool {
+	r, ok := p.(Reasoning)
+	return ok && (r.Signature != "" || r.Encrypted != "")
 }
 
 // countParts counts equal parts. Tool results, which are not comparable, are left out,
