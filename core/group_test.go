@@ -46,7 +46,7 @@ func TestGroups(t *testing.T) {
 		{"orphaned result", "r1 t", "0-1 1-2"},
 		{"result before its call", "r1 c1", "0-1 1-2"},
 		{"ID used again", "c1 r1 c1 r1", "0-2 2-4"},
-		{"ID used again before the answer", "c1 c1 r1 r1", "0-4"},
+		{"ID used again before the answer", "c1 t,c1 r1 t,r1", "0-4"},
 		{"call and result in one message", "c1,r1 t", "0-1 1-2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

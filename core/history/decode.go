@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -118,7 +119,7 @@ func (d *decoder) record(text []byte) error {
 // split returns the name of the one record that stands in a line, and its body.
 func split(text []byte) (kind string, body json.RawMessage, err error) {
 	var fields map[string]json.RawMessage
-	if err = json.Unmarshal(text, &fields); err != nil {
+	if err = unmarshal(text, &fields); err != nil {
 		return "", nil, fmt.Errorf("found %q (%w); want a record such as {\"message\":…}", quote(text), err)
 	}
 	if len(fields) != 1 {
@@ -131,18 +132,40 @@ func split(text []byte) (kind string, body json.RawMessage, err error) {
 	return kind, body, nil
 }
 
+// unmarshal is json.Unmarshal with errors that speak of JSON and not of Go.
+func unmarshal(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	var mismatch *json.UnmarshalTypeError
+	if !errors.As(err, &mismatch) {
+		return err
+	}
+	want := mismatch.Type.Kind().String()
+	switch mismatch.Type.Kind() { //nolint:exhaustive // the others have the same name in JSON or do not occur
+	case reflect.Struct, reflect.Map:
+		want = "object"
+	case reflect.Slice:
+		want = "array"
+	case reflect.Int:
+		want = "integer"
+	}
+	if mismatch.Field != "" {
+		want += " in " + mismatch.Field
+	}
+	return fmt.Errorf("found a JSON %s, want a JSON %s", mismatch.Value, want)
+}
+
 func (d *decoder) apply(kind string, body json.RawMessage) error {
 	j := d.journal
 	switch kind {
 	case "message":
 		var m core.Message
-		if err := json.Unmarshal(body, &m); err != nil {
+		if err := unmarshal(body, &m); err != nil {
 			return fmt.Errorf("message: %w", err)
 		}
 		return d.append(m)
 	case "condensation":
 		var c Condensation
-		if err := json.Unmarshal(body, &c); err != nil {
+		if err := unmarshal(body, &c); err != nil {
 			return fmt.Errorf("condensation: %w", err)
 		}
 		// The weaker condition: a journal that was restored from another tool's tags
@@ -153,7 +176,7 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		j.apply(c)
 	case "undo":
 		var ref reference
-		if err := json.Unmarshal(body, &ref); err != nil {
+		if err := unmarshal(body, &ref); err != nil {
 			return fmt.Errorf("undo: %w", err)
 		}
 		a, err := j.undoable(ref.ID)
@@ -163,7 +186,7 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		j.undo(a)
 	case "rewind":
 		var ref reference
-		if err := json.Unmarshal(body, &ref); err != nil {
+		if err := unmarshal(body, &ref); err != nil {
 			return fmt.Errorf("rewind: %w", err)
 		}
 		n, err := j.rewindable(ref.To)
@@ -205,17 +228,18 @@ func (d *decoder) header(text []byte) error {
 	if err != nil || kind != "condense" {
 		return fmt.Errorf("found %q; %s", quote(text), want)
 	}
+	// The version first: another one may mean another shape of the rest.
 	var v struct {
 		Version int `json:"version"`
 	}
-	if err := json.Unmarshal(body, &v); err != nil {
+	if err := unmarshal(body, &v); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
 	if v.Version != version {
 		return fmt.Errorf("the journal is of version %d of the format; this program knows version %d", v.Version, version)
 	}
 	var h header
-	if err := json.Unmarshal(body, &h); err != nil {
+	if err := unmarshal(body, &h); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
 	if _, err := uuid.Parse(h.ID); err != nil {

@@ -18,71 +18,86 @@ import (
 // which is what Rewind goes by. Restore takes those up to the last one that the
 // condensation names or inserted, and those that by their Time are not younger than it.
 func Restore(timeline []core.Message, condensations []Condensation) (*Journal, error) {
-	r := restorer{timeline: timeline, at: make(map[string]int, len(timeline)), owner: make([]int, len(timeline))}
-	for i := range timeline {
-		if _, ok := r.at[timeline[i].ID]; ok {
-			return nil, fmt.Errorf("restore: message %q stands in the timeline twice", timeline[i].ID)
-		}
-		r.at[timeline[i].ID] = i
-		r.owner[i] = original
-	}
-	for c := range condensations {
-		for i := range condensations[c].Edit.Insert {
-			id := condensations[c].Edit.Insert[i].Message.ID
-			at, ok := r.at[id]
-			if !ok {
-				return nil, fmt.Errorf("restore: condensation %q inserts message %q, which is not in the timeline", condensations[c].ID, id)
-			}
-			if r.owner[at] != original {
-				return nil, fmt.Errorf("restore: condensation %q inserts message %q, which another one inserted", condensations[c].ID, id)
-			}
-			r.owner[at] = c
-		}
-	}
-	j := New()
-	appended := 0 // messages of timeline that were considered
-	appendTo := func(end int) error {
-		for ; appended < end; appended++ {
-			if r.owner[appended] != original {
-				continue
-			}
-			added, err := j.register(timeline[appended : appended+1])
-			if err != nil {
-				return fmt.Errorf("restore: %w", err)
-			}
-			j.extend(added)
-		}
-		return nil
+	r := restorer{timeline: timeline, journal: New()}
+	if err := r.own(condensations); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
 	}
 	for i, c := range condensations {
 		c.Edit.Insert = r.inserts(i, c.Edit.Insert)
-		if err := appendTo(r.moment(&c)); err != nil {
-			return nil, err
-		}
-		if err := j.check(&c, (*node).inTimeline); err != nil {
+		if err := r.appendTo(r.moment(&c)); err != nil {
 			return nil, fmt.Errorf("restore: %w", err)
 		}
-		j.apply(c)
+		if err := r.journal.check(&c, (*node).inTimeline); err != nil {
+			return nil, fmt.Errorf("restore: %w", err)
+		}
+		r.journal.apply(c)
 	}
-	if err := appendTo(len(timeline)); err != nil {
-		return nil, err
+	if err := r.appendTo(len(timeline)); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
 	}
-	j.refresh()
-	return j, nil
+	r.journal.refresh()
+	return r.journal, nil
 }
-
-// original, in place of the index of a condensation, owns what was appended.
-const original = -1
 
 type restorer struct {
 	timeline []core.Message
 	at       map[string]int // ID to index in timeline
-	owner    []int          // which condensation inserted it
+	owner    []int          // index of the condensation that inserted it, or original
+	journal  *Journal
+	done     int // messages of timeline that are in the journal, or are not original
+}
+
+const original = -1
+
+// own finds out which message was inserted by which condensation.
+func (r *restorer) own(condensations []Condensation) error {
+	r.at = make(map[string]int, len(r.timeline))
+	r.owner = make([]int, len(r.timeline))
+	for i := range r.timeline {
+		id := r.timeline[i].ID
+		if _, ok := r.at[id]; ok {
+			return fmt.Errorf("message %q stands in the timeline twice", id)
+		}
+		r.at[id], r.owner[i] = i, original
+	}
+	for i := range condensations {
+		c := &condensations[i]
+		for k := range c.Edit.Insert {
+			id := c.Edit.Insert[k].Message.ID
+			at, ok := r.at[id]
+			if !ok {
+				return fmt.Errorf("condensation %q inserts message %q, which is not in the timeline", c.ID, id)
+			}
+			if r.owner[at] != original {
+				return fmt.Errorf("condensation %q inserts message %q, which condensation %q inserted", c.ID, id, condensations[r.owner[at]].ID)
+			}
+			r.owner[at] = i
+		}
+	}
+	return nil
+}
+
+// appendTo records the original messages of timeline up to end, if they are not yet.
+func (r *restorer) appendTo(end int) error {
+	for ; r.done < end; r.done++ {
+		if r.owner[r.done] != original {
+			continue
+		}
+		added, err := r.journal.register(r.timeline[r.done : r.done+1])
+		if err != nil {
+			return err
+		}
+		r.journal.extend(added)
+	}
+	return nil
 }
 
 // inserts completes the inserts of condensation c. A message goes behind the nearest one
 // before it that is older, so that it ends up where it stands whatever came between.
 func (r *restorer) inserts(c int, inserts []core.Insert) []core.Insert {
+	if len(inserts) == 0 {
+		return nil
+	}
 	places := make([]int, len(inserts))
 	for i := range inserts {
 		places[i] = r.at[inserts[i].Message.ID]
