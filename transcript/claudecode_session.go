@@ -329,7 +329,8 @@ func (l *sessionLine) decode() (core.Message, *SyntaxError) {
 // A compaction is what a boundary says.
 type compaction struct {
 	id         string
-	line       int // number of the boundary
+	at         int // index of the boundary
+	line       int // its number
 	begin, end int // the summary: messages with these indices
 	// keep are the messages before that were kept; keptFirst says that they stand before
 	// the summary.
@@ -352,7 +353,7 @@ func (s *session) compactions(messages []lineMessage) []compaction {
 		for next < len(messages) && messages[next].line < i {
 			next++
 		}
-		c := compaction{id: l.uuid, line: l.line, begin: next, end: next, time: l.time}
+		c := compaction{id: l.uuid, at: i, line: l.line, begin: next, end: next, time: l.time}
 		for c.end < len(messages) && s.lines[messages[c.end].line].summary {
 			c.end++
 		}

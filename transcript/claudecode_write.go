@@ -86,8 +86,12 @@ func (w *sessionWriter) decide(j *history.Journal, data []byte) error {
 		active[c.ID] = true
 	}
 	own := map[string]bool{} // the compactions of Claude Code
+	begin := 0               // the first line that is sent
 	for _, c := range w.compactions(messages) {
 		own[c.id] = true
+		if active[c.id] {
+			begin = c.at + 1
+		}
 	}
 	w.keep = make([]bool, len(w.lines))
 	w.saying, w.add = map[int]*history.Entry{}, map[int][]core.Message{}
@@ -103,7 +107,8 @@ func (w *sessionWriter) decide(j *history.Journal, data []byte) error {
 			w.saying[line] = e
 			w.keep[line] = !hidden
 		case len(e.HiddenBy) == 0:
-			w.add[next] = append(w.add[next], e.Message)
+			place := max(next, begin)
+			w.add[place] = append(w.add[place], e.Message)
 		}
 	}
 	for _, m := range w.add {
@@ -121,6 +126,8 @@ func (w *sessionWriter) decideOthers(active, own map[string]bool, last int) {
 		up := w.up(i)
 		switch {
 		case w.saying[i] != nil:
+		case w.superseded(i) && w.saying[w.last[l.uuid]] != nil: // an older copy
+			w.keep[i] = w.keep[w.last[l.uuid]]
 		case l.boundary && own[l.uuid]:
 			w.keep[i] = active[l.uuid]
 		case !l.inTree() || l.boundary:
