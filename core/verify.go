@@ -213,6 +213,8 @@ func (v *verifier) media(id, where string, before, after []Part, text bool) {
 			what = fmt.Sprintf("a block of kind %q", p.Kind)
 		case Text, ToolCall, ToolResult, Reasoning:
 			continue
+		default:
+			continue // not a part at all; see countParts
 		}
 		if kept[p] > 0 {
 			kept[p]--
