@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // tools checks the pairing of calls and results. A call or result is told apart from
 // others with the same ID by its message and by its number among those of that ID there.
 func (v *verifier) tools(messages []Message) {
@@ -33,7 +35,7 @@ func (v *verifier) tools(messages []Message) {
 			v.pair(k, before, after)
 		}
 	}
-	v.split(messages, after)
+	v.split(messages, before, after)
 }
 
 func (v *verifier) isNew(id string) bool {
@@ -59,8 +61,9 @@ func (v *verifier) pair(k callKey, before, after pairing) {
 	}
 }
 
-// split checks that no new message came between a call and its result.
-func (v *verifier) split(messages []Message, p pairing) {
+// split checks that no new message came between a call and its result, not even if the
+// result is still to come: it will follow the last message.
+func (v *verifier) split(messages []Message, before, after pairing) {
 	fresh := make([]int, len(messages)+1) // how many of the messages before i are new
 	at := make(map[string]int, len(messages))
 	for i := range messages {
@@ -71,8 +74,8 @@ func (v *verifier) split(messages []Message, p pairing) {
 			at[messages[i].ID] = i
 		}
 	}
-	for _, k := range p.order {
-		if call, ok := p.partner[k]; ok && k.result {
+	for _, k := range after.order {
+		if call, ok := after.partner[k]; ok && k.result {
 			i, ok1 := at[call.message]
 			j, ok2 := at[k.message]
 			if ok1 && ok2 && i < j && fresh[j] > fresh[i+1] {
@@ -80,6 +83,32 @@ func (v *verifier) split(messages []Message, p pairing) {
 			}
 		}
 	}
+	waiting := v.waiting()
+	for _, k := range before.order {
+		if _, answered := before.partner[k]; answered || k.result || v.at[k.message] < waiting {
+			continue
+		}
+		if i, ok := at[k.message]; ok && fresh[len(messages)] > fresh[i+1] {
+			v.fault(ruleSplit, k.message, "a new message stands behind call %s, whose result is still to come", k.call)
+		}
+	}
+}
+
+// waiting returns the index of the first message of the request whose open calls may
+// still be answered: nothing but results stands behind it.
+func (v *verifier) waiting() int {
+	i := len(v.req.Messages) - 1
+	for ; i > 0; i-- {
+		if !slices.ContainsFunc(v.req.Messages[i].Parts, isResult) {
+			break
+		}
+	}
+	return i
+}
+
+func isResult(p Part) bool {
+	_, ok := p.(ToolResult)
+	return ok
 }
 
 // A callKey names a call or a result.
