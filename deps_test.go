@@ -27,6 +27,7 @@ var mayImport = map[string]string{
 	"tokens":                  "core github.com/pkoukk/tiktoken-go-loader",
 	"transcript":              "core core/history roo",
 	"roo":                     "",
+	"overflow":                "roo",
 	"models":                  "internal/near",
 	"models/internal/gen":     "",
 	"config":                  "models internal/near github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
