@@ -49,6 +49,9 @@ func (v *verifier) pair(k callKey, before, after pairing) {
 	if had == has && was == is {
 		return
 	}
+	if _, known := before.names[is]; has && !known {
+		return // it was invented or moved, which is reported
+	}
 	switch what := k.what(); {
 	case had && !has && k.result:
 		v.fault(rulePairs, k.message, "%s stays without the call, which message %s had", what, was.message)

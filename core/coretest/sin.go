@@ -59,10 +59,13 @@ func Misbehaving(release <-chan struct{}) []Sin {
 		{"DropsCall", "keep-pairs", core.OutcomeRejected, DropsCall()},
 		{"DropsResult", "keep-pairs", core.OutcomeRejected, DropsResult()},
 		{"SplitsPair", "no-split", core.OutcomeRejected, SplitsPair()},
+		{"SplitsPendingPair", "no-split", core.OutcomeRejected, SplitsPendingPair()},
 		{"DropsImage", "keep-media", core.OutcomeRejected, DropsImage()},
 		{"DropsNestedImage", "keep-media", core.OutcomeRejected, DropsNestedImage()},
 		{"ChangesReasoning", "keep-reasoning", core.OutcomeRejected, ChangesReasoning()},
+		{"MovesReasoning", "keep-reasoning", core.OutcomeRejected, MovesReasoning()},
 		{"StartsWithAssistant", "first-role", core.OutcomeRejected, StartsWithAssistant()},
+		{"KeepsOnlySystem", "first-role", core.OutcomeRejected, KeepsOnlySystem()},
 		{"Grows", "no-growth", core.OutcomeRejected, Grows()},
 		{"LiesAboutSize", "no-growth", core.OutcomeRejected, LiesAboutSize()},
 

@@ -233,6 +233,16 @@ func SplitsPair() core.CondensationProvider {
 	})
 }
 
+// SplitsPendingPair puts a summary behind a call whose result is still to come.
+func SplitsPendingPair() core.CondensationProvider {
+	return editor(func(m []core.Message) []core.Message {
+		if len(m) > 0 && has[core.ToolCall](m[len(m)-1]) {
+			m = append(m, User(core.Text("In short:")))
+		}
+		return m
+	})
+}
+
 // DropsImage takes a picture out of a message and says nothing of it.
 func DropsImage() core.CondensationProvider { return dropper[core.Image]() }
 
@@ -256,10 +266,35 @@ func ChangesReasoning() core.CondensationProvider {
 	})
 }
 
+// MovesReasoning puts what a model thought into a message of its own.
+func MovesReasoning() core.CondensationProvider {
+	return editor(func(m []core.Message) []core.Message {
+		for i := range m {
+			if at := find[core.Reasoning](m[i]); at >= 0 && !m[i].Protected {
+				thought := Assistant(m[i].Parts[at], core.Text("In short:"))
+				m[i].Parts = append([]core.Part{core.Text("[see above]")}, slices.Delete(m[i].Parts, at, at+1)...)
+				return insertNote(m, i, thought)
+			}
+		}
+		return m
+	})
+}
+
 // StartsWithAssistant puts a model's summary before everything else.
 func StartsWithAssistant() core.CondensationProvider {
 	return editor(func(m []core.Message) []core.Message {
 		return insertNote(m, 0, Assistant(core.Text("In short:")))
+	})
+}
+
+// KeepsOnlySystem hides everything but the system messages, if there are any.
+func KeepsOnlySystem() core.CondensationProvider {
+	return editor(func(m []core.Message) []core.Message {
+		rest := slices.DeleteFunc(slices.Clone(m), func(m core.Message) bool { return m.Role != core.RoleSystem })
+		if len(rest) == 0 {
+			return m
+		}
+		return rest
 	})
 }
 
