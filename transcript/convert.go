@@ -61,13 +61,6 @@ type turn struct {
 	results []core.ToolResult // their results; they follow at once
 }
 
-// A link is a call, and where it went.
-type link struct {
-	id       string // on the wire
-	turn     int
-	answered bool
-}
-
 // Reasoning is held back until the assistant goes on, for it must not come last.
 type held struct {
 	id   string // of the message
@@ -108,70 +101,6 @@ func convert(d *Document, w *wire, out *output) (turns []turn, system string) {
 	}
 	warnFields(d, view, out)
 	return c.turns, strings.Join(c.system, "\n\n")
-}
-
-// pair finds the call that each result answers, by the rule of [core.Groups], and gives
-// every call an ID that the wire accepts.
-func (c *converter) pair(view []core.Message) {
-	open := map[string][]int{}
-	taken := map[string]bool{}
-	for i := range view {
-		for _, p := range view[i].Parts {
-			switch p := p.(type) {
-			case core.ToolCall:
-				if view[i].Role != core.RoleAssistant {
-					continue // nobody else can call
-				}
-				id := c.legalID(p.ID, len(c.calls)+1, taken)
-				if id != p.ID {
-					c.out.warn(view[i].ID, "the id of a tool call was changed to one that is lawful and unique")
-				}
-				open[p.ID] = append(open[p.ID], len(c.calls))
-				c.calls = append(c.calls, link{id: id})
-			case core.ToolResult:
-				answer := -1
-				if calls := open[p.CallID]; len(calls) > 0 {
-					answer, open[p.CallID] = calls[0], calls[1:]
-				}
-				c.answers = append(c.answers, answer)
-			case core.Text, core.Image, core.Reasoning, core.Opaque:
-			}
-		}
-	}
-}
-
-// legalID returns id with what the wire does not accept replaced, and unlike all others.
-func (c *converter) legalID(id string, n int, taken map[string]bool) string {
-	base := legalName(id, c.wire.maxID)
-	if base == "" {
-		base = fmt.Sprintf("call_%d", n)
-	}
-	legal := base
-	for i := 2; taken[legal]; i++ {
-		suffix := fmt.Sprintf("_%d", i)
-		legal = base + suffix
-		if c.wire.maxID > 0 && len(legal) > c.wire.maxID {
-			legal = base[:c.wire.maxID-len(suffix)] + suffix
-		}
-	}
-	taken[legal] = true
-	return legal
-}
-
-// legalName returns s in the characters that both vendors allow in names and IDs, cut
-// at limit bytes unless that is zero.
-func legalName(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, s)
-	if limit > 0 && len(s) > limit {
-		s = s[:limit]
-	}
-	return s
 }
 
 // message puts m into turns.
@@ -298,124 +227,6 @@ func (c *converter) dropHeld() {
 		c.out.warn(h.id, "reasoning was left out: nothing that the assistant said follows it")
 	}
 	c.held = nil
-}
-
-// call adds a call.
-func (c *converter) call(role core.Role, p core.ToolCall) {
-	if role != core.RoleAssistant {
-		c.out.warn(c.current, "a tool call in a message that is not the assistant's became text")
-		c.say(role, fmt.Sprintf("[call of tool %s: %s]", p.Name, p.Args))
-		return
-	}
-	n := c.met // pair met the calls in this order too
-	c.met++
-	p.ID = c.calls[n].id
-	name := legalName(p.Name, c.wire.maxName)
-	if name == "" {
-		name = "unknown"
-	}
-	if name != p.Name {
-		c.out.warn(c.current, "the name of tool %q was changed to %q, which is lawful", p.Name, name)
-		p.Name = name
-	}
-	switch {
-	case strings.TrimSpace(p.Args) == "":
-		p.Args = "{}"
-	case c.wire.objects:
-		object := string(argsObject(p.Args))
-		if object != p.Args {
-			c.out.warn(c.current, "arguments that are no object were wrapped in one")
-		}
-		p.Args = cleanJSON(object)
-	}
-	c.put(role, p)
-	at := len(c.turns) - 1
-	c.calls[n].turn = at
-	c.turns[at].calls = append(c.turns[at].calls, n)
-}
-
-// result puts a result behind the turn with its call.
-func (c *converter) result(role core.Role, p core.ToolResult) {
-	n := c.answers[c.results]
-	c.results++
-	if n < 0 {
-		c.out.warn(c.current, "a tool result without a call became text")
-		c.say(role, "[result of a tool call that is not shown here]")
-		for _, q := range p.Content {
-			c.plain(role, q)
-		}
-		return
-	}
-	var content []core.Part
-	for _, q := range p.Content {
-		content = c.inner(content, q)
-	}
-	if p.IsError && !c.wire.failed {
-		c.out.warn(c.current, "the mark of a failed tool call was left out: %s has none", c.wire.name)
-		p.IsError = false
-	}
-	if p.IsError && len(content) == 0 {
-		content = append(content, core.Text("(no output)")) // refused without
-	}
-	call := &c.calls[n]
-	if last := len(c.turns) - 1; call.turn < last && !(c.wire.merge && c.turns[last].role == core.RoleUser && call.turn == last-1) {
-		c.out.warn(c.current, "a tool result was moved up to its call")
-	}
-	c.dropHeld()
-	call.answered = true
-	p.CallID, p.Content = call.id, content
-	t := &c.turns[call.turn]
-	t.results = append(t.results, p)
-}
-
-// inner adds the part q of a result to content, as the wire has it.
-func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
-	switch q := q.(type) {
-	case core.Text:
-		if strings.TrimSpace(string(q)) == "" {
-			return content
-		}
-		return append(content, q)
-	case core.Image:
-		if img, ok := sendable(q); ok {
-			return append(content, img)
-		}
-		return c.innerNote(content, "image")
-	case core.Opaque:
-		if isBlock(q, c.wire.inner) {
-			q.JSON = cleanJSON(q.JSON)
-			return append(content, q)
-		}
-		return c.innerNote(content, q.Kind)
-	case core.ToolCall, core.ToolResult, core.Reasoning:
-	}
-	return c.innerNote(content, "unknown")
-}
-
-func (c *converter) innerNote(content []core.Part, kind string) []core.Part {
-	c.out.warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.wire.name)
-	return append(content, core.Text(noteOf(kind)))
-}
-
-// complete answers the calls that nobody did, but for those at the very end, which may
-// be pending.
-func (c *converter) complete() {
-	for i := range c.turns {
-		t := &c.turns[i]
-		if i == len(c.turns)-1 && len(t.results) == 0 {
-			return
-		}
-		for _, n := range t.calls {
-			if !c.calls[n].answered {
-				c.out.warn(t.id, "a tool call without a result was given one that says so")
-				t.results = append(t.results, core.ToolResult{
-					CallID:  c.calls[n].id,
-					Content: []core.Part{core.Text("No result of this call was recorded.")},
-					IsError: c.wire.failed,
-				})
-			}
-		}
-	}
 }
 
 // mendEnds makes a conversation begin with the user, and end without white space if it

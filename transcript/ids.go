@@ -4,7 +4,10 @@ import "strconv"
 
 // ids gives out the IDs of the messages of one file. The same file gives the same IDs,
 // and so does its beginning: messages that are appended later change none.
-type ids map[string]bool
+//
+// The value of an ID is the suffix to try next: were it always the first, a file with n
+// equal IDs would take n² steps.
+type ids map[string]int
 
 // next returns the ID for the nth message, the first is 1: own, the one that the source
 // gives it, or else its position; with a suffix if another message has it already.
@@ -14,9 +17,10 @@ func (t ids) next(n int, own string) string {
 		base = "m" + strconv.Itoa(n)
 	}
 	id := base
-	for i := 2; t[id]; i++ {
-		id = base + "#" + strconv.Itoa(i)
+	for t[id] > 0 {
+		t[base] = max(t[base], 1) + 1
+		id = base + "#" + strconv.Itoa(t[base])
 	}
-	t[id] = true
+	t[id] = 1
 	return id
 }

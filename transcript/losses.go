@@ -44,6 +44,10 @@ func warnFields(d *Document, view []core.Message, out *output) {
 			source = d.sourceOf(view[i].ID)
 		}
 		note(source, messageFields, view[i].ID)
+		if inner := field(source, "message"); inner != nil { // a record about a message
+			note(inner, messageFields, view[i].ID)
+			source = inner
+		}
 		for block := range elements(field(source, "content")) {
 			note(block, blockFields, view[i].ID)
 		}
@@ -57,7 +61,11 @@ func warnFields(d *Document, view []core.Message, out *output) {
 		out.warn("", "fields of messages without a place in the new format were left out: %s", strings.Join(all, ", "))
 	}
 	clear(lost)
-	note(slices.Concat(d.envelope.head, d.envelope.tail), requestFields, "")
+	file := slices.Concat(d.envelope.head, d.envelope.tail) // an object without its messages
+	note(file, requestFields, "")
+	for block := range elements(field(file, "system")) {
+		note(block, blockFields, "")
+	}
 	if d.Tools != nil {
 		lost["tools"] = ""
 	}

@@ -44,49 +44,69 @@ func patchContent(was []byte, parts []core.Part) []byte {
 
 // matchParts returns for each part of parts the index of the part of old that it was,
 // or -1: the equal one, else the call or result with the same ID, else the text at the
-// same place. No old part is used twice.
+// same place. No old part is used twice. An old part that is nil is nobody's.
 func matchParts(old, parts []core.Part) []int {
+	equal := make(map[any][]int, len(old)) // what parts that are equal have in common
+	for j, o := range old {
+		if o != nil {
+			equal[identity(o)] = append(equal[identity(o)], j)
+		}
+	}
 	match := make([]int, len(parts))
 	used := make([]bool, len(old))
 	next := 0
 	for i, p := range parts { // parts that stay keep their order
 		match[i] = -1
-		for j := next; j < len(old); j++ {
-			if old[j] != nil && core.EqualParts(old[j:j+1], []core.Part{p}) {
+		key := identity(p)
+		for n, j := range equal[key] {
+			if j >= next && core.EqualParts(old[j:j+1], parts[i:i+1]) {
 				match[i], used[j], next = j, true, j+1
+				equal[key] = equal[key][n+1:] // what came before it stays behind
 				break
 			}
+		}
+	}
+	revised := make(map[any][]int, len(old)) // calls and results, which have IDs
+	for j, o := range old {
+		if id := reference(o); id != nil && !used[j] {
+			revised[id] = append(revised[id], j)
 		}
 	}
 	for i, p := range parts {
 		if match[i] >= 0 {
 			continue
 		}
-		for j := range old {
-			if !used[j] && revises(old[j], p, i == j) {
-				match[i], used[j] = j, true
-				break
+		if id := reference(p); id != nil && len(revised[id]) > 0 {
+			match[i], revised[id] = revised[id][0], revised[id][1:]
+		} else if _, ok := p.(core.Text); ok && i < len(old) && !used[i] {
+			if _, ok := old[i].(core.Text); ok {
+				match[i] = i
 			}
 		}
 	}
 	return match
 }
 
-// revises reports whether p is what old became.
-func revises(old, p core.Part, samePlace bool) bool {
+// identity is what equal parts have in common and others, as a rule, have not.
+func identity(p core.Part) any {
+	if r, ok := p.(core.ToolResult); ok {
+		return reference(r) // not comparable
+	}
+	return p
+}
+
+// reference is how a call or a result is told apart from others; nil for other parts.
+func reference(p core.Part) any {
+	type call struct{ id string }
+	type result struct{ id string }
 	switch p := p.(type) {
 	case core.ToolCall:
-		o, ok := old.(core.ToolCall)
-		return ok && o.ID == p.ID
+		return call{p.ID}
 	case core.ToolResult:
-		o, ok := old.(core.ToolResult)
-		return ok && o.CallID == p.CallID
-	case core.Text:
-		_, ok := old.(core.Text)
-		return ok && samePlace
-	case core.Image, core.Reasoning, core.Opaque:
+		return result{p.CallID}
+	case core.Text, core.Image, core.Reasoning, core.Opaque:
 	}
-	return false
+	return nil
 }
 
 // patchBlock returns the block was, which says old, changed to say p.

@@ -2,8 +2,10 @@ package transcript_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -246,5 +248,23 @@ func TestJournalFromNothing(t *testing.T) {
 	got, _ := write(t, j, "anthropic")
 	if want := `{"system":"s","messages":[{"role":"user","content":"a"}]}` + "\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A file with equal IDs everywhere takes no longer than one with different ones.
+func TestEqualIDsAreNoTrap(t *testing.T) {
+	const n = 30_000
+	var b strings.Builder
+	for range n {
+		b.WriteString(`,{"role":"assistant","id":"x","content":null,"tool_calls":[{"id":"y","function":{"name":"n","arguments":""}}]},{"role":"tool","tool_call_id":"y","content":""}`)
+	}
+	start := time.Now()
+	d := read(t, "["+b.String()[1:]+"]", "")
+	out, _ := write(t, d, "anthropic")
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("%d messages took %v", 2*n, took)
+	}
+	if want := fmt.Sprintf(`"id":"y_%d"`, n); !strings.Contains(out, want) {
+		t.Errorf("there is no call with %s", want)
 	}
 }

@@ -30,6 +30,7 @@ func sessions(t *testing.T) []string {
 }
 
 func TestRecordedSessions(t *testing.T) {
+	t.Parallel()
 	for _, name := range sessions(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,158 @@
+package transcript
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// text returns the string raw; empty if raw is no string.
+func text(raw []byte) string {
+	if !isString(raw) {
+		return ""
+	}
+	return unquote(raw)
+}
+
+// unquote decodes the string raw, quotes included, exactly as encoding/json does:
+// bytes that are not UTF-8 and lone surrogates become U+FFFD.
+func unquote(raw []byte) string {
+	s := raw[1 : len(raw)-1]
+	n := bytes.IndexByte(s, '\\')
+	if n < 0 && utf8.Valid(s) {
+		return string(s)
+	}
+	out := make([]byte, 0, len(s))
+	for n >= 0 && n+1 < len(s) {
+		out = appendValid(out, s[:n])
+		size := 2
+		switch c := s[n+1]; c {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r := hex4(s[n:])
+			size = 6
+			if utf16.IsSurrogate(r) {
+				pair := utf16.DecodeRune(r, hex4(s[min(n+6, len(s)):]))
+				if pair != utf8.RuneError {
+					size = 12
+				}
+				r = pair
+			}
+			out = utf8.AppendRune(out, r)
+		default:
+			out = append(out, c)
+		}
+		s = s[min(n+size, len(s)):]
+		n = bytes.IndexByte(s, '\\')
+	}
+	return string(appendValid(out, s))
+}
+
+// appendValid appends s with U+FFFD for each byte that is not part of UTF-8.
+func appendValid(out, s []byte) []byte {
+	if utf8.Valid(s) {
+		return append(out, s...)
+	}
+	for len(s) > 0 {
+		r, n := utf8.DecodeRune(s)
+		out = utf8.AppendRune(out, r)
+		s = s[n:]
+	}
+	return out
+}
+
+// hex4 decodes the escape \uXXXX at the start of s; -1 if there is none.
+func hex4(s []byte) rune {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(s[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
+
+// appendQuoted appends s as a JSON string, without the escapes for HTML that
+// encoding/json would put in. Bytes that are not UTF-8 become U+FFFD.
+func appendQuoted(out []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	out = append(out, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				out = append(append(out, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			}
+			i += n
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		out = append(out, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			out = append(out, '\\', c)
+		case '\n':
+			out = append(out, '\\', 'n')
+		case '\r':
+			out = append(out, '\\', 'r')
+		case '\t':
+			out = append(out, '\\', 't')
+		default:
+			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		start = i
+	}
+	return append(append(out, s[start:]...), '"')
+}
+
+// cleanJSON returns raw, valid JSON, without what vendors refuse although
+// encoding/json takes it: bytes that are not UTF-8 and halves of surrogate pairs. Both
+// become U+FFFD.
+func cleanJSON(raw string) string {
+	raw = string(appendValid(nil, []byte(raw)))
+	var out []byte
+	done := 0 // bytes of raw that out has
+	for i := 0; i < len(raw); {
+		n := strings.IndexByte(raw[i:], '\\')
+		if n < 0 {
+			break
+		}
+		i += n
+		r := hex4([]byte(raw[i:min(len(raw), i+6)]))
+		switch {
+		case r < 0:
+			i += 2
+		case !utf16.IsSurrogate(r):
+			i += 6
+		case utf16.DecodeRune(r, hex4([]byte(raw[i+6:min(len(raw), i+12)]))) != utf8.RuneError:
+			i += 12
+		default:
+			out = append(append(out, raw[done:i]...), `\ufffd`...)
+			i += 6
+			done = i
+		}
+	}
+	if out == nil {
+		return raw
+	}
+	return string(append(out, raw[done:]...))
+}
