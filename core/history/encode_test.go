@@ -137,6 +137,7 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"unknown part", head + `{"message":{"id":"a","parts":[{"type":"x"}]}}` + "\n", `line 2: message: part 0: unknown type "x"; want text, tool_call, tool_result, image, reasoning or opaque`},
 		{"ID used twice", head + a + b + a, `line 4: message "a": the ID was used before in this journal`},
 		{"condensation of nobody", head + a + `{"condensation":{"id":"X","edit":{"hide":["b"]}}}` + "\n", `line 3: condensation "X" hides message "b", which does not exist`},
+		{"condensation of what was dropped", head + a + b + `{"rewind":{"to":"a"}}` + "\n" + `{"condensation":{"id":"X","edit":{"hide":["b"]}}}` + "\n", `line 5: condensation "X" hides message "b", which was dropped by a rewind`},
 		{"condensation of another shape", head + `{"condensation":[]}` + "\n", "line 2: condensation: found a JSON array, want a JSON object"},
 		{"condensation with an edit of another shape", head + `{"condensation":{"id":"X","edit":{"insert":[{"after":["a"]}]}}}` + "\n", "line 2: condensation: found a JSON array, want a JSON string in edit.insert.after"},
 		{"undo of nothing", head + `{"undo":{"id":"X"}}` + "\n", `line 2: undo: there is no condensation "X"`},
