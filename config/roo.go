@@ -305,7 +305,7 @@ func (r *rooImport) model(p *ProfileValues, from, name string, settings map[stri
 		}
 		if how.api != "" {
 			used = append(used, how.urlKey)
-			r.declare(p.Model, id, how, settings)
+			r.declare(p.Model, id, how, settings, from)
 		}
 	}
 	if n, key, ok := rooWindowOf(settings); ok {
@@ -322,11 +322,19 @@ func (r *rooImport) model(p *ProfileValues, from, name string, settings map[stri
 }
 
 // declare adds a model to the section models, so that it can be asked for summaries.
-func (r *rooImport) declare(name, id string, how rooAPI, settings map[string]any) {
+func (r *rooImport) declare(name, id string, how rooAPI, settings map[string]any, from string) {
 	m := ModelValues{API: how.api, Model: id, BaseURL: how.baseURL, APIKeyEnv: how.variable}
 	if own, _ := settings[how.urlKey].(string); own != "" {
-		if u, err := url.Parse(own); err == nil && u.Host != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https") {
-			u.RawQuery, u.Fragment = "", "" // may hold keys, and belongs to no base address
+		to := path{"models", name, "base_url"}.String()
+		u, err := url.Parse(own)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			r.Check = append(r.Check, ImportNote{from + "." + how.urlKey, to, "no http or https address"})
+		} else {
+			if u.User != nil || u.RawQuery != "" {
+				r.Secrets = append(r.Secrets, from+"."+how.urlKey)
+				r.Check = append(r.Check, ImportNote{from + "." + how.urlKey, to, "without the user, password or parameters in it"})
+			}
+			u.User, u.RawQuery, u.Fragment = nil, "", ""
 			m.BaseURL = strings.TrimSuffix(u.String(), "/")
 			if !strings.HasSuffix(m.BaseURL, how.urlTail) {
 				m.BaseURL += how.urlTail

@@ -12,7 +12,7 @@ import (
 type StrategyDoc struct {
 	Name     string
 	Doc      string
-	Settings []SettingDoc
+	Settings []SettingDoc // nil if they are not known, empty if there are none
 }
 
 // A SettingDoc is one setting of a strategy.
@@ -240,6 +240,9 @@ func (s *schemaWriter) provider() schema {
 		{"not": schema{"required": []string{"strategy", "sha256"}}},
 	}
 	for _, d := range s.strategies {
+		if d.Settings == nil {
+			continue
+		}
 		properties := schema{}
 		for _, set := range d.Settings {
 			properties[set.Name] = set.schema()

@@ -1,0 +1,136 @@
+package config_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/config"
+)
+
+func TestImportRoo(t *testing.T) {
+	text, err := os.ReadFile("testdata/roo-settings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, err := config.ImportRoo(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml, err := imported.YAML("./condense.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString(yaml)
+	report(&b, "took", imported.Took)
+	report(&b, "ignored", imported.Ignored)
+	report(&b, "check", imported.Check)
+	b.WriteString("# variables: " + strings.Join(imported.Variables, ", ") + "\n")
+	b.WriteString("# secrets: " + strings.Join(imported.Secrets, ", ") + "\n")
+	golden(t, "testdata/roo-settings.golden.yaml", b.String())
+	if strings.Contains(b.String(), "hunter2") || strings.Contains(b.String(), "sk-ant") {
+		t.Error("a secret was copied")
+	}
+
+	// The file condenses when Roo did.
+	c := load(t, yaml)
+	want := []struct {
+		mode, profile  string
+		window, output int
+		threshold      float64
+		most           int
+	}{
+		{"code", "default", 200_000, 16_384, 60, 0},
+		{"ask", "local llama", 32_768, 0, 75, 0},
+		{"architect", "router/4.5", 0, 0, 100, 90_000},
+		{"debug", "default", 200_000, 16_384, 60, 0},
+	}
+	for _, w := range want {
+		r := resolve(t, c, "", w.mode)
+		if r.Profile != w.profile || w.window != 0 && r.Window != w.window || r.MaxOutput != w.output ||
+			r.Threshold != w.threshold || r.MaxContextTokens != w.most || !r.RooRule || chainNames(r) != "summary,roo_half" {
+			t.Errorf("%s: got %+v", w.mode, r)
+		}
+	}
+	if m, err := c.Model("router/4.5"); err == nil {
+		t.Errorf("a model was named after a profile: %+v", m)
+	}
+	r := resolve(t, c, "router/4.5", "")
+	if r.Model.BaseURL != "https://openrouter.ai/api/v1" || r.Model.APIKeyEnv != "OPENROUTER_API_KEY" || r.Model.API != "openai" {
+		t.Errorf("got %+v", r.Model)
+	}
+	if r.Prompt != "Keep file names.\nAnd decisions." {
+		t.Errorf("prompt: got %q", r.Prompt)
+	}
+	if !slices.IsSorted(imported.Variables) {
+		t.Errorf("variables: %v", imported.Variables)
+	}
+}
+
+func report(b *strings.Builder, title string, notes []config.ImportNote) {
+	b.WriteString("# " + title + ":\n")
+	for _, n := range notes {
+		b.WriteString("#   " + n.String() + "\n")
+	}
+}
+
+func TestImportRooRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "neither providerProfiles nor globalSettings",
+		"{}":                    "neither providerProfiles nor globalSettings",
+		"[]":                    "not a settings export",
+		`{"globalSettings": 3}`: "not a settings export",
+		"{\n\"a\": }":           "line 2: not valid JSON",
+		`{"providerProfiles": {"apiConfigs": {"a": 1}}}`: "not a settings export",
+	} {
+		if _, err := config.ImportRoo([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", text, err, want)
+		}
+	}
+	// The least there can be: the defaults of Roo.
+	imported, err := config.ImportRoo([]byte(`{"globalSettings": {}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if imported.Values.Threshold == nil || *imported.Values.Threshold != 100 {
+		t.Errorf("threshold: got %v, want Roo's default of 100", imported.Values.Threshold)
+	}
+	// Roo takes any percentage; ours are the nearest lawful ones.
+	for text, want := range map[string]float64{"-3": 5, "0": 5, "150": 100, "42.5": 42.5} {
+		imported, err := config.ImportRoo([]byte(`{"globalSettings": {"autoCondenseContextPercent": ` + text + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *imported.Values.Threshold; got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// An import never panics, never copies a secret, and gives a file that loads.
+func FuzzImportRoo(f *testing.F) {
+	text, err := os.ReadFile("testdata/roo-settings.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(text))
+	f.Add(`{"globalSettings": {"profileThresholds": [], "modeApiConfigs": {"a": 1}, "condensingApiConfigId": "x"}}`)
+	f.Add(`{"providerProfiles": {"apiConfigs": {"a": {"apiProvider": "anthropic", "apiModelId": "sk-ant-api03-aaaaaaaaaaaaaaaaaaaa"}}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		imported, err := config.ImportRoo([]byte(text))
+		if err != nil {
+			return
+		}
+		yaml, err := imported.YAML("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := known
+		opts.Path = write(t, "condense.yaml", yaml)
+		if _, err := config.Load(opts); err != nil {
+			t.Errorf("%v\n%s", err, yaml)
+		}
+	})
+}
