@@ -253,7 +253,7 @@ func TestJournalFromNothing(t *testing.T) {
 
 // A file with equal IDs everywhere takes no longer than one with different ones.
 func TestEqualIDsAreNoTrap(t *testing.T) {
-	const n = 30_000
+	const n = 10_000
 	var b strings.Builder
 	for range n {
 		b.WriteString(`,{"role":"assistant","id":"x","content":null,"tool_calls":[{"id":"y","function":{"name":"n","arguments":""}}]},{"role":"tool","tool_call_id":"y","content":""}`)

@@ -88,8 +88,6 @@ func (l *linter) open(raw []byte) (request object, messages []any, ok bool) {
 	return request, messages, ok
 }
 
-var escapes = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
-
 // unicode checks that raw is text: the APIs refuse bytes that are not UTF-8 and halves
 // of surrogate pairs.
 func (l *linter) unicode(raw []byte) {
@@ -97,25 +95,25 @@ func (l *linter) unicode(raw []byte) {
 		l.fault("utf8", "the request is not valid UTF-8")
 	}
 	high := -1 // where a low half would have to begin
-	for _, m := range escapes.FindAllIndex(raw, -1) {
-		if m[1]-m[0] != 6 {
-			continue
+	for i := bytes.IndexByte(raw, '\\'); i >= 0 && i+1 < len(raw); {
+		size := 2
+		if raw[i+1] == 'u' && i+6 <= len(raw) {
+			size = 6
 		}
-		n, err := strconv.ParseUint(string(raw[m[0]+2:m[1]]), 16, 16)
-		if err != nil || !utf16.IsSurrogate(rune(n)) {
-			continue
-		}
-		if n < 0xdc00 {
-			if high >= 0 {
-				l.fault("surrogate", "half of a surrogate pair")
-			}
-			high = m[1]
-			continue
-		}
-		if high != m[0] {
+		n, err := strconv.ParseUint(string(raw[i+2:i+size]), 16, 16)
+		low := err == nil && n >= 0xdc00 && utf16.IsSurrogate(rune(n))
+		if low != (high == i) || high >= 0 && high != i {
 			l.fault("surrogate", "half of a surrogate pair")
 		}
 		high = -1
+		if err == nil && utf16.IsSurrogate(rune(n)) && !low {
+			high = i + size
+		}
+		next := bytes.IndexByte(raw[i+size:], '\\')
+		if next < 0 {
+			break
+		}
+		i += size + next
 	}
 	if high >= 0 {
 		l.fault("surrogate", "half of a surrogate pair")
