@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -127,17 +128,13 @@ func (f *failure) overflow() bool {
 	if f.byRoo() {
 		return true
 	}
-	switch {
-	case f.status == http.StatusTooManyRequests, f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
+	switch f.status {
+	case http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusForbidden:
 		return false // "tokens per minute", a quota: shortening does not help, or not for long
 	}
 	for _, r := range refusals {
-		if r.code != "" {
-			for _, c := range f.codes {
-				if c == r.code {
-					return true
-				}
-			}
+		if r.code != "" && slices.Contains(f.codes, r.code) {
+			return true
 		}
 		if r.text != nil && r.text.MatchString(f.text) {
 			return true
