@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"unicode"
+
+	"google.golang.org/grpc"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/registry"
+)
+
+// ClientOptions adjust a [Client]. A nil pointer and the zero value of every field mean
+// the defaults.
+type ClientOptions struct {
+	Host     string                          // name and version of the host, for the plugin's logs
+	Logger   *slog.Logger                    // for what the plugin logs in a call; default: discard
+	Progress func(context.Context, Progress) // told what the plugin says of its progress, from the goroutine of the call
+	Limits   Limits
+}
+
+// A Progress is what a plugin says of how far it is.
+type Progress struct {
+	Fraction float64 // 0 to 1; negative if unknown
+	Text     string  // one line
+}
+
+// A Client is the host's end of the protocol: a plugin, seen as a provider. It is safe
+// for concurrent use, starts nothing and closes nothing.
+type Client struct {
+	rpc  condensepb.ProviderServiceClient
+	opts ClientOptions
+}
+
+var _ core.CondensationProvider = (*Client)(nil)
+
+// NewClient returns a client of the plugin at the other end of conn.
+func NewClient(conn grpc.ClientConnInterface, opts *ClientOptions) *Client {
+	c := &Client{rpc: condensepb.NewProviderServiceClient(conn)}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.opts.Limits = c.opts.Limits.withDefaults()
+	if c.opts.Logger == nil {
+		c.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// A Description is what a plugin says of itself. Its texts are the plugin's, without
+// control characters.
+type Description struct {
+	Name     string
+	Version  string
+	Doc      string
+	SDK      string // the library that it speaks the protocol with
+	Settings []registry.Setting
+}
+
+// Describe asks the plugin what it is. Nothing need have been configured.
+func (c *Client) Describe(ctx context.Context) (*Description, error) {
+	res, err := c.rpc.Describe(ctx, &condensepb.DescribeRequest{Host: c.opts.Host}, callOptions...)
+	if err != nil {
+		return nil, fmt.Errorf("describe: %w", fromStatus(ctx, err))
+	}
+	d := &Description{
+		Name: printable(res.GetName()), Version: printable(res.GetVersion()),
+		Doc: printable(res.GetDoc()), SDK: printable(res.GetSdk()),
+	}
+	for _, s := range res.GetSettings() {
+		def := json.RawMessage(s.GetDefault())
+		if !json.Valid(def) {
+			def = json.RawMessage("null")
+		}
+		out := registry.Setting{Name: printable(s.GetName()), Type: printable(s.GetType()), Default: def, Doc: printable(s.GetDoc())}
+		for _, e := range s.GetEnum() {
+			out.Enum = append(out.Enum, printable(e))
+		}
+		d.Settings = append(d.Settings, out)
+	}
+	return d, nil
+}
+
+// A SettingsError says what a plugin finds wrong with its settings.
+type SettingsError struct {
+	Problems []Problem // at least one
+}
+
+// A Problem is something wrong with a setting.
+type Problem struct {
+	Key     string // nested ones joined by "."; empty if it concerns no single setting
+	Message string
+}
+
+// Error lists the problems, one a line, each with its key.
+func (e *SettingsError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Message
+		if p.Key != "" {
+			lines[i] = p.Key + ": " + p.Message
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Configure gives the plugin its settings, a JSON object; empty means the defaults. It
+// may be repeated: calls that run keep the settings that they began with. Settings that
+// the plugin refuses leave the former ones in force and are a [*SettingsError].
+func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error {
+	res, err := c.rpc.Configure(ctx, &condensepb.ConfigureRequest{Settings: settings}, callOptions...)
+	if err != nil {
+		return fmt.Errorf("configure: %w", fromStatus(ctx, err))
+	}
+	if len(res.GetProblems()) == 0 {
+		return nil
+	}
+	e := &SettingsError{}
+	for _, p := range res.GetProblems() {
+		e.Problems = append(e.Problems, Problem{printable(p.GetKey()), printable(p.GetMessage())})
+	}
+	return e
+}
+
+// Condense asks the plugin for a shorter conversation. Messages of the result that the
+// plugin kept are those of req. It returns within moments of ctx being done, whatever the
+// plugin does. An error of the plugin's is a [*RemoteError].
+func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	_, _ = ctx, req
+	return nil, errors.ErrUnsupported
+}
+
+// printable takes out of a plugin's text what could play tricks with a terminal or a log.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			return r
+		}
+		return -1
+	}, s)
+}

@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/condensehq/condense/core"
+)
+
+// ErrProtocol means that the plugin does not keep to the protocol: it sent too much, or
+// named what does not exist. It is a fault of the plugin's, not of this call.
+var ErrProtocol = errors.New("the plugin breaks the protocol")
+
+// A RemoteError is an error of the plugin's, or of the connection to it. It wraps the
+// error of this module that its code stands for, if there is one: [core.ErrUnavailable]
+// for Unavailable, which is also what a dead plugin looks like, [core.ErrInvalidRequest]
+// for InvalidArgument, [errors.ErrUnsupported] for Unimplemented,
+// [context.DeadlineExceeded] for DeadlineExceeded. Internal means a panic.
+type RemoteError struct {
+	Code codes.Code
+	Text string
+}
+
+// Error returns the plugin's words.
+func (e *RemoteError) Error() string {
+	if e.Text == "" {
+		return e.Code.String()
+	}
+	return e.Text
+}
+
+// Unwrap returns what the code stands for; nil if nothing.
+func (e *RemoteError) Unwrap() error {
+	for _, m := range statuses {
+		if m.code == e.Code {
+			return m.err
+		}
+	}
+	return nil
+}
+
+// statuses is how errors cross the boundary, in both directions. The first match wins.
+var statuses = []struct {
+	err  error
+	code codes.Code
+}{
+	{core.ErrInvalidRequest, codes.InvalidArgument},
+	{core.ErrUnavailable, codes.Unavailable},
+	{errors.ErrUnsupported, codes.Unimplemented},
+	{context.DeadlineExceeded, codes.DeadlineExceeded},
+	{context.Canceled, codes.Canceled},
+}
+
+// toStatus is what a plugin answers for err.
+func toStatus(err error) error {
+	for _, m := range statuses {
+		if errors.Is(err, m.err) {
+			return status.Error(m.code, valid(err.Error()))
+		}
+	}
+	return status.Error(codes.Unknown, valid(err.Error()))
+}
+
+// fromStatus is what a host makes of the error of a call with ctx.
+func fromStatus(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		// Whatever gRPC says, this is why.
+		return fmt.Errorf("%w (%s)", context.Cause(ctx), status.Convert(err).Message())
+	}
+	s := status.Convert(err)
+	e := &RemoteError{Code: s.Code(), Text: printable(s.Message())}
+	if e.Code == codes.Canceled {
+		e.Code = codes.Unavailable // nobody here canceled: this is what a closed connection says
+	}
+	return e
+}

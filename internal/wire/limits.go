@@ -1,0 +1,53 @@
+package wire
+
+// Sizes in bytes that both ends keep to.
+const (
+	// MaxEnvelope is the largest message on a stream: what is larger travels in
+	// fragments. gRPC refuses 4 MiB and more by default; the rest is slack.
+	MaxEnvelope = 3 << 20
+	// FragmentSize is the size of a fragment's data.
+	FragmentSize = 1 << 20
+	// ChunkSize is what the host puts into one run of messages before it begins the
+	// next. Smaller costs more round trips, larger more memory in the plugin; between 256
+	// KiB and 1 MiB nothing was to be gained.
+	ChunkSize = 512 << 10
+)
+
+// Limits bound what a plugin may cost its host in one call. A zero field stands for its
+// default; a call that exceeds one ends with an error that wraps [ErrProtocol], except
+// that logs and progress are dropped and callbacks are answered with an error.
+type Limits struct {
+	// AnswerBytes bounds the encoded edits of a call. Default 64 MiB.
+	AnswerBytes int
+	// NewMessages bounds how many messages an answer inserts. Default 10,000.
+	NewMessages int
+	// NewParts bounds how many parts the inserted and rewritten messages have together,
+	// the content of tool results included. Default 1,000,000.
+	NewParts int
+	// Callbacks bounds how many callbacks are answered. Default 100,000.
+	Callbacks int
+	// CountBytes bounds the content that is counted for a plugin. Default 256 MiB.
+	CountBytes int
+	// LogLines bounds how many lines are logged for a call; the rest is dropped. Default
+	// 1,000. A line is cut at 8 KiB.
+	LogLines int
+	// Envelopes bounds how many messages of any kind a plugin sends in a call. Default
+	// 1,000,000.
+	Envelopes int
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(n *int, def int) {
+		if *n <= 0 {
+			*n = def
+		}
+	}
+	set(&l.AnswerBytes, 64<<20)
+	set(&l.NewMessages, 10_000)
+	set(&l.NewParts, 1_000_000)
+	set(&l.Callbacks, 100_000)
+	set(&l.CountBytes, 256<<20)
+	set(&l.LogLines, 1_000)
+	set(&l.Envelopes, 1_000_000)
+	return l
+}
