@@ -157,6 +157,11 @@ func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result
 			answers <- a
 		}()
 		a.res, a.err = cand.Provider.Condense(ctx, req)
+		if a.err != nil {
+			// An error is a provider's code too. One that cannot be read, such as a nil
+			// pointer in an error, panics here and not in the caller.
+			_, _ = a.err.Error(), errors.Is(a.err, ErrUnavailable)
+		}
 	}()
 	select {
 	case a := <-answers:
