@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 		TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter,
 	}
 	if res != nil {
-		att.Usage = res.Usage
+		att.Usage = plausible(res.Usage)
 	}
 	fail := func(o Outcome, err error) (Attempt, []Message) {
 		att.Outcome, att.Reason, att.Err = o, reason(err), err
@@ -81,6 +82,17 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 	}
 	att.TokensAfter = tokens
 	return att, messages
+}
+
+// plausible returns u without what it cannot be: a report has to be written and added
+// up, whatever a provider claims.
+func plausible(u Usage) Usage {
+	u.Calls, u.InputTokens = max(u.Calls, 0), max(u.InputTokens, 0)
+	u.OutputTokens, u.CachedTokens = max(u.OutputTokens, 0), max(u.CachedTokens, 0)
+	if !(u.USD >= 0 && u.USD <= math.MaxFloat64) { // not a number is in no range
+		u.USD = 0
+	}
+	return u
 }
 
 // reason shortens err for a report: the first of many violations and how many more there
