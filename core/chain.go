@@ -112,6 +112,9 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Condensed, error) 
 	out := &Condensed{Messages: req.Messages, TokensBefore: req.Tokens()}
 	out.TokensAfter = out.TokensBefore
 	onTarget := false
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("condense: %w", ended(ctx))
+	}
 	for i := range c.candidates {
 		cand := &c.candidates[i]
 		if onTarget {
@@ -130,8 +133,8 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Condensed, error) 
 		if c.opts.Asked != nil {
 			c.opts.Asked(att)
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("condense with %s: %w", cand.Name, context.Cause(ctx))
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("condense with %s: %w", cand.Name, ended(ctx))
 		}
 		if messages != nil {
 			out.Messages, out.TokensAfter, out.Provider = messages, att.TokensAfter, cand.Name
@@ -145,6 +148,15 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Condensed, error) 
 		out.Edit = Diff(req.Messages, out.Messages)
 	}
 	return out, nil
+}
+
+// ended returns why ctx is done: its error, and its cause if that says more.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // Close closes the providers of all candidates.
