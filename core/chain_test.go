@@ -1,0 +1,708 @@
+package core_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+// chainOf returns a chain of the providers, named p1, p2, …, each with half a minute.
+func chainOf(t *testing.T, opts *core.ChainOptions, providers ...core.CondensationProvider) *core.Chain {
+	t.Helper()
+	var candidates []core.Candidate
+	for i, p := range providers {
+		candidates = append(candidates, core.Candidate{Name: fmt.Sprintf("p%d", i+1), Provider: p, Timeout: 30 * time.Second})
+	}
+	c, err := core.NewChain(candidates, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// checkCondensed checks what holds of every answer of a chain.
+func checkCondensed(t *testing.T, req *core.Request, out *core.Condensed) {
+	t.Helper()
+	applied, err := out.Edit.Apply(req.Messages)
+	if err != nil {
+		t.Fatalf("the edit does not fit the request: %v", err)
+	}
+	if !sameMessages(applied, out.Messages) {
+		t.Error("the edit applied to the request does not give the messages of the answer")
+	}
+	if (out.Provider == "") != out.Edit.Empty() {
+		t.Errorf("got provider %q with the edit %+v; want both or none", out.Provider, out.Edit)
+	}
+	// New messages have got IDs; seen from the request they are as new as before.
+	known := map[string]bool{}
+	for _, m := range req.Messages {
+		known[m.ID] = true
+	}
+	res := &core.Result{Messages: slices.Clone(out.Messages)}
+	total := req.Budget.Overhead
+	for i := range res.Messages {
+		m := &res.Messages[i]
+		total += m.Tokens
+		if m.ID == "" || m.Tokens != core.MessageTokens(req.Counter, *m) {
+			t.Errorf("message %d, %q: got %d tokens, want an ID and %d tokens", i, m.ID, m.Tokens, core.MessageTokens(req.Counter, *m))
+		}
+		if !known[m.ID] {
+			m.ID = ""
+		}
+	}
+	if err := core.Verify(req, res); err != nil {
+		t.Errorf("the answer breaks a rule: %v", err)
+	}
+	if out.TokensBefore != req.Tokens() || out.TokensAfter != total || out.TokensAfter > out.TokensBefore {
+		t.Errorf("got %d tokens that became %d, want %d that became %d", out.TokensBefore, out.TokensAfter, req.Tokens(), total)
+	}
+}
+
+// untouched fails the test if req is not as it was.
+func untouched(t *testing.T, was, is *core.Request) {
+	t.Helper()
+	if diff := cmp.Diff(was, is); diff != "" {
+		t.Errorf("the request was changed:\n%s", diff)
+	}
+}
+
+// A chain outlives every sinner: the next candidate gets the conversation as it was.
+func TestChainSurvivesMisbehavingProviders(t *testing.T) {
+	for i, sin := range coretest.Misbehaving(nil) {
+		t.Run(sin.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer func() {
+					close(release)
+					time.Sleep(time.Hour) // for one that dawdles
+				}()
+				sinner := coretest.Misbehaving(release)[i].Provider
+				var asked [][]core.Message
+				next := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+					asked = append(asked, req.Messages)
+					return coretest.Truncates().Condense(ctx, req)
+				})
+				chain := chainOf(t, nil, sinner, next)
+				req := coretest.HalfRequest(coretest.Session())
+				was := req.Clone()
+				for range 2 { // some sin only when asked again
+					start := time.Now()
+					out, err := chain.Condense(t.Context(), req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(start); took > 30*time.Second+core.DefaultGrace {
+						t.Errorf("took %s", took)
+					}
+					untouched(t, was, req)
+					checkCondensed(t, req, out)
+					first, second := out.Attempts[0], out.Attempts[1]
+					if first.Outcome != sin.Outcome {
+						t.Errorf("got outcome %s, %s; want %s", first.Outcome, first.Reason, sin.Outcome)
+					}
+					if first.Outcome == core.OutcomeRejected && !strings.Contains(rulesIn(t, first.Err), sin.Rule) {
+						t.Errorf("got %v, want a violation of %s", first.Err, sin.Rule)
+					}
+					if sin.Outcome != core.OutcomeInsufficient && !sameMessages(asked[len(asked)-1], req.Messages) {
+						t.Error("the next candidate got another conversation")
+					}
+					if second.Outcome != core.OutcomeApplied || out.TokensAfter > req.Budget.Target {
+						t.Errorf("got %s with %d tokens from the next candidate; want %s", second.Outcome, out.TokensAfter, core.OutcomeApplied)
+					}
+				}
+			})
+		})
+	}
+}
+
+// saves returns a provider that replaces the oldest n messages but the first by a
+// summary.
+func saves(n int) core.CondensationProvider {
+	return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		m := slices.Concat(req.Messages[:1], messages{summary(core.Text("in short"))}, req.Messages[1+n:])
+		return &core.Result{Messages: m, Usage: core.Usage{Calls: 1, InputTokens: 100, OutputTokens: 10, USD: 0.5}}, nil
+	})
+}
+
+func fails(err error) core.CondensationProvider {
+	return core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {
+		return &core.Result{Usage: core.Usage{Calls: 2}}, err
+	})
+}
+
+// talk returns n messages of 100 tokens each, of users and a model by turns.
+func talk(n int) []core.Message {
+	var m []core.Message
+	for i := range n {
+		text := core.Text(fmt.Sprintf("%-384d", i))
+		m = append(m, core.Message{Role: []core.Role{core.RoleUser, core.RoleAssistant}[i%2], Parts: []core.Part{text}})
+	}
+	return coretest.Conversation(m...)
+}
+
+func TestChainOutcomes(t *testing.T) {
+	// Ten messages are 1,000 tokens; a summary is 6.
+	on := func(target, limit int) *core.Request {
+		req := coretest.Request(talk(10), target)
+		req.Budget.Limit = limit
+		return req
+	}
+	type attempt struct {
+		outcome       core.Outcome
+		reason        string
+		before, after int
+	}
+	skipped := func(n int) attempt { return attempt{core.OutcomeSkipped, "not needed", n, n} }
+	tests := []struct {
+		name      string
+		req       *core.Request
+		providers []core.CondensationProvider
+		want      []attempt
+		provider  string
+		ids       string
+	}{
+		{
+			"the first is enough", on(500, 500),
+			[]core.CondensationProvider{saves(7), saves(8)},
+			[]attempt{{core.OutcomeApplied, "", 1000, 306}, skipped(306)},
+			"p1", "m1 n1 m9 m10",
+		},
+		{
+			"exactly on target", on(306, 306),
+			[]core.CondensationProvider{saves(7)},
+			[]attempt{{core.OutcomeApplied, "", 1000, 306}},
+			"p1", "m1 n1 m9 m10",
+		},
+		{
+			"one token above", on(305, 306),
+			[]core.CondensationProvider{saves(7)},
+			[]attempt{{core.OutcomeInsufficient, "1 tokens above the target of 305", 1000, 306}},
+			"p1", "m1 n1 m9 m10",
+		},
+		{
+			"the second goes on where the first stopped", on(500, 500),
+			[]core.CondensationProvider{saves(3), saves(4), saves(1)},
+			[]attempt{{core.OutcomeInsufficient, "206 tokens above the target of 500", 1000, 706}, {core.OutcomeApplied, "", 706, 406}, skipped(406)},
+			"p2", "m1 n2 m8 m9 m10",
+		},
+		{
+			"what was saved stays though the second fails", on(500, 800),
+			[]core.CondensationProvider{saves(3), fails(errors.New("no money"))},
+			[]attempt{{core.OutcomeInsufficient, "206 tokens above the target of 500", 1000, 706}, {core.OutcomeFailed, "no money", 706, 706}},
+			"p1", "m1 n1 m5 m6 m7 m8 m9 m10",
+		},
+		{
+			"nothing changed", on(500, 2000),
+			[]core.CondensationProvider{coretest.Keeps()},
+			[]attempt{{core.OutcomeNoOp, "nothing changed", 1000, 1000}},
+			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
+		},
+		{
+			"on target before", on(1000, 1000),
+			[]core.CondensationProvider{coretest.Keeps()},
+			[]attempt{{core.OutcomeNoOp, "already on target", 1000, 1000}},
+			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
+		},
+		{
+			"changes without gain", on(500, 2000),
+			[]core.CondensationProvider{core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+				req.Messages[1].Parts = []core.Part{core.Text(fmt.Sprintf("%384d", 1))}
+				return &core.Result{Messages: req.Messages}, nil
+			})},
+			[]attempt{{core.OutcomeNoOp, "the changes save no tokens", 1000, 1000}},
+			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
+		},
+		{
+			"one rule broken", on(500, 2000),
+			[]core.CondensationProvider{coretest.ReturnsNothing()},
+			[]attempt{{core.OutcomeRejected, "answer: all 10 messages are gone", 1000, 1000}},
+			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
+		},
+		{
+			"many rules broken", on(500, 2000),
+			[]core.CondensationProvider{core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {
+				return &core.Result{Messages: messages{assistant("who"), system("m1", hi)}}, nil
+			})},
+			[]attempt{{core.OutcomeRejected, "known-ids: message who: the request has no such message (and 3 more violations)", 1000, 1000}},
+			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
+		},
+		{
+			"not able to work", on(500, 500),
+			[]core.CondensationProvider{
+				fails(fmt.Errorf("no key: %w", core.ErrUnavailable)),
+				fails(fmt.Errorf("pictures: %w", errors.ErrUnsupported)), saves(7),
+			},
+			[]attempt{
+				{core.OutcomeSkipped, "no key: unavailable", 1000, 1000},
+				{core.OutcomeSkipped, "pictures: unsupported operation", 1000, 1000},
+				{core.OutcomeApplied, "", 1000, 306},
+			},
+			"p3", "m1 n1 m9 m10",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := 0
+			opts := &core.ChainOptions{NewID: func() string { n++; return fmt.Sprintf("n%d", n) }}
+			was := tt.req.Clone()
+			out, err := chainOf(t, opts, tt.providers...).Condense(t.Context(), tt.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			untouched(t, was, tt.req)
+			checkCondensed(t, tt.req, out)
+			var got []attempt
+			for i, a := range out.Attempts {
+				got = append(got, attempt{a.Outcome, a.Reason, a.TokensBefore, a.TokensAfter})
+				if want := fmt.Sprintf("p%d", i+1); a.Provider != want {
+					t.Errorf("attempt %d: got provider %s, want %s", i, a.Provider, want)
+				}
+				if bad := a.Outcome == core.OutcomeFailed || a.Outcome == core.OutcomeRejected || a.Reason != "not needed" && a.Outcome == core.OutcomeSkipped; bad != (a.Err != nil) {
+					t.Errorf("attempt %d: got outcome %s with the error %v", i, a.Outcome, a.Err)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(attempt{})); diff != "" {
+				t.Errorf("attempts (-want +got):\n%s", diff)
+			}
+			if out.Provider != tt.provider {
+				t.Errorf("got provider %q, want %q", out.Provider, tt.provider)
+			}
+			if got := idsOf(out.Messages); got != tt.ids {
+				t.Errorf("got messages %s, want %s", got, tt.ids)
+			}
+		})
+	}
+}
+
+// How a candidate fails stands in the report in words that help to find the fault.
+func TestChainReasonsOfFailures(t *testing.T) {
+	refusal := errors.New(strings.Repeat("é", 1000))
+	tests := []struct {
+		name     string
+		provider core.CondensationProvider
+		want     string // with * for a line number
+	}{
+		{"error", coretest.Fails(), "out of order"},
+		{"long error", fails(refusal), strings.Repeat("é", 250) + "…"},
+		{"panic", coretest.Panics(), "panic: a provider's bug at misconduct.go:*"},
+		{"panic of the runtime", coretest.WritesToNilMap(), "panic: assignment to entry in nil map at misconduct.go:*"},
+		{"nil pointer", core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+			req.Counter = nil
+			return &core.Result{Usage: core.Usage{InputTokens: req.Counter.Count()}}, nil
+		}), "panic: runtime error: invalid memory address or nil pointer dereference at chain_test.go:*"},
+		{"error that cannot be read", coretest.ReturnsNilError(), "panic: runtime error: invalid memory address or nil pointer dereference at misconduct.go:*"},
+		{"goroutine", coretest.ExitsGoroutine(), "the provider ended its goroutine without an answer"},
+		{"deadline", coretest.Hangs(), "no answer within 30s: context deadline exceeded"},
+		{"deadline, in words of its own", core.ProviderFunc(func(ctx context.Context, _ *core.Request) (*core.Result, error) {
+			<-ctx.Done()
+			return nil, errors.New("interrupted")
+		}), "no answer within 30s: interrupted"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				req := coretest.Request(talk(4), 100)
+				req.Budget.Limit = 400
+				out, err := chainOf(t, nil, tt.provider).Condense(t.Context(), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := out.Attempts[0]
+				prefix, _, lines := strings.Cut(tt.want, "*")
+				if got.Outcome != core.OutcomeFailed || !strings.HasPrefix(got.Reason, prefix) || !lines && got.Reason != tt.want {
+					t.Errorf("got %s, %q; want %s, %q", got.Outcome, got.Reason, core.OutcomeFailed, tt.want)
+				}
+				if late := strings.HasPrefix(tt.want, "no answer"); late != errors.Is(got.Err, context.DeadlineExceeded) {
+					t.Errorf("got %v; is it a missed deadline? want %t", got.Err, late)
+				}
+			})
+		})
+	}
+}
+
+func TestChainDeadlines(t *testing.T) {
+	tests := []struct {
+		name     string
+		timeout  time.Duration
+		grace    time.Duration
+		provider func(release <-chan struct{}) core.CondensationProvider
+		took     time.Duration
+		outcome  core.Outcome
+		reason   string
+	}{
+		{"in time", time.Minute, 0, answersAfter(59 * time.Second), 59 * time.Second, core.OutcomeApplied, ""},
+		{"default timeout", 0, 0, func(<-chan struct{}) core.CondensationProvider { return coretest.Hangs() }, core.DefaultTimeout, core.OutcomeFailed, "no answer within 2m0s: context deadline exceeded"},
+		{"late, but within the grace", time.Second, 0, answersAfter(time.Second + core.DefaultGrace - 1), time.Second + core.DefaultGrace - 1, core.OutcomeApplied, ""},
+		{"too late", time.Second, 0, answersAfter(2 * time.Second), time.Second + core.DefaultGrace, core.OutcomeFailed, "no answer within 1s and it did not stop when told to"},
+		{"more grace", time.Second, time.Minute, answersAfter(30 * time.Second), 30 * time.Second, core.OutcomeApplied, ""},
+		{"never", time.Second, time.Minute, coretest.HangsForever, 61 * time.Second, core.OutcomeFailed, "no answer within 1s and it did not stop when told to"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer func() {
+					close(release)
+					time.Sleep(time.Hour)
+				}()
+				chain, err := core.NewChain([]core.Candidate{{Name: "p1", Provider: tt.provider(release), Timeout: tt.timeout}}, &core.ChainOptions{Grace: tt.grace})
+				if err != nil {
+					t.Fatal(err)
+				}
+				req := coretest.Request(talk(10), 500)
+				req.Budget.Limit = 1000
+				start := time.Now()
+				out, err := chain.Condense(t.Context(), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took != tt.took {
+					t.Errorf("took %s, want %s", took, tt.took)
+				}
+				if got := out.Attempts[0]; got.Outcome != tt.outcome || got.Reason != tt.reason || got.Duration != tt.took {
+					t.Errorf("got %s, %q, after %s; want %s, %q, after %s", got.Outcome, got.Reason, got.Duration, tt.outcome, tt.reason, tt.took)
+				}
+			})
+		})
+	}
+}
+
+// answersAfter makes a provider that needs d and does not look at its context.
+func answersAfter(d time.Duration) func(<-chan struct{}) core.CondensationProvider {
+	return func(<-chan struct{}) core.CondensationProvider {
+		return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+			time.Sleep(d)
+			return saves(7).Condense(ctx, req)
+		})
+	}
+}
+
+func TestChainHeedsItsContext(t *testing.T) {
+	errUser := errors.New("the user has left")
+	tests := []struct {
+		name   string
+		cancel func(context.Context) context.Context // runs in a bubble
+		want   []error
+		asked  []string
+		text   string
+	}{
+		{"cancelled before", func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx
+		}, []error{context.Canceled}, nil, "condense: context canceled"},
+		{"cancelled during", func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Second, cancel)
+			return ctx
+		}, []error{context.Canceled}, []string{"p1"}, "condense with p1: context canceled"},
+		{"cancelled for a reason", func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(time.Second, func() { cancel(errUser) })
+			return ctx
+		}, []error{context.Canceled, errUser}, []string{"p1"}, "condense with p1: context canceled: the user has left"},
+		{"deadline of the caller", func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			context.AfterFunc(ctx, cancel)
+			return ctx
+		}, []error{context.DeadlineExceeded}, []string{"p1"}, "condense with p1: context deadline exceeded"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []string
+				chain := chainOf(t, &core.ChainOptions{Asking: func(name string) { asked = append(asked, name) }}, coretest.Hangs(), coretest.Truncates())
+				start := time.Now()
+				out, err := chain.Condense(tt.cancel(t.Context()), coretest.Request(talk(10), 500))
+				if out != nil {
+					t.Errorf("got an answer, %+v", out)
+				}
+				for _, want := range tt.want {
+					if !errors.Is(err, want) {
+						t.Errorf("got %v, want it to wrap %v", err, want)
+					}
+				}
+				if err == nil || err.Error() != tt.text {
+					t.Errorf("got %v, want %s", err, tt.text)
+				}
+				if !slices.Equal(asked, tt.asked) {
+					t.Errorf("got %v asked, want %v", asked, tt.asked)
+				}
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("took %s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestChainExhausted(t *testing.T) {
+	errMoney := errors.New("no money")
+	req := coretest.Request(talk(10), 100)
+	_, err := chainOf(t, nil, fails(errMoney), coretest.ReturnsNothing(), saves(3), coretest.Keeps(), coretest.Panics()).Condense(t.Context(), req)
+	exhausted, ok := errors.AsType[*core.ExhaustedError](err)
+	if !ok {
+		t.Fatalf("got %v, want an ExhaustedError", err)
+	}
+	if exhausted.Tokens != 706 || exhausted.Limit != 100 || len(exhausted.Attempts) != 5 {
+		t.Errorf("got %d tokens, limit %d, %d attempts; want 706, 100, 5", exhausted.Tokens, exhausted.Limit, len(exhausted.Attempts))
+	}
+	want := "no provider brought the conversation to its limit of 100 tokens; it still has 706; " +
+		"p1: failed, no money; p2: rejected, answer: all 10 messages are gone; " +
+		"p3: insufficient, 606 tokens above the target of 100; p4: no-op, nothing changed; " +
+		"p5: failed, panic: a provider's bug at misconduct.go:"
+	if !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got  %s\nwant %s…", err, want)
+	}
+	if !errors.Is(err, errMoney) {
+		t.Error("want it to unwrap to the error of a provider")
+	}
+	if v, ok := errors.AsType[*core.ViolationError](err); !ok || v.Rule != "answer" {
+		t.Errorf("got violation %v, want one of answer", v)
+	}
+}
+
+func TestChainRefusesInvalidRequests(t *testing.T) {
+	valid := func() *core.Request { return coretest.Request(talk(3), 100) }
+	tests := []struct {
+		name   string
+		change func(*core.Request)
+		want   string
+	}{
+		{"no counter", func(r *core.Request) { r.Counter = nil }, "no counter"},
+		{"target above limit", func(r *core.Request) { r.Budget.Limit = 99 }, "target of 100 tokens above the limit of 99"},
+		{"no ID", func(r *core.Request) { r.Messages[1].ID = "" }, "message 1 has no ID"},
+		{"ID twice", func(r *core.Request) { r.Messages[2].ID = "m1" }, `message 2 has the ID "m1", as one before it`},
+		{"not measured", func(r *core.Request) { r.Messages[2].Tokens = 0 }, "message m3 is not measured"},
+		{"negative size", func(r *core.Request) { r.Messages[2].Tokens = -1 }, "message m3 is not measured"},
+		{"nil part", func(r *core.Request) { r.Messages[0].Parts = []core.Part{hi, nil} }, "message m1: part 1: <nil> is not a part"},
+		{"pointer", func(r *core.Request) { r.Messages[0].Parts = []core.Part{new(hi)} }, "message m1: part 0: *core.Text is not a part"},
+		{"nested call", func(r *core.Request) { r.Messages[0].Parts = []core.Part{result("a", hi, call("b"))} }, "message m1: part 0: content 1: a tool call inside a tool result"},
+	}
+	asked := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {
+		t.Error("a provider was asked")
+		return nil, nil
+	})
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req := valid()
+			tt.change(req)
+			_, err := chainOf(t, nil, asked).Condense(t.Context(), req)
+			if want := "invalid request: " + tt.want; !errors.Is(err, core.ErrInvalidRequest) || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+	if _, err := chainOf(t, nil, asked).Condense(t.Context(), nil); !errors.Is(err, core.ErrInvalidRequest) {
+		t.Errorf("nil: got %v, want %v", err, core.ErrInvalidRequest)
+	}
+}
+
+func TestChainWithoutMessages(t *testing.T) {
+	out, err := chainOf(t, nil, coretest.Truncates()).Condense(t.Context(), coretest.Request(nil, 0))
+	if err != nil || len(out.Messages) != 0 || !out.Edit.Empty() {
+		t.Errorf("got %+v, %v; want nothing", out, err)
+	}
+}
+
+func TestNewChainRefuses(t *testing.T) {
+	keeps := coretest.Keeps()
+	for want, candidates := range map[string][]core.Candidate{
+		"chain: no candidates":                 nil,
+		"chain: candidate 1 has no name":       {{Name: "a", Provider: keeps}, {Provider: keeps}},
+		`chain: candidate "a" stands twice`:    {{Name: "a", Provider: keeps}, {Name: "a", Provider: keeps}},
+		`chain: candidate "a" has no provider`: {{Name: "a"}},
+	} {
+		if _, err := core.NewChain(candidates, nil); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Usage is the provider's word. It is added up, whatever came of the attempt, but not
+// if it cannot be true: a report must be written as JSON.
+func TestChainUsage(t *testing.T) {
+	liar := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		return &core.Result{Messages: req.Messages, Usage: core.Usage{Calls: -3, InputTokens: math.MinInt, CachedTokens: 7, USD: math.Inf(1)}}, nil
+	})
+	req := coretest.Request(talk(10), 500)
+	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, coretest.LiesAboutUsage(), saves(3), saves(4)).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := core.Usage{Calls: 4, InputTokens: 200, OutputTokens: 20, CachedTokens: 7, USD: 1}
+	if out.Usage != want {
+		t.Errorf("got %+v, want %+v", out.Usage, want)
+	}
+	if _, err := json.Marshal(out.Attempts); err != nil {
+		t.Errorf("the attempts cannot be written: %v", err)
+	}
+}
+
+func TestChainHooks(t *testing.T) {
+	var calls []string
+	opts := &core.ChainOptions{
+		Asking: func(name string) { calls = append(calls, "asking "+name) },
+		Asked:  func(a core.Attempt) { calls = append(calls, fmt.Sprintf("asked %s: %s", a.Provider, a.Outcome)) },
+	}
+	if _, err := chainOf(t, opts, coretest.Fails(), saves(7), saves(8)).Condense(t.Context(), coretest.Request(talk(10), 500)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"asking p1", "asked p1: failed", "asking p2", "asked p2: applied"}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// What a message is to the host does not depend on what a provider returns for it.
+func TestChainKeepsWhatIsTheHosts(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	req := coretest.Request(talk(4), 300)
+	for i := range req.Messages {
+		req.Messages[i].Source = json.RawMessage(strconv.Itoa(i))
+	}
+	req.Messages[0].Protected = true
+	was := *req
+	was.Messages = slices.Clone(req.Messages)
+	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		m := req.Messages
+		for i := range m {
+			if m[i].Source != nil {
+				t.Error("a provider saw a Source")
+			}
+			m[i].Time, m[i].Tokens, m[i].Protected, m[i].Source = time.Time{}, 1, !m[i].Protected, json.RawMessage("forged")
+		}
+		m[1].Parts = []core.Part{hi}
+		fresh := core.Message{Role: core.RoleUser, Parts: []core.Part{note}, Protected: true, Tokens: 1, Source: json.RawMessage("forged")}
+		return &core.Result{Messages: messages{m[0], m[1], fresh, m[3]}}, nil
+	})
+	opts := &core.ChainOptions{NewID: func() string { return "new" }, Now: func() time.Time { return at }}
+	out, err := chainOf(t, opts, p).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewritten := was.Messages[1]
+	rewritten.Parts, rewritten.Source = []core.Part{hi}, nil
+	rewritten.Tokens = core.MessageTokens(req.Counter, rewritten)
+	fresh := core.Message{ID: "new", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{note}, Time: at}
+	fresh.Tokens = core.MessageTokens(req.Counter, fresh)
+	want := messages{was.Messages[0], rewritten, fresh, was.Messages[3]}
+	if diff := cmp.Diff(want, out.Messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	edit := core.Edit{
+		Hide:    []string{"m3"},
+		Rewrite: []core.Rewrite{{ID: "m2", Parts: []core.Part{hi}}},
+		Insert:  []core.Insert{{After: "m3", Message: fresh}},
+	}
+	if diff := cmp.Diff(edit, out.Edit, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("edit (-want +got):\n%s", diff)
+	}
+}
+
+func TestChainNamesNewMessagesDifferently(t *testing.T) {
+	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		return &core.Result{Messages: messages{summary(hi), summary(note), req.Messages[9]}}, nil
+	})
+	out, err := chainOf(t, nil, p).Condense(t.Context(), coretest.Request(talk(10), 500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := out.Messages[0].ID, out.Messages[1].ID; a == "" || b == "" || a == b || out.Messages[2].ID != "m10" {
+		t.Errorf("got the IDs %q, %q, %q; want two new ones and m10", a, b, out.Messages[2].ID)
+	}
+}
+
+// What a provider does to its request or answer afterwards reaches nobody.
+func TestChainSharesNothingWithProviders(t *testing.T) {
+	var gotReq *core.Request
+	var gave *core.Result
+	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		gotReq = req
+		m := slices.Clone(req.Messages)
+		m[2].Parts = []core.Part{result("c1", hi, note)} // rewritten
+		m[3] = summary(hi, note)                         // new, for one that is hidden
+		gave = &core.Result{Messages: m}
+		return gave, nil
+	})
+	long := strings.Repeat("long ", 100)
+	req := coretest.Request(coretest.Conversation(
+		coretest.User(hi), coretest.Assistant(coretest.Call("c1")), coretest.User(coretest.Result("c1", long)),
+		coretest.Assistant(core.Text(long)), coretest.User(result("lost", hi)),
+	), 100)
+	was := req.Clone()
+	out, err := chainOf(t, nil, p).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := (&core.Request{Messages: out.Messages}).Clone().Messages
+	for _, m := range [][]core.Message{gotReq.Messages, gave.Messages} {
+		for i := range m {
+			for j, p := range m[i].Parts {
+				if r, ok := p.(core.ToolResult); ok {
+					r.Content[0] = core.Text("spoilt")
+				}
+				m[i].Parts[j] = core.Text("spoilt")
+			}
+			m[i].ID = "spoilt"
+		}
+	}
+	untouched(t, was, req)
+	if diff := cmp.Diff(want, out.Messages); diff != "" {
+		t.Errorf("the answer changed:\n%s", diff)
+	}
+}
+
+func TestChainConcurrently(t *testing.T) {
+	chain := chainOf(t, nil, coretest.Fails(), coretest.Drips(), coretest.Truncates())
+	req := coretest.HalfRequest(coretest.Session())
+	was := req.Clone()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			out, err := chain.Condense(t.Context(), req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			checkCondensed(t, req, out)
+		})
+	}
+	wg.Wait()
+	untouched(t, was, req)
+}
+
+type closer struct {
+	core.CondensationProvider
+	err error
+}
+
+func (c closer) Close() error { return c.err }
+
+func TestChainClose(t *testing.T) {
+	keeps := coretest.Keeps()
+	chain := chainOf(t, nil, keeps, closer{keeps, io.ErrClosedPipe}, closer{keeps, nil}, closer{keeps, io.ErrUnexpectedEOF})
+	err := chain.Close()
+	if want := "close p2: io: read/write on closed pipe\nclose p4: unexpected EOF"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := chainOf(t, nil, keeps, closer{keeps, nil}).Close(); err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+}
