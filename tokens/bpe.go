@@ -1,0 +1,107 @@
+package tokens
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/pkoukk/tiktoken-go-loader/assets"
+)
+
+// A bpe counts by byte pair encoding: it splits text into pieces by a pattern, and pieces
+// into tokens by a vocabulary.
+type bpe struct {
+	vocabulary *vocabulary
+	classes    *classes
+	split      splitter
+
+	// idle holds the workers that nobody uses. A sync.Pool would lose them, and what
+	// they have in their caches, to the garbage collector.
+	mu   sync.Mutex
+	idle []*worker
+}
+
+// openBPE reads the vocabulary from the files that tiktoken-go's offline loader embeds.
+func openBPE(file string, split splitter) (*bpe, error) {
+	data, err := assets.Assets.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	v, err := parseVocabulary(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &bpe{vocabulary: v, classes: loadClasses(), split: split}, nil
+}
+
+func (b *bpe) count(s string) int {
+	w := b.acquire()
+	defer b.release(w)
+	return w.count(toValid(s))
+}
+
+func (b *bpe) prefix(s string, n int) int {
+	w := b.acquire()
+	defer b.release(w)
+	valid := toValid(s)
+	return fromValid(s, valid, w.prefix(valid, n))
+}
+
+func (b *bpe) suffix(s string, n int) int {
+	w := b.acquire()
+	defer b.release(w)
+	valid := toValid(s)
+	return fromValid(s, valid, w.suffix(valid, n))
+}
+
+func (b *bpe) acquire() *worker {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.idle); n > 0 {
+		w := b.idle[n-1]
+		b.idle = b.idle[:n-1]
+		return w
+	}
+	return &worker{bpe: b}
+}
+
+func (b *bpe) release(w *worker) {
+	if cap(w.merger.next) > maxKept {
+		w.merger = merger{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.idle) < runtime.GOMAXPROCS(0) {
+		b.idle = append(b.idle, w)
+	}
+}
+
+// toValid returns s with every byte that is not UTF-8 replaced by U+FFFD.
+// [strings.ToValidUTF8] is no help: it replaces a run of such bytes by one.
+func toValid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	for _, r := range s {
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// fromValid returns the offset in s of what is at offset at in valid = toValid(s).
+func fromValid(s, valid string, at int) int {
+	if len(s) == len(valid) { // nothing was replaced: a replacement is longer
+		return at
+	}
+	i := 0
+	for at > 0 {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		at -= utf8.RuneLen(r)
+		i += size
+	}
+	return i
+}

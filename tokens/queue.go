@@ -1,0 +1,65 @@
+package tokens
+
+import "math/bits"
+
+// A rankQueue holds possible merges and gives them out by rank, all of one rank at a
+// time. Ranks are small numbers, so each has a list of its own, and two levels of bit
+// sets tell which are not empty: adding and taking cost the same however many there are.
+type rankQueue struct {
+	nodes []node
+	lists []list   // by rank
+	some  []uint64 // bit r is set if lists[r] is not empty
+	words []uint64 // bit w is set if some[w] is not 0
+	low   int      // all words below are 0
+}
+
+// A node is a merge of the token that starts at start with the one after it.
+type node struct{ start, next int32 }
+
+type list struct{ first, last int32 } // in nodes
+
+const none = -1
+
+// reset empties q and makes it ready for n ranks.
+func (q *rankQueue) reset(n int) {
+	q.nodes = q.nodes[:0]
+	if len(q.lists) < n {
+		q.lists = make([]list, n)
+		q.some = make([]uint64, n/64+1)
+		q.words = make([]uint64, n/64/64+1)
+	}
+	q.low = len(q.words)
+}
+
+func (q *rankQueue) add(rank uint32, start int32) {
+	at := int32(len(q.nodes))
+	q.nodes = append(q.nodes, node{start, none})
+	word, bit := int(rank/64), uint64(1)<<(rank%64)
+	if q.some[word]&bit != 0 {
+		q.nodes[q.lists[rank].last].next = at
+		q.lists[rank].last = at
+		return
+	}
+	q.lists[rank] = list{at, at}
+	q.some[word] |= bit
+	q.words[word/64] |= 1 << (word % 64)
+	q.low = min(q.low, word/64)
+}
+
+// pop takes the list of the lowest rank. It returns none if the queue is empty, and
+// then the queue is as if new.
+func (q *rankQueue) pop() (rank uint32, first int32) {
+	for ; q.low < len(q.words); q.low++ {
+		if q.words[q.low] == 0 {
+			continue
+		}
+		word := q.low*64 + bits.TrailingZeros64(q.words[q.low])
+		rank := word*64 + bits.TrailingZeros64(q.some[word])
+		q.some[word] &= q.some[word] - 1
+		if q.some[word] == 0 {
+			q.words[q.low] &= q.words[q.low] - 1
+		}
+		return uint32(rank), q.lists[rank].first
+	}
+	return 0, none
+}

@@ -1,0 +1,174 @@
+package tokens
+
+// A splitter returns the end of the piece of s that begins at p, p < len(s). Tokens never
+// cross the border of a piece. A piece depends on nothing before p: the patterns look
+// ahead, never behind.
+//
+// The encodings define their splitters as regular expressions. These are written out by
+// hand here, as the expressions take most of the time of a general engine. Each function
+// quotes its pattern; the order of the alternatives is their priority.
+type splitter func(t *classes, s string, p int) int
+
+// splitO200k splits as o200k_base:
+//
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	\p{N}{1,3}
+//	 ?[^\s\p{L}\p{N}]+[\r\n/]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func splitO200k(t *classes, s string, p int) int {
+	k, n := t.at(s, p)
+	switch {
+	case k&(letter|mark) != 0:
+		// A mark may be the prefix of a word or its first character. It comes to the
+		// same but before upper case letters only: there the first alternative takes
+		// the mark alone, before the second is tried, and so does casedWord.
+		return t.contraction(s, t.casedWord(s, p))
+	case k&(number|eol) == 0:
+		// Anything else may stand before a word.
+		if e := t.casedWord(s, p+n); e > p+n {
+			return t.contraction(s, e)
+		}
+	case k == number:
+		return t.digits(s, p)
+	}
+	if e := t.symbols(s, p, '/'); e > p {
+		return e
+	}
+	return t.blanks(s, p)
+}
+
+// casedWord returns the end of the word at p by the first two alternatives of o200k_base,
+// or p if there is none: head*tail+, or else head+tail*.
+func (t *classes) casedWord(s string, p int) int {
+	e, back := p, p
+	for e < len(s) {
+		k, n := t.at(s, e)
+		if k&head == 0 {
+			if k != lower {
+				break
+			}
+			// head* stops before a lower case letter: tail+ goes on from here.
+			return t.run(s, e+n, tail)
+		}
+		e += n
+		if k != upper {
+			back = e
+		}
+	}
+	if back > p {
+		// No lower case letter follows, so head* gives back characters until tail+ can
+		// take one: the last that is in both sets.
+		return back
+	}
+	return e // upper case letters only: the second alternative, or nothing
+}
+
+// splitCL100k splits as cl100k_base:
+//
+//	(?i:'s|'t|'re|'ve|'m|'ll|'d)
+//	[^\r\n\p{L}\p{N}]?\p{L}+
+//	\p{N}{1,3}
+//	 ?[^\s\p{L}\p{N}]+[\r\n]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func splitCL100k(t *classes, s string, p int) int {
+	if e := t.contraction(s, p); e > p {
+		return e
+	}
+	k, n := t.at(s, p)
+	switch {
+	case k == number:
+		return t.digits(s, p)
+	case k&eol == 0:
+		// A letter begins a word, anything else may stand before one.
+		if e := t.run(s, p+n, letter); e > p+n || k&letter != 0 {
+			return e
+		}
+	}
+	if e := t.symbols(s, p, '\n'); e > p {
+		return e
+	}
+	return t.blanks(s, p)
+}
+
+// contraction returns the end of (?i:'s|'t|'re|'ve|'m|'ll|'d)? at p.
+func (*classes) contraction(s string, p int) int {
+	if p+1 >= len(s) || s[p] != '\'' {
+		return p
+	}
+	const toLower = 'a' - 'A' // sets the bit; what is no letter matches none below
+	switch s[p+1] | toLower {
+	case 's', 't', 'm', 'd':
+		return p + 2
+	case 'r', 'v':
+		if p+2 < len(s) && s[p+2]|toLower == 'e' {
+			return p + 3
+		}
+	case 'l':
+		if p+2 < len(s) && s[p+2]|toLower == 'l' {
+			return p + 3
+		}
+	}
+	return p
+}
+
+// digits returns the end of \p{N}{1,3} at p, where there is one.
+func (t *classes) digits(s string, p int) int {
+	for range 3 {
+		if p == len(s) {
+			break
+		}
+		k, n := t.at(s, p)
+		if k != number {
+			break
+		}
+		p += n
+	}
+	return p
+}
+
+// symbols returns the end of ` ?[^\s\p{L}\p{N}]+[\r\n]*` at p, where the last set
+// includes the character also; p if there is none.
+func (t *classes) symbols(s string, p int, also byte) int {
+	e := p
+	if s[e] == ' ' {
+		e++
+	}
+	first := e
+	if e = t.run(s, e, other|mark); e == first {
+		return p
+	}
+	for e < len(s) && (s[e] == '\n' || s[e] == '\r' || s[e] == also) {
+		e++
+	}
+	return e
+}
+
+// blanks returns the end of the white space at p by the last three alternatives. Up to
+// the last line end of the run, if it has one; else all of it at the end of the text;
+// else all but the last character, which may belong to what follows, but at least one.
+func (t *classes) blanks(s string, p int) int {
+	e, line, last := p, p, p
+	for e < len(s) {
+		k, n := t.at(s, e)
+		if k&space == 0 {
+			break
+		}
+		last = e
+		e += n
+		if k&eol != 0 {
+			line = e
+		}
+	}
+	switch {
+	case line > p:
+		return line
+	case e < len(s) && last > p:
+		return last
+	}
+	return e
+}
