@@ -35,6 +35,7 @@ func wild(t *rapid.T, nested bool) core.Part {
 			{Kind: "document", JSON: `{"type":"document"}`},
 			{Kind: "file", JSON: `{"type":"file"}`},
 			{Kind: "odd", JSON: `{`},
+			{Kind: "search_result", JSON: "{\"type\":\"search_result\",\"x\":\"\\ud800\xff\"}"},
 			{},
 			{Kind: "server_tool_use", JSON: `{"type":"server_tool_use"}`},
 		}).Draw(t, "opaque")

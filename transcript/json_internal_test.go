@@ -38,7 +38,7 @@ func FuzzStrings(f *testing.F) {
 // The walk over objects and arrays finds what encoding/json finds, and where.
 func FuzzWalk(f *testing.F) {
 	for _, s := range []string{
-		`{}`, `[]`, ` { "a" : [ 1 , {"b":"}"} ] , "c" :"\"" , "a":null } `, `[1.5e3,true,"]",[],{}]`, `{"a\u0062":1,"":2}`, `[[[[]]]]`, `7`, `{"a":`, `[1,`, `["`, `{"a" 1}`, `{,}`,
+		`{}`, `[]`, ` { "a" : [ 1 , {"b":"}"} ] , "c" :"\"" , "a":null } `, `[1.5e3,true,"]",[],{}]`, `{"a\u0062":1,"":2}`, `[[[[]]]]`, `7`, `{"a":`, `[1,`, `["`, `{"a" 1}`, `{"a":"\\","b":["\\\"",1]}`, `{,}`,
 	} {
 		f.Add([]byte(s))
 	}

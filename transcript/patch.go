@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/condensehq/condense/core"
 )
@@ -54,14 +55,13 @@ func matchParts(old, parts []core.Part) []int {
 	}
 	match := make([]int, len(parts))
 	used := make([]bool, len(old))
-	next := 0
-	for i, p := range parts { // parts that stay keep their order
+	for i, p := range parts {
 		match[i] = -1
 		key := identity(p)
 		for n, j := range equal[key] {
-			if j >= next && core.EqualParts(old[j:j+1], parts[i:i+1]) {
-				match[i], used[j], next = j, true, j+1
-				equal[key] = equal[key][n+1:] // what came before it stays behind
+			if core.EqualParts(old[j:j+1], parts[i:i+1]) {
+				match[i], used[j] = j, true
+				equal[key] = slices.Delete(equal[key], n, n+1)
 				break
 			}
 		}
