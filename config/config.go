@@ -47,7 +47,6 @@ type Config struct {
 	keys     map[string]Origin
 	history  map[string][]Setting // what each layer said, the lowest first
 	files    []string             // in order of reading
-	dirs     []string             // where files were looked for
 	warnings Errors
 	opts     Options
 }
@@ -64,26 +63,13 @@ func Default() *Config {
 // Load reads the configuration: defaults, the user's file, the project's file, environment,
 // flags. The error holds every fault that was found, see [Errors].
 func Load(opts Options) (*Config, error) {
-	c, err := load(opts)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// load is Load, but returns with an error as much of a Config as [Watch] needs to know
-// which files matter.
-func load(opts Options) (*Config, error) {
 	if opts.Env == nil {
 		opts.Env = os.Environ()
 	}
 	env := environment(opts.Env)
-	files, dirs, err := find(&opts, env)
-	c := &Config{files: files, dirs: dirs, opts: opts}
-	if err != nil {
-		return c, err
-	}
+	files, errs := find(&opts, env)
 	b := newBuilder(opts)
+	b.errs = append(b.errs, errs...)
 	for _, file := range files {
 		layer, errs := readFile(file, &b.opts)
 		b.errs = append(b.errs, errs...)
@@ -97,7 +83,7 @@ func load(opts Options) (*Config, error) {
 		flags = append(flags, variable{key, key, opts.Flags[key]})
 	}
 	b.add(checkVariables(flags, dottedSpelling, FromFlag, b.k.Raw(), &b.opts))
-	return b.build(c)
+	return b.build(&Config{files: files})
 }
 
 // New makes a configuration from values alone: defaults, then values. Files, environment
@@ -115,14 +101,7 @@ func New(values Values, opts Options) (*Config, error) {
 	layer := newChecker(&b.opts, b.opts.Dir, func(position) Origin { return Origin{Kind: FromProgram} })
 	layer.check(root)
 	b.add(layer)
-	return finish(b.build(&Config{opts: opts}))
-}
-
-func finish(c *Config, err error) (*Config, error) {
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return b.build(&Config{})
 }
 
 // Files returns the files that were read, the least important first.
@@ -223,7 +202,7 @@ func (b *builder) add(c *checker) {
 	before := b.k.Raw()
 	b.replaceChoices(c, before)
 	if err := b.k.Load(confmap.Provider(c.values, ""), nil); err != nil {
-		b.errs = append(b.errs, &Error{Problem: err.Error()})
+		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
 		return
 	}
 	for _, id := range sortedKeys(c.origins) {
@@ -306,14 +285,17 @@ func (b *builder) build(c *Config) (*Config, error) {
 	values, err := decode(c.raw)
 	if err != nil {
 		// The table and the types disagree, or a layer let something through.
-		b.errs = append(b.errs, &Error{Problem: err.Error()})
-		return c, b.errs.ordered()
+		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
+		return nil, b.errs.ordered()
 	}
 	c.values = values
 	v := validator{c: c, errs: b.errs, soft: b.soft}
 	v.validate()
+	if err := v.errs.ordered(); err != nil {
+		return nil, err
+	}
 	c.warnings = v.warnings.sorted()
-	return c, v.errs.ordered()
+	return c, nil
 }
 
 func decode(raw map[string]any) (Values, error) {

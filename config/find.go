@@ -26,42 +26,35 @@ const pathVariable = "CONDENSE_CONFIG"
 
 // find returns the files to read, least important first. A file named by the caller or by
 // CONDENSE_CONFIG is the only one; otherwise the user's file comes first, then the
-// project's. The second result lists the directories in which files may come to be.
-func find(opts *Options, env environment) (files, dirs []string, err error) {
+// project's.
+func find(opts *Options, env environment) (files []string, errs Errors) {
 	if named := opts.Path; named != "" {
-		return []string{named}, []string{filepath.Dir(named)}, nil
+		return []string{named}, nil
 	}
 	if named := env.get(pathVariable); named != "" {
-		return []string{named}, []string{filepath.Dir(named)}, nil
+		return []string{named}, nil
 	}
-	var errs []error
 	if dir := userDir(env); dir != "" {
-		dirs = append(dirs, dir)
-		file, err := only(dir, userNames)
-		if err != nil {
-			errs = append(errs, err)
+		file, wrong := only(dir, userNames)
+		if wrong != nil {
+			errs = append(errs, wrong)
 		} else if file != "" {
 			files = append(files, file)
 		}
 	}
-	above, err := upward(opts.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, dir := range above {
-		dirs = append(dirs, dir)
-		file, err := only(dir, projectNames)
-		if err != nil {
-			errs = append(errs, err)
+	for _, dir := range upward(opts.Dir) {
+		file, wrong := only(dir, projectNames)
+		if wrong != nil {
+			return files, append(errs, wrong)
 		}
-		if file != "" || err != nil {
-			if !slices.ContainsFunc(files, func(f string) bool { return sameFile(f, file) }) && file != "" {
+		if file != "" {
+			if !slices.ContainsFunc(files, func(f string) bool { return sameFile(f, file) }) {
 				files = append(files, file)
 			}
 			break
 		}
 	}
-	return files, dirs, errors.Join(errs...)
+	return files, errs
 }
 
 func sameFile(a, b string) bool {
@@ -89,20 +82,19 @@ func userDir(env environment) string {
 // upward returns dir and the directories above it up to the root of the repository. Outside
 // of a repository it returns dir alone: a file in /tmp or in a home directory is nobody's
 // project.
-func upward(dir string) ([]string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("working directory: %w", err)
+func upward(dir string) []string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
 	}
 	var dirs []string
 	for d := dir; ; {
 		dirs = append(dirs, d)
 		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {
-			return dirs, nil
+			return dirs
 		}
 		parent := filepath.Dir(d)
 		if parent == d {
-			return dirs[:1], nil
+			return dirs[:1]
 		}
 		d = parent
 	}
@@ -110,7 +102,7 @@ func upward(dir string) ([]string, error) {
 
 // only returns the one file of dir that has one of the names, "" if there is none. Two are
 // an error, since nobody could say which one counts.
-func only(dir string, names []string) (string, error) {
+func only(dir string, names []string) (string, *Error) {
 	var found []string
 	for _, name := range names {
 		file := filepath.Join(dir, name)
