@@ -26,7 +26,8 @@ const (
 
 const doc = `Hides old messages and keeps new ones, in whole tool groups. No model, no cost.
 The mode "budget" keeps the first message and the newest groups that fit the target; a
-message that alone is too large is cut inside, with a note of what is missing. "half" is
+message that alone is too large is cut inside, with a note of what is missing, and so is
+the oldest one kept if much of the target would be unused without it. "half" is
 Roo-Code's sliding window: it keeps the first message and hides the older half of the
 rest, whatever their size. "recent" keeps only what is new, by tokens or by number of
 messages. "middle_out" keeps both ends. A marker stands where messages are hidden.`
@@ -94,7 +95,19 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if !modes[p.c.Mode](w, p.c) {
 		return &core.Result{Messages: req.Messages}, nil
 	}
-	return &core.Result{Messages: w.result()}, nil
+	out := w.result()
+	if size(out) >= size(req.Messages) {
+		return &core.Result{Messages: req.Messages}, nil // the note would cost what it saves
+	}
+	return &core.Result{Messages: out}, nil
+}
+
+func size(messages []core.Message) int {
+	n := 0
+	for i := range messages {
+		n += messages[i].Tokens
+	}
+	return n
 }
 
 // modes decide which groups of a window are kept. They return false if nothing is to be

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/registry"
 )
@@ -110,7 +114,8 @@ func TestModes(t *testing.T) {
 		{"budget", config("budget", nil), "uauauaua", 450, "u0 new1 a5 u6 a7"},
 		{"first is too dear", config("budget", nil), "uauauaua", 350, "new1 a5 u6 a7"},
 		{"no first", config("budget", func(c *slidingwindow.Config) { c.KeepFirst = 0 }), "uauauaua", 450, "new1 u4 a5 u6 a7"},
-		{"groups stay whole", config("budget", nil), "ucrcrcr", 450, "u0 new1 c5 r6"},
+		{"groups stay whole", config("budget", nil), "ucrcrcrcr", 660, "u0 new1 c5 r6 c7 r8"},
+		{"the next is cut if much would be unused", config("budget", nil), "ucrcr", 350, "new1 c1 r2 c3 r4"},
 		{"system stays", config("budget", nil), "suauaua", 540, "s0 u1 new1 a4 u5 a6"},
 		{"half of nothing", config("half", nil), "uaua", 10, "u0 a1 u2 a3"},
 		{"half", config("half", nil), "uauauauauau", 1000, "u0 new1 a5 u6 a7 u8 a9 u10"},
@@ -140,7 +145,7 @@ func TestModes(t *testing.T) {
 
 func TestMarkerSaysWhatIsMissing(t *testing.T) {
 	c := slidingwindow.DefaultConfig()
-	first, err := condense(t, c, request(chat("ucrcrua"), 450))
+	first, err := condense(t, c, request(chat("ucrcruau"), 450))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +164,7 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := text(second.Messages[1]), "[2 earlier messages and what an earlier note like this stood for left out here to fit the context window]"; got != want {
+	if got, want := text(second.Messages[1]), "[3 earlier messages and what an earlier note like this stood for left out here to fit the context window]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -271,4 +276,70 @@ head_share: 2 is not between 0 and 1`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
+}
+
+func TestCutUsesTheRoom(t *testing.T) {
+	messages := append(chat("u"), core.Message{ID: "big", Role: core.RoleAssistant, Parts: []core.Part{core.Text(strings.Repeat("0123456789abcdef", 4000))}})
+	messages = append(messages, chat("uaua")[1:]...)
+	core.Measure(bytes4{}, messages)
+	got, err := condense(t, slidingwindow.DefaultConfig(), request(messages, 10000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, want := ids(got.Messages), "u0 big a1 u2 a3"; s != want {
+		t.Errorf("got %s, want %s", s, want)
+	}
+	if got.TokensAfter < 9500 || got.TokensAfter > 10000 {
+		t.Errorf("ended with %d tokens; want just below 10,000", got.TokensAfter)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for mode := range map[string]bool{"budget": true, "half": true, "recent": true, "middle_out": true} {
+		t.Run(mode, func(t *testing.T) {
+			c := slidingwindow.DefaultConfig()
+			c.Mode = mode
+			coretest.Run(t, func(*testing.T) core.CondensationProvider { return slidingwindow.New(c) })
+		})
+	}
+}
+
+// TestPromises holds for random histories that truncation to budget ends at or below the
+// target, lawfully (the chain sees to that), whatever the conversation holds, provided
+// that what it may not remove leaves room for a note.
+func TestPromises(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil)
+		core.Measure(coretest.Counter{}, messages)
+		total, floor := 0, 0
+		for _, g := range core.Groups(messages) {
+			tokens, stays := 0, false
+			for _, m := range messages[g.Start:g.End] {
+				tokens += m.Tokens
+				stays = stays || m.Protected || m.Role == core.RoleSystem
+			}
+			total += tokens
+			if stays {
+				floor += tokens
+			}
+		}
+		target := floor + 64 + rapid.IntRange(0, max(1, total-floor)).Draw(rt, "above the floor")
+		req := &core.Request{Messages: messages, Counter: coretest.Counter{}, Budget: core.Budget{Limit: target, Target: target}}
+		for _, mode := range []string{"budget", "recent", "middle_out"} {
+			c := slidingwindow.DefaultConfig()
+			c.Mode = mode
+			got, err := condense(t, c, req)
+			if err != nil {
+				rt.Fatalf("%s: %v", mode, err)
+			}
+			if got.TokensAfter > target {
+				rt.Fatalf("%s: %d tokens, target %d", mode, got.TokensAfter, target)
+			}
+			again, err := condense(t, c, &core.Request{Messages: got.Messages, Counter: req.Counter, Budget: req.Budget})
+			if err != nil || !again.Edit.Empty() {
+				rt.Fatalf("%s: a second run changed something: %v %+v", mode, err, again)
+			}
+		}
+	})
 }

@@ -102,9 +102,11 @@ func (w *window) keepFirst(n int) {
 	}
 }
 
-// keepTail keeps the newest groups that fit into the room given, without a gap. The
-// newest of all is cut if it alone is too large.
+// keepTail keeps the newest groups that fit into the room given, without a gap. A group
+// that does not fit is cut inside if it is the newest, or if a quarter of the room would
+// be empty without it.
 func (w *window) keepTail(room int) {
+	whole := room
 	newest := true
 	for i := len(w.groups) - 1; i >= 0; i-- {
 		g := &w.groups[i]
@@ -113,7 +115,7 @@ func (w *window) keepTail(room int) {
 			continue
 		}
 		if g.tokens > room {
-			if newest {
+			if newest || room > whole/4 {
 				g.cut = shrink(w.req.Counter, w.req.Messages[g.Start:g.End], room)
 				g.keep = g.cut != nil
 			}
@@ -145,7 +147,9 @@ func (w *window) result() []core.Message {
 		case g.keep:
 			out = append(out, w.req.Messages[g.Start:g.End]...)
 		case !marked:
-			out = append(out, gone.marker())
+			m := gone.marker()
+			m.Tokens = core.MessageTokens(w.req.Counter, m)
+			out = append(out, m)
 			marked = true
 		}
 	}
@@ -210,9 +214,6 @@ func shrink(counter core.Counter, messages []core.Message, room int) []core.Mess
 			total += out[i].Tokens
 		}
 		if total <= room {
-			for i := range out {
-				out[i].Tokens = 0 // the host counts
-			}
 			return out
 		}
 		if size == 0 {
