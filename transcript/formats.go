@@ -11,6 +11,7 @@ import (
 var codecs = []codec{
 	condenseCodec,
 	claudecodeCodec,
+	codexCodec,
 	traceCodec,
 	openaiCodec,
 	anthropicCodec,

@@ -1,0 +1,228 @@
+package transcript
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// Codex records a session in ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl. A line is
+//
+//	{"timestamp": …, "type": …, "payload": { … }}
+//
+// where type is session_meta (what the session is, and its instructions), turn_context
+// (the model and the rules of a turn), response_item (an item as OpenAI's Responses API
+// has it), compacted, event_msg (what the user interface shows) or one of some that only
+// the interface needs. Files from before September 2025 have the bare items, behind a
+// first line with the id of the session. This follows the source of Codex, which is
+// public (codex-rs: protocol, rollout, core).
+//
+// An item is a message: what was said, thought, called or answered. A compacted line
+// begins the history anew, with its replacement_history if it has one; older ones have
+// only a summary, and then the user's own messages stay, up to 20,000 tokens of them by
+// Codex's estimate. It is imported as a condensation. An event thread_rolled_back takes
+// the last turns back: their items are kept in the file but are no part of the
+// conversation.
+var codexCodec = codec{
+	name:   "codex",
+	doc:    "Codex rollout: ~/.codex/sessions/*/*/*/rollout-*.jsonl",
+	vendor: vendorOpenAI,
+	detect: detectCodex,
+	read:   readCodex,
+	write:  writeCodex,
+}
+
+// detectCodex looks at the first lines.
+func detectCodex(data []byte) bool {
+	seen := 0
+	for _, raw := range lines(data) {
+		if skipSpace(raw, 0) == len(raw) {
+			continue
+		}
+		if seen++; seen > 20 {
+			return false
+		}
+		var kind, role, record string
+		var payload, id, instructions bool
+		for k, v := range fields(raw) {
+			switch string(k) {
+			case "type":
+				kind = text(v)
+			case "payload":
+				payload = isObject(v)
+			case "record_type":
+				record = text(v)
+			case "id":
+				id = true
+			case "instructions", "git":
+				instructions = true
+			case "role":
+				role = text(v)
+			}
+		}
+		switch {
+		case payload && slices.Contains(codexLines, kind):
+			return true
+		case record == "state", id && instructions && kind == "" && role == "":
+			return true
+		case !payload && record == "":
+			return false
+		}
+	}
+	return false
+}
+
+// codexLines are the types of lines that tell a rollout.
+var codexLines = []string{"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
+
+func readCodex(data []byte, d *Document) error {
+	r, err := parseRollout(data)
+	if err != nil {
+		return err
+	}
+	d.Warnings = append(d.Warnings, r.warnings...)
+	d.System, d.Tools, d.Model = r.system, r.tools, r.model
+	messages, err := r.messages(data)
+	if err != nil {
+		return err
+	}
+	places := make([]placement, len(messages))
+	done := 0
+	for i := range messages {
+		l := &r.lines[messages[i].line]
+		places[i] = placement{messages[i].ID, l.at, l.at + len(l.raw)}
+	}
+	for i := range r.lines {
+		l := &r.lines[i]
+		if l.void || l.kind != "compacted" {
+			continue
+		}
+		end := done
+		for end < len(messages) && messages[end].line < i {
+			end++
+		}
+		if err := d.appendLines(messages[done:end]); err != nil {
+			return err
+		}
+		done = end
+		c, bad := l.compaction(d.view(), r.taken)
+		if bad != nil {
+			return bad.in(data, l.payload, 0)
+		}
+		if c.Edit.Empty() {
+			continue
+		}
+		if err := d.Journal.Condense(c); err != nil {
+			return fmt.Errorf("compaction in line %d: %w", l.line, err)
+		}
+	}
+	if err := d.appendLines(messages[done:]); err != nil {
+		return err
+	}
+	d.settle(data, places, lineBreak(data))
+	return nil
+}
+
+// messages returns what is said in the items that were not taken back.
+func (r *rollout) messages(data []byte) ([]lineMessage, error) {
+	var all []lineMessage
+	n := 0
+	for i := range r.lines {
+		l := &r.lines[i]
+		if l.kind != "response_item" {
+			continue
+		}
+		n++
+		m, sent, bad := decodeItem(l.payload)
+		if bad != nil {
+			return nil, bad.in(data, l.payload, n)
+		}
+		id := r.taken.next(n, m.ID)
+		if l.void || !sent {
+			continue
+		}
+		m.ID, m.Time, m.Source = id, l.time, l.raw[:len(l.raw):len(l.raw)]
+		all = append(all, lineMessage{m, i})
+	}
+	return all, nil
+}
+
+// compactionID names the condensation that the compacted line l is.
+func (l *rolloutLine) compactionID() string { return "compaction-" + strconv.Itoa(l.line) }
+
+// compaction returns what the compacted line l does to view.
+func (l *rolloutLine) compaction(view []core.Message, taken ids) (history.Condensation, *SyntaxError) {
+	id := l.compactionID()
+	c := history.Condensation{ID: id, Provider: "codex", Time: l.time}
+	after := ""
+	if len(view) > 0 {
+		after = view[len(view)-1].ID
+	}
+	insert := func(m core.Message) {
+		m.ID, m.Time = taken.next(0, id+"."+strconv.Itoa(len(c.Edit.Insert)+1)), l.time
+		c.Edit.Insert = append(c.Edit.Insert, core.Insert{After: after, Message: m})
+	}
+	summary := text(field(l.payload, "message"))
+	if replacement := field(l.payload, "replacement_history"); isArray(replacement) {
+		for item := range elements(replacement) {
+			m, sent, err := decodeItem(item)
+			if err != nil {
+				err.Offset += offsetIn(l.payload, item)
+				return c, err
+			}
+			if !sent {
+				continue
+			}
+			if m.Kind == core.KindOriginal && summary != "" && joinText(m.Parts) == summary {
+				m.Kind = core.KindSummary
+			}
+			m.Source = item[:len(item):len(item)]
+			insert(m)
+		}
+		for i := range view {
+			c.Edit.Hide = append(c.Edit.Hide, view[i].ID)
+		}
+		return c, nil
+	}
+	room := 4 * 20_000 // bytes: Codex takes 4 for a token
+	for i := len(view) - 1; i >= 0; i-- {
+		if m := &view[i]; m.Role == core.RoleUser && m.Kind == core.KindOriginal && !contextual(m.Parts) && room > 0 {
+			room -= len(joinText(m.Parts))
+			continue
+		}
+		c.Edit.Hide = append(c.Edit.Hide, view[i].ID)
+	}
+	slices.Reverse(c.Edit.Hide)
+	if summary == "" {
+		summary = "(no summary available)"
+	}
+	insert(core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(summary)}})
+	return c, nil
+}
+
+// contexts are how messages begin that Codex wrote in the name of the user.
+var contexts = []string{
+	"<environment_context>", "<user_instructions>", "# agents.md instructions", "<user_shell_command>",
+	"<turn_aborted>", "<skill>", "<subagent_notification>",
+}
+
+// contextual reports whether a message of the user was written by Codex.
+func contextual(parts []core.Part) bool {
+	for _, p := range parts {
+		t, ok := p.(core.Text)
+		if !ok {
+			continue
+		}
+		s := strings.TrimLeft(string(t), " \t\r\n")
+		for _, c := range contexts {
+			if len(s) >= len(c) && strings.EqualFold(s[:len(c)], c) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,132 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A rollout is a file of Codex, parsed.
+type rollout struct {
+	lines    []rolloutLine
+	warnings []Warning
+	bare     bool // items stand in the lines without a wrapper
+	system   string
+	tools    json.RawMessage
+	model    string
+	taken    ids
+}
+
+// A rolloutLine is what matters of a line of a rollout.
+type rolloutLine struct {
+	row
+	kind    string
+	payload []byte // of a bare item, the line
+	time    time.Time
+	void    bool // it was taken back
+}
+
+func parseRollout(data []byte) (*rollout, error) {
+	all, warnings, err := rows(data)
+	if err != nil {
+		return nil, err
+	}
+	r := &rollout{lines: make([]rolloutLine, len(all)), warnings: warnings, taken: ids{}}
+	meta := false
+	for i, raw := range all {
+		l := &r.lines[i]
+		l.parse(raw)
+		switch l.kind {
+		case "session_meta":
+			if !meta { // a fork has its own first and that of its parent behind it
+				r.meta(l.payload)
+			}
+			meta = true
+		case "turn_context":
+			if m := text(field(l.payload, "model")); m != "" {
+				r.model = m
+			}
+		case "response_item":
+			r.bare = r.bare || &l.payload[0] == &l.raw[0]
+		}
+	}
+	r.rollBack()
+	return r, nil
+}
+
+func (l *rolloutLine) parse(r row) {
+	l.row = r
+	var record string
+	for k, v := range fields(r.raw) {
+		switch string(k) {
+		case "timestamp":
+			l.time = timestamp(v)
+		case "type":
+			l.kind = text(v)
+		case "payload":
+			l.payload = v
+		case "record_type":
+			record = text(v)
+		}
+	}
+	switch {
+	case l.payload != nil:
+	case l.kind != "" && (record == "" || record == "response"):
+		l.kind, l.payload = "response_item", r.raw
+	default:
+		l.kind = ""
+	}
+}
+
+func (r *rollout) meta(payload []byte) {
+	for k, v := range fields(payload) {
+		switch string(k) {
+		case "base_instructions":
+			if r.system = text(v); isObject(v) {
+				r.system = text(field(v, "text"))
+			}
+		case "dynamic_tools":
+			if isArray(v) {
+				r.tools = json.RawMessage(v[:len(v):len(v)])
+			}
+		}
+	}
+}
+
+// rollBack marks the lines that a later one takes back: from the message of the user that
+// begins the turn. A compaction in a turn goes with it.
+func (r *rollout) rollBack() {
+	var turns []int // the lines that begin one
+	left := 0
+	for i := range r.lines {
+		l := &r.lines[i]
+		switch l.kind {
+		case "response_item":
+			if text(field(l.payload, "role")) != string(core.RoleUser) {
+				continue
+			}
+			if m, _, bad := decodeItem(l.payload); bad == nil && m.Role == core.RoleUser && !contextual(m.Parts) {
+				turns = append(turns, i)
+			}
+		case "event_msg":
+			n := number(field(l.payload, "num_turns"))
+			if text(field(l.payload, "type")) != "thread_rolled_back" || n == 0 || len(turns) == 0 {
+				continue
+			}
+			first := max(0, len(turns)-n)
+			for j := turns[first]; j < i; j++ {
+				if kind := r.lines[j].kind; !r.lines[j].void && (kind == "response_item" || kind == "compacted") {
+					r.lines[j].void = true
+					left++
+				}
+			}
+			turns = turns[:first]
+		}
+	}
+	if left > 0 {
+		r.warnings = append(r.warnings, Warning{Text: fmt.Sprintf(
+			"%s taken back: kept in the file, but no part of the conversation", count(left, "item"))})
+	}
+}

@@ -1,0 +1,269 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// writeCodex writes the rollout as it was, but for what condensations and rewinds did to
+// the conversation: the line of an item that is hidden is left out, one that was
+// rewritten says something else, a new message gets lines of its own. Behind a compaction
+// of Codex's own this is done to its replacement_history, and the lines before it stay.
+// So do all lines that are not items: the user interface shows the session as it was.
+//
+// That Codex resumes such a file was not tried; it follows what its source does to
+// rebuild the history.
+func writeCodex(d *Document, out *output) error {
+	if d.Origin != "codex" {
+		return convertCodex(d, out)
+	}
+	data := d.original()
+	if d.unchanged() {
+		out.Write(data)
+		return nil
+	}
+	if bytes.HasPrefix(data, byteOrderMark) {
+		out.Write(byteOrderMark)
+		data = data[len(byteOrderMark):]
+	}
+	r, err := parseRollout(data)
+	if err != nil {
+		return err
+	}
+	w := rolloutWriter{rollout: r, out: out, ending: lineBreak(data), base: none}
+	if err := w.decide(d.Journal, data); err != nil {
+		return err
+	}
+	w.write()
+	return nil
+}
+
+// A rolloutWriter writes a rollout that was changed.
+type rolloutWriter struct {
+	*rollout
+	out    *output
+	ending string
+
+	base        int              // the line of the last compaction, or none
+	replacement []*history.Entry // what stands for everything before it, if that changed
+	saying      map[int]*history.Entry
+	undone      map[int]bool           // compacted lines without effect
+	hidden      map[int]bool           // items that are left out
+	add         map[int][]core.Message // new messages, by the line that they stand before
+}
+
+// decide finds out what is written.
+func (w *rolloutWriter) decide(j *history.Journal, data []byte) error {
+	messages, err := w.messages(data)
+	if err != nil {
+		return err
+	}
+	lineOf := make(map[string]int, len(messages))
+	for i := range messages {
+		lineOf[messages[i].ID] = messages[i].line
+	}
+	active, own := map[string]bool{}, map[string]bool{}
+	for _, c := range j.Condensations() {
+		active[c.ID] = true
+	}
+	w.undone = map[int]bool{}
+	for i := range w.lines {
+		l := &w.lines[i]
+		if l.kind != "compacted" || l.void {
+			continue
+		}
+		id := l.compactionID()
+		own[id] = true
+		if w.undone[i] = !active[id]; active[id] {
+			w.base = i
+		}
+	}
+	entries := j.Timeline()
+	behind := 0 // the first entry that the last compaction did not see
+	if w.base != none {
+		id := w.lines[w.base].compactionID()
+		for i := range entries {
+			if line, ok := lineOf[entries[i].Message.ID]; ok && line < w.base || entries[i].InsertedBy == id {
+				behind = i + 1
+			}
+		}
+	}
+	w.decideBefore(entries[:behind], own)
+	w.decideBehind(entries[behind:], lineOf)
+	return nil
+}
+
+// decideBefore finds out what the last compaction now has to say, if entries, which it
+// saw, are not what they were then.
+func (w *rolloutWriter) decideBefore(entries []history.Entry, own map[string]bool) {
+	changed := false
+	var view []*history.Entry
+	for i := range entries {
+		e := &entries[i]
+		for _, id := range e.HiddenBy {
+			changed = changed || !own[id]
+		}
+		if len(e.HiddenBy) == 0 {
+			view = append(view, e)
+			changed = changed || e.RewrittenBy != "" || e.InsertedBy != "" && !own[e.InsertedBy]
+		}
+	}
+	if changed {
+		w.replacement = slices.Clip(view)
+		if view == nil {
+			w.replacement = []*history.Entry{}
+		}
+	}
+}
+
+func (w *rolloutWriter) decideBehind(entries []history.Entry, lineOf map[string]int) {
+	w.saying, w.hidden, w.add = map[int]*history.Entry{}, map[int]bool{}, map[int][]core.Message{}
+	next := len(w.lines)
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		line, ok := lineOf[e.Message.ID]
+		switch {
+		case ok:
+			next = line
+			w.saying[line] = e
+			w.hidden[line] = len(e.HiddenBy) > 0
+		case len(e.HiddenBy) == 0:
+			w.add[next] = append(w.add[next], e.Message)
+		}
+	}
+	for _, m := range w.add {
+		slices.Reverse(m)
+	}
+}
+
+func (w *rolloutWriter) write() {
+	when := time.Time{}
+	for i := range w.lines {
+		l := &w.lines[i]
+		w.writeNew(i, when)
+		if !l.time.IsZero() {
+			when = l.time
+		}
+		raw := l.raw
+		switch e := w.saying[i]; {
+		case w.undone[i], w.hidden[i]:
+			continue
+		case i == w.base && w.replacement != nil:
+			raw = w.rebase(raw)
+		case e != nil && e.RewrittenBy != "":
+			for _, item := range patchItem(l.payload, &e.Message) {
+				w.writeItem(item, raw, when)
+			}
+			continue
+		}
+		w.out.Write(raw)
+		w.out.WriteString(w.ending)
+	}
+	w.writeNew(len(w.lines), when)
+}
+
+// writeNew writes what is new before line i.
+func (w *rolloutWriter) writeNew(i int, when time.Time) {
+	for k := range w.add[i] {
+		m := &w.add[i][k]
+		if !m.Time.IsZero() {
+			when = m.Time
+		}
+		for _, item := range encodeItems(m) {
+			w.writeItem(item, nil, when)
+		}
+	}
+}
+
+// writeItem writes an item in a line like was, or a new one if was is nil.
+func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
+	switch payload := field(was, "payload"); {
+	case payload != nil:
+		w.out.Write(replaceValue(was, payload, item))
+	case w.bare:
+		w.out.Write(item)
+	default:
+		w.out.Write(rolloutRecord("response_item", item, when))
+	}
+	w.out.WriteString(w.ending)
+}
+
+// rolloutRecord returns a line.
+func rolloutRecord(kind string, payload []byte, when time.Time) []byte {
+	out := appendTimestamp([]byte(`{"timestamp":`), when)
+	out = appendQuoted(append(out, `,"type":`...), kind)
+	out = append(append(out, `,"payload":`...), payload...)
+	return append(out, '}')
+}
+
+// rebase makes the compacted line raw say w.replacement.
+func (w *rolloutWriter) rebase(raw []byte) []byte {
+	var items [][]byte
+	for _, e := range w.replacement {
+		was := []byte(e.Original.Source)
+		if payload := field(was, "payload"); payload != nil {
+			was = payload
+		}
+		switch {
+		case was == nil:
+			items = append(items, encodeItems(&e.Message)...)
+		case e.RewrittenBy == "":
+			items = append(items, was)
+		default:
+			items = append(items, patchItem(was, &e.Message)...)
+		}
+	}
+	payload := field(raw, "payload")
+	return replaceValue(raw, payload, setField(payload, "replacement_history", joinArray(items)))
+}
+
+// joinArray returns values as an array.
+func joinArray(values [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(values, []byte{','})...), ']')
+}
+
+// codexWire is OpenAI's Responses API.
+var codexWire = wire{name: "codex", vendor: vendorOpenAI, maxID: 64, maxName: 64}
+
+// convertCodex writes a conversation of another tool as a rollout.
+func convertCodex(d *Document, out *output) error {
+	rest := *d // the system prompt has a place of its own
+	rest.System = ""
+	turns, _ := convert(&rest, &codexWire, out)
+	out.warn("", "the directory of the session is not known: cwd is /")
+	var when time.Time
+	for _, m := range d.view() {
+		if !m.Time.IsZero() {
+			when = m.Time
+			break
+		}
+	}
+	record := func(kind string, payload []byte) {
+		out.Write(rolloutRecord(kind, payload, when))
+		out.WriteByte('\n')
+	}
+	meta := appendQuoted([]byte(`{"id":`), d.Journal.ID())
+	meta = appendTimestamp(append(meta, `,"timestamp":`...), when)
+	meta = append(meta, `,"cwd":"/","originator":"condense","cli_version":"0.0.0","source":"cli"`...)
+	if d.System != "" {
+		meta = append(appendQuoted(append(meta, `,"base_instructions":{"text":`...), d.System), '}')
+	}
+	record("session_meta", append(meta, '}'))
+	for _, t := range turns {
+		if source, ok := d.Journal.Message(t.id); ok && !source.Time.IsZero() {
+			when = source.Time
+		}
+		m := core.Message{Role: t.role, Parts: t.parts}
+		for _, r := range t.results {
+			m.Parts = append(m.Parts, r)
+		}
+		for _, item := range encodeItems(&m) {
+			record("response_item", item)
+		}
+	}
+	return nil
+}
