@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -12,11 +13,12 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// longHistory is a coding session of n messages and about 500 bytes each, in format.
-func longHistory(tb testing.TB, n int, format string) []byte {
+// longHistory is a coding session of 10,000 messages and about 500 bytes each, in format.
+func longHistory(tb testing.TB, format string) []byte {
 	tb.Helper()
+	const n = 10_000
 	var messages []core.Message
-	code := strings.Repeat("\tif err := run(ctx, \"step\"); err != nil {\n\t\treturn fmt.Errorf(\"step: %w\", err)\n\t}\n", 9)
+	code := strings.Repeat("\tif err := run(ctx, \"step\"); err != nil {\n\t\treturn fmt.Errorf(\"step: %w\", err)\n\t}\n", 14)
 	for i := 0; len(messages) < n; i++ {
 		call := fmt.Sprintf("toolu_%06d", i)
 		messages = append(messages,
@@ -43,7 +45,7 @@ func longHistory(tb testing.TB, n int, format string) []byte {
 
 func BenchmarkRead(b *testing.B) {
 	for _, format := range []string{"anthropic", "openai", "trace", "condense"} {
-		data := longHistory(b, 10_000, format)
+		data := longHistory(b, format)
 		b.Run(format, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
@@ -57,7 +59,7 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	data := longHistory(b, 10_000, "anthropic")
+	data := longHistory(b, "anthropic")
 	d, err := transcript.Read(bytes.NewReader(data), nil)
 	if err != nil {
 		b.Fatal(err)
@@ -76,7 +78,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkDetect(b *testing.B) {
-	data := longHistory(b, 10_000, "anthropic")
+	data := longHistory(b, "anthropic")
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -84,4 +86,49 @@ func BenchmarkDetect(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// What encoding/json takes for the same file: with a type for every field that Read
+// looks at, and for cutting the array into messages alone.
+func BenchmarkEncodingJSON(b *testing.B) {
+	type block struct {
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+		ToolUseID string          `json:"tool_use_id"`
+		Content   json.RawMessage `json:"content"`
+	}
+	data := longHistory(b, "anthropic")
+	b.Run("typed", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var messages []struct {
+				Role    string          `json:"role"`
+				Content json.RawMessage `json:"content"`
+			}
+			if err := json.Unmarshal(data, &messages); err != nil {
+				b.Fatal(err)
+			}
+			for _, m := range messages {
+				var words string
+				var blocks []block
+				if json.Unmarshal(m.Content, &words) != nil && json.Unmarshal(m.Content, &blocks) != nil {
+					b.Fatal("neither")
+				}
+			}
+		}
+	})
+	b.Run("cut", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var messages []json.RawMessage
+			if err := json.Unmarshal(data, &messages); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

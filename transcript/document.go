@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
@@ -93,7 +94,14 @@ var (
 )
 
 func readAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(r)
+	var b bytes.Buffer
+	if file, ok := r.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			b.Grow(int(min(info.Size(), 1<<30)) + bytes.MinRead)
+		}
+	}
+	_, err := b.ReadFrom(r)
+	data := b.Bytes()
 	if err != nil || !bytes.HasPrefix(data, gzipMagic) {
 		return data, err
 	}

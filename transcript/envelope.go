@@ -116,6 +116,11 @@ func (e *envelope) UnmarshalJSON(data []byte) error {
 // message had when it was read, or from nothing if was is nil.
 func (d *Document) writeRecords(out *output, messages []core.Message, record func(m *core.Message, was []byte) ([]byte, error)) error {
 	e := &d.envelope
+	size := len(e.head) + len(e.tail)
+	for i := range messages {
+		size += len(messages[i].Source) + len(e.sep)
+	}
+	out.Grow(size)
 	out.add(e.head)
 	for i := range messages {
 		m := &messages[i]
