@@ -95,11 +95,7 @@ var (
 
 func readAll(r io.Reader) ([]byte, error) {
 	var b bytes.Buffer
-	if file, ok := r.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			b.Grow(int(min(info.Size(), 1<<30)) + bytes.MinRead)
-		}
-	}
+	b.Grow(sizeHint(r) + bytes.MinRead)
 	_, err := b.ReadFrom(r)
 	data := b.Bytes()
 	if err != nil || !bytes.HasPrefix(data, gzipMagic) {
@@ -114,6 +110,20 @@ func readAll(r io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("gzip: after %d bytes: %w", len(data), err)
 	}
 	return data, nil
+}
+
+// sizeHint returns how many bytes r will probably give; zero if there is no telling.
+func sizeHint(r io.Reader) int {
+	const enough = 1 << 30 // to be wrong about
+	switch r := r.(type) {
+	case interface{ Len() int }:
+		return max(0, min(r.Len(), enough))
+	case *os.File:
+		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
+			return int(min(info.Size(), enough))
+		}
+	}
+	return 0
 }
 
 // named puts the name of the file before err.
