@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/registry"
+
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/tokens"
+)
+
+// The exit codes.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2 // the command was used wrongly, or its configuration is wrong
+	exitNothing = 3 // check: there is nothing to do
+)
+
+// run is the program: it executes one command and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch usage := (*usageError)(nil); {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errNothing):
+		return exitNothing
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "condense: %v\n", err)
+		if usage.command != "" {
+			fmt.Fprintf(stderr, "Try '%s --help'.\n", usage.command)
+		}
+		return exitUsage
+	case errors.As(err, new(config.Errors)):
+		fmt.Fprintf(stderr, "condense: the configuration is wrong\n%v\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "condense: %v\n", err)
+		return exitFailed
+	}
+}
+
+// errNothing ends a command that found nothing to do and has said so.
+var errNothing = errors.New("nothing to do")
+
+// A usageError says that a command was used wrongly.
+type usageError struct {
+	command string // whose help to point at
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{cmd.CommandPath(), fmt.Errorf(format, args...)}
+}
+
+// An app is what the commands share.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	configPath     string
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "condense",
+		Short: "Shorten conversations with language models, losing nothing",
+		Long: `condense shortens recorded conversations between people, language models and their tools, so that the
+work can go on when the context window is nearly full. It reads and writes the files of other tools and
+needs neither a key nor a network.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			return usage(cmd, "unknown command %q%s", args[0], near.DidYouMean(args[0], names))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
+	root.AddCommand(
+		a.runCommand(), a.checkCommand(), a.viewCommand(), a.inspectCommand(),
+		a.rewindCommand(), a.undoCommand(), a.providersCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// flagError says what is wrong with a flag, and which one was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
+		return usage(cmd, "unknown flag --%s%s", name, near.DidYouMean(name, flagNames(cmd)))
+	}
+	return usage(cmd, "%s", text)
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// registry returns the strategies that the program knows.
+func (a *app) registry() (*registry.Registry, error) {
+	return registry.New(providers.Builtin()...)
+}
+
+// load reads the configuration. The built-in strategies can be named in chains as they
+// are.
+func (a *app) load(reg *registry.Registry) (*config.Config, error) {
+	return config.Load(config.Options{
+		Path:       a.configPath,
+		Builtin:    reg.Names(),
+		Strategies: reg.Names(),
+		Tokenizers: tokens.Names(),
+	})
+}

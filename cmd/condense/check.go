@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/host"
+)
+
+// A checkListing is the decision about one file as JSON.
+type checkListing struct {
+	File string `json:"file"`
+	policy.Decision
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	var (
+		sel    selection
+		format string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "check FILE|-...",
+		Short: "Say whether conversations are due, with every number",
+		Long: `check says whether run would act on each file, and shows every number of the formula. Nothing is changed.
+It exits with 0 if run would act on any of the files, with 3 if on none.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, "no file; name transcripts, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := sel.open(cmd.Context(), cmd, a, nil)
+			if err != nil {
+				return err
+			}
+			defer h.Close() //nolint:errcheck // built-in providers hold nothing
+			due := false
+			list := []checkListing{}
+			for _, path := range args {
+				d, err := a.read(path, format)
+				if err != nil {
+					return err
+				}
+				decision, err := h.Check(host.NewConversation(d.Journal), sel.turn(d))
+				if err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				due = due || decision.Act
+				list = append(list, checkListing{path, decision})
+				if !asJSON {
+					printDecision(a.stdout, path, decision)
+				}
+				if err := decision.Err(); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			if asJSON {
+				if err := printJSON(a.stdout, list); err != nil {
+					return err
+				}
+			}
+			if !due {
+				return errNothing
+			}
+			return nil
+		},
+	}
+	sel.flags(cmd)
+	formatFlags(cmd, &format, nil)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printDecision(w io.Writer, path string, d policy.Decision) {
+	b, s := d.Budget, d.Size
+	fmt.Fprintf(w, "%s: %v\n", path, d)
+	rows := [][2]string{
+		{"system prompt", thousands(s.System)},
+		{"tools", thousands(s.Tools)},
+		{"messages", thousands(s.Messages)},
+		{"used", fmt.Sprintf("%s = %s %% of the window of %s", thousands(d.Used), number(d.Percent), thousands(b.Window))},
+		{"threshold", fmt.Sprintf("%s %%", number(d.Threshold))},
+		{"reserve", thousands(b.Reserve) + " for the answer"},
+		{"limit", thousands(b.Limit)},
+		{"target", thousands(b.Target)},
+		{"floor", thousands(d.Floor) + " cannot be removed"},
+	}
+	if d.MaxContextTokens > 0 {
+		rows = append(rows, [2]string{"cap", thousands(d.MaxContextTokens)})
+	}
+	for _, r := range rows {
+		fmt.Fprintf(w, "  %-14s %s\n", r[0], r[1])
+	}
+}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/tokens"
+	"github.com/condensehq/condense/transcript"
+)
+
+// minDuplicate is the size in bytes below which a repeated text is not worth a line.
+const minDuplicate = 200
+
+// An inspection says what a conversation consists of. All sizes are tokens of the view.
+type inspection struct {
+	File       string      `json:"file"`
+	Format     string      `json:"format"`
+	Tokenizer  string      `json:"tokenizer"`
+	Messages   int         `json:"messages"`
+	Hidden     int         `json:"hidden"` // messages that condensations keep out of the view
+	Tokens     int         `json:"tokens"`
+	ByKind     []share     `json:"by_kind"`
+	ByTool     []toolShare `json:"by_tool"`
+	Largest    []large     `json:"largest"`
+	Duplicates []duplicate `json:"duplicates"`
+}
+
+type share struct {
+	Kind   tokens.Kind `json:"kind"`
+	Parts  int         `json:"parts"`
+	Tokens int         `json:"tokens"`
+}
+
+type toolShare struct {
+	Tool         string `json:"tool"`
+	Calls        int    `json:"calls"`
+	Errors       int    `json:"errors"`
+	CallTokens   int    `json:"call_tokens"`
+	ResultTokens int    `json:"result_tokens"`
+}
+
+type large struct {
+	ID      string    `json:"id"`
+	Role    core.Role `json:"role"`
+	Tokens  int       `json:"tokens"`
+	Excerpt string    `json:"excerpt"`
+}
+
+type duplicate struct {
+	Times   int      `json:"times"`
+	Tokens  int      `json:"tokens"` // of all copies but one
+	IDs     []string `json:"ids"`
+	Excerpt string   `json:"excerpt"`
+}
+
+func (a *app) inspectCommand() *cobra.Command {
+	var (
+		format, tokenizer string
+		top               int
+		asJSON            bool
+	)
+	cmd := &cobra.Command{
+		Use:   "inspect FILE|-",
+		Short: "Show what a conversation consists of",
+		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the
+texts that stand there more than once. The cost of an image is an estimate.`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if top < 0 {
+				return usage(cmd, "--top: %d is negative", top)
+			}
+			encoding, err := tokens.Open(tokenizer)
+			if err != nil {
+				return usage(cmd, "--tokenizer: %w", err)
+			}
+			d, err := a.read(args[0], format)
+			if err != nil {
+				return err
+			}
+			in := inspect(args[0], d, tokens.NewCounter(encoding), top)
+			in.Tokenizer = tokenizer
+			if asJSON {
+				return printJSON(a.stdout, in)
+			}
+			printInspection(a.stdout, in)
+			return nil
+		},
+	}
+	formatFlags(cmd, &format, nil)
+	cmd.Flags().StringVar(&tokenizer, "tokenizer", "o200k_base", "`name` of the encoding to count with")
+	complete(cmd, "tokenizer", tokens.Names())
+	cmd.Flags().IntVar(&top, "top", 10, "how many of the largest messages and duplicates to list")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func inspect(path string, d *transcript.Document, counter *tokens.Counter, top int) *inspection {
+	view := d.Journal.View()
+	in := &inspection{
+		File: path, Format: d.Format, Messages: len(view),
+		ByKind: []share{}, ByTool: []toolShare{}, Largest: []large{}, Duplicates: []duplicate{},
+	}
+	for _, e := range d.Journal.Timeline() {
+		if len(e.HiddenBy) > 0 {
+			in.Hidden++
+		}
+	}
+	kinds := map[tokens.Kind]*share{}
+	add := func(k tokens.Kind, n int) {
+		if kinds[k] == nil {
+			kinds[k] = &share{Kind: k}
+		}
+		kinds[k].Parts++
+		kinds[k].Tokens += n
+		in.Tokens += n
+	}
+	for _, s := range []string{d.System, string(d.Tools)} {
+		if s != "" {
+			add(tokens.KindSystem, counter.Count(core.Text(s)))
+		}
+	}
+	tools := newToolTable(counter)
+	copies := newCopies(counter)
+	for i := range view {
+		m := &view[i]
+		n := 0
+		for k, size := range counter.Breakdown(*m) {
+			add(k, size)
+			n += size
+		}
+		in.Largest = append(in.Largest, large{ID: m.ID, Role: m.Role, Tokens: n})
+		tools.add(m)
+		copies.add(m.ID, m.Parts)
+	}
+	for _, k := range tokens.Kinds() {
+		if s := kinds[k]; s != nil {
+			in.ByKind = append(in.ByKind, *s)
+		}
+	}
+	in.ByTool = append(in.ByTool, tools.sorted()...)
+	at := make(map[string]*core.Message, len(view))
+	for i := range view {
+		at[view[i].ID] = &view[i]
+	}
+	slices.SortStableFunc(in.Largest, func(a, b large) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	in.Largest = in.Largest[:min(top, len(in.Largest))]
+	for i := range in.Largest {
+		in.Largest[i].Excerpt = excerpt(describe(at[in.Largest[i].ID].Parts))
+	}
+	in.Duplicates = append(in.Duplicates, copies.found()...)
+	in.Duplicates = in.Duplicates[:min(top, len(in.Duplicates))]
+	return in
+}
+
+// A toolTable adds up calls and results by tool.
+type toolTable struct {
+	counter *tokens.Counter
+	rows    map[string]*toolShare
+	names   map[string]string // tool of a call ID
+}
+
+func newToolTable(c *tokens.Counter) *toolTable {
+	return &toolTable{c, map[string]*toolShare{}, map[string]string{}}
+}
+
+func (t *toolTable) row(tool string) *toolShare {
+	if t.rows[tool] == nil {
+		t.rows[tool] = &toolShare{Tool: tool}
+	}
+	return t.rows[tool]
+}
+
+func (t *toolTable) add(m *core.Message) {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.ToolCall:
+			t.names[p.ID] = p.Name
+			r := t.row(p.Name)
+			r.Calls++
+			r.CallTokens += t.counter.Count(p)
+		case core.ToolResult:
+			name, ok := t.names[p.CallID]
+			if !ok {
+				name = "(unknown)"
+			}
+			r := t.row(name)
+			r.ResultTokens += t.counter.Count(p)
+			if p.IsError {
+				r.Errors++
+			}
+		case core.Text, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+}
+
+func (t *toolTable) sorted() []toolShare {
+	var out []toolShare
+	for _, name := range slices.Sorted(maps.Keys(t.rows)) {
+		out = append(out, *t.rows[name])
+	}
+	slices.SortStableFunc(out, func(a, b toolShare) int {
+		return cmp.Compare(b.CallTokens+b.ResultTokens, a.CallTokens+a.ResultTokens)
+	})
+	return out
+}
+
+// copies finds texts that stand more than once in a conversation.
+type copies struct {
+	counter *tokens.Counter
+	seen    map[[sha256.Size]byte]*duplicate
+	order   []*duplicate
+	text    map[*duplicate]string
+}
+
+func newCopies(c *tokens.Counter) *copies {
+	return &copies{c, map[[sha256.Size]byte]*duplicate{}, nil, map[*duplicate]string{}}
+}
+
+func (c *copies) add(id string, parts []core.Part) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.ToolResult:
+			c.add(id, p.Content)
+		case core.Text:
+			if len(p) < minDuplicate {
+				continue
+			}
+			key := sha256.Sum256([]byte(p))
+			d := c.seen[key]
+			if d == nil {
+				d = &duplicate{}
+				c.seen[key] = d
+				c.order = append(c.order, d)
+				c.text[d] = string(p)
+			}
+			d.Times++
+			d.IDs = append(d.IDs, id)
+		case core.ToolCall, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+}
+
+func (c *copies) found() []duplicate {
+	var out []duplicate
+	for _, d := range c.order {
+		if d.Times > 1 {
+			text := c.text[d]
+			d.Tokens = (d.Times - 1) * c.counter.Count(core.Text(text))
+			d.Excerpt = excerpt(text)
+			out = append(out, *d)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b duplicate) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	return out
+}
+
+func printInspection(w io.Writer, in *inspection) {
+	fmt.Fprintf(w, "%s (%s): %s messages, %s tokens (%s)", in.File, in.Format, thousands(in.Messages), thousands(in.Tokens), in.Tokenizer)
+	if in.Hidden > 0 {
+		fmt.Fprintf(w, ", %s more hidden", thousands(in.Hidden))
+	}
+	fmt.Fprint(w, "\n\n")
+	percent := func(n int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(1, in.Tokens))) }
+	t := newTable("kind", "parts", "tokens", "share")
+	for _, s := range in.ByKind {
+		t.AppendRow(table.Row{s.Kind, thousands(s.Parts), thousands(s.Tokens), percent(s.Tokens)})
+	}
+	render(w, t, 2, 3, 4)
+	if len(in.ByTool) > 0 {
+		t = newTable("tool", "calls", "errors", "calls' tokens", "results' tokens", "share")
+		for _, s := range in.ByTool {
+			t.AppendRow(table.Row{s.Tool, thousands(s.Calls), thousands(s.Errors), thousands(s.CallTokens), thousands(s.ResultTokens), percent(s.CallTokens + s.ResultTokens)})
+		}
+		render(w, t, 2, 3, 4, 5, 6)
+	}
+	if len(in.Largest) > 0 {
+		t = newTable("largest messages", "role", "tokens", "begins")
+		for _, l := range in.Largest {
+			t.AppendRow(table.Row{short(l.ID), l.Role, thousands(l.Tokens), l.Excerpt})
+		}
+		render(w, t, 3)
+	}
+	if len(in.Duplicates) == 0 {
+		fmt.Fprintf(w, "no text of %d bytes or more stands there twice\n", minDuplicate)
+		return
+	}
+	t = newTable("same text", "times", "tokens to save", "begins")
+	for _, d := range in.Duplicates {
+		t.AppendRow(table.Row{short(d.IDs[0]) + " …", thousands(d.Times), thousands(d.Tokens), d.Excerpt})
+	}
+	render(w, t, 2, 3)
+}
+
+func newTable(columns ...any) table.Writer {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row(columns))
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Format.Header = 0
+	style.Box.PaddingLeft = "  "
+	style.Box.PaddingRight = ""
+	t.SetStyle(style)
+	return t
+}
+
+// render writes the table with the given columns, counted from 1, to the right.
+func render(w io.Writer, t table.Writer, right ...int) {
+	var c []table.ColumnConfig
+	for _, n := range right {
+		c = append(c, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(c)
+	t.SuppressTrailingSpaces()
+	fmt.Fprintf(w, "%s\n\n", t.Render())
+}

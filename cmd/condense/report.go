@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/tokens"
+)
+
+// printReport tells a person what was done and why.
+func printReport(w io.Writer, name, format string, r *host.Report) {
+	b := r.Budget
+	fmt.Fprintf(w, "%s (%s): %s messages, %s tokens\n", name, format, thousands(r.Messages.Before), thousands(r.Tokens.Before))
+	fmt.Fprintf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
+		profileAndMode(r), thousands(b.Window), thousands(b.Limit), thousands(b.Reserve), number(b.ThresholdPercent), thousands(b.Target))
+	fmt.Fprintln(w, r.Reason)
+	if len(r.Attempts) > 0 {
+		fmt.Fprintln(w)
+		for _, at := range r.Attempts {
+			fmt.Fprintf(w, "  %-16s %-12s", at.Provider, at.Outcome)
+			if at.TokensAfter != at.TokensBefore {
+				fmt.Fprintf(w, " %s -> %s tokens", thousands(at.TokensBefore), thousands(at.TokensAfter))
+			}
+			if at.Reason != "" {
+				fmt.Fprintf(w, " %s", at.Reason)
+			}
+			if at.DurationMS > 0 {
+				fmt.Fprintf(w, " (%s ms)", number(at.DurationMS))
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	for _, text := range r.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", text)
+	}
+	if !r.Acted {
+		fmt.Fprintln(w, "unchanged")
+		return
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintf(w, "  %-12s %12s %12s\n", "tokens", "before", "after")
+	for _, k := range tokens.Kinds() {
+		if c := r.Tokens.ByKind[k]; c.Before != 0 || c.After != 0 {
+			fmt.Fprintf(w, "  %-12s %12s %12s\n", k, thousands(c.Before), thousands(c.After))
+		}
+	}
+	fmt.Fprintf(w, "  %-12s %12s %12s   %s\n", "total", thousands(r.Tokens.Before), thousands(r.Tokens.After), saved(r.Tokens.Before, r.Tokens.After))
+	m := r.Messages
+	fmt.Fprintf(w, "  %-12s %12s %12s   %s hidden, %s rewritten, %s inserted\n", "messages",
+		thousands(m.Before), thousands(m.After), thousands(m.Hidden), thousands(m.Rewritten), thousands(m.Inserted))
+	fmt.Fprintf(w, "condensation %s\n", r.CondensationID)
+}
+
+func profileAndMode(r *host.Report) string {
+	if r.Mode == "" {
+		return r.Profile
+	}
+	return r.Profile + ", mode " + r.Mode
+}
+
+func saved(before, after int) string {
+	if before == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %% less", 100*float64(before-after)/float64(before))
+}
+
+// thousands writes n with separators: 1,234,567.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// number writes x with at most one decimal.
+func number(x float64) string { return strconv.FormatFloat(float64(int(x*10+0.5))/10, 'f', -1, 64) }

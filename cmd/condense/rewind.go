@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/transcript"
+)
+
+// A change is a command that takes something back in a file that records what was done.
+type change struct {
+	format, out string
+	inPlace     bool
+}
+
+func (c *change) flags(cmd *cobra.Command) {
+	formatFlags(cmd, &c.format, nil)
+	cmd.Flags().StringVarP(&c.out, "output", "o", "", "`file` to write to (default: standard output)")
+	cmd.Flags().BoolVarP(&c.inPlace, "in-place", "i", false, "change the file itself")
+	cmd.MarkFlagsMutuallyExclusive("output", "in-place")
+}
+
+// recorders are the formats that record condensations.
+var recorders = map[string]bool{"condense": true, "roo": true, "claudecode": true, "codex": true}
+
+// apply reads the file, changes its journal, and writes it.
+func (c *change) apply(a *app, cmd *cobra.Command, path string, do func(*transcript.Document) error) error {
+	if c.inPlace && path == "-" {
+		return usage(cmd, "--in-place: standard input cannot be changed")
+	}
+	d, err := a.read(path, c.format)
+	if err != nil {
+		return err
+	}
+	if err := do(d); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	out := c.out
+	if c.inPlace {
+		out = path
+	}
+	return a.write(d, out, "")
+}
+
+func (a *app) rewindCommand() *cobra.Command {
+	var (
+		c  change
+		to string
+	)
+	cmd := &cobra.Command{
+		Use:   "rewind --to ID|INDEX FILE|-",
+		Short: "Go back to a message of a conversation",
+		Long: `rewind drops what came after a message, condensations included: messages that only a dropped condensation
+hid come back. The message is named by its ID or by its place in the conversation as it was recorded, from 1
+('condense view --all' shows both). In a journal nothing is deleted, a rewind is recorded.`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return usage(cmd, "--to: name the message to go back to")
+			}
+			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
+				id, err := messageNamed(d, to)
+				if err != nil {
+					return err
+				}
+				before := d.Journal.Len()
+				if err := d.Journal.Rewind(id); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.stderr, "back at message %s: %s messages in view, %s before\n",
+					id, thousands(d.Journal.Len()), thousands(before))
+				return nil
+			})
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "the last `message` to keep: its ID, or its number from 1")
+	return cmd
+}
+
+// messageNamed finds a message by ID or by its number among those recorded.
+func messageNamed(d *transcript.Document, name string) (string, error) {
+	if m, ok := d.Journal.Message(name); ok {
+		return m.ID, nil
+	}
+	messages := d.Journal.Messages()
+	if n, err := strconv.Atoi(name); err == nil {
+		if n < 1 || n > len(messages) {
+			return "", fmt.Errorf("no message %d; there are 1 to %d", n, len(messages))
+		}
+		return messages[n-1].ID, nil
+	}
+	var ids []string
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	return "", fmt.Errorf("no message %q%s; 'condense view --all' lists them", name, near.DidYouMean(name, ids))
+}
+
+func (a *app) undoCommand() *cobra.Command {
+	var c change
+	cmd := &cobra.Command{
+		Use:   "undo FILE|- [CONDENSATION]",
+		Short: "Take a condensation back",
+		Long: `undo takes the latest condensation back, or the one named, in any order: the messages that it hid or rewrote
+are as they were. It works on files that record what was done: the formats "condense" and "roo".`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usage(cmd, "want a file and at most one condensation; got %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
+				name := ""
+				if len(args) == 2 {
+					name = args[1]
+				}
+				id, err := condensationNamed(d.Journal.Condensations(), name, d.Format)
+				if err != nil {
+					return err
+				}
+				before := d.Journal.Len()
+				if err := d.Journal.Undo(id); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.stderr, "condensation %s undone: %s messages in view, %s before\n",
+					id, thousands(d.Journal.Len()), thousands(before))
+				return nil
+			})
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+// condensationNamed returns the ID of the condensation whose ID is or begins with name;
+// the latest if name is empty.
+func condensationNamed(all []history.Condensation, name, format string) (string, error) {
+	if len(all) == 0 {
+		text := "nothing to undo: no condensation is recorded"
+		if !recorders[format] {
+			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", format)
+		}
+		return "", fmt.Errorf("%s", text)
+	}
+	if name == "" {
+		return all[len(all)-1].ID, nil
+	}
+	var ids, matches []string
+	for _, c := range all {
+		if c.ID == name {
+			return c.ID, nil
+		}
+		ids = append(ids, c.ID)
+		if strings.HasPrefix(c.ID, name) {
+			matches = append(matches, c.ID)
+		}
+	}
+	if len(matches) == 1 {
+		return matches[0], nil
+	}
+	return "", fmt.Errorf("no condensation %q; there are %s", name, strings.Join(ids, ", "))
+}

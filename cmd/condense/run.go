@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/tokens"
+	"github.com/condensehq/condense/transcript"
+)
+
+// A selection is the flags that choose and change the configuration.
+type selection struct {
+	profile, mode, tokenizer, provider string
+	settings                           string
+	window, maxOutput                  int
+}
+
+func (s *selection) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
+	f.StringVar(&s.mode, "mode", "", "`name` of the mode")
+	f.IntVar(&s.window, "window", 0, "context window of the model in `tokens` (default: the profile's)")
+	f.IntVar(&s.maxOutput, "max-output", 0, "longest answer of the model in `tokens` (default: the profile's)")
+	f.StringVar(&s.tokenizer, "tokenizer", "", "`name` of the encoding to count with: "+strings.Join(tokens.Names(), ", ")+" (default: the profile's)")
+	complete(cmd, "tokenizer", tokens.Names())
+}
+
+// check reports flags that are out of range.
+func (s *selection) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("window") && s.window <= 0 {
+		return usage(cmd, "--window: %d is not positive; want the context window of the model in tokens", s.window)
+	}
+	if cmd.Flags().Changed("max-output") && s.maxOutput <= 0 {
+		return usage(cmd, "--max-output: %d is not positive; want tokens", s.maxOutput)
+	}
+	if s.tokenizer != "" {
+		if _, err := tokens.Open(s.tokenizer); err != nil {
+			return usage(cmd, "--tokenizer: %w", err)
+		}
+	}
+	if s.settings != "" && s.provider == "" {
+		return usage(cmd, "--settings needs --provider")
+	}
+	return nil
+}
+
+// open returns the host that the flags and the configuration ask for.
+func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app, asked func(core.Attempt)) (*host.Host, error) {
+	if err := s.check(cmd); err != nil {
+		return nil, err
+	}
+	reg, err := a.registry()
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.load(reg)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Resolve(s.profile, s.mode); err != nil {
+		return nil, usage(cmd, "%w", err)
+	}
+	chosen, err := s.chosen(cmd, c, reg)
+	if err != nil {
+		return nil, err
+	}
+	return host.Open(ctx, c, reg, &host.Options{Asked: asked, Adjust: func(r *config.Resolved) {
+		if s.window > 0 {
+			r.Window = s.window
+		}
+		if s.maxOutput > 0 {
+			r.MaxOutput = s.maxOutput
+		}
+		if s.tokenizer != "" {
+			r.Tokenizer = s.tokenizer
+		}
+		if chosen != nil {
+			r.Chain = []config.Provider{*chosen}
+		}
+	}})
+}
+
+// chosen returns the provider of --provider: one of the configuration, or a strategy.
+func (s *selection) chosen(cmd *cobra.Command, c *config.Config, reg *registry.Registry) (*config.Provider, error) {
+	if s.provider == "" {
+		return nil, nil //nolint:nilnil // the flag was not given
+	}
+	p, err := c.Provider(s.provider)
+	if err != nil {
+		return nil, usage(cmd, "--provider: %w", err)
+	}
+	if s.settings != "" {
+		if !json.Valid([]byte(s.settings)) {
+			return nil, usage(cmd, "--settings: %s is not JSON", s.settings)
+		}
+		p.Settings = json.RawMessage(s.settings)
+	}
+	if p.Plugin == "" {
+		strategy, err := reg.Get(p.Strategy)
+		if err != nil {
+			return nil, usage(cmd, "--provider: %w", err)
+		}
+		opened, err := strategy.Open(cmd.Context(), p.Settings, registry.Env{})
+		if err != nil {
+			return nil, usage(cmd, "--provider %s: %w", s.provider, err)
+		}
+		if err := core.Close(opened); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// turn returns the turn that a document is about to take.
+func (s *selection) turn(d *transcript.Document) host.Turn {
+	return host.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var (
+		sel                          selection
+		format, to, out, report, ask string
+		force, quiet                 bool
+	)
+	cmd := &cobra.Command{
+		Use:   "run FILE|-",
+		Short: "Condense a conversation",
+		Long: `run condenses the conversation in FILE (- is standard input) if it is due, and writes it to standard output
+or to the file of -o. A report goes to standard error.
+
+The formats "condense" and "roo" record what was done beside the messages, so that it can be undone; the
+others hold what would be sent to the model. A conversation below its threshold passes unchanged.`,
+		Example: `  condense run session.jsonl -o shorter.jsonl
+  condense run history.json --to condense -o history.condense.jsonl
+  condense run - --window 32768 --provider slidingwindow <messages.json`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if report == "-" && (out == "" || out == "-") {
+				return usage(cmd, "the report and the conversation cannot both go to standard output: give --report or -o a file")
+			}
+			if to != "" && !slices.Contains(formatNames(), to) {
+				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
+			}
+			h, err := sel.open(cmd.Context(), cmd, a, nil)
+			if err != nil {
+				return err
+			}
+			defer h.Close() //nolint:errcheck // built-in providers hold nothing
+			d, err := a.read(args[0], format)
+			if err != nil {
+				return err
+			}
+			turn := sel.turn(d)
+			turn.Instructions = ask
+			if force {
+				turn.Trigger = core.TriggerManual
+			}
+			r, err := h.Manage(cmd.Context(), host.NewConversation(d.Journal), turn)
+			if r != nil && report != "" {
+				err = errors.Join(err, a.writeReport(report, r))
+			}
+			if r != nil && !quiet {
+				printReport(a.stderr, args[0], d.Format, r)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return a.write(d, out, to)
+		},
+	}
+	sel.flags(cmd)
+	formatFlags(cmd, &format, &to)
+	f := cmd.Flags()
+	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider to ask before truncation: one of the configuration, or a strategy")
+	f.StringVar(&sel.settings, "settings", "", "its settings, a `JSON` object")
+	f.StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
+	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
+	f.StringVar(&ask, "instructions", "", "`text` of your own for providers that heed it")
+	f.BoolVar(&force, "force", false, "condense even if it is not due")
+	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
+	return cmd
+}
+
+func (a *app) writeReport(path string, r *host.Report) error {
+	var b bytes.Buffer
+	if err := printJSON(&b, r); err != nil {
+		return err
+	}
+	if path == "-" {
+		_, err := a.stdout.Write(b.Bytes())
+		return err
+	}
+	return writeFile(path, b.Bytes())
+}

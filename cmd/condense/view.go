@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/transcript"
+)
+
+func (a *app) viewCommand() *cobra.Command {
+	var (
+		format, to  string
+		all, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "view FILE|-",
+		Short: "Show what would be sent to the model",
+		Long: `view lists the messages that would be sent to the model, a line each: number, ID, role, and how they begin.
+With --to they are written in a format that a model's API takes; with --all the hidden ones are listed too,
+with what hides them.`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to != "" && (all || asJSON) {
+				return usage(cmd, "--to does not go with --all or --json")
+			}
+			if to != "" && !slices.Contains(formatNames(), to) {
+				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
+			}
+			d, err := a.read(args[0], format)
+			if err != nil {
+				return err
+			}
+			switch {
+			case to != "":
+				return a.writeView(d, to)
+			case asJSON:
+				return printJSON(a.stdout, listing(d, all))
+			}
+			printView(a.stdout, d, all)
+			return nil
+		},
+	}
+	formatFlags(cmd, &format, nil)
+	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(formatNames(), ", "))
+	complete(cmd, "to", formatNames())
+	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// writeView writes the view alone, also in formats that could record more.
+func (a *app) writeView(d *transcript.Document, to string) error {
+	if recorders[to] && len(d.Journal.Condensations()) > 0 {
+		j := history.New()
+		if err := j.Append(d.Journal.View()...); err != nil {
+			return err
+		}
+		d.Journal = j
+	}
+	return a.write(d, "", to)
+}
+
+// A viewLine is a message of the timeline as JSON.
+type viewLine struct {
+	Number      int          `json:"number,omitempty"` // among those recorded
+	HiddenBy    []string     `json:"hidden_by,omitempty"`
+	InsertedBy  string       `json:"inserted_by,omitempty"`
+	RewrittenBy string       `json:"rewritten_by,omitempty"`
+	Message     core.Message `json:"message"`
+}
+
+func listing(d *transcript.Document, all bool) []viewLine {
+	lines := []viewLine{}
+	n := 0
+	for _, e := range d.Journal.Timeline() {
+		l := viewLine{HiddenBy: e.HiddenBy, InsertedBy: e.InsertedBy, RewrittenBy: e.RewrittenBy, Message: e.Message}
+		l.Message.Source = nil
+		if e.InsertedBy == "" {
+			n++
+			l.Number = n
+		}
+		if all || len(e.HiddenBy) == 0 {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func printView(w io.Writer, d *transcript.Document, all bool) {
+	if d.System != "" {
+		fmt.Fprintf(w, "%5s %-10s %-9s %s\n", "", "", "system", excerpt(d.System))
+	}
+	for _, l := range listing(d, all) {
+		number := ""
+		if l.Number > 0 {
+			number = strconv.Itoa(l.Number)
+		}
+		note := ""
+		switch {
+		case len(l.HiddenBy) > 0:
+			note = "hidden by " + short(l.HiddenBy[len(l.HiddenBy)-1]) + ": "
+		case l.Message.Kind != core.KindOriginal:
+			note = string(l.Message.Kind) + ": "
+		case l.RewrittenBy != "":
+			note = "rewritten by " + short(l.RewrittenBy) + ": "
+		}
+		fmt.Fprintf(w, "%5s %-10s %-9s %s%s\n", number, short(l.Message.ID), l.Message.Role, note, describe(l.Message.Parts))
+	}
+}
+
+// short abbreviates a UUID.
+func short(id string) string {
+	if len(id) > 10 {
+		return id[:9] + "…"
+	}
+	return id
+}
+
+// describe says in a line what parts hold.
+func describe(parts []core.Part) string {
+	var s []string
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			s = append(s, excerpt(string(p)))
+		case core.ToolCall:
+			s = append(s, "call "+p.Name+" "+excerpt(p.Args))
+		case core.ToolResult:
+			verb := "result "
+			if p.IsError {
+				verb = "error "
+			}
+			s = append(s, verb+describe(p.Content))
+		case core.Image:
+			s = append(s, "[image "+p.MediaType+"]")
+		case core.Reasoning:
+			s = append(s, "[reasoning] "+excerpt(p.Text))
+		case core.Opaque:
+			s = append(s, "["+p.Kind+"]")
+		}
+	}
+	return strings.Join(s, " | ")
+}
+
+// excerpt returns the beginning of s as one line that no terminal stumbles over.
+func excerpt(s string) string {
+	const most = 100
+	var b strings.Builder
+	space := false
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			space = b.Len() > 0
+			continue
+		case !unicode.IsPrint(r):
+			r = utf8.RuneError
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+		if b.Len() >= most {
+			return b.String() + "…"
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package host
+
+import (
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/core/policy"
+)
+
+// A Conversation is what a [Host] manages: a journal, and what the host remembers of it
+// between turns. It must not be used concurrently.
+type Conversation struct {
+	journal *history.Journal
+	state   policy.State
+
+	tokenizer string // the view is measured with; empty if it is not
+	pinned    int    // tokens of the view that no condensation may remove
+	counted   int    // messages of the view that pinned covers
+}
+
+// NewConversation returns a conversation whose messages are those of the journal: one in
+// memory, or that of a [history.File], which keeps it on disk.
+func NewConversation(j *history.Journal) *Conversation { return &Conversation{journal: j} }
+
+// Journal returns the journal. Messages may be appended to it directly; what takes
+// messages away must go through the conversation.
+func (c *Conversation) Journal() *history.Journal { return c.journal }
+
+// Append adds messages to the end. The cost does not depend on those already there.
+func (c *Conversation) Append(messages ...core.Message) error { return c.journal.Append(messages...) }
+
+// View returns the messages to send to the model, oldest first. It is read-only.
+func (c *Conversation) View() []core.Message { return c.journal.View() }
+
+// Rewind goes back to the message id: see [history.Journal.Rewind].
+func (c *Conversation) Rewind(id string) error { return c.reset(c.journal.Rewind(id)) }
+
+// Undo takes the condensation id back: see [history.Journal.Undo].
+func (c *Conversation) Undo(id string) error { return c.reset(c.journal.Undo(id)) }
+
+// State returns what the host remembers between turns, to be stored by programs that
+// outlive it.
+func (c *Conversation) State() policy.State { return c.state }
+
+// SetState restores what [Conversation.State] returned.
+func (c *Conversation) SetState(s policy.State) { c.state = s }
+
+// reset forgets what was known of a view that changed, if it did.
+func (c *Conversation) reset(err error) error {
+	if err == nil {
+		c.state = policy.State{}
+		c.pinned, c.counted = 0, 0
+	}
+	return err
+}
+
+// measure sees to it that every message of the view is counted by the counter, which is
+// the one of that name. It costs nothing for messages that were counted before.
+func (c *Conversation) measure(name string, counter core.Counter) {
+	if c.tokenizer != name {
+		c.journal.Measure(counter)
+		c.tokenizer = name
+		c.pinned, c.counted = 0, 0
+	}
+	view := c.journal.View()
+	for i := c.counted; i < len(view); i++ {
+		if pinned(&view[i]) {
+			c.pinned += view[i].Tokens
+		}
+	}
+	c.counted = len(view)
+}
+
+// pinned reports whether no condensation may remove m.
+func pinned(m *core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
+
+// floor returns the tokens of the view that no condensation may remove, more exactly
+// than c.pinned and at linear cost: the messages of a tool group stay together.
+func (c *Conversation) floor() int {
+	if c.pinned == 0 {
+		return 0
+	}
+	view := c.journal.View()
+	total := 0
+	for _, g := range core.Groups(view) {
+		tokens, stays := 0, false
+		for i := g.Start; i < g.End; i++ {
+			tokens += view[i].Tokens
+			stays = stays || pinned(&view[i])
+		}
+		if stays {
+			total += tokens
+		}
+	}
+	return total
+}

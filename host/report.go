@@ -1,0 +1,106 @@
+package host
+
+import (
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A Report says what [Host.Manage] did and why, with every number it used. All tokens
+// are by the host's counter.
+type Report struct {
+	Acted   bool         `json:"acted"`
+	Reason  string       `json:"reason"` // why it acted, or why not
+	Trigger core.Trigger `json:"trigger"`
+	Profile string       `json:"profile"`
+	Mode    string       `json:"mode,omitempty"`
+
+	Budget   BudgetReport    `json:"budget"`
+	Tokens   TokenReport     `json:"tokens"`
+	Attempts []AttemptReport `json:"attempts"`
+	// CondensationID names the condensation in the journal; empty if there is none.
+	CondensationID string        `json:"condensation_id,omitempty"`
+	Messages       MessageReport `json:"messages"`
+	Usage          core.Usage    `json:"usage,omitzero"`
+	// Warnings are what a person should know: an option that had no effect, a target
+	// that had to be raised.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// A BudgetReport is the formula with its numbers, in tokens unless said otherwise.
+type BudgetReport struct {
+	Window           int     `json:"window"`
+	Reserve          int     `json:"reserve"`
+	Limit            int     `json:"limit"`
+	Target           int     `json:"target"`
+	ThresholdPercent float64 `json:"threshold_percent"`
+	Percent          float64 `json:"percent"` // of the window that is used
+	Floor            int     `json:"floor"`   // what may not be removed
+}
+
+// A TokenReport is the size of the conversation before and after.
+type TokenReport struct {
+	Before int                    `json:"before"`
+	After  int                    `json:"after"`
+	ByKind map[tokens.Kind]Change `json:"by_kind"`
+}
+
+// A Change is a number before and after.
+type Change struct {
+	Before int `json:"before"`
+	After  int `json:"after"`
+}
+
+// An AttemptReport is a [core.Attempt] for a report.
+type AttemptReport struct {
+	core.Attempt
+	DurationMS float64 `json:"duration_ms"`
+}
+
+// A MessageReport counts messages of the view.
+type MessageReport struct {
+	Before    int `json:"before"`
+	After     int `json:"after"`
+	Hidden    int `json:"hidden"`
+	Rewritten int `json:"rewritten"`
+	Inserted  int `json:"inserted"`
+}
+
+func newReport(p *plan) *Report {
+	d := p.decision
+	return &Report{
+		Reason: d.String(), Trigger: d.Trigger, Profile: p.Profile, Mode: p.Mode,
+		Budget: BudgetReport{
+			Window: d.Budget.Window, Reserve: d.Budget.Reserve, Limit: d.Budget.Limit, Target: d.Budget.Target,
+			ThresholdPercent: d.Threshold, Percent: d.Percent, Floor: d.Floor,
+		},
+		Attempts: []AttemptReport{},
+	}
+}
+
+func (r *Report) attempts(attempts []core.Attempt) {
+	for _, a := range attempts {
+		r.Attempts = append(r.Attempts, AttemptReport{a, float64(a.Duration.Microseconds()) / 1000})
+	}
+}
+
+// fill sets everything that follows from the view before and after.
+func (r *Report) fill(p *plan, after []core.Message, e core.Edit) {
+	r.Messages = MessageReport{
+		Before: len(p.view), After: len(after),
+		Hidden: len(e.Hide), Rewritten: len(e.Rewrite), Inserted: len(e.Insert),
+	}
+	r.Tokens.ByKind = map[tokens.Kind]Change{tokens.KindSystem: {p.system + p.tools, p.system + p.tools}}
+	r.Tokens.Before, r.Tokens.After = p.system+p.tools, p.system+p.tools
+	for kind, n := range p.counter.Breakdown(p.view...) {
+		c := r.Tokens.ByKind[kind]
+		c.Before += n
+		r.Tokens.ByKind[kind] = c
+		r.Tokens.Before += n
+	}
+	for kind, n := range p.counter.Breakdown(after...) {
+		c := r.Tokens.ByKind[kind]
+		c.After += n
+		r.Tokens.ByKind[kind] = c
+		r.Tokens.After += n
+	}
+}
