@@ -76,10 +76,14 @@ func (r *Resolved) shown() map[string]string {
 	if r.Prompt != "" {
 		prompt = strconv.Quote(abbreviate(r.Prompt))
 	}
+	target := "chosen"
+	if r.Target > 0 {
+		target = percent(r.Target)
+	}
 	return map[string]string{
 		"profile": r.Profile, "model": r.Model.Name, "window": group(float64(r.Window)),
 		"max_output": tokens(r.MaxOutput, "unknown"), "auto": strconv.FormatBool(r.Auto),
-		"threshold": percent(r.Threshold), "buffer": percent(r.Buffer), "target": percent(r.Target),
+		"threshold": percent(r.Threshold), "buffer": percent(r.Buffer), "target": target,
 		"max_context_tokens": tokens(r.MaxContextTokens, "none"), "min_gain": percent(r.MinGain),
 		"min_new_tokens": tokens(r.MinNewTokens, "none"), "min_size": tokens(r.MinSize, "none"),
 		"tokenizer": r.Tokenizer, "chain": strings.Join(append(chain, "(truncation)"), " → "), "prompt": prompt,
@@ -121,11 +125,15 @@ func (r *Resolved) formula() []Term {
 	if !r.Auto {
 		trigger, by = r.limit(), "limit"
 	}
-	return append(
-		terms,
-		Term{Name: "trigger", Formula: "the " + by + " comes first", Tokens: trigger},
-		Term{Name: "target", Formula: percent(r.Target) + " of " + group(window), Tokens: r.Target * window / 100, Note: "a condensation should end at or below"},
-	)
+	target := Term{
+		Name: "target", Formula: percent(r.Target) + " of " + group(window), Tokens: r.Target * window / 100,
+		Note: "a condensation should end at or below it",
+	}
+	if r.Target == 0 {
+		target.Formula, target.Tokens = "half of the trigger", max(trigger/2, 0)
+		target.Note = "plus half of what cannot be removed"
+	}
+	return append(terms, Term{Name: "trigger", Formula: "the " + by + " comes first", Tokens: trigger}, target)
 }
 
 // String returns the explanation as text for a terminal.

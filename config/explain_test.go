@@ -87,7 +87,7 @@ func TestExplainFormula(t *testing.T) {
 		{"threshold: 100", 200_000, 171_808, 85_904, 171_808},
 		{"max_output: 64000\nthreshold: 80", 160_000, 116_000, 58_000, 116_000},
 		{"max_context_tokens: 50k", 160_000, 171_808, 25_000, 50_000},
-		{"auto: false", 160_000, 171_808, 80_000, 171_808},
+		{"auto: false", 160_000, 171_808, 85_904, 171_808},
 	}
 	for _, tt := range tests {
 		e, err := load(t, tt.text).Explain("", "", 0)

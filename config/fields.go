@@ -114,7 +114,7 @@ var fields = []field{
 	},
 	{
 		key: "target", kind: kindPercent, in: everywhere, def: 0.0, max: 99, inherits: true, example: "40",
-		doc: "Percent of the context window that a condensation should end at or below. 0 chooses half of what triggers it. Must be below the trigger, or every request would condense again.",
+		doc: "Percent of the context window that a condensation should end at or below. 0 chooses the middle between what cannot be removed and what triggers it. Must be below the threshold; where the limit or a cap triggers before, the target moves below that.",
 	},
 	{
 		key: "buffer", kind: kindPercent, in: everywhere, def: 10.0, max: 90, fraction: true, inherits: true, example: "10",
@@ -125,20 +125,20 @@ var fields = []field{
 		doc: "Condense above this number of tokens, whatever the percentage. 0 is no cap.",
 	},
 	{
-		key: "min_gain", kind: kindPercent, in: everywhere, def: 5.0, max: 90, inherits: true, example: "5",
+		key: "min_gain", kind: kindPercent, in: everywhere, def: 10.0, max: 90, inherits: true, example: "10",
 		doc: "Percent of its tokens that a conversation must lose for a condensation to count.",
 	},
 	{
-		key: "min_new_tokens", kind: kindAmount, in: everywhere, def: "2%", inherits: true, example: "2%",
-		doc: "Tokens that must be new since the last condensation before the next one starts by itself.",
+		key: "min_new_tokens", kind: kindAmount, in: everywhere, def: "5%", inherits: true, example: "5%",
+		doc: "Tokens that must be new since the last attempt to condense before the next one starts by itself. What the model could not take does not wait.",
 	},
 	{
 		key: "min_size", kind: kindAmount, in: everywhere, def: int64(0), inherits: true, example: "20k",
-		doc: "Tokens that a condensed conversation should at least keep. 0 is no minimum. Must not be above the target.",
+		doc: "Tokens below which nothing is condensed by itself, unless the model could not take it, and to which a lower target is raised. 0 is no minimum. Must not be above max_context_tokens.",
 	},
 	{
 		key: "max_output", kind: kindTokens, in: everywhere, def: int64(0), max: maxTokens, inherits: true, roo: true, example: "8192",
-		doc: "Tokens kept free for the model's answer: what the agent asks for as maximum output. 0 means unknown, then 8192 are kept free.",
+		doc: "Tokens kept free for the model's answer: what the agent asks for as maximum output. 0 means unknown; then 8,192 are kept free, or a fifth of the window if that is less.",
 	},
 	{
 		key: "tokenizer", kind: kindName, refers: toTokenizer, in: everywhere, def: "o200k_base", example: "o200k_base",
@@ -227,8 +227,10 @@ const (
 	// inherit is the number that inherits.
 	inherit = -1
 	// unknownOutput is kept free for the answer if nobody says how long it may be: the
-	// number that Roo Code uses, Anthropic's default maximum when it was chosen.
+	// number that Roo Code uses, Anthropic's default maximum when it was chosen. In small
+	// windows it is the window divided by unknownShare; Roo has no such bound.
 	unknownOutput = 8192
+	unknownShare  = 5
 	// maxTokens keeps arithmetic on tokens exact and far from overflow.
 	maxTokens = 1e12
 	// defaultProfile is the profile that exists without a file.

@@ -68,7 +68,7 @@ func FuzzLoad(f *testing.F) {
 					t.Error(err)
 				}
 				if !r.RooRule && (r.Threshold < 5 || r.Threshold > 100 || r.Window < 1 || r.Reserve < 1 ||
-					r.Target <= 0 || r.Target >= 100 || math.IsNaN(r.Target) || r.MaxContextTokens < 0) {
+					r.Target < 0 || r.Target >= r.Threshold || math.IsNaN(r.Target) || r.MaxContextTokens < 0) {
 					t.Errorf("profile %q, mode %q: %+v", profile, mode, r)
 				}
 			}

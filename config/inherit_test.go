@@ -31,7 +31,7 @@ var inheritable = []struct {
 	},
 	{
 		"target", "21", "22", "23", "24%", 21.0, 22.0, 23.0, 24.0,
-		40.0, true, true, true, func(r *config.Resolved) any { return r.Target },
+		0.0, true, true, true, func(r *config.Resolved) any { return r.Target },
 	},
 	{
 		"buffer", "11", "0.12", "13%", "0", 11.0, 12.0, 13.0, 0.0,
@@ -43,11 +43,11 @@ var inheritable = []struct {
 	},
 	{
 		"min_gain", "1", "2", "3", "0", 1.0, 2.0, 3.0, 0.0,
-		5.0, true, true, true, func(r *config.Resolved) any { return r.MinGain },
+		10.0, true, true, true, func(r *config.Resolved) any { return r.MinGain },
 	},
 	{
 		"min_new_tokens", "1000", "2%", "3Ki", "0", 1000, 2000, 3072, 0,
-		2000, true, true, true, func(r *config.Resolved) any { return r.MinNewTokens },
+		5000, true, true, true, func(r *config.Resolved) any { return r.MinNewTokens },
 	},
 	{
 		"min_size", "1000", "2%", "3k", "4000", 1000, 2000, 3000, 4000,
@@ -157,9 +157,6 @@ func checkInherited(t *testing.T, file, key string, read func(*config.Resolved) 
 			want, level = values[i], [4]string{"top level", "profile base", "profile code", "mode m"}[i]
 		}
 	}
-	if key == "target" && level == "" {
-		want = r.Target // chosen; its own test says how
-	}
 	if got := read(r); !cmp.Equal(got, want) {
 		t.Errorf("%v: got %v, want %v\n%s", states, got, want, text)
 	}
@@ -181,26 +178,43 @@ func checkInherited(t *testing.T, file, key string, read func(*config.Resolved) 
 	}
 }
 
-func TestTargetIsChosen(t *testing.T) {
+// What is kept free for the answer, if nobody says how long it may be.
+func TestReserve(t *testing.T) {
 	tests := []struct {
-		text string
-		want float64
-		by   string
+		profile string
+		want    int
 	}{
-		{"threshold: 80", 40, "half of the trigger, which is the threshold"},
-		{"threshold: 30", 15, "half of the trigger, which is the threshold"},
-		{"threshold: 100", 42.952, "half of the trigger, which is the limit"},
-		{"max_context_tokens: 50k", 12.5, "half of the trigger, which is the max_context_tokens"},
-		{"target: 60", 60, ""},
+		{"{window: 200000}", 8192},
+		{"{window: 40960}", 8192},
+		{"{window: 32768}", 6553},
+		{"{window: 8000}", 1600},
+		{"{window: 8000, preset: roo}", 8192},
+		{"{window: 8000, max_output: 3000}", 3000},
 	}
 	for _, tt := range tests {
-		r := resolve(t, load(t, tt.text), "", "")
-		if r.Target != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.text, r.Target, tt.want)
+		if got := resolve(t, load(t, "profiles:\n  p: "+tt.profile+"\n"), "", "").Reserve; got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.profile, got, tt.want)
 		}
-		if got := r.Origin("target"); tt.by != "" && got.Name != tt.by {
-			t.Errorf("%s: got %q, want %q", tt.text, got.Name, tt.by)
+	}
+}
+
+// Lawful numbers that cannot do what they were written for are told of.
+func TestWarnings(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"max_context_tokens: 300k\n", "this cap never applies"},
+		{"max_context_tokens: 50k\ntarget: 40\n", "80000 tokens are not below the 50000 at which the max_context_tokens"},
+		{"min_size: 170k\n", "it will not condense before them"},
+		{"profiles:\n  p: {model: openai/gpt-5, max_output: 200000}\n", "answers with 128000 tokens at most"},
+		{"providers:\n  tidy: {strategy: smart}\n", "no chain names this provider"},
+	}
+	for _, tt := range tests {
+		w := load(t, tt.text).Warnings()
+		if len(w) != 1 || !strings.Contains(w[0].Error(), tt.want) || w[0].Origin.Line == 0 {
+			t.Errorf("%s: got %v, want one with %q and its place", tt.text, w, tt.want)
 		}
+	}
+	if w := load(t, example).Warnings(); len(w) != 1 { // ours is in no chain
+		t.Errorf("the example: got %v", w)
 	}
 }
 

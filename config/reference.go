@@ -147,19 +147,20 @@ model counts there too.
 ## What follows from the numbers
 
     used      = system prompt + tools + messages
-    limit     = window × (1 − buffer) − max_output          (8,192 if max_output is 0)
+    limit     = window × (1 − buffer) − max_output      (if 0: 8,192, at most a fifth of the window)
     condense when  used ≥ threshold % of the window,  or used > limit,  or used > max_context_tokens
     and end at or below target
 
-The smallest of the three is the trigger. A target that is not below it is an error, and so is a
-window of which nothing is left. With ` + "`auto: false`" + ` only the limit counts.
+The smallest of the three is the trigger. A target that is not below the threshold is an error, and
+so is a window of which nothing is left. Without a target, a condensation ends in the middle between
+what cannot be removed (system prompt, tools, protected messages) and the trigger. With ` + "`auto: false`" + ` only the limit counts.
 `
 
 const referenceTail = `
 Under Roo's rule numbers mean what they mean to Roo Code:
 
 - a threshold of the profile outside 5 to 100 is ignored, and the inherited one holds (a warning says so);
-- ` + "`max_output`" + ` may be negative, and is used as it is; 0 means 8,192, and -1 inherits;
+- ` + "`max_output`" + ` may be negative, and is used as it is; 0 means 8,192 in every window, and -1 inherits;
 - the limit may be below zero, and then every request condenses.
 
 Where Roo is silent, a file is not accepted all the same: a threshold of the *top level* outside
@@ -182,6 +183,12 @@ the configuration, not a program of that name.
 
 Windows and prices of about 1,200 models are built in (%s). A number that is missing or wrong there
 is set in a profile (` + "`window`" + `) or in the section models.
+
+## Editors
+
+` + "`condense config schema`" + ` writes a JSON schema with every key, limit, strategy and setting. With the
+line ` + "`# yaml-language-server: $schema=./condense.schema.json`" + ` at the top of a file, editors complete
+names and mark what is wrong while it is typed; ` + "`condense config init`" + ` writes that line.
 
 ## When something is wrong
 

@@ -19,12 +19,14 @@ type Resolved struct {
 	Model   Model  `json:"model"`
 	Window  int    `json:"window"` // tokens
 	// MaxOutput is what the agent asks the model for as maximum output, 0 if unknown.
-	// Reserve is what to keep free for it: MaxOutput, or 8192 if that is 0.
+	// Reserve is what to keep free for it: MaxOutput, or if that is 0 then 8192, but at most
+	// a fifth of the window unless Roo's rule holds.
 	MaxOutput int  `json:"max_output"`
 	Reserve   int  `json:"reserve"`
 	Auto      bool `json:"auto"`
 	// Threshold, Buffer and Target are percentages of the window. Divided by 100, a buffer
-	// written as 10 is exactly the number 0.1.
+	// written as 10 is exactly the number 0.1. A Target of 0 leaves the choice to the policy:
+	// the middle between what cannot be removed and what triggers.
 	Threshold float64 `json:"threshold"`
 	Buffer    float64 `json:"buffer"`
 	Target    float64 `json:"target"`
@@ -32,7 +34,7 @@ type Resolved struct {
 	MaxContextTokens int     `json:"max_context_tokens"`
 	MinGain          float64 `json:"min_gain"`       // percent of the conversation's tokens
 	MinNewTokens     int     `json:"min_new_tokens"` // since the last condensation
-	MinSize          int     `json:"min_size"`       // tokens to keep at least, 0 for no minimum
+	MinSize          int     `json:"min_size"`       // tokens to keep, 0 for no minimum
 	Tokenizer        string  `json:"tokenizer"`
 	Prompt           string  `json:"prompt"` // empty: the provider's own
 	// Chain holds the providers to ask, in order. Truncation follows the last one always
@@ -59,6 +61,15 @@ type Provider struct {
 	Settings json.RawMessage `json:"settings"`
 	// Origin is where the provider is declared.
 	Origin Origin `json:"origin"`
+}
+
+// MarshalJSON writes the timeout as a file has it, "45s".
+func (p Provider) MarshalJSON() ([]byte, error) {
+	type plain Provider
+	return json.Marshal(struct {
+		plain
+		Timeout string `json:"timeout"`
+	}{plain(p), p.Timeout.String()})
 }
 
 // A Model is a language model as far as the configuration and the built-in table know it.
@@ -336,6 +347,9 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	r.Reserve = r.MaxOutput
 	if r.Reserve == 0 {
 		r.Reserve = unknownOutput
+		if !roo {
+			r.Reserve = min(unknownOutput, r.Window/unknownShare)
+		}
 	}
 	r.Auto, _ = f.find("auto").(bool)
 	r.Threshold = f.percent("threshold")
@@ -347,7 +361,7 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	r.Tokenizer = f.text("tokenizer")
 	r.Prompt = f.text("prompt")
 	r.Target = f.percent("target")
-	errs := c.target(r)
+	errs := c.fit(r)
 	f.find("chain")
 	return r, errs
 }
@@ -390,46 +404,35 @@ func (r *Resolved) trigger() (tokens float64, by string) {
 	return tokens, by
 }
 
-// target chooses the target if none is set, and checks the one that is.
-func (c *Config) target(r *Resolved) Errors {
-	window := float64(r.Window)
-	trigger, by := r.trigger()
-	if r.limit() <= 0 && !r.RooRule {
-		return Errors{c.errorAt(r.at["window"], &fault{
+// fit checks that the numbers of r fit together. Under Roo's rule no number is refused.
+func (c *Config) fit(r *Resolved) Errors {
+	if r.RooRule {
+		return nil
+	}
+	var errs Errors
+	fail := func(key string, f *fault) {
+		errs = append(errs, c.errorAt(r.at[key], f).withKey(r, key))
+	}
+	if r.limit() < 1 {
+		fail("window", &fault{
 			problem: fmt.Sprintf("nothing is left of a window of %d tokens: minus a buffer of %v %% and %d for the answer it is %v",
 				r.Window, r.Buffer, r.Reserve, math.Floor(r.limit())),
 			allowed: "set max_output to what the agent asks for, or a larger window",
-		}).withKey(r, "window")}
-	}
-	if r.Target == 0 {
-		r.Target = math.Round(50*trigger/window*1e9) / 1e9
-		if trigger <= 0 { // only under Roo's rule, where the limit may be negative
-			r.Target = r.Threshold / 2
-		}
-		for i, s := range r.steps["target"] {
-			if s.Used {
-				r.steps["target"][i].Used, r.steps["target"][i].Note = false, "chooses"
-			}
-		}
-		r.steps["target"] = append(r.steps["target"], Step{
-			Level: "computed", Value: r.Target, Used: true,
-			Origin: Origin{Kind: FromComputed, Name: "half of the trigger, which is the " + by},
 		})
-	} else if r.Target*window/100 >= trigger && !r.RooRule {
-		return Errors{c.errorAt(r.at["target"], &fault{
-			problem: fmt.Sprintf("%v %% of %d is %v tokens, not below the %v at which the %s of profile %s condenses",
-				r.Target, r.Window, math.Floor(r.Target*window/100), math.Floor(trigger), by, r.Profile),
-			allowed: "must be below, or every request would condense again; 0 chooses half of it",
-		}).withKey(r, "target")}
 	}
-	if float64(r.MinSize) > r.Target*window/100 && !r.RooRule {
-		return Errors{c.errorAt(r.at["min_size"], &fault{
-			problem: fmt.Sprintf("%d tokens are more than the target of profile %s, %v",
-				r.MinSize, r.Profile, math.Floor(r.Target*window/100)),
-			allowed: "must not be above the target",
-		}).withKey(r, "min_size")}
+	if r.Target >= r.Threshold {
+		fail("target", &fault{
+			problem: fmt.Sprintf("%v %% is not below the threshold of profile %s, %v %%", r.Target, r.Profile, r.Threshold),
+			allowed: "must be below, or every request would condense again; 0 chooses one",
+		})
 	}
-	return nil
+	if r.MaxContextTokens > 0 && r.MinSize > r.MaxContextTokens {
+		fail("min_size", &fault{
+			problem: fmt.Sprintf("%d tokens are more than max_context_tokens of profile %s, %d", r.MinSize, r.Profile, r.MaxContextTokens),
+			allowed: "must not be above",
+		})
+	}
+	return errs
 }
 
 // withKey fills in what is missing if the value stands in no file: the profile's key.

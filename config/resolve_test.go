@@ -39,7 +39,7 @@ func TestDefault(t *testing.T) {
 	if r.Profile != "default" || r.Window != 200_000 || r.Tokenizer != "o200k_base" || len(r.Chain) != 0 || !r.Auto {
 		t.Errorf("got %+v", r)
 	}
-	if r.Threshold != 80 || r.Buffer != 10 || r.Target != 40 || r.Reserve != 8192 || r.MaxOutput != 0 || r.MinNewTokens != 4000 {
+	if r.Threshold != 80 || r.Buffer != 10 || r.Target != 0 || r.Reserve != 8192 || r.MaxOutput != 0 || r.MinNewTokens != 10_000 || r.MinGain != 10 {
 		t.Errorf("got %+v", r)
 	}
 	if got := r.Origin("window").String(); got != "default" {

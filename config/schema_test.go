@@ -74,8 +74,8 @@ func TestSchemaAccepts(t *testing.T) {
 // to, sums, duplicates, and secrets in free settings.
 func TestSchemaRefuses(t *testing.T) {
 	beyond := map[string]bool{
-		"target-not-below-trigger": true, "target-not-below-cap": true, "target-only-in-mode": true,
-		"window-too-small": true, "min-size-above-target": true,
+		"target-not-below-trigger": true, "target-inherited": true, "target-only-in-mode": true,
+		"window-too-small": true, "min-size-above-cap": true,
 		"model-unknown": true, "model-unknown-bare": true, "model-declared-without-window": true,
 		"neither-window-nor-model": true, "chain-unknown-provider": true, "mode-unknown-profile": true,
 		"default-profile-unknown": true, "default-profile-missing": true,

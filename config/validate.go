@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,9 +275,20 @@ func (v *validator) suspicious(r *Resolved) {
 	if r == nil || r.Window == 0 || r.RooRule {
 		return
 	}
+	trigger, by := r.trigger()
 	if r.MaxContextTokens > r.Window {
 		v.warn(path(r.at["max_context_tokens"]), fmt.Sprintf(
 			"%d tokens are more than the window of profile %s, %d: this cap never applies", r.MaxContextTokens, r.Profile, r.Window))
+	}
+	if tokens := r.Target * float64(r.Window) / 100; tokens >= trigger && trigger > 0 {
+		v.warn(path(r.at["target"]), fmt.Sprintf(
+			"%v tokens are not below the %v at which the %s of profile %s triggers: the target moves below that",
+			math.Floor(tokens), math.Floor(trigger), by, r.Profile))
+	}
+	if float64(r.MinSize) >= trigger && trigger > 0 {
+		v.warn(path(r.at["min_size"]), fmt.Sprintf(
+			"%d tokens are not below the %v at which the %s of profile %s triggers: it will not condense before them",
+			r.MinSize, math.Floor(trigger), by, r.Profile))
 	}
 	if most := r.Model.Output; most > 0 && r.MaxOutput > most {
 		v.warn(path(r.at["max_output"]), fmt.Sprintf(
