@@ -140,9 +140,8 @@ func (c *converter) plain(role core.Role, p core.Part) {
 			c.note(role, "image")
 		}
 	case core.Opaque:
-		if isBlock(p, c.wire.blocks[role]) {
-			p.JSON = cleanJSON(p.JSON)
-			c.put(role, p)
+		if block, ok := sendableBlock(p, c.wire.blocks[role]); ok {
+			c.put(role, block)
 		} else {
 			c.note(role, p.Kind)
 		}
@@ -162,10 +161,21 @@ func speaker(role core.Role) core.Role {
 	return core.RoleUser
 }
 
-// isBlock reports whether p is a block of one of kinds.
-func isBlock(p core.Opaque, kinds []string) bool {
+// sendableBlock returns p as it can be sent, if it is a block of one of kinds.
+func sendableBlock(p core.Opaque, kinds []string) (core.Opaque, bool) {
 	raw := []byte(p.JSON)
-	return slices.Contains(kinds, p.Kind) && json.Valid(raw) && text(field(raw, "type")) == p.Kind
+	if !slices.Contains(kinds, p.Kind) || !json.Valid(raw) || text(field(raw, "type")) != p.Kind {
+		return p, false
+	}
+	if p.Kind == "image" { // one that is no core.Image: a file that was uploaded, or broken
+		source := field(raw, "source")
+		if text(field(source, "type")) != "file" || text(field(source, "file_id")) == "" {
+			return p, false
+		}
+		p.JSON = `{"type":"image","source":` + string(source) + `}`
+	}
+	p.JSON = cleanJSON(p.JSON)
+	return p, true
 }
 
 // say adds text, unless it is blank: the vendors refuse that.

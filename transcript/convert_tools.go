@@ -163,9 +163,8 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 		}
 		return c.innerNote(content, "image")
 	case core.Opaque:
-		if isBlock(q, c.wire.inner) {
-			q.JSON = cleanJSON(q.JSON)
-			return append(content, q)
+		if block, ok := sendableBlock(q, c.wire.inner); ok {
+			return append(content, block)
 		}
 		return c.innerNote(content, q.Kind)
 	case core.ToolCall, core.ToolResult, core.Reasoning:

@@ -35,6 +35,8 @@ func wild(t *rapid.T, nested bool) core.Part {
 			{Kind: "document", JSON: `{"type":"document"}`},
 			{Kind: "file", JSON: `{"type":"file"}`},
 			{Kind: "odd", JSON: `{`},
+			{Kind: "image", JSON: `{"type":"image","x":1,"source":{"type":"file","file_id":"f"}}`},
+			{Kind: "image", JSON: `{"type":"image","source":{"type":"base64","data":""}}`},
 			{Kind: "search_result", JSON: "{\"type\":\"search_result\",\"x\":\"\\ud800\xff\"}"},
 			{},
 			{Kind: "server_tool_use", JSON: `{"type":"server_tool_use"}`},
