@@ -64,6 +64,13 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 		return fail(OutcomeRejected, err)
 	}
 	messages, tokens, changed := c.adopt(&work, res.Messages)
+	if changed && state.Provider != "" {
+		// What two candidates did may be lawful each and not together: one replaces an
+		// image by a text, the other leaves the text out.
+		if err := verify(req, &Result{Messages: messages}, true); err != nil {
+			return fail(OutcomeRejected, err)
+		}
+	}
 	switch {
 	case !changed:
 		att.Outcome, att.Reason = OutcomeNoOp, "nothing changed"

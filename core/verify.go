@@ -11,7 +11,13 @@ import (
 // on growth out if there is none. The host, the conformance suite and the fuzz tests all
 // call this one function. The cost is linear.
 func Verify(req *Request, res *Result) error {
-	v := verifier{req: req, at: make(map[string]int, len(req.Messages))}
+	return verify(req, res, false)
+}
+
+// verify is [Verify]. If adopted is set, res holds what a chain has made of earlier
+// answers: new messages have IDs too.
+func verify(req *Request, res *Result, adopted bool) error {
+	v := verifier{req: req, adopted: adopted, at: make(map[string]int, len(req.Messages))}
 	if res == nil {
 		v.fault(ruleAnswer, "", "neither messages nor an error came back")
 		return v.err()
@@ -36,9 +42,10 @@ func Verify(req *Request, res *Result) error {
 }
 
 type verifier struct {
-	req    *Request
-	at     map[string]int // ID to index in req.Messages
-	faults []error
+	req     *Request
+	adopted bool
+	at      map[string]int // ID to index in req.Messages
+	faults  []error
 }
 
 func (v *verifier) fault(rule, id, format string, args ...any) {
@@ -98,7 +105,8 @@ func (v *verifier) identity(messages []Message) {
 	last, lastID := -1, ""
 	for i := range messages {
 		m := &messages[i]
-		if m.ID == "" {
+		j, ok := v.at[m.ID]
+		if m.ID == "" || v.adopted && !ok {
 			if m.Role != RoleUser && m.Role != RoleAssistant {
 				v.fault(ruleNewRole, "", "new message %d has the role %q; want user or assistant", i, m.Role)
 			}
@@ -107,7 +115,6 @@ func (v *verifier) identity(messages []Message) {
 			}
 			continue
 		}
-		j, ok := v.at[m.ID]
 		if !ok {
 			v.fault(ruleKnown, m.ID, "the request has no such message")
 			continue
