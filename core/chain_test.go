@@ -36,15 +36,22 @@ func chainOf(t *testing.T, opts *core.ChainOptions, providers ...core.Condensati
 	return c
 }
 
+// A fataler is what tests of this package need of a *testing.T or *rapid.T.
+type fataler interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // checkCondensed checks what holds of every answer of a chain.
-func checkCondensed(t *testing.T, req *core.Request, out *core.Condensed) {
+func checkCondensed(t fataler, req *core.Request, out *core.Condensed) {
 	t.Helper()
 	applied, err := out.Edit.Apply(req.Messages)
 	if err != nil {
 		t.Fatalf("the edit does not fit the request: %v", err)
 	}
 	if !sameMessages(applied, out.Messages) {
-		t.Error("the edit applied to the request does not give the messages of the answer")
+		t.Errorf("the edit applied to the request does not give the messages of the answer")
 	}
 	if (out.Provider == "") != out.Edit.Empty() {
 		t.Errorf("got provider %q with the edit %+v; want both or none", out.Provider, out.Edit)
@@ -75,9 +82,9 @@ func checkCondensed(t *testing.T, req *core.Request, out *core.Condensed) {
 }
 
 // untouched fails the test if req is not as it was.
-func untouched(t *testing.T, was, is *core.Request) {
+func untouched(t fataler, was, is *core.Request) {
 	t.Helper()
-	if diff := cmp.Diff(was, is); diff != "" {
+	if diff := cmp.Diff(was, is, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the request was changed:\n%s", diff)
 	}
 }
@@ -613,6 +620,31 @@ func TestChainKeepsWhatIsTheHosts(t *testing.T) {
 	}
 	if diff := cmp.Diff(edit, out.Edit, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("edit (-want +got):\n%s", diff)
+	}
+}
+
+// Two candidates, neither of which breaks a rule, must not break one together.
+func TestChainJudgesTheWhole(t *testing.T) {
+	rewrites := func(parts ...core.Part) core.CondensationProvider {
+		return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+			req.Messages[0].Parts = parts
+			return &core.Result{Messages: req.Messages}, nil
+		})
+	}
+	req := coretest.Request(coretest.Conversation(coretest.User(hi, coretest.Image(1))), 1)
+	req.Budget.Limit = req.Tokens()
+	out, err := chainOf(t, nil, rewrites(hi, core.Text("[image left out]")), rewrites(hi), rewrites(hi, note)).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCondensed(t, req, out)
+	var got []core.Outcome
+	for _, a := range out.Attempts {
+		got = append(got, a.Outcome)
+	}
+	want := []core.Outcome{core.OutcomeInsufficient, core.OutcomeRejected, core.OutcomeInsufficient}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
