@@ -74,7 +74,7 @@ func TestCuts(t *testing.T) {
 				}
 			}
 			r := rand.New(rand.NewPCG(15, 16))
-			for range 1000 {
+			for range 300 {
 				s := text(r, 20)
 				checkCuts(t, enc, s, r.IntN(enc.CountText(s)+2), 8)
 			}
@@ -86,7 +86,7 @@ func TestCutsOfLongTexts(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{tokens.O200kBase, tokens.CL100kBase} {
 		enc := open(t, name)
-		for kind, s := range worst(16 << 10) {
+		for kind, s := range worst(8 << 10) {
 			total := enc.CountText(s)
 			for _, n := range []int{1, 2, 100, total / 3, total - 1} {
 				prefix, suffix := enc.Prefix(s, n), enc.Suffix(s, n)

@@ -1,0 +1,141 @@
+package tokens
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Counter counts the parts of messages by an encoding and remembers what it counted: a
+// history that is measured at every turn costs only what is new in it. It is a
+// [core.Counter], safe for concurrent use. One counter should serve all conversations
+// that use its encoding.
+//
+// The cost of a part is that of its texts:
+//
+//	Text        the text
+//	ToolCall    the name and the arguments, each for itself; not the ID
+//	ToolResult  its content
+//	Reasoning   the text, or what is encrypted if that is more; not the signature
+//	Opaque      the JSON of the block
+//	Image       see below
+//
+// The vendors do not say what their encoding of structure costs; [core.FramingTokens] for
+// each message stands for it.
+//
+// Images are estimated by Anthropic's published rule: a token for every 750 pixels, after
+// scaling to at most 1568 pixels on the long edge and 1600 tokens. The size is read from
+// the header of PNG, JPEG, GIF and WebP data. An image of unknown size costs 1600 tokens.
+//
+// Encrypted reasoning, which only the vendor can count, is estimated as in Codex: a token
+// for every four bytes, less 650 bytes for the envelope.
+type Counter struct {
+	*Encoding
+	memory memory
+}
+
+var _ core.Counter = (*Counter)(nil)
+
+// NewCounter returns a counter that has not counted anything yet.
+func NewCounter(e *Encoding) *Counter {
+	return &Counter{Encoding: e, memory: memory{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}}
+}
+
+// Count returns the tokens of parts. The count of several parts is the sum of their
+// counts.
+func (c *Counter) Count(parts ...core.Part) int {
+	n := 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			n += c.CountText(string(p))
+		case core.ToolCall:
+			n += c.CountText(p.Name) + c.CountText(p.Args)
+		case core.ToolResult:
+			n += c.Count(p.Content...)
+		case core.Image:
+			n += imageTokens(p)
+		case core.Reasoning:
+			n += max(c.CountText(p.Text), encryptedTokens(p.Encrypted))
+		case core.Opaque:
+			n += c.CountText(p.JSON)
+		}
+	}
+	return n
+}
+
+// CountText is [Encoding.CountText] with a memory.
+func (c *Counter) CountText(s string) int {
+	if len(s) < minRemembered {
+		return c.Encoding.CountText(s)
+	}
+	k := c.memory.key(s)
+	n, ok := c.memory.get(k)
+	if !ok {
+		n = c.Encoding.CountText(s)
+		c.memory.put(k, n)
+	}
+	return n
+}
+
+// encryptedTokens estimates the tokens of reasoning from its ciphertext in base64.
+func encryptedTokens(s string) int {
+	const envelope, bytesPerToken = 650, 4
+	return max(0, (len(s)/4*3-envelope+bytesPerToken-1)/bytesPerToken)
+}
+
+const (
+	// minRemembered is the length in bytes from which a text is remembered. Shorter ones
+	// are counted in about the time it takes to look them up.
+	minRemembered = 256
+	// generation bounds the memory: it holds at most two generations, of about 4 MB each.
+	generation = 1 << 16
+)
+
+// A memory holds counts by content. It does not hold the content: a text is known by its
+// length and 128 bits of hash, of two seeds that nobody outside the process can know, so
+// that nobody can aim at a collision. By chance, a billion texts of the same length have
+// one with a probability of 10^-21.
+type memory struct {
+	seeds [2]maphash.Seed
+	mu    sync.Mutex
+	// The generation that is filled, and the full one before it. What is still used when
+	// a generation is full moves to the next; the rest is forgotten with its generation.
+	young, old map[key]int
+}
+
+type key struct {
+	size int
+	hash [2]uint64
+}
+
+func (m *memory) key(s string) key {
+	return key{len(s), [2]uint64{maphash.String(m.seeds[0], s), maphash.String(m.seeds[1], s)}}
+}
+
+func (m *memory) get(k key) (n int, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n, ok = m.young[k]; ok {
+		return n, true
+	}
+	if n, ok = m.old[k]; ok {
+		m.add(k, n)
+	}
+	return n, ok
+}
+
+func (m *memory) put(k key, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.add(k, n)
+}
+
+// add remembers n in the young generation. The caller holds m.mu.
+func (m *memory) add(k key, n int) {
+	if len(m.young) >= generation || m.young == nil {
+		m.young, m.old = make(map[key]int), m.young
+	}
+	m.young[k] = n
+}
