@@ -1,0 +1,169 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Setting is one value and where it stands.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin Origin `json:"origin"`
+}
+
+// A KeyExplanation says everything about one key.
+type KeyExplanation struct {
+	Key     string `json:"key"`
+	Doc     string `json:"doc"`
+	Allowed string `json:"allowed"`
+	Default any    `json:"default,omitempty"`
+	// Layers are all values that files, variables and flags gave, the last one counts.
+	Layers []Setting `json:"layers,omitempty"`
+	// Steps tell what holds if the key is one that inherits: of a profile, or of a mode with
+	// its profile.
+	Steps []Step `json:"steps,omitempty"`
+	// Overrides are the values that profiles and modes set instead of this one.
+	Overrides []Setting `json:"overrides,omitempty"`
+}
+
+// ExplainKey explains a key as a user writes it: threshold, profiles.code.threshold,
+// profiles."gpt-4.1". A key of several values, such as profiles.code, gives one explanation
+// for each value that is set.
+func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
+	found := dottedSpelling.matches(key, c.raw)
+	if len(found) == 0 {
+		if f := dottedSpelling.noMatch(key, c.raw); f != nil {
+			return nil, &Error{
+				Origin: Origin{Kind: FromArgument}, Key: key,
+				Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
+			}
+		}
+	}
+	var out []KeyExplanation
+	for _, m := range found {
+		out = append(out, c.explainMatch(m)...)
+	}
+	return out, nil
+}
+
+func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
+	value, _ := lookup(c.raw, m.path)
+	inner, isMap := value.(map[string]any)
+	if m.field.kind == kindObject || m.field.kind == kindSection {
+		var out []KeyExplanation
+		for _, f := range fieldsAt(m.field.of) {
+			if _, set := inner[f.key]; set && m.field.kind == kindObject {
+				out = append(out, c.explainMatch(keyMatch{m.path.with(f.key), f})...)
+			}
+		}
+		if m.field.kind == kindSection {
+			for _, name := range sortedKeys(inner) {
+				out = append(out, c.explainMatch(keyMatch{m.path.with(name), field{kind: kindObject, of: m.field.of}})...)
+			}
+		}
+		if len(out) == 0 {
+			doc := either(m.field.doc, "Sets nothing; everything is inherited.")
+			out = []KeyExplanation{{Key: m.path.String(), Doc: doc, Allowed: m.field.allowed()}}
+		}
+		return out
+	}
+	if isMap {
+		var out []KeyExplanation
+		for _, name := range sortedKeys(inner) {
+			out = append(out, c.explainMatch(keyMatch{m.path.with(name), field{kind: kindFree}})...)
+		}
+		return out
+	}
+	e := KeyExplanation{Key: m.path.String(), Doc: m.field.doc, Layers: slices.Clone(c.history[m.path.id()])}
+	if m.field.key != "" {
+		e.Allowed, e.Default = m.field.allowed(), m.field.def
+	} else {
+		e.Doc, e.Allowed = "A setting of the provider's strategy.", "what the strategy takes"
+	}
+	e.Steps = c.keySteps(m.path)
+	if len(m.path) == 1 {
+		e.Overrides = c.overrides(m.path[0])
+	}
+	return []KeyExplanation{e}
+}
+
+// keySteps returns the inheritance of a key of a profile or a mode.
+func (c *Config) keySteps(p path) []Step {
+	if len(p) != 3 {
+		return nil
+	}
+	profile, mode := "", ""
+	switch p[0] {
+	case "profiles":
+		profile = p[1]
+	case "modes":
+		mode = p[1]
+	default:
+		return nil
+	}
+	r, err := c.Resolve(profile, mode)
+	if err != nil {
+		return nil
+	}
+	return r.Steps(p[2])
+}
+
+// overrides returns what profiles and modes set for a key of the top level.
+func (c *Config) overrides(key string) []Setting {
+	var out []Setting
+	for _, section := range []string{"profiles", "modes"} {
+		names, _ := c.raw[section].(map[string]any)
+		for _, name := range sortedKeys(names) {
+			p := path{section, name, key}
+			if v, ok := lookup(c.raw, p); ok && !isInherit(v) {
+				out = append(out, Setting{Key: p.String(), Value: v, Origin: c.origins[p.id()]})
+			}
+		}
+	}
+	return out
+}
+
+// String returns the explanation as text for a terminal.
+func (e KeyExplanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n  %s\n  Must be %s.\n", e.Key, e.Doc, e.Allowed)
+	if e.Default != nil {
+		fmt.Fprintf(&b, "  Default: %s.\n", compact(e.Default))
+	}
+	for i, s := range e.Layers {
+		note := "overridden"
+		if i == len(e.Layers)-1 {
+			note = "this counts"
+		}
+		fmt.Fprintf(&b, "  %s  from %s, %s\n", compact(s.Value), s.Origin, note)
+	}
+	if len(e.Layers) == 0 {
+		b.WriteString("  Not set anywhere.\n")
+	}
+	for _, s := range e.Steps {
+		switch {
+		case s.Used:
+			fmt.Fprintf(&b, "  → %s: %s, from %s\n", s.Level, compact(s.Value), s.Origin)
+		case s.Value == nil:
+			fmt.Fprintf(&b, "    %s: %s\n", s.Level, s.Note)
+		default:
+			fmt.Fprintf(&b, "    %s: %s, %s\n", s.Level, compact(s.Value), s.Note)
+		}
+	}
+	for _, s := range e.Overrides {
+		fmt.Fprintf(&b, "  but %s: %s, from %s\n", s.Key, compact(s.Value), s.Origin)
+	}
+	return b.String()
+}
+
+// compact writes a value on one line, as JSON, which YAML reads too.
+func compact(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}

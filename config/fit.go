@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"math"
+)
+
+// noWindow says what to do about a window that nobody knows.
+func (c *Config) noWindow(r *Resolved, f *finder) *Error {
+	p := path{"profiles", r.Profile}
+	if r.Model.Name == "" {
+		return c.errorAt(p, &fault{problem: "has neither window nor model", allowed: "set one of them"})
+	}
+	wrong := &fault{
+		problem: fmt.Sprintf("the window of model %q is not known", abbreviate(r.Model.Name)),
+		allowed: "set " + p.with("window").String() + " to its number of tokens",
+	}
+	if looksSecret(r.Model.Name) {
+		wrong.problem = "the window of this model is not known"
+	}
+	if _, declared := c.values.Models[r.Model.Name]; declared {
+		wrong.allowed += ", or " + path{"models", r.Model.Name, "window"}.String()
+	} else {
+		wrong.suggestion = nearest(r.Model.Name, c.modelNames(r.Model.Name))
+	}
+	return c.errorAt(f.at["model"], wrong)
+}
+
+// limit is what may be sent, in tokens. It is neither rounded nor limited to zero.
+func (r *Resolved) limit() float64 {
+	return float64(r.Window)*(1-r.Buffer/100) - float64(r.Reserve)
+}
+
+// trigger is the number of tokens that a conversation is condensed at, and what sets it.
+func (r *Resolved) trigger() (tokens float64, by string) {
+	tokens, by = r.Threshold*float64(r.Window)/100, "threshold"
+	if l := r.limit(); l < tokens {
+		tokens, by = l, "limit"
+	}
+	if most := float64(r.MaxContextTokens); most > 0 && most < tokens {
+		tokens, by = most, "max_context_tokens"
+	}
+	return tokens, by
+}
+
+// fit checks that the numbers of r fit together. Under Roo's rule no number is refused.
+func (c *Config) fit(r *Resolved) Errors {
+	if r.RooRule {
+		return nil
+	}
+	var errs Errors
+	fail := func(key string, f *fault) {
+		errs = append(errs, c.errorAt(r.at[key], f).withKey(r, key))
+	}
+	if r.limit() < 1 {
+		fail("window", &fault{
+			problem: fmt.Sprintf("nothing is left of a window of %d tokens: minus a buffer of %v %% and %d for the answer it is %v",
+				r.Window, r.Buffer, r.Reserve, math.Floor(r.limit())),
+			allowed: "set max_output to what the agent asks for, or a larger window",
+		})
+	}
+	if r.Target >= r.Threshold {
+		fail("target", &fault{
+			problem: fmt.Sprintf("%v %% is not below the threshold of profile %s, %v %%", r.Target, r.Profile, r.Threshold),
+			allowed: "must be below, or every request would condense again; 0 chooses one",
+		})
+	}
+	if r.MaxContextTokens > 0 && r.MinSize > r.MaxContextTokens {
+		fail("min_size", &fault{
+			problem: fmt.Sprintf("%d tokens are more than max_context_tokens of profile %s, %d", r.MinSize, r.Profile, r.MaxContextTokens),
+			allowed: "must not be above",
+		})
+	}
+	return errs
+}
+
+// withKey fills in what is missing if the value stands in no file: the profile's key.
+func (e *Error) withKey(r *Resolved, key string) *Error {
+	if len(r.at[key]) < 2 && e.Origin.Kind != FromFile {
+		e.Key = path{"profiles", r.Profile, key}.String()
+	}
+	return e
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// A level is one place that values are inherited through.
+type level struct {
+	label  string
+	path   path           // in the configuration; nil for the top level and what is not in it
+	values map[string]any // may be nil
+	origin Origin         // of values that are not in the configuration
+}
+
+// lineage returns a profile and those it extends, nearest first, and whether one of them
+// has Roo's rule. It is empty if a name is unknown or the profiles form a circle.
+func (c *Config) lineage(profile string) (names []string, roo bool) {
+	for name := profile; name != ""; {
+		p, ok := c.values.Profiles[name]
+		if !ok || slices.Contains(names, name) {
+			return nil, false
+		}
+		names = append(names, name)
+		if preset, ok := presetNamed(p.Preset); ok && preset.rooRule {
+			roo = true
+		}
+		name = p.Extends
+	}
+	return names, roo
+}
+
+func (c *Config) levels(profiles []string, mode string) []level {
+	at := func(label string, p path) level {
+		v, _ := lookup(c.raw, p)
+		m, _ := v.(map[string]any)
+		return level{label: label, path: p, values: m}
+	}
+	var levels []level
+	if _, ok := c.values.Modes[mode]; ok {
+		levels = append(levels, at("mode "+mode, path{"modes", mode}))
+	}
+	modelSeen := false
+	for _, name := range profiles {
+		levels = append(levels, at("profile "+name, path{"profiles", name}))
+		p := c.values.Profiles[name]
+		if p.Model != "" && !modelSeen {
+			modelSeen = true
+			if m, err := c.Model(p.Model); err == nil {
+				levels = append(levels, c.modelLevel(m))
+			}
+		}
+		if preset, ok := presetNamed(p.Preset); ok {
+			levels = append(levels, level{
+				label: "preset " + preset.name, values: preset.values,
+				origin: Origin{Kind: FromPreset, Name: preset.name},
+			})
+		}
+	}
+	return append(levels, at(topLevel, nil), defaultLevel())
+}
+
+// modelLevel makes what is known about a model a level of inheritance: below the profile
+// that names the model, above all that this profile inherits.
+func (c *Config) modelLevel(m *Model) level {
+	l := level{label: "model " + m.Name, values: map[string]any{}, origin: Origin{Kind: FromModel, Name: m.Name}}
+	declared := c.values.Models[m.Name]
+	if declared.Window > 0 || declared.MaxOutput > 0 {
+		l.path = path{"models", m.Name}
+	}
+	if m.Window > 0 {
+		l.values["window"] = int64(m.Window)
+	}
+	if m.MaxOutput > 0 {
+		l.values["max_output"] = int64(m.MaxOutput)
+	}
+	return l
+}
+
+func defaultLevel() level {
+	l := level{label: defaultLabel, values: map[string]any{}, origin: Origin{Kind: FromDefault}}
+	for _, f := range fieldsAt(atTop) {
+		if f.def != nil {
+			l.values[f.key] = f.def
+		}
+	}
+	return l
+}
+
+// A finder looks values up along levels and remembers how.
+type finder struct {
+	c      *Config
+	levels []level
+	roo    bool
+	steps  map[string][]Step
+	at     map[string][]string
+}
+
+// find returns the value of a field, nil if no level has one.
+func (f *finder) find(key string) any {
+	for _, l := range f.levels {
+		v, has := l.values[key]
+		step := Step{Level: l.label, Value: v, Origin: l.origin}
+		if l.path != nil || l.label == topLevel {
+			if o, ok := f.c.origins[l.path.with(key).id()]; ok {
+				step.Origin = o
+			}
+		}
+		switch {
+		case !has || v == nil:
+			step.Note = "not set"
+			step.Origin = Origin{}
+		case isInherit(v):
+			step.Note = "inherits"
+		case step.Origin.Kind == FromDefault && l.label != defaultLabel && key != "window":
+			continue // merged into the top level; the default level says it
+		case key == "window" && step.Origin.Kind == FromDefault && f.knowsWindow():
+			step.Note = "the model's window is known"
+		case key == "threshold" && f.roo && l.label != topLevel && l.label != defaultLabel && outsideThreshold(v):
+			step.Note = "ignored by Roo's rule"
+		default:
+			step.Used = true
+		}
+		f.steps[key] = append(f.steps[key], step)
+		if step.Used {
+			f.at[key] = l.path.with(key)
+			return v
+		}
+	}
+	return nil
+}
+
+// knowsWindow reports whether a level after the built-in window has one.
+func (f *finder) knowsWindow() bool {
+	return slices.ContainsFunc(f.levels, func(l level) bool { return l.origin.Kind == FromModel && l.values["window"] != nil })
+}
+
+func isInherit(v any) bool {
+	n, ok := number(v)
+	return ok && n == inherit
+}
+
+func outsideThreshold(v any) bool {
+	f, _ := fieldAt(atTop, "threshold")
+	n, _ := number(v)
+	return n < f.min || n > f.max
+}
+
+func (f *finder) percent(key string) float64 {
+	n, _ := number(f.find(key))
+	return n
+}
+
+func (f *finder) tokens(key string, window int) int {
+	switch v := f.find(key).(type) {
+	case string:
+		var a Amount
+		if text, err := json.Marshal(v); err == nil && a.UnmarshalJSON(text) == nil {
+			return a.Of(window)
+		}
+	case int64:
+		return int(v)
+	case float64:
+		return int(v)
+	}
+	return 0
+}
+
+func (f *finder) text(key string) string {
+	s, _ := f.find(key).(string)
+	return s
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/models"
+)
+
+// A Model is a language model as far as the configuration and the built-in table know it.
+type Model struct {
+	Name       string       `json:"name,omitempty"` // as written; empty if the profile names none
+	API        string       `json:"api,omitempty"`  // anthropic or openai; empty if unknown
+	ID         string       `json:"id,omitempty"`   // as the API knows it
+	BaseURL    string       `json:"base_url,omitempty"`
+	APIKeyEnv  string       `json:"api_key_env,omitempty"`
+	APIKeyFile string       `json:"api_key_file,omitempty"` // absolute
+	Window     int          `json:"window,omitempty"`       // tokens, 0 if unknown
+	MaxOutput  int          `json:"max_output,omitempty"`   // as configured for this model, 0 if it is not
+	Output     int          `json:"output,omitempty"`       // the longest answer it can give, 0 if unknown
+	Price      models.Price `json:"price"`                  // zero if unknown
+	// Tiers are the higher prices of long requests, if the built-in table has any and the
+	// configuration sets no price.
+	Tiers []models.Tier `json:"tiers,omitempty"`
+}
+
+// Model returns what is known about a model: one of the section models, or of the built-in
+// table by "provider/id" or id. What the section does not say, the table adds.
+func (c *Config) Model(name string) (*Model, error) {
+	declared, ok := c.values.Models[name]
+	if !ok {
+		known, err := models.Lookup(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w; or declare it in the section models", err)
+		}
+		return fromTable(name, known), nil
+	}
+	m := &Model{Name: name, ID: declared.Model}
+	if m.ID == "" {
+		m.ID = name
+	}
+	known, err := models.Lookup(m.ID)
+	if declared.API != "" {
+		if k, errAPI := models.Lookup(declared.API + "/" + m.ID); errAPI == nil {
+			known, err = k, nil
+		}
+	}
+	if err != nil {
+		known = &models.Model{} // then what is declared is all there is
+	}
+	id := m.ID
+	*m = *fromTable(name, known)
+	m.ID = id
+	m.API = either(declared.API, m.API)
+	m.BaseURL, m.APIKeyEnv, m.APIKeyFile = declared.BaseURL, declared.APIKeyEnv, declared.APIKeyFile
+	m.Window, m.MaxOutput = either(declared.Window, m.Window), declared.MaxOutput
+	if declared.Price != nil {
+		m.Price, m.Tiers = *declared.Price, nil
+	}
+	return m, nil
+}
+
+func fromTable(name string, known *models.Model) *Model {
+	m := &Model{
+		Name: name, ID: known.ID, Window: known.Window, Output: known.Output,
+		Price: known.Price, Tiers: slices.Clone(known.Tiers),
+	}
+	if f, _ := fieldAt(inModel, "api"); slices.Contains(f.enum, known.Provider) {
+		m.API = known.Provider
+	}
+	return m
+}
+
+func either[T comparable](first, second T) T {
+	var zero T
+	if first != zero {
+		return first
+	}
+	return second
+}
+
+// modelNames returns the names that a model could have been meant by.
+func (c *Config) modelNames(like string) []string {
+	names := c.Models()
+	full := strings.Contains(like, "/")
+	for m := range models.All() {
+		if full {
+			names = append(names, m.Name())
+		} else {
+			names = append(names, m.ID)
+		}
+	}
+	return names
+}

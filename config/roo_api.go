@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// rooExport is the settings export of Roo Code, and of Zoo Code and Kilo Code, which carry
+// its format on. Only what is looked at is named.
+type rooExport struct {
+	ProviderProfiles struct {
+		CurrentAPIConfigName string
+		APIConfigs           map[string]map[string]any
+		ModeAPIConfigs       map[string]string
+	}
+	GlobalSettings map[string]any
+}
+
+// rooAPI says how a provider of Roo's is reached here. Addresses and variables are those
+// that the vendors document.
+type rooAPI struct {
+	table    string // its name in the table of models
+	modelKey string // where a profile keeps the model's id
+	api      string // empty: no client of ours speaks to it
+	baseURL  string
+	urlKey   string // where a profile keeps another address
+	urlTail  string // what such an address lacks
+	variable string // for the API key; empty: none is needed
+}
+
+var rooAPIs = map[string]rooAPI{
+	"anthropic":     {"anthropic", "apiModelId", "anthropic", "", "anthropicBaseUrl", "", "ANTHROPIC_API_KEY"},
+	"bedrock":       {table: "aws", modelKey: "apiModelId"},
+	"cerebras":      {"cerebras", "apiModelId", "openai", "https://api.cerebras.ai/v1", "", "", "CEREBRAS_API_KEY"},
+	"deepseek":      {"deepseek", "apiModelId", "openai", "https://api.deepseek.com", "deepSeekBaseUrl", "", "DEEPSEEK_API_KEY"},
+	"fireworks":     {"fireworks", "apiModelId", "openai", "https://api.fireworks.ai/inference/v1", "", "", "FIREWORKS_API_KEY"},
+	"gemini":        {"google", "apiModelId", "openai", "https://generativelanguage.googleapis.com/v1beta/openai", "", "", "GEMINI_API_KEY"},
+	"groq":          {"groq", "apiModelId", "openai", "https://api.groq.com/openai/v1", "", "", "GROQ_API_KEY"},
+	"litellm":       {"", "litellmModelId", "openai", "", "litellmBaseUrl", "", "LITELLM_API_KEY"},
+	"lmstudio":      {"", "lmStudioModelId", "openai", "http://localhost:1234/v1", "lmStudioBaseUrl", "/v1", ""},
+	"mistral":       {"mistral", "apiModelId", "openai", "https://api.mistral.ai/v1", "", "", "MISTRAL_API_KEY"},
+	"moonshot":      {"moonshotai", "apiModelId", "openai", "https://api.moonshot.ai/v1", "moonshotBaseUrl", "", "MOONSHOT_API_KEY"},
+	"ollama":        {"", "ollamaModelId", "openai", "http://localhost:11434/v1", "ollamaBaseUrl", "/v1", ""},
+	"openai":        {"", "openAiModelId", "openai", "", "openAiBaseUrl", "", "OPENAI_API_KEY"},
+	"openai-native": {"openai", "apiModelId", "openai", "", "openAiNativeBaseUrl", "/v1", "OPENAI_API_KEY"},
+	"openrouter":    {"openrouter", "openRouterModelId", "openai", "https://openrouter.ai/api/v1", "openRouterBaseUrl", "", "OPENROUTER_API_KEY"},
+	"requesty":      {"", "requestyModelId", "openai", "https://router.requesty.ai/v1", "requestyBaseUrl", "", "REQUESTY_API_KEY"},
+	"vertex":        {table: "google", modelKey: "apiModelId"},
+	"xai":           {"x-ai", "apiModelId", "openai", "https://api.x.ai/v1", "", "", "XAI_API_KEY"},
+}
+
+// rooSecretKey tells the keys of Roo that hold secrets: apiKey, openRouterApiKey,
+// awsSecretKey, awsSessionToken, vertexJsonCredentials.
+func rooSecretKey(key string) bool {
+	k := fold(key)
+	return strings.HasSuffix(k, "key") && !strings.HasSuffix(k, "publickey") || strings.HasSuffix(k, "token") ||
+		strings.HasSuffix(k, "secret") || strings.HasSuffix(k, "password") || strings.HasSuffix(k, "credentials")
+}
+
+// model fills in model, window and how to reach it; it returns the keys that it used.
+func (r *rooImport) model(p *ProfileValues, from, name string, settings map[string]any) []string {
+	provider, _ := settings["apiProvider"].(string)
+	how, known := rooAPIs[provider]
+	if !known {
+		how = rooAPI{table: provider, modelKey: "apiModelId"}
+	}
+	used := []string{how.modelKey}
+	id, _ := settings[how.modelKey].(string)
+	if id != "" && !looksSecret(id) && badName(id) == "" {
+		p.Model = id
+		if how.table != "" {
+			p.Model = how.table + "/" + id
+		}
+		if how.api != "" {
+			used = append(used, how.urlKey)
+			r.declare(p.Model, id, how, settings, from)
+		}
+	}
+	if n, key, ok := rooWindowOf(settings); ok {
+		p.Window = &n
+		used = append(used, key)
+	} else if m, err := (&Config{values: r.Values}).Model(p.Model); err != nil || m.Window == 0 {
+		p.Window = new(rooWindow)
+		r.Check = append(r.Check, ImportNote{
+			from, path{"profiles", name, "window"}.String(),
+			fmt.Sprintf("the export does not say how large it is; %d is what Roo assumes", rooWindow),
+		})
+	}
+	return used
+}
+
+// declare adds a model to the section models, so that it can be asked for summaries.
+func (r *rooImport) declare(name, id string, how rooAPI, settings map[string]any, from string) {
+	m := ModelValues{API: how.api, Model: id, BaseURL: how.baseURL, APIKeyEnv: how.variable}
+	if own, _ := settings[how.urlKey].(string); own != "" {
+		to := path{"models", name, "base_url"}.String()
+		u, err := url.Parse(own)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			r.Check = append(r.Check, ImportNote{from + "." + how.urlKey, to, "no http or https address"})
+		} else {
+			if u.User != nil || u.RawQuery != "" {
+				r.Secrets = append(r.Secrets, from+"."+how.urlKey)
+				r.Check = append(r.Check, ImportNote{from + "." + how.urlKey, to, "without the user, password or parameters in it"})
+			}
+			u.User, u.RawQuery, u.Fragment = nil, "", ""
+			m.BaseURL = strings.TrimSuffix(u.String(), "/")
+			if !strings.HasSuffix(m.BaseURL, how.urlTail) {
+				m.BaseURL += how.urlTail
+			}
+		}
+	}
+	r.Values.Models[name] = m
+	if m.APIKeyEnv != "" && !slices.Contains(r.Variables, m.APIKeyEnv) {
+		r.Variables = append(r.Variables, m.APIKeyEnv)
+		slices.Sort(r.Variables)
+	}
+}
+
+// rooWindowOf returns the window that a profile states itself.
+func rooWindowOf(settings map[string]any) (int, string, bool) {
+	if info, ok := settings["openAiCustomModelInfo"].(map[string]any); ok && settings["apiProvider"] == "openai" {
+		if n, ok := wholeTokens(info["contextWindow"]); ok {
+			return n, "openAiCustomModelInfo", true
+		}
+	}
+	for provider, key := range map[string]string{"ollama": "ollamaNumCtx", "bedrock": "awsModelContextWindow"} {
+		if n, ok := wholeTokens(settings[key]); ok && settings["apiProvider"] == provider {
+			return n, key, true
+		}
+	}
+	return 0, "", false
+}
+
+func wholeTokens(v any) (int, bool) {
+	n, ok := number(v)
+	return int(n), ok && n >= 1 && n <= maxTokens && n == float64(int(n))
+}

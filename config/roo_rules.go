@@ -1,0 +1,179 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+func (r *rooImport) globals() {
+	v := &r.Values
+	if auto, from, ok := r.setting("autoCondenseContext"); ok {
+		if b, isBool := auto.(bool); isBool {
+			v.Auto = &b
+			r.took(from, "auto", "")
+		}
+	}
+	v.Threshold = new(100.0) // Roo's default; ours is another
+	if t, from, ok := r.setting("autoCondenseContextPercent"); ok {
+		p, isNumber := number(t)
+		switch clamped := min(max(p, 5), 100); {
+		case !isNumber:
+			r.ignored(from, "not a number")
+		case clamped != p:
+			v.Threshold = &clamped
+			r.took(from, "threshold", fmt.Sprintf("%v is outside 5 to 100 and became %v", p, clamped))
+		default:
+			v.Threshold = &p
+			r.took(from, "threshold", "")
+		}
+	} else {
+		r.took("Roo's default of 100 %", "threshold", "")
+	}
+	r.prompt()
+}
+
+// prompt takes the user's own condensing prompt, of the current or the older setting.
+func (r *rooImport) prompt() {
+	var texts []ImportNote
+	if prompts, from, ok := r.setting("customSupportPrompts"); ok {
+		if m, isMap := prompts.(map[string]any); isMap {
+			if s, isText := m["CONDENSE"].(string); isText {
+				texts = append(texts, ImportNote{From: from + ".CONDENSE", Note: s})
+			}
+		}
+	}
+	if old, from, ok := r.setting("customCondensingPrompt"); ok {
+		if s, isText := old.(string); isText {
+			texts = append(texts, ImportNote{From: from, Note: s})
+		}
+	}
+	for _, t := range texts {
+		switch {
+		case strings.TrimSpace(t.Note) == "":
+		case looksSecret(t.Note):
+			r.ignored(t.From, "holds what looks like a secret")
+		case r.Values.Prompt != nil:
+			r.ignored(t.From, "customSupportPrompts.CONDENSE replaced it")
+		default:
+			r.Values.Prompt = &t.Note
+			r.took(t.From, "prompt", "")
+		}
+	}
+}
+
+// thresholds takes the thresholds of profiles, which are kept by the profile's id.
+func (r *rooImport) thresholds() {
+	own, from, _ := r.setting("profileThresholds")
+	byID, _ := own.(map[string]any)
+	for _, id := range sortedKeys(byID) {
+		at := from + "." + path{id}.String()
+		name, known := r.ids[id]
+		t, isNumber := number(byID[id])
+		switch {
+		case !known:
+			r.ignored(at, "no profile has this id")
+		case isNumber && t == inherit:
+			r.ignored(at, "-1 inherits, as here")
+		case !isNumber || t < 5 || t > 100:
+			r.ignored(at, "outside 5 to 100, which Roo ignores too")
+		default:
+			p := r.Values.Profiles[name]
+			p.Threshold = &t
+			r.Values.Profiles[name] = p
+			r.took(at, path{"profiles", name, "threshold"}.String(), "")
+		}
+	}
+	own, from, _ = r.setting("profileCondenseOverrides") // of Kilo Code
+	byID, _ = own.(map[string]any)
+	for _, id := range sortedKeys(byID) {
+		r.override(from+"."+path{id}.String(), id, byID[id])
+	}
+}
+
+// override takes a threshold of Kilo Code, a percentage or a number of tokens.
+func (r *rooImport) override(from, id string, v any) {
+	o, _ := v.(map[string]any)
+	name, known := r.ids[id]
+	p := r.Values.Profiles[name]
+	switch {
+	case !known:
+		r.ignored(from, "no profile has this id")
+		return
+	case o["enabled"] != true:
+		r.ignored(from, "not enabled")
+		return
+	case o["mode"] == "tokens":
+		n, ok := wholeTokens(o["tokens"])
+		if !ok {
+			r.ignored(from, "not a number of tokens")
+			return
+		}
+		p.MaxContextTokens, p.Threshold = &Amount{Tokens: n}, new(100.0)
+		r.took(from, path{"profiles", name, "max_context_tokens"}.String(), "")
+	default:
+		t, ok := number(o["percent"])
+		if !ok || t < 5 || t > 100 {
+			r.ignored(from, "outside 5 to 100")
+			return
+		}
+		p.Threshold = &t
+		r.took(from, path{"profiles", name, "threshold"}.String(), "")
+	}
+	r.Values.Profiles[name] = p
+}
+
+func (r *rooImport) modes() {
+	byMode := maps.Clone(r.export.ProviderProfiles.ModeAPIConfigs)
+	from := "providerProfiles.modeApiConfigs."
+	if len(byMode) == 0 {
+		own, at, _ := r.setting("modeApiConfigs") // where older versions kept them
+		byMode = map[string]string{}
+		m, _ := own.(map[string]any)
+		for mode, id := range m {
+			if s, ok := id.(string); ok {
+				byMode[mode] = s
+			}
+		}
+		from = at + "."
+	}
+	for _, mode := range sortedKeys(byMode) {
+		at := from + path{mode}.String()
+		name, known := r.ids[byMode[mode]]
+		switch wrong := badName(mode); {
+		case !known:
+			r.ignored(at, "no profile has this id")
+		case wrong != "":
+			r.ignored(at, "its name "+wrong)
+		default:
+			if r.Values.Modes == nil {
+				r.Values.Modes = map[string]ModeValues{}
+			}
+			r.Values.Modes[mode] = ModeValues{Profile: name}
+			r.took(at, path{"modes", mode}.String(), "")
+		}
+	}
+}
+
+// condensingModel takes the profile that condenses for all, which Roo had and Zoo has.
+func (r *rooImport) condensingModel() {
+	v, from, ok := r.setting("condensingApiConfigId")
+	id, _ := v.(string)
+	if !ok || id == "" {
+		return
+	}
+	name, known := r.ids[id]
+	model := r.Values.Profiles[name].Model
+	if _, declared := r.Values.Models[model]; !known || !declared {
+		r.ignored(from, "no profile with a model that can be asked has this id")
+		return
+	}
+	settings, err := json.Marshal(map[string]string{"preset": "fresh_start", "model": model})
+	if err != nil {
+		r.ignored(from, err.Error())
+		return
+	}
+	r.Values.Providers[rooSummary] = ProviderValues{Strategy: "native", Settings: settings}
+	r.took(from, "providers."+rooSummary+".settings.model", "Roo dropped this setting in January 2026; here it holds")
+}
