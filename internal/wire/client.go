@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -126,14 +125,6 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 		e.Problems = append(e.Problems, Problem{printable(p.GetKey()), printable(p.GetMessage())})
 	}
 	return e
-}
-
-// Condense asks the plugin for a shorter conversation. Messages of the result that the
-// plugin kept are those of req. It returns within moments of ctx being done, whatever the
-// plugin does. An error of the plugin's is a [*RemoteError].
-func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
-	_, _ = ctx, req
-	return nil, errors.ErrUnsupported
 }
 
 // printable takes out of a plugin's text what could play tricks with a terminal or a log.

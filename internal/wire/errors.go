@@ -69,7 +69,7 @@ func toStatus(err error) error {
 func fromStatus(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		// Whatever gRPC says, this is why.
-		return fmt.Errorf("%w (%s)", context.Cause(ctx), status.Convert(err).Message())
+		return fmt.Errorf("%w (%s)", ctx.Err(), status.Convert(err).Message())
 	}
 	s := status.Convert(err)
 	e := &RemoteError{Code: s.Code(), Text: printable(s.Message())}

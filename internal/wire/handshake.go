@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-
-	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
 // ProtocolVersion is the version of the protocol: the 1 of condense.v1. It changes only
@@ -68,7 +66,7 @@ func Plugins(p *Plugin) map[int]plugin.PluginSet {
 
 // GRPCServer registers the server of p; go-plugin calls it.
 func (p *Plugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	condensepb.RegisterProviderServiceServer(s, p.Served)
+	p.Served.Register(s)
 	return nil
 }
 

@@ -1,8 +1,18 @@
 package wire
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/registry"
 )
@@ -11,15 +21,22 @@ import (
 // the defaults.
 type ServerOptions struct {
 	Version string       // of the plugin; default: unknown
+	SDK     string       // name and version of the library that serves; default: unknown
 	Logger  *slog.Logger // for what does not belong to a call; default: discard
 }
 
-// A Server is the plugin's end of the protocol: a strategy, served.
+// A Server is the plugin's end of the protocol: a strategy, served. It is safe for
+// concurrent use. Close it when nothing is served any more.
 type Server struct {
 	condensepb.UnimplementedProviderServiceServer
 
 	strategy registry.Strategy
 	opts     ServerOptions
+	logger   *slog.Logger // given to providers: a call's records go to its host
+
+	mu      sync.Mutex
+	current *opened // nil before the first Configure
+	old     sync.WaitGroup
 }
 
 // NewServer returns a server of s.
@@ -28,5 +45,144 @@ func NewServer(s registry.Strategy, opts *ServerOptions) *Server {
 	if opts != nil {
 		srv.opts = *opts
 	}
+	if srv.opts.Logger == nil {
+		srv.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	srv.logger = slog.New(&callHandler{next: srv.opts.Logger.Handler()})
 	return srv
+}
+
+// Register makes s answer what r is asked.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	condensepb.RegisterProviderServiceServer(r, s)
+}
+
+// Describe says what the strategy is.
+func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*condensepb.DescribeResponse, error) {
+	s.opts.Logger.Debug("described", "host", req.GetHost()) //nolint:sloglint // belongs to no call
+	res := &condensepb.DescribeResponse{
+		Name: valid(s.strategy.Name), Version: valid(s.opts.Version), Doc: valid(s.strategy.Doc), Sdk: valid(s.opts.SDK),
+	}
+	for _, set := range s.strategy.Settings() {
+		out := &condensepb.Setting{Name: valid(set.Name), Type: valid(set.Type), Default: set.Default, Doc: valid(set.Doc)}
+		for _, e := range set.Enum {
+			out.Enum = append(out.Enum, valid(e))
+		}
+		res.Settings = append(res.Settings, out)
+	}
+	return res, nil
+}
+
+// Configure opens a provider with new settings, which calls use from now on. The former
+// one is closed when its last call has ended.
+func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest) (res *condensepb.ConfigureResponse, err error) {
+	// The provider may keep its context for as long as it is open; the call's ends with
+	// the call.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, end)
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.panicked(ctx, p)
+		}
+		if err != nil || len(res.GetProblems()) > 0 {
+			end()
+		}
+	}()
+	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger})
+	switch {
+	case err == nil && p == nil:
+		return nil, status.Error(codes.Internal, "the strategy opened no provider")
+	case err == nil && !stop():
+		return nil, toStatus(errors.Join(ctx.Err(), core.Close(p)))
+	case err == nil:
+		s.replace(&opened{provider: p, end: end})
+		return &condensepb.ConfigureResponse{}, nil
+	}
+	if ctx.Err() != nil || errors.Is(err, core.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		return nil, toStatus(err)
+	}
+	res = &condensepb.ConfigureResponse{}
+	for _, p := range problems(s.strategy, err) {
+		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
+	}
+	return res, nil
+}
+
+// problems sorts what [registry.Strategy.Open] says by setting.
+func problems(s registry.Strategy, err error) []Problem {
+	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
+	text = strings.TrimPrefix(text, "settings: ")
+	names := map[string]bool{}
+	for _, set := range s.Settings() {
+		names[set.Name] = true
+	}
+	var out []Problem
+	for line := range strings.SplitSeq(text, "\n") { // joined errors have a line each
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		p := Problem{Message: line}
+		if key, rest, ok := strings.Cut(line, ": "); ok {
+			if top, _, _ := strings.Cut(key, "."); names[top] {
+				p = Problem{key, rest}
+			}
+		}
+		out = append(out, p)
+	}
+	if len(out) == 0 {
+		out = []Problem{{Message: "refused without a reason"}}
+	}
+	return out
+}
+
+// An opened is a provider and the calls that use it.
+type opened struct {
+	provider core.CondensationProvider
+	calls    sync.WaitGroup
+	end      context.CancelFunc
+}
+
+// acquire returns the provider in force; call its calls.Done.
+func (s *Server) acquire() (*opened, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return nil, status.Error(codes.FailedPrecondition, "not configured yet")
+	}
+	s.current.calls.Add(1)
+	return s.current, nil
+}
+
+// replace puts o into force; nil for none.
+func (s *Server) replace(o *opened) {
+	s.mu.Lock()
+	was := s.current
+	s.current = o
+	s.mu.Unlock()
+	if was == nil {
+		return
+	}
+	s.old.Go(func() {
+		was.calls.Wait()
+		if err := core.Close(was.provider); err != nil {
+			s.opts.Logger.Warn("closing the provider", "error", err)
+		}
+		was.end()
+	})
+}
+
+// Close closes the provider once its calls have ended, and waits for it until ctx is done.
+func (s *Server) Close(ctx context.Context) error {
+	s.replace(nil)
+	done := make(chan struct{})
+	go func() {
+		s.old.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("calls are still running: %w", ctx.Err())
+	}
 }

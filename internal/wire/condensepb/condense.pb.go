@@ -761,6 +761,7 @@ type Start struct {
 	Environment   []byte                 `protobuf:"bytes,7,opt,name=environment,proto3" json:"environment,omitempty"`              // where the agent works, as the model would be told
 	FilesRead     [][]byte               `protobuf:"bytes,8,rep,name=files_read,json=filesRead,proto3" json:"files_read,omitempty"` // paths, newest first
 	Instructions  []byte                 `protobuf:"bytes,9,opt,name=instructions,proto3" json:"instructions,omitempty"`            // the user's wishes for this condensation
+	LogLevel      string                 `protobuf:"bytes,10,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`   // the least level that the host wants to be sent; empty for info
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -856,6 +857,13 @@ func (x *Start) GetInstructions() []byte {
 		return x.Instructions
 	}
 	return nil
+}
+
+func (x *Start) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
+	}
+	return ""
 }
 
 // A Budget says how many tokens the conversation may have. limit and target have the
@@ -3055,7 +3063,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\"2\n" +
 	"\bFragment\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\x9e\x02\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xbb\x02\n" +
 	"\x05Start\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.condense.v1.BudgetR\x06budget\x12\x18\n" +
@@ -3066,7 +3074,9 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\venvironment\x18\a \x01(\fR\venvironment\x12\x1d\n" +
 	"\n" +
 	"files_read\x18\b \x03(\fR\tfilesRead\x12\"\n" +
-	"\finstructions\x18\t \x01(\fR\finstructions\"\x84\x01\n" +
+	"\finstructions\x18\t \x01(\fR\finstructions\x12\x1b\n" +
+	"\tlog_level\x18\n" +
+	" \x01(\tR\blogLevel\"\x84\x01\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x03R\x06window\x12\x18\n" +
 	"\areserve\x18\x02 \x01(\x03R\areserve\x12\x1a\n" +

@@ -1,0 +1,243 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+)
+
+type clientStream = grpc.BidiStreamingClient[condensepb.CondenseRequest, condensepb.CondenseResponse]
+
+// A call is one condensation as the host sees it. Its goroutine receives, a second one
+// sends, a third counts: a peer that only sends while the other does the same comes to a
+// halt when the windows of HTTP/2 are full.
+type call struct {
+	client  *Client
+	req     *core.Request
+	stream  clientStream
+	replies chan *condensepb.Reply
+	work    chan *condensepb.Callback // callbacks that take time; nil before the first
+	others  sync.WaitGroup
+
+	answer    answer
+	fragments assembler
+	seen      struct{ envelopes, callbacks, lines int }
+	countable int // bytes that may still be counted
+}
+
+// waiting is how many replies, and how many callbacks, may wait. A plugin that asks for
+// more without reading the answers waits in its turn.
+const waiting = 64
+
+// Condense asks the plugin for a shorter conversation. Messages of the result that the
+// plugin kept are those of req. It returns within moments of ctx being done, whatever the
+// plugin does. An error of the plugin's is a [*RemoteError].
+func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	if req == nil || req.Counter == nil {
+		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := c.rpc.Condense(within, callOptions...)
+	if err != nil {
+		return nil, fromStatus(ctx, err)
+	}
+	call := &call{
+		client: c, req: req, stream: stream, replies: make(chan *condensepb.Reply, waiting),
+		answer:    newAnswer(req.Messages, c.opts.Limits),
+		fragments: assembler{max: c.opts.Limits.AnswerBytes},
+		countable: c.opts.Limits.CountBytes,
+	}
+	call.others.Go(func() {
+		if err := call.send(within); err != nil {
+			cancel(err) // so that receive does not wait for an answer
+		}
+	})
+	res, err := call.receive(within)
+	if cause := context.Cause(within); cause != nil && ctx.Err() == nil {
+		err = cause // the stream ended because sending failed
+	}
+	cancel(nil)
+	call.others.Wait()
+	switch {
+	case err == nil:
+		return res, nil
+	case errors.Is(err, ErrProtocol), errors.Is(err, core.ErrInvalidRequest):
+		return nil, err
+	default:
+		return nil, fromStatus(ctx, err)
+	}
+}
+
+// send sends the history, and replies as they become ready, until ctx is done. Its error
+// is of this end; what is wrong with the stream, receive finds out.
+func (c *call) send(ctx context.Context) error {
+	err := chunks(c.req, c.logLevel(ctx), func(env *condensepb.CondenseRequest) error {
+		if err := c.flush(); err != nil {
+			return err
+		}
+		return send(env, wrapRequest, c.stream.Send)
+	})
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-c.replies:
+			err = c.reply(r)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil // the stream has ended
+	}
+	return err
+}
+
+// flush sends the replies that are ready.
+func (c *call) flush() error {
+	for {
+		select {
+		case r := <-c.replies:
+			if err := c.reply(r); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+func (c *call) reply(r *condensepb.Reply) error {
+	env := &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Reply{Reply: r}}
+	return send(env, wrapRequest, c.stream.Send)
+}
+
+// chunks calls emit with the envelopes of req. They share the bytes of req.
+func chunks(req *core.Request, logLevel string, emit func(*condensepb.CondenseRequest) error) error {
+	start := toStart(req)
+	start.LogLevel = logLevel
+	err := emit(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}})
+	if err != nil {
+		return err
+	}
+	var run []*condensepb.Message
+	size := 0
+	flush := func() error {
+		if len(run) == 0 {
+			return nil
+		}
+		env := &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Messages{Messages: &condensepb.Messages{Messages: run}}}
+		run, size = nil, 0
+		return emit(env)
+	}
+	for i := range req.Messages {
+		m, err := toMessage(&req.Messages[i])
+		if err != nil {
+			return fmt.Errorf("%w: %w", core.ErrInvalidRequest, err)
+		}
+		n := proto.Size(m)
+		if size+n > ChunkSize {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		run, size = append(run, m), size+n
+	}
+	return flush()
+}
+
+// receive reads until the plugin is done.
+func (c *call) receive(ctx context.Context) (*core.Result, error) {
+	for {
+		env, size, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		if c.seen.envelopes++; c.seen.envelopes > c.client.opts.Limits.Envelopes {
+			return nil, broken("more than %d messages in a call", c.client.opts.Limits.Envelopes)
+		}
+		switch k := env.GetKind().(type) {
+		case *condensepb.CondenseResponse_Callback:
+			if err := c.callback(ctx, k.Callback, size); err != nil {
+				return nil, err
+			}
+		case *condensepb.CondenseResponse_Log:
+			c.log(ctx, k.Log)
+		case *condensepb.CondenseResponse_Progress:
+			c.progress(ctx, k.Progress)
+		case *condensepb.CondenseResponse_Edit:
+			if err := c.answer.add(k.Edit, size); err != nil {
+				return nil, broken("%w", err)
+			}
+		case *condensepb.CondenseResponse_Done:
+			res, err := c.answer.result(k.Done)
+			if err != nil {
+				return nil, broken("%w", err)
+			}
+			return res, nil
+		default: // of a kind that came later: to be ignored
+		}
+	}
+}
+
+// next returns the next envelope, put together if it came in fragments, and its size in
+// bytes.
+func (c *call) next() (*condensepb.CondenseResponse, int, error) {
+	for {
+		var raw encoded
+		err := c.stream.RecvMsg(&raw)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, 0, broken("the call ended without an answer")
+		case tooLarge(err):
+			return nil, 0, broken("%s", status.Convert(err).Message())
+		case err != nil:
+			return nil, 0, err
+		}
+		env := &condensepb.CondenseResponse{}
+		if err := unmarshal(raw, env); err != nil {
+			return nil, 0, broken("%w", err)
+		}
+		f := env.GetFragment()
+		if f == nil {
+			if c.fragments.open() {
+				return nil, 0, broken("a fragment is missing")
+			}
+			return env, len(raw), nil
+		}
+		whole, err := c.fragments.add(f)
+		if err != nil {
+			return nil, 0, broken("%w", err)
+		}
+		if whole == nil {
+			continue
+		}
+		env = &condensepb.CondenseResponse{}
+		if err := unmarshal(whole, env); err != nil {
+			return nil, 0, broken("%w", err)
+		}
+		if env.GetFragment() != nil {
+			return nil, 0, broken("a fragment of fragments")
+		}
+		return env, len(whole), nil
+	}
+}
+
+// tooLarge reports whether err is gRPC's refusal of a message above callOptions' limit.
+func tooLarge(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max")
+}
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
+}

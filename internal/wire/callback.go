@@ -1,0 +1,236 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+)
+
+// callback answers what the plugin asks for, or has it answered.
+func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) error {
+	limits := &c.client.opts.Limits
+	refuse := func(code condensepb.CallbackError_Code, format string, args ...any) error {
+		c.put(ctx, &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Error{
+			Error: &condensepb.CallbackError{Code: code, Message: fmt.Sprintf(format, args...)},
+		}})
+		return nil
+	}
+	c.seen.callbacks++
+	switch over := c.seen.callbacks - limits.Callbacks; {
+	case over > heedless:
+		return broken("it goes on calling back, %d times above the limit of %d", over, limits.Callbacks)
+	case over > 0:
+		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d callbacks in a call", limits.Callbacks)
+	}
+	switch cb.GetCall().(type) {
+	case *condensepb.Callback_CountTokens:
+		if c.countable -= size; c.countable < 0 {
+			return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count in a call", limits.CountBytes)
+		}
+		c.enqueue(ctx, cb)
+		return nil
+	case *condensepb.Callback_Generate:
+		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host lends no language model to plugins")
+	default:
+		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host does not know what is asked for")
+	}
+}
+
+// heedless is how many callbacks above the limit a plugin may have open when it learns of
+// the limit.
+const heedless = 1000
+
+// put has r sent.
+func (c *call) put(ctx context.Context, r *condensepb.Reply) {
+	select {
+	case c.replies <- r:
+	case <-ctx.Done():
+	}
+}
+
+// enqueue has cb answered in another goroutine: counting takes time, and receiving has to
+// go on so that the end of ctx is noticed.
+func (c *call) enqueue(ctx context.Context, cb *condensepb.Callback) {
+	if c.work == nil {
+		c.work = make(chan *condensepb.Callback, waiting)
+		counter := newItemCounter(c.req)
+		go func() { // not waited for: a counter cannot be told to stop
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case cb := <-c.work:
+					c.put(ctx, counter.reply(ctx, cb))
+				}
+			}
+		}()
+	}
+	select {
+	case c.work <- cb:
+	case <-ctx.Done():
+	}
+}
+
+// An itemCounter counts for a plugin. It holds nothing of the request that its owner could
+// change: it may outlive the call.
+type itemCounter struct {
+	messages []core.Message
+	counter  core.Counter
+	at       map[string]int
+}
+
+func newItemCounter(req *core.Request) *itemCounter {
+	c := &itemCounter{messages: slices.Clone(req.Messages), counter: req.Counter, at: make(map[string]int, len(req.Messages))}
+	for i := range req.Messages {
+		c.at[req.Messages[i].ID] = i
+	}
+	return c
+}
+
+// reply answers cb. A counter that panics is the host's fault, and must not cost more
+// than this answer.
+func (c *itemCounter) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
+	r = &condensepb.Reply{Id: cb.GetId()}
+	fail := func(code condensepb.CallbackError_Code, err error) {
+		r.Result = &condensepb.Reply_Error{Error: &condensepb.CallbackError{Code: code, Message: valid(err.Error())}}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			fail(condensepb.CallbackError_CODE_FAILED, fmt.Errorf("counting: %v", p))
+		}
+	}()
+	items := cb.GetCountTokens().GetItems()
+	counts := &condensepb.TokenCounts{Tokens: make([]int64, len(items)), FramingTokens: core.FramingTokens}
+	work := 0 // messages summed up, so that a million ranges over everything are refused
+	for i, item := range items {
+		if err := ctx.Err(); err != nil {
+			fail(condensepb.CallbackError_CODE_FAILED, err)
+			return r
+		}
+		n, err := c.count(item, &work)
+		if err != nil {
+			fail(condensepb.CallbackError_CODE_INVALID, fmt.Errorf("item %d: %w", i, err))
+			return r
+		}
+		counts.Tokens[i] = int64(n)
+	}
+	r.Result = &condensepb.Reply_TokenCounts{TokenCounts: counts}
+	return r
+}
+
+// maxSummed is how many messages the ranges of one callback may have together.
+const maxSummed = 10_000_000
+
+func (c *itemCounter) count(item *condensepb.CountItem, work *int) (int, error) {
+	switch k := item.GetKind().(type) {
+	case *condensepb.CountItem_Messages:
+		first, last, err := span(c.at, k.Messages)
+		if err != nil {
+			return 0, err
+		}
+		if *work += last - first + 1; *work > maxSummed {
+			return 0, fmt.Errorf("ranges of more than %d messages together", maxSummed)
+		}
+		sum := 0
+		for i := first; i <= last; i++ {
+			sum += c.messages[i].Tokens
+		}
+		return sum, nil
+	case *condensepb.CountItem_Part:
+		i, err := index(c.at, k.Part.GetMessage())
+		if err != nil {
+			return 0, err
+		}
+		parts := c.messages[i].Parts
+		if n := k.Part.GetPart(); uint64(n) < uint64(len(parts)) {
+			return c.counter.Count(parts[n]), nil
+		}
+		return 0, fmt.Errorf("message %q has no part %d", k.Part.GetMessage(), k.Part.GetPart())
+	case *condensepb.CountItem_Content:
+		for i, p := range k.Content.GetParts() {
+			if p.GetKind() == nil {
+				return 0, fmt.Errorf("part %d is of a kind that this host does not know", i)
+			}
+		}
+		return c.counter.Count(fromParts(k.Content.GetParts())...), nil
+	default:
+		return 0, errors.New("of a kind that this host does not know")
+	}
+}
+
+// maxLine is in bytes.
+const maxLine = 8 << 10
+
+// levels are those that a plugin may log at.
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// logLevel returns the least level that the host's log takes.
+func (c *call) logLevel(ctx context.Context) string {
+	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
+		if c.client.opts.Logger.Enabled(ctx, l) {
+			return levelName(l)
+		}
+	}
+	return levelName(slog.LevelError)
+}
+
+// log writes what the plugin says to the host's log.
+func (c *call) log(ctx context.Context, l *condensepb.Log) {
+	limit := c.client.opts.Limits.LogLines
+	switch c.seen.lines++; {
+	case c.seen.lines > limit+1:
+		return
+	case c.seen.lines > limit:
+		c.client.opts.Logger.WarnContext(ctx, "the plugin logs too much; the rest of this call is dropped", "lines", limit)
+		return
+	}
+	room := maxLine
+	text := func(b []byte) string {
+		s := string(b[:min(len(b), room)])
+		room -= len(s)
+		return oneLine(printable(valid(s)))
+	}
+	message := text(l.GetMessage())
+	var attrs []slog.Attr
+	for _, f := range l.GetFields() {
+		if room <= 0 {
+			break
+		}
+		attrs = append(attrs, slog.String(text([]byte(f.GetKey())), text(f.GetValue())))
+	}
+	level, ok := levels[l.GetLevel()]
+	if !ok {
+		level = slog.LevelInfo
+	}
+	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// progress tells the host how far the plugin is.
+func (c *call) progress(ctx context.Context, p *condensepb.Progress) {
+	if c.client.opts.Progress == nil {
+		return
+	}
+	f := -1.0
+	if p.Fraction != nil && !math.IsNaN(p.GetFraction()) {
+		f = min(max(p.GetFraction(), 0), 1)
+	}
+	text := oneLine(printable(p.GetText()))
+	if len(text) > maxProgress {
+		text = valid(text[:maxProgress])
+	}
+	c.client.opts.Progress(ctx, Progress{Fraction: f, Text: text})
+}
+
+// maxProgress is in bytes.
+const maxProgress = 200

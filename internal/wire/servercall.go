@@ -1,0 +1,320 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+)
+
+type serverStream = grpc.BidiStreamingServer[condensepb.CondenseRequest, condensepb.CondenseResponse]
+
+// errEnded is what becomes of a callback whose call has ended.
+var errEnded = errors.New("the call has ended")
+
+// A serverCall is one condensation as the plugin sees it. Its methods are safe for
+// concurrent use: a provider may log, count and report from many goroutines, and go on
+// with it after the call has ended.
+type serverCall struct {
+	stream    serverStream
+	fragments assembler
+	level     slog.Level // the least that the host wants
+
+	sending sync.Mutex // held while sending, so that fragments stay together
+	ended   bool       // guarded by sending
+
+	mu      sync.Mutex
+	lastID  uint64
+	waiting map[uint64]chan *condensepb.Reply // nil when no reply will come any more
+}
+
+// Condense asks the provider for a shorter conversation and sends how it differs.
+func (s *Server) Condense(stream serverStream) error {
+	o, err := s.acquire()
+	if err != nil {
+		return err
+	}
+	released := false
+	defer func() {
+		if !released {
+			o.calls.Done()
+		}
+	}()
+	c := &serverCall{stream: stream, fragments: assembler{max: math.MaxInt}, waiting: map[uint64]chan *condensepb.Reply{}}
+	defer c.end()
+	req, err := c.history()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(errEnded)
+	go c.receive()
+	// The provider works on a copy, so that the difference to what came can be told
+	// whatever it does; and in a goroutine of its own, so that one that does not heed its
+	// context cannot hold up the host.
+	given := req.Clone()
+	given.Counter = newRemoteCounter(ctx, cancel, c, req.Messages, given.Messages)
+	answers := make(chan providerAnswer, 1)
+	released = true
+	go func() {
+		a := providerAnswer{err: status.Error(codes.Internal, "the provider ended its goroutine without an answer")}
+		defer func() {
+			o.calls.Done()
+			answers <- a
+		}()
+		a = s.ask(context.WithValue(ctx, callKey{}, c), o.provider, given)
+	}()
+	select {
+	case a := <-answers:
+		if cause := context.Cause(ctx); cause != nil && stream.Context().Err() == nil {
+			return toStatus(cause) // a callback failed, and with it whatever the provider made of it
+		}
+		if a.err != nil {
+			return a.err
+		}
+		return c.answer(req, a.res)
+	case <-ctx.Done():
+		return toStatus(context.Cause(ctx))
+	}
+}
+
+type providerAnswer struct {
+	res *core.Result
+	err error // a status
+}
+
+// ask calls the provider. No panic of it, or of its error, gets further than this.
+func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request) (a providerAnswer) {
+	defer func() {
+		if v := recover(); v != nil {
+			a = providerAnswer{err: s.panicked(ctx, v)}
+		}
+	}()
+	res, err := p.Condense(ctx, req)
+	if err != nil {
+		err = toStatus(err)
+	}
+	return providerAnswer{res, err}
+}
+
+// panicked reports a panic: the stack to the plugin's own log, the reason to the host.
+func (s *Server) panicked(ctx context.Context, v any) error {
+	stack := debug.Stack()
+	s.opts.Logger.ErrorContext(ctx, "the provider panicked", "panic", fmt.Sprint(v), "stack", string(stack))
+	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, where(stack))))
+}
+
+// where finds the line that panicked: the first frame below the runtime's.
+func where(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			file := strings.TrimSpace(lines[i+3])
+			file = file[strings.LastIndex(file, "/")+1:]
+			file, _, _ = strings.Cut(file, " ")
+			return " at " + file
+		}
+	}
+	return ""
+}
+
+// history receives the request. Nothing else comes before it is complete.
+func (c *serverCall) history() (*core.Request, error) {
+	env, err := c.next()
+	if err != nil {
+		return nil, err
+	}
+	start := env.GetStart()
+	if start == nil {
+		return nil, status.Errorf(codes.InvalidArgument, "the call begins with %T, not with start", env.GetKind())
+	}
+	req := fromStart(start)
+	c.level = slog.LevelInfo
+	if l, ok := levels[start.GetLogLevel()]; ok {
+		c.level = l
+	}
+	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
+	for int64(len(req.Messages)) < start.GetMessageCount() {
+		env, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range env.GetMessages().GetMessages() {
+			req.Messages = append(req.Messages, fromMessage(m))
+		}
+	}
+	if n := len(req.Messages); int64(n) > start.GetMessageCount() {
+		return nil, status.Errorf(codes.InvalidArgument, "%d messages came; %d were announced", n, start.GetMessageCount())
+	}
+	ids := make(map[string]bool, len(req.Messages))
+	for i := range req.Messages {
+		if id := req.Messages[i].ID; ids[id] || id == "" {
+			return nil, status.Errorf(codes.InvalidArgument, "message %d has the ID %q: want one that no other has", i, valid(id))
+		}
+		ids[req.Messages[i].ID] = true
+	}
+	return req, nil
+}
+
+// next returns the next envelope, put together if it came in fragments.
+func (c *serverCall) next() (*condensepb.CondenseRequest, error) {
+	for {
+		env, err := c.stream.Recv()
+		if err != nil {
+			return nil, err
+		}
+		f := env.GetFragment()
+		if f == nil {
+			if c.fragments.open() {
+				return nil, status.Error(codes.InvalidArgument, "a fragment is missing")
+			}
+			return env, nil
+		}
+		whole, err := c.fragments.add(f)
+		if err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		if whole == nil {
+			continue
+		}
+		env = &condensepb.CondenseRequest{}
+		if err := proto.Unmarshal(whole, env); err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		if env.GetFragment() != nil {
+			return nil, status.Error(codes.InvalidArgument, "a fragment of fragments")
+		}
+		return env, nil
+	}
+}
+
+// receive hands replies to those who wait for them, until the stream ends.
+func (c *serverCall) receive() {
+	for {
+		env, err := c.next()
+		if err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			for _, ch := range c.waiting {
+				close(ch)
+			}
+			c.waiting = nil
+			return
+		}
+		r := env.GetReply()
+		if r == nil {
+			continue // of a kind that came later
+		}
+		c.mu.Lock()
+		ch := c.waiting[r.GetId()]
+		delete(c.waiting, r.GetId())
+		c.mu.Unlock()
+		if ch != nil {
+			ch <- r // has room for it
+		}
+	}
+}
+
+// send sends env, unless the call has ended.
+func (c *serverCall) send(env *condensepb.CondenseResponse) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if c.ended {
+		return errEnded
+	}
+	return send(env, wrapResponse, c.stream.Send)
+}
+
+// end keeps goroutines that the provider left behind away from the stream, which must
+// not be used when its handler has returned.
+func (c *serverCall) end() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.ended = true
+}
+
+// ask sends a callback and waits for the reply, or for ctx.
+func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
+	ch := make(chan *condensepb.Reply, 1)
+	c.mu.Lock()
+	if c.waiting == nil {
+		c.mu.Unlock()
+		return nil, errEnded
+	}
+	c.lastID++
+	cb.Id = c.lastID
+	c.waiting[cb.GetId()] = ch
+	c.mu.Unlock()
+	forget := func() {
+		c.mu.Lock()
+		delete(c.waiting, cb.GetId())
+		c.mu.Unlock()
+	}
+	if err := c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Callback{Callback: cb}}); err != nil {
+		forget()
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
+	case r, ok := <-ch:
+		if !ok {
+			return nil, errEnded
+		}
+		if e := r.GetError(); e != nil {
+			return nil, fromCallbackError(e)
+		}
+		return r, nil
+	}
+}
+
+// A CallbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported]
+// if the host does not do what was asked for.
+type CallbackError struct {
+	Code condensepb.CallbackError_Code
+	Text string
+}
+
+// Error returns the host's words.
+func (e *CallbackError) Error() string { return "host: " + e.Text }
+
+// Unwrap returns what the code stands for; nil if nothing.
+func (e *CallbackError) Unwrap() error {
+	if e.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
+		return errors.ErrUnsupported
+	}
+	return nil
+}
+
+func fromCallbackError(e *condensepb.CallbackError) error {
+	return &CallbackError{e.GetCode(), e.GetMessage()}
+}
+
+// answer sends how res differs from req, and that it is complete.
+func (c *serverCall) answer(req *core.Request, res *core.Result) error {
+	if err := sayable(req, res); err != nil {
+		return toStatus(err)
+	}
+	err := edits(req.Messages, res.Messages, func(e *condensepb.Edit) error {
+		return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Edit{Edit: e}})
+	})
+	if err != nil {
+		return toStatus(err)
+	}
+	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
+		Done: &condensepb.Done{Usage: toUsage(res.Usage)},
+	}})
+}

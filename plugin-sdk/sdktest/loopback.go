@@ -1,0 +1,94 @@
+// Package sdktest shows an author's strategy through the protocol of plugins, in the
+// process of a test.
+package sdktest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/registry"
+)
+
+// Loopback opens s with settings, a JSON object or nil for the defaults, and returns what
+// a host would see of it if it were a plugin: everything goes through the real protocol,
+// but for the process. The test ends at once if the settings are refused. What the
+// strategy logs appears in the log of the test. Everything is closed when the test ends.
+//
+// One line runs the conformance suite over it:
+//
+//	coretest.Run(t, func(t *testing.T) core.CondensationProvider {
+//		return sdktest.Loopback(t, Strategy(), nil)
+//	})
+func Loopback(tb testing.TB, s registry.Strategy, settings json.RawMessage) core.CondensationProvider {
+	tb.Helper()
+	out := &output{w: tb.Output()}
+	log := slog.New(slog.NewTextHandler(out, nil))
+	plugin := wire.NewServer(s, &wire.ServerOptions{Version: "test", SDK: "sdktest", Logger: log})
+	server := grpc.NewServer()
+	plugin.Register(server)
+	listener := bufconn.Listen(1 << 20)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Serve(listener); err != nil {
+			log.Error("serving", "error", err) //nolint:sloglint // belongs to no call
+		}
+	})
+	conn, err := grpc.NewClient("passthrough:///loopback",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = conn.Close()
+		server.Stop()
+		serving.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		if err := plugin.Close(ctx); err != nil {
+			tb.Errorf("close %s: %v", s.Name, err)
+		}
+		out.end()
+	})
+	client := wire.NewClient(conn, &wire.ClientOptions{Host: "sdktest", Logger: log})
+	if err := client.Configure(tb.Context(), settings); err != nil {
+		tb.Fatalf("%s refuses its settings: %v", s.Name, err)
+	}
+	return client
+}
+
+// closeTimeout is how long a provider may go on working when its test has ended.
+const closeTimeout = 10 * time.Second
+
+// An output is the log of a test until the test ends: writing to it later would panic.
+type output struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.w == nil {
+		return len(p), nil
+	}
+	return o.w.Write(p)
+}
+
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.w = nil
+}
