@@ -7,14 +7,10 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 )
@@ -27,129 +23,171 @@ const Truncation = "truncation"
 // defaults.
 type Options struct {
 	Logger *slog.Logger // default: [slog.DiscardHandler]
+	// Observe is told what happens, for a user interface or a log. It is called by the
+	// goroutine that called the host, in order, and should return quickly.
+	Observe func(Event)
 	// Adjust may change what was resolved for a profile and mode before it is used: a
 	// command line does so for its flags.
 	Adjust func(*config.Resolved)
-	// Asking is called before a provider is asked, Asked after every attempt.
-	Asking func(provider string)
-	Asked  func(core.Attempt)
 }
 
 // A Host manages conversations. It is safe for concurrent use by different conversations.
 type Host struct {
-	config *config.Config
-	reg    *registry.Registry
-	opts   Options
+	reg     *registry.Registry
+	opts    Options
+	watcher *config.Watcher // nil unless opened by [Watch]
 
-	mu        sync.Mutex
-	resolved  map[key]*settings
-	counters  map[string]*tokens.Counter
-	providers map[string]core.CondensationProvider // by name and settings
-}
-
-// A key is what a turn names.
-type key struct{ profile, mode string }
-
-// Settings are what does not change from turn to turn.
-type settings struct {
-	*config.Resolved
-	rule    policy.Rule
-	counter *tokens.Counter
+	mu       sync.Mutex
+	current  *setup
+	counters map[string]*tokens.Counter
 }
 
 // Open returns a host with the given configuration. Every provider that a chain names is
 // opened at once, so that a wrong setting is found here and not in the middle of a
 // conversation; the error reports all that are wrong.
 func Open(ctx context.Context, c *config.Config, reg *registry.Registry, opts *Options) (*Host, error) {
-	h := &Host{
-		config: c, reg: reg,
-		resolved:  map[key]*settings{},
-		counters:  map[string]*tokens.Counter{},
-		providers: map[string]core.CondensationProvider{},
+	h := newHost(reg, opts)
+	if err := h.Reload(ctx, c); err != nil {
+		return nil, err
 	}
+	return h, nil
+}
+
+func newHost(reg *registry.Registry, opts *Options) *Host {
+	h := &Host{reg: reg, counters: map[string]*tokens.Counter{}}
 	if opts != nil {
 		h.opts = *opts
 	}
 	if h.opts.Logger == nil {
 		h.opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	var errs []error
-	keys := []key{{}}
-	for _, p := range c.Profiles() {
-		keys = append(keys, key{profile: p})
+	return h
+}
+
+// Watch returns a host whose configuration is loaded as [config.Load] does, and loaded
+// again whenever its files change, until ctx is done. Files that are wrong change nothing
+// but are reported to Options.Observe and the log.
+func Watch(ctx context.Context, where config.Options, reg *registry.Registry, opts *Options, watch *config.WatchOptions) (*Host, error) {
+	h := newHost(reg, opts)
+	on := config.WatchOptions{}
+	if watch != nil {
+		on = *watch
 	}
-	for _, m := range c.Modes() {
-		keys = append(keys, key{mode: m})
-	}
-	seen := map[string]bool{}
-	for _, k := range keys {
-		err := h.prepare(ctx, k)
-		if err != nil && !seen[err.Error()] { // profiles share providers
-			seen[err.Error()] = true
-			errs = append(errs, err)
+	changed, failed := on.Changed, on.Failed
+	opened := make(chan struct{}) // the watcher may be quicker than we are
+	on.Changed = func(before, after *config.Config) {
+		<-opened
+		err := h.Reload(ctx, after)
+		h.reloaded(ctx, err)
+		if err == nil && changed != nil {
+			changed(before, after)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, h.Close())
+	on.Failed = func(err error) {
+		h.reloaded(ctx, err)
+		if failed != nil {
+			failed(err)
+		}
+	}
+	w, err := config.Watch(ctx, where, &on)
+	if err != nil {
+		return nil, err
+	}
+	h.watcher = w
+	err = h.Reload(ctx, w.Current())
+	close(opened)
+	if err != nil {
+		return nil, err
 	}
 	return h, nil
 }
 
-// Close releases the providers.
-func (h *Host) Close() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var errs []error
-	for _, p := range h.providers {
-		errs = append(errs, core.Close(p))
+func (h *Host) reloaded(ctx context.Context, err error) {
+	if err != nil {
+		h.opts.Logger.WarnContext(ctx, "the changed configuration is wrong; the running one stays", "err", err)
+	} else {
+		h.opts.Logger.InfoContext(ctx, "configuration changed")
 	}
-	clear(h.providers)
-	return errors.Join(errs...)
+	h.observe(Event{Kind: EventReloaded, Err: err})
 }
 
-func (h *Host) prepare(ctx context.Context, k key) error {
-	p, err := h.resolve(k)
+// Reload makes the host use another configuration from the next turn on. If anything in
+// it is wrong, it keeps the one it has and the error says what. Turns under way end with
+// the configuration that they began with.
+func (h *Host) Reload(ctx context.Context, c *config.Config) error {
+	s, err := h.newSetup(ctx, c)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, c := range p.Chain {
-		if _, err := h.provider(ctx, c); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	h.mu.Lock()
+	old := h.current
+	h.current = s
+	h.mu.Unlock()
+	return h.retire(old)
 }
 
-// resolve returns what holds for a profile and mode.
-func (h *Host) resolve(k key) (*settings, error) {
+// Refresh loads the files of a host made by [Watch] now, for a program that is told to by
+// a signal. The error says what is wrong with them.
+func (h *Host) Refresh() error {
+	if h.watcher == nil {
+		return errors.New("refresh: the host was not opened with host.Watch")
+	}
+	return h.watcher.Reload()
+}
+
+// Config returns the configuration that the next turn will use.
+func (h *Host) Config() *config.Config {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p, ok := h.resolved[k]; ok {
-		return p, nil
+	return h.current.config
+}
+
+// Close releases the providers. Turns under way end first.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	old := h.current
+	h.mu.Unlock()
+	return h.retire(old)
+}
+
+// use returns the current setup; release must be called when it is no longer needed.
+func (h *Host) use() (s *setup, release func() error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s = h.current
+	s.users++
+	return s, func() error {
+		h.mu.Lock()
+		s.users--
+		last := s.retired && s.users == 0
+		h.mu.Unlock()
+		if last {
+			return s.close()
+		}
+		return nil
 	}
-	r, err := h.config.Resolve(k.profile, k.mode)
-	if err != nil {
-		return nil, err
+}
+
+// retire closes a setup when its last user is done.
+func (h *Host) retire(s *setup) error {
+	if s == nil {
+		return nil
 	}
-	if h.opts.Adjust != nil {
-		h.opts.Adjust(r)
+	h.mu.Lock()
+	idle := !s.retired && s.users == 0
+	s.retired = true
+	h.mu.Unlock()
+	if idle {
+		return s.close()
 	}
-	counter, err := h.counter(r.Tokenizer)
-	if err != nil {
-		return nil, err
-	}
-	p := &settings{Resolved: r, rule: ruleOf(r), counter: counter}
-	if err := p.rule.Validate(); err != nil {
-		return nil, fmt.Errorf("profile %s: %w", r.Profile, err)
-	}
-	h.resolved[k] = p
-	return p, nil
+	return nil
 }
 
 // counter returns the counter of an encoding, one for all conversations: what one has
-// counted the others need not. The caller holds h.mu.
+// counted the others need not.
 func (h *Host) counter(tokenizer string) (*tokens.Counter, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if c, ok := h.counters[tokenizer]; ok {
 		return c, nil
 	}
@@ -162,103 +200,8 @@ func (h *Host) counter(tokenizer string) (*tokens.Counter, error) {
 	return c, nil
 }
 
-// ruleOf returns the policy that the configuration asks for.
-func ruleOf(r *config.Resolved) policy.Rule {
-	return policy.Rule{
-		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,
-		Threshold: r.Threshold, MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
-		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, Roo: r.RooRule,
+func (h *Host) observe(e Event) {
+	if h.opts.Observe != nil {
+		h.opts.Observe(e)
 	}
-}
-
-// provider returns the provider of a chain, opened on first use.
-func (h *Host) provider(ctx context.Context, c config.Provider) (core.CondensationProvider, error) {
-	if c.Plugin != "" {
-		return nil, fmt.Errorf("%s: provider %s: this version cannot start plugins", c.Origin, c.Name)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	id := c.Name + "\x00" + string(c.Settings)
-	if p, ok := h.providers[id]; ok {
-		return p, nil
-	}
-	s, err := h.reg.Get(c.Strategy)
-	if err != nil {
-		return nil, fmt.Errorf("%s: provider %s: %w", c.Origin, c.Name, err)
-	}
-	p, err := s.Open(ctx, c.Settings, registry.Env{Logger: h.opts.Logger.With("provider", c.Name)})
-	if err != nil {
-		return nil, fmt.Errorf("%s: provider %s: %w", c.Origin, c.Name, err)
-	}
-	h.providers[id] = p
-	return p, nil
-}
-
-// chain returns the candidates of a plan, truncation last.
-func (h *Host) chain(ctx context.Context, p *plan) (*core.Chain, error) {
-	var candidates []core.Candidate
-	for _, c := range p.Chain {
-		provider, err := h.provider(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		candidates = append(candidates, core.Candidate{Name: c.Name, Provider: provider, Timeout: c.Timeout})
-	}
-	candidates = append(candidates, core.Candidate{
-		Name: Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig()),
-	})
-	return core.NewChain(candidates, &core.ChainOptions{Asking: h.opts.Asking, Asked: h.opts.Asked})
-}
-
-// A plan is what one turn leads to.
-type plan struct {
-	*settings
-	view     []core.Message
-	system   int // tokens
-	tools    int // tokens
-	decision policy.Decision
-	request  *core.Request
-}
-
-// markerTokens is what the note that truncation leaves costs at most. It is part of what
-// cannot be removed.
-const markerTokens = 64
-
-func (h *Host) plan(c *Conversation, t Turn) (*plan, error) {
-	s, err := h.resolve(key{t.Profile, t.Mode})
-	if err != nil {
-		return nil, err
-	}
-	c.measure(s.Tokenizer, s.counter)
-	p := &plan{settings: s, view: c.View()}
-	if t.System != "" {
-		p.system = core.FramingTokens + p.counter.Count(core.Text(t.System))
-	}
-	if len(t.Tools) > 0 {
-		p.tools = p.counter.Count(core.Text(t.Tools))
-	}
-	trigger := t.Trigger
-	if trigger == "" {
-		trigger = core.TriggerAutomatic
-	}
-	size := policy.Size{System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned}
-	p.decision = p.rule.Decide(size, c.state, trigger)
-	if !p.decision.Act {
-		return p, nil
-	}
-	// Now that it matters, and costs a walk over the messages anyway, be exact.
-	size.Protected = c.floor()
-	if size.Protected < size.Messages {
-		size.Protected = min(size.Messages, size.Protected+markerTokens)
-	}
-	p.decision = p.rule.Decide(size, c.state, trigger)
-	p.request = &core.Request{
-		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger,
-		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
-		FilesRead: t.FilesRead, Instructions: t.Instructions, Counter: p.counter,
-	}
-	if p.request.Instructions == "" {
-		p.request.Instructions = p.Prompt
-	}
-	return p, nil
 }

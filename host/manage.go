@@ -20,7 +20,9 @@ type Turn struct {
 	// Profile and Mode choose the configuration. An empty profile means that of the
 	// mode, and the default profile if there is no mode either.
 	Profile, Mode string
-	// Trigger says why; empty means [core.TriggerAutomatic].
+	// Trigger says why; empty means [core.TriggerAutomatic]. A program whose request the
+	// model's API refused as too large ([Host.Overflow]) sets [core.TriggerOverflow] and
+	// sends what is left.
 	Trigger core.Trigger
 	// System is the system prompt and Tools the definitions of the tools, if they are
 	// sent beside the messages. They count against the window.
@@ -36,8 +38,9 @@ type Turn struct {
 // Check says what [Host.Manage] would decide, and changes nothing. After the first call
 // the cost does not depend on the length of the conversation, but on what was added.
 func (h *Host) Check(c *Conversation, t Turn) (policy.Decision, error) {
-	p, err := h.plan(c, t)
-	if err != nil {
+	s, release := h.use()
+	p, err := s.plan(c, t)
+	if err := errors.Join(err, release()); err != nil {
 		return policy.Decision{}, err
 	}
 	return p.decision, nil
@@ -46,13 +49,19 @@ func (h *Host) Check(c *Conversation, t Turn) (policy.Decision, error) {
 // Manage condenses the conversation if it is due, and reports what it did and why. It is
 // to be called before every request to the model.
 //
-// The report is never nil if the configuration could be resolved. The error wraps
+// The report is nil only if the configuration has no such profile. The error wraps
 // [policy.ErrFloorExceedsWindow] if what may not be removed is too large, which is found
 // before any provider is asked; it is a [*core.ExhaustedError] if no provider, not even
 // truncation, brought the conversation to its limit, and wraps ctx.Err() if ctx ended. On
 // any error the conversation is as it was.
 func (h *Host) Manage(ctx context.Context, c *Conversation, t Turn) (*Report, error) {
-	p, err := h.plan(c, t)
+	s, release := h.use()
+	r, err := s.manage(ctx, c, t)
+	return r, errors.Join(err, release())
+}
+
+func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, error) {
+	p, err := s.plan(c, t)
 	if err != nil {
 		return nil, err
 	}
@@ -61,44 +70,54 @@ func (h *Host) Manage(ctx context.Context, c *Conversation, t Turn) (*Report, er
 		r.fill(p, p.view, core.Edit{})
 		return r, p.decision.Err()
 	}
-	chain, err := h.chain(ctx, p)
+	s.host.observe(Event{Kind: EventStarted, Profile: p.Profile, Mode: p.Mode, Decision: p.decision})
+	err = s.condense(ctx, c, p, r)
+	if !r.Acted {
+		r.fill(p, p.view, core.Edit{})
+	}
+	s.host.observe(Event{Kind: EventFinished, Profile: p.Profile, Mode: p.Mode, Report: r, Err: err})
+	return r, err
+}
+
+// condense asks the chain and records what it made of the conversation.
+func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Report) error {
+	chain, err := s.chain(ctx, p)
 	if err != nil {
-		return r, err
+		return err
 	}
 	got, err := chain.Condense(ctx, p.request)
 	if err != nil {
-		r.fill(p, p.view, core.Edit{})
 		if exhausted := (*core.ExhaustedError)(nil); errors.As(err, &exhausted) {
 			r.attempts(exhausted.Attempts)
 			c.state = c.state.After(p.decision, p.decision.Used)
 		}
-		return r, err
+		return err
 	}
 	r.attempts(got.Attempts)
 	r.Usage = got.Usage
 	if got.Edit.Empty() || !p.decision.Worth(got.TokensAfter) {
 		c.state = c.state.After(p.decision, p.decision.Used)
-		r.fill(p, p.view, core.Edit{})
 		if !got.Edit.Empty() {
-			r.Reason = fmt.Sprintf("a result with %d tokens was dropped: it saves less than %d", got.TokensAfter, p.decision.MinGain)
+			r.Reason = fmt.Sprintf("a result of %d tokens was dropped: it saves less than %d", got.TokensAfter, p.decision.MinGain)
 		}
-		return r, nil
+		return nil
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		return r, err
+		return err
 	}
 	err = c.journal.Condense(history.Condensation{
 		ID: id.String(), Provider: got.Provider, Trigger: p.decision.Trigger, Time: time.Now(),
 		Edit: got.Edit, TokensBefore: got.TokensBefore, TokensAfter: got.TokensAfter,
+		Attempts: got.Attempts,
 	})
 	if err != nil {
-		return r, err
+		return err
 	}
 	c.state = c.state.After(p.decision, got.TokensAfter)
 	c.pinned, c.counted = 0, 0
 	r.Acted = true
 	r.CondensationID = id.String()
 	r.fill(p, got.Messages, got.Edit)
-	return r, nil
+	return nil
 }

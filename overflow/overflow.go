@@ -73,6 +73,24 @@ func Is(err error) bool {
 	return f.overflow()
 }
 
+// IsRoo reports whether Roo-Code would take err for an overflow. It is less than [Is]:
+// Roo-Code misses the refusals of Bedrock and Gemini and the status 413. An error whose
+// class matters and not only its content has a method OpenAIAPIError() bool.
+func IsRoo(err error) bool {
+	if err == nil {
+		return false
+	}
+	f := failure{status: statusOf(err)}
+	apiError := false
+	if r, ok := err.(interface{ RawJSON() string }); ok {
+		f.object = json.RawMessage(r.RawJSON())
+	}
+	if a, ok := err.(interface{ OpenAIAPIError() bool }); ok {
+		apiError = a.OpenAIAPIError()
+	}
+	return roo.ContextWindowExceeded(f.object, apiError) || f.object != nil && f.byRoo()
+}
+
 // A failure is what is known of an error.
 type failure struct {
 	status int      // of HTTP; 0 if unknown

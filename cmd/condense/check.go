@@ -34,7 +34,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := sel.open(cmd.Context(), cmd, a, nil)
+			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {
 				return err
 			}

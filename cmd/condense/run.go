@@ -56,7 +56,7 @@ func (s *selection) check(cmd *cobra.Command) error {
 }
 
 // open returns the host that the flags and the configuration ask for.
-func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app, asked func(core.Attempt)) (*host.Host, error) {
+func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host.Host, error) {
 	if err := s.check(cmd); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app, asked 
 	if err != nil {
 		return nil, err
 	}
-	return host.Open(ctx, c, reg, &host.Options{Asked: asked, Adjust: func(r *config.Resolved) {
+	return host.Open(ctx, c, reg, &host.Options{Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
 			r.Window = s.window
 		}
@@ -152,7 +152,7 @@ others hold what would be sent to the model. A conversation below its threshold 
 			if to != "" && !slices.Contains(formatNames(), to) {
 				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
 			}
-			h, err := sel.open(cmd.Context(), cmd, a, nil)
+			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {
 				return err
 			}

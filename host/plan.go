@@ -1,0 +1,62 @@
+package host
+
+import (
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+)
+
+// A plan is what one turn leads to.
+type plan struct {
+	*settings
+	view     []core.Message
+	system   int // tokens
+	tools    int // tokens
+	decision policy.Decision
+	request  *core.Request // nil unless the decision is to act
+}
+
+// markerTokens is what the note that truncation leaves costs at most. It is part of what
+// cannot be removed.
+const markerTokens = 64
+
+func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
+	set, err := s.resolve(key{t.Profile, t.Mode})
+	if err != nil {
+		return nil, err
+	}
+	c.measure(set.Tokenizer, set.counter)
+	p := &plan{settings: set, view: c.View()}
+	if t.System != "" {
+		p.system = core.FramingTokens + p.counter.CountText(t.System)
+	}
+	if len(t.Tools) > 0 {
+		p.tools = p.counter.CountText(string(t.Tools))
+	}
+	trigger := t.Trigger
+	if trigger == "" {
+		trigger = core.TriggerAutomatic
+	}
+	size := policy.Size{System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned}
+	p.decision = p.rule.Decide(size, c.state, trigger)
+	if !p.decision.Act {
+		return p, nil
+	}
+	// Now that it matters, and costs a walk over the messages anyway, be exact.
+	size.Protected = c.floor()
+	if size.Protected < size.Messages {
+		size.Protected = min(size.Messages, size.Protected+markerTokens)
+	}
+	p.decision = p.rule.Decide(size, c.state, trigger)
+	if !p.decision.Act {
+		return p, nil
+	}
+	p.request = &core.Request{
+		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger,
+		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
+		FilesRead: t.FilesRead, Instructions: t.Instructions, Counter: p.counter,
+	}
+	if p.request.Instructions == "" {
+		p.request.Instructions = p.Prompt
+	}
+	return p, nil
+}

@@ -1,0 +1,182 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/providers/slidingwindow"
+	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A setup is all that follows from one configuration.
+type setup struct {
+	host   *Host
+	config *config.Config
+
+	users   int  // guarded by host.mu
+	retired bool // guarded by host.mu; it is closed once nobody uses it
+
+	mu        sync.Mutex
+	resolved  map[key]*settings
+	providers map[string]core.CondensationProvider // by name and settings
+}
+
+// A key is what a turn names.
+type key struct{ profile, mode string }
+
+// Settings are what holds for a profile and mode, ready for use.
+type settings struct {
+	*config.Resolved
+	rule    policy.Rule
+	counter *tokens.Counter
+}
+
+func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
+	s := &setup{
+		host: h, config: c,
+		resolved:  map[key]*settings{},
+		providers: map[string]core.CondensationProvider{},
+	}
+	keys := []key{{}}
+	for _, p := range c.Profiles() {
+		keys = append(keys, key{profile: p})
+	}
+	for _, m := range c.Modes() {
+		keys = append(keys, key{mode: m})
+	}
+	var errs []error
+	seen := map[string]bool{} // profiles share providers, and their faults
+	for _, k := range keys {
+		for _, err := range s.prepare(ctx, k) {
+			if !seen[err.Error()] {
+				seen[err.Error()] = true
+				errs = append(errs, err)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *setup) prepare(ctx context.Context, k key) []error {
+	set, err := s.resolve(k)
+	if err != nil {
+		return []error{err}
+	}
+	var errs []error
+	for _, c := range set.Chain {
+		if _, err := s.provider(ctx, c); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+func (s *setup) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, p := range s.providers {
+		errs = append(errs, core.Close(p))
+	}
+	clear(s.providers)
+	return errors.Join(errs...)
+}
+
+// resolve returns what holds for a profile and mode.
+func (s *setup) resolve(k key) (*settings, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if set, ok := s.resolved[k]; ok {
+		return set, nil
+	}
+	r, err := s.config.Resolve(k.profile, k.mode)
+	if err != nil {
+		return nil, err
+	}
+	if s.host.opts.Adjust != nil {
+		s.host.opts.Adjust(r)
+	}
+	counter, err := s.host.counter(r.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	set := &settings{Resolved: r, rule: ruleOf(r), counter: counter}
+	if err := set.rule.Validate(); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", r.Profile, err)
+	}
+	if k.mode == "" || slices.Contains(s.config.Modes(), k.mode) {
+		s.resolved[k] = set // a host may make up any number of other modes
+	}
+	return set, nil
+}
+
+// ruleOf returns the policy that the configuration asks for.
+func ruleOf(r *config.Resolved) policy.Rule {
+	return policy.Rule{
+		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,
+		Threshold: r.Threshold, MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
+		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, Roo: r.RooRule,
+	}
+}
+
+// provider returns the provider of a chain, opened on first use.
+func (s *setup) provider(ctx context.Context, c config.Provider) (core.CondensationProvider, error) {
+	fault := func(err error) error { return fmt.Errorf("%s: provider %s: %w", c.Origin, c.Name, err) }
+	if c.Plugin != "" {
+		return nil, fault(errors.New("this version cannot start plugins"))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := c.Name + "\x00" + string(c.Settings)
+	if p, ok := s.providers[id]; ok {
+		return p, nil
+	}
+	strategy, err := s.host.reg.Get(c.Strategy)
+	if err != nil {
+		return nil, fault(err)
+	}
+	p, err := strategy.Open(ctx, c.Settings, registry.Env{Logger: s.host.opts.Logger.With("provider", c.Name)})
+	if err != nil {
+		return nil, fault(err)
+	}
+	s.providers[id] = p
+	return p, nil
+}
+
+// chain returns the candidates of a plan, truncation last.
+func (s *setup) chain(ctx context.Context, p *plan) (*core.Chain, error) {
+	var candidates []core.Candidate
+	for _, c := range p.Chain {
+		provider, err := s.provider(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		candidates = append(candidates, core.Candidate{Name: c.Name, Provider: provider, Timeout: c.Timeout})
+	}
+	candidates = append(candidates, core.Candidate{
+		Name: Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig()),
+	})
+	event := Event{Profile: p.Profile, Mode: p.Mode}
+	return core.NewChain(candidates, &core.ChainOptions{
+		Asking: func(name string) {
+			e := event
+			e.Kind, e.Provider = EventAsking, name
+			s.host.observe(e)
+		},
+		Asked: func(a core.Attempt) {
+			e := event
+			e.Kind, e.Provider, e.Attempt = EventAttempt, a.Provider, a
+			s.host.observe(e)
+		},
+	})
+}
