@@ -289,3 +289,12 @@ func TestLayersReplaceChoices(t *testing.T) {
 		t.Errorf("model: got %+v, want the file alone", m)
 	}
 }
+
+// A fraction of a percentage is as exact as the percentage: the host divides it by 100.
+func TestBufferFractions(t *testing.T) {
+	for text, want := range map[string]float64{"0.1": 10, "0.07": 7, "0.29": 29, "7": 7, "7%": 7, "0.5%": 0.5, "1": 1, "0": 0, "12.5": 12.5} {
+		if got := resolve(t, load(t, "buffer: "+text+"\n"), "", "").Buffer; got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
