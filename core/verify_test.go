@@ -223,6 +223,12 @@ var ruleTests = []struct {
 		messages{summary(call("a")), summary(result("a", hi))},
 	},
 	{
+		"keep-calls", "a result moved into a new message",
+		messages{assistant("1", hi, call("a")), user("2", result("a", hi))},
+		nil,
+		messages{assistant("1", hi, call("a")), summary(result("a", hi))},
+	},
+	{
 		"keep-calls", "renamed",
 		messages{assistant("1", call("a")), user("2", result("a", hi))},
 		nil,
@@ -269,6 +275,12 @@ var ruleTests = []struct {
 		messages{assistant("1", call("a"), result("a", hi))},
 		nil,
 		messages{assistant("1", result("a", hi), call("a"))},
+	},
+	{
+		"keep-pairs", "orphaned result put behind an open call",
+		messages{assistant("1", result("a", hi), call("a"))},
+		messages{assistant("1", call("a"))},
+		messages{assistant("1", call("a"), result("a", hi))},
 	},
 	{
 		"keep-pairs", "ID used twice, the inner two hidden",
