@@ -12,6 +12,7 @@ var codecs = []codec{
 	condenseCodec,
 	claudecodeCodec,
 	codexCodec,
+	rooCodec,
 	traceCodec,
 	openaiCodec,
 	anthropicCodec,

@@ -1,0 +1,227 @@
+package transcript
+
+import (
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/roo"
+)
+
+// Roo-Code and its kin (Zoo, Kilo, Cline) keep a conversation in
+// api_conversation_history.json: an array of messages in Anthropic's shape, each with the
+// time in ts, and with tags that say which messages are not sent; see package roo. The
+// system prompt is not in the file.
+//
+// Tags are read as condensations, such that the view is what [roo.Effective] returns, and
+// a journal is written with all its messages and such tags that roo.Effective returns the
+// view. What tags cannot say stands beside them in a field "condense", which Roo carries
+// along: see rooNote. Where the two disagree, because Roo went on with the conversation,
+// Roo's tags are right.
+var rooCodec = codec{
+	name:   "roo",
+	doc:    "Roo-Code, Zoo, Kilo, Cline: api_conversation_history.json with Roo's tags, nothing lost",
+	vendor: "", // it holds what models of every maker said
+	detect: detectRoo,
+	read:   readRoo,
+	write:  writeRoo,
+}
+
+// detectRoo looks for messages with a time or a tag. OpenAI's have neither, but other
+// tools may give them the former.
+func detectRoo(data []byte) bool {
+	at := skipSpace(data, 0)
+	if !isArray(data[at:]) {
+		return false
+	}
+	found, seen := false, 0
+	for m := range elements(data[at:]) {
+		if seen++; seen > 20 {
+			break
+		}
+		for k, v := range fields(m) {
+			switch string(k) {
+			case "ts", "isSummary", "condenseId", "condenseParent", "isTruncationMarker", "truncationId", "truncationParent":
+				found = true
+			case "tool_calls", "tool_call_id", "function_call":
+				return false
+			case "role":
+				if s := text(v); s != "user" && s != "assistant" {
+					return false
+				}
+			}
+		}
+	}
+	return found
+}
+
+// A rooMessage is a message of a file of Roo's.
+type rooMessage struct {
+	core.Message
+	raw  []byte
+	tags rooTags
+	note rooNote
+}
+
+// aside reports whether m is no part of the conversation but says something about it.
+func (m *rooMessage) aside() bool { return m.note.Carrier || m.note.CopyOf != "" }
+
+func readRoo(data []byte, d *Document) error {
+	if err := validate(data); err != nil {
+		return err
+	}
+	at := skipSpace(data, 0)
+	if !isArray(data[at:]) {
+		return &SyntaxError{Offset: at, Found: describe(data[at:skipValue(data, at)]), Want: "an array of messages"}
+	}
+	parsed, err := roo.Parse(data)
+	if err != nil {
+		parsed = nil // an element is no object; that is found again below, with its place
+	}
+	var file []rooMessage
+	names := rooNames{taken: ids{}}
+	for raw := range elements(data[at:]) {
+		m, err := decodeRoo(raw)
+		if err != nil {
+			return err.in(data, raw, len(file)+1)
+		}
+		if !m.aside() {
+			m.ID = names.next(m.ownID())
+		}
+		file = append(file, m)
+	}
+	j, warnings, err := newRooFile(file, parsed).journal()
+	if err != nil {
+		return err
+	}
+	d.Journal = j
+	d.Warnings = append(d.Warnings, warnings...)
+	d.settleRoo(data, at, file)
+	return nil
+}
+
+// rooNames gives out the IDs of the messages of a file of Roo's: their own, or else their
+// number among those that have none. What a condensation inserts has one of its own, so
+// it does not change the others' numbers.
+type rooNames struct {
+	taken ids
+	n     int
+}
+
+func (r *rooNames) next(own string) string {
+	if own != "" {
+		return r.taken.next(0, own)
+	}
+	r.n++
+	return r.taken.next(r.n, "")
+}
+
+// ownID returns the ID that m has of its own, if any.
+func (m *rooMessage) ownID() string {
+	switch {
+	case m.note.ID != "":
+		return m.note.ID
+	case m.tags.summary != "":
+		return plainName(m.tags.condenseID)
+	case m.tags.marker:
+		return plainName(m.tags.truncationID)
+	}
+	return ""
+}
+
+// settleRoo notes where the messages stand in data.
+func (d *Document) settleRoo(data []byte, at int, file []rooMessage) {
+	sep := []byte{','}
+	sep = append(sep, data[at+1:skipSpace(data, at+1)]...)
+	var places []placement
+	for i := range file {
+		start := offsetIn(data, file[i].raw)
+		if i == 1 {
+			sep = data[offsetIn(data, file[0].raw)+len(file[0].raw) : start]
+		}
+		if !file[i].aside() {
+			places = append(places, placement{file[i].ID, start, start + len(file[i].raw)})
+		}
+	}
+	d.settle(data, places, string(sep))
+}
+
+func decodeRoo(raw []byte) (rooMessage, *SyntaxError) {
+	m := rooMessage{raw: raw}
+	if !isObject(raw) {
+		return m, &SyntaxError{Found: describe(raw), Want: "an object with role and content"}
+	}
+	var role, content, kind []byte
+	for k, v := range fields(raw) {
+		switch string(k) {
+		case "role":
+			role = v
+		case "content":
+			content = v
+		case "type":
+			kind = v
+		case "ts":
+			m.Time = milliseconds(v)
+		case "condense":
+			m.note = decodeNote(v)
+		default:
+			m.tags.see(string(k), v)
+		}
+	}
+	reasoning := text(kind) == "reasoning"
+	switch s := text(role); {
+	case s == "user" || s == "assistant":
+		m.Role = core.Role(s)
+	case reasoning && role == nil:
+		m.Role = core.RoleAssistant
+	default:
+		return m, wrongRole(raw, role, "user or assistant")
+	}
+	parts, err := decodeContent(content)
+	if err != nil {
+		err.Offset += offsetIn(raw, content)
+		return m, err
+	}
+	if reasoning {
+		parts = append([]core.Part{decodeRooReasoning(raw)}, parts...)
+	}
+	m.Parts = parts
+	m.Source = raw[:len(raw):len(raw)]
+	switch {
+	case m.tags.summary != "":
+		m.Kind = core.KindSummary
+	case m.tags.marker:
+		m.Kind = core.KindMarker
+	}
+	m.note.apply(&m.Message)
+	return m, nil
+}
+
+// decodeRooReasoning decodes what a model of OpenAI's thought, which Roo stores as a
+// message of its own.
+func decodeRooReasoning(raw []byte) core.Part {
+	p := core.Reasoning{Text: text(field(raw, "text")), Encrypted: text(field(raw, "encrypted_content"))}
+	if p.Text == "" {
+		var all []string
+		for block := range elements(field(raw, "summary")) {
+			all = append(all, text(field(block, "text")))
+		}
+		p.Text = strings.Join(all, "\n\n")
+	}
+	return p
+}
+
+// milliseconds returns the time that is raw milliseconds after 1970; zero if raw is no
+// number, or none that is a time.
+func milliseconds(raw []byte) time.Time {
+	if n := number(raw); n > 0 && n < 1<<53 {
+		return time.UnixMilli(int64(n)).UTC()
+	}
+	return time.Time{}
+}
+
+// rooCondensation returns an empty condensation of Roo's own.
+func rooCondensation(id string) history.Condensation {
+	return history.Condensation{ID: id, Provider: "roo"}
+}

@@ -1,0 +1,278 @@
+package transcript
+
+import (
+	"strconv"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A rooLayout tags the messages of a journal.
+type rooLayout struct {
+	*rooWriter
+	pivot    int // index of the item that Roo begins with, or none
+	items    []rooItem
+	markers  map[string]int  // condensation to the index of the item that is its marker
+	carriers map[string]int  // condensation without one to the index before which it gets one
+	names    map[string]bool // of all markers, as tags spell them
+}
+
+// inScope reports whether Roo looks at the tags of item i.
+func (l *rooLayout) inScope(i int) bool { return i > l.pivot }
+
+// hider returns the condensation that keeps item i as it is from being sent; empty if
+// none does.
+func (l *rooLayout) hider(i int) string {
+	e := l.items[i].entry
+	switch {
+	case len(e.HiddenBy) > 0:
+		return e.HiddenBy[0]
+	case e.RewrittenBy != "" && i != l.pivot:
+		return e.RewrittenBy
+	}
+	return ""
+}
+
+// findMarkers finds a marker for each condensation that hides something.
+func (l *rooLayout) findMarkers() {
+	inserted := map[string]int{} // condensation to what it inserted first, in scope if possible
+	for i := range l.items {
+		id := l.items[i].entry.InsertedBy
+		if first, ok := inserted[id]; id != "" && (!ok || !l.inScope(first) && l.inScope(i)) {
+			inserted[id] = i
+		}
+	}
+	for i := range l.items {
+		id := l.hider(i)
+		at, ok := inserted[id]
+		switch {
+		case id == "" || !l.inScope(i) && id == l.pivotID():
+		case ok && (l.inScope(at) || !l.inScope(i)) && at != l.pivot:
+			l.markers[id] = at
+		case l.inScope(i):
+			if _, ok := l.carriers[id]; !ok {
+				l.carriers[id] = i
+			}
+		}
+	}
+	for id := range l.carriers {
+		delete(l.markers, id)
+	}
+	for i := range l.items {
+		if t := &l.items[i].tags; t.marker && t.truncationID != "" {
+			l.names[t.truncationID] = true
+		}
+	}
+	for id := range l.markers {
+		l.names[`"`+id+`"`] = true
+	}
+	for id := range l.carriers {
+		l.names[`"`+id+`"`] = true
+	}
+}
+
+// pivotID returns the condensation that inserted the summary that Roo begins with.
+func (l *rooLayout) pivotID() string {
+	if l.pivot == none {
+		return ""
+	}
+	return l.items[l.pivot].entry.InsertedBy
+}
+
+// tag sets the tags of item i.
+func (l *rooLayout) tag(i int) {
+	it := &l.items[i]
+	if it.tags.summary != "" && l.inScope(i) {
+		it.cut("isSummary")
+	}
+	if i == l.pivot {
+		if it.tags.summary != "true" {
+			it.set("isSummary", []byte("true"))
+		}
+		if it.tags.condenseID == "" {
+			it.set("condenseId", appendQuoted(nil, l.summaryName()))
+		}
+	}
+	if id := it.entry.InsertedBy; id != "" && l.markers[id] == i {
+		if _, ok := l.markers[id]; ok {
+			l.makeMarker(it, id)
+		}
+	}
+	hider := l.hider(i)
+	switch {
+	case hider == "":
+		if l.names[it.tags.truncationParent] {
+			it.cut("truncationParent")
+		}
+	case l.inScope(i):
+		it.name("truncationParent", it.tags.truncationParent, hider)
+	case it.tags.condenseParent != "" || it.tags.truncationParent != "":
+	case l.names[`"`+hider+`"`]:
+		it.name("truncationParent", "", hider)
+	default:
+		it.name("condenseParent", "", l.summaryName())
+	}
+}
+
+// summaryName returns the name of the summary that Roo begins with.
+func (l *rooLayout) summaryName() string {
+	it := &l.items[l.pivot]
+	switch {
+	case it.tags.condenseID != "":
+		return plainName(it.tags.condenseID)
+	case it.entry.InsertedBy != "":
+		return it.entry.InsertedBy
+	}
+	return it.entry.Message.ID
+}
+
+func (l *rooLayout) makeMarker(it *rooItem, id string) {
+	if !it.tags.marker {
+		it.set("isTruncationMarker", []byte("true"))
+	}
+	it.name("truncationId", it.tags.truncationID, id)
+}
+
+// name sets a tag to a name, unless it has it already.
+func (it *rooItem) name(tag, was, name string) {
+	if was != `"`+name+`"` {
+		it.set(tag, appendQuoted(nil, name))
+	}
+}
+
+func (it *rooItem) set(tag string, value []byte) {
+	it.raw = setField(it.raw, tag, value)
+	it.tags.see(tag, value)
+}
+
+func (it *rooItem) cut(tag string) {
+	it.raw = cutField(it.raw, tag)
+	it.tags.see(tag, []byte("null"))
+}
+
+// assemble returns the items with the carriers, and the copies of those that were
+// rewritten.
+func (l *rooLayout) assemble() []rooItem {
+	holders := l.holders()
+	hides := map[string][]string{}
+	for i := range l.items {
+		e := l.items[i].entry
+		for _, id := range e.HiddenBy {
+			hides[id] = append(hides[id], e.Message.ID)
+		}
+	}
+	before := map[int][]rooItem{}
+	for k, c := range l.condensations {
+		record := recordOf(k+1, c, hides[c.ID])
+		if at, ok := holders[c.ID]; ok {
+			l.items[at].note.Records = append(l.items[at].note.Records, record)
+			continue
+		}
+		at := min(max(1, l.pivot+1), len(l.items))
+		hidden := 0
+		if first, ok := l.carriers[c.ID]; ok {
+			// Not at the very front, where Roo looks for the task.
+			at = max(1, first)
+			for i := range l.items {
+				if l.inScope(i) && l.hider(i) == c.ID {
+					hidden++
+				}
+			}
+		}
+		carrier := newCarrier(c.ID, hidden)
+		carrier.note.Records = []rooRecord{record}
+		before[at] = append(before[at], carrier)
+	}
+	var all []rooItem
+	for i := range l.items {
+		all = append(append(all, before[i]...), l.items[i])
+		if e := l.items[i].entry; e.RewrittenBy != "" && len(e.HiddenBy) == 0 {
+			all[len(all)-1].sent = false
+			all = append(all, l.copyOf(i))
+		}
+	}
+	return append(all, before[len(l.items)]...)
+}
+
+// holders returns for each condensation the message that holds its record: the first that
+// it inserted, unless it has a carrier.
+func (l *rooLayout) holders() map[string]int {
+	holders := map[string]int{}
+	for i := range l.items {
+		id := l.items[i].entry.InsertedBy
+		_, held := holders[id]
+		_, carried := l.carriers[id]
+		if id != "" && !held && !carried {
+			holders[id] = i
+		}
+	}
+	return holders
+}
+
+// newCarrier returns a marker that hides itself.
+func newCarrier(id string, hidden int) rooItem {
+	it := rooItem{raw: []byte(`{"role":"user"}`), note: rooNote{Carrier: true}}
+	words := "[Messages hidden or rewritten by condense: " + strconv.Itoa(hidden) + "]"
+	it.raw = setField(it.raw, "content", appendQuoted(nil, words))
+	it.set("isTruncationMarker", []byte("true"))
+	it.name("truncationId", "", id)
+	it.name("truncationParent", "", id)
+	return it
+}
+
+// copyOf returns what stands for item i, which was rewritten.
+func (l *rooLayout) copyOf(i int) rooItem {
+	it := l.items[i]
+	m := it.entry.Message
+	it.sent = true
+	it.note = rooNote{CopyOf: m.ID}
+	parts := m.Parts
+	patch := it.entry.Original.Source != nil && l.own
+	if patch && text(field(it.raw, "type")) == "reasoning" { // which is its first part
+		if patch = len(parts) > 0 && core.EqualParts(parts[:1], it.entry.Original.Parts[:1]); patch {
+			parts = parts[1:]
+		}
+	}
+	if patch {
+		it.raw = patchMessage(it.raw, parts)
+	} else {
+		it.raw = l.encode(&core.Message{Role: m.Role, Parts: parts})
+		it.ts = 0
+	}
+	for _, tag := range []string{"truncationParent", "isTruncationMarker", "truncationId"} {
+		it.cut(tag)
+	}
+	if i == l.pivot {
+		it.set("isSummary", []byte("true"))
+		it.name("condenseId", it.tags.condenseID, l.summaryName())
+	}
+	return it
+}
+
+// cutField returns the object raw without the members called name. A member goes with the
+// comma and the space before it, the first one with those behind it.
+func cutField(raw []byte, name string) []byte {
+	if field(raw, name) == nil {
+		return raw
+	}
+	begin := skipSpace(raw, 1)
+	out := append([]byte(nil), raw[:begin]...)
+	kept := false
+	last := begin // behind the member before
+	for at := begin; at < len(raw) && raw[at] == '"'; {
+		key := raw[at:skipString(raw, at)]
+		value := skipSpace(raw, skipSpace(raw, at+len(key))+1)
+		end := skipValue(raw, value)
+		if unquote(key) != name {
+			if kept {
+				out = append(out, raw[last:at]...)
+			}
+			out = append(out, raw[at:end]...)
+			kept = true
+		}
+		last = end
+		if at = skipSpace(raw, end); raw[at] == ',' {
+			at = skipSpace(raw, at+1)
+		}
+	}
+	return append(out, raw[last:]...)
+}

@@ -1,0 +1,292 @@
+package transcript
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/roo"
+)
+
+// A rooFile is a file of Roo's, parsed.
+type rooFile struct {
+	messages []rooMessage
+	fates    []fate
+	copies   map[string]int // ID of a message to the index of what stands for it
+	pivot    int            // index of the last summary that Roo regards, or none
+}
+
+// A fate is what Roo makes of a message.
+type fate struct {
+	shown bool
+	// parts are those that are sent, if they are not all of the message's own.
+	parts   []core.Part
+	trimmed bool
+}
+
+func newRooFile(messages []rooMessage, parsed []*roo.Message) *rooFile {
+	f := &rooFile{messages: messages, fates: make([]fate, len(messages)), copies: map[string]int{}, pivot: none}
+	shown := rooShown(parsed)
+	for i := range messages {
+		m := &messages[i]
+		if m.tags.summary == "true" {
+			f.pivot = i
+		}
+		if m.note.CopyOf != "" {
+			f.copies[m.note.CopyOf] = i
+		}
+		if i >= len(shown) || shown[i] == nil {
+			continue
+		}
+		f.fates[i].shown = true
+		if shown[i] != parsed[i] {
+			parts, err := decodeContent(shown[i].Content())
+			if err == nil {
+				f.fates[i].parts, f.fates[i].trimmed = parts, true
+			}
+		}
+	}
+	return f
+}
+
+// journal returns the journal that says what the tags say.
+func (f *rooFile) journal() (*history.Journal, []Warning, error) {
+	var timeline []core.Message
+	known := map[string]bool{}
+	for i := range f.messages {
+		if m := &f.messages[i]; !m.aside() {
+			timeline = append(timeline, m.Message)
+			known[m.ID] = true
+		}
+	}
+	records := f.records(known)
+	j, err := history.Restore(timeline, append(records, f.fromTags(records)...))
+	if err == nil && f.agrees(j) {
+		return j, nil, nil
+	}
+	var warnings []Warning
+	if len(records) > 0 {
+		warnings = []Warning{{Text: "tags and records of condensations disagree; what Roo would send was taken as one condensation"}}
+	}
+	var all []history.Condensation
+	if c := f.asOne(); !c.Edit.Empty() {
+		all = append(all, c)
+	}
+	j, err = history.Restore(timeline, all)
+	return j, warnings, err
+}
+
+// records returns the condensations that notes hold, in order.
+func (f *rooFile) records(known map[string]bool) []history.Condensation {
+	var records []rooRecord
+	for i := range f.messages {
+		records = append(records, f.messages[i].note.Records...)
+	}
+	slices.SortStableFunc(records, func(a, b rooRecord) int { return a.Order - b.Order })
+	var all []history.Condensation
+	for i := range records {
+		if c, ok := records[i].within(known); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// fromTags returns the condensations that have no record: those of Roo's own, since the
+// last time that a journal was written.
+func (f *rooFile) fromTags(records []history.Condensation) []history.Condensation {
+	hidden := map[string]bool{}
+	names := ids{}
+	for _, c := range records {
+		names.next(0, c.ID)
+		for _, id := range c.Edit.Hide {
+			hidden[id] = true
+		}
+	}
+	var hiders []hider
+	for i := range f.messages {
+		if m := &f.messages[i]; !m.aside() && m.note.ID == "" {
+			if h, ok := f.hider(i, hidden); ok {
+				hiders = append(hiders, h)
+			}
+		}
+	}
+	f.explain(hiders, hidden)
+	early := f.hiddenEarly(hiders)
+	var all []history.Condensation
+	for _, h := range hiders {
+		if len(h.hides) == 0 && len(h.rewrites) == 0 {
+			continue
+		}
+		m := &f.messages[h.at]
+		c := rooCondensation(names.next(h.at+1, h.name))
+		if h.name == "" {
+			c.ID = names.next(0, "tag-"+strconv.Itoa(h.at+1))
+		}
+		if m.Kind == core.KindSummary {
+			c.Time = m.Time
+		}
+		for _, i := range h.hides {
+			c.Edit.Hide = append(c.Edit.Hide, f.messages[i].ID)
+		}
+		for _, i := range h.rewrites {
+			c.Edit.Rewrite = append(c.Edit.Rewrite, core.Rewrite{ID: f.messages[i].ID, Parts: f.fates[i].parts})
+		}
+		if !early[h.at] {
+			c.Edit.Insert = []core.Insert{{Message: core.Message{ID: m.ID}}}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// A hider is a message whose tags hide others.
+type hider struct {
+	at       int
+	name     string
+	hides    []int
+	rewrites []int
+}
+
+// hider returns what the message i hides: a summary everything before it that nothing
+// hides yet, a marker what names it. Without a summary, a value of isSummary that only
+// counts as true makes one that hides what names it.
+func (f *rooFile) hider(i int, hidden map[string]bool) (hider, bool) {
+	t := &f.messages[i].tags
+	h := hider{at: i}
+	var hides func(j int) bool
+	switch {
+	case t.summary == "true":
+		h.name = plainName(t.condenseID)
+		hides = func(j int) bool { return j < i && !hidden[f.messages[j].ID] }
+	case t.summary != "" && f.pivot == none && t.condenseID != "":
+		h.name = plainName(t.condenseID)
+		hides = func(j int) bool { return f.named(j, func(t *rooTags) string { return t.condenseParent }, t.condenseID) }
+	case t.marker && t.truncationID != "":
+		h.name = plainName(t.truncationID)
+		hides = func(j int) bool {
+			inScope := f.pivot == none || j < f.pivot || i > f.pivot
+			return inScope && f.named(j, func(t *rooTags) string { return t.truncationParent }, t.truncationID)
+		}
+	default:
+		return h, false
+	}
+	for j := range f.messages {
+		if m := &f.messages[j]; !m.aside() && hides(j) {
+			h.hides = append(h.hides, j)
+			hidden[m.ID] = true
+		}
+	}
+	return h, true
+}
+
+// named reports whether message j, or what stands for it, has name in a tag.
+func (f *rooFile) named(j int, tag func(*rooTags) string, name string) bool {
+	if tag(&f.messages[j].tags) == name {
+		return true
+	}
+	stand, ok := f.copies[f.messages[j].ID]
+	return ok && tag(&f.messages[stand].tags) == name
+}
+
+// explain lays to the last summary what no tag explains: tool results whose call is
+// before it, and messages that hold nothing else.
+func (f *rooFile) explain(hiders []hider, hidden map[string]bool) {
+	for k := range hiders {
+		h := &hiders[k]
+		if h.at != f.pivot {
+			continue
+		}
+		for i := range f.messages {
+			m := &f.messages[i]
+			_, copied := f.copies[m.ID]
+			switch {
+			case m.aside() || copied || hidden[m.ID]:
+			case !f.fates[i].shown:
+				h.hides = append(h.hides, i)
+				hidden[m.ID] = true
+			case f.fates[i].trimmed:
+				h.rewrites = append(h.rewrites, i)
+			}
+		}
+	}
+}
+
+// hiddenEarly returns the messages that hide others and are hidden or rewritten by
+// themselves or by one before. They cannot be what a condensation inserted, for it would
+// have to be older than itself.
+func (f *rooFile) hiddenEarly(hiders []hider) map[int]bool {
+	early := map[int]bool{}
+	for _, h := range hiders {
+		for _, i := range slices.Concat(h.hides, h.rewrites) {
+			if i >= h.at {
+				early[i] = true
+			}
+		}
+	}
+	return early
+}
+
+// agrees reports whether the view of j is what Roo sends.
+func (f *rooFile) agrees(j *history.Journal) bool {
+	entries := j.Timeline()
+	e := 0
+	for i := range f.messages {
+		m := &f.messages[i]
+		if m.aside() {
+			continue
+		}
+		if e == len(entries) || entries[e].Message.ID != m.ID {
+			return false
+		}
+		entry := &entries[e]
+		e++
+		want := f.fateOf(i)
+		switch inView := len(entry.HiddenBy) == 0; {
+		case inView != want.shown:
+			return false
+		case !inView:
+		case want.trimmed != (entry.RewrittenBy != ""):
+			return false
+		case want.parts != nil && !core.EqualParts(entry.Message.Parts, want.parts):
+			return false
+		}
+	}
+	return e == len(entries)
+}
+
+// fateOf returns what is sent of the message i, be it by what stands for it.
+func (f *rooFile) fateOf(i int) fate {
+	stand, ok := f.copies[f.messages[i].ID]
+	if !ok || !f.fates[stand].shown {
+		return f.fates[i]
+	}
+	got := f.fates[stand]
+	if !got.trimmed {
+		got.trimmed, got.parts = true, nil // as its record has it
+	}
+	return got
+}
+
+// asOne returns one condensation that leaves what Roo sends.
+func (f *rooFile) asOne() history.Condensation {
+	c := rooCondensation("roo")
+	for i := range f.messages {
+		m := &f.messages[i]
+		if m.aside() {
+			continue
+		}
+		switch got := f.fateOf(i); {
+		case !got.shown:
+			c.Edit.Hide = append(c.Edit.Hide, m.ID)
+		case got.trimmed:
+			parts := got.parts
+			if parts == nil {
+				parts = f.messages[f.copies[m.ID]].Parts
+			}
+			c.Edit.Rewrite = append(c.Edit.Rewrite, core.Rewrite{ID: m.ID, Parts: parts})
+		}
+	}
+	return c
+}

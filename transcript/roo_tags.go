@@ -1,0 +1,108 @@
+package transcript
+
+import (
+	"strconv"
+
+	"github.com/condensehq/condense/roo"
+)
+
+// rooTags are the tags of a message. Names are spelled such that two that are one to Roo
+// are spelled alike: a string in quotes, anything else as JSON; empty if it names nothing.
+type rooTags struct {
+	summary          string // isSummary as JSON: true, or another value that counts as true
+	marker           bool
+	condenseID       string
+	condenseParent   string
+	truncationID     string
+	truncationParent string
+}
+
+// see takes a field of a message.
+func (t *rooTags) see(name string, raw []byte) {
+	switch name {
+	case "isSummary":
+		t.summary = ""
+		if truthy(raw) {
+			t.summary = string(raw)
+		}
+	case "isTruncationMarker":
+		t.marker = truthy(raw)
+	case "condenseId":
+		t.condenseID = tagName(raw)
+	case "condenseParent":
+		t.condenseParent = tagName(raw)
+	case "truncationId":
+		t.truncationID = tagName(raw)
+	case "truncationParent":
+		t.truncationParent = tagName(raw)
+	}
+}
+
+// truthy reports whether JavaScript takes raw for true.
+func truthy(raw []byte) bool {
+	switch raw[0] {
+	case '"':
+		return len(raw) > 2
+	case 't', '{', '[':
+		return true
+	case 'f', 'n':
+		return false
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	return err != nil || n != 0
+}
+
+// tagName returns the name that the value of a tag is; empty if it is none.
+func tagName(raw []byte) string {
+	if !truthy(raw) || isArray(raw) || isObject(raw) {
+		return ""
+	}
+	switch raw[0] {
+	case '"':
+		return `"` + unquote(raw) + `"`
+	case 't':
+		return "true"
+	}
+	n, _ := strconv.ParseFloat(string(raw), 64)
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
+// plainName returns a name as an ID.
+func plainName(name string) string {
+	if len(name) >= 2 && name[0] == '"' {
+		return name[1 : len(name)-1]
+	}
+	return name
+}
+
+// rooShown returns what Roo sends of file, by index: nothing, the message itself or a copy
+// that lacks some blocks.
+func rooShown(file []*roo.Message) []*roo.Message {
+	at := make(map[*roo.Message]int, len(file))
+	for i, m := range file {
+		at[m] = i
+	}
+	shown := make([]*roo.Message, len(file))
+	next := 0
+	for _, m := range roo.Effective(file) {
+		i, same := at[m]
+		if !same { // of the next message that has all but its content in common
+			for i = next; i < len(file) && !lacksBlocks(m, file[i]); i++ {
+			}
+		}
+		if i < len(file) {
+			shown[i], next = m, i+1
+		}
+	}
+	return shown
+}
+
+// lacksBlocks reports whether m is was with another content.
+func lacksBlocks(m, was *roo.Message) bool {
+	content := m.Content()
+	if content == nil || was.Content() == nil {
+		return false
+	}
+	raw := was.JSON()
+	return string(setField(raw, "content", content)) == string(m.JSON())
+}

@@ -1,0 +1,266 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/roo"
+)
+
+// writeRoo writes every message of the journal, tagged such that Roo's rules give the
+// view:
+//
+//   - If the view begins with a summary that has everything before it hidden, it becomes
+//     one of Roo's summaries, and what it stands for is tagged with its name.
+//   - Any other message that is hidden is tagged with the name of a truncation marker. That
+//     is the first message that the condensation inserted. If there is none, or if it
+//     stands where Roo would not look for it, one is added that hides itself too.
+//   - A message that was rewritten is hidden, and a copy with the new words follows it.
+//
+// A message of Roo's keeps every byte but those of its tags.
+func writeRoo(d *Document, out *output) error {
+	own := d.Origin == "roo"
+	if own && d.unchanged() {
+		out.Write(d.original())
+		return nil
+	}
+	w := rooWriter{document: d, out: out, own: own, entries: d.Journal.Timeline(), condensations: d.Journal.Condensations()}
+	if !own {
+		w.warn()
+	}
+	pivot := w.summary()
+	items, err := w.layout(pivot)
+	if err == nil && pivot != none && !w.sends(items) {
+		// Behind a summary Roo leaves out results without a call, which are in the view.
+		items, err = w.layout(none)
+	}
+	if err != nil {
+		return err
+	}
+	head, sep, tail := w.frame()
+	out.Write(head)
+	for i := range items {
+		if i > 0 {
+			out.Write(sep)
+		}
+		out.Write(items[i].raw)
+	}
+	out.Write(tail)
+	return nil
+}
+
+// A rooWriter writes a journal as a file of Roo's.
+type rooWriter struct {
+	document      *Document
+	out           *output
+	own           bool // the messages come from such a file
+	entries       []history.Entry
+	condensations []history.Condensation
+}
+
+// A rooItem is a message of the file that is written.
+type rooItem struct {
+	entry *history.Entry // nil if it stands for no message
+	raw   []byte
+	tags  rooTags
+	note  rooNote
+	ts    int64 // zero if it has none yet
+	sent  bool
+}
+
+// summary returns the index of the summary that the view begins with, if everything
+// before it is hidden; else none.
+func (w *rooWriter) summary() int {
+	for i := range w.entries {
+		if e := &w.entries[i]; len(e.HiddenBy) == 0 {
+			if e.Message.Kind == core.KindSummary {
+				return i
+			}
+			break
+		}
+	}
+	return none
+}
+
+// layout returns the messages of the file. Pivot is the index of the summary that Roo is
+// to begin with, or none.
+func (w *rooWriter) layout(pivot int) ([]rooItem, error) {
+	l := rooLayout{rooWriter: w, pivot: pivot, markers: map[string]int{}, carriers: map[string]int{}, names: map[string]bool{}}
+	for i := range w.entries {
+		l.items = append(l.items, w.item(&w.entries[i]))
+	}
+	l.findMarkers()
+	for i := range l.items {
+		l.tag(i)
+	}
+	items := l.assemble()
+	setTimes(items)
+	return items, w.addNotes(items)
+}
+
+// item returns what e is before it is tagged.
+func (w *rooWriter) item(e *history.Entry) rooItem {
+	it := rooItem{entry: e, sent: len(e.HiddenBy) == 0}
+	if source := []byte(e.Original.Source); w.own && source != nil {
+		it.raw = cutField(source, noteField)
+		for k, v := range fields(it.raw) {
+			it.tags.see(string(k), v)
+			if string(k) == "ts" {
+				it.ts = int64(number(v))
+			}
+		}
+		return it
+	}
+	it.raw = w.encode(&e.Original)
+	if e.InsertedBy == "" && !e.Original.Time.IsZero() {
+		it.ts = e.Original.Time.UnixMilli()
+	}
+	return it
+}
+
+// encode returns a message in Roo's shape, without its time.
+func (w *rooWriter) encode(m *core.Message) []byte {
+	role := core.RoleUser
+	if m.Role == core.RoleAssistant {
+		role = core.RoleAssistant
+	}
+	var parts []core.Part
+	for _, p := range m.Parts {
+		if r, ok := p.(core.Reasoning); ok && (w.out.vendor == vendorOpenAI || r.Signature == "" && r.Encrypted == "") {
+			if len(m.Parts) > 1 {
+				continue // no model takes it back
+			}
+			raw := []byte(`{"role":"assistant","content":[],"type":"reasoning","summary":[`)
+			if r.Text != "" {
+				raw = append(appendQuoted(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')
+			}
+			raw = append(append(raw, `],"encrypted_content":`...), quotedOrNull(r.Encrypted)...)
+			return append(raw, '}')
+		}
+		parts = append(parts, p)
+	}
+	return encodeAnthropic(role, parts)
+}
+
+// warn says what has no place in a file of Roo's.
+func (w *rooWriter) warn() {
+	d := w.document
+	if d.System != "" {
+		w.out.warn("", "the system prompt was left out: Roo has its own")
+	}
+	for i := range w.entries {
+		if m := &w.entries[i].Original; m.Role == core.RoleSystem {
+			w.out.warn(m.ID, "a system message became one of the user: Roo has no others")
+		}
+	}
+	warnFields(d, d.view(), w.out)
+}
+
+// frame returns what stands before, between and behind the messages.
+func (w *rooWriter) frame() (head, sep, tail []byte) {
+	if !w.own {
+		return []byte("["), []byte(","), []byte("]\n")
+	}
+	e := &w.document.envelope
+	all := slices.Concat(e.head, e.tail)
+	open, end := bytes.IndexByte(all, '['), bytes.LastIndexByte(all, ']')
+	if open < 0 || end < open {
+		return []byte("["), []byte(","), []byte("]")
+	}
+	begin := skipSpace(all, open+1)
+	return all[:begin], e.sep, all[len(bytes.TrimRight(all[:end], " \t\r\n")):]
+}
+
+// sends reports whether Roo would send the items that it is meant to, and no others.
+func (w *rooWriter) sends(items []rooItem) bool {
+	raw := make([][]byte, len(items))
+	for i := range items {
+		raw[i] = items[i].raw
+	}
+	parsed, err := roo.Parse(joinArray(raw))
+	if err != nil {
+		return false
+	}
+	for i, m := range rooShown(parsed) {
+		if items[i].sent != (m != nil) || m != nil && m != parsed[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// setTimes gives the messages that have none a time that fits where they stand: Roo cuts
+// a conversation by time.
+func setTimes(items []rooItem) {
+	next := int64(0)
+	for i := len(items) - 1; i >= 0; i-- {
+		if it := &items[i]; it.ts > 0 {
+			next = it.ts
+		} else if next > 1 {
+			next--
+			it.setTime(next)
+		}
+	}
+	previous := int64(0)
+	for i := range items {
+		it := &items[i]
+		if it.ts == 0 {
+			it.setTime(previous + 1)
+		}
+		previous = it.ts
+	}
+}
+
+func (it *rooItem) setTime(ts int64) {
+	it.ts = ts
+	if field(it.raw, "ts") == nil {
+		it.raw = setField(it.raw, "ts", strconv.AppendInt(nil, ts, 10))
+	}
+}
+
+// addNotes puts beside the tags what they cannot say.
+func (w *rooWriter) addNotes(items []rooItem) error {
+	names := rooNames{taken: ids{}}
+	for i := range items {
+		it := &items[i]
+		if it.entry != nil && it.note.CopyOf == "" {
+			w.describe(it, &names)
+		}
+		if it.note.empty() {
+			continue
+		}
+		note, err := it.note.encode()
+		if err != nil {
+			return err
+		}
+		it.raw = setField(it.raw, noteField, note)
+	}
+	return nil
+}
+
+// describe notes what readRoo would not find out about the message by itself.
+func (w *rooWriter) describe(it *rooItem, names *rooNames) {
+	m := &it.entry.Original
+	read, err := decodeRoo(it.raw)
+	if read.Role != m.Role {
+		it.note.Role = m.Role
+	}
+	if err != nil || !core.EqualParts(read.Parts, m.Parts) {
+		it.note.Message = &core.Message{Parts: m.Parts}
+	}
+	before := names.n
+	// What a tag does is in a record; without an ID readRoo would take it for Roo's own.
+	tagged := read.tags.summary != "" || read.tags.marker
+	if got := names.next(read.ownID()); tagged || got != m.ID || read.Kind != m.Kind {
+		delete(names.taken, got)
+		names.n = before
+		names.next(m.ID)
+		it.note.ID, it.note.Kind = m.ID, m.Kind
+	}
+	if !m.Time.IsZero() && !m.Time.Equal(read.Time) {
+		it.note.Time = m.Time.Round(0).UTC()
+	}
+}
