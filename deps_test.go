@@ -40,6 +40,8 @@ var mayImport = map[string]string{
 
 	"internal/wire":            "core registry internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb": "google.golang.org/grpc google.golang.org/protobuf",
+	"plugin-sdk":               "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
+	"plugin-sdk/sdktest":       "core registry internal/wire google.golang.org/grpc",
 	"tools/protogen":           "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 

@@ -1,0 +1,80 @@
+package pluginsdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	pluginsdk "github.com/condensehq/condense/plugin-sdk"
+	"github.com/condensehq/condense/registry"
+)
+
+// envStrategy makes this test's binary a plugin that serves the strategy of that name.
+const envStrategy = "PLUGINSDK_TEST_STRATEGY"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(envStrategy) {
+	case "":
+		os.Exit(m.Run())
+	case "tail":
+		pluginsdk.Main(tail())
+	case "nameless":
+		pluginsdk.Main(registry.Strategy{})
+	}
+}
+
+type tailConfig struct {
+	Keep  int    `json:"keep"  doc:"Messages to keep at the end."`
+	Style string `json:"style" doc:"How to count." enum:"messages|tokens"`
+	Fault string `json:"fault" doc:"What goes wrong in a call."`
+}
+
+func (c *tailConfig) Validate() error {
+	var errs []error
+	if c.Keep < 1 {
+		errs = append(errs, fmt.Errorf("keep: %d is not positive", c.Keep))
+	}
+	if c.Style != "messages" && c.Style != "tokens" {
+		errs = append(errs, fmt.Errorf("style: %q is neither messages nor tokens", c.Style))
+	}
+	return errors.Join(errs...)
+}
+
+// tail keeps the first message and the last ones.
+func tail() registry.Strategy {
+	return registry.Define("tail", "Keeps the end of a conversation. A test.",
+		func() tailConfig { return tailConfig{Keep: 4, Style: "messages"} },
+		func(_ context.Context, c tailConfig, env registry.Env) (core.CondensationProvider, error) {
+			return &tailProvider{c, env}, nil
+		})
+}
+
+type tailProvider struct {
+	tailConfig
+
+	env registry.Env
+}
+
+func (p *tailProvider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	p.env.Logger.InfoContext(ctx, "condensing", "messages", len(req.Messages))
+	fmt.Println("said on standard output")
+	switch p.Fault {
+	case "panic":
+		panic("boom")
+	case "exit":
+		os.Exit(3)
+	}
+	if n := len(req.Messages); n > p.Keep+1 {
+		return &core.Result{Messages: pluginsdk.Whole(req.Messages, func(i int) bool { return i == 0 || i >= n-p.Keep })}, nil
+	}
+	return &core.Result{Messages: req.Messages}, nil
+}
+
+// Close shows that the provider was closed.
+func (p *tailProvider) Close() error {
+	p.env.Logger.Info("closed") //nolint:sloglint // there is no context
+	return nil
+}

@@ -1,0 +1,344 @@
+package pluginsdk_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc/codes"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/wire"
+)
+
+// self returns a command that runs this binary as the plugin of the strategy named.
+func self(t *testing.T, strategy string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), envStrategy+"="+strategy)
+	return cmd
+}
+
+// A lockedBuffer collects output of several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+type process struct {
+	*wire.Client
+
+	plugin         *plugin.Client
+	stdout, stderr *lockedBuffer
+}
+
+// launch starts a plugin as go-plugin does, with its default environment and AutoMTLS.
+func launch(t *testing.T, reattach *plugin.ReattachConfig) *process {
+	t.Helper()
+	p := &process{stdout: &lockedBuffer{}, stderr: &lockedBuffer{}}
+	c := &plugin.ClientConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Plugins(&wire.Plugin{}),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Logger:           hclog.NewNullLogger(),
+		SyncStdout:       p.stdout, SyncStderr: p.stderr, Stderr: p.stderr,
+		GRPCDialOptions: wire.DialTuning(),
+	}
+	if c.Reattach = reattach; reattach == nil {
+		c.Cmd, c.AutoMTLS = self(t, "tail"), true
+	} else {
+		c.Plugins = c.VersionedPlugins[wire.ProtocolVersion]
+	}
+	p.plugin = plugin.NewClient(c)
+	t.Cleanup(p.plugin.Kill)
+	conn, err := p.plugin.Client()
+	if err != nil {
+		t.Fatalf("start: %v; standard error: %s", err, p.stderr)
+	}
+	raw, err := conn.Dispense(wire.PluginName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Client = raw.(*wire.Client)
+	return p
+}
+
+func TestProcess(t *testing.T) {
+	p := launch(t, nil)
+	d, err := p.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Name != "tail" || d.Doc != "Keeps the end of a conversation. A test." || len(d.Settings) != 3 ||
+		d.Settings[1].Name != "style" || string(d.Settings[1].Default) != `"messages"` || len(d.Settings[1].Enum) != 2 ||
+		!strings.HasPrefix(d.SDK, "condense-go ") {
+		t.Errorf("description is %+v", d)
+	}
+
+	req := coretest.HalfRequest(coretest.Session())
+	if _, err := p.Condense(t.Context(), req); err == nil || !strings.Contains(err.Error(), "not configured") {
+		t.Errorf("a call before settings: got error %v", err)
+	}
+	err = p.Configure(t.Context(), json.RawMessage(`{"keep": 0, "style": "bytes"}`))
+	wrong, ok := errors.AsType[*wire.SettingsError](err)
+	if !ok {
+		t.Fatalf("wrong settings: got error %v; want a SettingsError", err)
+	}
+	want := []wire.Problem{{Key: "keep", Message: "0 is not positive"}, {Key: "style", Message: `"bytes" is neither messages nor tokens`}}
+	if len(wrong.Problems) != 2 || wrong.Problems[0] != want[0] || wrong.Problems[1] != want[1] {
+		t.Errorf("problems are %q; want %q", wrong.Problems, want)
+	}
+	err = p.Configure(t.Context(), json.RawMessage(`{"kepe": 2}`))
+	if err == nil || !strings.Contains(err.Error(), `unknown setting "kepe"`) || !strings.Contains(err.Error(), "keep") {
+		t.Errorf("an unknown setting: got error %v", err)
+	}
+
+	if err := p.Configure(t.Context(), json.RawMessage(`{"keep": 2}`)); err != nil {
+		t.Fatal(err)
+	}
+	res, err := p.Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := core.Verify(req, res); err != nil {
+		t.Error(err)
+	}
+	if n := len(res.Messages); n >= len(req.Messages) {
+		t.Errorf("%d of %d messages were kept", n, len(req.Messages))
+	}
+	for deadline := time.Now().Add(5 * time.Second); p.stdout.String() == "" && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.plugin.Kill()
+	if !p.plugin.Exited() {
+		t.Error("it has not exited")
+	}
+	if !strings.Contains(p.stderr.String(), `"@message":"closed"`) {
+		t.Errorf("the provider was not closed; standard error: %s", p.stderr)
+	}
+	if got := p.stdout.String(); got != "said on standard output\n" {
+		t.Errorf("standard output: got %q", got)
+	}
+}
+
+func TestProcessConformance(t *testing.T) {
+	p := launch(t, nil)
+	if err := p.Configure(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := coretest.TestProvider(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProcessLarge sends what gRPC's default limit would refuse, in one message and in
+// many.
+func TestProcessLarge(t *testing.T) {
+	p := launch(t, nil)
+	if err := p.Configure(t.Context(), json.RawMessage(`{"keep": 3}`)); err != nil {
+		t.Fatal(err)
+	}
+	var messages []core.Message
+	line := strings.Repeat("All work and no play makes Jack a dull boy.\n", 40)
+	for i := range 15_000 {
+		m := coretest.User(core.Text(line))
+		if i%2 == 1 {
+			m.Role = core.RoleAssistant
+		}
+		messages = append(messages, m)
+	}
+	messages[2].Parts = []core.Part{core.Text(strings.Repeat(line, 12_000))}
+	messages = coretest.Conversation(messages...)
+	req := coretest.HalfRequest(messages)
+	res, err := p.Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Messages) != 4 || res.Messages[3].ID != messages[14_999].ID {
+		t.Errorf("got %d messages", len(res.Messages))
+	}
+}
+
+func TestProcessFaults(t *testing.T) {
+	p := launch(t, nil)
+	ctx := t.Context()
+	req := coretest.HalfRequest(coretest.Session())
+	call := func(fault string) error {
+		if err := p.Configure(ctx, json.RawMessage(`{"fault": "`+fault+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.Condense(ctx, req)
+		return err
+	}
+	err := call("panic")
+	if e, ok := errors.AsType[*wire.RemoteError](err); !ok || e.Code != codes.Internal || !regexp.MustCompile(`^panic: boom at main_test.go:\d+$`).MatchString(e.Text) {
+		t.Errorf("a panic: got error %v", err)
+	}
+	if err := call(""); err != nil {
+		t.Errorf("a call after a panic: %v", err)
+	}
+	if err := call("exit"); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("an exit: got error %v; want core.ErrUnavailable", err)
+	}
+	if _, err := p.Condense(ctx, req); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("a call after an exit: got error %v; want core.ErrUnavailable", err)
+	}
+}
+
+func TestByHand(t *testing.T) {
+	for _, tt := range []struct {
+		name, strategy string
+		args           []string
+		exit           int
+		stdout, stderr []string // what must be said there; nil: nothing
+	}{
+		{"nothing", "tail", nil, 2, nil, []string{
+			"is a plugin of condense", "Keeps the end of a conversation. A test.", "plugin: /", "keep   integer  4", "One of messages, tokens.", "condense plugin test /", "-debug",
+		}},
+		{"help", "tail", []string{"-h"}, 0, []string{"is a plugin of condense"}, nil},
+		{"version", "tail", []string{"--version"}, 0, []string{"tail devel"}, nil},
+		{"unknown", "tail", []string{"serve"}, 2, nil, []string{`unknown argument "serve"`}},
+		{"no strategy", "nameless", nil, 1, nil, []string{"a name has", "not made by registry.Define", "no documentation"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			cmd := self(t, tt.strategy, tt.args...)
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			if exit := cmd.ProcessState.ExitCode(); exit != tt.exit {
+				t.Errorf("exit code: got %d (%v); want %d", exit, err, tt.exit)
+			}
+			for _, s := range []struct {
+				name, got string
+				want      []string
+			}{{"output", stdout.String(), tt.stdout}, {"error", stderr.String(), tt.stderr}} {
+				if s.want == nil && s.got != "" {
+					t.Errorf("standard %s: got %q; want nothing", s.name, s.got)
+				}
+				for _, w := range s.want {
+					if !strings.Contains(s.got, w) {
+						t.Errorf("standard %s: got %s\nwant %q in it", s.name, s.got, w)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestExitWithStdin: a plugin does not outlive a host that holds its standard input.
+func TestExitWithStdin(t *testing.T) {
+	cmd := self(t, "tail")
+	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue, wire.EnvExitWithStdin+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 1) // it has started to serve
+	if _, err := io.ReadFull(out, line); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("it exited with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it did not exit")
+	}
+}
+
+// TestDebug attaches to a plugin that was started by hand, as its output says.
+func TestDebug(t *testing.T) {
+	cmd := self(t, "tail", "-debug")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	line := regexp.MustCompile(wire.EnvReattach + `='(.*)'`)
+	for buf := make([]byte, 512); !line.Match(said.Bytes()); {
+		n, err := out.Read(buf)
+		if err != nil {
+			t.Fatalf("it said %q: %v", said.String(), err)
+		}
+		said.Write(buf[:n])
+	}
+	var attach map[string]wire.Reattach
+	if err := json.Unmarshal(line.FindSubmatch(said.Bytes())[1], &attach); err != nil {
+		t.Fatal(err)
+	}
+	a, ok := attach["tail"]
+	if !ok || a.Pid != cmd.Process.Pid || !a.Test {
+		t.Fatalf("got %+v", attach)
+	}
+	addr, err := net.ResolveUnixAddr(a.Addr.Network, a.Addr.String)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, &plugin.ReattachConfig{
+		Protocol: plugin.Protocol(a.Protocol), ProtocolVersion: a.ProtocolVersion, Pid: a.Pid, Test: a.Test, Addr: addr,
+	})
+	if d, err := p.Describe(t.Context()); err != nil || d.Name != "tail" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("interrupted, it exited with %v", err)
+		}
+	case <-ctx.Done():
+		t.Error("interrupted, it did not exit")
+	}
+}
