@@ -1,0 +1,378 @@
+package supervise
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/condensehq/condense/internal/wire"
+)
+
+// A child runs a program for go-plugin, as its runner. It stands between the two
+// because three faults of go-plugin v1.8 let a plugin hurt its host:
+//
+//   - a line on standard error that looks like a log entry but is none panics the host. So
+//     go-plugin sees an empty standard error; package supervise reads the real one.
+//   - Kill and Ping wait for ever for a process that is stopped. So a process can be killed
+//     past go-plugin, and health is asked with a deadline.
+//   - a grandchild that inherited the pipes keeps the dead process alive in go-plugin's
+//     eyes. So its pipes are ours, and end when the process ends.
+//
+// It is also what makes sure that nothing survives: the process leads a group of its own,
+// which is killed with it, dies with its host, and has its pipes and limits.
+type child struct {
+	link   *link
+	path   string
+	args   []string // the first one is the name that the program sees
+	allow  []string // of Spec.Env
+	env    []string
+	work   string // working directory
+	sys    system
+	dir    string // for its socket and temporary files
+	limits *Limits
+	mtls   bool
+	out    *output
+
+	stdout  *io.PipeReader // the handshake, then nothing until the process ends
+	toHost  *io.PipeWriter
+	stderr  *io.PipeReader // nothing until the process ends
+	silence *io.PipeWriter
+	stdin   *os.File // our end: a process that watches it ends with us
+
+	fault   atomic.Pointer[error] // why the host gave it up; the first one counts
+	started time.Time
+	exited  chan struct{} // closed when the process is gone and its output read
+	status  string        // set before exited is closed
+	uptime  time.Duration // set before exited is closed
+
+	addr atomic.Pointer[handshake]
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd // nil until started
+	alive bool      // the process exists, so its pid is its own
+}
+
+var _ runner.Runner = (*child)(nil)
+
+func newChild(prog *program, s *Spec, dir string, out *output) *child {
+	c := &child{
+		path: prog.path, args: append([]string{s.Path}, s.Args...), allow: s.Env, work: prog.dir,
+		dir: dir, limits: &s.Limits, mtls: !s.Plaintext, out: out, exited: make(chan struct{}),
+	}
+	c.link = newLink(c.address)
+	c.stdout, c.toHost = io.Pipe()
+	c.stderr, c.silence = io.Pipe()
+	return c
+}
+
+// setEnv gives the process its environment: what is allowed of the host's, and what it
+// needs to know, given what go-plugin wants it to know.
+func (c *child) setEnv(goPlugin []string) {
+	own := append(slices.Clone(goPlugin),
+		plugin.EnvUnixSocketDir+"="+c.dir,
+		"TMPDIR="+c.dir, "TEMP="+c.dir, "TMP="+c.dir,
+		wire.EnvExitWithStdin+"=1")
+	allow := c.allow
+	if c.limits.Memory > 0 {
+		// A Go program collects its garbage before it runs into the limit.
+		allow = append([]string{fmt.Sprintf("GOMEMLIMIT=%d", c.limits.Memory/10*9)}, allow...)
+	}
+	c.env = environment(os.Environ(), allow, own)
+}
+
+// Start launches the process. It is called once.
+func (c *child) Start(context.Context) error {
+	launched := make(chan error, 1)
+	go c.live(launched)
+	return <-launched
+}
+
+// live is the life of the process, from launch to end. On Linux the process dies when the
+// thread dies that launched it, so it runs on a thread of its own, whose goroutine waits
+// for the process.
+func (c *child) live(launched chan<- error) {
+	unlock := lockThread()
+	defer unlock()
+	pipes, err := c.launch()
+	if err != nil {
+		close(c.exited)
+		_ = c.toHost.CloseWithError(err)
+		_ = c.silence.Close()
+		launched <- err
+		return
+	}
+	launched <- nil
+
+	var reading sync.WaitGroup
+	reading.Go(func() { c.readStdout(pipes[0]) })
+	reading.Go(func() { c.out.read(pipes[1], "stderr") })
+
+	state := c.reap()
+	c.uptime = time.Since(c.started)
+	// What it wrote is in the pipes. Whoever else may still hold them is not waited for.
+	drained := make(chan struct{})
+	go func() { reading.Wait(); close(drained) }()
+	c.out.hurry()
+	select {
+	case <-drained:
+	case <-time.After(drainTime):
+		_ = c.stdout.Close() // nobody reads the handshake any more
+	}
+	for _, f := range pipes {
+		_ = f.Close()
+	}
+	<-drained
+	_ = c.stdin.Close()
+	c.link.cut() // a grandchild may hold the other end
+	c.out.close()
+	c.status = state
+	_ = c.toHost.Close()
+	_ = c.silence.Close()
+	close(c.exited)
+}
+
+// drainTime bounds how long output is read that a process left behind. A pipe holds 64
+// KiB, which takes microseconds.
+const drainTime = 500 * time.Millisecond
+
+// launch starts the process and returns our ends of its output.
+func (c *child) launch() (pipes [2]*os.File, err error) {
+	var opened []*os.File
+	defer func() {
+		if err != nil {
+			for _, f := range opened {
+				_ = f.Close()
+			}
+		}
+	}()
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			if r, w, err = os.Pipe(); err == nil {
+				opened = append(opened, r, w)
+			}
+		}
+		return r, w
+	}
+	inR, inW := pipe()
+	outR, outW := pipe()
+	errR, errW := pipe()
+	if err != nil {
+		return pipes, err
+	}
+	cmd, err := c.start(inR, outW, errW)
+	if err != nil {
+		return pipes, explainStart(err)
+	}
+	c.started = time.Now()
+	c.stdin = inW
+	for _, f := range []*os.File{inR, outW, errW} {
+		_ = f.Close()
+	}
+	c.mu.Lock()
+	c.cmd, c.alive = cmd, true
+	c.mu.Unlock()
+	if err := c.sys.started(cmd.Process, c.limits); err != nil {
+		c.giveUp(fmt.Errorf("its limits cannot be set: %w", err))
+	}
+	if c.reason() != nil {
+		c.kill() // the host gave up before there was anything to kill
+	}
+	return [2]*os.File{outR, errR}, nil
+}
+
+// start starts the command. A file that was just written may be busy for a moment: if
+// another goroutine of the host forked meanwhile, its child has our descriptor until it
+// becomes a program of its own.
+func (c *child) start(stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
+	for wait := time.Millisecond; ; wait *= 2 {
+		cmd := &exec.Cmd{Path: c.path, Args: c.args, Env: c.env, Dir: c.work, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+		c.sys.prepare(cmd)
+		err := cmd.Start()
+		if err == nil || !isBusy(err) || wait > 200*time.Millisecond {
+			return cmd, err
+		}
+		time.Sleep(wait) //nolint:forbidigo // nothing tells when the file is free
+	}
+}
+
+// explainStart says what the kernel's answer to exec means. The path in it is that of our
+// copy, which the user does not know.
+func explainStart(err error) error {
+	if pe := new(os.PathError); errors.As(err, &pe) {
+		err = pe.Err
+	}
+	switch {
+	case isNoExec(err):
+		return errors.New("it is not a program for this system: built for another one, empty, or a script without a #! line")
+	case errors.Is(err, os.ErrNotExist):
+		return errors.New("the interpreter or loader that it names does not exist here")
+	case errors.Is(err, os.ErrPermission):
+		return errors.New("it may not be executed: the folder for temporary files may forbid it (noexec); set TMPDIR to one that does not")
+	}
+	return err
+}
+
+// readStdout passes the handshake on, if it is one that the host can live with, and reads
+// the rest as output of the plugin's.
+func (c *child) readStdout(f *os.File) {
+	in := bufio.NewReaderSize(f, maxHandshake)
+	line, err := in.ReadSlice('\n')
+	if len(line) > 0 && (err == nil || errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF)) {
+		h, fault := parseHandshake(string(line), c.mtls)
+		if fault == nil {
+			fault = c.sys.checkAddress(h, c.dir, c.mtls)
+		}
+		if fault != nil {
+			c.out.write(line, "stdout")
+			c.giveUp(fault)
+		} else {
+			c.addr.Store(&h)
+			if _, err := c.toHost.Write(line); err != nil {
+				c.giveUp(err)
+			}
+		}
+	}
+	c.out.read(in, "stdout")
+}
+
+// reap waits for the process to end, ends its group and returns its exit status.
+func (c *child) reap() string {
+	if c.sys.await(c.cmd.Process) {
+		c.end() // before its pid can be another's
+	}
+	err := c.cmd.Wait()
+	c.end()
+	if c.cmd.ProcessState == nil {
+		return err.Error()
+	}
+	return c.cmd.ProcessState.String()
+}
+
+// end kills what the process left behind, once.
+func (c *child) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.alive {
+		c.alive = false
+		c.sys.kill(c.cmd.Process)
+	}
+}
+
+// giveUp kills the process because of err.
+func (c *child) giveUp(err error) {
+	c.fault.CompareAndSwap(nil, &err)
+	c.kill()
+}
+
+// reason returns why the host gave the process up; nil if it did not.
+func (c *child) reason() error {
+	if err := c.fault.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// kill ends the process and its group at once.
+func (c *child) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.alive {
+		c.sys.kill(c.cmd.Process)
+	}
+}
+
+// address is where the process listens, once it has said so.
+func (c *child) address() handshake {
+	if h := c.addr.Load(); h != nil {
+		return *h
+	}
+	return handshake{}
+}
+
+// Wait waits for the end of the process.
+func (c *child) Wait(context.Context) error {
+	<-c.exited
+	return nil
+}
+
+// Kill ends the process.
+func (c *child) Kill(context.Context) error {
+	c.kill()
+	return nil
+}
+
+// Stdout has the handshake.
+func (c *child) Stdout() io.ReadCloser { return c.stdout }
+
+// Stderr has nothing.
+func (c *child) Stderr() io.ReadCloser { return c.stderr }
+
+// Name is for go-plugin's logs.
+func (c *child) Name() string { return c.args[0] }
+
+// ID is the process id; empty if nothing was started.
+func (c *child) ID() string {
+	if pid := c.pid(); pid != 0 {
+		return strconv.Itoa(pid)
+	}
+	return ""
+}
+
+func (c *child) pid() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cmd == nil {
+		return 0
+	}
+	return c.cmd.Process.Pid
+}
+
+// Diagnose is for go-plugin's errors, which nobody sees.
+func (c *child) Diagnose(context.Context) string { return "" }
+
+// PluginToHost returns the address as the plugin announced it.
+func (c *child) PluginToHost(network, address string) (hostNetwork, hostAddress string, err error) {
+	return network, address, nil
+}
+
+// HostToPlugin is for brokers, which are not used.
+func (c *child) HostToPlugin(string, string) (network, address string, err error) {
+	return "", "", errors.ErrUnsupported
+}
+
+// early explains the end of a process that never got ready.
+func (c *child) early() error {
+	said, what := c.out.lastLines(3), "before its handshake"
+	if c.addr.Load() != nil {
+		what = "before it was ready"
+	}
+	for _, h := range hints {
+		if strings.Contains(said, h.text) {
+			return fmt.Errorf("it ended %s (%s): %s; it wrote: %s", what, c.status, h.meaning, said)
+		}
+	}
+	if said == "" {
+		return fmt.Errorf("it ended %s (%s) and wrote nothing", what, c.status)
+	}
+	return fmt.Errorf("it ended %s (%s); it wrote: %s", what, c.status, said)
+}
+
+// hints are what plugins write that will not start, and what it means.
+var hints = []struct{ text, meaning string }{
+	{"This binary is a plugin", "it is a plugin for another program, or for another release of this one: its handshake cookie differs"},
+	{"bind: invalid argument", "the path of its socket is too long: set TMPDIR to a shorter one"},
+	{"error while loading shared libraries", "a library that it needs is not installed"},
+}

@@ -1,0 +1,113 @@
+package supervise
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A CrashError says that the process of a plugin ended when it should not have.
+type CrashError struct {
+	Plugin string
+	PID    int
+	Status string        // how it ended: exit status 2, signal: killed
+	Reason error         // why the host killed it; nil if it ended by itself
+	Panic  string        // the headline of what it wrote about it; may be empty
+	Output string        // the first or the last of what it wrote; may be empty
+	Uptime time.Duration // since it was launched
+	Calls  int64         // that it had answered
+}
+
+// Error says what happened in one line.
+func (e *CrashError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "plugin %s ", e.Plugin)
+	if e.Reason != nil {
+		fmt.Fprintf(&b, "was killed: %v", e.Reason)
+	} else {
+		fmt.Fprintf(&b, "crashed (%s)", e.Status)
+	}
+	fmt.Fprintf(&b, " after %s and %d calls", e.Uptime.Round(time.Millisecond), e.Calls)
+	if e.Panic != "" {
+		b.WriteString(": " + e.Panic)
+	}
+	return b.String()
+}
+
+// Unwrap returns the reason of the host's.
+func (e *CrashError) Unwrap() error { return e.Reason }
+
+// beginsCrash reports whether line is the first that a runtime writes about a crash: Go's,
+// Python's, Node's, Rust's.
+func beginsCrash(line string) bool {
+	return slices.ContainsFunc(crashLines, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) ||
+		strings.HasPrefix(line, "thread '") && strings.Contains(line, "panicked at")
+}
+
+var crashLines = []string{
+	"panic: ", "fatal error: ", "runtime: ", "SIGSEGV", "SIGQUIT", "unexpected fault address",
+	"Traceback (most recent call last)",
+	"node:internal/", "Uncaught ", "[UnhandledPromiseRejection", "# Fatal", "<--- Last few GCs",
+}
+
+// headlineOf makes one line of the output of a crash: what happened and, if that can be
+// seen, where.
+func headlineOf(lines []string) string {
+	switch first := lines[0]; {
+	case strings.HasPrefix(first, "Traceback"):
+		// Python says what at the end: the first line that is not indented.
+		for _, l := range lines[1:] {
+			if l[0] != ' ' && l[0] != '\t' {
+				return clip(l, 300)
+			}
+		}
+		return clip(first, 300)
+	case strings.HasPrefix(first, "node:internal/"):
+		for _, l := range lines[1:] {
+			if strings.Contains(l, "Error") && !strings.HasPrefix(strings.TrimSpace(l), "at ") {
+				return clip(l, 300)
+			}
+		}
+		return clip(first, 300)
+	default:
+		return clip(first, 300) + goFrame(lines)
+	}
+}
+
+// goFrame finds the line of Go code that panicked: the first frame below the runtime's.
+func goFrame(lines []string) string {
+	for i, l := range lines[:max(0, len(lines)-1)] {
+		file := lines[i+1]
+		if !strings.HasPrefix(file, "\t") || strings.HasPrefix(l, "panic(") || strings.HasPrefix(l, "runtime.") || strings.HasPrefix(l, "\t") {
+			continue
+		}
+		file, _, _ = strings.Cut(strings.TrimSpace(file), " ")
+		return " at " + clip(path.Base(file), 100)
+	}
+	return ""
+}
+
+// clip shortens s to about n bytes.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// printable takes out of a plugin's text what could play tricks with a terminal or a log.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(s, "\ufffd"))
+}

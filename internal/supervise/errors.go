@@ -1,0 +1,63 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/condensehq/condense/core"
+)
+
+// ErrClosed means that a [Process] was closed.
+var ErrClosed = errors.New("closed")
+
+// errRetired means that the generation of a call was replaced before the call began.
+var errRetired = errors.New("replaced")
+
+// An unavailableError says why a plugin is not asked, and what became of it before. It
+// wraps [core.ErrUnavailable] and its cause.
+type unavailableError struct {
+	plugin string
+	why    string
+	cause  error
+}
+
+// Error says why, and why that.
+func (e *unavailableError) Error() string {
+	text := fmt.Sprintf("plugin %s: %s", e.plugin, e.why)
+	if e.cause != nil {
+		text += fmt.Sprintf(" (%v)", e.cause)
+	}
+	return text
+}
+
+// Unwrap returns [core.ErrUnavailable] and the cause.
+func (e *unavailableError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{core.ErrUnavailable}
+	}
+	return []error{core.ErrUnavailable, e.cause}
+}
+
+// A startError says why a plugin did not start.
+type startError struct {
+	plugin string
+	err    error
+}
+
+// Error names the plugin.
+func (e *startError) Error() string { return fmt.Sprintf("start plugin %s: %v", e.plugin, e.err) }
+
+// Unwrap returns the reason.
+func (e *startError) Unwrap() error { return e.err }
+
+// wait rounds d for people.
+func wait(d time.Duration) time.Duration {
+	switch {
+	case d <= 0:
+		return 0
+	case d < time.Second:
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
+}

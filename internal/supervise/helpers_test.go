@@ -1,0 +1,184 @@
+package supervise_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/providers/slidingwindow"
+)
+
+// A bench is where a test runs a plugin. It finds out what is left of it.
+type bench struct {
+	spec supervise.Spec
+	opts supervise.Options
+	log  *journal
+	dir  string
+}
+
+// digest is that of this binary.
+var digest = sync.OnceValues(func() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return supervise.Digest(supervise.Spec{Path: exe})
+})
+
+// newBench returns the means to run a program of this binary. When the test ends there
+// must be nothing left that was not there before: goroutines, processes, files.
+func newBench(t *testing.T, program string, args ...string) *bench {
+	t.Helper()
+	goroutines, files := goleak.IgnoreCurrent(), openFiles(t)
+	dir, err := os.MkdirTemp("", "t") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{log: &journal{}, dir: dir}
+	// The last argument is how the processes of this test are found.
+	args = append([]string{"plugin", program}, append(args, "in="+dir)...)
+	b.spec = supervise.Spec{Name: "acme", Path: exe, SHA256: sum, Args: args, Plaintext: true}
+	if raceEnabled {
+		b.spec.Limits.Memory = -1
+	}
+	b.opts = supervise.Options{Logger: slog.New(slog.NewTextHandler(b.log, nil)), TempDir: dir}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log:\n%s", b.log)
+		}
+		if left := processes(t, "in="+dir); len(left) > 0 {
+			t.Errorf("processes are left: %v", left)
+		}
+		private, _ := filepath.Glob(filepath.Join(dir, "*cnd-*"))
+		if len(private) > 0 {
+			t.Errorf("files are left: %v", private)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+		goleak.VerifyNone(t, goroutines)
+		if now := openFiles(t); len(now) > len(files) {
+			t.Errorf("open files before: %v, after: %v", files, now)
+		}
+	})
+	return b
+}
+
+// open opens the plugin and closes it when the test ends.
+func (b *bench) open(t *testing.T) *supervise.Process {
+	t.Helper()
+	p, err := supervise.Open(b.spec, &b.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		begun := time.Now()
+		if err := p.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("close took %s", took)
+		}
+	})
+	return p
+}
+
+// chain returns the plugin followed by truncation.
+func chain(t *testing.T, p core.CondensationProvider, timeout time.Duration) *core.Chain {
+	t.Helper()
+	c, err := core.NewChain([]core.Candidate{
+		{Name: "acme", Provider: p, Timeout: timeout},
+		{Name: "truncation", Provider: slidingwindow.New(slidingwindow.DefaultConfig())},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func request() *core.Request { return coretest.HalfRequest(coretest.Session()) }
+
+// processes returns the processes, zombies of ours included, that have arg as an argument.
+func processes(t *testing.T, arg string) []string {
+	t.Helper()
+	var found []string
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, stat := range stats {
+		dir := filepath.Dir(stat)
+		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
+			found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
+			continue
+		}
+		s, _ := os.ReadFile(stat)
+		if _, rest, ok := strings.Cut(string(s), ") Z "); ok && strings.HasPrefix(rest, strconv.Itoa(os.Getpid())+" ") {
+			found = append(found, filepath.Base(dir)+" (zombie)")
+		}
+	}
+	return found
+}
+
+// eventually waits until ok.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("in 20 seconds never: %s", what)
+		}
+	}
+}
+
+func openFiles(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err == nil && !strings.HasPrefix(target, "anon_inode:") {
+			out = append(out, fmt.Sprintf("%s=%s", e.Name(), target))
+		}
+	}
+	return out
+}
+
+// A journal is a log that can be read while it is written.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.String()
+}

@@ -1,0 +1,24 @@
+package supervise_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain plays the other process: this binary, called with the arguments plugin NAME, is
+// the program of that name.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "plugin" {
+		run, ok := programs[os.Args[2]]
+		if !ok {
+			fmt.Fprintf(os.Stderr, "there is no program %q\n", os.Args[2])
+			os.Exit(9)
+		}
+		run()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}

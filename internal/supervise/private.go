@@ -1,0 +1,112 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// privatePrefix begins the names of private folders. It is short because the paths of
+// sockets must be.
+const privatePrefix = "cnd-"
+
+// A privateDir is a folder that only this user may enter. It holds what the processes of
+// one plugin need: sockets, temporary files, copies of programs. While it is in use a lock
+// on a file in it is held, so that what a host that was killed left behind can be told
+// from what is in use, and removed; see [sweep].
+type privateDir struct {
+	path string
+	lock *os.File // nil where files cannot be locked
+
+	mu   sync.Mutex
+	next int // number of the next entry
+}
+
+// newPrivateDir makes a private folder in parent.
+func newPrivateDir(parent string) (*privateDir, error) {
+	sweep(parent, time.Now())
+	// It gets its name only once it is locked: sweep does not know it before.
+	tmp, err := os.MkdirTemp(parent, "."+privatePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("private folder: %w", err)
+	}
+	lock, err := lockFile(filepath.Join(tmp, "lock"))
+	if err == nil {
+		path := filepath.Join(parent, strings.TrimPrefix(filepath.Base(tmp), "."))
+		if err = os.Rename(tmp, path); err == nil {
+			return &privateDir{path: path, lock: lock}, nil
+		}
+		err = errors.Join(err, closeIf(lock))
+	}
+	return nil, fmt.Errorf("private folder: %w", errors.Join(err, os.RemoveAll(tmp)))
+}
+
+// entry returns the path of a new entry, which does not exist yet.
+func (d *privateDir) entry() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next++
+	return filepath.Join(d.path, fmt.Sprint(d.next))
+}
+
+// mkdir makes a folder in d.
+func (d *privateDir) mkdir() (string, error) {
+	path := d.entry()
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", fmt.Errorf("private folder: %w", err)
+	}
+	return path, nil
+}
+
+// remove removes d with everything in it.
+func (d *privateDir) remove() error {
+	return errors.Join(removeAll(d.path), closeIf(d.lock))
+}
+
+// removeAll removes path even if a plugin took the permissions of its folders away.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(p string, e os.DirEntry, _ error) error {
+		if e != nil && e.IsDir() {
+			_ = os.Chmod(p, 0o700) //nolint:gosec // G302: a folder must be searchable to be emptied
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+// sweep removes private folders whose host is gone, and those that never got a lock and
+// are a day old.
+func sweep(parent string, now time.Time) {
+	for _, pattern := range []string{privatePrefix, "." + privatePrefix} {
+		found, _ := filepath.Glob(filepath.Join(parent, pattern+"*"))
+		for _, path := range found {
+			if info, err := os.Lstat(path); err != nil || !ownDir(info) {
+				continue
+			} else if pattern != privatePrefix {
+				if now.Sub(info.ModTime()) > 24*time.Hour {
+					_ = removeAll(path)
+				}
+				continue
+			}
+			if lock, ok := abandoned(filepath.Join(path, "lock")); ok {
+				_ = removeAll(path)
+				_ = lock.Close()
+			}
+		}
+	}
+}
+
+func closeIf(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}

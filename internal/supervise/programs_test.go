@@ -1,0 +1,273 @@
+package supervise_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/providers/slidingwindow"
+	"github.com/condensehq/condense/registry"
+)
+
+// programs are what this binary can be as a plugin
+var programs = map[string]func(){
+	"window": func() { serve(slidingwindow.Strategy()) },
+
+	// Those that do not get as far as a call.
+	"ends-early": func() {
+		fmt.Fprintln(os.Stderr, "cannot open the database: no such file")
+		os.Exit(3)
+	},
+	"ends-silently":     func() {},
+	"panics-early":      func() { panic("no configuration") },
+	"garbage":           func() { fmt.Println("DEBUG starting up"); serve(slidingwindow.Strategy()) },
+	"garbage-endless":   func() { endless(os.Stdout, strings.Repeat("x", 4096)) },
+	"silent":            func() { <-time.After(time.Hour) },
+	"wrong-cookie":      wrongCookie,
+	"wrong-version":     wrongVersion,
+	"wrong-core":        func() { announce("2|1|unix|" + listen(socketDir()) + "|grpc|") },
+	"speaks-netrpc":     func() { announce("1|1|unix|" + listen(socketDir()) + "|netrpc|") },
+	"listens-elsewhere": func() { announce("1|1|unix|" + listen(outside()) + "|grpc|") },
+	"links-elsewhere":   linksElsewhere,
+	"listens-on-tcp":    func() { announce("1|1|tcp|127.0.0.1:9|grpc|") },
+	"socket-missing":    func() { announce("1|1|unix|" + filepath.Join(socketDir(), "none") + "|grpc|") },
+	"socket-dead":       socketDead,
+	"socket-mute":       func() { announce("1|1|unix|" + listen(socketDir()) + "|grpc|") },
+	"no-certificate":    func() { os.Unsetenv("PLUGIN_CLIENT_CERT"); serve(slidingwindow.Strategy()) },
+	"refuses-settings":  func() { serve(slidingwindow.Strategy()) },
+
+	// Those that fail in a call.
+	"panics":           condense(panicElsewhere),
+	"panics-in-call":   condense(func(context.Context, *core.Request) { panic("a bug in the call") }),
+	"exits":            condense(func(context.Context, *core.Request) { os.Exit(7) }),
+	"exits-well":       condense(func(context.Context, *core.Request) { os.Exit(0) }),
+	"killed":           condense(func(context.Context, *core.Request) { kill(os.Getpid(), syscall.SIGKILL) }),
+	"hangs":            condense(func(ctx context.Context, _ *core.Request) { <-ctx.Done() }),
+	"hangs-deaf":       condense(func(context.Context, *core.Request) { select {} }),
+	"freezes":          condense(func(context.Context, *core.Request) { kill(os.Getpid(), syscall.SIGSTOP) }),
+	"eats-memory":      condense(eatMemory),
+	"leaves-child":     condense(func(context.Context, *core.Request) { leaveChild(false); os.Exit(7) }),
+	"leaves-daemon":    condense(func(context.Context, *core.Request) { leaveChild(true); os.Exit(7) }),
+	"cuts-connection":  condense(cutConnection),
+	"floods-stderr":    condense(func(context.Context, *core.Request) { endless(os.NewFile(2, ""), strings.Repeat("flood ", 20)+"\n") }),
+	"floods-stdout":    condense(func(context.Context, *core.Request) { endless(os.Stdout, strings.Repeat("flood ", 20)+"\n") }),
+	"floods-one-line":  condense(func(context.Context, *core.Request) { endless(os.NewFile(1, ""), strings.Repeat("x", 4096)) }),
+	"logs-nonsense":    condense(logNonsense),
+	"ignores-shutdown": ignoresShutdown,
+
+	// Those that answer, but what they should not.
+	"answers-1gb":      answer(oneGigabyte),
+	"answers-1gb-once": answer(oneEnvelope),
+	"answers-10m":      answer(tenMillion),
+	"drips":            answer(drip),
+	"answers-nothing":  answer(func(answerStream) error { return nil }),
+
+	// Part of others.
+	"sleeps": func() { <-time.After(time.Hour) },
+}
+
+// serve is what the SDK does.
+func serve(s registry.Strategy) { serveWith(wire.NewServer(s, &wire.ServerOptions{Version: "1.2.3", SDK: "test"})) }
+
+func serveWith(srv condensepb.ProviderServiceServer) {
+	go func() {
+		if os.Getenv(wire.EnvExitWithStdin) == "1" {
+			_, _ = bufio.NewReader(os.Stdin).ReadByte()
+			os.Exit(0)
+		}
+	}()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: map[int]plugin.PluginSet{wire.ProtocolVersion: {wire.PluginName: &served{srv: srv}}},
+		GRPCServer:       func(o []grpc.ServerOption) *grpc.Server { return grpc.NewServer(append(o, wire.ServerTuning()...)...) },
+		Logger:           hclog.NewNullLogger(),
+	})
+}
+
+// served is a server as go-plugin wants it.
+type served struct {
+	plugin.NetRPCUnsupportedPlugin
+
+	srv condensepb.ProviderServiceServer
+}
+
+func (s *served) GRPCServer(_ *plugin.GRPCBroker, r *grpc.Server) error {
+	condensepb.RegisterProviderServiceServer(r, s.srv)
+	return nil
+}
+
+func (*served) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("a plugin has no client")
+}
+
+type noConfig struct{}
+
+// strategy returns one that works like do.
+func strategy(do core.ProviderFunc) registry.Strategy {
+	return registry.Define("hostile", "Does what it should not.", func() noConfig { return noConfig{} },
+		func(context.Context, noConfig, registry.Env) (core.CondensationProvider, error) { return do, nil })
+}
+
+// condense returns a program that does something in a call and then truncates.
+func condense(do func(context.Context, *core.Request)) func() {
+	return func() {
+		window := slidingwindow.New(slidingwindow.DefaultConfig())
+		serve(strategy(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+			do(ctx, req)
+			return window.Condense(ctx, req)
+		}))
+	}
+}
+
+// sin serves the provider of coretest's shelf that os.Args names.
+func init() { //nolint:gochecknoinits // it would be an initialization cycle
+	programs["sins"] = func() {
+		for _, s := range coretest.Misbehaving(make(chan struct{})) {
+			if s.Name == os.Args[3] {
+				serve(strategy(s.Provider.Condense))
+			}
+		}
+	}
+}
+
+func socketDir() string { return os.Getenv(plugin.EnvUnixSocketDir) }
+
+// outside makes a folder that is not the plugin's.
+func outside() string {
+	dir, err := os.MkdirTemp(filepath.Dir(filepath.Dir(socketDir())), "o")
+	check(err)
+	return dir
+}
+
+// listen listens on a socket in dir and accepts nothing.
+func listen(dir string) string {
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	check(err)
+	forever = append(forever, l)
+	return path
+}
+
+var forever []net.Listener // or the garbage collector closes them
+
+func announce(line string) {
+	fmt.Println(line)
+	<-time.After(time.Hour)
+}
+
+func linksElsewhere() {
+	link := filepath.Join(socketDir(), "link")
+	check(os.Symlink(listen(outside()), link))
+	announce("1|1|unix|" + link + "|grpc|")
+}
+
+func socketDead() {
+	path := filepath.Join(socketDir(), "dead")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	check(err)
+	check(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}))
+	announce("1|1|unix|" + path + "|grpc|")
+}
+
+func wrongCookie() {
+	other := wire.Handshake
+	other.MagicCookieKey = "ANOTHER_PROGRAM_COOKIE"
+	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: other})
+}
+
+func wrongVersion() {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: map[int]plugin.PluginSet{7: {wire.PluginName: &served{}}},
+		GRPCServer:       plugin.DefaultGRPCServer,
+		Logger:           hclog.NewNullLogger(),
+	})
+}
+
+// panicElsewhere panics where no recover can reach.
+func panicElsewhere(ctx context.Context, _ *core.Request) {
+	go func() { panic("a bug in a goroutine") }()
+	<-ctx.Done()
+}
+
+func kill(pid int, sig syscall.Signal) {
+	check(syscall.Kill(pid, sig))
+	<-time.After(time.Second)
+}
+
+func eatMemory(context.Context, *core.Request) {
+	var all [][]byte
+	for {
+		b := make([]byte, 16<<20)
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		all = append(all, b)
+	}
+}
+
+// leaveChild starts a process that holds on to standard output and standard error.
+func leaveChild(session bool) {
+	cmd := exec.Command("/proc/self/exe", append([]string{"plugin", "sleeps"}, os.Args[3:]...)...)
+	cmd.Stdout, cmd.Stderr = os.NewFile(1, ""), os.NewFile(2, "")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+	check(cmd.Start())
+}
+
+// cutConnection closes everything that is connected.
+func cutConnection(context.Context, *core.Request) {
+	for fd := 3; fd < 100; fd++ {
+		if _, err := syscall.Getpeername(fd); err == nil {
+			_ = syscall.Shutdown(fd, syscall.SHUT_RDWR)
+		}
+	}
+	<-time.After(time.Hour)
+}
+
+func endless(f *os.File, text string) {
+	for {
+		if _, err := f.WriteString(text); err != nil {
+			<-time.After(time.Hour)
+		}
+	}
+}
+
+// logNonsense writes what go-plugin's reader of logs cannot bear, and what a terminal
+// would obey.
+func logNonsense(context.Context, *core.Request) {
+	for _, line := range []string{
+		`{"@message":123}`, `{"@level":5,"@message":"level"}`, `{"@message":"time","@timestamp":7}`, `{`, `[]`, `null`,
+		"\x1b[2J\x1b]0;owned\x07cleared", "\xff\xfe not text", `{"@level":"warn","@message":"well formed","n":1}`,
+	} {
+		fmt.Fprintln(os.NewFile(2, ""), line)
+	}
+}
+
+func ignoresShutdown() {
+	go func() { <-time.After(time.Hour) }()
+	serve(slidingwindow.Strategy())
+	select {}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test program:", err)
+		os.Exit(99)
+	}
+}
