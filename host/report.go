@@ -2,17 +2,19 @@ package host
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/tokens"
 )
 
 // A Report says what [Host.Manage] did and why, with every number it used. All tokens
 // are by the host's counter.
 type Report struct {
-	Acted   bool         `json:"acted"`
-	Reason  string       `json:"reason"` // why it acted, or why not
-	Trigger core.Trigger `json:"trigger"`
-	Profile string       `json:"profile"`
-	Mode    string       `json:"mode,omitempty"`
+	Acted    bool          `json:"acted"`
+	Decision policy.Reason `json:"decision"` // why it acted, or why not
+	Reason   string        `json:"reason"`   // the same for people, with the numbers
+	Trigger  core.Trigger  `json:"trigger"`
+	Profile  string        `json:"profile"`
+	Mode     string        `json:"mode,omitempty"`
 
 	Budget   BudgetReport    `json:"budget"`
 	Tokens   TokenReport     `json:"tokens"`
@@ -68,7 +70,7 @@ type MessageReport struct {
 func newReport(p *plan) *Report {
 	d := p.decision
 	return &Report{
-		Reason: d.String(), Trigger: d.Trigger, Profile: p.Profile, Mode: p.Mode,
+		Decision: d.Reason, Reason: d.String(), Trigger: d.Trigger, Profile: p.Profile, Mode: p.Mode,
 		Budget: BudgetReport{
 			Window: d.Budget.Window, Reserve: d.Budget.Reserve, Limit: d.Budget.Limit, Target: d.Budget.Target,
 			ThresholdPercent: d.Threshold, Percent: d.Percent, Floor: d.Floor,

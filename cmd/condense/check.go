@@ -38,7 +38,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 			if err != nil {
 				return err
 			}
-			defer h.Close() //nolint:errcheck // built-in providers hold nothing
+			defer h.Close()
 			due := false
 			list := []checkListing{}
 			for _, path := range args {

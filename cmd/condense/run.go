@@ -156,7 +156,7 @@ others hold what would be sent to the model. A conversation below its threshold 
 			if err != nil {
 				return err
 			}
-			defer h.Close() //nolint:errcheck // built-in providers hold nothing
+			defer h.Close()
 			d, err := a.read(args[0], format)
 			if err != nil {
 				return err

@@ -1,0 +1,155 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+)
+
+// A program that talks to a model embeds a host in a few lines. The configuration is that
+// of the user's files; config.Default() has none.
+func Example() {
+	ctx := context.Background()
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	h, err := host.Open(ctx, config.Default(), reg, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	c := host.NewConversation(history.New())
+	err = c.Append(core.Message{ID: "1", Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := h.Manage(ctx, c, host.Turn{System: "Be brief."}) // before every request
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Reason)
+	fmt.Println(len(c.View()), "message to send")
+	// Output:
+	// leave: 12 tokens are 0 % of the window of 200000, below the threshold of 80 %
+	// 1 message to send
+}
+
+// talk returns a conversation of n messages of about 100 tokens each.
+func talk(n int) *host.Conversation {
+	c := host.NewConversation(history.New())
+	for i := range n {
+		m := core.Message{ID: strconv.Itoa(i + 1), Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("word ", 96))}}
+		if i%2 == 1 {
+			m.Role = core.RoleAssistant
+		}
+		if err := c.Append(m); err != nil {
+			log.Fatal(err)
+		}
+	}
+	return c
+}
+
+// openWith returns a host with values over the defaults.
+func openWith(v config.Values, opts *host.Options) *host.Host {
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := config.New(v, config.Options{Builtin: reg.Names(), Strategies: reg.Names()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	h, err := host.Open(context.Background(), c, reg, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return h
+}
+
+// Values can be given in the program. An observer follows what happens, for a user
+// interface.
+func ExampleOptions_observe() {
+	h := openWith(
+		config.Values{Profiles: map[string]config.ProfileValues{"small": {Window: new(8000)}}, DefaultProfile: "small"},
+		&host.Options{Observe: func(e host.Event) {
+			switch e.Kind {
+			case host.EventStarted:
+				fmt.Println("started:", e.Decision.Reason)
+			case host.EventAttempt:
+				fmt.Println("attempt:", e.Provider, e.Attempt.Outcome)
+			case host.EventFinished:
+				fmt.Println("finished:", e.Report.Messages.Hidden, "messages hidden")
+			case host.EventAsking, host.EventReloaded:
+			}
+		}})
+	defer h.Close()
+	if _, err := h.Manage(context.Background(), talk(100), host.Turn{}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// started: limit
+	// attempt: truncation applied
+	// finished: 73 messages hidden
+}
+
+// If the model's API refuses a conversation as too large although the count says that it
+// fits, it is condensed whatever the threshold, and sent again.
+func ExampleHost_Overflow() {
+	h := openWith(config.Values{}, nil)
+	defer h.Close()
+	ctx := context.Background()
+	c := talk(100)
+	send := func(view []core.Message) error { // stands for the request to the model
+		if len(view) > 80 {
+			return errors.New("400 Bad Request: prompt is too long: 200001 tokens > 200000 maximum")
+		}
+		return nil
+	}
+	turn := host.Turn{}
+	for {
+		if _, err := h.Manage(ctx, c, turn); err != nil {
+			log.Fatal(err)
+		}
+		err := send(c.View())
+		if err == nil {
+			break
+		}
+		if refused, err := h.Overflow(turn, err); err != nil || !refused {
+			log.Fatal(err)
+		}
+		turn.Trigger = core.TriggerOverflow
+	}
+	fmt.Println("sent", len(c.View()), "messages")
+	// Output:
+	// sent 38 messages
+}
+
+// A person can ask for a condensation at any time, and take it back.
+func ExampleConversation_Undo() {
+	h := openWith(config.Values{}, nil)
+	defer h.Close()
+	c := talk(100)
+	report, err := h.Manage(context.Background(), c, host.Turn{Trigger: core.TriggerManual})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(c.View()), "messages")
+	if err := c.Undo(report.CondensationID); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(c.View()), "messages")
+	// Output:
+	// 51 messages
+	// 100 messages
+}
