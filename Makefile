@@ -48,4 +48,4 @@ bench:
 	go test -run '^$$' -bench . -benchmem ./...
 
 golden:
-	go test ./... -update
+	go test . ./config -update

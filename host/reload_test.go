@@ -103,7 +103,9 @@ func TestWatch(t *testing.T) {
 
 func drain(c chan error) {
 	for len(c) > 0 {
-		_ = <-c
+		if err := <-c; err != nil {
+			continue
+		}
 	}
 }
 
