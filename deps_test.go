@@ -38,11 +38,14 @@ var mayImport = map[string]string{
 	"internal/golden":         "github.com/google/go-cmp",
 	"internal/wirelint":       "",
 
-	"internal/wire":            "core registry internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
-	"internal/wire/condensepb": "google.golang.org/grpc google.golang.org/protobuf",
-	"plugin-sdk":               "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
-	"plugin-sdk/sdktest":       "core registry internal/wire google.golang.org/grpc",
-	"tools/protogen":           "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
+	"internal/wire":                               "core registry internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
+	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
+	"plugin-sdk":                                  "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
+	"plugin-sdk/sdktest":                          "core registry internal/wire google.golang.org/grpc",
+	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
+	"examples/plugins/redact":                     "core registry",
+	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
+	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 
 // TestDependencies parses the sources itself: a test that asks the go command is served

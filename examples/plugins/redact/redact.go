@@ -1,0 +1,161 @@
+// Package redact is a strategy that takes secrets out of a conversation before it is sent
+// again. It shows settings, logging, and counting with the host's counter.
+//
+// The package knows nothing of plugins: [Strategy] can be compiled into a program as it
+// is, and cmd/condense-redact makes a plugin of it.
+package redact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/registry"
+)
+
+// Config are the settings.
+type Config struct {
+	Patterns    map[string]string `json:"patterns"    doc:"What to take out: a name, for the log, and a regular expression (RE2)."`
+	Replacement string            `json:"replacement" doc:"What to put in its place. Keep it short: an answer larger than the question is rejected."`
+	Roles       []string          `json:"roles"       doc:"In whose messages to look: user, assistant, tool."`
+}
+
+// DefaultConfig returns the defaults: credentials that can be told by their form.
+func DefaultConfig() Config {
+	return Config{
+		Patterns: map[string]string{
+			"private_key": `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`,
+			"aws_key":     `\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,
+			"api_key":     `\bsk-[A-Za-z0-9_-]{20,}`,
+			"github":      `\bgh[pousr]_[A-Za-z0-9]{36,}\b`,
+			"jwt":         `\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
+		},
+		Replacement: "***",
+		Roles:       []string{"user", "assistant", "tool"},
+	}
+}
+
+// Validate reports every setting that is wrong.
+func (c *Config) Validate() error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(c.Patterns)) {
+		if re, err := regexp.Compile(c.Patterns[name]); err != nil {
+			errs = append(errs, fmt.Errorf("patterns.%s: %w", name, err))
+		} else if re.MatchString("") {
+			errs = append(errs, fmt.Errorf("patterns.%s: matches nothing at all, so it would match everywhere", name))
+		}
+	}
+	for _, r := range c.Roles {
+		switch core.Role(r) {
+		case core.RoleUser, core.RoleAssistant, core.RoleTool:
+		default:
+			errs = append(errs, fmt.Errorf("roles: %q is none; there are user, assistant and tool", r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Strategy returns the strategy.
+func Strategy() registry.Strategy {
+	return registry.Define("redact",
+		"Takes secrets out of a conversation. Keys and tokens that can be told by their form are replaced, in texts, "+
+			"in arguments of tool calls and in results; protected messages and reasoning stay as they are.",
+		DefaultConfig,
+		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
+			return open(c, env.Logger)
+		})
+}
+
+type provider struct {
+	patterns    []pattern
+	replacement string
+	roles       map[core.Role]bool
+	log         *slog.Logger
+}
+
+type pattern struct {
+	name string
+	re   *regexp.Regexp
+}
+
+func open(c Config, log *slog.Logger) (*provider, error) {
+	p := &provider{replacement: c.Replacement, roles: map[core.Role]bool{}, log: log}
+	for _, name := range slices.Sorted(maps.Keys(c.Patterns)) { // the same order every time: they may overlap
+		re, err := regexp.Compile(c.Patterns[name])
+		if err != nil {
+			return nil, err
+		}
+		p.patterns = append(p.patterns, pattern{name, re})
+	}
+	for _, r := range c.Roles {
+		p.roles[core.Role(r)] = true
+	}
+	return p, nil
+}
+
+// Condense rewrites the messages that hold a secret and keeps all others.
+func (p *provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	messages := slices.Clone(req.Messages) // the request is not ours to modify
+	before, after, rewritten := 0, 0, 0
+	found := map[string]int{}
+	for i, m := range req.Messages {
+		if err := ctx.Err(); err != nil { // the host does not want to wait any longer
+			return nil, err
+		}
+		if m.Protected || !p.roles[m.Role] {
+			continue
+		}
+		parts := p.redactParts(m.Parts, found)
+		if core.EqualParts(parts, m.Parts) {
+			continue
+		}
+		messages[i].Parts = parts // same ID, other parts: the message is rewritten
+		rewritten++
+		before += m.Tokens
+		after += core.MessageTokens(req.Counter, messages[i])
+	}
+	for _, pat := range p.patterns {
+		if n := found[pat.name]; n > 0 {
+			p.log.DebugContext(ctx, "found", "pattern", pat.name, "matches", n)
+		}
+	}
+	if rewritten > 0 {
+		p.log.InfoContext(ctx, "redacted", "messages", rewritten, "tokens_before", before, "tokens_after", after)
+	}
+	return &core.Result{Messages: messages}, nil
+}
+
+// redactParts returns parts without secrets, and leaves parts alone. found counts them.
+func (p *provider) redactParts(parts []core.Part, found map[string]int) []core.Part {
+	out := make([]core.Part, len(parts))
+	for i, part := range parts {
+		switch part := part.(type) {
+		case core.Text:
+			out[i] = core.Text(p.redact(string(part), found))
+		case core.ToolCall:
+			part.Args = p.redact(part.Args, found)
+			out[i] = part
+		case core.ToolResult:
+			part.Content = p.redactParts(part.Content, found)
+			out[i] = part
+		default: // an image, reasoning that the vendor has signed, a kind that came later
+			out[i] = part
+		}
+	}
+	return out
+}
+
+func (p *provider) redact(s string, found map[string]int) string {
+	for _, pat := range p.patterns {
+		s = pat.re.ReplaceAllStringFunc(s, func(string) string {
+			found[pat.name]++
+			return p.replacement
+		})
+	}
+	return s
+}
