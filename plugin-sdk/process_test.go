@@ -62,8 +62,9 @@ type process struct {
 	stdout, stderr *lockedBuffer
 }
 
-// launch starts a plugin as go-plugin does, with its default environment and AutoMTLS.
-func launch(t *testing.T, reattach *plugin.ReattachConfig) *process {
+// launch starts a plugin as go-plugin does, with its default environment and AutoMTLS; or
+// attaches to one that runs already if cmd is nil.
+func launch(t *testing.T, cmd *exec.Cmd, reattach *plugin.ReattachConfig) *process {
 	t.Helper()
 	p := &process{stdout: &lockedBuffer{}, stderr: &lockedBuffer{}}
 	c := &plugin.ClientConfig{
@@ -75,7 +76,7 @@ func launch(t *testing.T, reattach *plugin.ReattachConfig) *process {
 		GRPCDialOptions: wire.DialTuning(),
 	}
 	if c.Reattach = reattach; reattach == nil {
-		c.Cmd, c.AutoMTLS = self(t, "tail"), true
+		c.Cmd, c.AutoMTLS = cmd, true
 	} else {
 		c.Plugins = c.VersionedPlugins[wire.ProtocolVersion]
 	}
@@ -94,7 +95,7 @@ func launch(t *testing.T, reattach *plugin.ReattachConfig) *process {
 }
 
 func TestProcess(t *testing.T) {
-	p := launch(t, nil)
+	p := launch(t, self(t, "tail"), nil)
 	d, err := p.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +153,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestProcessConformance(t *testing.T) {
-	p := launch(t, nil)
+	p := launch(t, self(t, "tail"), nil)
 	if err := p.Configure(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestProcessConformance(t *testing.T) {
 // TestProcessLarge sends what gRPC's default limit would refuse, in one message and in
 // many.
 func TestProcessLarge(t *testing.T) {
-	p := launch(t, nil)
+	p := launch(t, self(t, "tail"), nil)
 	if err := p.Configure(t.Context(), json.RawMessage(`{"keep": 3}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func TestProcessLarge(t *testing.T) {
 }
 
 func TestProcessFaults(t *testing.T) {
-	p := launch(t, nil)
+	p := launch(t, self(t, "tail"), nil)
 	ctx := t.Context()
 	req := coretest.HalfRequest(coretest.Session())
 	call := func(fault string) error {
@@ -320,7 +321,7 @@ func TestDebug(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, &plugin.ReattachConfig{
+	p := launch(t, nil, &plugin.ReattachConfig{
 		Protocol: plugin.Protocol(a.Protocol), ProtocolVersion: a.ProtocolVersion, Pid: a.Pid, Test: a.Test, Addr: addr,
 	})
 	if d, err := p.Describe(t.Context()); err != nil || d.Name != "tail" {
