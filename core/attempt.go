@@ -126,20 +126,17 @@ const maxReason = 500
 // adopt turns a verified result into messages of the host's: what was kept is the host's
 // own message again, what is new gets an ID, and everything is measured.
 func (c *Chain) adopt(req *Request, result []Message) (messages []Message, tokens int, changed bool) {
-	at := make(map[string]int, len(req.Messages))
-	for i := range req.Messages {
-		at[req.Messages[i].ID] = i
-	}
+	find := finder(req.Messages)
 	messages = make([]Message, len(result))
 	tokens = req.Budget.Overhead
 	changed = len(result) != len(req.Messages)
 	for i := range result {
 		m := &messages[i]
-		j, known := at[result[i].ID]
+		j := find(result[i].ID)
 		switch {
-		case known && EqualParts(result[i].Parts, req.Messages[j].Parts):
+		case j >= 0 && EqualParts(result[i].Parts, req.Messages[j].Parts):
 			*m = req.Messages[j]
-		case known:
+		case j >= 0:
 			*m = req.Messages[j]
 			m.Parts, m.Source = cloneParts(result[i].Parts), nil
 			m.Tokens = MessageTokens(req.Counter, *m)

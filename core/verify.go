@@ -3,7 +3,6 @@ package core
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Verify checks res against every one of the [Rules] and returns all violations,
@@ -17,7 +16,7 @@ func Verify(req *Request, res *Result) error {
 // verify is [Verify]. If adopted is set, res holds what a chain has made of earlier
 // answers: new messages have IDs too.
 func verify(req *Request, res *Result, adopted bool) error {
-	v := verifier{req: req, adopted: adopted, at: make(map[string]int, len(req.Messages))}
+	v := verifier{req: req, adopted: adopted}
 	if res == nil {
 		v.fault(ruleAnswer, "", "neither messages nor an error came back")
 		return v.err()
@@ -26,25 +25,27 @@ func verify(req *Request, res *Result, adopted bool) error {
 		v.fault(ruleAnswer, "", "all %d messages are gone", len(req.Messages))
 		return v.err()
 	}
-	for i := range req.Messages {
-		v.at[req.Messages[i].ID] = i
-	}
-	if !v.parts(res.Messages) {
+	v.out = res.Messages
+	if !v.parts() {
 		return v.err() // the other checks read the parts
 	}
-	v.identity(res.Messages)
-	v.protected(res.Messages)
-	v.content(res.Messages)
-	v.tools(res.Messages)
-	v.first(res.Messages)
-	v.growth(res.Messages)
+	v.locate()
+	v.identity()
+	v.protected()
+	v.content()
+	v.tools()
+	v.first()
+	v.growth()
 	return v.err()
 }
 
 type verifier struct {
 	req     *Request
+	out     []Message // of the result
 	adopted bool
-	at      map[string]int // ID to index in req.Messages
+	from    []int  // for each of out, its index in the request; -1 if it is new
+	same    []bool // for each of out, whether it is known and has the parts that it had
+	kept    []int  // for each of the request, its index in out; -1 if it is hidden
 	faults  []error
 }
 
@@ -54,20 +55,11 @@ func (v *verifier) fault(rule, id, format string, args ...any) {
 
 func (v *verifier) err() error { return errors.Join(v.faults...) }
 
-// original returns the message of the request that m claims to be.
-func (v *verifier) original(m *Message) (*Message, bool) {
-	i, ok := v.at[m.ID]
-	if !ok || m.ID == "" {
-		return nil, false
-	}
-	return &v.req.Messages[i], true
-}
-
-func (v *verifier) parts(messages []Message) bool {
-	for i := range messages {
-		for j, p := range messages[i].Parts {
+func (v *verifier) parts() bool {
+	for i := range v.out {
+		for j, p := range v.out[i].Parts {
 			if fault := invalidPart(p, true); fault != "" {
-				v.fault(ruleParts, messages[i].ID, "part %d: %s", j, fault)
+				v.fault(ruleParts, v.out[i].ID, "part %d: %s", j, fault)
 			}
 		}
 	}
@@ -100,34 +92,76 @@ func invalidPart(p Part, top bool) string {
 	}
 }
 
-func (v *verifier) identity(messages []Message) {
-	seen := make(map[string]bool, len(messages))
-	last, lastID := -1, ""
-	for i := range messages {
-		m := &messages[i]
-		j, ok := v.at[m.ID]
-		if m.ID == "" || v.adopted && !ok {
-			if m.Role != RoleUser && m.Role != RoleAssistant {
-				v.fault(ruleNewRole, "", "new message %d has the role %q; want user or assistant", i, m.Role)
-			}
-			if m.Kind != KindOriginal && m.Kind != KindSummary && m.Kind != KindMarker {
-				v.fault(ruleNewRole, "", "new message %d is of kind %q; want summary or marker", i, m.Kind)
-			}
+// locate finds the messages of the result in the request.
+func (v *verifier) locate() {
+	v.from = make([]int, len(v.out))
+	v.same = make([]bool, len(v.out))
+	v.kept = make([]int, len(v.req.Messages))
+	for j := range v.kept {
+		v.kept[j] = -1
+	}
+	find := finder(v.req.Messages)
+	for i := range v.out {
+		j := find(v.out[i].ID)
+		v.from[i] = j
+		if j < 0 {
 			continue
 		}
-		if !ok {
+		v.same[i] = EqualParts(v.out[i].Parts, v.req.Messages[j].Parts)
+		if v.kept[j] < 0 {
+			v.kept[j] = i
+		}
+	}
+}
+
+// finder returns a function that finds messages by ID; -1 if there is none. As long as
+// it is asked for them in their order, which is the rule, it only walks along; it builds
+// an index for the first that is not ahead.
+func finder(messages []Message) func(id string) int {
+	next := 0
+	var index map[string]int
+	return func(id string) int {
+		if id == "" {
+			return -1
+		}
+		if index == nil {
+			for j := next; j < len(messages); j++ {
+				if messages[j].ID == id {
+					next = j + 1
+					return j
+				}
+			}
+			index = make(map[string]int, len(messages))
+			for j := range messages {
+				index[messages[j].ID] = j
+			}
+		}
+		if j, ok := index[id]; ok {
+			return j
+		}
+		return -1
+	}
+}
+
+func (v *verifier) identity() {
+	last := -1
+	for i := range v.out {
+		m, j := &v.out[i], v.from[i]
+		switch {
+		case j < 0 && m.ID != "" && !v.adopted:
 			v.fault(ruleKnown, m.ID, "the request has no such message")
 			continue
-		}
-		if seen[m.ID] {
+		case j < 0:
+			v.newcomer(i)
+			continue
+		case v.kept[j] != i:
 			v.fault(ruleUnique, m.ID, "appears again")
 			continue
 		}
-		seen[m.ID] = true
 		if j < last {
-			v.fault(ruleOrder, m.ID, "stands behind message %s, which is younger", lastID)
+			v.fault(ruleOrder, m.ID, "stands behind message %s, which is younger", v.req.Messages[last].ID)
 		} else {
-			last, lastID = j, m.ID
+			last = j
 		}
 		if o := &v.req.Messages[j]; m.Role != o.Role {
 			v.fault(ruleRole, m.ID, "role was %s, is %s", o.Role, m.Role)
@@ -137,151 +171,36 @@ func (v *verifier) identity(messages []Message) {
 	}
 }
 
-func (v *verifier) protected(messages []Message) {
-	kept := make(map[string]*Message, len(messages))
-	for i := range messages {
-		kept[messages[i].ID] = &messages[i]
+func (v *verifier) newcomer(i int) {
+	m := &v.out[i]
+	if m.Role != RoleUser && m.Role != RoleAssistant {
+		v.fault(ruleNewRole, "", "new message %d has the role %q; want user or assistant", i, m.Role)
 	}
-	for i := range v.req.Messages {
-		o := &v.req.Messages[i]
+	if m.Kind != KindOriginal && m.Kind != KindSummary && m.Kind != KindMarker {
+		v.fault(ruleNewRole, "", "new message %d is of kind %q; want summary or marker", i, m.Kind)
+	}
+}
+
+func (v *verifier) protected() {
+	for j := range v.req.Messages {
+		o := &v.req.Messages[j]
 		if !o.Protected {
 			continue
 		}
-		if m, ok := kept[o.ID]; !ok {
+		if i := v.kept[j]; i < 0 {
 			v.fault(ruleProtected, o.ID, "is hidden")
-		} else if !EqualParts(m.Parts, o.Parts) {
+		} else if !v.same[i] {
 			v.fault(ruleProtected, o.ID, "is rewritten")
 		}
 	}
 }
 
-// content checks what stands in new and rewritten messages.
-func (v *verifier) content(messages []Message) {
-	for i := range messages {
-		m := &messages[i]
-		o, ok := v.original(m)
-		if !ok {
-			if m.Blank() {
-				v.fault(ruleEmpty, m.ID, "new message %d says nothing", i)
-			}
-			if slices.ContainsFunc(m.Parts, sealed) {
-				v.fault(ruleReasoning, m.ID, "signed or encrypted reasoning stands in new message %d", i)
-			}
-			continue
-		}
-		if EqualParts(m.Parts, o.Parts) {
-			continue
-		}
-		if m.Blank() && !o.Blank() {
-			v.fault(ruleEmpty, m.ID, "says nothing any more")
-		}
-		v.media(m.ID, "", o.Parts, m.Parts, hasNewText(o.Parts, m.Parts))
-		v.results(m, o)
-		v.reasoning(m, o)
-	}
-}
-
-// results checks the tool results of a rewritten message as content checks messages.
-func (v *verifier) results(m, o *Message) {
-	is := map[string][]ToolResult{} // by call ID, in order
-	for _, p := range m.Parts {
-		if r, ok := p.(ToolResult); ok {
-			is[r.CallID] = append(is[r.CallID], r)
-		}
-	}
-	for _, p := range o.Parts {
-		r, ok := p.(ToolResult)
-		if !ok {
-			continue
-		}
-		if len(is[r.CallID]) == 0 { // gone, which keep-pairs judges, and its pictures with it
-			v.media(m.ID, " with the result of call "+r.CallID, r.Content, nil, hasNewText(o.Parts, m.Parts))
-			continue
-		}
-		after := is[r.CallID][0].Content
-		is[r.CallID] = is[r.CallID][1:]
-		if blankParts(after) && !blankParts(r.Content) {
-			v.fault(ruleEmpty, m.ID, "the result of call %s says nothing any more", r.CallID)
-		}
-		v.media(m.ID, " in the result of call "+r.CallID, r.Content, after, hasNewText(r.Content, after))
-	}
-}
-
-// media checks that what cannot be shortened was not dropped silently: that text stands
-// in its place.
-func (v *verifier) media(id, where string, before, after []Part, text bool) {
-	kept := countParts(after)
-	for _, p := range before {
-		var what string
-		switch p := p.(type) {
-		case Image:
-			what = "an image"
-		case Opaque:
-			what = fmt.Sprintf("a block of kind %q", p.Kind)
-		case Text, ToolCall, ToolResult, Reasoning:
-			continue
-		default:
-			continue // not a part at all; see countParts
-		}
-		if kept[p] > 0 {
-			kept[p]--
-		} else if !text {
-			v.fault(ruleMedia, id, "%s is gone%s and no text stands in its place", what, where)
-		}
-	}
-}
-
-// hasNewText reports whether after has a text that before has not.
-func hasNewText(before, after []Part) bool {
-	was := countParts(before)
-	for _, p := range after {
-		if t, ok := p.(Text); ok && was[t] == 0 && !blank(string(t)) {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *verifier) reasoning(m, o *Message) {
-	was := countParts(o.Parts)
-	for _, p := range m.Parts {
-		r, ok := p.(Reasoning)
-		if !ok {
-			continue
-		}
-		if was[r]--; was[r] < 0 {
-			v.fault(ruleReasoning, m.ID, "reasoning was changed or repeated")
-		}
-	}
-}
-
-// sealed reports whether p is reasoning that only a vendor can have written.
-func sealed(p Part) bool {
-	r, ok := p.(Reasoning)
-	return ok && (r.Signature != "" || r.Encrypted != "")
-}
-
-// countParts counts equal parts. Tool results, which are not comparable, are left out,
-// and so is what only claims to be a part: a request may hold it, and perhaps it is not
-// comparable either.
-func countParts(parts []Part) map[Part]int {
-	n := make(map[Part]int, len(parts))
-	for _, p := range parts {
-		switch p.(type) {
-		case Text, ToolCall, Image, Reasoning, Opaque:
-			n[p]++
-		case ToolResult:
-		}
-	}
-	return n
-}
-
-func (v *verifier) first(messages []Message) {
+func (v *verifier) first() {
 	was, ok := firstRole(v.req.Messages)
 	if !ok || was != RoleUser {
 		return
 	}
-	switch is, ok := firstRole(messages); {
+	switch is, ok := firstRole(v.out); {
 	case !ok:
 		v.fault(ruleFirst, "", "only system messages are left")
 	case is != RoleUser:
@@ -298,23 +217,19 @@ func firstRole(messages []Message) (Role, bool) {
 	return "", false
 }
 
-func (v *verifier) growth(messages []Message) {
+func (v *verifier) growth() {
 	if v.req.Counter == nil {
 		return
 	}
 	before, after := v.req.Tokens(), v.req.Budget.Overhead
-	for i := range messages {
-		after += sizeOf(v.req, v.at, &messages[i])
+	for i := range v.out {
+		if v.same[i] {
+			after += v.req.Messages[v.from[i]].Tokens // what is as it was need not be counted
+		} else {
+			after += MessageTokens(v.req.Counter, v.out[i])
+		}
 	}
 	if after > before {
 		v.fault(ruleGrowth, "", "%d tokens became %d", before, after)
 	}
-}
-
-// sizeOf returns the tokens of m, which are known already if it is as it was.
-func sizeOf(req *Request, at map[string]int, m *Message) int {
-	if i, ok := at[m.ID]; ok && m.ID != "" && EqualParts(m.Parts, req.Messages[i].Parts) {
-		return req.Messages[i].Tokens
-	}
-	return MessageTokens(req.Counter, *m)
 }

@@ -2,97 +2,118 @@ package core
 
 import "slices"
 
-// tools checks the pairing of calls and results. A call or result is told apart from
-// others with the same ID by its message and by its number among those of that ID there.
-func (v *verifier) tools(messages []Message) {
-	before, after := pairUp(v.req.Messages), pairUp(messages)
-	for i := range messages {
-		m := &messages[i]
-		for _, p := range m.Parts {
-			if _, ok := v.original(m); ok {
-				continue
-			}
-			switch p := p.(type) {
-			case ToolCall:
-				v.fault(ruleCalls, m.ID, "call %s of %s stands in a new message", p.ID, p.Name)
-			case ToolResult:
-				v.fault(ruleCalls, m.ID, "the result of call %s stands in a new message", p.CallID)
-			case Text, Image, Reasoning, Opaque:
-			}
-		}
-	}
-	for _, k := range after.order {
-		name, known := before.names[k]
-		switch {
-		case v.isNew(k.message): // reported above
-		case !known && k.result:
-			v.fault(ruleCalls, k.message, "the result of call %s was not there", k.call)
-		case !known:
-			v.fault(ruleCalls, k.message, "call %s was not there", k.call)
-		case name != after.names[k]:
-			v.fault(ruleCalls, k.message, "call %s was of tool %q, is of %q", k.call, name, after.names[k])
+// tools checks the pairing of calls and results.
+func (v *verifier) tools() {
+	before, after := pairUp(v.req.Messages), pairUp(v.out)
+	was := v.match(before, after)
+	for k := range after.uses {
+		u := &after.uses[k]
+		id := v.out[u.message].ID
+		switch b := was[k]; {
+		case v.from[u.message] < 0:
+			v.fault(ruleCalls, id, "%s stands in new message %d", u, u.message)
+		case b < 0:
+			v.fault(ruleCalls, id, "%s was not there", u)
+		case before.uses[b].tool != u.tool:
+			v.fault(ruleCalls, id, "%s was of tool %q, is of %q", u, before.uses[b].tool, u.tool)
 		default:
-			v.pair(k, before, after)
+			v.pair(before, after, was, k)
 		}
 	}
-	v.split(messages, before, after)
+	v.split(before, after, was)
 }
 
-func (v *verifier) isNew(id string) bool {
-	_, ok := v.at[id]
-	return !ok || id == ""
-}
-
-func (v *verifier) pair(k callKey, before, after pairing) {
-	was, had := before.partner[k]
-	is, has := after.partner[k]
-	if had == has && was == is {
-		return
+// match returns, for each use in the result, which of the request it is; -1 if it was
+// not there. A use is told apart from others in its message by its call ID and by its
+// number among those of that ID there.
+func (v *verifier) match(before, after *pairing) []int {
+	was := make([]int, len(after.uses))
+	for i := range v.out {
+		start, end := after.starts[i], after.starts[i+1]
+		if start == end {
+			continue
+		}
+		if v.from[i] < 0 {
+			for k := start; k < end; k++ {
+				was[k] = -1
+			}
+			continue
+		}
+		first := before.starts[v.from[i]]
+		there := before.uses[first:before.starts[v.from[i]+1]]
+		if slices.EqualFunc(after.uses[start:end], there, sameCall) {
+			for k := start; k < end; k++ {
+				was[k] = first + k - start
+			}
+			continue
+		}
+		type key struct {
+			call   string
+			result bool
+		}
+		left := map[key][]int{}
+		for n, u := range there {
+			left[key{u.call, u.result}] = append(left[key{u.call, u.result}], first+n)
+		}
+		for k := start; k < end; k++ {
+			was[k] = -1
+			id := key{after.uses[k].call, after.uses[k].result}
+			if l := left[id]; len(l) > 0 {
+				was[k], left[id] = l[0], l[1:]
+			}
+		}
 	}
-	if _, known := before.names[is]; has && !known {
+	return was
+}
+
+// pair checks that after.uses[k] has the partner that it had.
+func (v *verifier) pair(before, after *pairing, was []int, k int) {
+	u := &after.uses[k]
+	old, now := before.uses[was[k]].partner, u.partner
+	switch {
+	case old < 0 && now < 0, old >= 0 && now >= 0 && was[now] == old:
+		return
+	case now >= 0 && was[now] < 0:
 		return // it was invented or moved, which is reported
 	}
-	switch what := k.what(); {
-	case had && !has && k.result:
-		v.fault(rulePairs, k.message, "%s stays without the call, which message %s had", what, was.message)
-	case had && !has:
-		v.fault(rulePairs, k.message, "%s stays without its result, which message %s had", what, was.message)
-	case had:
-		v.fault(rulePairs, k.message, "%s belonged to message %s, belongs to %s", what, was.message, is.message)
+	id := v.out[u.message].ID
+	owner := func() string { return v.req.Messages[before.uses[old].message].ID }
+	partner := func() string { return v.out[after.uses[now].message].ID }
+	switch {
+	case now < 0 && u.result:
+		v.fault(rulePairs, id, "%s stays without the call, which message %s had", u, owner())
+	case now < 0:
+		v.fault(rulePairs, id, "%s stays without its result, which message %s had", u, owner())
+	case old >= 0:
+		v.fault(rulePairs, id, "%s belonged to message %s, belongs to %s", u, owner(), partner())
 	default:
-		v.fault(rulePairs, k.message, "%s had no partner, belongs to message %s", what, is.message)
+		v.fault(rulePairs, id, "%s had no partner, belongs to message %s", u, partner())
 	}
 }
 
 // split checks that no new message came between a call and its result, not even if the
 // result is still to come: it will follow the last message.
-func (v *verifier) split(messages []Message, before, after pairing) {
-	fresh := make([]int, len(messages)+1) // how many of the messages before i are new
-	at := make(map[string]int, len(messages))
-	for i := range messages {
+func (v *verifier) split(before, after *pairing, was []int) {
+	fresh := make([]int, len(v.out)+1) // how many of the messages before i are new
+	for i := range v.out {
 		fresh[i+1] = fresh[i]
-		if v.isNew(messages[i].ID) {
+		if v.from[i] < 0 {
 			fresh[i+1]++
-		} else {
-			at[messages[i].ID] = i
-		}
-	}
-	for _, k := range after.order {
-		if call, ok := after.partner[k]; ok && k.result {
-			i, ok1 := at[call.message]
-			j, ok2 := at[k.message]
-			if ok1 && ok2 && i < j && fresh[j] > fresh[i+1] {
-				v.fault(ruleSplit, k.message, "a new message stands between call %s and its result", k.call)
-			}
 		}
 	}
 	waiting := v.waiting()
-	for _, k := range before.order {
-		if _, answered := before.partner[k]; answered || k.result || v.at[k.message] < waiting {
-			continue
-		}
-		if i, ok := at[k.message]; ok && fresh[len(messages)] > fresh[i+1] {
-			v.fault(ruleSplit, k.message, "a new message stands behind call %s, whose result is still to come", k.call)
+	for k := range after.uses {
+		u := &after.uses[k]
+		switch {
+		case was[k] < 0: // reported by tools
+		case u.result && u.partner >= 0:
+			if call := after.uses[u.partner].message; was[u.partner] >= 0 && call < u.message && fresh[u.message] > fresh[call+1] {
+				v.fault(ruleSplit, v.out[u.message].ID, "a new message stands between call %s and its result", u.call)
+			}
+		case !u.result && before.uses[was[k]].partner < 0 && v.from[u.message] >= waiting:
+			if fresh[len(v.out)] > fresh[u.message+1] {
+				v.fault(ruleSplit, v.out[u.message].ID, "a new message stands behind call %s, whose result is still to come", u.call)
+			}
 		}
 	}
 }
@@ -112,57 +133,4 @@ func (v *verifier) waiting() int {
 func isResult(p Part) bool {
 	_, ok := p.(ToolResult)
 	return ok
-}
-
-// A callKey names a call or a result.
-type callKey struct {
-	message string // its ID
-	call    string // the call's ID
-	result  bool
-	n       int // among those of the same call ID in the message
-}
-
-func (k callKey) what() string {
-	if k.result {
-		return "the result of call " + k.call
-	}
-	return "call " + k.call
-}
-
-// A pairing says which call each result answers, by the same rule as [Groups].
-type pairing struct {
-	order   []callKey
-	names   map[callKey]string // tool of a call; empty for a result
-	partner map[callKey]callKey
-}
-
-func pairUp(messages []Message) pairing {
-	p := pairing{names: map[callKey]string{}, partner: map[callKey]callKey{}}
-	open := map[string][]callKey{}
-	taken := map[callKey]int{} // uses of a key with n = 0
-	add := func(k callKey, name string) callKey {
-		first := k
-		k.n = taken[first]
-		taken[first]++
-		p.names[k] = name
-		p.order = append(p.order, k)
-		return k
-	}
-	for i := range messages {
-		for _, part := range messages[i].Parts {
-			switch part := part.(type) {
-			case ToolCall:
-				k := add(callKey{message: messages[i].ID, call: part.ID}, part.Name)
-				open[part.ID] = append(open[part.ID], k)
-			case ToolResult:
-				k := add(callKey{message: messages[i].ID, call: part.CallID, result: true}, "")
-				if calls := open[part.CallID]; len(calls) > 0 {
-					p.partner[k], p.partner[calls[0]] = calls[0], k
-					open[part.CallID] = calls[1:]
-				}
-			case Text, Image, Reasoning, Opaque:
-			}
-		}
-	}
-	return p
 }

@@ -1,0 +1,127 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+)
+
+// content checks what stands in new and rewritten messages.
+func (v *verifier) content() {
+	for i := range v.out {
+		if v.same[i] {
+			continue
+		}
+		m := &v.out[i]
+		if v.from[i] < 0 {
+			if m.Blank() {
+				v.fault(ruleEmpty, m.ID, "new message %d says nothing", i)
+			}
+			if slices.ContainsFunc(m.Parts, sealed) {
+				v.fault(ruleReasoning, m.ID, "signed or encrypted reasoning stands in new message %d", i)
+			}
+			continue
+		}
+		o := &v.req.Messages[v.from[i]]
+		if m.Blank() && !o.Blank() {
+			v.fault(ruleEmpty, m.ID, "says nothing any more")
+		}
+		v.media(m.ID, "", o.Parts, m.Parts, hasNewText(o.Parts, m.Parts))
+		v.results(m, o)
+		v.reasoning(m, o)
+	}
+}
+
+// results checks the tool results of a rewritten message as content checks messages.
+func (v *verifier) results(m, o *Message) {
+	is := map[string][]ToolResult{} // by call ID, in order
+	for _, p := range m.Parts {
+		if r, ok := p.(ToolResult); ok {
+			is[r.CallID] = append(is[r.CallID], r)
+		}
+	}
+	for _, p := range o.Parts {
+		r, ok := p.(ToolResult)
+		if !ok {
+			continue
+		}
+		if len(is[r.CallID]) == 0 { // gone, which keep-pairs judges, and its pictures with it
+			v.media(m.ID, " with the result of call "+r.CallID, r.Content, nil, hasNewText(o.Parts, m.Parts))
+			continue
+		}
+		after := is[r.CallID][0].Content
+		is[r.CallID] = is[r.CallID][1:]
+		if blankParts(after) && !blankParts(r.Content) {
+			v.fault(ruleEmpty, m.ID, "the result of call %s says nothing any more", r.CallID)
+		}
+		v.media(m.ID, " in the result of call "+r.CallID, r.Content, after, hasNewText(r.Content, after))
+	}
+}
+
+// media checks that what cannot be shortened was not dropped silently: that text stands
+// in its place.
+func (v *verifier) media(id, where string, before, after []Part, text bool) {
+	kept := countParts(after)
+	for _, p := range before {
+		var what string
+		switch p := p.(type) {
+		case Image:
+			what = "an image"
+		case Opaque:
+			what = fmt.Sprintf("a block of kind %q", p.Kind)
+		case Text, ToolCall, ToolResult, Reasoning:
+			continue
+		default:
+			continue // not a part at all; see countParts
+		}
+		if kept[p] > 0 {
+			kept[p]--
+		} else if !text {
+			v.fault(ruleMedia, id, "%s is gone%s and no text stands in its place", what, where)
+		}
+	}
+}
+
+// hasNewText reports whether after has a text that before has not.
+func hasNewText(before, after []Part) bool {
+	was := countParts(before)
+	for _, p := range after {
+		if t, ok := p.(Text); ok && was[t] == 0 && !blank(string(t)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verifier) reasoning(m, o *Message) {
+	was := countParts(o.Parts)
+	for _, p := range m.Parts {
+		r, ok := p.(Reasoning)
+		if !ok {
+			continue
+		}
+		if was[r]--; was[r] < 0 {
+			v.fault(ruleReasoning, m.ID, "reasoning was changed or repeated")
+		}
+	}
+}
+
+// sealed reports whether p is reasoning that only a vendor can have written.
+func sealed(p Part) bool {
+	r, ok := p.(Reasoning)
+	return ok && (r.Signature != "" || r.Encrypted != "")
+}
+
+// countParts counts equal parts. Tool results, which are not comparable, are left out,
+// and so is what only claims to be a part: a request may hold it, and perhaps it is not
+// comparable either.
+func countParts(parts []Part) map[Part]int {
+	n := make(map[Part]int, len(parts))
+	for _, p := range parts {
+		switch p.(type) {
+		case Text, ToolCall, Image, Reasoning, Opaque:
+			n[p]++
+		case ToolResult:
+		}
+	}
+	return n
+}
