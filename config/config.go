@@ -34,8 +34,23 @@ type Options struct {
 	Strategies []string
 	// Tokenizers are the encodings that exist; nil accepts any.
 	Tokenizers []string
+	// CheckProvider is asked about every declared provider in which nothing else is wrong,
+	// and returns what is; nil asks nobody. What settings mean, the package does not know.
+	CheckProvider func(Provider) []ProviderFault
 	// IgnoreEnv are variables that begin with CONDENSE_ but are somebody else's.
 	IgnoreEnv []string
+}
+
+// A ProviderFault is what [Options.CheckProvider] finds wrong with a provider. It is reported
+// with all other faults, at the place that the value came from.
+type ProviderFault struct {
+	// Key names the value below the provider: settings, mode. Empty means the whole.
+	Key []string
+	// AtName says that the key itself is wrong and not its value.
+	AtName     bool
+	Problem    string
+	Allowed    string // what would be right, if that helps
+	Suggestion string // the name that was probably meant, if there is one
 }
 
 // A Config is a complete and valid configuration. It never changes; all methods may be

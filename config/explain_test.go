@@ -108,7 +108,7 @@ func TestExplainFormula(t *testing.T) {
 
 // What Show prints loads to the same configuration.
 func TestShowLoads(t *testing.T) {
-	for _, text := range []string{"", example, config.Init("")} {
+	for _, text := range []string{"", example, config.Init("", known)} {
 		c := load(t, text)
 		shown, err := c.Show()
 		if err != nil {
@@ -122,7 +122,7 @@ func TestShowLoads(t *testing.T) {
 }
 
 func TestInit(t *testing.T) {
-	text := config.Init("./condense.schema.json")
+	text := config.Init("./condense.schema.json", known)
 	if !strings.HasPrefix(text, "# yaml-language-server: $schema=./condense.schema.json\n") {
 		t.Errorf("the first line does not name the schema:\n%s", text)
 	}

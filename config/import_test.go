@@ -14,7 +14,7 @@ func TestImportRoo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imported, err := config.ImportRoo(text)
+	imported, err := config.ImportRoo(text, known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +85,12 @@ func TestImportRooRefuses(t *testing.T) {
 		"{\n\"a\": }":           "line 2: not valid JSON",
 		`{"providerProfiles": {"apiConfigs": {"a": 1}}}`: "not a settings export",
 	} {
-		if _, err := config.ImportRoo([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := config.ImportRoo([]byte(text), known); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", text, err, want)
 		}
 	}
 	// The least there can be: the defaults of Roo.
-	imported, err := config.ImportRoo([]byte(`{"globalSettings": {}}`))
+	imported, err := config.ImportRoo([]byte(`{"globalSettings": {}}`), known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestImportRooRefuses(t *testing.T) {
 	}
 	// Roo takes any percentage; ours are the nearest lawful ones.
 	for text, want := range map[string]float64{"-3": 5, "0": 5, "150": 100, "42.5": 42.5} {
-		imported, err := config.ImportRoo([]byte(`{"globalSettings": {"autoCondenseContextPercent": ` + text + `}}`))
+		imported, err := config.ImportRoo([]byte(`{"globalSettings": {"autoCondenseContextPercent": `+text+`}}`), known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func FuzzImportRoo(f *testing.F) {
 	f.Add(`{"globalSettings": {"profileThresholds": [], "modeApiConfigs": {"a": 1}, "condensingApiConfigId": "x"}}`)
 	f.Add(`{"providerProfiles": {"apiConfigs": {"a": {"apiProvider": "anthropic", "apiModelId": "sk-ant-api03-aaaaaaaaaaaaaaaaaaaa"}}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		imported, err := config.ImportRoo([]byte(text))
+		imported, err := config.ImportRoo([]byte(text), known)
 		if err != nil {
 			return
 		}

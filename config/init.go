@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,9 @@ func schemaLine(schema string) string {
 
 // Init returns a commented configuration to start from: two chains, one for each of two
 // modes, and every other setting with its default. Schema is the path or address of the
-// schema that editors should use; empty leaves the line out.
-func Init(schema string) string {
+// schema that editors should use; empty leaves the line out. Of opts, only Strategies
+// matter: the chains are made of what there is.
+func Init(schema string, opts Options) string {
 	var b strings.Builder
 	b.WriteString(schemaLine(schema))
 	b.WriteString(initHead)
@@ -26,8 +28,18 @@ func Init(schema string) string {
 		line := fmt.Sprintf("# %s: %s", f.key, compact(f.def))
 		fmt.Fprintf(&b, "%-28s # %s\n", line, firstSentence(f.doc))
 	}
-	b.WriteString(initBody)
+	for _, s := range starters {
+		if !slices.ContainsFunc(s.needs, func(name string) bool { return !opts.has(name) }) {
+			fmt.Fprintf(&b, initBody, s.one, s.two, s.providers)
+			break
+		}
+	}
 	return b.String()
+}
+
+// has reports whether there is a strategy of that name.
+func (o *Options) has(strategy string) bool {
+	return o.Strategies == nil || slices.Contains(o.Strategies, strategy)
 }
 
 func firstSentence(doc string) string {
@@ -46,25 +58,18 @@ threshold: 80                # Percent of the context window at which to condens
 # The other settings of this level, with their defaults:
 `
 
-const initBody = `
-default_profile: main
+// A starter is a pair of chains to start from.
+type starter struct {
+	needs     []string // strategies
+	one, two  string   // chains
+	providers string   // what they name
+}
 
-# A profile is what an agent is configured with.
-profiles:
-  main:
-    model: anthropic/claude-sonnet-4-5  # gives the window
-    chain: [tidy]                       # truncation always follows the last provider
-  # local:
-  #   window: 32768                     # of a model that the built-in table does not know
-  #   threshold: 60
-
-# A mode is what the agent is doing: the name of a profile, or a profile and what differs.
-modes:
-  code: main
-  architect: {profile: main, chain: [tidy, summary]}
-
-# A provider is a strategy with settings. Two may share a strategy.
-providers:
+// starters are in order of preference; the last one needs what there always is.
+var starters = []starter{{
+	needs: []string{"smart", "native"},
+	one:   "[tidy]", two: "[tidy, summary]",
+	providers: `providers:
   tidy: {strategy: smart, settings: {preset: lossless}}
   summary: {strategy: native, timeout: 2m, settings: {preset: fresh_start, model: cheap}}
   # ours: {plugin: ./condense-provider-ours}
@@ -72,4 +77,33 @@ providers:
 # A model that writes summaries. Its key stays in the environment.
 models:
   cheap: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}
-`
+`,
+}, {
+	one: "[newest]", two: "[ends, newest]",
+	providers: `providers:
+  newest: {strategy: slidingwindow, settings: {mode: recent}}
+  ends: {strategy: slidingwindow, timeout: 30s, settings: {mode: middle_out, head_share: 0.3}}
+  # ours: {plugin: ./condense-provider-ours}
+`,
+}}
+
+// initBody takes the two chains and the providers.
+const initBody = `
+default_profile: main
+
+# A profile is what an agent is configured with.
+profiles:
+  main:
+    model: anthropic/claude-sonnet-4-5  # gives the window
+    chain: %-16[1]s             # truncation always follows the last provider
+  # local:
+  #   window: 32768                     # of a model that the built-in table does not know
+  #   threshold: 60
+
+# A mode is what the agent is doing: the name of a profile, or a profile and what differs.
+modes:
+  code: main
+  architect: {profile: main, chain: %[2]s}
+
+# A provider is a strategy with settings. Two may share a strategy.
+%[3]s`

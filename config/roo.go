@@ -48,13 +48,16 @@ const (
 	// rooWindow is what Roo assumes of a model that it does not know.
 	rooWindow = 128_000
 	// rooSummary is the provider that condenses as Roo does.
-	rooSummary = "summary"
+	rooSummary  = "summary"
+	rooStrategy = "native"
 )
 
 // ImportRoo reads the settings export of Roo Code, Zoo Code or Kilo Code. Profiles keep
 // their names and get the preset roo, so that they condense when they did before. Secrets
-// are counted, never copied. The result is checked as any configuration is.
-func ImportRoo(text []byte) (*Import, error) {
+// are counted, never copied. The result is checked as any configuration is. Of opts, only
+// Strategies matter: without the one that writes summaries, the chains of the result
+// truncate, as Roo does when a summary fails.
+func ImportRoo(text []byte, opts Options) (*Import, error) {
 	root, syntax := parseJSON(text)
 	if syntax != nil {
 		return nil, fmt.Errorf("line %d: %s", syntax.at.line, syntax.problem)
@@ -70,7 +73,7 @@ func ImportRoo(text []byte) (*Import, error) {
 	if export.GlobalSettings == nil && export.ProviderProfiles.APIConfigs == nil {
 		return nil, errors.New("not a settings export: it has neither providerProfiles nor globalSettings")
 	}
-	r := rooImport{export: &export, global: export.GlobalSettings, ids: map[string]string{}, seen: map[string]bool{}}
+	r := rooImport{export: &export, summaries: opts.has(rooStrategy), global: export.GlobalSettings, ids: map[string]string{}, seen: map[string]bool{}}
 	r.findSecrets(root, nil)
 	r.globals()
 	r.profiles()
@@ -87,6 +90,8 @@ type rooImport struct {
 	global map[string]any
 	ids    map[string]string // names of profiles by id
 	seen   map[string]bool   // global settings that were looked at
+	// summaries says that there is a strategy that writes them.
+	summaries bool
 }
 
 func (r *rooImport) took(from, to, note string) {
@@ -150,9 +155,13 @@ func (r *rooImport) profiles() {
 			r.ignored(from, strings.Join(rest, ", "))
 		}
 	}
-	if len(v.Profiles) > 0 {
+	switch {
+	case len(v.Profiles) == 0:
+	case !r.summaries:
+		r.Check = append(r.Check, ImportNote{"Roo's summary", "profiles.*.chain", "there is no strategy " + rooStrategy + " here; without it half of the conversation is hidden, as in Roo when a summary fails"})
+	default:
 		v.Providers = map[string]ProviderValues{
-			rooSummary: {Strategy: "native", Settings: json.RawMessage(`{"preset":"fresh_start"}`)},
+			rooSummary: {Strategy: rooStrategy, Settings: json.RawMessage(`{"preset":"fresh_start"}`)},
 		}
 		for name, p := range v.Profiles {
 			p.Chain = []string{rooSummary, "roo_half"} // not at the top level: the preset has one of its own

@@ -163,6 +163,10 @@ func (r *rooImport) condensingModel() {
 	if !ok || id == "" {
 		return
 	}
+	if !r.summaries {
+		r.ignored(from, "there is no strategy "+rooStrategy+" here")
+		return
+	}
 	name, known := r.ids[id]
 	model := r.Values.Profiles[name].Model
 	if _, declared := r.Values.Models[model]; !known || !declared {
@@ -174,6 +178,6 @@ func (r *rooImport) condensingModel() {
 		r.ignored(from, err.Error())
 		return
 	}
-	r.Values.Providers[rooSummary] = ProviderValues{Strategy: "native", Settings: settings}
+	r.Values.Providers[rooSummary] = ProviderValues{Strategy: rooStrategy, Settings: settings}
 	r.took(from, "providers."+rooSummary+".settings.model", "Roo dropped this setting in January 2026; here it holds")
 }

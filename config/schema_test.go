@@ -57,7 +57,7 @@ func decodeYAML(t *testing.T, text string) any {
 func TestSchemaAccepts(t *testing.T) {
 	s := resolvedSchema(t)
 	for _, text := range []string{
-		"{}", example, config.Init(""),
+		"{}", example, config.Init("", known),
 		"threshold: -1\nbuffer: 0.1\nmax_context_tokens: 50%\nmin_new_tokens: 4k\nmax_output: 8_192\n",
 		"threshold: 70%\nprofiles:\n  a: {window: 32Ki, preset: roo, threshold: 120, max_output: -5000}\n",
 		"profiles:\n  a/b.c: {window: 1M}\nmodes:\n  x: a/b.c\n  y:\nproviders:\n",

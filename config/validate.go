@@ -178,9 +178,32 @@ func (v *validator) providers() {
 		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
 			v.fail(p.with("strategy"), unknownName(toStrategy, provider.Strategy, known))
 		}
+		if check := v.c.opts.CheckProvider; check != nil && !v.spoilt(p) {
+			v.foreign(p, check)
+		}
 		if !used[name] && v.c.origins[p.id()].Kind != FromPreset {
 			v.warn(p, "no chain names this provider")
 		}
+	}
+}
+
+// foreign reports what somebody else finds wrong with the provider at p.
+func (v *validator) foreign(p path, check func(Provider) []ProviderFault) {
+	provider, err := v.c.Provider(p[1])
+	if err != nil {
+		v.fail(p, &fault{problem: err.Error()})
+		return
+	}
+	for _, f := range check(*provider) {
+		key := p
+		for _, name := range f.Key {
+			key = key.with(name)
+		}
+		e := v.c.errorAt(key, &fault{problem: f.Problem, allowed: f.Allowed, suggestion: f.Suggestion})
+		if f.AtName {
+			e.Origin = v.c.originOf(key)
+		}
+		v.errs = append(v.errs, e)
 	}
 }
 

@@ -226,7 +226,7 @@ func TestEditor(t *testing.T) {
 	})
 	s.send(map[string]any{"method": "initialized", "params": map[string]any{}})
 
-	if got := s.open(uri("init.yaml"), config.Init("condense.schema.json")); len(got) != 0 {
+	if got := s.open(uri("init.yaml"), config.Init("condense.schema.json", config.Options{})); len(got) != 0 {
 		t.Errorf("the file that init writes: %q", got)
 	}
 	line := "# yaml-language-server: $schema=condense.schema.json\n"

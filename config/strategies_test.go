@@ -1,0 +1,105 @@
+package config_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/condensehq/condense/config"
+)
+
+// What others find wrong with a provider is reported with everything else, where it stands.
+func TestCheckProvider(t *testing.T) {
+	opts := known
+	var asked []string
+	opts.CheckProvider = func(p config.Provider) []config.ProviderFault {
+		asked = append(asked, p.Name)
+		switch p.Name {
+		case "a.b":
+			return []config.ProviderFault{
+				{Key: []string{"settings", "kepe"}, AtName: true, Problem: "unknown setting", Suggestion: "keep"},
+				{Key: []string{"settings", "mode"}, Problem: "is no mode", Allowed: "there are x, y"},
+				{Key: []string{"settings", "nowhere"}, Problem: "is missing"},
+				{AtName: true, Problem: "is wrong as such"},
+			}
+		case "ours":
+			return []config.ProviderFault{{Key: []string{"plugin"}, Problem: "is not there"}}
+		}
+		return nil
+	}
+	opts.Path = write(t, "condense.yaml", `chain: [a.b, ours, right]
+threshold: 3
+providers:
+  a.b:
+    strategy: smart
+    settings: {mode: z, kepe: 1}
+  ours: {plugin: ./nowhere}
+  right: {strategy: smart}
+  wrong: {strategy: smrt, settings: {mode: z}}
+`)
+	_, err := config.Load(opts)
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	got := strings.ReplaceAll(err.Error(), opts.Path, "condense.yaml")
+	want := `condense.yaml:2:12: threshold: is 3; must be a percentage from 5 to 100, or -1 to inherit
+condense.yaml:4:3: providers."a.b": is wrong as such
+condense.yaml:6:5: providers."a.b".settings.nowhere: is missing
+condense.yaml:6:22: providers."a.b".settings.mode: is no mode; there are x, y
+condense.yaml:6:25: providers."a.b".settings.kepe: unknown setting; did you mean "keep"?
+condense.yaml:7:18: providers.ours.plugin: is not there
+condense.yaml:9:21: providers.wrong.strategy: there is no strategy "smrt"; there are native, slidingwindow, smart; did you mean "smart"?`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// Nobody is asked about what cannot be opened. The preset's own provider is declared too.
+	slices.Sort(asked)
+	if want := []string{"a.b", "ours", "right", "roo_half"}; !slices.Equal(asked, want) {
+		t.Errorf("asked about %v, want %v", asked, want)
+	}
+}
+
+// A file to start from, and an import, name no strategy that does not exist.
+func TestStrategiesThatExist(t *testing.T) {
+	opts := known
+	opts.Strategies = []string{"slidingwindow"}
+	opts.Builtin = opts.Strategies
+
+	opts.Path = write(t, "condense.yaml", config.Init("", opts))
+	c, err := config.Load(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, architect := chainNames(resolve(t, c, "", "code")), chainNames(resolve(t, c, "", "architect"))
+	if code == architect || code == "" || architect == "" || len(c.Warnings()) > 0 {
+		t.Errorf("got chains %q and %q, warnings %v", code, architect, c.Warnings())
+	}
+
+	text, err := os.ReadFile("testdata/roo-settings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, err := config.ImportRoo(text, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml, err := imported.YAML("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Path = write(t, "condense.yaml", yaml)
+	if c, err = config.Load(opts); err != nil {
+		t.Fatalf("%v\n%s", err, yaml)
+	}
+	for _, p := range c.Profiles() {
+		if got := chainNames(resolve(t, c, p, "")); got != "roo_half" {
+			t.Errorf("profile %s: got chain %s", p, got)
+		}
+	}
+	if !slices.ContainsFunc(imported.Check, func(n config.ImportNote) bool { return strings.Contains(n.Note, "no strategy native") }) {
+		t.Errorf("nothing says that there are no summaries: %v", imported.Check)
+	}
+}
