@@ -1,0 +1,67 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/internal/benchdata"
+)
+
+// atOnce is how many messages are added before the history begins anew: few beside the
+// shortest one.
+const atOnce = 100
+
+// BenchmarkCheck is what happens before every request to the model: a message was added,
+// and the host is asked whether the conversation is too large now. No message is one that
+// was counted before, so that the time is that of counting half a kilobyte, and all that
+// does not depend on the message.
+func BenchmarkCheck(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
+			h := open(b, 1_000_000_000, 50) // never reached
+			c := conversation(b, benchdata.Messages(n))
+			check := func() {
+				if d, err := h.Check(c, host.Turn{}); err != nil || d.Act {
+					b.Fatalf("got %v, %v; want no reason to act", d, err)
+				}
+			}
+			check()
+			last := c.View()[n-1].ID
+			more, from := make([]core.Message, atOnce), benchdata.Messages(atOnce)
+			added, generation := 0, 0
+			renew := func() {
+				for i := range more {
+					id := fmt.Sprintf("%d.%d", generation, i)
+					more[i] = core.Message{ID: id, Role: from[i].Role, Parts: []core.Part{core.Text(id + textOf(&from[i]))}}
+				}
+				added = 0
+				generation++
+			}
+			renew()
+			clock := newClock()
+			b.ReportAllocs()
+			clock.begin()
+			for b.Loop() {
+				if added == len(more) {
+					clock.end()
+					b.StopTimer()
+					if err := c.Rewind(last); err != nil {
+						b.Fatal(err)
+					}
+					check() // what a rewind leaves to be found out again
+					renew()
+					b.StartTimer()
+					clock.begin()
+				}
+				if err := c.Append(more[added]); err != nil {
+					b.Fatal(err)
+				}
+				check()
+				added++
+			}
+			clock.report(b, atOnce)
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package bench_test
+
+import (
+	"testing"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+)
+
+// open returns a host with the built-in strategies and the default configuration, but
+// for the window and the target, which is in percent of it.
+func open(tb testing.TB, window int, target float64) *host.Host {
+	tb.Helper()
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h, err := host.Open(tb.Context(), config.Default(), reg, &host.Options{
+		Adjust: func(r *config.Resolved) { r.Window, r.Target = window, target },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return h
+}
+
+func conversation(tb testing.TB, messages []core.Message) *host.Conversation {
+	tb.Helper()
+	c := host.NewConversation(history.New())
+	if err := c.Append(messages...); err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// textOf returns the texts of a message in one.
+func textOf(m *core.Message) string {
+	s := ""
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.Text:
+			s += string(p)
+		case core.ToolResult:
+			s += textOf(&core.Message{Parts: p.Content})
+		case core.ToolCall:
+			s += p.Args
+		case core.Image, core.Reasoning, core.Opaque: // the conversation has none
+		}
+	}
+	return s
+}
+

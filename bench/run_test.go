@@ -1,0 +1,104 @@
+//go:build unix
+
+package bench_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/benchdata"
+)
+
+// BenchmarkRun is the program as a process, from its start to its end: it reads 10,000
+// messages of 1.2 million tokens, counts them, shortens them for a window, and writes the
+// result and the report. cpu-ms is what all its threads spent, peak-MB the most memory
+// that it had resident. Run it alone (-bench BenchmarkRun): a system may account the
+// memory of this process to those that it starts.
+func BenchmarkRun(b *testing.B) {
+	dir := b.TempDir()
+	program := filepath.Join(dir, "condense")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/condense").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	session := filepath.Join(dir, "session.json")
+	f, err := os.Create(session)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := benchdata.WriteAnthropic(f, 10_000); err != nil {
+		b.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		args string
+	}{
+		{"start", "version"}, // what any command takes
+		{"check", "check SESSION --window 1000000"},
+		{"run-200k", "run SESSION --window 200000 -o OUT"},
+		{"run-1M", "run SESSION --window 1000000 -o OUT"},
+		{"run-1M-journal", "run SESSION --window 1000000 --to condense -o OUT"},
+		{"run-unchanged", "run SESSION --window 2000000 -o OUT"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			args := strings.Fields(strings.NewReplacer(
+				"SESSION", session, "OUT", filepath.Join(dir, "out.json"),
+			).Replace(c.args))
+			var cpu time.Duration
+			var peak int64
+			runs := 0
+			for b.Loop() {
+				cmd := exec.Command(program, args...)
+				cmd.Dir = dir
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				if err := cmd.Run(); err != nil {
+					b.Fatalf("%v\n%s", err, &stderr)
+				}
+				cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+				peak = max(peak, resident(cmd.ProcessState))
+				runs++
+			}
+			b.ReportMetric(float64(cpu.Microseconds())/1000/float64(runs), "cpu-ms")
+			if own := ownPeak(b); peak > own {
+				b.ReportMetric(float64(peak)/1e6, "peak-MB")
+			} else {
+				b.Logf("the peak is below that of this process, %d MB", own/1e6)
+			}
+		})
+	}
+}
+
+// resident returns the most bytes of memory that a process had.
+func resident(p *os.ProcessState) int64 {
+	if usage, ok := p.SysUsage().(*syscall.Rusage); ok {
+		return maxrss(usage)
+	}
+	return 0
+}
+
+func ownPeak(tb testing.TB) int64 {
+	tb.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return maxrss(&usage)
+}
+
+// maxrss is in kilobytes everywhere but on Apple's systems.
+func maxrss(usage *syscall.Rusage) int64 {
+	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
+		return int64(usage.Maxrss)
+	}
+	return int64(usage.Maxrss) * 1024
+}

@@ -1,0 +1,93 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/providers/slidingwindow"
+	"github.com/condensehq/condense/tokens"
+)
+
+// BenchmarkTruncate is truncation to half the tokens, everything counted before, which
+// is what the peers were timed on.
+//
+//	provider  decides what stays: what most peers do
+//	chain     also keeps the provider from changing anything, checks its answer against
+//	          the rules, measures it and works out the difference
+//	manage    also decides that it is due, records the condensation so that it can be
+//	          undone, and makes the report. Undoing it is not timed
+func BenchmarkTruncate(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		messages := benchdata.Messages(n)
+		counter := tokens.NewCounter(encoding(b))
+		core.Measure(counter, messages)
+		req := &core.Request{Messages: messages, Trigger: core.TriggerAutomatic, Counter: counter}
+		used := req.Tokens()
+		half := used / 2
+		req.Budget = core.Budget{Window: used, Limit: half, Target: half}
+		provider := slidingwindow.New(slidingwindow.DefaultConfig())
+		chain, err := core.NewChain([]core.Candidate{{Name: "window", Provider: provider}}, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+
+		b.Run(fmt.Sprintf("provider/messages=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			clock := newClock()
+			for b.Loop() {
+				clock.begin()
+				_, err := provider.Condense(b.Context(), req)
+				clock.end()
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			clock.report(b, 1)
+		})
+
+		b.Run(fmt.Sprintf("chain/messages=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			clock := newClock()
+			var got *core.Condensed
+			for b.Loop() {
+				clock.begin()
+				var err error
+				got, err = chain.Condense(b.Context(), req)
+				clock.end()
+				if err != nil || got.TokensAfter > half {
+					b.Fatalf("got %+v, %v; want at most %d tokens", got, err, half)
+				}
+			}
+			clock.report(b, 1)
+			b.ReportMetric(float64(len(got.Messages)), "messages-left")
+			b.ReportMetric(float64(got.TokensAfter), "tokens-left")
+		})
+
+		b.Run(fmt.Sprintf("manage/messages=%d", n), func(b *testing.B) {
+			h := open(b, used, 50)
+			c := conversation(b, messages)
+			if d, err := h.Check(c, host.Turn{}); err != nil || !d.Act { // counts what is left to count
+				b.Fatalf("got %v, %v; want to act", d, err)
+			}
+			b.ReportAllocs()
+			clock := newClock()
+			for b.Loop() {
+				clock.begin()
+				r, err := h.Manage(b.Context(), c, host.Turn{})
+				clock.end()
+				if err != nil || !r.Acted || r.Tokens.After > half {
+					b.Fatalf("got %+v, %v; want at most %d tokens", r, err, half)
+				}
+				b.StopTimer()
+				if err := c.Undo(r.CondensationID); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			clock.report(b, 1)
+		})
+	}
+}

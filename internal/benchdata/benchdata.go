@@ -1,0 +1,81 @@
+// Package benchdata makes the conversation that the benchmarks work on: always the same,
+// of any length, in the shape of a coding agent's session. It is for tests only.
+//
+// Four messages make a turn: the user asks, the model calls a tool that reads a file, the
+// user's message brings the result, the model answers. Three in ten reads repeat an
+// earlier one, word for word. 10,000 messages are 5.2 MB of text, about 1.2 million tokens
+// of o200k_base; every part of a turn varies in size around its mean, so that a shorter
+// conversation is smaller in proportion.
+package benchdata
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/condensehq/condense/core"
+)
+
+// perTurn is the number of messages in a turn.
+const perTurn = 4
+
+// Messages returns a conversation of n messages, with IDs and times and not measured. The
+// first messages of a longer one are the same. It panics if n is negative.
+func Messages(n int) []core.Message {
+	w := writer{rand: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // it has to be the same every time
+	out := make([]core.Message, 0, n+perTurn)
+	for turn := 0; len(out) < n; turn++ {
+		out = append(out, w.turn(turn)...)
+	}
+	out = out[:n]
+	for i := range out {
+		out[i].ID = fmt.Sprintf("m%d", i+1)
+		out[i].Time = start.Add(time.Duration(i) * 20 * time.Second)
+	}
+	return out
+}
+
+var start = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
+
+// A read is a call of the tool, and what it answered.
+type read struct{ args, content string }
+
+func (w *writer) turn(turn int) []core.Message {
+	ask := w.prose(300)
+	say := w.prose(140)
+	r := w.read(turn)
+	answer := w.prose(360)
+	id := fmt.Sprintf("toolu_%06d", turn)
+	return []core.Message{
+		{Role: core.RoleUser, Parts: []core.Part{core.Text(ask)}},
+		{Role: core.RoleAssistant, Parts: []core.Part{
+			core.Text(say), core.ToolCall{ID: id, Name: "read_file", Args: r.args},
+		}},
+		{Role: core.RoleUser, Parts: []core.Part{
+			core.ToolResult{CallID: id, Content: []core.Part{core.Text(r.content)}},
+		}},
+		{Role: core.RoleAssistant, Parts: []core.Part{core.Text(answer)}},
+	}
+}
+
+// repeats reports whether the read of a turn is one of an earlier turn.
+func repeats(turn int) bool {
+	switch turn % 10 {
+	case 4, 7, 9:
+		return true
+	}
+	return false
+}
+
+func (w *writer) read(turn int) read {
+	if repeats(turn) {
+		return w.reads[w.rand.IntN(len(w.reads))]
+	}
+	line := 1 + 40*w.rand.IntN(20)
+	r := read{
+		args:    fmt.Sprintf(`{"path":"%s","offset":%d,"limit":40}`, w.path(turn), line),
+		content: w.source(1100),
+	}
+	w.reads = append(w.reads, r)
+	return r
+}
