@@ -35,6 +35,8 @@ var mayImport = map[string]string{
 	"host":                    "core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
 	"cmd/condense":            "core core/history core/policy config host models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
 	"internal/near":           "",
+	"internal/benchdata":      "core",
+	"bench/session":           "internal/benchdata",
 	"internal/golden":         "github.com/google/go-cmp",
 	"internal/wirelint":       "",
 
