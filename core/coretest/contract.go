@@ -1,7 +1,9 @@
 package coretest
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 )
@@ -40,16 +42,20 @@ func rule(name string) core.Rule {
 type FailureError struct {
 	Case string
 	Rule core.Rule // of [core.Rules] or [Contract]
-	Err  error     // how; a [*core.ViolationError] for a rule of core
+	Err  error     // how; a [*core.ViolationError] for a rule of core, the first of it
+	More int       // how many more violations of that rule the answer has
 }
 
-// Error names the case and quotes the rule.
+// Error names the case, says how the rule was broken, and quotes it.
 func (e *FailureError) Error() string {
 	text := e.Err.Error()
-	if v, ok := e.Err.(*core.ViolationError); !ok || v.Rule != e.Rule.Name { //nolint:errorlint // whether Err itself begins with the name of the rule
+	if !strings.HasPrefix(text, e.Rule.Name+": ") { // as a violation does
 		text = e.Rule.Name + ": " + text
 	}
-	return e.Case + ": " + text + "\n\t(" + e.Rule.Name + ": " + e.Rule.Text + ")"
+	if e.More > 0 {
+		text += fmt.Sprintf(" (and %d more like it)", e.More)
+	}
+	return e.Case + ": " + text + "\n\trule: " + e.Rule.Text
 }
 
 // Unwrap returns how the rule was broken.

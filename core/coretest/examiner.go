@@ -70,10 +70,6 @@ func (e *examiner) judge(ctx context.Context, before, req *core.Request, res *co
 	return nil
 }
 
-// maxViolations is how many broken rules of one answer are reported: a provider that
-// does something wrong with every message need not be told so for each.
-const maxViolations = 5
-
 func (e *examiner) lawful(req *core.Request, res *core.Result) *core.Result {
 	if res != nil {
 		if err := plausible(res.Usage); err != nil {
@@ -81,17 +77,22 @@ func (e *examiner) lawful(req *core.Request, res *core.Result) *core.Result {
 		}
 	}
 	violations := violations(core.Verify(req, res))
-	for i, v := range violations {
-		if i == maxViolations {
-			e.fail(v.Rule, fmt.Errorf("and %d more violations", len(violations)-i))
-			break
+	if len(violations) == 0 {
+		return res
+	}
+	// A provider that does something wrong with every message need not be told so for
+	// each.
+	first := map[string]*FailureError{}
+	for _, v := range violations {
+		if f, ok := first[v.Rule]; ok {
+			f.More++
+			continue
 		}
-		e.fail(v.Rule, v)
+		f := &FailureError{Case: e.name, Rule: rule(v.Rule), Err: v}
+		first[v.Rule] = f
+		e.failures = append(e.failures, f)
 	}
-	if len(violations) > 0 {
-		return nil
-	}
-	return res
+	return nil
 }
 
 // violations lists what [core.Verify] found.

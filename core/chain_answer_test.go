@@ -1,0 +1,199 @@
+package core_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+// What a message is to the host does not depend on what a provider returns for it.
+func TestChainKeepsWhatIsTheHosts(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	req := coretest.Request(talk(4), 300)
+	for i := range req.Messages {
+		req.Messages[i].Source = json.RawMessage(strconv.Itoa(i))
+	}
+	req.Messages[0].Protected = true
+	was := *req
+	was.Messages = slices.Clone(req.Messages)
+	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		m := req.Messages
+		for i := range m {
+			if m[i].Source != nil {
+				t.Error("a provider saw a Source")
+			}
+			m[i].Time, m[i].Tokens, m[i].Protected, m[i].Source = time.Time{}, 1, !m[i].Protected, json.RawMessage("forged")
+		}
+		m[1].Parts = []core.Part{hi}
+		fresh := core.Message{Role: core.RoleUser, Parts: []core.Part{note}, Protected: true, Tokens: 1, Source: json.RawMessage("forged")}
+		return &core.Result{Messages: messages{m[0], m[1], fresh, m[3]}}, nil
+	})
+	opts := &core.ChainOptions{NewID: func() string { return "new" }, Now: func() time.Time { return at }}
+	out, err := chainOf(t, opts, p).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewritten := was.Messages[1]
+	rewritten.Parts, rewritten.Source = []core.Part{hi}, nil
+	rewritten.Tokens = core.MessageTokens(req.Counter, rewritten)
+	fresh := core.Message{ID: "new", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{note}, Time: at}
+	fresh.Tokens = core.MessageTokens(req.Counter, fresh)
+	want := messages{was.Messages[0], rewritten, fresh, was.Messages[3]}
+	if diff := cmp.Diff(want, out.Messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	edit := core.Edit{
+		Hide:    []string{"m3"},
+		Rewrite: []core.Rewrite{{ID: "m2", Parts: []core.Part{hi}}},
+		Insert:  []core.Insert{{After: "m3", Message: fresh}},
+	}
+	if diff := cmp.Diff(edit, out.Edit, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("edit (-want +got):\n%s", diff)
+	}
+}
+
+// Two candidates, neither of which breaks a rule, must not break one together.
+func TestChainJudgesTheWhole(t *testing.T) {
+	rewrites := func(parts ...core.Part) core.CondensationProvider {
+		return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+			req.Messages[0].Parts = parts
+			return &core.Result{Messages: req.Messages}, nil
+		})
+	}
+	req := coretest.Request(coretest.Conversation(coretest.User(hi, coretest.Image(1))), 1)
+	req.Budget.Limit = req.Tokens()
+	out, err := chainOf(t, nil, rewrites(hi, core.Text("[image left out]")), rewrites(hi), rewrites(hi, note)).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCondensed(t, req, out)
+	var got []core.Outcome
+	for _, a := range out.Attempts {
+		got = append(got, a.Outcome)
+	}
+	want := []core.Outcome{core.OutcomeInsufficient, core.OutcomeRejected, core.OutcomeInsufficient}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestChainNamesNewMessagesDifferently(t *testing.T) {
+	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		return &core.Result{Messages: messages{summary(hi), summary(note), req.Messages[9]}}, nil
+	})
+	out, err := chainOf(t, nil, p).Condense(t.Context(), coretest.Request(talk(10), 500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := out.Messages[0].ID, out.Messages[1].ID; a == "" || b == "" || a == b || out.Messages[2].ID != "m10" {
+		t.Errorf("got the IDs %q, %q, %q; want two new ones and m10", a, b, out.Messages[2].ID)
+	}
+}
+
+// What a provider does to its request or answer afterwards reaches nobody.
+func TestChainSharesNothingWithProviders(t *testing.T) {
+	var gotReq *core.Request
+	var gave *core.Result
+	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		gotReq = req
+		m := slices.Clone(req.Messages)
+		m[2].Parts = []core.Part{result("c1", hi, note)} // rewritten
+		m[3] = summary(hi, note)                         // new, for one that is hidden
+		gave = &core.Result{Messages: m}
+		return gave, nil
+	})
+	long := strings.Repeat("long ", 100)
+	req := coretest.Request(coretest.Conversation(
+		coretest.User(hi), coretest.Assistant(coretest.Call("c1")), coretest.User(coretest.Result("c1", long)),
+		coretest.Assistant(core.Text(long)), coretest.User(result("lost", hi)),
+	), 100)
+	was := req.Clone()
+	out, err := chainOf(t, nil, p).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := (&core.Request{Messages: out.Messages}).Clone().Messages
+	for _, m := range [][]core.Message{gotReq.Messages, gave.Messages} {
+		for i := range m {
+			for j, p := range m[i].Parts {
+				if r, ok := p.(core.ToolResult); ok {
+					r.Content[0] = core.Text("spoilt")
+				}
+				m[i].Parts[j] = core.Text("spoilt")
+			}
+			m[i].ID = "spoilt"
+		}
+	}
+	untouched(t, was, req)
+	if diff := cmp.Diff(want, out.Messages); diff != "" {
+		t.Errorf("the answer changed:\n%s", diff)
+	}
+}
+
+// Usage is the provider's word. It is added up, whatever came of the attempt, but not
+// if it cannot be true: a report must be written as JSON.
+func TestChainUsage(t *testing.T) {
+	liar := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		return &core.Result{Messages: req.Messages, Usage: core.Usage{Calls: -3, InputTokens: math.MinInt, CachedTokens: 7, USD: math.Inf(1)}}, nil
+	})
+	req := coretest.Request(talk(10), 500)
+	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, coretest.LiesAboutUsage(), saves(3), saves(4)).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := core.Usage{Calls: 4, InputTokens: 200, OutputTokens: 20, CachedTokens: 7, USD: 1}
+	if out.Usage != want {
+		t.Errorf("got %+v, want %+v", out.Usage, want)
+	}
+	if _, err := json.Marshal(out.Attempts); err != nil {
+		t.Errorf("the attempts cannot be written: %v", err)
+	}
+}
+
+func TestChainHooks(t *testing.T) {
+	var calls []string
+	opts := &core.ChainOptions{
+		Asking: func(name string) { calls = append(calls, "asking "+name) },
+		Asked:  func(a core.Attempt) { calls = append(calls, fmt.Sprintf("asked %s: %s", a.Provider, a.Outcome)) },
+	}
+	if _, err := chainOf(t, opts, coretest.Fails(), saves(7), saves(8)).Condense(t.Context(), coretest.Request(talk(10), 500)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"asking p1", "asked p1: failed", "asking p2", "asked p2: applied"}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestChainConcurrently(t *testing.T) {
+	chain := chainOf(t, nil, coretest.Fails(), coretest.Drips(), coretest.Truncates())
+	req := coretest.HalfRequest(coretest.Session())
+	was := req.Clone()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			out, err := chain.Condense(t.Context(), req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			checkCondensed(t, req, out)
+		})
+	}
+	wg.Wait()
+	untouched(t, was, req)
+}

@@ -1,0 +1,112 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+// A provider can be a function. This one keeps the first message and as many of the
+// newest groups as there is room for.
+func ExampleProviderFunc() {
+	keepNewest := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m := req.Messages
+		if len(m) < 2 {
+			return &core.Result{Messages: m}, nil
+		}
+		groups := core.Groups(m[1:]) // the first message is the task
+		start, room := len(m), req.Budget.Room()-m[0].Tokens
+		for _, g := range slices.Backward(groups) {
+			for _, msg := range m[1+g.Start : start] {
+				room -= msg.Tokens
+			}
+			if room < 0 {
+				break
+			}
+			start = 1 + g.Start
+		}
+		return &core.Result{Messages: append(m[:1:1], m[start:]...)}, nil
+	})
+
+	req := coretest.Request(coretest.Conversation(
+		coretest.User(core.Text("Why does the build fail?")),
+		coretest.Assistant(core.Text("Let me see."), coretest.Call("c1")),
+		coretest.User(coretest.Result("c1", "a long file")),
+		coretest.Assistant(core.Text("A comma is missing.")),
+	), 25)
+	res, err := keepNewest.Condense(context.Background(), req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range res.Messages {
+		fmt.Println(m.ID, m.Role, m.Parts)
+	}
+	fmt.Println("lawful:", core.Verify(req, res) == nil)
+	// Output:
+	// m1 user [Why does the build fail?]
+	// m4 assistant [A comma is missing.]
+	// lawful: true
+}
+
+func ExampleVerify() {
+	req := coretest.Request(coretest.Conversation(
+		coretest.User(core.Text("Why does the build fail?")),
+		coretest.Assistant(coretest.Call("c1")),
+		coretest.User(coretest.Result("c1", "a long file")),
+		coretest.Protected(coretest.User(core.Text("Do not touch the tests."))),
+	), 20)
+	// The call is hidden and its result is not, and nothing is left of a message that
+	// had to stay.
+	res := &core.Result{Messages: []core.Message{req.Messages[0], req.Messages[2]}}
+
+	err := core.Verify(req, res)
+	fmt.Println(err)
+	if v, ok := errors.AsType[*core.ViolationError](err); ok {
+		fmt.Println("first:", v.Rule, "by", v.Message)
+	}
+	// Output:
+	// keep-protected: message m4: is hidden
+	// keep-pairs: message m3: the result of call c1 stays without the call, which message m2 had
+	// first: keep-protected by m4
+}
+
+// The second candidate is asked because the first fails.
+func ExampleChain() {
+	chain, err := core.NewChain([]core.Candidate{
+		{Name: "clever", Provider: coretest.Fails()},
+		{Name: "simple", Provider: coretest.Truncates()},
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req := coretest.Request(coretest.Conversation(
+		coretest.User(core.Text("Why does the build fail? Here is all that it wrote: …")),
+		coretest.Assistant(core.Text("Let me see."), coretest.Call("c1")),
+		coretest.User(coretest.Result("c1", "a long file")),
+		coretest.Assistant(core.Text("A comma is missing.")),
+	), 30)
+	out, err := chain.Condense(context.Background(), req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d tokens became %d\n", out.TokensBefore, out.TokensAfter)
+	for _, a := range out.Attempts {
+		fmt.Printf("%s: %s %q\n", a.Provider, a.Outcome, a.Reason)
+	}
+	fmt.Println("hidden:", out.Edit.Hide)
+	// Output:
+	// 50 tokens became 19
+	// clever: failed "out of order"
+	// simple: applied ""
+	// hidden: [m1 m2 m3]
+}
