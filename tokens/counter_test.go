@@ -106,7 +106,7 @@ func message(r *rand.Rand) core.Message {
 func parts(r *rand.Rand, depth int) []core.Part {
 	var out []core.Part
 	for range r.IntN(4) {
-		switch s := text(r, 20); r.IntN(6) {
+		switch s := tokens.RandomText(r, 20); r.IntN(6) {
 		case 0:
 			out = append(out, core.Text(s))
 		case 1:

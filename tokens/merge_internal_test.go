@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -107,6 +108,77 @@ func TestMergesAgree(t *testing.T) {
 	}
 }
 
+// Merges that exclude each other and have the same rank are rare in the vocabularies that
+// we have. Vocabularies learned from a few letters have many.
+func TestMergesAgreeOnSmallVocabularies(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(29, 30))
+	letters := func(n int) string {
+		s := make([]byte, n)
+		for i := range s {
+			s[i] = "aab"[r.IntN(3)]
+		}
+		return string(s)
+	}
+	for range 300 {
+		v := learn(t, []string{letters(40), letters(10), strings.Repeat(letters(2+r.IntN(5)), 8)}, 12)
+		for range 20 {
+			s := letters(2 + r.IntN(50))
+			var a, b merger
+			a.linear(v, s)
+			b.queued(v, s)
+			if !slices.Equal(a.starts, b.starts) {
+				t.Fatalf("%q: tokens begin at %v by queue, at %v one by one; vocabulary %q", s, b.starts, a.starts, all(v))
+			}
+		}
+	}
+}
+
+// learn returns the vocabulary of n merges that byte pair encoding learns from texts: the
+// most frequent pair becomes a token, again and again.
+func learn(tb testing.TB, texts []string, n int) *vocabulary {
+	tb.Helper()
+	var data strings.Builder
+	add := func(s string, rank int) {
+		fmt.Fprintln(&data, base64.StdEncoding.EncodeToString([]byte(s)), rank)
+	}
+	for b := range 256 {
+		add(string([]byte{byte(b)}), b)
+	}
+	split := make([][]string, len(texts))
+	for i, s := range texts {
+		split[i] = strings.Split(s, "")
+	}
+	for rank := 256; rank < 256+n; rank++ {
+		count, best := map[[2]string]int{}, [2]string{}
+		for _, parts := range split {
+			for i := range len(parts) - 1 {
+				p := [2]string{parts[i], parts[i+1]}
+				if count[p]++; count[p] > count[best] {
+					best = p
+				}
+			}
+		}
+		if count[best] == 0 {
+			break
+		}
+		add(best[0]+best[1], rank)
+		for i, parts := range split {
+			for j := 0; j+1 < len(parts); j++ {
+				if parts[j] == best[0] && parts[j+1] == best[1] {
+					parts = slices.Replace(parts, j, j+2, best[0]+best[1])
+				}
+			}
+			split[i] = parts
+		}
+	}
+	v, err := parseVocabulary([]byte(data.String()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
 // piece returns bytes of small alphabets, so that merges overlap and repeat.
 func piece(r *rand.Rand) string {
 	alphabet := []string{"a", "ab", "abc", " ", "-=", "\n\r", "0", "etaoin", "\x00", "中文字あい", "😀\u200d", "\xff\xfe"}[r.IntN(12)]
@@ -165,6 +237,29 @@ func BenchmarkMerge(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// Pieces that share a place in the cache, or much of their bytes, are told apart.
+func TestCacheComparesWholePieces(t *testing.T) {
+	t.Parallel()
+	opened, err := encodings[0].open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, ok := opened.(*bpe)
+	if !ok {
+		t.Fatalf("%s is not exact", encodings[0].name)
+	}
+	w := b.acquire()
+	var m merger
+	r := rand.New(rand.NewPCG(31, 32))
+	for range 200_000 {
+		s := "xqzjkvwp" + string([]byte{byte('a' + r.IntN(26)), byte('a' + r.IntN(26)), byte('a' + r.IntN(26)), byte('a' + r.IntN(26))})
+		m.merge(b.vocabulary, s)
+		if got, want := w.piece(s, 0, len(s)), len(m.starts); got != want {
+			t.Fatalf("piece(%q) = %d, want %d", s, got, want)
 		}
 	}
 }
