@@ -20,13 +20,14 @@ import "slices"
 type keptLines struct {
 	boundary int          // none if it kept nothing
 	anchor   int          // the line that they follow now
-	set      map[int]bool // where they are in the file
+	tail     int          // the last of them; none if there are none
+	set      map[int]int  // where they are in the file, and what they followed before
 }
 
 // keptByLast finds the lines that the last boundary kept and hangs them where they are to
 // be read. A list that names anything that is not there counts for nothing.
 func (s *session) keptByLast() keptLines {
-	nothing := keptLines{boundary: none}
+	nothing := keptLines{boundary: none, tail: none}
 	b := len(s.lines) - 1
 	for b >= 0 && (!s.lines[b].boundary || s.lines[b].sidechain) {
 		b--
@@ -43,9 +44,14 @@ func (s *session) keptByLast() keptLines {
 	if len(kept) == 0 || anchor < b {
 		return nothing
 	}
-	set := make(map[int]bool, len(kept))
+	for i := anchor; i != b; i = s.lines[i].up { // parents stand before their children here
+		if i < b || s.lines[i].up >= i {
+			return nothing
+		}
+	}
+	set := make(map[int]int, len(kept))
 	for _, i := range kept {
-		set[i] = true
+		set[i] = s.lines[i].up
 	}
 	for i := anchor + 1; i < len(s.lines); i++ {
 		if s.lines[i].up == anchor {
@@ -56,7 +62,7 @@ func (s *session) keptByLast() keptLines {
 	for _, i := range kept {
 		s.lines[i].up, up = up, i
 	}
-	return keptLines{b, anchor, set}
+	return keptLines{b, anchor, up, set}
 }
 
 // listed returns the lines before b that list names one by one, oldest first.

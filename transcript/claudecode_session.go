@@ -62,7 +62,7 @@ func parseSession(data []byte) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{lines: make([]sessionLine, len(all)), last: make(map[string]int, len(all)), warnings: warnings, kept: keptLines{boundary: none}}
+	s := &session{lines: make([]sessionLine, len(all)), last: make(map[string]int, len(all)), warnings: warnings, kept: keptLines{boundary: none, tail: none}}
 	for i, r := range all {
 		l := &s.lines[i]
 		l.parse(r)
@@ -178,7 +178,7 @@ func count(n int, thing string) string {
 // link finds the parent of line i.
 func (s *session) link(i int) {
 	switch l := &s.lines[i]; {
-	case !l.inTree():
+	case !l.inTree() || l.boundary:
 	case !l.linked:
 		l.up = s.before(i) // a stream, which says no more than the order
 	case l.parent != "":
@@ -196,15 +196,21 @@ func (s *session) walk() (broken []int) {
 			break
 		}
 		l := &s.lines[cur]
-		moved := limit < len(s.lines) && s.kept.set[cur] // met for the second time, where it was before
-		if l.live && !moved {
+		up := l.up
+		if limit < len(s.lines) {
+			was, moved := s.kept.set[cur] // it is met for the second time, where it was before
+			if moved {
+				up = was
+			} else if l.live {
+				break
+			}
+			if l.parent != "" {
+				up = s.resolve(l.parent, limit)
+			}
+		} else if l.live {
 			break
 		}
 		l.live = true
-		up := l.up
-		if limit < len(s.lines) && l.parent != "" {
-			up = s.resolve(l.parent, limit)
-		}
 		switch {
 		case l.boundary:
 			limit = cur
@@ -221,14 +227,25 @@ func (s *session) walk() (broken []int) {
 	return broken
 }
 
-// leaf returns the line that the conversation ends with.
+// leaf returns the line that the conversation ends with: the last one that follows a
+// message or is one.
 func (s *session) leaf() int {
-	for i := len(s.lines) - 1; i >= 0; i-- {
-		if s.lines[i].inTree() {
-			return i
+	follows := make([]bool, len(s.lines))
+	leaf := none
+	for i := range s.lines {
+		l := &s.lines[i]
+		follows[i] = l.said() || l.inTree() && l.up != none && follows[l.up]
+		if follows[i] && !s.superseded(i) {
+			leaf = i
 		}
 	}
-	return none
+	// What a compaction kept may stand behind everything else.
+	for i, steps := s.kept.tail, 0; i != none && steps < len(s.lines); i, steps = s.lines[i].up, steps+1 {
+		if i == leaf {
+			return s.kept.tail
+		}
+	}
+	return leaf
 }
 
 // addParallel marks what a walk from child to parent misses when a turn of the assistant
@@ -326,6 +343,14 @@ func (l *sessionLine) decode() (core.Message, *SyntaxError) {
 	return m, nil
 }
 
+// compactionID names the condensation that the boundary l is.
+func (l *sessionLine) compactionID() string {
+	if l.uuid != "" {
+		return l.uuid
+	}
+	return "compaction-" + strconv.Itoa(l.line)
+}
+
 // A compaction is what a boundary says.
 type compaction struct {
 	id         string
@@ -353,12 +378,13 @@ func (s *session) compactions(messages []lineMessage) []compaction {
 		for next < len(messages) && messages[next].line < i {
 			next++
 		}
-		c := compaction{id: l.uuid, at: i, line: l.line, begin: next, end: next, time: l.time}
-		for c.end < len(messages) && s.lines[messages[c.end].line].summary {
+		c := compaction{id: l.compactionID(), at: i, line: l.line, begin: next, end: next, time: l.time}
+		for c.end < len(messages) {
+			line := messages[c.end].line
+			if !s.lines[line].summary && (i != s.kept.boundary || line > s.kept.anchor) {
+				break
+			}
 			c.end++
-		}
-		if c.id == "" {
-			c.id = "compaction-" + strconv.Itoa(l.line)
 		}
 		for k, v := range fields(l.metadata) {
 			switch string(k) {

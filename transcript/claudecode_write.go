@@ -48,7 +48,7 @@ func writeClaudeCode(d *Document, out *output) error {
 	}
 	s.findBranch()
 	w := sessionWriter{session: s, out: out, ending: lineBreak(data)}
-	if err := w.decide(d.Journal, data); err != nil {
+	if err := w.decide(d, data); err != nil {
 		return err
 	}
 	w.write()
@@ -62,17 +62,19 @@ type sessionWriter struct {
 	ending string
 	keep   []bool                 // whether a line is written
 	saying map[int]*history.Entry // what became of the message of a line
-	add    map[int][]core.Message // new messages, by the line that they stand before
+	order  []int                  // the lines as they are written
+	add    map[int][]core.Message // new messages, by the place in order before which they stand
 	stale  string                 // message.id of the last turn, whose usage is no longer true
 
 	prev    string      // uuid of the line of the branch that was written last
+	unnamed bool        // that line has none: it can only be followed by standing behind it
 	count   int         // of lines of the branch that were written
 	written map[int]int // index of such a line to its number
 	barrier int         // nothing may follow a line with a lower number
 }
 
 // decide finds out what is written.
-func (w *sessionWriter) decide(j *history.Journal, data []byte) error {
+func (w *sessionWriter) decide(d *Document, data []byte) error {
 	messages, _, err := w.messages(data)
 	if err != nil {
 		return err
@@ -81,21 +83,23 @@ func (w *sessionWriter) decide(j *history.Journal, data []byte) error {
 	for i := range messages {
 		lineOf[messages[i].ID] = messages[i].line
 	}
+	own := d.imported()
 	active := map[string]bool{}
-	for _, c := range j.Condensations() {
-		active[c.ID] = true
+	for _, c := range d.Journal.Condensations() {
+		active[c.ID] = own[c.ID]
 	}
-	own := map[string]bool{} // the compactions of Claude Code
-	begin := 0               // the first line that is sent
-	for _, c := range w.compactions(messages) {
-		own[c.id] = true
-		if active[c.id] {
-			begin = c.at + 1
+	w.order = w.reorder()
+	place := make([]int, len(w.lines)) // in order
+	begin := 0                         // the place behind which is sent
+	for at, i := range w.order {
+		place[i] = at
+		if l := &w.lines[i]; l.boundary && active[l.compactionID()] {
+			begin = at + 1
 		}
 	}
 	w.keep = make([]bool, len(w.lines))
 	w.saying, w.add = map[int]*history.Entry{}, map[int][]core.Message{}
-	entries := j.Timeline()
+	entries := d.Journal.Timeline()
 	next, last := len(w.lines), none
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
@@ -103,12 +107,14 @@ func (w *sessionWriter) decide(j *history.Journal, data []byte) error {
 		hidden := slices.ContainsFunc(e.HiddenBy, func(id string) bool { return !own[id] })
 		switch {
 		case ok:
-			next, last = line, max(last, line)
+			next = place[line]
 			w.saying[line] = e
-			w.keep[line] = !hidden
+			if w.keep[line] = !hidden; !hidden {
+				last = max(last, line)
+			}
 		case len(e.HiddenBy) == 0:
-			place := max(next, begin)
-			w.add[place] = append(w.add[place], e.Message)
+			at := max(next, begin)
+			w.add[at] = append(w.add[at], e.Message)
 		}
 	}
 	for _, m := range w.add {
@@ -119,8 +125,10 @@ func (w *sessionWriter) decide(j *history.Journal, data []byte) error {
 }
 
 // decideOthers finds out which lines without a message of the conversation are written.
-// Last is the last line with one.
+// Last is the last line with one that is.
 func (w *sessionWriter) decideOthers(active, own map[string]bool, last int) {
+	// A line that does not name its parent follows what stands before it, whatever that is.
+	positional := slices.ContainsFunc(w.lines, func(l sessionLine) bool { return l.live && !l.boundary && (l.uuid == "" || !l.linked) })
 	for i := range w.lines {
 		l := &w.lines[i]
 		up := w.up(i)
@@ -128,13 +136,12 @@ func (w *sessionWriter) decideOthers(active, own map[string]bool, last int) {
 		case w.saying[i] != nil:
 		case w.superseded(i) && w.saying[w.last[l.uuid]] != nil: // an older copy
 			w.keep[i] = w.keep[w.last[l.uuid]]
-		case l.boundary && own[l.uuid]:
-			w.keep[i] = active[l.uuid]
-		case !l.inTree() || l.boundary:
+		case l.boundary && own[l.compactionID()]:
+			w.keep[i] = active[l.compactionID()]
+		case !l.inTree():
 			w.keep[i] = true
-		case i > last && (l.said() || up == none && l.parent != ""):
-			// It hangs on what a rewind dropped, or would be taken for the end of the
-			// conversation.
+		case l.said() && i > last: // it would be taken for the end of the conversation
+		case positional && !l.live:
 		default:
 			w.keep[i] = up == none || up > i || w.keep[up]
 		}
@@ -151,32 +158,28 @@ func (w *sessionWriter) up(i int) int { return w.resolve(w.lines[i].parent, len(
 
 func (w *sessionWriter) write() {
 	w.written = map[int]int{}
-	for _, i := range w.order() {
-		for _, m := range w.add[i] {
-			w.writeNew(i, &m)
-		}
+	for at, i := range w.order {
+		w.writeNew(at)
 		if w.keep[i] {
 			w.writeLine(i)
 		}
 	}
-	for _, m := range w.add[len(w.lines)] {
-		w.writeNew(len(w.lines)-1, &m)
-	}
+	w.writeNew(len(w.order))
 }
 
-// order returns all lines as they are to be written. What a compaction kept is moved to
+// reorder returns all lines as they are to be written. What a compaction kept is moved to
 // where it is read, for it could not be found any more if it followed something new.
-func (w *sessionWriter) order() []int {
+func (w *sessionWriter) reorder() []int {
 	order := make([]int, 0, len(w.lines))
 	moved := func() {
 		for i := range w.lines {
-			if w.kept.set[i] {
+			if _, kept := w.kept.set[i]; kept {
 				order = append(order, i)
 			}
 		}
 	}
 	for i := range w.lines {
-		if !w.kept.set[i] {
+		if _, kept := w.kept.set[i]; !kept {
 			order = append(order, i)
 		}
 		if len(w.kept.set) > 0 && i == w.kept.anchor {
@@ -195,6 +198,9 @@ func (w *sessionWriter) writeLine(i int) {
 	if l.live && l.turn != "" && l.turn == w.stale {
 		raw = withoutUsage(raw)
 	}
+	if metadata := field(raw, "compactMetadata"); l.boundary && isObject(metadata) { // what it kept stands behind it now
+		raw = replaceValue(raw, metadata, cutField(cutField(metadata, "preservedSegment"), "preservedMessages"))
+	}
 	if l.live && l.inTree() {
 		raw = w.relink(i, raw)
 	}
@@ -211,20 +217,18 @@ func (w *sessionWriter) relink(i int, raw []byte) []byte {
 	l := &w.lines[i]
 	switch {
 	case l.boundary:
-		if w.kept.boundary == i { // what it kept stands behind it now
-			metadata := field(raw, "compactMetadata")
-			raw = replaceValue(raw, metadata, dropField(dropField(metadata, "preservedSegment"), "preservedMessages"))
-		}
 		if up := w.resolve(l.logical, i); up != none && !w.keep[up] {
 			raw = setField(raw, "logicalParentUuid", quotedOrNull(w.prev))
 		}
 		w.barrier = w.count
+	case l.linked && !w.follows(i) && w.unnamed:
+		raw = cutField(raw, "parentUuid")
 	case l.linked && !w.follows(i):
 		raw = setField(raw, "parentUuid", quotedOrNull(w.prev))
 	}
 	w.written[i] = w.count
 	w.count++
-	if l.uuid != "" {
+	if w.unnamed = l.uuid == ""; !w.unnamed {
 		w.prev = l.uuid
 	}
 	return raw
@@ -233,7 +237,7 @@ func (w *sessionWriter) relink(i int, raw []byte) []byte {
 // follows reports whether the parent of line i is still the right one.
 func (w *sessionWriter) follows(i int) bool {
 	if w.lines[i].parent == "" {
-		return w.prev == ""
+		return w.prev == "" && !w.unnamed
 	}
 	at, ok := w.written[w.up(i)]
 	return ok && at >= w.barrier
@@ -262,30 +266,43 @@ func withoutUsage(raw []byte) []byte {
 // copied are the fields that a new line has from the one that it stands next to.
 var copied = []string{"userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"}
 
-// writeNew writes a line for m, like the line at.
-func (w *sessionWriter) writeNew(at int, m *core.Message) {
-	at = min(at, len(w.lines)-1)
-	for at > 0 && !w.lines[at].said() {
-		at--
+// writeNew writes a line for each message that is new at a place in order.
+func (w *sessionWriter) writeNew(at int) {
+	like := min(at, len(w.order)-1)
+	for like > 0 && !w.lines[w.order[like]].said() {
+		like--
 	}
+	for i := range w.add[at] {
+		if like < 0 {
+			w.writeLike(&sessionLine{}, &w.add[at][i])
+		} else {
+			w.writeLike(&w.lines[w.order[like]], &w.add[at][i])
+		}
+	}
+}
+
+// writeLike writes a line for m, like another.
+func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	id := lineID(m.ID)
-	out := append([]byte(`{"parentUuid":`), quotedOrNull(w.prev)...)
-	out = append(out, `,"isSidechain":false`...)
+	out := []byte{'{'}
+	if !w.unnamed {
+		out = append(append(out, `"parentUuid":`...), quotedOrNull(w.prev)...)
+		out = append(out, ',')
+	}
+	out = append(out, `"isSidechain":false`...)
+	for _, name := range copied {
+		if v := field(like.raw, name); v != nil {
+			out = append(appendQuoted(append(out, ','), name), ':')
+			out = append(out, v...)
+		}
+	}
 	when := m.Time
-	if at >= 0 {
-		for _, name := range copied {
-			if v := field(w.lines[at].raw, name); v != nil {
-				out = append(appendQuoted(append(out, ','), name), ':')
-				out = append(out, v...)
-			}
-		}
-		if when.IsZero() {
-			when = w.lines[at].time
-		}
+	if when.IsZero() {
+		when = like.time
 	}
 	w.out.Write(appendSessionLine(out, id, m, w.lastModel(), when))
 	w.out.WriteString(w.ending)
-	w.prev, w.barrier = id, w.count
+	w.prev, w.unnamed, w.barrier = id, false, w.count
 	w.count++
 }
 

@@ -35,7 +35,7 @@ func writeCodex(d *Document, out *output) error {
 		return err
 	}
 	w := rolloutWriter{rollout: r, out: out, ending: lineBreak(data), base: none}
-	if err := w.decide(d.Journal, data); err != nil {
+	if err := w.decide(d, data); err != nil {
 		return err
 	}
 	w.write()
@@ -57,7 +57,7 @@ type rolloutWriter struct {
 }
 
 // decide finds out what is written.
-func (w *rolloutWriter) decide(j *history.Journal, data []byte) error {
+func (w *rolloutWriter) decide(d *Document, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
 		return err
@@ -66,9 +66,9 @@ func (w *rolloutWriter) decide(j *history.Journal, data []byte) error {
 	for i := range messages {
 		lineOf[messages[i].ID] = messages[i].line
 	}
-	active, own := map[string]bool{}, map[string]bool{}
-	for _, c := range j.Condensations() {
-		active[c.ID] = true
+	own, active := d.imported(), map[string]bool{}
+	for _, c := range d.Journal.Condensations() {
+		active[c.ID] = own[c.ID]
 	}
 	w.undone = map[int]bool{}
 	for i := range w.lines {
@@ -77,12 +77,11 @@ func (w *rolloutWriter) decide(j *history.Journal, data []byte) error {
 			continue
 		}
 		id := l.compactionID()
-		own[id] = true
-		if w.undone[i] = !active[id]; active[id] {
+		if w.undone[i] = own[id] && !active[id]; active[id] {
 			w.base = i
 		}
 	}
-	entries := j.Timeline()
+	entries := d.Journal.Timeline()
 	behind := 0 // the first entry that the last compaction did not see
 	if w.base != none {
 		id := w.lines[w.base].compactionID()

@@ -22,11 +22,11 @@ func rows(data []byte) (all []row, warnings []Warning, err error) {
 	end := len(bytes.TrimRight(data, " \t\r\n"))
 	all = make([]row, 0, bytes.Count(data, []byte("\n"))+1)
 	for n, raw := range lines(data) {
-		at := offsetIn(data, raw) + skipSpace(raw, 0)
-		raw = data[at : offsetIn(data, raw)+len(bytes.TrimRight(raw, " \t"))]
+		raw = bytes.Trim(raw, " \t\r")
 		if len(raw) == 0 {
 			continue
 		}
+		at := offsetIn(data, raw)
 		if json.Valid(raw) {
 			if !isObject(raw) {
 				return nil, nil, &SyntaxError{Offset: at, Found: describe(raw), Want: "an object on every line"}

@@ -74,6 +74,17 @@ func (d *Document) unchanged() bool {
 		slices.Equal(was.Condensations, is.Condensations)
 }
 
+// imported returns the condensations that were in the file when it was read.
+func (d *Document) imported() map[string]bool {
+	own := map[string]bool{}
+	if d.envelope.read != nil {
+		for _, id := range d.envelope.read.Condensations {
+			own[id] = true
+		}
+	}
+	return own
+}
+
 // original returns the file that d was read from: all of it if the journal is unchanged,
 // else without the messages that the journal no longer has.
 func (d *Document) original() []byte {
