@@ -7,7 +7,8 @@ import (
 
 // Verify checks res against every one of the [Rules] and returns all violations,
 // joined; each is a [*ViolationError]. It measures with req.Counter and leaves the rule
-// on growth out if there is none. The host, the conformance suite and the fuzz tests all
+// on growth out if there is none. The request must be one that a [Chain] accepts: IDs
+// that differ, messages that are measured. The host, the conformance suite and the fuzz tests all
 // call this one function. The cost is linear.
 func Verify(req *Request, res *Result) error {
 	return verify(req, res, false)

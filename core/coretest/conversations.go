@@ -184,6 +184,14 @@ var conversations = []testCase{
 		},
 	},
 	{
+		name: "huge reasoning", about: "all that a message says was thought, at length, beside an empty text",
+		rule: "not-empty",
+		request: func() *core.Request {
+			thought := core.Reasoning{Text: strings.Repeat(prose(100)+"\n", 400), Signature: "c2lnbmVk"}
+			return Request(Conversation(User(core.Text("think")), Assistant(thought, core.Text("")), User(core.Text("so?"))), 4000)
+		},
+	},
+	{
 		name: "blank messages", about: "messages on arrival with an empty text, only spaces, or no part",
 		rule: "not-empty",
 		request: half(func() []core.Message {

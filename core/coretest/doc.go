@@ -1,7 +1,13 @@
 // Package coretest tests implementations of [core.CondensationProvider], and whatever
 // asks them for work.
 //
-// An author's test is one line, [Run]. A program that meets a provider which somebody
+// An author's test is [Run]:
+//
+//	func TestProvider(t *testing.T) {
+//		coretest.Run(t, func(*testing.T) core.CondensationProvider { return mine.New() })
+//	}
+//
+// A program that meets a provider which somebody
 // else wrote calls [TestProvider], or [Examine] for the details; neither needs a
 // *testing.T. All go over the same table of cases.
 //
