@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -355,24 +356,27 @@ func (c *child) HostToPlugin(string, string) (network, address string, err error
 
 // early explains the end of a process that never got ready.
 func (c *child) early() error {
-	said, what := c.out.lastLines(3), "before its handshake"
+	when := "before its handshake"
 	if c.addr.Load() != nil {
-		what = "before it was ready"
+		when = "before it was ready"
 	}
+	headline, all := c.out.crash()
 	for _, h := range hints {
-		if strings.Contains(said, h.text) {
-			return fmt.Errorf("it ended %s (%s): %s; it wrote: %s", what, c.status, h.meaning, said)
+		if strings.Contains(all, h.text) {
+			return fmt.Errorf("it ended %s (%s): %s", when, c.status, h.meaning)
 		}
 	}
-	if said == "" {
-		return fmt.Errorf("it ended %s (%s) and wrote nothing", what, c.status)
+	switch said := cmp.Or(headline, c.out.lastLines(3)); said {
+	case "":
+		return fmt.Errorf("it ended %s (%s) and wrote nothing", when, c.status)
+	default:
+		return fmt.Errorf("it ended %s (%s); it wrote: %s", when, c.status, said)
 	}
-	return fmt.Errorf("it ended %s (%s); it wrote: %s", what, c.status, said)
 }
 
 // hints are what plugins write that will not start, and what it means.
 var hints = []struct{ text, meaning string }{
-	{"This binary is a plugin", "it is a plugin for another program, or for another release of this one: its handshake cookie differs"},
-	{"bind: invalid argument", "the path of its socket is too long: set TMPDIR to a shorter one"},
-	{"error while loading shared libraries", "a library that it needs is not installed"},
+	{"This binary is a plugin. These are not meant to be executed directly.", "it is a plugin of another program: its handshake has another cookie"},
+	{"is a plugin of condense, which shortens", "it does not know this host's handshake: it was built for another release of condense"},
+	{"bind: invalid argument", "the path of its socket is too long: set TMPDIR to a shorter folder"},
 }

@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -50,6 +51,20 @@ func (e *startError) Error() string { return fmt.Sprintf("start plugin %s: %v", 
 
 // Unwrap returns the reason.
 func (e *startError) Unwrap() error { return e.err }
+
+// A shortError is an error with no more text than a person would read, and none that a
+// terminal would obey.
+type shortError struct{ err error }
+
+func short(err error) error { return &shortError{err} }
+
+// Error returns the text.
+func (e *shortError) Error() string {
+	return clip(printable(strings.ReplaceAll(e.err.Error(), "\n", "; ")), maxAttrBytes)
+}
+
+// Unwrap returns the whole error.
+func (e *shortError) Unwrap() error { return e.err }
 
 // wait rounds d for people.
 func wait(d time.Duration) time.Duration {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package supervise_test
 
 import (
@@ -38,11 +40,29 @@ var digest = sync.OnceValues(func() (string, error) {
 	return supervise.Digest(supervise.Spec{Path: exe})
 })
 
-// newBench returns the means to run a program of this binary. When the test ends there
-// must be nothing left that was not there before: goroutines, processes, files.
-func newBench(t *testing.T, program string, args ...string) *bench {
+// noLeaks fails t if, when it ends with all its subtests, there are goroutines, open files
+// or processes that were not there before.
+func noLeaks(t *testing.T) {
 	t.Helper()
 	goroutines, files := goleak.IgnoreCurrent(), openFiles(t)
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, goroutines)
+		if now := openFiles(t); len(now) > len(files) {
+			t.Errorf("open files before: %v, after: %v", files, now)
+		}
+		if left := zombies(); len(left) > 0 {
+			t.Errorf("nobody waited for %v", left)
+		}
+	})
+}
+
+// newBench returns the means to run a program of this binary. When the test ends there
+// must be no process and no file left. A test that is not a subtest must not leak at all.
+func newBench(t *testing.T, program string, args ...string) *bench {
+	t.Helper()
+	if !strings.Contains(t.Name(), "/") {
+		noLeaks(t)
+	}
 	dir, err := os.MkdirTemp("", "t") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -77,12 +97,23 @@ func newBench(t *testing.T, program string, args ...string) *bench {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
-		goleak.VerifyNone(t, goroutines)
-		if now := openFiles(t); len(now) > len(files) {
-			t.Errorf("open files before: %v, after: %v", files, now)
-		}
 	})
 	return b
+}
+
+// install makes the plugin a pinned script.
+func (b *bench) install(script string) {
+	b.spec.Path = filepath.Join(b.dir, "script")
+	must(os.WriteFile(b.spec.Path, []byte(script), 0o700))
+	var err error
+	b.spec.SHA256, err = supervise.Digest(b.spec)
+	must(err)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // open opens the plugin and closes it when the test ends.
@@ -119,21 +150,28 @@ func chain(t *testing.T, p core.CondensationProvider, timeout time.Duration) *co
 
 func request() *core.Request { return coretest.HalfRequest(coretest.Session()) }
 
-// processes returns the processes, zombies of ours included, that have arg as an argument.
+// processes returns those that have arg as an argument.
 func processes(t *testing.T, arg string) []string {
 	t.Helper()
 	var found []string
+	cmdlines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range cmdlines {
+		cmdline, _ := os.ReadFile(path)
+		if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
+			found = append(found, filepath.Base(filepath.Dir(path))+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// zombies returns the processes that ended and that nobody has waited for.
+func zombies() []string {
+	var found []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
-		dir := filepath.Dir(stat)
-		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
-			found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
-			continue
-		}
 		s, _ := os.ReadFile(stat)
 		if _, rest, ok := strings.Cut(string(s), ") Z "); ok && strings.HasPrefix(rest, strconv.Itoa(os.Getpid())+" ") {
-			found = append(found, filepath.Base(dir)+" (zombie)")
+			found = append(found, string(s))
 		}
 	}
 	return found

@@ -16,7 +16,6 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/condensehq/condense/internal/wire"
@@ -37,6 +36,7 @@ type instance struct {
 	wire   *wire.Client
 	about  *wire.Description
 
+	phase   atomic.Value  // what is waited for while it starts, a string
 	served  atomic.Int64  // calls that it answered
 	changed chan struct{} // has a token when calls, retired or suspect have changed
 	settled sync.Once
@@ -66,19 +66,35 @@ func launch(ctx context.Context, spec *Spec, prog *program, dir string, opts *Op
 	}
 	i.client = plugin.NewClient(i.config(&client))
 
-	ctx, cancel := context.WithTimeoutCause(ctx, spec.Limits.Start, fmt.Errorf("it was not ready within %s", spec.Limits.Start))
+	ctx, cancel := context.WithTimeout(ctx, spec.Limits.Start)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { i.child.giveUp(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() { i.child.giveUp(i.late(ctx)) })
 	defer stop()
 	err = i.prepare(ctx)
 	if err == nil && !stop() {
-		err = context.Cause(ctx)
+		err = i.late(ctx)
 	}
 	if err != nil {
-		err = i.explain(ctx, err)
+		err = i.explain(err)
+		i.child.kill()
 		return nil, errors.Join(err, i.end())
 	}
 	return i, nil
+}
+
+// late says why a start took too long; ctx is done.
+func (i *instance) late(ctx context.Context) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	missing := "it wrote no handshake to standard output"
+	if i.child.addr.Load() != nil {
+		missing = "it did not answer on its socket"
+	}
+	if what, ok := i.phase.Load().(string); ok {
+		missing = what
+	}
+	return fmt.Errorf("it was not ready within %s: %s", i.spec.Limits.Start, missing)
 }
 
 // config is what go-plugin is told. See [child] and [link] for what it is not left to do.
@@ -98,16 +114,16 @@ func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
 			i.child.setEnv(cmd.Env)
 			return i.child, nil
 		},
-		GRPCDialOptions: []grpc.DialOption{
+		GRPCDialOptions: append(wire.DialTuning(),
 			grpc.WithContextDialer(i.child.link.dial),
 			grpc.WithChainStreamInterceptor(noBroker),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxEnvelope + 64<<10)),
-			grpc.WithMaxHeaderListSize(64 << 10),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxEnvelope+64<<10)),
+			grpc.WithMaxHeaderListSize(64<<10),
 			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: i.spec.Limits.Start}),
 			grpc.WithIdleTimeout(0), // an idle connection must not be closed: it is the only one
 			grpc.WithDisableServiceConfig(),
 			grpc.WithDisableRetry(),
-		},
+		),
 	}
 }
 
@@ -122,9 +138,11 @@ func (i *instance) prepare(ctx context.Context) error {
 	}
 	conn := protocol.(*plugin.GRPCClient).Conn //nolint:errcheck // no other protocol is allowed
 	i.health = grpc_health_v1.NewHealthClient(conn)
+	i.phase.Store("it did not answer a health check")
 	if err := i.check(ctx); err != nil {
 		return err
 	}
+	i.phase.Store("it did not say what it is (Describe)")
 	raw, err := protocol.Dispense(wire.PluginName)
 	if err != nil {
 		return err
@@ -133,6 +151,7 @@ func (i *instance) prepare(ctx context.Context) error {
 	if i.about, err = i.wire.Describe(ctx); err != nil {
 		return err
 	}
+	i.phase.Store("it did not accept its settings (Configure)")
 	if err := i.wire.Configure(ctx, i.spec.Settings); err != nil {
 		if bad := new(wire.SettingsError); errors.As(err, &bad) {
 			return fmt.Errorf("settings: %w", err)
@@ -162,48 +181,63 @@ func (i *instance) probe(ctx context.Context) error {
 	if err := i.check(ctx); errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("it hung: no answer to a health check within %s", limit)
 	} else if err != nil {
-		return errors.New(clip(printable(err.Error()), maxAttrBytes))
+		return short(err)
 	}
 	return nil
 }
 
 // explain finds the reason why the process did not become ready: what the host held
 // against it, else how it ended, else err.
-func (i *instance) explain(ctx context.Context, err error) error {
-	if err := i.child.reason(); err != nil {
-		return err
-	}
+func (i *instance) explain(err error) error {
 	if i.child.pid() == 0 {
 		return err
 	}
-	// A call fails before the end of the process is known.
+	if i.child.link.isBroken() {
+		// A call fails before the end of the process is known.
+		select {
+		case <-i.child.exited:
+		case <-time.After(exitDelay):
+		}
+	}
+	reason := i.child.reason()
 	select {
 	case <-i.child.exited:
-		if err := i.child.reason(); err != nil {
-			return err
+		if reason == nil {
+			return i.child.early()
 		}
-		return i.child.early()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(exitDelay):
-		return errors.New(clip(printable(err.Error()), maxAttrBytes))
+	default:
 	}
+	if dial := i.child.link.dialError(); reason == nil && dial != nil {
+		return fmt.Errorf("it does not accept connections where it says it does: %w", dial)
+	}
+	if reason == nil {
+		// Nothing is held against it, and it is still there: a refusal of its own.
+		return short(err)
+	}
+	return reason
 }
 
-// explainCall says what the error of a call means: if the connection broke, how the
-// process ended.
-func (i *instance) explainCall(err error) error {
-	if remote := new(wire.RemoteError); errors.As(err, &remote) && remote.Code == codes.Unavailable && i.child.link.isBroken() {
-		select {
-		case <-i.over:
-			if i.crash != nil {
-				return i.crash
-			}
-			return fmt.Errorf("plugin %s: its process was stopped: %w", i.spec.Name, ErrClosed)
-		case <-time.After(2 * exitDelay):
-		}
+// explainCall says what the error of a call with ctx means: if the connection broke, how
+// the process ended; if the time was over, no more than that.
+func (i *instance) explainCall(ctx context.Context, err error) error {
+	name := i.spec.Name
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("plugin %s: %w", name, context.Cause(ctx))
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("plugin %s: no answer in time: %w", name, context.DeadlineExceeded)
+	case !i.child.link.isBroken():
+		return fmt.Errorf("plugin %s: %w", name, err)
 	}
-	return fmt.Errorf("plugin %s: %w", i.spec.Name, err)
+	select {
+	case <-i.over:
+		if i.crash != nil {
+			return i.crash
+		}
+		return fmt.Errorf("plugin %s: its process was stopped: %w", name, ErrClosed)
+	case <-time.After(2 * exitDelay):
+		return fmt.Errorf("plugin %s: %w", name, err)
+	}
 }
 
 // exitDelay is how long after a connection broke the end of the process is waited for, to
@@ -254,6 +288,7 @@ func (i *instance) end() error {
 		select {
 		case <-killed:
 			i.child.kill() // nothing if go-plugin knew of the process
+			i.child.sys.killStrays(i.dir)
 			return removeAll(i.dir)
 		case <-time.After(i.grace):
 		}

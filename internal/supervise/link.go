@@ -21,6 +21,7 @@ type link struct {
 	conn   net.Conn
 	dialed bool
 	cutOff bool
+	err    error // of dialing
 	once   sync.Once
 	broken chan struct{} // closed when the connection is lost
 }
@@ -42,12 +43,12 @@ func (l *link) dial(ctx context.Context, _ string) (net.Conn, error) {
 	}
 	h := l.address()
 	conn, err := new(net.Dialer).DialContext(ctx, h.network, h.address)
-	if err != nil {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err = err; err != nil {
 		l.lost()
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.cutOff {
 		_ = conn.Close()
 		return nil, errDialed
@@ -67,6 +68,13 @@ func (l *link) cut() {
 }
 
 func (l *link) lost() { l.once.Do(func() { close(l.broken) }) }
+
+// dialError returns why the connection never began; nil if it did.
+func (l *link) dialError() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
 
 func (l *link) isBroken() bool {
 	select {

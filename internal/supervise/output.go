@@ -129,6 +129,7 @@ func (o *output) hurry() { o.once.Do(func() { close(o.hurried) }) }
 // take keeps a line and logs it, unless there are too many.
 func (o *output) take(line, stream string) {
 	o.mu.Lock()
+	crashing := o.crashed // so the report has this line
 	o.keep(line)
 	dropped, ok := o.dropped, o.lines.has(time.Now(), 1)
 	if ok {
@@ -145,6 +146,9 @@ func (o *output) take(line, stream string) {
 		o.log.WarnContext(ctx, "plugin writes too much", "dropped_lines", dropped)
 	}
 	e := parseEntry(line)
+	if crashing {
+		e.level = slog.LevelDebug
+	}
 	attrs := []slog.Attr{slog.String("stream", stream)}
 	if len(e.attrs) > 0 {
 		// In a group of their own: a plugin must not pass for another one.

@@ -87,7 +87,11 @@ func (p *Process) newGeneration(s Spec) (*generation, error) {
 // is a [*CrashError] if its process ended meanwhile, and wraps [ErrClosed] after Close.
 func (p *Process) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	return p.do(ctx, func(ctx context.Context, i *instance) (*core.Result, error) {
-		return i.wire.Condense(ctx, req)
+		res, err := i.wire.Condense(ctx, req)
+		if err == nil {
+			i.served.Add(1)
+		}
+		return res, err
 	})
 }
 
@@ -163,9 +167,7 @@ func (p *Process) callOn(ctx context.Context, g *generation, call func(context.C
 		}
 		res, err := call(ctx, i)
 		if err != nil {
-			err = i.explainCall(err)
-		} else {
-			i.served.Add(1)
+			err = i.explainCall(ctx, err)
 		}
 		p.release(i, err)
 		return res, err

@@ -1,7 +1,8 @@
+//go:build linux
+
 package supervise_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/condensepb"
+	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/registry"
 )
@@ -40,6 +42,7 @@ var programs = map[string]func(){
 	"garbage-endless":   func() { endless(os.Stdout, strings.Repeat("x", 4096)) },
 	"silent":            func() { <-time.After(time.Hour) },
 	"wrong-cookie":      wrongCookie,
+	"other-release":     otherRelease,
 	"wrong-version":     wrongVersion,
 	"wrong-core":        func() { announce("2|1|unix|" + listen(socketDir()) + "|grpc|") },
 	"speaks-netrpc":     func() { announce("1|1|unix|" + listen(socketDir()) + "|netrpc|") },
@@ -76,26 +79,35 @@ var programs = map[string]func(){
 	"answers-1gb-once": answer(oneEnvelope),
 	"answers-10m":      answer(tenMillion),
 	"drips":            answer(drip),
-	"answers-nothing":  answer(func(answerStream) error { return nil }),
+	"answers-nothing":  answer(func(answerStream, []*condensepb.Message) error { return nil }),
+	"invents-id":       answer(edits(func([]*condensepb.Message) *condensepb.Edit { return hide("invented", "") })),
+	"hides-others":     answer(edits(hideOthers)),
+	"hides-protected":  answer(edits(func(m []*condensepb.Message) *condensepb.Edit { return hide(find(m, protected).GetId(), "") })),
+	"edits-protected":  answer(edits(editProtected)),
+	"drops-half":       answer(edits(func(m []*condensepb.Message) *condensepb.Edit { return hide(find(m, calls).GetId(), "") })),
+	"hides-all":        answer(edits(func(m []*condensepb.Message) *condensepb.Edit { return hide(m[0].GetId(), m[len(m)-1].GetId()) })),
+	"reorders":         answer(edits(reorder)),
+	"false-counts":     answer(claim),
 
 	// Part of others.
 	"sleeps": func() { <-time.After(time.Hour) },
 }
 
-// serve is what the SDK does.
-func serve(s registry.Strategy) { serveWith(wire.NewServer(s, &wire.ServerOptions{Version: "1.2.3", SDK: "test"})) }
+// serve is an author's main.
+func serve(s registry.Strategy) {
+	args = os.Args
+	os.Args = os.Args[:1]
+	pluginsdk.Main(s)
+}
 
+var args []string // those of this program
+
+// serveWith serves without the SDK.
 func serveWith(srv condensepb.ProviderServiceServer) {
-	go func() {
-		if os.Getenv(wire.EnvExitWithStdin) == "1" {
-			_, _ = bufio.NewReader(os.Stdin).ReadByte()
-			os.Exit(0)
-		}
-	}()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{wire.ProtocolVersion: {wire.PluginName: &served{srv: srv}}},
-		GRPCServer:       func(o []grpc.ServerOption) *grpc.Server { return grpc.NewServer(append(o, wire.ServerTuning()...)...) },
+		GRPCServer:       plugin.DefaultGRPCServer,
 		Logger:           hclog.NewNullLogger(),
 	})
 }
@@ -138,8 +150,9 @@ func condense(do func(context.Context, *core.Request)) func() {
 // sin serves the provider of coretest's shelf that os.Args names.
 func init() { //nolint:gochecknoinits // it would be an initialization cycle
 	programs["sins"] = func() {
+		name := os.Args[3]
 		for _, s := range coretest.Misbehaving(make(chan struct{})) {
-			if s.Name == os.Args[3] {
+			if s.Name == name {
 				serve(strategy(s.Provider.Condense))
 			}
 		}
@@ -185,10 +198,17 @@ func socketDead() {
 	announce("1|1|unix|" + path + "|grpc|")
 }
 
+// wrongCookie is a plugin of another program.
 func wrongCookie() {
 	other := wire.Handshake
 	other.MagicCookieKey = "ANOTHER_PROGRAM_COOKIE"
 	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: other})
+}
+
+// otherRelease is a plugin of this program that expects another cookie.
+func otherRelease() {
+	os.Setenv(wire.Handshake.MagicCookieKey, "other")
+	serve(slidingwindow.Strategy())
 }
 
 func wrongVersion() {
@@ -224,7 +244,7 @@ func eatMemory(context.Context, *core.Request) {
 
 // leaveChild starts a process that holds on to standard output and standard error.
 func leaveChild(session bool) {
-	cmd := exec.Command("/proc/self/exe", append([]string{"plugin", "sleeps"}, os.Args[3:]...)...)
+	cmd := exec.Command("/proc/self/exe", append([]string{"plugin", "sleeps"}, args[3:]...)...)
 	cmd.Stdout, cmd.Stderr = os.NewFile(1, ""), os.NewFile(2, "")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
 	check(cmd.Start())
@@ -259,10 +279,10 @@ func logNonsense(context.Context, *core.Request) {
 	}
 }
 
+// ignoresShutdown goes on when it is told to stop.
 func ignoresShutdown() {
-	go func() { <-time.After(time.Hour) }()
-	serve(slidingwindow.Strategy())
-	select {}
+	serveWith(&rawServer{do: func(s answerStream, _ []*condensepb.Message) error { return done(s) }})
+	<-time.After(time.Hour)
 }
 
 func check(err error) {

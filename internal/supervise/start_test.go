@@ -1,49 +1,187 @@
+//go:build linux
+
 package supervise_test
 
 import (
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/supervise"
 )
 
-func TestStart(t *testing.T) {
-	b := newBench(t, "window")
-	p := b.open(t)
-	req := request()
-	out, err := chain(t, p, time.Minute).Condense(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := out.Attempts[0]; got.Outcome != core.OutcomeApplied {
-		t.Errorf("got %s, %s; want applied", got.Outcome, got.Reason)
+func TestCondense(t *testing.T) {
+	noLeaks(t)
+	for name, plaintext := range map[string]bool{"mutual TLS": false, "plaintext": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "window")
+			b.spec.Plaintext = plaintext
+			p := b.open(t)
+			req := request()
+			out, err := chain(t, p, time.Minute).Condense(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Provider != "acme" || out.TokensAfter > req.Budget.Target {
+				t.Errorf("got %d tokens by %s; want at most %d by acme: %+v", out.TokensAfter, out.Provider, req.Budget.Target, out.Attempts)
+			}
+		})
 	}
 }
 
-// TestDoesNotStart has the exact words of every way not to start. The first call fails
-// with them; the next is not made, and quotes them.
-func TestDoesNotStart(t *testing.T) {
-	for _, tt := range []struct{ program, want string }{
-		{"ends-early", "start plugin acme: it ended before its handshake (exit status 3); it wrote: cannot open the database: no such file"},
-		{"ends-silently", "start plugin acme: it ended before its handshake (exit status 0) and wrote nothing"},
-	} {
-		t.Run(tt.program, func(t *testing.T) {
-			b := newBench(t, tt.program)
-			b.opts.Restart.Min = time.Hour
-			b.opts.Restart.Max = time.Hour
-			p := b.open(t)
-			_, err := p.Condense(t.Context(), request())
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("got %q; want %q", err, tt.want)
-			}
-			if errors.Is(err, core.ErrUnavailable) {
-				t.Error("it says that it was not tried")
-			}
-			_, err = p.Condense(t.Context(), request())
-			if !errors.Is(err, core.ErrUnavailable) {
-				t.Errorf("second call: got %v; want unavailable", err)
+// TestOneProcess has many calls come at once, to a plugin that does not run.
+func TestOneProcess(t *testing.T) {
+	b := newBench(t, "window")
+	p := b.open(t)
+	var calls sync.WaitGroup
+	for range 16 {
+		calls.Go(func() {
+			if _, err := p.Condense(t.Context(), request()); err != nil {
+				t.Error(err)
 			}
 		})
+	}
+	calls.Wait()
+	if s := p.Status(); s.Starts != 1 || s.State != supervise.StateReady {
+		t.Errorf("got %d starts and state %s; want 1 and ready", s.Starts, s.State)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, mode fs.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("text"), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	sum := strings.Repeat("0", 64)
+	program := write("program", 0o755)
+	for _, tt := range []struct {
+		name string
+		spec supervise.Spec
+		want string
+		is   error
+	}{
+		{"missing", supervise.Spec{Path: filepath.Join(dir, "none"), SHA256: sum}, "none does not exist", fs.ErrNotExist},
+		{"not executable", supervise.Spec{Path: write("data", 0o644), SHA256: sum}, `data is not executable \(mode -rw-r--r--\): try chmod \+x`, fs.ErrPermission},
+		{"folder", supervise.Spec{Path: dir, SHA256: sum}, "is a folder, not a program", nil},
+		{"device", supervise.Spec{Path: os.DevNull, SHA256: sum}, "/dev/null is not a file", nil},
+		{"relative", supervise.Spec{Path: "program", SHA256: sum}, `path: "program" is not absolute; a plugin is never looked up`, nil},
+		{"no path", supervise.Spec{SHA256: sum}, "path: none", nil},
+		{"not pinned", supervise.Spec{Path: program}, "sha256: none; pin the plugin", nil},
+		{"no digest", supervise.Spec{Path: program, SHA256: "latest"}, `sha256: "latest" is not a digest of 64 hexadecimal digits`, nil},
+		{"environment", supervise.Spec{Path: program, SHA256: sum, Env: []string{"*"}}, `env: "\*" is none of NAME, NAME\* and NAME=value`, nil},
+		{"settings", supervise.Spec{Path: program, SHA256: sum, Settings: []byte("[]")}, "settings: not a JSON object", nil},
+		{"tree", supervise.Spec{Path: program, SHA256: sum, Tree: "/usr/share"}, `tree: "/usr/share" is not an absolute folder with`, nil},
+		{"two faults", supervise.Spec{Path: "program"}, `(?s)path: .*\n.*sha256: none`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.spec.Name = "acme"
+			p, err := supervise.Open(tt.spec, nil)
+			if p != nil || err == nil {
+				t.Fatalf("got %v, %v; want an error", p, err)
+			}
+			if !regexp.MustCompile(tt.want).MatchString(err.Error()) || !strings.HasPrefix(err.Error(), "plugin acme: ") {
+				t.Errorf("got %q; want %q about plugin acme", err, tt.want)
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("got %v; want it to wrap %v", err, tt.is)
+			}
+		})
+	}
+}
+
+// TestDoesNotStart has the words for every way not to start. The first call fails with
+// them; the next is not made, and quotes them; the conversation is truncated.
+func TestDoesNotStart(t *testing.T) {
+	noLeaks(t)
+	const early = "it ended before its handshake "
+	for _, tt := range []struct {
+		program string
+		change  func(*bench)
+		want    string
+	}{
+		{"ends-early", nil, early + `\(exit status 3\); it wrote: cannot open the database: no such file`},
+		{"ends-silently", nil, early + `\(exit status 0\) and wrote nothing`},
+		{"panics-early", nil, early + `\(exit status 2\); it wrote: panic: no configuration at programs_test\.go:\d+`},
+		{"garbage", nil, `it wrote "DEBUG starting up" to standard output before its handshake; standard output belongs to the handshake, logs go to standard error`},
+		{"garbage-endless", nil, `it wrote "x{200}"… to standard output before its handshake; .*`},
+		{"silent", quickly, `it was not ready within 300ms: it wrote no handshake to standard output`},
+		{"wrong-cookie", nil, early + `\(exit status 1\): it is a plugin of another program: its handshake has another cookie`},
+		{"other-release", nil, early + `\(exit status 2\): it does not know this host's handshake: it was built for another release of condense`},
+		{"wrong-version", nil, `it speaks version "7" of the condense protocol, this host version 1; update the host`},
+		{"wrong-core", nil, `it speaks version "2" of go-plugin's handshake, this host version 1`},
+		{"speaks-netrpc", nil, `it does not offer gRPC: the fifth field of its handshake must be grpc`},
+		{"listens-elsewhere", nil, `it listens on ".*/s", which is not in the folder that PLUGIN_UNIX_SOCKET_DIR names`},
+		{"links-elsewhere", nil, `it announces ".*/link", which is not a socket`},
+		{"listens-on-tcp", nil, `it listens on "tcp" "127.0.0.1:9"; want a unix socket in the folder that PLUGIN_UNIX_SOCKET_DIR names`},
+		{"socket-missing", nil, `it announces a socket that does not exist: .*`},
+		{"socket-dead", nil, `it does not accept connections where it says it does: .* connection refused`},
+		{"socket-mute", quickly, `it was not ready within 300ms: it did not answer on its socket`},
+		{"no-certificate", encrypted, `it offers no certificate: it must serve with TLS if PLUGIN_CLIENT_CERT is set and announce its certificate, or be configured as plaintext`},
+		{"window", wrongSettings, `settings: unknown setting "mood"; there are mode, keep_first, fraction, messages, head_share`},
+		{"window", wrongDigest, `\S+ is not the plugin that was pinned: its SHA-256 is [0-9a-f]{64}, pinned is 0{64}; if you changed or updated it yourself, pin it again, otherwise find out who did`},
+		{"window", notAProgram, `it is not a program for this system: built for another one, empty, or a script without a #! line`},
+		{"window", noInterpreter, `the interpreter or loader that it names does not exist here`},
+		{"window", deepFolder, `the path of a socket in \S+ would have \d+ bytes, and may have 103: set TMPDIR to a shorter folder`},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, tt.program)
+			b.opts.Restart = supervise.Restart{Min: time.Hour, Max: time.Hour}
+			if tt.change != nil {
+				tt.change(b)
+			}
+			p := b.open(t)
+			req := request()
+			out, err := chain(t, p, time.Minute).Condense(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			att := out.Attempts[0]
+			if want := regexp.MustCompile(`^start plugin acme: ` + tt.want + `$`); att.Outcome != core.OutcomeFailed || !want.MatchString(att.Err.Error()) {
+				t.Errorf("got %s, %q\nwant failed, %q", att.Outcome, att.Err, want)
+			}
+			if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
+				t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
+			}
+			_, err = p.Condense(t.Context(), req)
+			if again := regexp.MustCompile(`^plugin acme: it ended or did not start; the next start is in \S+ \(start plugin acme: ` + tt.want + `\)$`); !errors.Is(err, core.ErrUnavailable) || !again.MatchString(err.Error()) {
+				t.Errorf("second call: got %q\nwant unavailable, %q", err, again)
+			}
+		})
+	}
+}
+
+func quickly(b *bench)       { b.spec.Limits.Start = 300 * time.Millisecond }
+func encrypted(b *bench)     { b.spec.Plaintext = false }
+func wrongSettings(b *bench) { b.spec.Settings = []byte(`{"mood": "good"}`) }
+func wrongDigest(b *bench)   { b.spec.SHA256 = strings.Repeat("0", 64) }
+func notAProgram(b *bench)   { b.install("#no program\n") }
+func noInterpreter(b *bench) { b.install("#!/no/such/interpreter\n") }
+
+func deepFolder(b *bench) {
+	b.opts.TempDir = filepath.Join(b.dir, strings.Repeat("deep/", 12))
+	must(os.MkdirAll(b.opts.TempDir, 0o700))
+}
+
+// TestChecksumError is for programs that show both digests.
+func TestChecksumError(t *testing.T) {
+	b := newBench(t, "window")
+	is := b.spec.SHA256
+	wrongDigest(b)
+	_, err := b.open(t).Condense(t.Context(), request())
+	var sum *supervise.ChecksumError
+	if !errors.As(err, &sum) || sum.Got != is || sum.Want != b.spec.SHA256 || sum.Path != b.spec.Path {
+		t.Errorf("got %+v; want both digests", sum)
 	}
 }

@@ -1,0 +1,202 @@
+//go:build linux
+
+package supervise_test
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/supervise"
+)
+
+// TestHostileCalls has plugins do in a call what they should not. Each case says what the
+// chain reports, and what becomes of the process. The conversation is always truncated,
+// and newBench finds out what is left.
+func TestHostileCalls(t *testing.T) {
+	noLeaks(t)
+	const crashed = `plugin acme crashed \(%s\) after \S+ and 0 calls`
+	ends := func(status string) string { return strings.ReplaceAll(crashed, "%s", status) }
+	for _, tt := range []struct {
+		program string
+		change  func(*bench)
+		want    string // of the error
+		then    supervise.State
+	}{
+		{"panics", nil, ends("exit status 2") + `: panic: a bug in a goroutine at programs_test\.go:\d+`, waiting},
+		{"panics-in-call", nil, `plugin acme: panic: a bug in the call.*`, ready},
+		{"exits", nil, ends("exit status 7"), waiting},
+		{"exits-well", nil, ends("exit status 0"), waiting},
+		{"killed", nil, ends("signal: killed"), waiting},
+		{"eats-memory", smallMemory, ends("exit status 2") + `: (fatal error|runtime): .*`, waiting},
+		{"leaves-child", nil, ends("exit status 7"), waiting},
+		{"leaves-daemon", nil, ends("exit status 7"), waiting},
+		{"cuts-connection", nil, `plugin acme was killed: it closed its connection after \S+ and 0 calls`, waiting},
+		{"freezes", quickProbe, `plugin acme was killed: it hung: no answer to a health check within 200ms after \S+ and 0 calls`, waiting},
+
+		{"hangs", nil, late, ready},
+		{"hangs-deaf", nil, late, ready},
+		{"floods-stderr", nil, late, ready},
+		{"floods-stdout", nil, late, ready},
+		{"floods-one-line", nil, late, ready},
+		{"drips", nil, late, ready},
+
+		{"answers-1gb", nil, broken + `edits of more than 67108864 bytes`, ready},
+		{"answers-1gb-once", nil, broken + `.*received message larger than max.*`, ready},
+		{"answers-10m", nil, broken + `insert behind message "": more than 10000 new messages`, ready},
+		{"answers-nothing", nil, broken + `the call ended without an answer`, ready},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, tt.program)
+			b.opts.Restart = supervise.Restart{Min: time.Hour, Max: time.Hour}
+			if tt.change != nil {
+				tt.change(b)
+			}
+			p := b.open(t)
+			if err := p.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			pid := p.Status().PID
+			timeout := time.Minute
+			if tt.want == late {
+				timeout = 600 * time.Millisecond
+			}
+			req := request()
+			out, err := chain(t, p, timeout).Condense(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			att := out.Attempts[0]
+			if want := regexp.MustCompile(`^` + tt.want + `$`); att.Outcome != core.OutcomeFailed || !want.MatchString(att.Err.Error()) {
+				t.Errorf("got %s, %q\nwant failed, %q", att.Outcome, att.Err, want)
+			}
+			if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
+				t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
+			}
+			s := p.Status()
+			if s.State != tt.then || (s.PID == pid) != (tt.then == ready) {
+				t.Errorf("then: got %s with pid %d, was %d; want %s", s.State, s.PID, pid, tt.then)
+			}
+			var crash *supervise.CrashError
+			if errors.As(att.Err, &crash) != (tt.then == waiting) || crash != nil && crash.PID != pid {
+				t.Errorf("got crash report %+v", crash)
+			}
+		})
+	}
+}
+
+const (
+	ready   = supervise.StateReady
+	waiting = supervise.StateWaiting
+	late    = `(no answer within 600ms: )?plugin acme: no answer in time: context deadline exceeded`
+	broken  = `plugin acme: the plugin breaks the protocol: `
+)
+
+func quickProbe(b *bench)  { b.spec.Limits.Health = 200 * time.Millisecond }
+func smallMemory(b *bench) { b.spec.Limits.Memory = 256 << 20 }
+
+// TestUnlawfulAnswers has plugins that speak the protocol well and answer what they must
+// not. What the protocol cannot even say is refused by it, the rest by the rules.
+func TestUnlawfulAnswers(t *testing.T) {
+	noLeaks(t)
+	for _, tt := range []struct {
+		program string
+		outcome core.Outcome
+		want    string // of the reason
+	}{
+		{"invents-id", core.OutcomeFailed, broken + `hide: there is no message "invented"`},
+		{"hides-protected", core.OutcomeRejected, `keep-protected: message m2: is hidden.*`},
+		{"edits-protected", core.OutcomeRejected, `keep-protected: message m2: is rewritten.*`},
+		{"drops-half", core.OutcomeRejected, `keep-pairs: message m5: the result of call c1 stays without the call, which message m4 had.*`},
+		{"hides-all", core.OutcomeRejected, `answer: .*`},
+		{"reorders", core.OutcomeRejected, `keep-reasoning: signed or encrypted reasoning stands in new message 15.*`},
+		{"false-counts", core.OutcomeFailed, broken + `usage is .*`},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, tt.program)
+			req := request()
+			out, err := chain(t, b.open(t), time.Minute).Condense(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			att := out.Attempts[0]
+			if want := regexp.MustCompile(`^` + tt.want + `$`); att.Outcome != tt.outcome || !want.MatchString(att.Reason) {
+				t.Errorf("got %s, %q\nwant %s, %q", att.Outcome, att.Reason, tt.outcome, want)
+			}
+			if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
+				t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
+			}
+		})
+	}
+}
+
+// TestOtherConversations has a plugin answer one conversation with the messages of
+// another, which it was shown before.
+func TestOtherConversations(t *testing.T) {
+	p := newBench(t, "hides-others").open(t)
+	if _, err := p.Condense(t.Context(), request()); err != nil {
+		t.Fatal(err)
+	}
+	mine := coretest.Session()
+	for i := range mine {
+		mine[i].ID = "my-" + mine[i].ID
+	}
+	out, err := chain(t, p, time.Minute).Condense(t.Context(), coretest.HalfRequest(mine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.Attempts[0].Reason, broken+`hide: there is no message "m3"`; got != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+}
+
+// TestSins runs the shelf of misbehaving providers, each as a process of its own.
+func TestSins(t *testing.T) {
+	noLeaks(t)
+	// The SDK makes an edit of the author's list. It refuses a list that no edit can
+	// express, and names the rule: to the host that is an error of the plugin's.
+	refused := []string{"answer", "valid-parts", "known-ids", "unique-ids", "keep-order", "keep-role"}
+	release := make(chan struct{})
+	close(release)
+	for _, sin := range coretest.Misbehaving(release) {
+		t.Run(sin.Name, func(t *testing.T) {
+			t.Parallel()
+			p := newBench(t, "sins", sin.Name).open(t)
+			if err := p.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			timeout := time.Minute
+			if slices.Contains([]string{"Hangs", "HangsForever", "Dawdles"}, sin.Name) {
+				timeout = 200 * time.Millisecond
+			}
+			req := request()
+			out, err := chain(t, p, timeout).Condense(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			att, want := out.Attempts[0], sin.Outcome
+			switch {
+			case want == core.OutcomeRejected && slices.Contains(refused, sin.Rule):
+				want = core.OutcomeFailed
+			case sin.Name == "LiesAboutUsage":
+				want = core.OutcomeFailed // numbers that are none do not pass the protocol
+			}
+			if att.Outcome != want {
+				t.Errorf("got %s, %q; want %s", att.Outcome, att.Reason, want)
+			}
+			if sin.Outcome == core.OutcomeRejected && !strings.Contains(att.Reason, sin.Rule+": ") && sin.Name != "ChangesCallID" && sin.Name != "KeepsOnlySystem" {
+				t.Errorf("got %q; want the rule %s", att.Reason, sin.Rule)
+			}
+			if out.TokensAfter > req.Budget.Limit {
+				t.Errorf("got %d tokens; want at most %d", out.TokensAfter, req.Budget.Limit)
+			}
+		})
+	}
+}
