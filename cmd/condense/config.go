@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/tokens"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Write, check and explain the configuration",
+		Long: `One file decides when conversations are condensed, by which providers, and how far: for each profile (a model
+and its thresholds) and each mode (what the agent is doing). The commands here write such a file, say what is
+wrong with one, and tell for every value where it comes from.`,
+		Example: `  condense config init
+  condense config check
+  condense config explain
+  condense config explain --mode architect`,
+		Args: func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		a.configInitCommand(), a.configCheckCommand(), a.configShowCommand(),
+		a.configExplainCommand(), a.configSchemaCommand(), a.configImportCommand(),
+	)
+	return cmd
+}
+
+// unknownCommand reports an argument that names no command beneath cmd.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return usage(cmd, "unknown command %q%s", args[0], near.DidYouMean(args[0], names))
+}
+
+// noArguments refuses any; what is the usual guess at what they were meant for.
+func noArguments(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usage(cmd, "unexpected argument %q; %s", args[0], what)
+		}
+		return nil
+	}
+}
+
+// knownNames are the names that exist in this program. With them the configuration is
+// checked down to the settings of its providers.
+func knownNames(reg *registry.Registry) config.Options {
+	return config.Options{
+		Builtin:       reg.Names(),
+		Strategies:    reg.Names(),
+		Tokenizers:    tokens.Names(),
+		CheckProvider: providerChecker(reg),
+	}
+}
+
+// loadChecked loads the configuration that a command is about: the file named, or those
+// that --config, the environment and the working directory lead to.
+func (a *app) loadChecked(file string) (*config.Config, error) {
+	reg, err := a.registry()
+	if err != nil {
+		return nil, err
+	}
+	opts := knownNames(reg)
+	opts.Path = a.configPath
+	if file != "" {
+		opts.Path = file
+	}
+	return config.Load(opts)
+}
+
+// A place is a profile and a mode, as chosen by flags.
+type place struct{ profile, mode string }
+
+func (p *place) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
+	cmd.Flags().StringVar(&p.mode, "mode", "", "`name` of the mode")
+}
+
+func (p *place) given() bool { return *p != place{} }
+
+// check reports a profile that does not exist. A mode need not be declared, but one that is
+// not is worth a word.
+func (p *place) check(cmd *cobra.Command, a *app, c *config.Config) error {
+	r, err := c.Resolve(p.profile, p.mode)
+	if err != nil {
+		return usage(cmd, "%w", err)
+	}
+	if modes := c.Modes(); p.mode != "" && !slices.Contains(modes, p.mode) {
+		fmt.Fprintf(a.stderr, "mode %q is not declared and has profile %q%s\n", p.mode, r.Profile, near.DidYouMean(p.mode, modes))
+	}
+	return nil
+}
+
+// fromHere shortens the path of a file below the working directory.
+func fromHere(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}

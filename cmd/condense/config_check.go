@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/config"
+)
+
+// A configListing is what check found, as JSON.
+type configListing struct {
+	// Files are those that were read; of a wrong configuration only the one that was asked
+	// for is known.
+	Files    []string      `json:"files"`
+	Faults   config.Errors `json:"faults"`
+	Warnings config.Errors `json:"warnings"`
+}
+
+func (a *app) configCheckCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE...]",
+		Short: "Say everything that is wrong with the configuration, and where",
+		Long: `check reads the configuration as every command does, or each FILE in the place of it, and reports all faults
+at once, each with file, line and column, the key, what would be right, and the name that was probably meant.
+Every provider is opened with its settings. It exits with 0 if there is no fault (there may be warnings), with
+2 if there is one.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && a.configPath != "" {
+				return usage(cmd, "--config and files given as arguments do not go together")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{""}
+			}
+			var faults config.Errors
+			list := []configListing{}
+			for _, file := range args {
+				l, err := a.checkConfig(file)
+				if err != nil {
+					return err
+				}
+				faults = append(faults, l.Faults...)
+				list = append(list, l)
+			}
+			if asJSON {
+				if err := printJSON(a.stdout, list); err != nil {
+					return err
+				}
+			} else {
+				for _, l := range list {
+					printConfigListing(a.stdout, a.stderr, l)
+				}
+			}
+			if len(faults) > 0 {
+				return faults
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// checkConfig checks the configuration in a file, or the one in force if file is empty.
+func (a *app) checkConfig(file string) (configListing, error) {
+	l := configListing{Files: []string{}, Faults: config.Errors{}, Warnings: config.Errors{}}
+	if file != "" {
+		l.Files = append(l.Files, file)
+	}
+	c, err := a.loadChecked(file)
+	if err != nil {
+		if !errors.As(err, &l.Faults) {
+			return l, err
+		}
+		return l, nil
+	}
+	l.Files = l.Files[:0]
+	for _, f := range c.Files() {
+		l.Files = append(l.Files, fromHere(f))
+	}
+	l.Warnings = append(l.Warnings, c.Warnings()...)
+	return l, nil
+}
+
+func printConfigListing(stdout, stderr io.Writer, l configListing) {
+	for _, w := range l.Warnings {
+		fmt.Fprintf(stderr, "warning: %v\n", w)
+	}
+	switch {
+	case len(l.Faults) > 0: // printed with the exit code
+	case len(l.Files) == 0:
+		fmt.Fprintln(stdout, "no configuration file; the defaults hold ('condense config init' writes one)")
+	default:
+		fmt.Fprintf(stdout, "%s: no fault\n", strings.Join(l.Files, ", "))
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/config"
+)
+
+// An overviewLine is what one mode, or a profile without one, comes to.
+type overviewLine struct {
+	Mode    string   `json:"mode,omitempty"`
+	Profile string   `json:"profile"`
+	Window  int      `json:"window"`  // tokens, like the two below
+	Trigger int      `json:"trigger"` // the smallest conversation that is condensed
+	Target  int      `json:"target"`  // where a condensation ends
+	Chain   []string `json:"chain"`   // truncation, which ends every chain, is not listed
+}
+
+// explainAll prints a line for every mode, and for every profile that no mode uses.
+func (a *app) explainAll(cmd *cobra.Command, c *config.Config, window int, asJSON bool) error {
+	lines, err := overview(c, window)
+	if err != nil {
+		return usage(cmd, "%w", err)
+	}
+	if asJSON {
+		return printJSON(a.stdout, lines)
+	}
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "mode\tprofile\twindow\tcondenses at\tdown to\tchain\n")
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Mode, "-"), l.Profile,
+			thousands(l.Window), thousands(l.Trigger), thousands(l.Target), strings.Join(append(l.Chain, "(truncation)"), " → "))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = b.WriteTo(a.stdout)
+	return err
+}
+
+func overview(c *config.Config, window int) ([]overviewLine, error) {
+	// The default profile comes first: it is what an unknown mode gets.
+	places := []place{{}}
+	for _, m := range c.Modes() {
+		places = append(places, place{mode: m})
+	}
+	var used []string
+	var lines []overviewLine
+	add := func(p place) error {
+		e, err := c.Explain(p.profile, p.mode, window)
+		if err != nil {
+			return err
+		}
+		f := newForecast(e.Resolved)
+		l := overviewLine{
+			Mode: p.mode, Profile: e.Resolved.Profile, Window: e.Resolved.Window,
+			Trigger: f.trigger.Used, Target: f.trigger.Budget.Target, Chain: []string{},
+		}
+		for _, provider := range e.Resolved.Chain {
+			l.Chain = append(l.Chain, provider.Name)
+		}
+		used = append(used, l.Profile)
+		lines = append(lines, l)
+		return nil
+	}
+	for _, p := range places {
+		if err := add(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range c.Profiles() {
+		if o, _ := c.Origin("profiles", name); slices.Contains(used, name) || o.Kind == config.FromDefault {
+			continue
+		}
+		if err := add(place{profile: name}); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/config"
+)
+
+func (a *app) configShowCommand() *cobra.Command {
+	var (
+		at     place
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Show the merged configuration, or what it comes to for a profile and mode",
+		Long: `show prints what defaults, files, environment and flags add up to, as a file that would load to the same, each
+value with a comment that says where it stands. With --profile or --mode it prints what holds there, nothing
+inherited any more. No secret is in it: a configuration only names where they are.`,
+		Args: noArguments("'condense config explain KEY' explains one key"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.loadChecked("")
+			if err != nil {
+				return err
+			}
+			if at.given() {
+				if err := at.check(cmd, a, c); err != nil {
+					return err
+				}
+				return a.showPlace(c, at, asJSON)
+			}
+			if asJSON {
+				return printJSON(a.stdout, c.Values())
+			}
+			text, err := c.Show()
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(a.stdout, text)
+			return err
+		},
+	}
+	at.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) showPlace(c *config.Config, at place, asJSON bool) error {
+	e, err := c.Explain(at.profile, at.mode, 0)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a.stdout, e.Resolved)
+	}
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if at.mode != "" {
+		fmt.Fprintf(w, "mode\t%s\n", at.mode)
+	}
+	for _, v := range e.Values {
+		fmt.Fprintf(w, "%s\t%s\n", v.Key, v.Value)
+	}
+	for _, p := range e.Resolved.Chain {
+		fmt.Fprintf(w, "provider %s\t%s %s, %v at most, %v\n", p.Name, cmp.Or(p.Strategy, p.Plugin), p.Settings, p.Timeout, p.Origin)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = b.WriteTo(a.stdout)
+	return err
+}
