@@ -9,14 +9,11 @@ import (
 	"github.com/condensehq/condense/internal/benchdata"
 )
 
-// atOnce is how many messages are added before the history begins anew: few beside the
-// shortest one.
-const atOnce = 100
-
 // BenchmarkCheck is what happens before every request to the model: a message was added,
 // and the host is asked whether the conversation is too large now. No message is one that
 // was counted before, so that the time is that of counting half a kilobyte, and all that
-// does not depend on the message.
+// does not depend on the message. After a tenth of its length the history goes back to
+// where it was, which is not timed.
 func BenchmarkCheck(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
@@ -29,7 +26,7 @@ func BenchmarkCheck(b *testing.B) {
 			}
 			check()
 			last := c.View()[n-1].ID
-			more, from := make([]core.Message, atOnce), benchdata.Messages(atOnce)
+			more, from := make([]core.Message, n/10), benchdata.Messages(n/10)
 			added, generation := 0, 0
 			renew := func() {
 				for i := range more {
@@ -61,7 +58,7 @@ func BenchmarkCheck(b *testing.B) {
 				check()
 				added++
 			}
-			clock.report(b, atOnce)
+			clock.report(b, len(more))
 		})
 	}
 }

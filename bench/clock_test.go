@@ -5,26 +5,38 @@ import (
 	"time"
 )
 
-// A clock reports the fastest of the calls it timed beside the average that every
-// benchmark reports. On a machine that does other work too, the average says how busy
-// the machine was and the fastest call says how long the work takes.
+// A clock measures what the average that every benchmark reports does not show on a
+// machine that does other work too: the fastest call, and the time of processors, that of
+// the garbage collector included. They say how long the work takes; the average says how
+// busy the machine was.
 type clock struct {
+	zero         time.Time
 	began, least time.Duration
-	start        time.Time
+	cpuBegan     time.Duration
+	cpu          time.Duration
+	calls        int
 }
 
-func newClock() *clock { return &clock{start: time.Now()} }
+func newClock() *clock { return &clock{zero: time.Now()} }
 
-func (c *clock) begin() { c.began = time.Since(c.start) }
+func (c *clock) begin() {
+	c.cpuBegan = cpuTime()
+	c.began = time.Since(c.zero)
+}
 
 func (c *clock) end() {
-	if d := time.Since(c.start) - c.began; c.least == 0 || d < c.least {
+	if d := time.Since(c.zero) - c.began; c.calls == 0 || d < c.least {
 		c.least = d
 	}
+	c.cpu += cpuTime() - c.cpuBegan
+	c.calls++
 }
 
-// report adds the metric min-ns/op, for calls of n operations each.
+// report adds the metrics for calls of n operations each.
 func (c *clock) report(b *testing.B, n int) {
 	b.Helper()
 	b.ReportMetric(float64(c.least.Nanoseconds())/float64(n), "min-ns/op")
+	if c.cpu > 0 && c.calls > 0 {
+		b.ReportMetric(float64(c.cpu.Nanoseconds())/float64(c.calls*n), "cpu-ns/op")
+	}
 }

@@ -58,4 +58,3 @@ func textOf(m *core.Message) string {
 	}
 	return s
 }
-

@@ -98,7 +98,7 @@ func ownPeak(tb testing.TB) int64 {
 // maxrss is in kilobytes everywhere but on Apple's systems.
 func maxrss(usage *syscall.Rusage) int64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
-		return int64(usage.Maxrss)
+		return int64(usage.Maxrss) //nolint:unconvert // other types on other systems
 	}
-	return int64(usage.Maxrss) * 1024
+	return int64(usage.Maxrss) * 1024 //nolint:unconvert // as above
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/tokens"
 )
 
 // A Conversation is what a [Host] manages: a journal, and what the host remembers of it
@@ -15,6 +16,9 @@ type Conversation struct {
 	tokenizer string // the view is measured with; empty if it is not
 	pinned    int    // tokens of the view that no condensation may remove
 	counted   int    // messages of the view that pinned covers
+
+	byKind map[tokens.Kind]int // tokens of the view
+	booked int                 // messages of the view that byKind covers
 }
 
 // NewConversation returns a conversation whose messages are those of the journal: one in
@@ -48,9 +52,15 @@ func (c *Conversation) SetState(s policy.State) { c.state = s }
 func (c *Conversation) reset(err error) error {
 	if err == nil {
 		c.state = policy.State{}
-		c.pinned, c.counted = 0, 0
+		c.changed()
 	}
 	return err
+}
+
+// changed forgets what was added up over a view that is now another.
+func (c *Conversation) changed() {
+	c.pinned, c.counted = 0, 0
+	c.byKind, c.booked = nil, 0
 }
 
 // measure sees to it that every message of the view is counted by the counter, which is
@@ -59,7 +69,7 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 	if c.tokenizer != name {
 		c.journal.Measure(counter)
 		c.tokenizer = name
-		c.pinned, c.counted = 0, 0
+		c.changed()
 	}
 	view := c.journal.View()
 	for i := c.counted; i < len(view); i++ {
@@ -68,6 +78,18 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 		}
 	}
 	c.counted = len(view)
+}
+
+// kinds returns the tokens of the view by kind, read-only. It costs nothing for messages
+// that it was asked about before.
+func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
+	view := c.journal.View()
+	by := counter.Breakdown(view[min(c.booked, len(view)):]...)
+	for kind, n := range c.byKind {
+		by[kind] += n
+	}
+	c.byKind, c.booked = by, len(view)
+	return by
 }
 
 // pinned reports whether no condensation may remove m.

@@ -66,15 +66,14 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 		return nil, err
 	}
 	r := newReport(p)
+	before := c.kinds(p.counter)
 	if !p.decision.Act {
-		r.fill(p, p.view, core.Edit{})
+		r.fill(p, before, before)
 		return r, p.decision.Err()
 	}
 	s.host.observe(Event{Kind: EventStarted, Profile: p.Profile, Mode: p.Mode, Decision: p.decision})
 	err = s.condense(ctx, c, p, r)
-	if !r.Acted {
-		r.fill(p, p.view, core.Edit{})
-	}
+	r.fill(p, before, c.kinds(p.counter))
 	s.host.observe(Event{Kind: EventFinished, Profile: p.Profile, Mode: p.Mode, Report: r, Err: err})
 	return r, err
 }
@@ -115,9 +114,12 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		return err
 	}
 	c.state = c.state.After(p.decision, got.TokensAfter)
-	c.pinned, c.counted = 0, 0
+	c.changed()
 	r.Acted = true
 	r.CondensationID = id.String()
-	r.fill(p, got.Messages, got.Edit)
+	r.Messages = MessageReport{
+		Before: len(p.view), After: len(got.Messages),
+		Hidden: len(got.Edit.Hide), Rewritten: len(got.Edit.Rewrite), Inserted: len(got.Edit.Insert),
+	}
 	return nil
 }

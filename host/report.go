@@ -75,6 +75,7 @@ func newReport(p *plan) *Report {
 			Window: d.Budget.Window, Reserve: d.Budget.Reserve, Limit: d.Budget.Limit, Target: d.Budget.Target,
 			ThresholdPercent: d.Threshold, Percent: d.Percent, Floor: d.Floor,
 		},
+		Messages: MessageReport{Before: len(p.view), After: len(p.view)},
 		Attempts: []AttemptReport{},
 	}
 }
@@ -85,21 +86,20 @@ func (r *Report) attempts(attempts []core.Attempt) {
 	}
 }
 
-// fill sets everything that follows from the view before and after.
-func (r *Report) fill(p *plan, after []core.Message, e core.Edit) {
-	r.Messages = MessageReport{
-		Before: len(p.view), After: len(after),
-		Hidden: len(e.Hide), Rewritten: len(e.Rewrite), Inserted: len(e.Insert),
+// fill adds the tokens of the view by kind, before and after, to what is sent beside it.
+func (r *Report) fill(p *plan, before, after map[tokens.Kind]int) {
+	beside := p.system + p.tools
+	r.Tokens = TokenReport{
+		Before: beside, After: beside,
+		ByKind: map[tokens.Kind]Change{tokens.KindSystem: {beside, beside}},
 	}
-	r.Tokens.ByKind = map[tokens.Kind]Change{tokens.KindSystem: {p.system + p.tools, p.system + p.tools}}
-	r.Tokens.Before, r.Tokens.After = p.system+p.tools, p.system+p.tools
-	for kind, n := range p.counter.Breakdown(p.view...) {
+	for kind, n := range before {
 		c := r.Tokens.ByKind[kind]
 		c.Before += n
 		r.Tokens.ByKind[kind] = c
 		r.Tokens.Before += n
 	}
-	for kind, n := range p.counter.Breakdown(after...) {
+	for kind, n := range after {
 		c := r.Tokens.ByKind[kind]
 		c.After += n
 		r.Tokens.ByKind[kind] = c

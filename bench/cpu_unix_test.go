@@ -1,0 +1,17 @@
+//go:build unix
+
+package bench_test
+
+import (
+	"syscall"
+	"time"
+)
+
+// cpuTime returns the time of processors that this process has spent.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
