@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SESSIONS", sessions)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every command would end with a second of sleep
 			return nil
 		},
 		RequireExplicitExec: true,
