@@ -114,7 +114,7 @@ func (p *program) config(server *wire.Server) *plugin.ServeConfig {
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(&wire.Plugin{Served: server}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, wire.ServerTuning()...)...)
+			return wire.NewServerTransport(opts...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: p.stderr, JSONFormat: true}),
 	}

@@ -62,7 +62,7 @@ func overSocket(tb testing.TB, s registry.Strategy) *wire.Client {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	server := grpc.NewServer(wire.ServerTuning()...)
+	server := wire.NewServerTransport()
 	wire.NewServer(s, nil).Register(server)
 	go func() { _ = server.Serve(listener) }()
 	conn, err := grpc.NewClient("unix:"+filepath.Join(dir, "s"),
@@ -99,6 +99,7 @@ func BenchmarkCall(b *testing.B) {
 			b.Run(name+"/"+size.name, func(b *testing.B) {
 				b.SetBytes(int64(size.size))
 				b.ReportAllocs()
+				defer cpu(b)()
 				for b.Loop() {
 					if _, err := p.Condense(b.Context(), req.Clone()); err != nil {
 						b.Fatal(err)
@@ -146,6 +147,7 @@ func rawCopy(b *testing.B, size int) {
 	defer c.Close()
 	data, ack := make([]byte, size), make([]byte, 1)
 	b.SetBytes(int64(size))
+	defer cpu(b)()
 	for b.Loop() {
 		if _, err := c.Write(data); err != nil {
 			b.Fatal(err)

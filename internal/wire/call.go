@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
@@ -83,12 +83,7 @@ func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result,
 // send sends the history, and replies as they become ready, until ctx is done. Its error
 // is of this end; what is wrong with the stream, receive finds out.
 func (c *call) send(ctx context.Context) error {
-	err := chunks(c.req, c.logLevel(ctx), func(env *condensepb.CondenseRequest) error {
-		if err := c.flush(); err != nil {
-			return err
-		}
-		return send(env, wrapRequest, c.stream.Send)
-	})
+	err := c.history(ctx)
 	for err == nil {
 		select {
 		case <-ctx.Done():
@@ -101,6 +96,46 @@ func (c *call) send(ctx context.Context) error {
 		return nil // the stream has ended
 	}
 	return err
+}
+
+// history sends the request: what is needed to begin, then runs of messages.
+func (c *call) history(ctx context.Context) error {
+	start := toStart(c.req)
+	start.LogLevel = c.logLevel(ctx)
+	err := send(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}}, wrapRequest, c.stream.Send)
+	if err != nil {
+		return err
+	}
+	for rest := c.req.Messages; len(rest) > 0; {
+		n, body := 0, 0
+		for n < len(rest) {
+			size := sizeField(sizeMessage(&rest[n]))
+			if n > 0 && body+size > ChunkSize {
+				break
+			}
+			n, body = n+1, body+size
+		}
+		if err := c.flush(); err != nil {
+			return err
+		}
+		if err := c.run(rest[:n], body); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// run sends an envelope of messages; body is the size of their fields.
+func (c *call) run(messages []core.Message, body int) error {
+	pool := mem.DefaultBufferPool()
+	buf := pool.Get(sizeField(body))
+	*buf = appendRun((*buf)[:0], messages, body)
+	if len(*buf) <= MaxEnvelope {
+		return c.stream.SendMsg(&encoded{mem.NewBuffer(buf, pool)}) // which frees it
+	}
+	defer pool.Put(buf)
+	return fragments(*buf, wrapRequest, c.stream.Send)
 }
 
 // flush sends the replies that are ready.
@@ -120,40 +155,6 @@ func (c *call) flush() error {
 func (c *call) reply(r *condensepb.Reply) error {
 	env := &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Reply{Reply: r}}
 	return send(env, wrapRequest, c.stream.Send)
-}
-
-// chunks calls emit with the envelopes of req. They share the bytes of req.
-func chunks(req *core.Request, logLevel string, emit func(*condensepb.CondenseRequest) error) error {
-	start := toStart(req)
-	start.LogLevel = logLevel
-	err := emit(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}})
-	if err != nil {
-		return err
-	}
-	var run []*condensepb.Message
-	size := 0
-	flush := func() error {
-		if len(run) == 0 {
-			return nil
-		}
-		env := &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Messages{Messages: &condensepb.Messages{Messages: run}}}
-		run, size = nil, 0
-		return emit(env)
-	}
-	for i := range req.Messages {
-		m, err := toMessage(&req.Messages[i])
-		if err != nil {
-			return fmt.Errorf("%w: %w", core.ErrInvalidRequest, err)
-		}
-		n := proto.Size(m)
-		if size+n > ChunkSize {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		run, size = append(run, m), size+n
-	}
-	return flush()
 }
 
 // receive reads until the plugin is done.
@@ -194,7 +195,7 @@ func (c *call) receive(ctx context.Context) (*core.Result, error) {
 // bytes.
 func (c *call) next() (*condensepb.CondenseResponse, int, error) {
 	for {
-		var raw encoded
+		var raw received
 		err := c.stream.RecvMsg(&raw)
 		switch {
 		case errors.Is(err, io.EOF):

@@ -10,18 +10,38 @@ import (
 // callOptions go with every call of a host.
 var callOptions = []grpc.CallOption{
 	grpc.MaxCallRecvMsgSize(MaxEnvelope + 64<<10), // some slack for those who count differently
-	grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto")}),
+	grpc.ForceCodecV2(newCodec()),
 }
 
-// An encoded is a message that was not decoded yet: what a plugin sends is weighed first.
-type encoded []byte
+// NewServerTransport returns the gRPC server for a plugin. It needs no more than what is
+// given to it beyond its defaults, and certainly no larger limits.
+func NewServerTransport(opts ...grpc.ServerOption) *grpc.Server {
+	return grpc.NewServer(append(opts, grpc.ForceServerCodecV2(newCodec()))...)
+}
 
-// A codec is gRPC's for protobuf that leaves an [*encoded] encoded.
+// A received is a message as it came: it is weighed, or decoded by hand.
+type received []byte
+
+// An encoded is a message that is encoded already. Sending it frees it.
+type encoded struct{ buf mem.Buffer }
+
+// A codec is gRPC's for protobuf, with a door for [received] and [encoded].
 type codec struct{ encoding.CodecV2 }
 
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
+
+// Marshal encodes v, if need be.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if e, ok := v.(*encoded); ok {
-		*e = data.Materialize()
+		return mem.BufferSlice{e.buf}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// Unmarshal decodes data, unless it is to be left alone.
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if r, ok := v.(*received); ok {
+		*r = data.Materialize()
 		return nil
 	}
 	return c.CodecV2.Unmarshal(data, v)

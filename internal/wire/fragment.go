@@ -19,6 +19,11 @@ func send[E proto.Message](env E, wrap func(*condensepb.Fragment) E, to func(E) 
 	if err != nil {
 		return err
 	}
+	return fragments(data, wrap, to)
+}
+
+// fragments sends the encoding of an envelope in pieces.
+func fragments[E proto.Message](data []byte, wrap func(*condensepb.Fragment) E, to func(E) error) error {
 	for len(data) > 0 {
 		n := min(FragmentSize, len(data))
 		if err := to(wrap(&condensepb.Fragment{Data: data[:n], Last: n == len(data)})); err != nil {

@@ -30,7 +30,8 @@ var errEnded = errors.New("the call has ended")
 type serverCall struct {
 	stream    serverStream
 	fragments assembler
-	level     slog.Level // the least that the host wants
+	level     slog.Level     // the least that the host wants
+	at        map[string]int // index of a message, by ID
 
 	sending sync.Mutex // held while sending, so that fragments stay together
 	ended   bool       // guarded by sending
@@ -132,13 +133,13 @@ func where(stack []byte) string {
 
 // history receives the request. Nothing else comes before it is complete.
 func (c *serverCall) history() (*core.Request, error) {
-	env, err := c.next()
+	_, env, err := c.next()
 	if err != nil {
 		return nil, err
 	}
 	start := env.GetStart()
 	if start == nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the call begins with %T, not with start", env.GetKind())
+		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
 	req := fromStart(start)
 	c.level = slog.LevelInfo
@@ -147,63 +148,84 @@ func (c *serverCall) history() (*core.Request, error) {
 	}
 	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
 	for int64(len(req.Messages)) < start.GetMessageCount() {
-		env, err := c.next()
+		run, _, err := c.next()
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range env.GetMessages().GetMessages() {
-			req.Messages = append(req.Messages, fromMessage(m))
+		if req.Messages, err = decodeRun(run, req.Messages); err != nil {
+			return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 		}
 	}
 	if n := len(req.Messages); int64(n) > start.GetMessageCount() {
 		return nil, status.Errorf(codes.InvalidArgument, "%d messages came; %d were announced", n, start.GetMessageCount())
 	}
-	ids := make(map[string]bool, len(req.Messages))
+	c.at = make(map[string]int, len(req.Messages))
 	for i := range req.Messages {
-		if id := req.Messages[i].ID; ids[id] || id == "" {
+		id := req.Messages[i].ID
+		if _, ok := c.at[id]; ok || id == "" {
 			return nil, status.Errorf(codes.InvalidArgument, "message %d has the ID %q: want one that no other has", i, valid(id))
 		}
-		ids[req.Messages[i].ID] = true
+		c.at[id] = i
 	}
 	return req, nil
 }
 
-// next returns the next envelope, put together if it came in fragments.
-func (c *serverCall) next() (*condensepb.CondenseRequest, error) {
+// next returns the next envelope, put together if it came in fragments: the body of a run
+// of messages, which is not decoded yet, or anything else.
+func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err error) {
 	for {
-		env, err := c.stream.Recv()
+		var data received
+		if err := c.stream.RecvMsg(&data); err != nil {
+			return nil, nil, err
+		}
+		run, env, err := decodeRequest(data)
 		if err != nil {
-			return nil, err
+			return nil, nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 		}
 		f := env.GetFragment()
 		if f == nil {
 			if c.fragments.open() {
-				return nil, status.Error(codes.InvalidArgument, "a fragment is missing")
+				return nil, nil, status.Error(codes.InvalidArgument, "a fragment is missing")
 			}
-			return env, nil
+			return run, env, nil
 		}
 		whole, err := c.fragments.add(f)
 		if err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
+			return nil, nil, status.Error(codes.InvalidArgument, err.Error())
 		}
 		if whole == nil {
 			continue
 		}
-		env = &condensepb.CondenseRequest{}
-		if err := proto.Unmarshal(whole, env); err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
+		run, env, err = decodeRequest(whole)
+		if err == nil && env.GetFragment() != nil {
+			err = errors.New("a fragment of fragments")
 		}
-		if env.GetFragment() != nil {
-			return nil, status.Error(codes.InvalidArgument, "a fragment of fragments")
+		if err != nil {
+			return nil, nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 		}
-		return env, nil
+		return run, env, nil
 	}
+}
+
+// decodeRequest returns the body of the run of messages that data is, or what else it is.
+func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
+	if run, ok := runOf(data); ok {
+		return run, nil, nil
+	}
+	env = &condensepb.CondenseRequest{}
+	if err := proto.Unmarshal(data, env); err != nil {
+		return nil, nil, err
+	}
+	if m := env.GetMessages(); m != nil { // with something that came later beside it
+		run, err = proto.Marshal(m)
+	}
+	return run, env, err
 }
 
 // receive hands replies to those who wait for them, until the stream ends.
 func (c *serverCall) receive() {
 	for {
-		env, err := c.next()
+		_, env, err := c.next()
 		if err != nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -305,10 +327,10 @@ func fromCallbackError(e *condensepb.CallbackError) error {
 
 // answer sends how res differs from req, and that it is complete.
 func (c *serverCall) answer(req *core.Request, res *core.Result) error {
-	if err := sayable(req, res); err != nil {
+	if err := sayable(req, res, c.at); err != nil {
 		return toStatus(err)
 	}
-	err := edits(req.Messages, res.Messages, func(e *condensepb.Edit) error {
+	err := edits(req.Messages, res.Messages, c.at, func(e *condensepb.Edit) error {
 		return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Edit{Edit: e}})
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ func Loopback(tb testing.TB, s registry.Strategy, settings json.RawMessage) core
 	out := &output{w: tb.Output()}
 	log := slog.New(slog.NewTextHandler(out, nil))
 	plugin := wire.NewServer(s, &wire.ServerOptions{Version: "test", SDK: "sdktest", Logger: log})
-	server := grpc.NewServer()
+	server := wire.NewServerTransport()
 	plugin.Register(server)
 	listener := bufconn.Listen(1 << 20)
 	var serving sync.WaitGroup

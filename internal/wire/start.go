@@ -1,40 +1,9 @@
 package wire
 
 import (
-	"fmt"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
-
-func toMessage(m *core.Message) (*condensepb.Message, error) {
-	parts, err := toParts(m.Parts)
-	if err != nil {
-		return nil, fmt.Errorf("message %q: %w", m.ID, err)
-	}
-	w := &condensepb.Message{
-		Id: name(m.ID), Role: name(string(m.Role)), Kind: name(string(m.Kind)),
-		Parts: parts, Protected: m.Protected, Tokens: int64(m.Tokens),
-	}
-	if !m.Time.IsZero() {
-		w.TimeMs = proto.Int64(m.Time.UnixMilli())
-	}
-	return w, nil
-}
-
-func fromMessage(w *condensepb.Message) core.Message {
-	m := core.Message{
-		ID: unname(w.GetId()), Role: core.Role(unname(w.GetRole())), Kind: core.Kind(unname(w.GetKind())),
-		Parts: fromParts(w.GetParts()), Protected: w.GetProtected(), Tokens: int(w.GetTokens()),
-	}
-	if w.TimeMs != nil {
-		m.Time = time.UnixMilli(w.GetTimeMs()).UTC()
-	}
-	return m
-}
 
 func toStart(req *core.Request) *condensepb.Start {
 	b := req.Budget

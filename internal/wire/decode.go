@@ -1,0 +1,240 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"encoding/base64"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/condensehq/condense/core"
+)
+
+// errKind means that a field is not of the type that the protocol gives it.
+var errKind = errors.New("a field of another type")
+
+// runOf returns the body of the envelope data if it is a run of messages and nothing
+// else.
+func runOf(data []byte) ([]byte, bool) {
+	num, typ, n := protowire.ConsumeTag(data)
+	if n < 0 || num != numRequestMessages || typ != protowire.BytesType {
+		return nil, false
+	}
+	body, m := protowire.ConsumeBytes(data[n:])
+	return body, m >= 0 && n+m == len(data)
+}
+
+// A field is one field of an encoding.
+type field struct {
+	num   protowire.Number
+	typ   protowire.Type
+	value []byte // of a field of bytes
+	n     uint64 // of a number
+	raw   []byte // all of it
+}
+
+// nextField takes the first field off data, which is not empty.
+func nextField(data []byte) (f field, rest []byte, err error) {
+	num, typ, n := protowire.ConsumeTag(data)
+	if n < 0 {
+		return f, nil, protowire.ParseError(n)
+	}
+	f.num, f.typ = num, typ
+	var m int
+	switch typ {
+	case protowire.BytesType:
+		f.value, m = protowire.ConsumeBytes(data[n:])
+	case protowire.VarintType:
+		f.n, m = protowire.ConsumeVarint(data[n:])
+	default:
+		m = protowire.ConsumeFieldValue(num, typ, data[n:])
+	}
+	if m < 0 {
+		return f, nil, protowire.ParseError(m)
+	}
+	f.raw = data[:n+m]
+	return f, data[n+m:], nil
+}
+
+// text returns the value of f, which nobody may change any more.
+func (f *field) text() (string, error) {
+	if f.typ != protowire.BytesType {
+		return "", errKind
+	}
+	return stringOf(f.value), nil
+}
+
+// decodeRun appends the messages of the run body to messages. They take over its bytes.
+func decodeRun(body []byte, messages []core.Message) ([]core.Message, error) {
+	d := decoder{}
+	for len(body) > 0 {
+		f, rest, err := nextField(body)
+		if err != nil {
+			return nil, err
+		}
+		body = rest
+		if f.num != numMessages {
+			continue
+		}
+		if f.typ != protowire.BytesType {
+			return nil, errKind
+		}
+		m, err := d.message(f.value)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", len(messages), err)
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// A decoder allocates the lists of parts of many messages together.
+type decoder struct {
+	slab []core.Part
+}
+
+func (d *decoder) message(data []byte) (m core.Message, err error) {
+	start := len(d.slab)
+	for len(data) > 0 {
+		var f field
+		if f, data, err = nextField(data); err != nil {
+			return m, err
+		}
+		var s string
+		switch f.num {
+		case numMessageID:
+			s, err = f.text()
+			m.ID = unname(s)
+		case numMessageRole:
+			s, err = f.text()
+			m.Role = core.Role(unname(s))
+		case numMessageKind:
+			s, err = f.text()
+			m.Kind = core.Kind(unname(s))
+		case numMessageParts:
+			var p core.Part
+			if f.typ != protowire.BytesType {
+				return m, errKind
+			}
+			if p, err = decodePart(f.value, true); err != nil {
+				return m, err
+			}
+			d.slab = append(d.slab, p)
+		case numMessageTime:
+			m.Time = time.UnixMilli(int64(f.n)).UTC()
+		case numMessageProtected:
+			m.Protected = f.n != 0
+		case numMessageTokens:
+			m.Tokens = int(f.n)
+		}
+		if err != nil {
+			return m, err
+		}
+	}
+	if n := len(d.slab); n > start {
+		m.Parts = d.slab[start:n:n]
+	}
+	return m, nil
+}
+
+// decodePart returns the part that data has. A part of a kind that came later is kept as
+// it is.
+func decodePart(data []byte, top bool) (core.Part, error) {
+	var part core.Part
+	for rest := data; len(rest) > 0; {
+		f, next, err := nextField(rest)
+		if err != nil {
+			return nil, err
+		}
+		rest = next
+		if f.num < numPartText || f.num > numPartOpaque {
+			continue
+		}
+		if f.typ != protowire.BytesType {
+			return nil, errKind
+		}
+		if part, err = decodeKind(f.num, f.value, top); err != nil {
+			return nil, err
+		}
+	}
+	if part == nil {
+		return core.Opaque{Kind: laterPart, JSON: strconv.Quote(base64.StdEncoding.EncodeToString(data))}, nil
+	}
+	return part, nil
+}
+
+// decodeKind returns the part that stands in the field num.
+func decodeKind(num protowire.Number, data []byte, top bool) (core.Part, error) {
+	switch num {
+	case numPartText:
+		return core.Text(stringOf(data)), nil
+	case numPartResult:
+		if !top {
+			return nil, errors.New("a tool result inside a tool result")
+		}
+		return decodeResult(data)
+	}
+	s, err := decodeStrings(data)
+	if err != nil {
+		return nil, err
+	}
+	switch num {
+	case numPartCall:
+		return core.ToolCall{ID: unname(s[0]), Name: unname(s[1]), Args: s[2]}, nil
+	case numPartImage:
+		return core.Image{MediaType: unname(s[0]), Data: s[1], URL: s[2]}, nil
+	case numPartReasoning:
+		return core.Reasoning{Text: s[0], Signature: s[1], Encrypted: s[2]}, nil
+	default:
+		return core.Opaque{Kind: unname(s[0]), JSON: s[1]}, nil
+	}
+}
+
+// decodeStrings returns the fields 1, 2 and 3.
+func decodeStrings(data []byte) (s [3]string, err error) {
+	for len(data) > 0 {
+		var f field
+		if f, data, err = nextField(data); err != nil {
+			return s, err
+		}
+		if f.num <= 3 {
+			if s[f.num-1], err = f.text(); err != nil {
+				return s, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func decodeResult(data []byte) (core.Part, error) {
+	var r core.ToolResult
+	for len(data) > 0 {
+		f, rest, err := nextField(data)
+		if err != nil {
+			return nil, err
+		}
+		data = rest
+		switch f.num {
+		case 1:
+			var s string
+			s, err = f.text()
+			r.CallID = unname(s)
+		case numResultContent:
+			if f.typ != protowire.BytesType {
+				return nil, errKind
+			}
+			var p core.Part
+			p, err = decodePart(f.value, false)
+			r.Content = append(r.Content, p)
+		case numResultError:
+			r.IsError = f.n != 0
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
