@@ -30,13 +30,18 @@ func (e *editor) chance(n int) bool { return e.IntN(n) == 0 }
 // something was hidden.
 func (e *editor) edit(req *core.Request) *core.Result {
 	in := (&core.Request{Messages: req.Messages}).Clone().Messages
+	pending := core.Pending(in)
 	open := lastCalls(in)
+	if len(pending) > 0 {
+		open = min(open, pending[0])
+	}
 	var out []core.Message
 	spare := 0 // tokens saved and not spent on summaries
 	groups := core.Groups(in)
 	for gi, g := range groups {
 		group := in[g.Start:g.End]
-		mustStay := slices.ContainsFunc(group, func(m core.Message) bool { return m.Protected }) || gi == len(groups)-1
+		mustStay := slices.ContainsFunc(group, func(m core.Message) bool { return m.Protected }) || gi == len(groups)-1 ||
+			slices.ContainsFunc(pending, func(i int) bool { return g.Start <= i && i < g.End })
 		if !mustStay && e.chance(2) {
 			for _, m := range group {
 				spare += m.Tokens

@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // A use is a call or a result.
 type use struct {
 	message int    // index of its message
@@ -74,4 +76,46 @@ func pairUp(messages []Message) *pairing {
 		p.starts[i+1] = len(p.uses)
 	}
 	return p
+}
+
+// pending returns the indices of the calls whose results are still to come: they were not
+// answered, and whatever stands behind them is of the same turn.
+func (p *pairing) pending(messages []Message) []int {
+	var calls []int
+	for k := p.starts[waiting(messages)]; k < len(p.uses); k++ {
+		if u := &p.uses[k]; !u.result && u.partner < 0 {
+			calls = append(calls, k)
+		}
+	}
+	return calls
+}
+
+// waiting returns the index of the first message whose open calls may still be answered:
+// only the assistant and results stand behind it. It is 0 if there are no messages.
+func waiting(messages []Message) int {
+	i := max(0, len(messages)-1)
+	for ; i > 0; i-- {
+		if messages[i].Role != RoleAssistant && !slices.ContainsFunc(messages[i].Parts, isResult) {
+			break
+		}
+	}
+	return i
+}
+
+func isResult(p Part) bool {
+	_, ok := p.(ToolResult)
+	return ok
+}
+
+// Pending returns the indices, ascending, of the messages with tool calls whose results
+// are still to come. They may be rewritten but not hidden. The cost is linear.
+func Pending(messages []Message) []int {
+	var at []int
+	p := pairUp(messages)
+	for _, k := range p.pending(messages) {
+		if i := p.uses[k].message; len(at) == 0 || at[len(at)-1] != i {
+			at = append(at, i)
+		}
+	}
+	return at
 }

@@ -21,6 +21,7 @@ const (
 	ruleEmpty     = "not-empty"
 	ruleCalls     = "keep-calls"
 	rulePairs     = "keep-pairs"
+	rulePending   = "keep-pending"
 	ruleSplit     = "no-split"
 	ruleMedia     = "keep-media"
 	ruleReasoning = "keep-reasoning"
@@ -40,9 +41,10 @@ var rules = []Rule{
 	{ruleEmpty, "No message is emptied and no new one is empty: the vendors' APIs refuse it."},
 	{ruleCalls, "Tool calls and results are neither invented nor moved to another message, and a call keeps its ID and tool."},
 	{rulePairs, "A tool call stays exactly if its result stays, and they stay each other's; what was open or orphaned may stay so."},
-	{ruleSplit, "No new message stands between a tool call and its result: the result must follow at once."},
+	{rulePending, "A tool call whose result is still to come stays: the result would arrive without it."},
+	{ruleSplit, "No new message stands between a tool call and its result, nor behind a last call whose result is still to come: results must follow at once."},
 	{ruleMedia, "A rewrite that takes out an image or a block of unknown kind leaves text in its place that says so."},
-	{ruleReasoning, "Reasoning stays verbatim or goes: its signature covers every byte."},
+	{ruleReasoning, "Reasoning stays verbatim in its message or goes: its signature covers every byte."},
 	{ruleFirst, "The conversation begins with a user message if it did so before."},
 	{ruleGrowth, "The result has no more tokens than the request."},
 }

@@ -297,9 +297,28 @@ var ruleTests = []struct {
 	},
 	{
 		"keep-pairs", "orphans and open calls may go",
-		messages{user("1", result("lost", hi), hi), assistant("2", hi, call("open")), assistant("3", call("a")), user("4", result("a", hi))},
-		messages{user("1", hi), assistant("2", hi), assistant("3", call("a")), user("4", result("a", hi))},
-		messages{user("1", hi), assistant("2", hi), assistant("3", call("a"))},
+		messages{user("1", result("lost", hi), hi), assistant("2", hi, call("open")), user("x", hi), assistant("3", call("a")), user("4", result("a", hi))},
+		messages{user("1", hi), assistant("2", hi), user("x", hi), assistant("3", call("a")), user("4", result("a", hi))},
+		messages{user("1", hi), assistant("2", hi), user("x", hi), assistant("3", call("a"))},
+	},
+	{
+		"keep-pending", "the message hidden",
+		messages{user("1", hi), assistant("2", hi), assistant("3", call("open"))},
+		messages{user("1", hi), assistant("3", call("open"))},
+		messages{user("1", hi), assistant("2", hi)},
+	},
+	{
+		"keep-pending", "the call taken out",
+		messages{user("1", hi), assistant("2", hi, call("open"))},
+		messages{user("1", hi), assistant("2", core.Text("h"), call("open"))},
+		messages{user("1", hi), assistant("2", hi)},
+	},
+	{
+		// Each call is a message of its own in some formats; results come in any order.
+		"keep-pending", "one of several of a turn",
+		messages{user("1", hi), assistant("2", call("open")), assistant("3", call("a")), user("4", result("a", hi))},
+		messages{user("1", hi), assistant("2", call("open"))},
+		messages{user("1", hi), assistant("3", call("a")), user("4", result("a", hi))},
 	},
 	{
 		"no-split", "between call and result",

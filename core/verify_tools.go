@@ -21,6 +21,7 @@ func (v *verifier) tools() {
 		}
 	}
 	v.split(before, after, was)
+	v.pending(before, was)
 }
 
 // match returns, for each use in the result, which of the request it is; -1 if it was
@@ -101,7 +102,7 @@ func (v *verifier) split(before, after *pairing, was []int) {
 			fresh[i+1]++
 		}
 	}
-	waiting := v.waiting()
+	waiting := waiting(v.req.Messages)
 	for k := range after.uses {
 		u := &after.uses[k]
 		switch {
@@ -118,19 +119,18 @@ func (v *verifier) split(before, after *pairing, was []int) {
 	}
 }
 
-// waiting returns the index of the first message of the request whose open calls may
-// still be answered: nothing but results stands behind it.
-func (v *verifier) waiting() int {
-	i := len(v.req.Messages) - 1
-	for ; i > 0; i-- {
-		if !slices.ContainsFunc(v.req.Messages[i].Parts, isResult) {
-			break
+// pending checks that calls whose results are still to come were not taken away: the
+// results would arrive as orphans.
+func (v *verifier) pending(before *pairing, was []int) {
+	kept := make([]bool, len(before.uses))
+	for _, b := range was {
+		if b >= 0 {
+			kept[b] = true
 		}
 	}
-	return i
-}
-
-func isResult(p Part) bool {
-	_, ok := p.(ToolResult)
-	return ok
+	for _, k := range before.pending(v.req.Messages) {
+		if u := &before.uses[k]; !kept[k] {
+			v.fault(rulePending, v.req.Messages[u.message].ID, "%s is gone, and its result is still to come", u)
+		}
+	}
 }

@@ -94,24 +94,3 @@ func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
 
 // pinned reports whether no condensation may remove m.
 func pinned(m *core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
-
-// floor returns the tokens of the view that no condensation may remove, more exactly
-// than c.pinned and at linear cost: the messages of a tool group stay together.
-func (c *Conversation) floor() int {
-	if c.pinned == 0 {
-		return 0
-	}
-	view := c.journal.View()
-	total := 0
-	for _, g := range core.Groups(view) {
-		tokens, stays := 0, false
-		for i := g.Start; i < g.End; i++ {
-			tokens += view[i].Tokens
-			stays = stays || pinned(&view[i])
-		}
-		if stays {
-			total += tokens
-		}
-	}
-	return total
-}

@@ -150,6 +150,6 @@ func ExampleConversation_Undo() {
 	}
 	fmt.Println(len(c.View()), "messages")
 	// Output:
-	// 51 messages
+	// 50 messages
 	// 100 messages
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
 // A plan is what one turn leads to.
@@ -14,10 +15,6 @@ type plan struct {
 	decision policy.Decision
 	request  *core.Request // nil unless the decision is to act
 }
-
-// markerTokens is what the note that truncation leaves costs at most. It is part of what
-// cannot be removed.
-const markerTokens = 64
 
 func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	set, err := s.resolve(key{t.Profile, t.Mode})
@@ -42,10 +39,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		return p, nil
 	}
 	// Now that it matters, and costs a walk over the messages anyway, be exact.
-	size.Protected = c.floor()
-	if size.Protected < size.Messages {
-		size.Protected = min(size.Messages, size.Protected+markerTokens)
-	}
+	size.Protected = slidingwindow.Floor(p.counter, p.view)
 	p.decision = p.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil

@@ -49,20 +49,28 @@ func Summarizes() core.CondensationProvider {
 }
 
 // shortener returns a provider that hides the oldest groups until the rest is on target,
-// but no system message, none that is protected and not the last, and puts what note
+// but no system message, none that is protected, and neither the last nor one that still
+// awaits a result, and puts what note
 // makes of them before the rest. If that is no shorter, it keeps everything.
 func shortener(note func(hidden []core.Message) core.Message) core.CondensationProvider {
 	return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if len(req.Messages) == 0 {
+			return &core.Result{}, nil
+		}
 		tokens := req.Tokens()
 		at := -1 // where the note goes
 		var kept, hidden []core.Message
 		groups := core.Groups(req.Messages)
-		for i, g := range groups {
+		last := groups[max(0, len(groups)-1)].Start // from here on, all stay
+		if pending := core.Pending(req.Messages); len(pending) > 0 {
+			last = min(last, pending[0])
+		}
+		for _, g := range groups {
 			group := req.Messages[g.Start:g.End]
-			if tokens > req.Budget.Target && i < len(groups)-1 && !slices.ContainsFunc(group, mustStay) {
+			if tokens > req.Budget.Target && g.End <= last && !slices.ContainsFunc(group, mustStay) {
 				for j := range group {
 					tokens -= group[j].Tokens
 				}

@@ -33,6 +33,8 @@ func ExampleTestProvider() {
 	// Output:
 	// pending call: keep-pairs: message m3: the result of call c0 stays without the call, which message m2 had (and 5 more like it)
 	// 	rule: A tool call stays exactly if its result stays, and they stay each other's; what was open or orphaned may stay so.
+	// pending call: keep-pending: message m18: call last is gone, and its result is still to come
+	// 	rule: A tool call whose result is still to come stays: the result would arrive without it.
 	// truncation passes: true
 }
 

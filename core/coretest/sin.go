@@ -58,6 +58,7 @@ func Misbehaving(release <-chan struct{}) []Sin {
 		{"SwapsResults", "keep-calls", core.OutcomeRejected, SwapsResults()},
 		{"DropsCall", "keep-pairs", core.OutcomeRejected, DropsCall()},
 		{"DropsResult", "keep-pairs", core.OutcomeRejected, DropsResult()},
+		{"DropsPendingCall", "keep-pending", core.OutcomeRejected, DropsPendingCall()},
 		{"SplitsPair", "no-split", core.OutcomeRejected, SplitsPair()},
 		{"SplitsPendingPair", "no-split", core.OutcomeRejected, SplitsPendingPair()},
 		{"DropsImage", "keep-media", core.OutcomeRejected, DropsImage()},

@@ -243,6 +243,16 @@ func SplitsPendingPair() core.CondensationProvider {
 	})
 }
 
+// DropsPendingCall hides a call whose result is still to come.
+func DropsPendingCall() core.CondensationProvider {
+	return editor(func(m []core.Message) []core.Message {
+		if len(m) > 1 && has[core.ToolCall](m[len(m)-1]) {
+			m = m[:len(m)-1]
+		}
+		return m
+	})
+}
+
 // DropsImage takes a picture out of a message and says nothing of it.
 func DropsImage() core.CondensationProvider { return dropper[core.Image]() }
 

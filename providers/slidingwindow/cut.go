@@ -68,7 +68,7 @@ func (p *pieces) cut(size int) []core.Message {
 		if core.EqualParts(parts, m.Parts) {
 			continue
 		}
-		if len(parts) == 0 {
+		if (core.Message{Parts: parts}).Blank() && !m.Blank() {
 			parts = []core.Part{core.Text("[reasoning left out to fit the context window]")}
 		}
 		out[i].Parts = parts
@@ -90,21 +90,33 @@ func (p *pieces) cutParts(parts []core.Part, size int) []core.Part {
 			out = append(out, part)
 			continue
 		}
-		switch part := part.(type) {
-		case core.Text:
-			out = append(out, core.Text(p.cutText(string(part), n, size)))
-		case core.ToolCall:
-			part.Args = p.cutArgs(part.Args, n, size)
-			out = append(out, part)
-		case core.Image:
-			out = append(out, core.Text(fmt.Sprintf("[image of about %d tokens left out to fit the context window]", n)))
-		case core.Opaque:
-			out = append(out, core.Text(fmt.Sprintf("[%s of %d tokens left out to fit the context window]", part.Kind, n)))
-		case core.Reasoning, core.ToolResult:
-			// Reasoning stays verbatim or goes; results were handled above.
+		if short := p.cutPart(part, n, size); short != nil {
+			if p.counter.Count(short) >= n {
+				short = part // the note would cost what it saves
+			}
+			out = append(out, short)
 		}
 	}
 	return out
+}
+
+// cutPart returns what stands for a part of n tokens, in size tokens if that is possible;
+// nil if nothing does.
+func (p *pieces) cutPart(part core.Part, n, size int) core.Part {
+	switch part := part.(type) {
+	case core.Text:
+		return core.Text(p.cutText(string(part), n, size))
+	case core.ToolCall:
+		part.Args = p.cutArgs(part.Args, n, size)
+		return part
+	case core.Image:
+		return core.Text(fmt.Sprintf("[image of about %d tokens left out to fit the context window]", n))
+	case core.Opaque:
+		return core.Text(fmt.Sprintf("[%s of %d tokens left out to fit the context window]", part.Kind, n))
+	case core.Reasoning, core.ToolResult:
+		// Reasoning stays verbatim or goes; results are cut by what they hold.
+	}
+	return nil
 }
 
 // cutText returns the head and the tail of s with a note between them, in at most size

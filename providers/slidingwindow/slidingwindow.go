@@ -185,7 +185,7 @@ func half(w *window, c Config) bool {
 		switch {
 		case hidden >= n:
 			return w.hides()
-		case g.pinned || w.isMarker(g):
+		case g.pinned || g.open || w.isMarker(g):
 			continue
 		case first:
 			first = false // the message that set the task

@@ -305,26 +305,19 @@ func TestConformance(t *testing.T) {
 }
 
 // TestPromises holds for random histories that truncation to budget ends at or below the
-// target, lawfully (the chain sees to that), whatever the conversation holds, provided
-// that what it may not remove leaves room for a note.
+// target, lawfully (the chain sees to that), whatever the conversation holds, if the target
+// is not below the floor.
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil)
 		core.Measure(coretest.Counter{}, messages)
-		total, floor := 0, 0
-		for _, g := range core.Groups(messages) {
-			tokens, stays := 0, false
-			for _, m := range messages[g.Start:g.End] {
-				tokens += m.Tokens
-				stays = stays || m.Protected || m.Role == core.RoleSystem
-			}
-			total += tokens
-			if stays {
-				floor += tokens
-			}
+		total := 0
+		for _, m := range messages {
+			total += m.Tokens
 		}
-		target := floor + 64 + rapid.IntRange(0, max(1, total-floor)).Draw(rt, "above the floor")
+		floor := slidingwindow.Floor(coretest.Counter{}, messages)
+		target := floor + rapid.IntRange(0, max(1, total-floor)).Draw(rt, "above the floor")
 		req := &core.Request{Messages: messages, Counter: coretest.Counter{}, Budget: core.Budget{Limit: target, Target: target}}
 		for _, mode := range []string{"budget", "recent", "middle_out"} {
 			c := slidingwindow.DefaultConfig()

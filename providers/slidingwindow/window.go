@@ -22,6 +22,8 @@ type group struct {
 	tokens int
 	pinned bool // holds a protected or a system message
 	keep   bool
+	open   bool           // of a turn that is not over: it may be cut, not hidden
+	least  int            // tokens of an open group cut as short as it gets
 	cut    []core.Message // what stands for the group if it was too large; nil if it was not
 }
 
@@ -46,6 +48,7 @@ func newWindow(req *core.Request) *window {
 		}
 		w.groups = append(w.groups, g)
 	}
+	w.markOpen()
 	w.marker = core.MessageTokens(req.Counter, all.marker())
 	// What may not be removed can be more than the target, though never more than the
 	// limit, which the host has checked.
@@ -55,6 +58,44 @@ func newWindow(req *core.Request) *window {
 	return w
 }
 
+// markOpen finds the groups of a turn that is not over: from the first call whose result
+// is still to come, all stay, because not even a note may stand behind such a call.
+func (w *window) markOpen() {
+	pending := core.Pending(w.req.Messages)
+	if len(pending) == 0 {
+		return
+	}
+	for i := len(w.groups) - 1; i >= 0 && w.groups[i].End > pending[0]; i-- {
+		g := &w.groups[i]
+		if g.pinned {
+			continue
+		}
+		g.open = true
+		_, least := shrink(w.req.Counter, w.req.Messages[g.Start:g.End], 0)
+		g.least = min(least, g.tokens)
+	}
+}
+
+// Floor returns the tokens of messages that truncation cannot go below: system and
+// protected messages with the tool groups that they stand in, a turn with calls whose
+// results are still to come, as short as it gets, and a note of what is missing. The messages must
+// be measured by the counter. The cost is linear.
+func Floor(counter core.Counter, messages []core.Message) int {
+	w := newWindow(&core.Request{Messages: messages, Counter: counter})
+	floor, all := 0, 0
+	for i := range w.groups {
+		g := &w.groups[i]
+		all += g.tokens
+		switch {
+		case g.pinned:
+			floor += g.tokens
+		case g.open:
+			floor += g.least
+		}
+	}
+	return min(all, floor+w.marker)
+}
+
 // fits reports whether the conversation is on target as it is.
 func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
 
@@ -62,8 +103,10 @@ func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
 func (w *window) left() int {
 	n := w.room - w.marker
 	for i := range w.groups {
-		if w.groups[i].keep {
-			n -= w.groups[i].tokens
+		if g := &w.groups[i]; g.keep {
+			n -= g.tokens
+		} else {
+			n -= g.least // it must find room, whatever else does
 		}
 	}
 	return n
@@ -103,28 +146,44 @@ func (w *window) keepFirst(n int) {
 }
 
 // keepTail keeps the newest groups that fit into the room given, without a gap. A group
-// that does not fit is cut inside if it is the newest, or if a quarter of the room would
-// be empty without it.
+// that does not fit is cut inside if it is the newest, if a quarter of the room would be
+// empty without it, or if it must stay.
 func (w *window) keepTail(room int) {
 	whole := room
-	newest := true
+	newest, full := true, false
 	for i := len(w.groups) - 1; i >= 0; i-- {
 		g := &w.groups[i]
-		if g.keep {
+		if !g.keep {
+			room += g.least
+		}
+		switch {
+		case g.keep:
 			newest = newest && g.pinned && w.req.Messages[g.Start].Role == core.RoleSystem
 			continue
-		}
-		if g.tokens > room {
-			if newest || room > whole/4 {
-				g.cut = shrink(w.req.Counter, w.req.Messages[g.Start:g.End], room)
-				g.keep = g.cut != nil
+		case full && !g.open:
+			continue
+		case g.tokens <= room:
+			g.keep = true
+			room -= g.tokens
+		default:
+			full = true
+			if newest || g.open || room > whole/4 {
+				room -= w.shrink(g, room)
 			}
-			return
 		}
-		room -= g.tokens
-		g.keep = true
 		newest = false
 	}
+}
+
+// shrink cuts a group to the size given and returns its tokens. A group that cannot be
+// cut so far is hidden, unless it must stay.
+func (w *window) shrink(g *group, size int) int {
+	out, tokens := shrink(w.req.Counter, w.req.Messages[g.Start:g.End], size)
+	if tokens > size && !g.open {
+		return 0
+	}
+	g.cut, g.keep = out, true
+	return tokens
 }
 
 // result returns the messages that stay, with a marker where the first ones are hidden.
@@ -200,24 +259,18 @@ func plural(n int, one, many string) string {
 }
 
 // shrink cuts the messages of one group so that they fit into room. The largest pieces
-// give most: all are cut to one common size, the largest with which the group fits. It
-// returns nil if even that is not enough.
-func shrink(counter core.Counter, messages []core.Message, room int) []core.Message {
-	if room <= 0 {
-		return nil
-	}
+// give most: all are cut to one common size, the largest with which the group fits. What
+// cannot fit is returned as small as it gets.
+func shrink(counter core.Counter, messages []core.Message, room int) (out []core.Message, tokens int) {
 	pieces := newPieces(counter, messages)
 	for size := pieces.size(room); ; size = size * 7 / 8 {
 		out := pieces.cut(size)
-		total := 0
+		tokens := 0
 		for i := range out {
-			total += out[i].Tokens
+			tokens += out[i].Tokens
 		}
-		if total <= room {
-			return out
-		}
-		if size == 0 {
-			return nil
+		if tokens <= room || size == 0 {
+			return out, tokens
 		}
 	}
 }
