@@ -36,6 +36,7 @@ var mayImport = map[string]string{
 	"cmd/condense":            "core core/history core/policy config host models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
 	"internal/near":           "",
 	"internal/benchdata":      "core",
+	"bench/peers/eino":        "github.com/cloudwego/eino", // a module of its own
 	"bench/session":           "internal/benchdata",
 	"internal/golden":         "github.com/google/go-cmp",
 	"internal/wirelint":       "",
