@@ -18,10 +18,10 @@ import "slices"
 
 // keptLines are the lines that the last boundary of a session kept.
 type keptLines struct {
-	boundary int          // none if it kept nothing
-	anchor   int          // the line that they follow now
-	tail     int          // the last of them; none if there are none
-	set      map[int]int  // where they are in the file, and what they followed before
+	boundary int         // none if it kept nothing
+	anchor   int         // the line that they follow now
+	tail     int         // the last of them; none if there are none
+	set      map[int]int // where they are in the file, and what they followed before
 }
 
 // keptByLast finds the lines that the last boundary kept and hangs them where they are to

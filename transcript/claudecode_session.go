@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -318,7 +319,7 @@ func (s *session) messages(data []byte) (all []lineMessage, places []placement, 
 }
 
 func (l *sessionLine) decode() (core.Message, *SyntaxError) {
-	m := core.Message{Role: core.Role(l.kind), Time: l.time, Source: l.raw[:len(l.raw):len(l.raw)]}
+	m := core.Message{Role: core.Role(l.kind), Time: l.time, Source: slices.Clip(l.raw)}
 	if !isObject(l.message) {
 		e := &SyntaxError{Found: article(l.kind) + ` line without "message"`, Want: `an object as "message"`}
 		if l.message != nil {

@@ -35,11 +35,11 @@ func writeClaudeCode(d *Document, out *output) error {
 	}
 	data := d.original()
 	if d.unchanged() {
-		out.Write(data)
+		out.add(data)
 		return nil
 	}
 	if bytes.HasPrefix(data, byteOrderMark) {
-		out.Write(byteOrderMark)
+		out.add(byteOrderMark)
 		data = data[len(byteOrderMark):]
 	}
 	s, err := parseSession(data)
@@ -204,8 +204,8 @@ func (w *sessionWriter) writeLine(i int) {
 	if l.live && l.inTree() {
 		raw = w.relink(i, raw)
 	}
-	w.out.Write(raw)
-	w.out.WriteString(w.ending)
+	w.out.add(raw)
+	w.out.adds(w.ending)
 }
 
 func replaceMessage(raw, message []byte) []byte {
@@ -300,17 +300,17 @@ func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	if when.IsZero() {
 		when = like.time
 	}
-	w.out.Write(appendSessionLine(out, id, m, w.lastModel(), when))
-	w.out.WriteString(w.ending)
+	w.out.add(appendSessionLine(out, id, m, w.lastModel(), when))
+	w.out.adds(w.ending)
 	w.prev, w.unnamed, w.barrier = id, false, w.count
 	w.count++
 }
 
 // lastModel returns the model that answered last.
 func (w *sessionWriter) lastModel() string {
-	for i := len(w.lines) - 1; i >= 0; i-- {
-		if m := w.lines[i].model; m != "" {
-			return m
+	for _, l := range slices.Backward(w.lines) {
+		if l.model != "" {
+			return l.model
 		}
 	}
 	return synthetic
@@ -382,15 +382,15 @@ func convertClaudeCode(d *Document, out *output) error {
 		line := append([]byte(`{"parentUuid":`), quotedOrNull(prev)...)
 		line = append(line, `,"isSidechain":false,"userType":"external","cwd":"/","sessionId":"`...)
 		line = append(append(line, session...), '"')
-		out.Write(appendSessionLine(line, id, &m, model, when))
-		out.WriteByte('\n')
+		out.add(appendSessionLine(line, id, &m, model, when))
+		out.adds("\n")
 		prev = id
 	}
 	// Newer versions look here for the line that the conversation ends with.
-	out.WriteString(`{"type":"last-prompt","lastPrompt":`)
-	out.Write(appendQuoted(nil, prompt))
-	out.WriteString(`,"leafUuid":`)
-	out.Write(quotedOrNull(prev))
-	out.WriteString(`,"sessionId":"` + session + "\"}\n")
+	out.adds(`{"type":"last-prompt","lastPrompt":`)
+	out.add(appendQuoted(nil, prompt))
+	out.adds(`,"leafUuid":`)
+	out.add(quotedOrNull(prev))
+	out.adds(`,"sessionId":"` + session + "\"}\n")
 	return nil
 }

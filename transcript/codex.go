@@ -145,7 +145,7 @@ func (r *rollout) messages(data []byte) ([]lineMessage, error) {
 		if l.void || !sent {
 			continue
 		}
-		m.ID, m.Time, m.Source = id, l.time, l.raw[:len(l.raw):len(l.raw)]
+		m.ID, m.Time, m.Source = id, l.time, slices.Clip(l.raw)
 		all = append(all, lineMessage{m, i})
 	}
 	return all, nil
@@ -180,7 +180,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken ids) (history.Conden
 			if m.Kind == core.KindOriginal && summary != "" && joinText(m.Parts) == summary {
 				m.Kind = core.KindSummary
 			}
-			m.Source = item[:len(item):len(item)]
+			m.Source = slices.Clip(item)
 			insert(m)
 		}
 		for i := range view {

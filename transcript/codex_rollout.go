@@ -3,6 +3,7 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -89,7 +90,7 @@ func (r *rollout) meta(payload []byte) {
 			}
 		case "dynamic_tools":
 			if isArray(v) {
-				r.tools = json.RawMessage(v[:len(v):len(v)])
+				r.tools = json.RawMessage(slices.Clip(v))
 			}
 		}
 	}

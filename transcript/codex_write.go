@@ -23,11 +23,11 @@ func writeCodex(d *Document, out *output) error {
 	}
 	data := d.original()
 	if d.unchanged() {
-		out.Write(data)
+		out.add(data)
 		return nil
 	}
 	if bytes.HasPrefix(data, byteOrderMark) {
-		out.Write(byteOrderMark)
+		out.add(byteOrderMark)
 		data = data[len(byteOrderMark):]
 	}
 	r, err := parseRollout(data)
@@ -159,8 +159,8 @@ func (w *rolloutWriter) write() {
 			}
 			continue
 		}
-		w.out.Write(raw)
-		w.out.WriteString(w.ending)
+		w.out.add(raw)
+		w.out.adds(w.ending)
 	}
 	w.writeNew(len(w.lines), when)
 }
@@ -182,13 +182,13 @@ func (w *rolloutWriter) writeNew(i int, when time.Time) {
 func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
 	switch payload := field(was, "payload"); {
 	case payload != nil:
-		w.out.Write(replaceValue(was, payload, item))
+		w.out.add(replaceValue(was, payload, item))
 	case w.bare:
-		w.out.Write(item)
+		w.out.add(item)
 	default:
-		w.out.Write(rolloutRecord("response_item", item, when))
+		w.out.add(rolloutRecord("response_item", item, when))
 	}
-	w.out.WriteString(w.ending)
+	w.out.adds(w.ending)
 }
 
 // rolloutRecord returns a line.
@@ -242,8 +242,8 @@ func convertCodex(d *Document, out *output) error {
 		}
 	}
 	record := func(kind string, payload []byte) {
-		out.Write(rolloutRecord(kind, payload, when))
-		out.WriteByte('\n')
+		out.add(rolloutRecord(kind, payload, when))
+		out.adds("\n")
 	}
 	meta := appendQuoted([]byte(`{"id":`), d.Journal.ID())
 	meta = appendTimestamp(append(meta, `,"timestamp":`...), when)

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -91,7 +92,9 @@ func readRoo(data []byte, d *Document) error {
 		}
 		file = append(file, m)
 	}
-	j, warnings, err := newRooFile(file, parsed).journal()
+	f := newRooFile(file, parsed)
+	f.adopt(&names)
+	j, warnings, err := f.journal()
 	if err != nil {
 		return err
 	}
@@ -187,7 +190,7 @@ func decodeRoo(raw []byte) (rooMessage, *SyntaxError) {
 		parts = append([]core.Part{decodeRooReasoning(raw)}, parts...)
 	}
 	m.Parts = parts
-	m.Source = raw[:len(raw):len(raw)]
+	m.Source = slices.Clip(raw)
 	switch {
 	case m.tags.summary != "":
 		m.Kind = core.KindSummary

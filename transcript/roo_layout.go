@@ -14,6 +14,8 @@ type rooLayout struct {
 	markers  map[string]int  // condensation to the index of the item that is its marker
 	carriers map[string]int  // condensation without one to the index before which it gets one
 	names    map[string]bool // of all markers, as tags spell them
+	// summaries are the names of those that Roo still has.
+	summaries map[string]bool
 }
 
 // inScope reports whether Roo looks at the tags of item i.
@@ -44,9 +46,12 @@ func (l *rooLayout) findMarkers() {
 	for i := range l.items {
 		id := l.hider(i)
 		at, ok := inserted[id]
+		// What stands for a message goes with what hides it only if it is behind that:
+		// Roo takes back from the end.
+		stands := len(l.items[i].entry.HiddenBy) == 0 && at > i
 		switch {
 		case id == "" || !l.inScope(i) && id == l.pivotID():
-		case ok && (l.inScope(at) || !l.inScope(i)) && at != l.pivot:
+		case ok && (l.inScope(at) || !l.inScope(i)) && at != l.pivot && !stands:
 			l.markers[id] = at
 		case l.inScope(i):
 			if _, ok := l.carriers[id]; !ok {
@@ -60,6 +65,11 @@ func (l *rooLayout) findMarkers() {
 	for i := range l.items {
 		if t := &l.items[i].tags; t.marker && t.truncationID != "" {
 			l.names[t.truncationID] = true
+		}
+	}
+	for i := range l.items[:l.pivot+1] {
+		if t := &l.items[i].tags; t.summary != "" {
+			l.summaries[t.condenseID] = true
 		}
 	}
 	for id := range l.markers {
@@ -100,8 +110,9 @@ func (l *rooLayout) tag(i int) {
 	hider := l.hider(i)
 	switch {
 	case hider == "":
-		if l.names[it.tags.truncationParent] {
-			it.cut("truncationParent")
+		it.cut("truncationParent")
+		if !l.summaries[it.tags.condenseParent] {
+			it.cut("condenseParent")
 		}
 	case l.inScope(i):
 		it.name("truncationParent", it.tags.truncationParent, hider)
@@ -152,10 +163,11 @@ func (it *rooItem) cut(tag string) {
 // assemble returns the items with the carriers, and the copies of those that were
 // rewritten.
 func (l *rooLayout) assemble() []rooItem {
-	holders := l.holders()
+	holders, known := l.holders(), map[string]bool{}
 	hides := map[string][]string{}
 	for i := range l.items {
 		e := l.items[i].entry
+		known[e.Message.ID] = true
 		for _, id := range e.HiddenBy {
 			hides[id] = append(hides[id], e.Message.ID)
 		}
@@ -163,6 +175,9 @@ func (l *rooLayout) assemble() []rooItem {
 	before := map[int][]rooItem{}
 	for k, c := range l.condensations {
 		record := recordOf(k+1, c, hides[c.ID])
+		if _, ok := record.within(known); !ok {
+			continue // all that it was about is gone
+		}
 		if at, ok := holders[c.ID]; ok {
 			l.items[at].note.Records = append(l.items[at].note.Records, record)
 			continue
@@ -223,7 +238,7 @@ func newCarrier(id string, hidden int) rooItem {
 func (l *rooLayout) copyOf(i int) rooItem {
 	it := l.items[i]
 	m := it.entry.Message
-	it.sent = true
+	it.sent, it.old = true, false
 	it.note = rooNote{CopyOf: m.ID}
 	parts := m.Parts
 	patch := it.entry.Original.Source != nil && l.own

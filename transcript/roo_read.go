@@ -15,6 +15,7 @@ type rooFile struct {
 	fates    []fate
 	copies   map[string]int // ID of a message to the index of what stands for it
 	pivot    int            // index of the last summary that Roo regards, or none
+	order    []int          // the messages of the conversation, each where it or its copy stands
 }
 
 // A fate is what Roo makes of a message.
@@ -50,15 +51,51 @@ func newRooFile(messages []rooMessage, parsed []*roo.Message) *rooFile {
 	return f
 }
 
+// adopt makes messages of their own of the copies whose original is sent too, or gone:
+// Roo took back what hid it.
+func (f *rooFile) adopt(names *rooNames) {
+	hidden := map[string]bool{}
+	for i := range f.messages {
+		if m := &f.messages[i]; !m.aside() {
+			hidden[m.ID] = !f.fates[i].shown
+		}
+	}
+	for i := range f.messages {
+		m := &f.messages[i]
+		of := m.note.CopyOf
+		if of == "" || hidden[of] && f.copies[of] == i {
+			continue
+		}
+		m.ID = names.next(of + ".copy")
+		m.note.CopyOf = ""
+		if f.copies[of] == i {
+			delete(f.copies, of)
+		}
+	}
+	at := make(map[string]int, len(f.messages))
+	for i := range f.messages {
+		at[f.messages[i].ID] = i
+	}
+	for i := range f.messages {
+		m := &f.messages[i]
+		_, copied := f.copies[m.ID]
+		switch {
+		case m.note.CopyOf != "":
+			f.order = append(f.order, at[m.note.CopyOf])
+		case !m.aside() && !copied:
+			f.order = append(f.order, i)
+		}
+	}
+}
+
 // journal returns the journal that says what the tags say.
 func (f *rooFile) journal() (*history.Journal, []Warning, error) {
 	var timeline []core.Message
 	known := map[string]bool{}
-	for i := range f.messages {
-		if m := &f.messages[i]; !m.aside() {
-			timeline = append(timeline, m.Message)
-			known[m.ID] = true
-		}
+	for _, i := range f.order {
+		m := &f.messages[i]
+		timeline = append(timeline, m.Message)
+		known[m.ID] = true
 	}
 	records := f.records(known)
 	j, err := history.Restore(timeline, append(records, f.fromTags(records)...))
@@ -104,14 +141,7 @@ func (f *rooFile) fromTags(records []history.Condensation) []history.Condensatio
 			hidden[id] = true
 		}
 	}
-	var hiders []hider
-	for i := range f.messages {
-		if m := &f.messages[i]; !m.aside() && m.note.ID == "" {
-			if h, ok := f.hider(i, hidden); ok {
-				hiders = append(hiders, h)
-			}
-		}
-	}
+	hiders := f.hiders(hidden)
 	f.explain(hiders, hidden)
 	early := f.hiddenEarly(hiders)
 	var all []history.Condensation
@@ -149,45 +179,60 @@ type hider struct {
 	rewrites []int
 }
 
-// hider returns what the message i hides: a summary everything before it that nothing
-// hides yet, a marker what names it. Without a summary, a value of isSummary that only
-// counts as true makes one that hides what names it.
-func (f *rooFile) hider(i int, hidden map[string]bool) (hider, bool) {
-	t := &f.messages[i].tags
-	h := hider{at: i}
-	var hides func(j int) bool
-	switch {
-	case t.summary == "true":
-		h.name = plainName(t.condenseID)
-		hides = func(j int) bool { return j < i && !hidden[f.messages[j].ID] }
-	case t.summary != "" && f.pivot == none && t.condenseID != "":
-		h.name = plainName(t.condenseID)
-		hides = func(j int) bool { return f.named(j, func(t *rooTags) string { return t.condenseParent }, t.condenseID) }
-	case t.marker && t.truncationID != "":
-		h.name = plainName(t.truncationID)
-		hides = func(j int) bool {
-			inScope := f.pivot == none || j < f.pivot || i > f.pivot
-			return inScope && f.named(j, func(t *rooTags) string { return t.truncationParent }, t.truncationID)
-		}
-	default:
-		return h, false
-	}
-	for j := range f.messages {
-		if m := &f.messages[j]; !m.aside() && hides(j) {
-			h.hides = append(h.hides, j)
-			hidden[m.ID] = true
+// hiders returns the messages without a record whose tags hide others: a summary
+// everything before it that nothing hides yet, a marker what names it. If there is no
+// summary, one whose isSummary only counts as true hides what names it. It adds to hidden
+// what they hide.
+func (f *rooFile) hiders(hidden map[string]bool) []hider {
+	condensed, truncated := map[string][]int{}, map[string][]int{}
+	for i := range f.messages {
+		if m := &f.messages[i]; !m.aside() {
+			tags := []*rooTags{&m.tags}
+			if stand, ok := f.copies[m.ID]; ok {
+				tags = append(tags, &f.messages[stand].tags)
+			}
+			for _, t := range tags {
+				condensed[t.condenseParent] = append(condensed[t.condenseParent], i)
+				truncated[t.truncationParent] = append(truncated[t.truncationParent], i)
+			}
 		}
 	}
-	return h, true
-}
-
-// named reports whether message j, or what stands for it, has name in a tag.
-func (f *rooFile) named(j int, tag func(*rooTags) string, name string) bool {
-	if tag(&f.messages[j].tags) == name {
-		return true
+	var all []hider
+	seen := 0 // everything before is hidden by a summary
+	for i := range f.messages {
+		m := &f.messages[i]
+		t := &m.tags
+		if m.aside() || m.note.ID != "" {
+			continue
+		}
+		h := hider{at: i}
+		switch {
+		case t.summary == "true":
+			h.name = plainName(t.condenseID)
+			for j := seen; j < i; j++ {
+				if other := &f.messages[j]; !other.aside() && !hidden[other.ID] {
+					h.hides = append(h.hides, j)
+				}
+			}
+			seen = i
+		case t.summary != "" && f.pivot == none && t.condenseID != "":
+			h.name, h.hides = plainName(t.condenseID), slices.Compact(slices.Clone(condensed[t.condenseID]))
+		case t.marker && t.truncationID != "":
+			h.name = plainName(t.truncationID)
+			for _, j := range slices.Compact(slices.Clone(truncated[t.truncationID])) {
+				if f.pivot == none || j < f.pivot || i > f.pivot {
+					h.hides = append(h.hides, j)
+				}
+			}
+		default:
+			continue
+		}
+		for _, j := range h.hides {
+			hidden[f.messages[j].ID] = true
+		}
+		all = append(all, h)
 	}
-	stand, ok := f.copies[f.messages[j].ID]
-	return ok && tag(&f.messages[stand].tags) == name
+	return all
 }
 
 // explain lays to the last summary what no tag explains: tool results whose call is
@@ -231,17 +276,14 @@ func (f *rooFile) hiddenEarly(hiders []hider) map[int]bool {
 // agrees reports whether the view of j is what Roo sends.
 func (f *rooFile) agrees(j *history.Journal) bool {
 	entries := j.Timeline()
-	e := 0
-	for i := range f.messages {
-		m := &f.messages[i]
-		if m.aside() {
-			continue
-		}
-		if e == len(entries) || entries[e].Message.ID != m.ID {
+	if len(entries) != len(f.order) {
+		return false
+	}
+	for e, i := range f.order {
+		entry := &entries[e]
+		if entry.Message.ID != f.messages[i].ID {
 			return false
 		}
-		entry := &entries[e]
-		e++
 		want := f.fateOf(i)
 		switch inView := len(entry.HiddenBy) == 0; {
 		case inView != want.shown:
@@ -253,7 +295,7 @@ func (f *rooFile) agrees(j *history.Journal) bool {
 			return false
 		}
 	}
-	return e == len(entries)
+	return true
 }
 
 // fateOf returns what is sent of the message i, be it by what stands for it.
@@ -272,11 +314,8 @@ func (f *rooFile) fateOf(i int) fate {
 // asOne returns one condensation that leaves what Roo sends.
 func (f *rooFile) asOne() history.Condensation {
 	c := rooCondensation("roo")
-	for i := range f.messages {
+	for _, i := range f.order {
 		m := &f.messages[i]
-		if m.aside() {
-			continue
-		}
 		switch got := f.fateOf(i); {
 		case !got.shown:
 			c.Edit.Hide = append(c.Edit.Hide, m.ID)

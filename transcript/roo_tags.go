@@ -87,7 +87,9 @@ func rooShown(file []*roo.Message) []*roo.Message {
 	for _, m := range roo.Effective(file) {
 		i, same := at[m]
 		if !same { // of the next message that has all but its content in common
-			for i = next; i < len(file) && !lacksBlocks(m, file[i]); i++ {
+			i = next
+			for i < len(file) && !lacksBlocks(m, file[i]) {
+				i++
 			}
 		}
 		if i < len(file) {

@@ -24,7 +24,7 @@ import (
 func writeRoo(d *Document, out *output) error {
 	own := d.Origin == "roo"
 	if own && d.unchanged() {
-		out.Write(d.original())
+		out.add(d.original())
 		return nil
 	}
 	w := rooWriter{document: d, out: out, own: own, entries: d.Journal.Timeline(), condensations: d.Journal.Condensations()}
@@ -41,14 +41,14 @@ func writeRoo(d *Document, out *output) error {
 		return err
 	}
 	head, sep, tail := w.frame()
-	out.Write(head)
+	out.add(head)
 	for i := range items {
 		if i > 0 {
-			out.Write(sep)
+			out.add(sep)
 		}
-		out.Write(items[i].raw)
+		out.add(items[i].raw)
 	}
-	out.Write(tail)
+	out.add(tail)
 	return nil
 }
 
@@ -67,7 +67,8 @@ type rooItem struct {
 	raw   []byte
 	tags  rooTags
 	note  rooNote
-	ts    int64 // zero if it has none yet
+	ts    int64 // zero if it has none
+	old   bool  // it comes from a file of Roo's
 	sent  bool
 }
 
@@ -88,7 +89,7 @@ func (w *rooWriter) summary() int {
 // layout returns the messages of the file. Pivot is the index of the summary that Roo is
 // to begin with, or none.
 func (w *rooWriter) layout(pivot int) ([]rooItem, error) {
-	l := rooLayout{rooWriter: w, pivot: pivot, markers: map[string]int{}, carriers: map[string]int{}, names: map[string]bool{}}
+	l := rooLayout{rooWriter: w, pivot: pivot, markers: map[string]int{}, carriers: map[string]int{}, names: map[string]bool{}, summaries: map[string]bool{}}
 	for i := range w.entries {
 		l.items = append(l.items, w.item(&w.entries[i]))
 	}
@@ -105,7 +106,7 @@ func (w *rooWriter) layout(pivot int) ([]rooItem, error) {
 func (w *rooWriter) item(e *history.Entry) rooItem {
 	it := rooItem{entry: e, sent: len(e.HiddenBy) == 0}
 	if source := []byte(e.Original.Source); w.own && source != nil {
-		it.raw = cutField(source, noteField)
+		it.raw, it.old = cutField(source, noteField), true
 		for k, v := range fields(it.raw) {
 			it.tags.see(string(k), v)
 			if string(k) == "ts" {
@@ -121,28 +122,67 @@ func (w *rooWriter) item(e *history.Entry) rooItem {
 	return it
 }
 
-// encode returns a message in Roo's shape, without its time.
+// encode returns a message in Roo's shape, without its time. What no model would take is
+// left out or replaced by a note.
 func (w *rooWriter) encode(m *core.Message) []byte {
 	role := core.RoleUser
 	if m.Role == core.RoleAssistant {
 		role = core.RoleAssistant
 	}
+	if len(m.Parts) == 1 {
+		if r, ok := m.Parts[0].(core.Reasoning); ok && !w.signed(r) {
+			return encodeRooReasoning(r)
+		}
+	}
+	inner := converter{wire: &anthropicWire, out: &output{}} // its warnings are of no interest: nothing is lost
 	var parts []core.Part
 	for _, p := range m.Parts {
-		if r, ok := p.(core.Reasoning); ok && (w.out.vendor == vendorOpenAI || r.Signature == "" && r.Encrypted == "") {
-			if len(m.Parts) > 1 {
-				continue // no model takes it back
+		switch p := p.(type) {
+		case core.Reasoning:
+			if !w.signed(p) {
+				continue
 			}
-			raw := []byte(`{"role":"assistant","content":[],"type":"reasoning","summary":[`)
-			if r.Text != "" {
-				raw = append(appendQuoted(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')
+		case core.Image:
+			if _, ok := sendable(p); !ok {
+				parts = append(parts, core.Text(noteOf("image")))
+				continue
 			}
-			raw = append(append(raw, `],"encrypted_content":`...), quotedOrNull(r.Encrypted)...)
-			return append(raw, '}')
+		case core.Opaque:
+			block, ok := sendableBlock(p, anthropicWire.blocks[role])
+			if !ok {
+				parts = append(parts, core.Text(noteOf(p.Kind)))
+				continue
+			}
+			parts = append(parts, block)
+			continue
+		case core.ToolResult:
+			var content []core.Part
+			for _, q := range p.Content {
+				content = inner.inner(content, q)
+			}
+			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: content, IsError: p.IsError})
+			continue
+		case core.Text, core.ToolCall:
 		}
 		parts = append(parts, p)
 	}
 	return encodeAnthropic(role, parts)
+}
+
+// signed reports whether a model would take r back.
+func (w *rooWriter) signed(r core.Reasoning) bool {
+	return w.out.vendor != vendorOpenAI && (r.Signature != "" || r.Encrypted != "")
+}
+
+// encodeRooReasoning returns a message of its own for what a model thought, as Roo stores
+// that of OpenAI's.
+func encodeRooReasoning(r core.Reasoning) []byte {
+	raw := []byte(`{"role":"assistant","content":[],"type":"reasoning","summary":[`)
+	if r.Text != "" {
+		raw = append(appendQuoted(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')
+	}
+	raw = append(append(raw, `],"encrypted_content":`...), quotedOrNull(r.Encrypted)...)
+	return append(raw, '}')
 }
 
 // warn says what has no place in a file of Roo's.
@@ -199,7 +239,7 @@ func setTimes(items []rooItem) {
 	for i := len(items) - 1; i >= 0; i-- {
 		if it := &items[i]; it.ts > 0 {
 			next = it.ts
-		} else if next > 1 {
+		} else if next > 1 && !it.old {
 			next--
 			it.setTime(next)
 		}
@@ -207,10 +247,10 @@ func setTimes(items []rooItem) {
 	previous := int64(0)
 	for i := range items {
 		it := &items[i]
-		if it.ts == 0 {
+		if it.ts == 0 && !it.old {
 			it.setTime(previous + 1)
 		}
-		previous = it.ts
+		previous = max(previous, it.ts)
 	}
 }
 

@@ -1,0 +1,328 @@
+package transcript_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/transcript"
+)
+
+// rooConversation draws a conversation as Roo stores it, condensed and truncated by Roo
+// itself in places.
+func rooConversation(t *rapid.T) []*roo.Message {
+	var file []string
+	say := func(role, content string) {
+		ts := fmt.Sprintf(`,"ts":%d`, 1000*(len(file)+1))
+		if rapid.IntRange(0, 9).Draw(t, "no ts") == 0 {
+			ts = ""
+		}
+		file = append(file, fmt.Sprintf(`{"role":%q,"content":%s%s}`, role, content, ts))
+	}
+	quoted := func(s string) string { return fmt.Sprintf("%q", s) }
+	for i := range rapid.IntRange(1, 6).Draw(t, "turns") {
+		switch rapid.IntRange(0, 4).Draw(t, "kind of turn") {
+		case 0:
+			say("user", quoted("<task>do it</task>"))
+			say("assistant", quoted("<read_file><path>a.go</path></read_file>"))
+		case 1:
+			id := fmt.Sprint("call_", i)
+			say("user", `[{"type":"text","text":"go on","x":1}]`)
+			say("assistant", `[{"type":"text","text":"so"},{"type":"tool_use","id":"`+id+`","name":"ls","input":{"a": 1}}]`)
+			say("user", `[{"type":"tool_result","tool_use_id":"`+id+`","content":"out"},{"type":"text","text":"env"}]`)
+			say("assistant", quoted("done"))
+		case 2:
+			file = append(file, `{"type":"reasoning","role":"assistant","content":[],"encrypted_content":"xyz","summary":[]}`)
+			say("assistant", quoted("thought"))
+		case 3:
+			say("user", `[{"type":"tool_result","tool_use_id":"nobody"}]`)
+		case 4:
+			say("user", `[]`)
+		}
+	}
+	messages, err := roo.Parse([]byte("[" + strings.Join(file, ",") + "]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rooGoesOn(t, messages)
+}
+
+// rooGoesOn does to a conversation what Roo does.
+func rooGoesOn(t *rapid.T, messages []*roo.Message) []*roo.Message {
+	for range rapid.IntRange(0, 3).Draw(t, "what Roo does") {
+		id := fmt.Sprint("roo-", rapid.Uint32().Draw(t, "id"))
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
+			now := func() time.Time { return time.UnixMilli(99_000) }
+			messages = roo.Truncate(messages, 0.5, func() string { return id }, now).Messages
+		case 1:
+			for i, m := range messages {
+				if m.Tag(roo.CondenseParent) == "" {
+					messages[i] = m.With(roo.CondenseParent, id)
+				}
+			}
+			messages = append(messages, rooMessage(t, `{"role":"user","content":[{"type":"text","text":"## Conversation Summary\nS"}],"ts":90000,"isSummary":true,"condenseId":"`+id+`"}`))
+		case 2:
+			messages = append(slices.Clip(messages), rooMessage(t, `{"role":"user","content":"more","ts":91000}`))
+		case 3:
+			keep := rapid.IntRange(0, len(messages)).Draw(t, "rewound to")
+			messages = roo.Cleanup(slices.Clone(messages[:keep]))
+		}
+	}
+	return messages
+}
+
+func rooMessage(t *rapid.T, raw string) *roo.Message {
+	m, err := roo.ParseMessage([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// anyEdit draws what a condensation might do to a view, sense or not.
+func anyEdit(t *rapid.T, view []core.Message, step int) core.Edit {
+	var e core.Edit
+	inserted := 0
+	insert := func(after string) {
+		inserted++
+		e.Insert = append(e.Insert, core.Insert{After: after, Message: core.Message{
+			ID:    fmt.Sprintf("new%d.%d", step, inserted),
+			Role:  rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant}).Draw(t, "role"),
+			Kind:  rapid.SampledFrom([]core.Kind{core.KindSummary, core.KindMarker}).Draw(t, "kind"),
+			Time:  time.Unix(1_700_000_000, 123456789).UTC(),
+			Parts: []core.Part{core.Text("summary")},
+		}})
+	}
+	first := rapid.IntRange(0, len(view)).Draw(t, "fresh start") // everything before is hidden
+	if rapid.Bool().Draw(t, "anywhere") {
+		first = 0
+	}
+	for i := range view {
+		m := &view[i]
+		kind := rapid.IntRange(0, 5).Draw(t, "what happens")
+		_, isText := firstPart(m).(core.Text)
+		switch {
+		case i < first, kind == 0:
+			e.Hide = append(e.Hide, m.ID)
+		case kind == 1 && isText:
+			parts := slices.Clone(m.Parts)
+			parts[0] = core.Text("rewritten")
+			e.Rewrite = append(e.Rewrite, core.Rewrite{ID: m.ID, Parts: parts})
+		}
+		if i == first-1 || kind == 2 {
+			insert(m.ID)
+		}
+	}
+	return e
+}
+
+func firstPart(m *core.Message) core.Part {
+	if len(m.Parts) == 0 {
+		return nil
+	}
+	return m.Parts[0]
+}
+
+// anything does something to the journal of d.
+func anything(t *rapid.T, d *transcript.Document, step int) {
+	all := d.Journal.Condensations()
+	if len(all) > 0 && rapid.IntRange(0, 3).Draw(t, "undo") == 0 {
+		if err := d.Journal.Undo(rapid.SampledFrom(all).Draw(t, "which").ID); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	edit := anyEdit(t, d.Journal.View(), step)
+	if edit.Empty() {
+		return
+	}
+	err := d.Journal.Condense(history.Condensation{
+		ID: fmt.Sprint("ours", step), Provider: "p", Trigger: core.TriggerManual,
+		Time: time.Unix(1_700_000_001, 0).UTC(), TokensBefore: 9, TokensAfter: 3, Edit: edit,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func encode(t *rapid.T, d *transcript.Document, format string) string {
+	var out strings.Builder
+	if _, err := d.Write(&out, format); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// asTold is what a timeline tells, without what a file need not keep.
+type asTold struct {
+	ID                      string
+	Role                    core.Role
+	Kind                    core.Kind
+	Parts                   []core.Part
+	InsertedBy, RewrittenBy string
+	HiddenBy                []string
+}
+
+func told(j *history.Journal) []asTold {
+	var all []asTold
+	for _, e := range j.Timeline() {
+		all = append(all, asTold{e.Message.ID, e.Message.Role, e.Message.Kind, e.Message.Parts, e.InsertedBy, e.RewrittenBy, e.HiddenBy})
+	}
+	return all
+}
+
+// Whatever happened to a conversation, Roo's rules make the same view of the file, and
+// the file gives the journal back: what hides what, who did it, and how to undo it.
+func TestPropertyRooKeepsTheJournal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		file := string(roo.Encode(rooConversation(t)))
+		d, err := readRoo(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := encode(t, d, ""); got != file {
+			t.Fatalf("unchanged, written as\n%s\nwant\n%s", got, file)
+		}
+		for step := range rapid.IntRange(1, 4).Draw(t, "steps") {
+			anything(t, d, step)
+			out := encode(t, d, "roo")
+			if err := rooSends(out, d.Journal.View()); err != nil {
+				t.Fatalf("Roo: %v\n%s", err, out)
+			}
+			again, err := readRoo(out)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if len(again.Warnings) > 0 {
+				t.Fatalf("warnings %v\n%s", again.Warnings, out)
+			}
+			if diff := cmp.Diff(told(d.Journal), told(again.Journal)); diff != "" {
+				t.Fatalf("timeline (-want +got):\n%s\n%s", diff, out)
+			}
+			sameUndo(t, d, again, out)
+			if rapid.Bool().Draw(t, "go on with the file") {
+				d = again
+			}
+		}
+	})
+}
+
+// withEffect returns the condensations that the timeline tells of. One is none of them if
+// all that it did was to messages that others inserted, who were undone.
+func withEffect(j *history.Journal) []history.Condensation {
+	return slices.DeleteFunc(j.Condensations(), func(c history.Condensation) bool {
+		return !slices.ContainsFunc(j.Timeline(), func(e history.Entry) bool {
+			return e.InsertedBy == c.ID || e.RewrittenBy == c.ID || slices.Contains(e.HiddenBy, c.ID)
+		})
+	})
+}
+
+// sameUndo checks that condensations are the same, and undoing one has the same effect.
+func sameUndo(t *rapid.T, d, again *transcript.Document, out string) {
+	want, got := withEffect(d.Journal), withEffect(again.Journal)
+	if len(want) == 0 && len(got) == 0 {
+		return
+	}
+	if len(want) != len(got) {
+		t.Fatalf("got %d condensations, want %d\n%s", len(got), len(want), out)
+	}
+	for i := range want {
+		want[i].Edit, got[i].Edit = core.Edit{}, core.Edit{}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("condensations (-want +got):\n%s\n%s", diff, out)
+	}
+	if len(want) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(want).Draw(t, "undone").ID
+	undone := func(d *transcript.Document) []asTold {
+		copied, err := transcript.Read(strings.NewReader(encode(t, d, "condense")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := copied.Journal.Undo(id); err != nil {
+			t.Fatal(err)
+		}
+		return told(copied.Journal)
+	}
+	if diff := cmp.Diff(undone(d), undone(again)); diff != "" {
+		t.Fatalf("after undo of %s (-want +got):\n%s\n%s", id, diff, out)
+	}
+}
+
+// rooSends checks that Roo sends view, by what a reader that knows no notes makes of it.
+func rooSends(file string, view []core.Message) error {
+	messages, err := roo.Parse([]byte(file))
+	if err != nil {
+		return err
+	}
+	sent, err := readRoo(untagged(roo.Encode(roo.Effective(messages))))
+	if err != nil {
+		return err
+	}
+	return sameWords(sent.Journal.View(), view)
+}
+
+// Roo may go on with a file that was written here. What it sends then is the view.
+func TestPropertyRooGoesOn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d, err := readRoo(string(roo.Encode(rooConversation(t))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range rapid.IntRange(1, 3).Draw(t, "steps") {
+			anything(t, d, step)
+			messages, err := roo.Parse([]byte(encode(t, d, "roo")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("before %s", roo.Encode(messages))
+			file := string(roo.Encode(rooGoesOn(t, messages)))
+			if d, err = readRoo(file); err != nil {
+				t.Fatalf("%v\n%s", err, file)
+			}
+			if err := rooSends(file, d.Journal.View()); err != nil {
+				t.Fatalf("%v\n%s", err, file)
+			}
+		}
+	})
+}
+
+// A file of Roo's holds conversations of any origin, whole.
+func TestPropertyRooHoldsOthers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := &transcript.Document{Journal: history.New()}
+		if err := d.Journal.Append(wildMessages(t)...); err != nil {
+			t.Fatal(err)
+		}
+		for step := range rapid.IntRange(0, 3).Draw(t, "steps") {
+			anything(t, d, step)
+		}
+		out := encode(t, d, "roo")
+		again, err := readRoo(out)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if diff := cmp.Diff(told(d.Journal), told(again.Journal)); diff != "" {
+			t.Fatalf("timeline (-want +got):\n%s\n%s", diff, out)
+		}
+		var sent []map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(out), &sent); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
