@@ -59,6 +59,7 @@ bench-docs:
 
 # Other programs on the same conversation. Needs node, npm and the network.
 bench-peers:
+	mkdir -p $(BIN)
 	go run ./bench/session > $(BIN)/session.json
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
