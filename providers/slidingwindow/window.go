@@ -49,6 +49,7 @@ func newWindow(req *core.Request) *window {
 		w.groups = append(w.groups, g)
 	}
 	w.markOpen()
+	all.messages = max(all.messages, 2) // the plural is the longer
 	w.marker = core.MessageTokens(req.Counter, all.marker())
 	// What may not be removed can be more than the target, though never more than the
 	// limit, which the host has checked.
@@ -238,12 +239,18 @@ func (t *tally) add(m *core.Message) {
 // along.
 func (t *tally) marker() core.Message {
 	var b strings.Builder
-	b.WriteString("[" + plural(t.messages, "earlier message", "earlier messages"))
-	if t.calls > 0 {
-		b.WriteString(", with " + plural(t.calls, "tool call", "tool calls") + ",")
+	b.WriteByte('[')
+	if t.messages > 0 {
+		b.WriteString(plural(t.messages, "earlier message", "earlier messages"))
+		if t.calls > 0 {
+			b.WriteString(", with " + plural(t.calls, "tool call", "tool calls") + ",")
+		}
+		if t.again {
+			b.WriteString(" and ")
+		}
 	}
 	if t.again {
-		b.WriteString(" and what an earlier note like this stood for")
+		b.WriteString("what an earlier note like this stood for")
 	}
 	b.WriteString(" left out here to fit the context window]")
 	return core.Message{
