@@ -47,7 +47,7 @@ func wrapped(text, indent string) string {
 	var b strings.Builder
 	for para := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		line := indent
-		for _, word := range strings.Fields(para) {
+		for word := range strings.FieldsSeq(para) {
 			if len(line)+1+len(word) > width && line != indent {
 				b.WriteString(line + "\n")
 				line = indent

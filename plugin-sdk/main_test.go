@@ -75,6 +75,6 @@ func (p *tailProvider) Condense(ctx context.Context, req *core.Request) (*core.R
 
 // Close shows that the provider was closed.
 func (p *tailProvider) Close() error {
-	p.env.Logger.Info("closed") //nolint:sloglint // there is no context
+	p.env.Logger.Info("closed")
 	return nil
 }

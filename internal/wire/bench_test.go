@@ -54,18 +54,11 @@ func planner() registry.Strategy {
 // overSocket serves s on a unix socket and returns its client.
 func overSocket(tb testing.TB, s registry.Strategy) *wire.Client {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "wire") // t.TempDir is too long for a socket
-	if err != nil {
-		tb.Fatal(err)
-	}
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	listener := listen(tb)
 	server := wire.NewServerTransport()
 	wire.NewServer(s, nil).Register(server)
 	go func() { _ = server.Serve(listener) }()
-	conn, err := grpc.NewClient("unix:"+filepath.Join(dir, "s"),
+	conn, err := grpc.NewClient("unix:"+listener.Addr().String(),
 		append(wire.DialTuning(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		tb.Fatal(err)
@@ -73,7 +66,6 @@ func overSocket(tb testing.TB, s registry.Strategy) *wire.Client {
 	tb.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()
-		_ = os.RemoveAll(dir)
 	})
 	c := wire.NewClient(conn, nil)
 	if err := c.Configure(tb.Context(), json.RawMessage(`{}`)); err != nil {
@@ -99,7 +91,6 @@ func BenchmarkCall(b *testing.B) {
 			b.Run(name+"/"+size.name, func(b *testing.B) {
 				b.SetBytes(int64(size.size))
 				b.ReportAllocs()
-				defer cpu(b)()
 				for b.Loop() {
 					if _, err := p.Condense(b.Context(), req.Clone()); err != nil {
 						b.Fatal(err)
@@ -113,18 +104,28 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// rawCopy sends size bytes over a unix socket to somebody who reads them and answers one.
-func rawCopy(b *testing.B, size int) {
-	dir, err := os.MkdirTemp("", "raw")
+// listen returns a unix socket. The temporary folder of a test is too long a name for one.
+func listen(tb testing.TB) net.Listener {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "wire") //nolint:usetesting // see above
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer l.Close()
+	tb.Cleanup(func() {
+		_ = l.Close()
+		_ = os.RemoveAll(dir)
+	})
+	return l
+}
+
+// rawCopy sends size bytes over a unix socket to somebody who reads them and answers one.
+func rawCopy(b *testing.B, size int) {
+	b.Helper()
+	l := listen(b)
 	go func() {
 		c, err := l.Accept()
 		if err != nil {
@@ -144,10 +145,9 @@ func rawCopy(b *testing.B, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
+	b.Cleanup(func() { _ = c.Close() })
 	data, ack := make([]byte, size), make([]byte, 1)
 	b.SetBytes(int64(size))
-	defer cpu(b)()
 	for b.Loop() {
 		if _, err := c.Write(data); err != nil {
 			b.Fatal(err)

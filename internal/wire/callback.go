@@ -211,7 +211,7 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 	if !ok {
 		level = slog.LevelInfo
 	}
-	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...)
+	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...) //nolint:sloglint // the words are the plugin's
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

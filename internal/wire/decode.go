@@ -1,12 +1,11 @@
 package wire
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
-
-	"encoding/base64"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -33,7 +32,6 @@ type field struct {
 	typ   protowire.Type
 	value []byte // of a field of bytes
 	n     uint64 // of a number
-	raw   []byte // all of it
 }
 
 // nextField takes the first field off data, which is not empty.
@@ -44,7 +42,7 @@ func nextField(data []byte) (f field, rest []byte, err error) {
 	}
 	f.num, f.typ = num, typ
 	var m int
-	switch typ {
+	switch typ { //nolint:exhaustive // what is of another type is passed over
 	case protowire.BytesType:
 		f.value, m = protowire.ConsumeBytes(data[n:])
 	case protowire.VarintType:
@@ -55,7 +53,6 @@ func nextField(data []byte) (f field, rest []byte, err error) {
 	if m < 0 {
 		return f, nil, protowire.ParseError(m)
 	}
-	f.raw = data[:n+m]
 	return f, data[n+m:], nil
 }
 
@@ -104,7 +101,7 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 			return m, err
 		}
 		var s string
-		switch f.num {
+		switch int(f.num) {
 		case numMessageID:
 			s, err = f.text()
 			m.ID = unname(s)
@@ -168,7 +165,7 @@ func decodePart(data []byte, top bool) (core.Part, error) {
 
 // decodeKind returns the part that stands in the field num.
 func decodeKind(num protowire.Number, data []byte, top bool) (core.Part, error) {
-	switch num {
+	switch int(num) {
 	case numPartText:
 		return core.Text(stringOf(data)), nil
 	case numPartResult:
@@ -181,7 +178,7 @@ func decodeKind(num protowire.Number, data []byte, top bool) (core.Part, error) 
 	if err != nil {
 		return nil, err
 	}
-	switch num {
+	switch int(num) {
 	case numPartCall:
 		return core.ToolCall{ID: unname(s[0]), Name: unname(s[1]), Args: s[2]}, nil
 	case numPartImage:
@@ -217,7 +214,7 @@ func decodeResult(data []byte) (core.Part, error) {
 			return nil, err
 		}
 		data = rest
-		switch f.num {
+		switch int(f.num) {
 		case 1:
 			var s string
 			s, err = f.text()

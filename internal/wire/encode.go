@@ -55,7 +55,7 @@ func appendBytesTag(b []byte, num protowire.Number, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(num<<3)|byte(protowire.BytesType)), uint64(n))
 }
 
-// appendStrings writes strings into the fields 1, 2, …
+// appendStrings writes strings into the fields from 1 on.
 func appendStrings(b []byte, fields ...string) []byte {
 	for i, s := range fields {
 		if s != "" {
@@ -188,9 +188,6 @@ func sizeKind(p core.Part) int {
 		return 0
 	}
 }
-
-// sizeRun returns the size of the envelope of messages whose sizes are given.
-func sizeRun(body int) int { return sizeField(body) }
 
 // appendRun writes an envelope of messages; body is the sum of their fields' sizes.
 func appendRun(b []byte, messages []core.Message, body int) []byte {

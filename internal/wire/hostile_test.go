@@ -67,7 +67,7 @@ func unknown[M proto.Message](m M) M {
 	return m
 }
 
-// nested returns a tool result in a tool result in …
+// nested returns a tool result in a tool result and so on.
 func nested(depth int) *pb.Part {
 	p := text("x")
 	for range depth {
@@ -109,8 +109,10 @@ func TestPeer(t *testing.T) {
 			{After: "m2", Role: "user", Parts: []*pb.Part{text("first")}},
 			{After: "m2", Role: "user", Parts: []*pb.Part{text("second")}},
 		}, Hide: hide("m2..m4").Hide}), done(nil)}, want: `["front"] m1 ["first"] ["second"] m5 ["end"]`},
-		{name: "rewrite", send: []*pb.CondenseResponse{edit(rewrite("m5", result(1, keep(2), put(text("less"))), keep(0))), done(nil)},
-			want: "m1 m2 m3 m4 m5", five: []core.Part{core.ToolResult{CallID: "c1", Content: []core.Part{image, core.Text("less")}}, core.Text("here")}},
+		{
+			name: "rewrite", send: []*pb.CondenseResponse{edit(rewrite("m5", result(1, keep(2), put(text("less"))), keep(0))), done(nil)},
+			want: "m1 m2 m3 m4 m5", five: []core.Part{core.ToolResult{CallID: "c1", Content: []core.Part{image, core.Text("less")}}, core.Text("here")},
+		},
 		{name: "what came later is ignored", send: []*pb.CondenseResponse{unknown(&pb.CondenseResponse{}), unknown(edit(unknown(hide("m1")))), done(nil)}, want: "m2 m3 m4 m5"},
 		{name: "after done", send: []*pb.CondenseResponse{edit(hide("m1")), done(nil), edit(hide("nobody"))}, want: "m2 m3 m4 m5"},
 

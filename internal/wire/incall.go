@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -27,7 +25,7 @@ func SendProgress(ctx context.Context, fraction float64, text string) {
 	}
 	p := &condensepb.Progress{Text: valid(text)}
 	if fraction >= 0 {
-		p.Fraction = proto.Float64(min(fraction, 1))
+		p.Fraction = new(min(fraction, 1))
 	}
 	_ = c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Progress{Progress: p}})
 }

@@ -42,7 +42,7 @@ func Loopback(tb testing.TB, s registry.Strategy, settings json.RawMessage) core
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := server.Serve(listener); err != nil {
-			log.Error("serving", "error", err) //nolint:sloglint // belongs to no call
+			log.Error("serving", "error", err)
 		}
 	})
 	conn, err := grpc.NewClient("passthrough:///loopback",

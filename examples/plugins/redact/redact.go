@@ -51,9 +51,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	for _, r := range c.Roles {
-		switch core.Role(r) {
-		case core.RoleUser, core.RoleAssistant, core.RoleTool:
-		default:
+		if !slices.Contains(DefaultConfig().Roles, r) {
 			errs = append(errs, fmt.Errorf("roles: %q is none; there are user, assistant and tool", r))
 		}
 	}

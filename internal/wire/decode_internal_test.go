@@ -1,0 +1,273 @@
+package wire
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+)
+
+// toMessage returns m as the generated code has it: the measure of encode.go.
+func toMessage(tb testing.TB, m *core.Message) *condensepb.Message {
+	tb.Helper()
+	parts, err := toParts(m.Parts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := &condensepb.Message{
+		Id: name(m.ID), Role: name(string(m.Role)), Kind: name(string(m.Kind)),
+		Parts: parts, Protected: m.Protected, Tokens: int64(m.Tokens),
+	}
+	if !m.Time.IsZero() {
+		w.TimeMs = new(m.Time.UnixMilli())
+	}
+	return w
+}
+
+// encodeRun writes messages as a call does.
+func encodeRun(messages []core.Message) []byte {
+	body := 0
+	for i := range messages {
+		body += sizeField(sizeMessage(&messages[i]))
+	}
+	buf := make([]byte, 0, sizeField(body))
+	out := appendRun(buf, messages, body)
+	if len(out) != cap(buf) {
+		panic("the size was wrong")
+	}
+	return out
+}
+
+// TestEncodeIsProtobuf: what is written by hand is, byte for byte, what the generated code
+// writes, and is read back.
+func TestEncodeIsProtobuf(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		messages := coretest.Random(r, nil)
+		for i := range messages {
+			switch m := &messages[i]; r.IntN(12) {
+			case 0:
+				m.Time, m.Tokens, m.Role = time.Time{}, 0, "" // what proto3 leaves out
+			case 1:
+				m.Time, m.Tokens, m.ID = time.UnixMilli(-5), -1, "\xff"
+			case 2:
+				m.Time = time.UnixMilli(0) // set, and zero
+			case 3:
+				m.Parts = append(slices.Clip(m.Parts), core.ToolCall{}, core.ToolResult{}, core.Image{}, core.Reasoning{}, core.Opaque{}, core.Text(""))
+			}
+		}
+		got := encodeRun(messages)
+		run := &condensepb.Messages{}
+		for i := range messages {
+			run.Messages = append(run.Messages, toMessage(t, &messages[i]))
+		}
+		want, err := proto.MarshalOptions{Deterministic: true}.Marshal(
+			&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Messages{Messages: run}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("seed %d: wrote\n%x\nwant\n%x", seed, got, want)
+		}
+		body, ok := runOf(got)
+		if !ok {
+			t.Fatalf("seed %d: not taken for a run", seed)
+		}
+		back, err := decodeRun(body, nil)
+		if err != nil || len(back) != len(messages) {
+			t.Fatalf("seed %d: read %d messages, %v; want %d", seed, len(back), err, len(messages))
+		}
+		for i, m := range messages {
+			if b := back[i]; !b.Equal(m) || b.Tokens != m.Tokens || b.Protected != m.Protected || !b.Time.Equal(m.Time.Truncate(time.Millisecond)) {
+				t.Fatalf("seed %d: read %+v; want %+v", seed, b, m)
+			}
+		}
+	}
+}
+
+// TestLaterFields: fields, parts and envelopes that came after this code do no harm, and a
+// part of a later kind is sent back as it came.
+func TestLaterFields(t *testing.T) {
+	later := protowire.AppendString(protowire.AppendTag(nil, 99, protowire.BytesType), "later")
+	later = protowire.AppendFixed64(protowire.AppendTag(later, 100, protowire.Fixed64Type), 7)
+	audio := &condensepb.Part{}
+	audio.ProtoReflect().SetUnknown(later)
+	call := &condensepb.ToolCall{Id: "c", Args: []byte("{}")}
+	call.ProtoReflect().SetUnknown(later)
+	result := &condensepb.ToolResult{CallId: "c", Content: []*condensepb.Part{audio}}
+	result.ProtoReflect().SetUnknown(later)
+	m := &condensepb.Message{Id: "m", Role: "user", Parts: []*condensepb.Part{
+		audio, {Kind: &condensepb.Part_ToolCall{ToolCall: call}}, {Kind: &condensepb.Part_ToolResult{ToolResult: result}},
+	}}
+	m.ProtoReflect().SetUnknown(later)
+	env := &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Messages{Messages: &condensepb.Messages{Messages: []*condensepb.Message{m}}}}
+	env.ProtoReflect().SetUnknown(later)
+	data, err := proto.Marshal(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, _, err := decodeRequest(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := decodeRun(run, nil)
+	if err != nil || len(messages) != 1 || messages[0].ID != "m" || len(messages[0].Parts) != 3 {
+		t.Fatalf("read %+v, %v", messages, err)
+	}
+	parts := messages[0].Parts
+	if parts[1] != (core.ToolCall{ID: "c", Args: "{}"}) {
+		t.Errorf("the call is %+v", parts[1])
+	}
+	back, err := toPart(parts[0])
+	if err != nil || !proto.Equal(back, audio) {
+		t.Errorf("sent back %v, %v; want %v", back, err, audio)
+	}
+	// In a rewrite it is not even sent: it is kept.
+	edit, err := newParts(parts, []core.Part{core.Text("new"), parts[0], core.ToolResult{CallID: "c", Content: []core.Part{parts[0], core.Text("x")}}})
+	if err != nil || edit[1].GetKeep() != 0 || edit[2].GetResult().GetContent()[0].GetPut() != nil {
+		t.Errorf("rewritten as %v, %v", edit, err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, s := range []string{"", "toolu_1", "é", "\xff", "a\x80b", escape, escape + "ff", escape + "zz", "\ufffd"} {
+		w := name(s)
+		if got := unname(w); got != s {
+			t.Errorf("%q became %q, then %q", s, w, got)
+		}
+	}
+}
+
+// FuzzDecodeRun: no bytes make the plugin's decoder panic, and what it reads it can write
+// again.
+func FuzzDecodeRun(f *testing.F) {
+	for seed := range uint64(5) {
+		data := encodeRun(coretest.Random(rand.New(rand.NewPCG(seed, 0)), &coretest.RandomOptions{Max: 3, Tidy: true}))
+		f.Add(data)
+	}
+	f.Add([]byte("\x12\x04\x0a\x02\x22\x00"))
+	f.Add([]byte("\x12\x06\x0a\x04\x08\x01\x10\x01"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		run, _, err := decodeRequest(data)
+		if err != nil || run == nil {
+			return
+		}
+		messages, err := decodeRun(slices.Clone(run), nil)
+		if err != nil || len(messages) == 0 {
+			return
+		}
+		body, ok := runOf(encodeRun(messages))
+		if !ok {
+			t.Fatal("what was written is no run")
+		}
+		again, err := decodeRun(body, nil)
+		if err != nil || len(again) != len(messages) {
+			t.Fatalf("read %d messages, then %d, %v", len(messages), len(again), err)
+		}
+		for i := range messages {
+			if !again[i].Equal(messages[i]) {
+				t.Fatalf("message %d was %+v, is %+v", i, messages[i], again[i])
+			}
+		}
+	})
+}
+
+// FuzzAnswer: whatever a plugin sends, the host has an error or messages that it can
+// judge: it never panics, and what was not named is what it was.
+func FuzzAnswer(f *testing.F) {
+	messages := coretest.Session()
+	add := func(envs ...*condensepb.CondenseResponse) {
+		var data []byte
+		for _, e := range envs {
+			raw, err := proto.Marshal(e)
+			if err != nil {
+				f.Fatal(err)
+			}
+			data = protowire.AppendBytes(data, raw)
+		}
+		f.Add(data)
+	}
+	edit := func(e *condensepb.Edit) *condensepb.CondenseResponse {
+		return &condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Edit{Edit: e}}
+	}
+	done := &condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: &condensepb.Done{Usage: &condensepb.Usage{Calls: 1}}}}
+	add(done)
+	add(edit(&condensepb.Edit{Hide: []*condensepb.MessageRange{{First: "m4", Last: "m7"}}}), done)
+	add(edit(&condensepb.Edit{Rewrite: []*condensepb.Rewrite{{Id: "m5", Parts: []*condensepb.NewPart{
+		{Kind: &condensepb.NewPart_Keep{Keep: 1}},
+		{Kind: &condensepb.NewPart_Result{Result: &condensepb.ResultEdit{Content: []*condensepb.NewPart{{Kind: &condensepb.NewPart_Keep{}}}}}},
+		{Kind: &condensepb.NewPart_Put{Put: &condensepb.Part{Kind: &condensepb.Part_Text{Text: []byte("x")}}}},
+	}}}}), done)
+	add(edit(&condensepb.Edit{Insert: []*condensepb.Insert{{After: "m2", Role: "user", Kind: "summary", Parts: []*condensepb.Part{
+		{Kind: &condensepb.Part_ToolResult{ToolResult: &condensepb.ToolResult{CallId: "c1"}}},
+	}}}}), done)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a := newAnswer(messages, Limits{NewMessages: 100, NewParts: 1000, AnswerBytes: 1 << 20}.withDefaults())
+		asm := assembler{max: 1 << 16}
+		for len(data) > 0 {
+			raw, n := protowire.ConsumeBytes(data)
+			if n < 0 {
+				return
+			}
+			data = data[n:]
+			env := &condensepb.CondenseResponse{}
+			if err := unmarshal(raw, env); err != nil {
+				return
+			}
+			switch k := env.GetKind().(type) {
+			case *condensepb.CondenseResponse_Fragment:
+				if _, err := asm.add(k.Fragment); err != nil {
+					return
+				}
+			case *condensepb.CondenseResponse_Callback:
+				req := coretest.HalfRequest(messages)
+				newItemCounter(req).reply(t.Context(), k.Callback)
+			case *condensepb.CondenseResponse_Edit:
+				if err := a.add(k.Edit, len(raw)); err != nil {
+					return
+				}
+			case *condensepb.CondenseResponse_Done:
+				res, err := a.result(k.Done)
+				if err != nil {
+					return
+				}
+				judge(t, messages, &a, res)
+				return
+			}
+		}
+	})
+}
+
+// judge checks what holds for every result, lawful or not.
+func judge(t *testing.T, messages []core.Message, a *answer, res *core.Result) {
+	t.Helper()
+	_ = core.Verify(coretest.HalfRequest(messages), res) // does not panic
+	last := -1
+	at := map[string]int{}
+	for i := range messages {
+		at[messages[i].ID] = i
+	}
+	for _, m := range res.Messages {
+		if m.ID == "" {
+			continue
+		}
+		i, ok := at[m.ID]
+		if !ok || i <= last {
+			t.Fatalf("message %q is unknown, or out of order", m.ID)
+		}
+		if last = i; a.rewritten[i] == nil && !m.Equal(messages[i]) {
+			t.Fatalf("message %q was not named and is another", m.ID)
+		}
+	}
+	if len(a.hidden) == 0 && len(res.Messages) != len(messages) {
+		t.Fatalf("%d messages became %d", len(messages), len(res.Messages))
+	}
+}
