@@ -108,7 +108,11 @@ func TestExplainFormula(t *testing.T) {
 
 // What Show prints loads to the same configuration.
 func TestShowLoads(t *testing.T) {
-	for _, text := range []string{"", example, config.Init("", known)} {
+	for _, text := range []string{
+		"", example, config.Init("", known),
+		// The built-in profile of this name has a window; it must not override the model's.
+		"profiles:\n  default: {model: openai/gpt-4.1}\n",
+	} {
 		c := load(t, text)
 		shown, err := c.Show()
 		if err != nil {
@@ -117,6 +121,9 @@ func TestShowLoads(t *testing.T) {
 		again := load(t, shown)
 		if diff := cmp.Diff(c.Values(), again.Values()); diff != "" {
 			t.Errorf("(-first +again):\n%s\n%s", diff, shown)
+		}
+		if a, b := resolve(t, c, "", ""), resolve(t, again, "", ""); a.Window != b.Window {
+			t.Errorf("a window of %d became %d:\n%s", a.Window, b.Window, shown)
 		}
 	}
 }

@@ -134,3 +134,19 @@ func FuzzImportRoo(f *testing.F) {
 		}
 	})
 }
+
+// Roo's first profile is called default, as the built-in one is, whose window is not its.
+func TestImportRooDefaultProfile(t *testing.T) {
+	imported, err := config.ImportRoo([]byte(`{"providerProfiles": {"apiConfigs": {
+		"default": {"id": "a", "apiProvider": "openai-native", "apiModelId": "gpt-4.1"}}}}`), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml, err := imported.YAML("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := resolve(t, load(t, yaml), "default", "").Window; got != 1_000_000 {
+		t.Errorf("got a window of %d, want the model's\n%s", got, yaml)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -232,7 +233,11 @@ func (i *Import) YAML(schema string) (string, error) {
 			values[section] = own
 		}
 	}
-	text, err := writeYAML((&Config{}).showObject(values, atTop, nil))
+	// With no other origins, only what the defaults put into these sections is left out, and
+	// nothing gets a comment.
+	defaults := maps.Clone(i.config.origins)
+	maps.DeleteFunc(defaults, func(_ string, o Origin) bool { return o.Kind != FromDefault })
+	text, err := writeYAML((&Config{origins: defaults}).showObject(values, atTop, nil))
 	if err != nil {
 		return "", err
 	}

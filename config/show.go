@@ -29,7 +29,9 @@ func writeYAML(root *yaml.Node) (string, error) {
 	return b.String(), nil
 }
 
-// showObject writes the fields of a place in their order.
+// showObject writes the fields of a place in their order. Of what somebody declared, it
+// leaves out what only the defaults say: written down, the window of the built-in profile
+// would override that of a model.
 func (c *Config) showObject(values map[string]any, at place, p path) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsAt(at) {
@@ -38,6 +40,9 @@ func (c *Config) showObject(values map[string]any, at place, p path) *yaml.Node 
 			continue
 		}
 		sub := p.with(f.key)
+		if c.origins[sub.id()].Kind == FromDefault && c.declared(p) {
+			continue
+		}
 		var child *yaml.Node
 		switch inner, isMap := v.(map[string]any); {
 		case f.kind == kindSection && isMap:
@@ -60,6 +65,11 @@ func (c *Config) showObject(values map[string]any, at place, p path) *yaml.Node 
 		out.Content = append(out.Content, textNode(f.key), child)
 	}
 	return out
+}
+
+// declared reports whether a layer above the defaults has the entry of a section at p.
+func (c *Config) declared(p path) bool {
+	return len(p) > 1 && c.origins[p.id()].Kind != FromDefault
 }
 
 func textNode(s string) *yaml.Node {
