@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,11 +70,23 @@ func (a *app) showPlace(c *config.Config, at place, asJSON bool) error {
 		fmt.Fprintf(w, "%s\t%s\n", v.Key, v.Value)
 	}
 	for _, p := range e.Resolved.Chain {
-		fmt.Fprintf(w, "provider %s\t%s %s, %v at most, %v\n", p.Name, cmp.Or(p.Strategy, p.Plugin), p.Settings, p.Timeout, p.Origin)
+		fmt.Fprintf(w, "provider %s\t%s %s, %s at most, %v\n", p.Name, cmp.Or(p.Strategy, fromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	_, err = b.WriteTo(a.stdout)
 	return err
+}
+
+// duration writes d as a file has it: 2m and not 2m0s.
+func duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

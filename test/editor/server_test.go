@@ -158,7 +158,7 @@ func (s *server) answer(m message) {
 	s.send(map[string]any{"id": *m.ID, "result": result})
 }
 
-// call makes a request and decodes the result, unless into is nil.
+// request makes a request and decodes the result, unless into is nil.
 func (s *server) request(method string, params, into any) {
 	s.t.Helper()
 	s.id++
@@ -176,6 +176,7 @@ func (s *server) request(method string, params, into any) {
 	}
 }
 
+// call makes a request whose result is of no interest.
 func (s *server) call(method string, params any) { s.t.Helper(); s.request(method, params, nil) }
 
 // open opens a text in the editor and returns its diagnostics, "line:column message".
