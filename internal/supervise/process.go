@@ -202,6 +202,9 @@ func (p *Process) acquire(ctx context.Context, g *generation) (*instance, error)
 				return nil, g.notAsked(ctx, "it is still starting")
 			}
 		default:
+			if end, ok := ctx.Deadline(); ok && time.Until(end) < delay {
+				return nil, &unavailableError{plugin: g.spec.Name, why: fmt.Sprintf("it may start again in %s, when the time of this call is over", wait(delay)), cause: p.lastFailure(g)}
+			}
 			t := time.NewTimer(delay)
 			select {
 			case <-t.C:
@@ -211,6 +214,12 @@ func (p *Process) acquire(ctx context.Context, g *generation) (*instance, error)
 			}
 		}
 	}
+}
+
+func (p *Process) lastFailure(g *generation) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return g.restarts.last
 }
 
 // ready returns a process, or else the start that is under way, or else how long to wait

@@ -20,6 +20,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/supervise"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
@@ -73,6 +74,36 @@ var programs = map[string]func(){
 	"floods-one-line":  condense(func(context.Context, *core.Request) { endless(os.NewFile(1, ""), strings.Repeat("x", 4096)) }),
 	"logs-nonsense":    condense(logNonsense),
 	"ignores-shutdown": ignoresShutdown,
+	"ignores-stdin":    answer(func(answerStream, []*condensepb.Message) error { select {} }),
+
+	"exits-once": condense(func(context.Context, *core.Request) {
+		if first("exited") {
+			os.Exit(7)
+		}
+	}),
+	"panics-thrice": condense(func(context.Context, *core.Request) {
+		if first("one") || first("two") || first("three") {
+			panic("not yet")
+		}
+	}),
+	"slow": condense(func(context.Context, *core.Request) {
+		first("began")
+		for !exists("go") {
+			<-time.After(time.Millisecond)
+		}
+	}),
+	"declines": func() {
+		serve(strategy(func(context.Context, *core.Request) (*core.Result, error) {
+			return nil, fmt.Errorf("the model is away: %w", core.ErrUnavailable)
+		}))
+	},
+	"tells-environment": func() {
+		serve(strategy(func(_ context.Context, req *core.Request) (*core.Result, error) {
+			return &core.Result{Messages: append(req.Messages, core.Message{
+				Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(strings.Join(os.Environ(), "\n"))},
+			})}, nil
+		}))
+	},
 
 	// Those that answer, but what they should not.
 	"answers-1gb":      answer(oneGigabyte),
@@ -89,7 +120,10 @@ var programs = map[string]func(){
 	"reorders":         answer(edits(reorder)),
 	"false-counts":     answer(claim),
 
+	"sins": sins,
+
 	// Part of others.
+	"host":   host,
 	"sleeps": func() { <-time.After(time.Hour) },
 }
 
@@ -147,16 +181,34 @@ func condense(do func(context.Context, *core.Request)) func() {
 	}
 }
 
-// sin serves the provider of coretest's shelf that os.Args names.
-func init() { //nolint:gochecknoinits // it would be an initialization cycle
-	programs["sins"] = func() {
-		name := os.Args[3]
-		for _, s := range coretest.Misbehaving(make(chan struct{})) {
-			if s.Name == name {
-				serve(strategy(s.Provider.Condense))
-			}
+// sins serves the provider of coretest's shelf that the arguments name.
+func sins() {
+	name := os.Args[3]
+	for _, s := range coretest.Misbehaving(make(chan struct{})) {
+		if s.Name == name {
+			serve(strategy(s.Provider.Condense))
 		}
 	}
+}
+
+// shared returns the path of a file that the processes of one test share.
+func shared(name string) string {
+	dir, _ := strings.CutPrefix(args[len(args)-1], "in=")
+	return filepath.Join(dir, name)
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(shared(name))
+	return err == nil
+}
+
+// first reports whether nobody called it with that name before.
+func first(name string) bool {
+	f, err := os.OpenFile(shared(name), os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_ = f.Close()
+	}
+	return err == nil
 }
 
 func socketDir() string { return os.Getenv(plugin.EnvUnixSocketDir) }
@@ -240,6 +292,24 @@ func eatMemory(context.Context, *core.Request) {
 		}
 		all = append(all, b)
 	}
+}
+
+// host is a host that has a call run until it is killed. Its arguments are the program,
+// the digest and the folder.
+func host() {
+	program, sum, dir := os.Args[3], os.Args[4], os.Args[5]
+	p, err := supervise.Open(supervise.Spec{
+		Name: "acme", Path: os.Args[0], SHA256: sum, Args: []string{"plugin", program, "in=" + dir}, Plaintext: true,
+		Limits: supervise.Limits{Memory: -1},
+	}, &supervise.Options{TempDir: dir})
+	check(err)
+	check(p.Ping(context.Background()))
+	go p.Condense(context.Background(), request()) //nolint:errcheck // it does not end
+	for p.Status().Calls == 0 {
+		<-time.After(time.Millisecond)
+	}
+	fmt.Println("ready")
+	<-time.After(time.Hour)
 }
 
 // leaveChild starts a process that holds on to standard output and standard error.

@@ -1,0 +1,395 @@
+//go:build linux
+
+package supervise_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/supervise"
+)
+
+const (
+	never = time.Hour
+	soon  = 300 * time.Millisecond // a cooldown that a test waits for
+)
+
+// condenseOnce makes one call and returns its error.
+func condenseOnce(t *testing.T, p *supervise.Process) error {
+	t.Helper()
+	_, err := p.Condense(t.Context(), request())
+	return err
+}
+
+// within makes one call with a deadline.
+func within(t *testing.T, p *supervise.Process, limit time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	_, err := p.Condense(ctx, request())
+	return err
+}
+
+func wantError(t *testing.T, err error, is error, text string) {
+	t.Helper()
+	if err == nil || is != nil && !errors.Is(err, is) || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %v; want an error with %q that wraps %v", err, text, is)
+	}
+}
+
+// state is what Status has without what differs each time.
+type state struct {
+	state           supervise.State
+	starts, crashes int
+}
+
+func wantState(t *testing.T, p *supervise.Process, want state) {
+	t.Helper()
+	if s := p.Status(); (state{s.State, s.Starts, s.Crashes}) != want {
+		t.Errorf("got %s after %d starts and %d crashes; want %+v", s.State, s.Starts, s.Crashes, want)
+	}
+}
+
+func TestStartsAgainAfterCrash(t *testing.T) {
+	b := newBench(t, "exits-once")
+	p := b.open(t)
+	wantError(t, condenseOnce(t, p), nil, "crashed (exit status 7)")
+	// The second call waits for the pause to end.
+	if err := condenseOnce(t, p); err != nil {
+		t.Error(err)
+	}
+	wantState(t, p, state{ready, 2, 1})
+}
+
+func TestCallTooShortForPause(t *testing.T) {
+	b := newBench(t, "exits")
+	b.opts.Restart = supervise.Restart{Min: 900 * time.Millisecond}
+	p := b.open(t)
+	wantError(t, condenseOnce(t, p), nil, "crashed")
+	begun := time.Now()
+	err := within(t, p, 200*time.Millisecond)
+	wantError(t, err, core.ErrUnavailable, "it may start again in ")
+	wantError(t, err, nil, "(plugin acme crashed (exit status 7)")
+	if took := time.Since(begun); took > 150*time.Millisecond {
+		t.Errorf("it took %s to say that there is no time", took)
+	}
+}
+
+func TestCrashLoop(t *testing.T) {
+	b := newBench(t, "exits")
+	b.opts.Restart = supervise.Restart{Min: time.Millisecond, Crashes: 3, Window: never, Cooldown: soon}
+	p := b.open(t)
+	for range 3 {
+		wantError(t, condenseOnce(t, p), nil, "crashed (exit status 7)")
+	}
+	wantState(t, p, state{supervise.StateBroken, 3, 3})
+	// A pause this short would be waited for; nobody waits for a broken plugin in vain.
+	err := within(t, p, soon/10)
+	wantError(t, err, core.ErrUnavailable, "it may start again in ")
+	time.Sleep(soon)
+	wantError(t, condenseOnce(t, p), nil, "crashed (exit status 7)") // the trial
+	wantState(t, p, state{supervise.StateBroken, 4, 4})
+}
+
+func TestBrokenForLong(t *testing.T) {
+	b := newBench(t, "exits")
+	b.opts.Restart = supervise.Restart{Min: time.Millisecond, Crashes: 2, Window: never, Cooldown: never}
+	p := b.open(t)
+	for range 2 {
+		wantError(t, condenseOnce(t, p), nil, "crashed (exit status 7)")
+	}
+	err := condenseOnce(t, p)
+	wantError(t, err, core.ErrUnavailable, "plugin acme: it ended or did not start 2 times within 1h0m0s; the next start is in ")
+	var crash *supervise.CrashError
+	if !errors.As(err, &crash) || crash.Status != "exit status 7" {
+		t.Errorf("got %v; want the last crash with it", err)
+	}
+}
+
+// TestBreaker has calls to a process that runs fail, until it has recovered.
+func TestBreaker(t *testing.T) {
+	b := newBench(t, "panics-thrice")
+	b.opts.Breaker = supervise.Breaker{Failures: 2, Cooldown: soon}
+	p := b.open(t)
+	for range 2 {
+		wantError(t, condenseOnce(t, p), nil, "panic: not yet")
+	}
+	wantState(t, p, state{supervise.StateOpen, 1, 0})
+	err := condenseOnce(t, p)
+	wantError(t, err, core.ErrUnavailable, "plugin acme: its last calls failed; the next one is tried in ")
+	wantError(t, err, nil, "(plugin acme: panic: not yet")
+
+	time.Sleep(soon)
+	wantError(t, condenseOnce(t, p), nil, "panic: not yet") // the trial, in a new process
+	wantState(t, p, state{supervise.StateOpen, 2, 0})
+
+	time.Sleep(soon)
+	for range 2 {
+		if err := condenseOnce(t, p); err != nil {
+			t.Error(err)
+		}
+	}
+	wantState(t, p, state{ready, 3, 0})
+}
+
+// TestCallersFaults has calls fail in ways that say nothing against the plugin.
+func TestCallersFaults(t *testing.T) {
+	b := newBench(t, "slow")
+	b.opts.Breaker = supervise.Breaker{Failures: 1, Cooldown: never}
+	p := b.open(t)
+	if err := p.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err := p.Condense(ctx, request())
+	wantError(t, err, context.Canceled, "plugin acme: context canceled")
+	must(os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600))
+	if err := condenseOnce(t, p); err != nil {
+		t.Error(err)
+	}
+	wantState(t, p, state{ready, 1, 0})
+}
+
+// TestDeclines has a plugin say that it cannot work at the moment. That is an answer.
+func TestDeclines(t *testing.T) {
+	b := newBench(t, "declines")
+	b.opts.Breaker = supervise.Breaker{Failures: 1, Cooldown: never}
+	p := b.open(t)
+	for range 3 {
+		out, err := chain(t, p, time.Minute).Condense(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := out.Attempts[0]; a.Outcome != core.OutcomeSkipped || !strings.Contains(a.Reason, "plugin acme: the model is away") {
+			t.Errorf("got %s, %q; want skipped, in the plugin's words", a.Outcome, a.Reason)
+		}
+	}
+	wantState(t, p, state{ready, 1, 0})
+}
+
+// TestAbandonedCalls has a plugin work on after its calls were given up.
+func TestAbandonedCalls(t *testing.T) {
+	b := newBench(t, "hangs-deaf")
+	b.spec.Limits.Calls = 2
+	p := b.open(t)
+	if err := p.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pid := p.Status().PID
+	for range 2 {
+		wantError(t, within(t, p, 50*time.Millisecond), context.DeadlineExceeded, "no answer in time")
+	}
+	eventually(t, "another process", func() bool {
+		now := p.Status().PID
+		return p.Ping(t.Context()) == nil && now != 0 && now != pid
+	})
+	wantState(t, p, state{ready, 2, 0})
+}
+
+func TestIdleStop(t *testing.T) {
+	b := newBench(t, "window")
+	b.spec.Limits.Idle = 30 * time.Millisecond
+	p := b.open(t)
+	for n := range 2 {
+		if err := condenseOnce(t, p); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "stopped", func() bool { return p.Status().State == supervise.StateStopped })
+		eventually(t, "gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+		wantState(t, p, state{supervise.StateStopped, n + 1, 0})
+	}
+}
+
+func TestTooManyCalls(t *testing.T) {
+	b := newBench(t, "slow")
+	b.spec.Limits.Calls = 2
+	p := b.open(t)
+	var calls sync.WaitGroup
+	for range 2 {
+		calls.Go(func() {
+			if err := condenseOnce(t, p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "two calls", func() bool { return p.Status().Calls == 2 && b.exists("began") })
+	wantError(t, within(t, p, 20*time.Millisecond), core.ErrUnavailable, "plugin acme: 2 calls run, as many as it may have")
+	calls.Go(func() { // this one has time to wait
+		if err := condenseOnce(t, p); err != nil {
+			t.Error(err)
+		}
+	})
+	must(os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600))
+	calls.Wait()
+}
+
+func (b *bench) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(b.dir, name))
+	return err == nil
+}
+
+// TestReplace has a call run while the plugin is replaced.
+func TestReplace(t *testing.T) {
+	b := newBench(t, "slow")
+	p := b.open(t)
+	var old sync.WaitGroup
+	old.Go(func() {
+		if err := condenseOnce(t, p); err != nil {
+			t.Errorf("the call that ran: %v", err)
+		}
+	})
+	eventually(t, "the call runs", func() bool { return b.exists("began") })
+	was := p.Status().PID
+
+	broken := b.spec
+	broken.Args = []string{"plugin", "ends-early", "in=" + b.dir}
+	wantError(t, p.Replace(t.Context(), broken), nil, "start plugin acme: it ended before its handshake (exit status 3)")
+	if got := p.Status().PID; got != was {
+		t.Errorf("after a replacement that failed: got pid %d, was %d", got, was)
+	}
+
+	next := b.spec
+	next.Args = []string{"plugin", "window", "in=" + b.dir}
+	if err := p.Replace(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if err := condenseOnce(t, p); err != nil { // while the old call still runs
+		t.Error(err)
+	}
+	if got := p.Status().PID; got == was {
+		t.Error("calls still go to the old process")
+	}
+	if got := len(processes(t, "in="+b.dir)); got != 2 {
+		t.Errorf("got %d processes; want the old one and the new one", got)
+	}
+	must(os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600))
+	old.Wait()
+	eventually(t, "the old process is gone", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
+}
+
+// TestReplaceForgets has a replacement do away with the past of its predecessor.
+func TestReplaceForgets(t *testing.T) {
+	b := newBench(t, "exits")
+	b.opts.Restart = supervise.Restart{Min: never, Max: never}
+	p := b.open(t)
+	wantError(t, condenseOnce(t, p), nil, "crashed")
+	wantError(t, condenseOnce(t, p), core.ErrUnavailable, "the next start is in")
+	next := b.spec
+	next.Args = []string{"plugin", "window", "in=" + b.dir}
+	if err := p.Replace(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if err := condenseOnce(t, p); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDrainEnds has the calls on a replaced process take for ever.
+func TestDrainEnds(t *testing.T) {
+	b := newBench(t, "hangs-deaf")
+	b.spec.Limits.Drain = 100 * time.Millisecond
+	p := b.open(t)
+	var old sync.WaitGroup
+	old.Go(func() {
+		wantError(t, condenseOnce(t, p), nil, "plugin acme was killed: it was replaced, and its calls did not end within 100ms")
+	})
+	eventually(t, "the call runs", func() bool { return p.Status().Calls == 1 && p.Status().PID != 0 })
+	next := b.spec
+	next.Args = []string{"plugin", "window", "in=" + b.dir}
+	if err := p.Replace(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	old.Wait()
+	wantState(t, p, state{ready, 2, 0})
+}
+
+func TestClose(t *testing.T) {
+	t.Run("before use", func(t *testing.T) {
+		noLeaks(t)
+		b := newBench(t, "window")
+		p := b.open(t)
+		for range 2 {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		wantError(t, condenseOnce(t, p), supervise.ErrClosed, "plugin acme: closed")
+		wantError(t, p.Ping(t.Context()), supervise.ErrClosed, "plugin acme: closed")
+		wantError(t, p.Replace(t.Context(), b.spec), supervise.ErrClosed, "plugin acme: closed")
+	})
+	for name, program := range map[string]string{"while it starts": "silent", "in a call": "hangs-deaf", "before its handshake": "socket-mute"} {
+		t.Run(name, func(t *testing.T) {
+			noLeaks(t)
+			b := newBench(t, program)
+			p := b.open(t)
+			var call sync.WaitGroup
+			call.Go(func() { wantError(t, condenseOnce(t, p), supervise.ErrClosed, "closed") })
+			eventually(t, "a process", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
+			if program == "hangs-deaf" {
+				eventually(t, "ready", func() bool { return p.Status().State == ready })
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			call.Wait()
+		})
+	}
+	t.Run("of one that ignores it", func(t *testing.T) {
+		noLeaks(t)
+		b := newBench(t, "ignores-shutdown")
+		p := b.open(t)
+		if err := p.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("of one that is stopped", func(t *testing.T) {
+		noLeaks(t)
+		b := newBench(t, "freezes")
+		b.opts.Grace = 100 * time.Millisecond
+		p := b.open(t)
+		wantError(t, within(t, p, 200*time.Millisecond), context.DeadlineExceeded, "no answer in time")
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestImpatientCaller has one caller give up while the plugin starts for another.
+func TestImpatientCaller(t *testing.T) {
+	b := newBench(t, "window")
+	b.spec.Plaintext = false // takes longer
+	p := b.open(t)
+	var patient sync.WaitGroup
+	patient.Go(func() {
+		if err := condenseOnce(t, p); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "starting", func() bool { return p.Status().State == supervise.StateStarting })
+	err := within(t, p, time.Millisecond)
+	wantError(t, err, core.ErrUnavailable, "plugin acme: it is still starting")
+	patient.Wait()
+	wantState(t, p, state{ready, 1, 0})
+}
+
+func TestDescribe(t *testing.T) {
+	b := newBench(t, "window")
+	d, err := b.open(t).Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Name != "slidingwindow" || len(d.Settings) == 0 || d.Settings[0].Name != "mode" {
+		t.Errorf("got %+v", d)
+	}
+}
