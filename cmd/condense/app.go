@@ -103,7 +103,7 @@ needs neither a key nor a network.`,
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(
 		a.runCommand(), a.checkCommand(), a.viewCommand(), a.inspectCommand(),
-		a.rewindCommand(), a.undoCommand(), a.providersCommand(), a.configCommand(), a.versionCommand(),
+		a.rewindCommand(), a.undoCommand(), a.providersCommand(), a.configCommand(), a.pluginCommand(), a.versionCommand(),
 	)
 	return root
 }
