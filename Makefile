@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test lint fmt fmt-check tidy-check fuzz bench bench-docs bench-peers golden
+.PHONY: check build test lint fmt fmt-check tidy-check generate generate-check fuzz bench bench-docs bench-peers golden
 
 check: tidy-check build lint test
 
@@ -35,6 +35,13 @@ fmt-check: $(GOLANGCI)
 tidy-check:
 	go mod tidy -diff
 	go mod verify
+
+# Code for the protocol of plugins. The generators are pinned in tools/go.mod.
+generate:
+	go generate ./internal/wire/condensepb
+
+generate-check: generate
+	git diff --exit-code -- internal/wire/condensepb
 
 # Every fuzz target in turn, FUZZTIME each. Seeds and found inputs also run in `make test`.
 fuzz:

@@ -2,19 +2,23 @@ package pluginsdk
 
 import (
 	"context"
+	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire"
 )
 
 // Whole returns the messages that keep reports true for, and with them those that must
-// not be parted from them: protected messages stay, and a tool call stays with its
-// result. The index is that in messages. An answer made of them breaks no rule on pairs.
+// stay: protected messages, calls whose results are still to come, and whatever calls a
+// tool that a message which stays has the result of, or the other way round. The index is
+// that in messages. The answer breaks no rule of core's on protection and tools.
 func Whole(messages []core.Message, keep func(i int) bool) []core.Message {
 	var out []core.Message
+	pending := core.Pending(messages)
 	for _, g := range core.Groups(messages) {
 		for i := g.Start; i < g.End; i++ {
-			if messages[i].Protected || keep(i) {
+			_, waits := slices.BinarySearch(pending, i)
+			if waits || messages[i].Protected || keep(i) {
 				out = append(out, messages[g.Start:g.End]...)
 				break
 			}

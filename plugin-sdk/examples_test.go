@@ -49,7 +49,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("the module requires what only the host needs:\n%s", mod)
 			}
 
-			p := launch(t, exec.CommandContext(t.Context(), bin), nil)
+			p := launch(t, exec.CommandContext(t.Context(), bin), nil, true)
 			d, err := p.Describe(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -60,8 +60,9 @@ type tailProvider struct {
 
 func (p *tailProvider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	p.env.Logger.InfoContext(ctx, "condensing", "messages", len(req.Messages))
-	fmt.Println("said on standard output")
 	switch p.Fault {
+	case "talks":
+		fmt.Println("said on standard output")
 	case "panic":
 		panic("boom")
 	case "exit":

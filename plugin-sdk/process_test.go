@@ -26,13 +26,13 @@ import (
 )
 
 // self returns a command that runs this binary as the plugin of the strategy named.
-func self(t *testing.T, strategy string, args ...string) *exec.Cmd {
-	t.Helper()
+func self(tb testing.TB, strategy string, args ...string) *exec.Cmd {
+	tb.Helper()
 	exe, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd := exec.CommandContext(tb.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), envStrategy+"="+strategy)
 	return cmd
 }
@@ -62,10 +62,10 @@ type process struct {
 	stdout, stderr *lockedBuffer
 }
 
-// launch starts a plugin as go-plugin does, with its default environment and AutoMTLS; or
-// attaches to one that runs already if cmd is nil.
-func launch(t *testing.T, cmd *exec.Cmd, reattach *plugin.ReattachConfig) *process {
-	t.Helper()
+// launch starts a plugin as go-plugin does, with its default environment; or attaches to one
+// that runs already if cmd is nil.
+func launch(tb testing.TB, cmd *exec.Cmd, reattach *plugin.ReattachConfig, tls bool) *process {
+	tb.Helper()
 	p := &process{stdout: &lockedBuffer{}, stderr: &lockedBuffer{}}
 	c := &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
@@ -76,26 +76,26 @@ func launch(t *testing.T, cmd *exec.Cmd, reattach *plugin.ReattachConfig) *proce
 		GRPCDialOptions: wire.DialTuning(),
 	}
 	if c.Reattach = reattach; reattach == nil {
-		c.Cmd, c.AutoMTLS = cmd, true
+		c.Cmd, c.AutoMTLS = cmd, tls
 	} else {
 		c.Plugins = c.VersionedPlugins[wire.ProtocolVersion]
 	}
 	p.plugin = plugin.NewClient(c)
-	t.Cleanup(p.plugin.Kill)
+	tb.Cleanup(p.plugin.Kill)
 	conn, err := p.plugin.Client()
 	if err != nil {
-		t.Fatalf("start: %v; standard error: %s", err, p.stderr)
+		tb.Fatalf("start: %v; standard error: %s", err, p.stderr)
 	}
 	raw, err := conn.Dispense(wire.PluginName)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p.Client = raw.(*wire.Client)
 	return p
 }
 
 func TestProcess(t *testing.T) {
-	p := launch(t, self(t, "tail"), nil)
+	p := launch(t, self(t, "tail"), nil, true)
 	d, err := p.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestProcess(t *testing.T) {
 		t.Errorf("an unknown setting: got error %v", err)
 	}
 
-	if err := p.Configure(t.Context(), json.RawMessage(`{"keep": 2}`)); err != nil {
+	if err := p.Configure(t.Context(), json.RawMessage(`{"keep": 2, "fault": "talks"}`)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := p.Condense(t.Context(), req)
@@ -153,7 +153,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestProcessConformance(t *testing.T) {
-	p := launch(t, self(t, "tail"), nil)
+	p := launch(t, self(t, "tail"), nil, true)
 	if err := p.Configure(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestProcessConformance(t *testing.T) {
 // TestProcessLarge sends what gRPC's default limit would refuse, in one message and in
 // many.
 func TestProcessLarge(t *testing.T) {
-	p := launch(t, self(t, "tail"), nil)
+	p := launch(t, self(t, "tail"), nil, true)
 	if err := p.Configure(t.Context(), json.RawMessage(`{"keep": 3}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestProcessLarge(t *testing.T) {
 }
 
 func TestProcessFaults(t *testing.T) {
-	p := launch(t, self(t, "tail"), nil)
+	p := launch(t, self(t, "tail"), nil, true)
 	ctx := t.Context()
 	req := coretest.HalfRequest(coretest.Session())
 	call := func(fault string) error {
@@ -323,7 +323,7 @@ func TestDebug(t *testing.T) {
 	}
 	p := launch(t, nil, &plugin.ReattachConfig{
 		Protocol: plugin.Protocol(a.Protocol), ProtocolVersion: a.ProtocolVersion, Pid: a.Pid, Test: a.Test, Addr: addr,
-	})
+	}, false)
 	if d, err := p.Describe(t.Context()); err != nil || d.Name != "tail" {
 		t.Errorf("got %+v, %v", d, err)
 	}

@@ -5,18 +5,19 @@ import (
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec that this one wraps
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 )
 
 // callOptions go with every call of a host.
 var callOptions = []grpc.CallOption{
 	grpc.MaxCallRecvMsgSize(MaxEnvelope + 64<<10), // some slack for those who count differently
-	grpc.ForceCodecV2(newCodec()),
+	grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto"), true}),
 }
 
 // NewServerTransport returns the gRPC server for a plugin. It needs no more than what is
 // given to it beyond its defaults, and certainly no larger limits.
 func NewServerTransport(opts ...grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append(opts, grpc.ForceServerCodecV2(newCodec()))...)
+	return grpc.NewServer(append(opts, grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), false}))...)
 }
 
 // A received is a message as it came: it is weighed, or decoded by hand.
@@ -26,9 +27,11 @@ type received []byte
 type encoded struct{ buf mem.Buffer }
 
 // A codec is gRPC's for protobuf, with a door for [received] and [encoded].
-type codec struct{ encoding.CodecV2 }
+type codec struct {
+	encoding.CodecV2
 
-func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
+	careful bool // with what it decodes
+}
 
 // Marshal encodes v, if need be.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -43,6 +46,9 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if r, ok := v.(*received); ok {
 		*r = data.Materialize()
 		return nil
+	}
+	if m, ok := v.(proto.Message); ok && c.careful {
+		return unmarshal(data.Materialize(), m)
 	}
 	return c.CodecV2.Unmarshal(data, v)
 }

@@ -19,10 +19,7 @@ var unsayable = map[string]bool{
 }
 
 // sayable reports why res cannot be told as edits of req.
-func sayable(req *core.Request, res *core.Result, at map[string]int) error {
-	if res != nil && len(res.Messages) > 0 && isSubsequence(req.Messages, res.Messages, at) {
-		return nil // as it nearly always is, so the rules need not be gone through twice
-	}
+func sayable(req *core.Request, res *core.Result) error {
 	rules := *req
 	rules.Counter = nil // the host measures
 	all, ok := core.Verify(&rules, res).(interface{ Unwrap() []error })
@@ -40,46 +37,6 @@ func sayable(req *core.Request, res *core.Result, at map[string]int) error {
 		errs = append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
 	}
 	return errors.Join(errs...)
-}
-
-// isSubsequence reports whether the messages of after that have an ID are some of before,
-// in the same order, as the same speaker's, and hold parts.
-func isSubsequence(before, after []core.Message, at map[string]int) bool {
-	next := 0
-	for i := range after {
-		m := &after[i]
-		if m.ID != "" {
-			j, ok := at[m.ID]
-			if !ok || j < next || m.Role != before[j].Role || m.Kind != before[j].Kind {
-				return false
-			}
-			next = j + 1
-			if core.EqualParts(m.Parts, before[j].Parts) {
-				continue
-			}
-		}
-		for _, p := range m.Parts {
-			if !isPart(p) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// isPart reports whether p is a part of a message, as a value, and holds none that may
-// not be in it.
-func isPart(p core.Part) bool {
-	r, ok := p.(core.ToolResult)
-	if !ok {
-		return isKey(p)
-	}
-	for _, c := range r.Content {
-		if _, call := c.(core.ToolCall); call || !isKey(c) {
-			return false
-		}
-	}
-	return true
 }
 
 // edits calls emit with the edits that turn before, whose indexes by ID are at, into

@@ -327,7 +327,7 @@ func fromCallbackError(e *condensepb.CallbackError) error {
 
 // answer sends how res differs from req, and that it is complete.
 func (c *serverCall) answer(req *core.Request, res *core.Result) error {
-	if err := sayable(req, res, c.at); err != nil {
+	if err := sayable(req, res); err != nil {
 		return toStatus(err)
 	}
 	err := edits(req.Messages, res.Messages, c.at, func(e *condensepb.Edit) error {
