@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"log/slog"
 	"path"
 	"slices"
 	"strings"
@@ -36,6 +37,24 @@ func (e *CrashError) Error() string {
 		b.WriteString(": " + e.Panic)
 	}
 	return b.String()
+}
+
+// attrs are what the log has.
+func (e *CrashError) attrs() []slog.Attr {
+	a := []slog.Attr{
+		slog.String("plugin", e.Plugin), slog.Int("pid", e.PID), slog.String("status", e.Status),
+		slog.Duration("uptime", wait(e.Uptime)), slog.Int64("calls", e.Calls),
+	}
+	if e.Reason != nil {
+		a = append(a, slog.Any("reason", e.Reason))
+	}
+	if e.Panic != "" {
+		a = append(a, slog.String("panic", e.Panic))
+	}
+	if e.Output != "" {
+		a = append(a, slog.String("output", e.Output))
+	}
+	return a
 }
 
 // Unwrap returns the reason of the host's.

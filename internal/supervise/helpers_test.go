@@ -85,7 +85,8 @@ func newBench(t *testing.T, program string, args ...string) *bench {
 	b.opts = supervise.Options{Logger: slog.New(slog.NewTextHandler(b.log, nil)), TempDir: dir}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("log:\n%s", b.log)
+			log := b.log.String()
+			t.Logf("end of the log:\n%s", log[max(0, len(log)-4000):])
 		}
 		if left := processes(t, "in="+dir); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)

@@ -14,8 +14,8 @@ import (
 // slowly, so that it costs it more than the host.
 const (
 	maxLine   = 8 << 10 // bytes of a line that are logged
-	lineRate  = 50      // lines logged a second …
-	lineBurst = 1000    // … and at once
+	lineRate  = 20      // lines logged a second …
+	lineBurst = 500     // … and at once
 	byteRate  = 4 << 20 // bytes read a second …
 	byteBurst = 1 << 20 // … and at once
 	// maxTail is what is kept of the last output, for a crash report; maxHead what is
@@ -35,7 +35,8 @@ type output struct {
 	mu      sync.Mutex
 	lines   bucket
 	bytes   bucket
-	dropped int
+	dropped int       // lines, since the log last said so
+	noted   time.Time // when it did
 	tail    []string
 	tailLen int
 	head    []string
@@ -131,19 +132,21 @@ func (o *output) take(line, stream string) {
 	o.mu.Lock()
 	crashing := o.crashed // so the report has this line
 	o.keep(line)
-	dropped, ok := o.dropped, o.lines.has(time.Now(), 1)
-	if ok {
-		o.dropped = 0
-	} else {
+	now, dropped := time.Now(), 0
+	ok := o.lines.has(now, 1)
+	if !ok {
 		o.dropped++
 	}
-	o.mu.Unlock()
-	if !ok {
-		return
+	if o.dropped > 0 && now.Sub(o.noted) > time.Second {
+		dropped, o.dropped, o.noted = o.dropped, 0, now
 	}
+	o.mu.Unlock()
 	ctx := context.Background()
 	if dropped > 0 {
 		o.log.WarnContext(ctx, "plugin writes too much", "dropped_lines", dropped)
+	}
+	if !ok {
+		return
 	}
 	e := parseEntry(line)
 	if crashing {

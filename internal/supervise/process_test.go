@@ -312,8 +312,9 @@ func TestDrainEnds(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	noLeaks(t)
 	t.Run("before use", func(t *testing.T) {
-		noLeaks(t)
+		t.Parallel()
 		b := newBench(t, "window")
 		p := b.open(t)
 		for range 2 {
@@ -327,7 +328,7 @@ func TestClose(t *testing.T) {
 	})
 	for name, program := range map[string]string{"while it starts": "silent", "in a call": "hangs-deaf", "before its handshake": "socket-mute"} {
 		t.Run(name, func(t *testing.T) {
-			noLeaks(t)
+			t.Parallel()
 			b := newBench(t, program)
 			p := b.open(t)
 			var call sync.WaitGroup
@@ -343,7 +344,7 @@ func TestClose(t *testing.T) {
 		})
 	}
 	t.Run("of one that ignores it", func(t *testing.T) {
-		noLeaks(t)
+		t.Parallel()
 		b := newBench(t, "ignores-shutdown")
 		p := b.open(t)
 		if err := p.Ping(t.Context()); err != nil {
@@ -354,7 +355,7 @@ func TestClose(t *testing.T) {
 		}
 	})
 	t.Run("of one that is stopped", func(t *testing.T) {
-		noLeaks(t)
+		t.Parallel()
 		b := newBench(t, "freezes")
 		b.opts.Grace = 100 * time.Millisecond
 		p := b.open(t)

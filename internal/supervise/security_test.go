@@ -296,9 +296,10 @@ func TestSweep(t *testing.T) {
 
 // TestHostKilled kills a host in the middle of a call.
 func TestHostKilled(t *testing.T) {
+	noLeaks(t)
 	for _, program := range []string{"hangs", "hangs-deaf", "ignores-stdin"} {
 		t.Run(program, func(t *testing.T) {
-			noLeaks(t)
+			t.Parallel()
 			b := newBench(t, program)
 			host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "host", program, b.spec.SHA256, b.dir)
 			host.Stderr = b.log

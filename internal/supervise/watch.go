@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -27,6 +28,9 @@ func (p *Process) watch(g *generation, i *instance) {
 		p.opts.Logger.Error("plugin is out of control", "error", err)
 	}
 	i.settle(nil)
+	if i.crash == nil {
+		p.opts.Logger.Info("plugin stopped", "plugin", i.spec.Name, "pid", i.child.pid(), "calls", i.served.Load())
+	}
 	p.mu.Lock()
 	p.drop(i.prog)
 	p.mu.Unlock()
@@ -147,7 +151,6 @@ func (w *watcher) crashed() {
 		w.g.restarts.failure(time.Now(), crash)
 	}
 	w.p.mu.Unlock()
-	w.p.opts.Logger.Error("plugin crashed", "plugin", crash.Plugin, "pid", crash.PID, "status", crash.Status,
-		"reason", crash.Reason, "uptime", wait(crash.Uptime), "calls", crash.Calls, "panic", crash.Panic, "output", crash.Output)
+	w.p.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "plugin crashed", crash.attrs()...)
 	w.i.settleCrash(crash)
 }
