@@ -14,8 +14,10 @@ const envPrefix = "CONDENSE_"
 // reservedVariables begin with the prefix but set no value of a configuration.
 var reservedVariables = []string{
 	pathVariable,
-	"CONDENSE_CHROMIUM",   // a browser for tests
-	"CONDENSE_GOLDEN_DIR", // recorded inputs and outputs for tests
+	"CONDENSE_CHROMIUM",      // a browser for tests
+	"CONDENSE_TRACES_DIR",    // recorded sessions for tests
+	"CONDENSE_REQUIRE_PEERS", // tests fail instead of skipping what is not installed
+	"CONDENSE_GOLDEN_DIR",    // recorded inputs and outputs for tests
 }
 
 // An environment is a list of "NAME=value", as [os.Environ] returns it.

@@ -150,6 +150,6 @@ func ExampleConversation_Undo() {
 	}
 	fmt.Println(len(c.View()), "messages")
 	// Output:
-	// 50 messages
+	// 51 messages
 	// 100 messages
 }

@@ -110,7 +110,7 @@ func (s *setup) resolve(k key) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &settings{Resolved: r, rule: ruleOf(r), counter: counter}
+	set := &settings{Resolved: r, rule: Rule(r), counter: counter}
 	if err := set.rule.Validate(); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Profile, err)
 	}
@@ -120,8 +120,8 @@ func (s *setup) resolve(k key) (*settings, error) {
 	return set, nil
 }
 
-// ruleOf returns the policy that the configuration asks for.
-func ruleOf(r *config.Resolved) policy.Rule {
+// Rule returns the policy that the configuration asks for.
+func Rule(r *config.Resolved) policy.Rule {
 	return policy.Rule{
 		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,
 		Threshold: r.Threshold, MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,

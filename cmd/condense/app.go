@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/registry"
 
 	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/tokens"
 )
 
 // The exit codes.
@@ -131,10 +130,7 @@ func (a *app) registry() (*registry.Registry, error) {
 // load reads the configuration. The built-in strategies can be named in chains as they
 // are.
 func (a *app) load(reg *registry.Registry) (*config.Config, error) {
-	return config.Load(config.Options{
-		Path:       a.configPath,
-		Builtin:    reg.Names(),
-		Strategies: reg.Names(),
-		Tokenizers: tokens.Names(),
-	})
+	opts := knownNames(reg)
+	opts.Path = a.configPath
+	return config.Load(opts)
 }

@@ -75,11 +75,11 @@ func (a *app) loadChecked(file string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := knownNames(reg)
-	opts.Path = a.configPath
-	if file != "" {
-		opts.Path = file
+	if file == "" {
+		return a.load(reg)
 	}
+	opts := knownNames(reg)
+	opts.Path = file
 	return config.Load(opts)
 }
 

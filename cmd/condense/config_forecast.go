@@ -7,6 +7,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/host"
 )
 
 // A forecast is what the rule of a profile and mode will decide. It is found by asking the
@@ -21,11 +22,7 @@ type forecast struct {
 }
 
 func newForecast(r *config.Resolved) *forecast {
-	f := &forecast{resolved: r, rule: policy.Rule{
-		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,
-		Threshold: r.Threshold, MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
-		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, Roo: r.RooRule,
-	}}
+	f := &forecast{resolved: r, rule: host.Rule(r)}
 	// The limit is below the window, unless Roo's rule lets a negative max_output lift it.
 	largest := r.Window + max(0, -r.MaxOutput) + 1
 	smallest := func(holds func(policy.Decision) bool) int {

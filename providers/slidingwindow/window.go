@@ -94,8 +94,12 @@ func Floor(counter core.Counter, messages []core.Message) int {
 			floor += g.least
 		}
 	}
-	return min(all, floor+w.marker)
+	return min(all, floor+max(w.marker, leastNote))
 }
+
+// leastNote is the room, in tokens, that a note is given when nothing is known yet of what
+// it will say. It also keeps a handful of short messages from being replaced by a note.
+const leastNote = 64
 
 // fits reports whether the conversation is on target as it is.
 func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
