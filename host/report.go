@@ -91,8 +91,12 @@ func (r *Report) fill(p *plan, before, after map[tokens.Kind]int) {
 	beside := p.system + p.tools
 	r.Tokens = TokenReport{
 		Before: beside, After: beside,
-		ByKind: map[tokens.Kind]Change{tokens.KindSystem: {beside, beside}},
+		ByKind: map[tokens.Kind]Change{},
 	}
+	for _, kind := range tokens.Kinds() {
+		r.Tokens.ByKind[kind] = Change{} // every kind, so that readers need not ask
+	}
+	r.Tokens.ByKind[tokens.KindSystem] = Change{beside, beside}
 	for kind, n := range before {
 		c := r.Tokens.ByKind[kind]
 		c.Before += n
