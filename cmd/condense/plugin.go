@@ -13,6 +13,7 @@ and only a program whose checksum was approved with 'condense plugin pin' is eve
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand( // in the order of an author's work
+		a.pluginNewCommand(),
 	)
 	return cmd
 }

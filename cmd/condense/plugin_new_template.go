@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// templates holds a folder for every language. A file that ends in .tmpl is a template for
+// a [naming], with <% and %> about what is filled in, and loses that ending; all others are
+// copied. go.mod and *.go have to end so,
+// or the go command would take them for its own.
+//
+//go:embed all:templates/go
+var templates embed.FS
+
+// A templateLang is what plugins in a language need beyond their files.
+type templateLang struct {
+	replaces bool // they are built with a checkout of condense
+	next     func(*naming) []string
+}
+
+var templateLangs = map[string]templateLang{
+	"go": {replaces: true, next: func(n *naming) []string {
+		var first []string
+		if n.Replace == "" {
+			first = []string{"go mod tidy"}
+		}
+		return append(first,
+			"go test ./...",
+			"condense plugin dev .",
+			"go build -o "+n.Program+" .",
+			"condense plugin test ./"+n.Program,
+		)
+	}},
+}
+
+func langNames() []string { return slices.Sorted(maps.Keys(templateLangs)) }
+
+// A templateFile is a file of a new plugin.
+type templateFile struct {
+	name string // relative, with slashes
+	data []byte
+	mode os.FileMode
+}
+
+// renderTemplate returns the files of a new plugin in the order of their names.
+func renderTemplate(lang string, n *naming) ([]templateFile, error) {
+	const tmpl = ".tmpl"
+	root, err := fs.Sub(templates, "templates/"+lang)
+	if err != nil {
+		return nil, err
+	}
+	var files []templateFile
+	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		if base, ok := strings.CutSuffix(name, tmpl); ok {
+			t, err := template.New(name).Delims("<%", "%>").Option("missingkey=error").Parse(string(data))
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			if err := t.Execute(&b, n); err != nil {
+				return err
+			}
+			name, data = base, b.Bytes()
+		}
+		mode := os.FileMode(0o644)
+		if bytes.HasPrefix(data, []byte("#!")) {
+			mode = 0o755 // embedding forgets who may run it
+		}
+		files = append(files, templateFile{name, data, mode})
+		return nil
+	})
+	return files, err
+}
