@@ -129,6 +129,8 @@ var synonyms = map[string]string{
 	"checksum":                   "sha256",
 	"deadline":                   "timeout",
 	"options":                    "settings",
+	"environment":                "env",
+	"directory":                  "folder",
 	"encoding":                   "tokenizer",
 	"inherits":                   "extends",
 }
@@ -154,7 +156,7 @@ func (p place) article() string {
 func (c *checker) field(f field, n *node, p path) (any, bool) {
 	c.origins[p.id()] = c.source(n.at)
 	empty := n.shape == scalar && n.value == nil
-	if f.kind == kindNames {
+	if f.kind == kindNames || f.kind == kindVariables {
 		return c.names(f, n, p)
 	}
 	if f.kind == kindSection || f.kind == kindObject || f.kind == kindFree {
@@ -266,6 +268,15 @@ func badName(name string) string {
 	return ""
 }
 
+// emptyList is how to write a list without elements.
+var emptyList = map[kind]string{
+	kindNames:     "; write [] for truncation only, or remove the line to inherit",
+	kindVariables: "; write [] for none, or remove the line",
+}
+
+// onceOnly is why a list has nothing twice.
+var onceOnly = map[kind]string{kindNames: "each provider is asked once", kindVariables: "once is enough"}
+
 // names reads a list of names. That they name something is checked when all layers are
 // merged.
 func (c *checker) names(f field, n *node, p path) (any, bool) {
@@ -289,7 +300,7 @@ func (c *checker) names(f field, n *node, p path) (any, bool) {
 	}
 	if n.shape != sequence {
 		if n.shape == scalar && n.value == nil {
-			wrong.allowed += "; write [] for truncation only, or remove the line to inherit"
+			wrong.allowed += emptyList[f.kind]
 		}
 		c.fail(n.at, p, wrong)
 		return nil, false
@@ -297,6 +308,9 @@ func (c *checker) names(f field, n *node, p path) (any, bool) {
 	out := []any{}
 	seen := map[string]bool{}
 	element := field{kind: kindName, refers: f.refers}
+	if f.kind == kindVariables {
+		element = field{kind: kindVariable, example: "HTTPS_PROXY"}
+	}
 	for i, item := range n.items {
 		sub := p.with(strconv.Itoa(i))
 		v, wrong := element.scalarValue(item)
@@ -306,7 +320,7 @@ func (c *checker) names(f field, n *node, p path) (any, bool) {
 		}
 		name, _ := v.(string)
 		if seen[name] {
-			c.fail(item.at, sub, &fault{problem: fmt.Sprintf("%q stands in this list already", abbreviate(name)), allowed: "each provider is asked once"})
+			c.fail(item.at, sub, &fault{problem: fmt.Sprintf("%q stands in this list already", abbreviate(name)), allowed: onceOnly[f.kind]})
 			continue
 		}
 		seen[name] = true

@@ -18,23 +18,24 @@ const (
 type kind int
 
 const (
-	kindBool     kind = iota
-	kindPercent       // 70 or "70%"
-	kindTokens        // 4000, "4k", "4Ki"
-	kindAmount        // tokens, or "2%" of the window
-	kindDollars       // a number, not negative
-	kindText          // any text
-	kindEnum          // one of field.enum
-	kindName          // the name of something that field.refers to
-	kindNames         // a list of such names
-	kindDuration      // "45s"
-	kindHash          // SHA-256, 64 hexadecimal digits
-	kindVariable      // the name of an environment variable
-	kindURL           // http or https
-	kindPath          // a file, relative to the one that names it
-	kindFree          // any mapping, handed on as JSON
-	kindObject        // an object of fields at field.of
-	kindSection       // a mapping of names to objects of fields at field.of
+	kindBool      kind = iota
+	kindPercent        // 70 or "70%"
+	kindTokens         // 4000, "4k", "4Ki"
+	kindAmount         // tokens, or "2%" of the window
+	kindDollars        // a number, not negative
+	kindText           // any text
+	kindEnum           // one of field.enum
+	kindName           // the name of something that field.refers to
+	kindNames          // a list of such names
+	kindVariables      // a list of names of environment variables
+	kindDuration       // "45s"
+	kindHash           // SHA-256, 64 hexadecimal digits
+	kindVariable       // the name of an environment variable
+	kindURL            // http or https
+	kindPath           // a file, relative to the one that names it
+	kindFree           // any mapping, handed on as JSON
+	kindObject         // an object of fields at field.of
+	kindSection        // a mapping of names to objects of fields at field.of
 )
 
 // A reference is what a name names.
@@ -175,7 +176,15 @@ var fields = []field{
 	},
 	{
 		key: "sha256", kind: kindHash, in: []place{inProvider}, example: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-		doc: "The checksum that the plugin's program must have to be started.",
+		doc: "The checksum that the plugin must have to be started: of its program, or of its folder. Absent means the one in condense.lock beside this file, which condense plugin pin writes.",
+	},
+	{
+		key: "folder", kind: kindPath, in: []place{inProvider}, example: "./ours",
+		doc: "The folder of a plugin of many files, which holds plugin: all its files are pinned, and run from a copy. Absent means that the program is a single file.",
+	},
+	{
+		key: "env", kind: kindVariables, in: []place{inProvider}, example: "[HTTPS_PROXY, OUR_API_KEY]",
+		doc: "Environment variables that the plugin sees. Absent means only PATH, LANG, LC_*, TZ and SYSTEMROOT, which every plugin sees.",
 	},
 	{
 		key: "timeout", kind: kindDuration, in: []place{inProvider}, def: "2m", example: "45s",

@@ -81,7 +81,7 @@ func (p path) String() string {
 	before := ""
 	for i, name := range p {
 		n, err := strconv.Atoi(name)
-		inList := err == nil && before == "chain"
+		inList := err == nil && (before == "chain" || before == "env")
 		before = name
 		if inList {
 			fmt.Fprintf(&b, "[%d]", n)

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,13 @@ type Provider struct {
 	Strategy string `json:"strategy,omitempty"` // of a built-in one; empty for a plugin
 	Plugin   string `json:"plugin,omitempty"`   // absolute path of the program
 	SHA256   string `json:"sha256,omitempty"`   // its checksum in lower case, empty if none is set
+	// Folder is the absolute path of the folder that all files of the plugin are in; empty
+	// if it is the program alone.
+	Folder string   `json:"folder,omitempty"`
+	Env    []string `json:"env,omitempty"` // environment variables that the plugin sees
+	// PluginDir is the absolute path of the folder of the file that names the plugin, or
+	// the working directory if no file does.
+	PluginDir string `json:"-"`
 	// Timeout is always positive.
 	Timeout time.Duration `json:"timeout"`
 	// Settings is a JSON object, {} if there are none.
@@ -213,6 +221,10 @@ func (c *Config) Provider(name string) (*Provider, error) {
 		p.Strategy = name
 	} else {
 		p.Strategy, p.Plugin, p.SHA256 = declared.Strategy, declared.Plugin, strings.ToLower(declared.SHA256)
+		if p.Plugin != "" {
+			p.Folder, p.Env = declared.Folder, slices.Clone(declared.Env)
+			p.PluginDir = c.dirOf(path{"providers", name, "plugin"})
+		}
 		if len(declared.Settings) > 0 {
 			p.Settings = slices.Clone(declared.Settings)
 		}
@@ -224,6 +236,16 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	}
 	p.Timeout = timeout
 	return p, nil
+}
+
+// dirOf returns the folder that a path at p is relative to.
+func (c *Config) dirOf(p path) string {
+	if o := c.origins[p.id()]; o.Kind == FromFile {
+		if dir, err := filepath.Abs(filepath.Dir(o.File)); err == nil {
+			return dir
+		}
+	}
+	return c.opts.Dir
 }
 
 // originOf returns where the key at p stands, or else its value.

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,5 +102,42 @@ func TestResolveExample(t *testing.T) {
 	}
 	if cheap.ID != "claude-haiku-4-5" || cheap.Window != 200_000 || cheap.APIKeyEnv != "ANTHROPIC_API_KEY" || cheap.Price.Input != 1 {
 		t.Errorf("cheap: got %+v", cheap)
+	}
+}
+
+// A plugin is found beside the file that names it, whichever file says more about it.
+func TestPlugin(t *testing.T) {
+	home := write(t, "condense/condense.yaml", "providers:\n  ours: {plugin: ./ours/run, folder: ours, env: [OUR_KEY]}\n")
+	project := write(t, "condense.yaml", "chain: [ours]\nproviders: {ours: {timeout: 3s}}\n")
+	opts := known
+	opts.Dir = filepath.Dir(project)
+	opts.Env = []string{"XDG_CONFIG_HOME=" + filepath.Dir(filepath.Dir(home))}
+	c, err := config.Load(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Provider("ours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(home)
+	want := config.Provider{
+		Name: "ours", Plugin: filepath.Join(dir, "ours", "run"), Folder: filepath.Join(dir, "ours"), PluginDir: dir,
+		Env: []string{"OUR_KEY"}, Timeout: 3 * time.Second, Settings: []byte("{}"), Origin: got.Origin,
+	}
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// Paths in variables are relative to the working directory.
+	opts.Env = append(opts.Env, "CONDENSE_PROVIDERS__OURS__PLUGIN=other", "CONDENSE_PROVIDERS__OURS__ENV=A,B")
+	if c, err = config.Load(opts); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = c.Provider("ours"); err != nil {
+		t.Fatal(err)
+	}
+	if got.Plugin != filepath.Join(opts.Dir, "other") || got.PluginDir != opts.Dir || got.Folder != "" || !slices.Equal(got.Env, []string{"A", "B"}) {
+		t.Errorf("another plugin by a variable: got %+v", *got)
 	}
 }

@@ -92,6 +92,9 @@ func (s *schemaWriter) value(f field) schema {
 	if f.kind == kindNames {
 		return schema{"type": "array", "uniqueItems": true, "items": anyOf(enum(s.providerNames()), schema{"type": "string", "minLength": 1})}
 	}
+	if f.kind == kindVariables {
+		return schema{"type": "array", "uniqueItems": true, "items": textSchema(field{kind: kindVariable})}
+	}
 	if f.kind == kindName {
 		return s.name(f)
 	}
@@ -238,6 +241,8 @@ func (s *schemaWriter) provider() schema {
 	rules := []schema{
 		{"not": schema{"required": []string{"strategy", "plugin"}}},
 		{"not": schema{"required": []string{"strategy", "sha256"}}},
+		{"not": schema{"required": []string{"strategy", "folder"}}},
+		{"not": schema{"required": []string{"strategy", "env"}}},
 	}
 	for _, d := range s.strategies {
 		if d.Settings == nil {

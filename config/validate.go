@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,6 +175,15 @@ func (v *validator) providers() {
 			v.fail(p.with("plugin"), &fault{problem: "stands beside strategy", allowed: "a provider has one of them"})
 		case provider.SHA256 != "" && provider.Plugin == "":
 			v.fail(p.with("sha256"), &fault{problem: "has no plugin to check", allowed: "is for plugins only"})
+		case provider.Folder != "" && provider.Plugin == "":
+			v.fail(p.with("folder"), &fault{problem: "has no plugin in it", allowed: "is for plugins only"})
+		case len(provider.Env) > 0 && provider.Plugin == "":
+			v.fail(p.with("env"), &fault{problem: "has no plugin to see it", allowed: "is for plugins only"})
+		case provider.Folder != "" && !within(provider.Folder, provider.Plugin):
+			v.fail(p.with("folder"), &fault{
+				problem: fmt.Sprintf("is %s, which does not hold the plugin %s", display(provider.Folder), display(provider.Plugin)),
+				allowed: "must be a folder with the plugin in it",
+			})
 		}
 		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
 			v.fail(p.with("strategy"), unknownName(toStrategy, provider.Strategy, known))
@@ -185,6 +195,12 @@ func (v *validator) providers() {
 			v.warn(p, "no chain names this provider")
 		}
 	}
+}
+
+// within reports whether the file is in the folder or below it.
+func within(folder, file string) bool {
+	rel, err := filepath.Rel(folder, file)
+	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
 // foreign reports what somebody else finds wrong with the provider at p.

@@ -241,6 +241,8 @@ func (f *field) allowed() string {
 		s = "one of " + strings.Join(f.enum, ", ")
 	case kindNames:
 		s = "a list of names of " + string(f.refers) + "s, as in " + f.example
+	case kindVariables:
+		s = "a list of names of environment variables, as in " + f.example
 	case kindVariable:
 		s = "the name of an environment variable, as in " + f.example
 	case kindObject:

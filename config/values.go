@@ -58,6 +58,8 @@ type ProviderValues struct {
 	Strategy string          `json:"strategy,omitempty"`
 	Plugin   string          `json:"plugin,omitempty"`
 	SHA256   string          `json:"sha256,omitempty"`
+	Folder   string          `json:"folder,omitempty"`
+	Env      []string        `json:"env,omitempty"`
 	Timeout  string          `json:"timeout,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
