@@ -128,13 +128,12 @@ func (c *call) history(ctx context.Context) error {
 
 // run sends an envelope of messages; body is the size of their fields.
 func (c *call) run(messages []core.Message, body int) error {
-	pool := mem.DefaultBufferPool()
-	buf := pool.Get(sizeField(body))
+	buf := runs.Get(sizeField(body))
 	*buf = appendRun((*buf)[:0], messages, body)
 	if len(*buf) <= MaxEnvelope {
-		return c.stream.SendMsg(&encoded{mem.NewBuffer(buf, pool)}) // which frees it
+		return c.stream.SendMsg(&encoded{mem.NewBuffer(buf, &runs)}) // which frees it
 	}
-	defer pool.Put(buf)
+	defer runs.Put(buf)
 	return fragments(*buf, wrapRequest, c.stream.Send)
 }
 

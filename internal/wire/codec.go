@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"sync"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec that this one wraps
@@ -51,4 +53,28 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return unmarshal(data.Materialize(), m)
 	}
 	return c.CodecV2.Unmarshal(data, v)
+}
+
+// runs is where the encodings of runs come from and return to.
+var runs bufferPool
+
+// A bufferPool lends buffers of about one size. Those of gRPC come in sizes of 32 KiB and 1
+// MiB and are cleared every time.
+type bufferPool struct{ pool sync.Pool }
+
+// Get returns a buffer with a length of size.
+func (p *bufferPool) Get(size int) *[]byte {
+	if buf, ok := p.pool.Get().(*[]byte); ok && cap(*buf) >= size {
+		*buf = (*buf)[:size]
+		return buf
+	}
+	buf := make([]byte, size, max(size, ChunkSize+ChunkSize/8))
+	return &buf
+}
+
+// Put takes a buffer back, unless it is much larger than the others.
+func (p *bufferPool) Put(buf *[]byte) {
+	if cap(*buf) <= 4*ChunkSize {
+		p.pool.Put(buf)
+	}
 }
