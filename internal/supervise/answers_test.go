@@ -115,9 +115,9 @@ func done(s answerStream) error {
 }
 
 // edits returns an answer of one edit.
-func edits(make func([]*condensepb.Message) *condensepb.Edit) answerFunc {
+func edits(of func([]*condensepb.Message) *condensepb.Edit) answerFunc {
 	return func(s answerStream, history []*condensepb.Message) error {
-		if err := s.Send(edit(make(history))); err != nil {
+		if err := s.Send(edit(of(history))); err != nil {
 			return err
 		}
 		return done(s)

@@ -94,7 +94,7 @@ func blame(err error) blamed {
 		return blameNobody
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, wire.ErrProtocol):
 		return blamePlugin
-	case errors.As(err, &remote) && (slices.Contains(brokenCodes, remote.Code)):
+	case errors.As(err, &remote) && slices.Contains(brokenCodes, remote.Code):
 		return blamePlugin
 	}
 	return blameWork

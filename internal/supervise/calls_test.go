@@ -19,15 +19,15 @@ import (
 // chain reports, and what becomes of the process. The conversation is always truncated,
 // and newBench finds out what is left.
 func TestHostileCalls(t *testing.T) {
-	noLeaks(t)
 	const crashed = `plugin acme crashed \(%s\) after \S+ and 0 calls`
 	ends := func(status string) string { return strings.ReplaceAll(crashed, "%s", status) }
-	for _, tt := range []struct {
+	type test struct {
 		program string
 		change  func(*bench)
 		want    string // of the error
 		then    supervise.State
-	}{
+	}
+	tests := []test{
 		{"panics", nil, ends("exit status 2") + `: panic: a bug in a goroutine at programs_test\.go:\d+`, waiting},
 		{"panics-in-call", nil, `plugin acme: panic: a bug in the call.*`, ready},
 		{"exits", nil, ends("exit status 7"), waiting},
@@ -50,48 +50,46 @@ func TestHostileCalls(t *testing.T) {
 		{"answers-1gb-once", nil, broken + `.*received message larger than max.*`, ready},
 		{"answers-10m", nil, broken + `insert behind message "": more than 10000 new messages`, ready},
 		{"answers-nothing", nil, broken + `the call ended without an answer`, ready},
-	} {
-		if raceEnabled && tt.program == "eats-memory" {
-			continue // the race detector alone takes more memory than any limit would leave
-		}
-		t.Run(tt.program, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, tt.program)
-			b.opts.Restart = supervise.Restart{Min: time.Hour, Max: time.Hour}
-			if tt.change != nil {
-				tt.change(b)
-			}
-			p := b.open(t)
-			if err := p.Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			pid := p.Status().PID
-			timeout := time.Minute
-			if tt.want == late {
-				timeout = 600 * time.Millisecond
-			}
-			req := request()
-			out, err := chain(t, p, timeout).Condense(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			att := out.Attempts[0]
-			if want := regexp.MustCompile(`^` + tt.want + `$`); att.Outcome != core.OutcomeFailed || !want.MatchString(att.Err.Error()) {
-				t.Errorf("got %s, %q\nwant failed, %q", att.Outcome, att.Err, want)
-			}
-			if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
-				t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
-			}
-			s := p.Status()
-			if s.State != tt.then || (s.PID == pid) != (tt.then == ready) {
-				t.Errorf("then: got %s with pid %d, was %d; want %s", s.State, s.PID, pid, tt.then)
-			}
-			var crash *supervise.CrashError
-			if errors.As(att.Err, &crash) != (tt.then == waiting) || crash != nil && crash.PID != pid {
-				t.Errorf("got crash report %+v", crash)
-			}
-		})
 	}
+	if raceEnabled { // which alone takes more memory than any limit would leave
+		tests = slices.DeleteFunc(tests, func(tt test) bool { return tt.program == "eats-memory" })
+	}
+	together(t, tests, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {
+		b := newBench(t, tt.program)
+		b.opts.Restart = supervise.Restart{Min: time.Hour, Max: time.Hour}
+		if tt.change != nil {
+			tt.change(b)
+		}
+		p := b.open(t)
+		if err := p.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pid := p.Status().PID
+		timeout := time.Minute
+		if tt.want == late {
+			timeout = 600 * time.Millisecond
+		}
+		req := request()
+		out, err := chain(t, p, timeout).Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		att := out.Attempts[0]
+		if want := regexp.MustCompile(`^` + tt.want + `$`); att.Outcome != core.OutcomeFailed || !want.MatchString(att.Err.Error()) {
+			t.Errorf("got %s, %q\nwant failed, %q", att.Outcome, att.Err, want)
+		}
+		if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
+			t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
+		}
+		s := p.Status()
+		if s.State != tt.then || (s.PID == pid) != (tt.then == ready) {
+			t.Errorf("then: got %s with pid %d, was %d; want %s", s.State, s.PID, pid, tt.then)
+		}
+		var crash *supervise.CrashError
+		if errors.As(att.Err, &crash) != (tt.then == waiting) || crash != nil && crash.PID != pid {
+			t.Errorf("got crash report %+v", crash)
+		}
+	})
 }
 
 const (
@@ -107,12 +105,12 @@ func smallMemory(b *bench) { b.spec.Limits.Memory = 256 << 20 }
 // TestUnlawfulAnswers has plugins that speak the protocol well and answer what they must
 // not. What the protocol cannot even say is refused by it, the rest by the rules.
 func TestUnlawfulAnswers(t *testing.T) {
-	noLeaks(t)
-	for _, tt := range []struct {
+	type test struct {
 		program string
 		outcome core.Outcome
 		want    string // of the reason
-	}{
+	}
+	tests := []test{
 		{"invents-id", core.OutcomeFailed, broken + `hide: there is no message "invented"`},
 		{"hides-protected", core.OutcomeRejected, `keep-protected: message m2: is hidden.*`},
 		{"edits-protected", core.OutcomeRejected, `keep-protected: message m2: is rewritten.*`},
@@ -120,24 +118,22 @@ func TestUnlawfulAnswers(t *testing.T) {
 		{"hides-all", core.OutcomeRejected, `answer: .*`},
 		{"reorders", core.OutcomeRejected, `keep-reasoning: signed or encrypted reasoning stands in new message 15.*`},
 		{"false-counts", core.OutcomeFailed, broken + `usage is .*`},
-	} {
-		t.Run(tt.program, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, tt.program)
-			req := request()
-			out, err := chain(t, b.open(t), time.Minute).Condense(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			att := out.Attempts[0]
-			if want := regexp.MustCompile(`^` + tt.want + `$`); att.Outcome != tt.outcome || !want.MatchString(att.Reason) {
-				t.Errorf("got %s, %q\nwant %s, %q", att.Outcome, att.Reason, tt.outcome, want)
-			}
-			if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
-				t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
-			}
-		})
 	}
+	together(t, tests, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {
+		b := newBench(t, tt.program)
+		req := request()
+		out, err := chain(t, b.open(t), time.Minute).Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		att := out.Attempts[0]
+		if want := regexp.MustCompile(`^` + tt.want + `$`); att.Outcome != tt.outcome || !want.MatchString(att.Reason) {
+			t.Errorf("got %s, %q\nwant %s, %q", att.Outcome, att.Reason, tt.outcome, want)
+		}
+		if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
+			t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
+		}
+	})
 }
 
 // TestOtherConversations has a plugin answer one conversation with the messages of
@@ -162,44 +158,40 @@ func TestOtherConversations(t *testing.T) {
 
 // TestSins runs the shelf of misbehaving providers, each as a process of its own.
 func TestSins(t *testing.T) {
-	noLeaks(t)
 	// The SDK makes an edit of the author's list. It refuses a list that no edit can
 	// express, and names the rule: to the host that is an error of the plugin's.
 	refused := []string{"answer", "valid-parts", "known-ids", "unique-ids", "keep-order", "keep-role"}
 	release := make(chan struct{})
 	close(release)
-	for _, sin := range coretest.Misbehaving(release) {
-		t.Run(sin.Name, func(t *testing.T) {
-			t.Parallel()
-			p := newBench(t, "sins", sin.Name).open(t)
-			if err := p.Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			timeout := time.Minute
-			if slices.Contains([]string{"Hangs", "HangsForever", "Dawdles"}, sin.Name) {
-				timeout = 200 * time.Millisecond
-			}
-			req := request()
-			out, err := chain(t, p, timeout).Condense(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			att, want := out.Attempts[0], sin.Outcome
-			switch {
-			case want == core.OutcomeRejected && slices.Contains(refused, sin.Rule):
-				want = core.OutcomeFailed
-			case sin.Name == "LiesAboutUsage":
-				want = core.OutcomeFailed // numbers that are none do not pass the protocol
-			}
-			if att.Outcome != want {
-				t.Errorf("got %s, %q; want %s", att.Outcome, att.Reason, want)
-			}
-			if sin.Outcome == core.OutcomeRejected && !strings.Contains(att.Reason, sin.Rule+": ") && sin.Name != "ChangesCallID" && sin.Name != "KeepsOnlySystem" {
-				t.Errorf("got %q; want the rule %s", att.Reason, sin.Rule)
-			}
-			if out.TokensAfter > req.Budget.Limit {
-				t.Errorf("got %d tokens; want at most %d", out.TokensAfter, req.Budget.Limit)
-			}
-		})
-	}
+	together(t, coretest.Misbehaving(release), func(s coretest.Sin) string { return s.Name }, func(t *testing.T, sin coretest.Sin) {
+		p := newBench(t, "sins", sin.Name).open(t)
+		if err := p.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		timeout := time.Minute
+		if slices.Contains([]string{"Hangs", "HangsForever", "Dawdles"}, sin.Name) {
+			timeout = 200 * time.Millisecond
+		}
+		req := request()
+		out, err := chain(t, p, timeout).Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		att, want := out.Attempts[0], sin.Outcome
+		switch {
+		case want == core.OutcomeRejected && slices.Contains(refused, sin.Rule):
+			want = core.OutcomeFailed
+		case sin.Name == "LiesAboutUsage":
+			want = core.OutcomeFailed // numbers that are none do not pass the protocol
+		}
+		if att.Outcome != want {
+			t.Errorf("got %s, %q; want %s", att.Outcome, att.Reason, want)
+		}
+		if sin.Outcome == core.OutcomeRejected && !strings.Contains(att.Reason, sin.Rule+": ") && sin.Name != "ChangesCallID" && sin.Name != "KeepsOnlySystem" {
+			t.Errorf("got %q; want the rule %s", att.Reason, sin.Rule)
+		}
+		if out.TokensAfter > req.Budget.Limit {
+			t.Errorf("got %d tokens; want at most %d", out.TokensAfter, req.Budget.Limit)
+		}
+	})
 }

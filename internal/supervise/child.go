@@ -97,7 +97,7 @@ func (c *child) setEnv(goPlugin []string) {
 // Start launches the process. It is called once.
 func (c *child) Start(context.Context) error {
 	launched := make(chan error, 1)
-	go c.live(launched)
+	go c.live(launched) //nolint:contextcheck // the process outlives its start
 	return <-launched
 }
 

@@ -21,6 +21,7 @@ type CrashError struct {
 	Output string        // the first or the last of what it wrote; may be empty
 	Uptime time.Duration // since it was launched
 	Calls  int64         // that it had answered
+	Lost   int           // calls that it took with it
 }
 
 // Error says what happened in one line.
@@ -43,7 +44,7 @@ func (e *CrashError) Error() string {
 func (e *CrashError) attrs() []slog.Attr {
 	a := []slog.Attr{
 		slog.String("plugin", e.Plugin), slog.Int("pid", e.PID), slog.String("status", e.Status),
-		slog.Duration("uptime", wait(e.Uptime)), slog.Int64("calls", e.Calls),
+		slog.Duration("uptime", wait(e.Uptime)), slog.Int64("calls", e.Calls), slog.Int("lost_calls", e.Lost),
 	}
 	if e.Reason != nil {
 		a = append(a, slog.Any("reason", e.Reason))

@@ -56,6 +56,24 @@ func noLeaks(t *testing.T) {
 	})
 }
 
+// together runs a subtest for every case, several at a time: they mostly wait for other
+// processes. Unlike parallel subtests they are over when it returns, and more can run than
+// there are processors.
+func together[C any](t *testing.T, cases []C, name func(C) string, run func(*testing.T, C)) {
+	t.Helper()
+	noLeaks(t)
+	free := make(chan struct{}, 6)
+	var all sync.WaitGroup
+	for _, c := range cases {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			t.Run(name(c), func(t *testing.T) { run(t, c) })
+		})
+	}
+	all.Wait()
+}
+
 // newBench returns the means to run a program of this binary. When the test ends there
 // must be no process and no file left. A test that is not a subtest must not leak at all.
 func newBench(t *testing.T, program string, args ...string) *bench {
@@ -63,7 +81,7 @@ func newBench(t *testing.T, program string, args ...string) *bench {
 	if !strings.Contains(t.Name(), "/") {
 		noLeaks(t)
 	}
-	dir, err := os.MkdirTemp("", "t") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "t") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestLogOfCrash(t *testing.T) {
 	_, got, _ := strings.Cut(b.log.String(), "\n")
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	if len(lines) != 2 || lines[0] != `level=ERROR msg="panic: a bug in a goroutine" stream=stderr` ||
-		!strings.HasPrefix(lines[1], `level=ERROR msg="plugin crashed" status="exit status 2" calls=0 panic="panic: a bug in a goroutine at programs_test.go:`) ||
+		!strings.HasPrefix(lines[1], `level=ERROR msg="plugin crashed" status="exit status 2" calls=0 lost_calls=1 panic="panic: a bug in a goroutine at programs_test.go:`) ||
 		!strings.Contains(lines[1], `output="panic: a bug in a goroutine\ngoroutine `) {
 		t.Errorf("got the log\n%s", got)
 	}
@@ -71,31 +71,28 @@ func TestLogOfCrash(t *testing.T) {
 
 // TestLogOfFlood has a plugin write as much as it can for a while.
 func TestLogOfFlood(t *testing.T) {
-	noLeaks(t)
-	for _, program := range []string{"floods-stderr", "floods-stdout", "floods-one-line"} {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, program)
-			p := b.open(t)
-			if err := p.Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			begun := time.Now()
-			wantError(t, within(t, p, 500*time.Millisecond), context.DeadlineExceeded, "no answer in time")
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
-			log := []byte(b.log.String())
-			took := time.Since(begun)
-			if n, most := bytes.Count(log, []byte("\n")), 500+22*int(took.Seconds()+1)+10; n > most {
-				t.Errorf("%d lines in %s; want at most %d", n, took, most)
-			}
-			if n := len(log); n > 1<<20 {
-				t.Errorf("%d bytes in the log", n)
-			}
-			if program != "floods-one-line" && !bytes.Contains(log, []byte("dropped_lines=")) {
-				t.Error("nothing in the log says that lines are missing")
-			}
-		})
-	}
+	programs := []string{"floods-stderr", "floods-stdout", "floods-one-line"}
+	together(t, programs, strings.Clone, func(t *testing.T, program string) {
+		b := newBench(t, program)
+		p := b.open(t)
+		if err := p.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		wantError(t, within(t, p, 500*time.Millisecond), context.DeadlineExceeded, "no answer in time")
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		log := []byte(b.log.String())
+		took := time.Since(begun)
+		if n, most := bytes.Count(log, []byte("\n")), 500+22*int(took.Seconds()+1)+10; n > most {
+			t.Errorf("%d lines in %s; want at most %d", n, took, most)
+		}
+		if n := len(log); n > 1<<20 {
+			t.Errorf("%d bytes in the log", n)
+		}
+		if program != "floods-one-line" && !bytes.Contains(log, []byte("dropped_lines=")) {
+			t.Error("nothing in the log says that lines are missing")
+		}
+	})
 }

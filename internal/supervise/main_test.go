@@ -3,7 +3,6 @@
 package supervise_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -22,11 +21,6 @@ func TestMain(m *testing.M) {
 		}
 		run()
 		os.Exit(0)
-	}
-	// Most tests wait for other processes, so that more can run than there are processors.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

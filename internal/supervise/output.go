@@ -133,7 +133,7 @@ func (o *output) take(line, stream string) {
 	crashing := o.crashed // so the report has this line
 	o.keep(line)
 	now, dropped := time.Now(), 0
-	ok := o.lines.has(now, 1)
+	ok := o.lines.has(now)
 	if !ok {
 		o.dropped++
 	}
@@ -157,7 +157,7 @@ func (o *output) take(line, stream string) {
 		// In a group of their own: a plugin must not pass for another one.
 		attrs = append(attrs, slog.Attr{Key: "fields", Value: slog.GroupValue(e.attrs...)})
 	}
-	o.log.LogAttrs(ctx, e.level, e.message, attrs...)
+	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's words
 }
 
 // close reports what was dropped last.
@@ -223,13 +223,13 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-// has takes n if there is as much.
-func (b *bucket) has(now time.Time, n float64) bool {
+// has takes one if there is one.
+func (b *bucket) has(now time.Time) bool {
 	b.fill(now)
-	if b.level < n {
+	if b.level < 1 {
 		return false
 	}
-	b.level -= n
+	b.level--
 	return true
 }
 

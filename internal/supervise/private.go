@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +51,7 @@ func (d *privateDir) entry() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next++
-	return filepath.Join(d.path, fmt.Sprint(d.next))
+	return filepath.Join(d.path, strconv.Itoa(d.next))
 }
 
 // mkdir makes a folder in d.

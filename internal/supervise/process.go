@@ -83,7 +83,8 @@ func (p *Process) newGeneration(s Spec) (*generation, error) {
 }
 
 // Condense asks the plugin for a shorter conversation. If ctx has no deadline the call has
-// [core.DefaultTimeout]. The error wraps [core.ErrUnavailable] if the plugin was not asked,
+// [core.DefaultTimeout]. If the process dies while it has other calls too, the call is
+// repeated once. The error wraps [core.ErrUnavailable] if the plugin was not asked,
 // is a [*CrashError] if its process ended meanwhile, and wraps [ErrClosed] after Close.
 func (p *Process) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	return p.do(ctx, func(ctx context.Context, i *instance) (*core.Result, error) {
@@ -122,16 +123,24 @@ func (p *Process) do(ctx context.Context, call func(context.Context, *instance) 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(p.closing, func() { cancel(context.Cause(p.closing)) })
+	stop := context.AfterFunc(p.closing, func() { cancel(context.Cause(p.closing)) }) //nolint:contextcheck // ends calls too
 	defer stop()
+	var died *CrashError
 	for {
 		g, err := p.generation()
 		if err != nil {
 			return nil, err
 		}
 		res, err := p.callOn(ctx, g, call)
-		if !errors.Is(err, errRetired) {
+		switch {
+		case errors.Is(err, errRetired):
+		case errors.Is(err, core.ErrUnavailable) && died != nil:
+			return nil, died // it was asked, whatever came after
+		case errors.Is(err, core.ErrUnavailable) || died != nil || !errors.As(err, &died) || died.Lost < 2:
 			return res, err
+		default:
+			// It was more likely one of the others. Once is enough: it may have been this.
+			p.opts.Logger.DebugContext(ctx, "call is repeated on another process", "plugin", g.spec.Name)
 		}
 	}
 }
@@ -186,7 +195,7 @@ const patience = time.Second
 // acquire returns a process of g that is ready, for one call, and starts it if need be.
 func (p *Process) acquire(ctx context.Context, g *generation) (*instance, error) {
 	for {
-		i, s, delay, err := p.ready(g)
+		i, s, delay, err := p.ready(g) //nolint:contextcheck // a start is everybody's, not this call's
 		switch {
 		case err != nil:
 			return nil, err
@@ -396,7 +405,7 @@ func (p *Process) Replace(ctx context.Context, s Spec) error {
 		p.mu.Unlock()
 		return fmt.Errorf("plugin %s: %w", s.Name, ErrClosed)
 	}
-	start := p.start(g)
+	start := p.start(g) //nolint:contextcheck // what runs outlives the call
 	p.mu.Unlock()
 	select {
 	case <-start.done:

@@ -312,54 +312,61 @@ func TestDrainEnds(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	noLeaks(t)
-	t.Run("before use", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t, "window")
-		p := b.open(t)
-		for range 2 {
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		wantError(t, condenseOnce(t, p), supervise.ErrClosed, "plugin acme: closed")
-		wantError(t, p.Ping(t.Context()), supervise.ErrClosed, "plugin acme: closed")
-		wantError(t, p.Replace(t.Context(), b.spec), supervise.ErrClosed, "plugin acme: closed")
-	})
-	for name, program := range map[string]string{"while it starts": "silent", "in a call": "hangs-deaf", "before its handshake": "socket-mute"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, program)
-			p := b.open(t)
-			var call sync.WaitGroup
-			call.Go(func() { wantError(t, condenseOnce(t, p), supervise.ErrClosed, "closed") })
-			eventually(t, "a process", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
-			if program == "hangs-deaf" {
-				eventually(t, "ready", func() bool { return p.Status().State == ready })
-			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
-			call.Wait()
-		})
-	}
-	t.Run("of one that ignores it", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t, "ignores-shutdown")
-		p := b.open(t)
-		if err := p.Ping(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	b := newBench(t, "window")
+	p := b.open(t)
+	for range 2 {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
-	})
-	t.Run("of one that is stopped", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t, "freezes")
-		b.opts.Grace = 100 * time.Millisecond
+	}
+	wantError(t, condenseOnce(t, p), supervise.ErrClosed, "plugin acme: closed")
+	wantError(t, p.Ping(t.Context()), supervise.ErrClosed, "plugin acme: closed")
+	wantError(t, p.Replace(t.Context(), b.spec), supervise.ErrClosed, "plugin acme: closed")
+	wantState(t, p, state{supervise.StateClosed, 0, 0})
+}
+
+// TestCloseInTheMiddle closes plugins that have something else to do.
+func TestCloseInTheMiddle(t *testing.T) {
+	busy := func(t *testing.T, b *bench, p *supervise.Process, is supervise.State) {
+		t.Helper()
+		var call sync.WaitGroup
+		call.Go(func() { wantError(t, condenseOnce(t, p), supervise.ErrClosed, "closed") })
+		eventually(t, "a process", func() bool { return len(processes(t, "in="+b.dir)) == 1 && p.Status().State == is })
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		call.Wait()
+	}
+	type test struct {
+		program string
+		close   func(*testing.T, *bench, *supervise.Process)
+	}
+	starting := func(t *testing.T, b *bench, p *supervise.Process) {
+		t.Helper()
+		busy(t, b, p, supervise.StateStarting)
+	}
+	together(t, []test{
+		{"silent", starting},
+		{"socket-mute", starting},
+		{"hangs-deaf", func(t *testing.T, b *bench, p *supervise.Process) {
+			t.Helper()
+			busy(t, b, p, ready)
+		}},
+		{"ignores-shutdown", func(t *testing.T, _ *bench, p *supervise.Process) {
+			t.Helper()
+			if err := p.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"freezes", func(t *testing.T, _ *bench, p *supervise.Process) {
+			t.Helper()
+			wantError(t, within(t, p, 200*time.Millisecond), context.DeadlineExceeded, "no answer in time")
+		}},
+	}, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {
+		b := newBench(t, tt.program)
+		b.opts.Grace = 500 * time.Millisecond
 		p := b.open(t)
-		wantError(t, within(t, p, 200*time.Millisecond), context.DeadlineExceeded, "no answer in time")
+		tt.close(t, b, p)
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}

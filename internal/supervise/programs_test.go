@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -28,7 +29,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// programs are what this binary can be as a plugin
+// programs are what this binary can be as a plugin.
 var programs = map[string]func(){
 	"window": func() { serve(slidingwindow.Strategy()) },
 
@@ -53,7 +54,7 @@ var programs = map[string]func(){
 	"socket-missing":    func() { announce("1|1|unix|" + filepath.Join(socketDir(), "none") + "|grpc|") },
 	"socket-dead":       socketDead,
 	"socket-mute":       func() { announce("1|1|unix|" + listen(socketDir()) + "|grpc|") },
-	"no-certificate":    func() { os.Unsetenv("PLUGIN_CLIENT_CERT"); serve(slidingwindow.Strategy()) },
+	"no-certificate":    func() { check(os.Unsetenv("PLUGIN_CLIENT_CERT")); serve(slidingwindow.Strategy()) },
 	"refuses-settings":  func() { serve(slidingwindow.Strategy()) },
 
 	// Those that fail in a call.
@@ -78,6 +79,11 @@ var programs = map[string]func(){
 
 	"exits-once": condense(func(context.Context, *core.Request) {
 		if first("exited") {
+			os.Exit(7)
+		}
+	}),
+	"exits-at-random": condense(func(context.Context, *core.Request) {
+		if rand.IntN(100) < 5 {
 			os.Exit(7)
 		}
 	}),
@@ -130,7 +136,7 @@ var programs = map[string]func(){
 // serve is an author's main.
 func serve(s registry.Strategy) {
 	args = os.Args
-	os.Args = os.Args[:1]
+	os.Args = os.Args[:1] //nolint:reassign // the SDK has arguments of its own
 	pluginsdk.Main(s)
 }
 
@@ -259,7 +265,7 @@ func wrongCookie() {
 
 // otherRelease is a plugin of this program that expects another cookie.
 func otherRelease() {
-	os.Setenv(wire.Handshake.MagicCookieKey, "other")
+	check(os.Setenv(wire.Handshake.MagicCookieKey, "other"))
 	serve(slidingwindow.Strategy())
 }
 
@@ -290,7 +296,7 @@ func eatMemory(context.Context, *core.Request) {
 		for i := 0; i < len(b); i += 4096 {
 			b[i] = 1
 		}
-		all = append(all, b)
+		all = append(all, b) //nolint:staticcheck // SA4010: so that it is not freed
 	}
 }
 

@@ -33,7 +33,7 @@ func (r *restarts) failure(now time.Time, err error) {
 		wait = r.rule.Min << shift
 	}
 	// Jitter, so that several plugins that died of one cause do not come back at once.
-	r.until = now.Add(wait - rand.N(wait/2+1))
+	r.until = now.Add(wait - rand.N(wait/2+1)) //nolint:gosec // G404: nobody gains by guessing it
 }
 
 // wait returns how long after now the next start must wait.

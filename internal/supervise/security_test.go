@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,7 +115,7 @@ func TestStranger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { must(conn.Close()) }()
 	_, err = grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("got %v; want no connection", err)
@@ -156,7 +157,7 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	if group := strings.Fields(rest)[2]; group != fmt.Sprint(p.Status().PID) {
+	if group := strings.Fields(rest)[2]; group != strconv.Itoa(p.Status().PID) {
 		t.Errorf("it is in the group %s, not in its own", group)
 	}
 }
@@ -275,7 +276,7 @@ func TestSweep(t *testing.T) {
 	must(os.Mkdir(filepath.Join(left, "1"), 0)) // even what a plugin made hard to remove
 	theirs := filepath.Join(b.dir, "cnd-of-somebody")
 	must(os.Mkdir(theirs, 0o755))
-	defer os.RemoveAll(theirs)
+	defer func() { must(os.Remove(theirs)) }()
 
 	p, q := b.open(t), b.open(t)
 	for _, p := range []*supervise.Process{p, q} { // the second does not remove what the first uses
@@ -296,34 +297,31 @@ func TestSweep(t *testing.T) {
 
 // TestHostKilled kills a host in the middle of a call.
 func TestHostKilled(t *testing.T) {
-	noLeaks(t)
-	for _, program := range []string{"hangs", "hangs-deaf", "ignores-stdin"} {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, program)
-			host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "host", program, b.spec.SHA256, b.dir)
-			host.Stderr = b.log
-			out, err := host.StdoutPipe()
-			must(err)
-			must(host.Start())
-			if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
-				t.Errorf("the host says %q, %v", line, err)
-			}
-			if n := len(processes(t, "in="+b.dir)); n != 1 {
-				t.Errorf("got %d plugins; want 1", n)
-			}
-			must(host.Process.Kill())
-			killed := time.Now()
-			_ = host.Wait()
-			eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
-			t.Logf("the plugin was gone after %s", time.Since(killed))
-			// The next host removes what this one left.
-			next := newBench(t, "window")
-			next.opts.TempDir = b.dir
-			p := next.open(t)
-			if err := p.Ping(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	programs := []string{"hangs", "hangs-deaf", "ignores-stdin"}
+	together(t, programs, strings.Clone, func(t *testing.T, program string) {
+		b := newBench(t, program)
+		host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "host", program, b.spec.SHA256, b.dir)
+		host.Stderr = b.log
+		out, err := host.StdoutPipe()
+		must(err)
+		must(host.Start())
+		if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
+			t.Errorf("the host says %q, %v", line, err)
+		}
+		if n := len(processes(t, "in="+b.dir)); n != 1 {
+			t.Errorf("got %d plugins; want 1", n)
+		}
+		must(host.Process.Kill())
+		killed := time.Now()
+		_ = host.Wait()
+		eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+		t.Logf("the plugin was gone after %s", time.Since(killed))
+		// The next host removes what this one left.
+		next := newBench(t, "window")
+		next.opts.TempDir = b.dir
+		p := next.open(t)
+		if err := p.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

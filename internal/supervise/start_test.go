@@ -103,13 +103,13 @@ func TestOpen(t *testing.T) {
 // TestDoesNotStart has the words for every way not to start. The first call fails with
 // them; the next is not made, and quotes them; the conversation is truncated.
 func TestDoesNotStart(t *testing.T) {
-	noLeaks(t)
 	const early = "it ended before its handshake "
-	for _, tt := range []struct {
+	type test struct {
 		program string
 		change  func(*bench)
 		want    string
-	}{
+	}
+	tests := []test{
 		{"ends-early", nil, early + `\(exit status 3\); it wrote: cannot open the database: no such file`},
 		{"ends-silently", nil, early + `\(exit status 0\) and wrote nothing`},
 		{"panics-early", nil, early + `\(exit status 2\); it wrote: panic: no configuration at programs_test\.go:\d+`},
@@ -133,33 +133,31 @@ func TestDoesNotStart(t *testing.T) {
 		{"window", notAProgram, `it is not a program for this system: built for another one, empty, or a script without a #! line`},
 		{"window", noInterpreter, `the interpreter or loader that it names does not exist here`},
 		{"window", deepFolder, `the path of a socket in \S+ would have \d+ bytes, and may have 103: set TMPDIR to a shorter folder`},
-	} {
-		t.Run(tt.program, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, tt.program)
-			b.opts.Restart = supervise.Restart{Min: time.Hour, Max: time.Hour}
-			if tt.change != nil {
-				tt.change(b)
-			}
-			p := b.open(t)
-			req := request()
-			out, err := chain(t, p, time.Minute).Condense(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			att := out.Attempts[0]
-			if want := regexp.MustCompile(`^start plugin acme: ` + tt.want + `$`); att.Outcome != core.OutcomeFailed || !want.MatchString(att.Err.Error()) {
-				t.Errorf("got %s, %q\nwant failed, %q", att.Outcome, att.Err, want)
-			}
-			if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
-				t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
-			}
-			_, err = p.Condense(t.Context(), req)
-			if again := regexp.MustCompile(`^plugin acme: it ended or did not start; the next start is in \S+ \(start plugin acme: ` + tt.want + `\)$`); !errors.Is(err, core.ErrUnavailable) || !again.MatchString(err.Error()) {
-				t.Errorf("second call: got %q\nwant unavailable, %q", err, again)
-			}
-		})
 	}
+	together(t, tests, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {
+		b := newBench(t, tt.program)
+		b.opts.Restart = supervise.Restart{Min: time.Hour, Max: time.Hour}
+		if tt.change != nil {
+			tt.change(b)
+		}
+		p := b.open(t)
+		req := request()
+		out, err := chain(t, p, time.Minute).Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		att := out.Attempts[0]
+		if want := regexp.MustCompile(`^start plugin acme: ` + tt.want + `$`); att.Outcome != core.OutcomeFailed || !want.MatchString(att.Err.Error()) {
+			t.Errorf("got %s, %q\nwant failed, %q", att.Outcome, att.Err, want)
+		}
+		if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
+			t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
+		}
+		_, err = p.Condense(t.Context(), req)
+		if again := regexp.MustCompile(`^plugin acme: it ended or did not start; the next start is in \S+ \(start plugin acme: ` + tt.want + `\)$`); !errors.Is(err, core.ErrUnavailable) || !again.MatchString(err.Error()) {
+			t.Errorf("second call: got %q\nwant unavailable, %q", err, again)
+		}
+	})
 }
 
 func quickly(b *bench)       { b.spec.Limits.Start = 300 * time.Millisecond }

@@ -58,14 +58,14 @@ func TestBucket(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := bucket{rate: 10, burst: 5, level: 5, at: now}
 	for i := range 5 {
-		if !b.has(now, 1) {
+		if !b.has(now) {
 			t.Errorf("no room for %d", i)
 		}
 	}
-	if b.has(now, 1) {
+	if b.has(now) {
 		t.Error("more than the burst")
 	}
-	if !b.has(now.Add(100*time.Millisecond), 1) {
+	if !b.has(now.Add(100 * time.Millisecond)) {
 		t.Error("nothing comes back")
 	}
 	if got := b.take(now.Add(100*time.Millisecond), 20); got != 2*time.Second {
@@ -153,7 +153,7 @@ func TestOutputKeeps(t *testing.T) {
 
 func FuzzOutput(f *testing.F) {
 	f.Add([]byte("plain\n{\"@message\":123}\n{\"@level\":\"warn\",\"@message\":\"m\",\"k\":[1]}\n[ERROR] x\npanic: y\n\tz.go:1 +0x1\n"))
-	f.Add([]byte("Traceback\nTraceback (most recent call last)\nnode:internal/\n\xff\x00\x1b[2J\r\n"))
+	f.Add([]byte("Traceback (most recent call last)\nnode:internal/\n\xff\x00\x1b[2J\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var log strings.Builder
 		o := newOutput(slog.New(slog.NewTextHandler(&log, nil)))

@@ -143,6 +143,7 @@ func (w *watcher) crashed() {
 	}
 	crash := w.i.report()
 	w.p.mu.Lock()
+	crash.Lost = w.i.calls
 	if w.g.current == w.i {
 		w.g.current = nil
 	}
