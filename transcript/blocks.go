@@ -14,19 +14,24 @@ import (
 // decodeContent returns the parts of the value of "content": a string, an array of
 // blocks, null or nothing. The offset in an error counts from the start of raw.
 func decodeContent(raw []byte) ([]core.Part, *SyntaxError) {
+	return decodeList(raw, "a string or an array of blocks", decodeBlock)
+}
+
+// decodeList is decodeContent for a vendor's own kind of element.
+func decodeList(raw []byte, want string, decode func([]byte) (core.Part, *SyntaxError)) ([]core.Part, *SyntaxError) {
 	switch {
 	case raw == nil || isNull(raw):
 		return nil, nil
 	case isString(raw):
 		return textParts(raw), nil
 	case !isArray(raw):
-		return nil, &SyntaxError{Found: describe(raw) + ` as "content"`, Want: "a string or an array of blocks"}
+		return nil, &SyntaxError{Found: describe(raw) + ` as "content"`, Want: want}
 	}
 	var parts []core.Part
-	for block := range elements(raw) {
-		p, err := decodeBlock(block)
+	for element := range elements(raw) {
+		p, err := decode(element)
 		if err != nil {
-			err.Offset += offsetIn(raw, block)
+			err.Offset += offsetIn(raw, element)
 			return nil, err
 		}
 		parts = append(parts, p)
@@ -209,7 +214,10 @@ func decodeSource(raw []byte) (core.Image, bool) {
 
 // encodeContent returns parts as the value of "content": a string if they are one text,
 // else an array of blocks.
-func encodeContent(parts []core.Part) []byte {
+func encodeContent(parts []core.Part) []byte { return encodeList(parts, appendBlock) }
+
+// encodeList is encodeContent for a vendor's own kind of element.
+func encodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
 	if len(parts) == 1 {
 		if t, ok := parts[0].(core.Text); ok {
 			return appendQuoted(nil, string(t))
@@ -220,7 +228,7 @@ func encodeContent(parts []core.Part) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendBlock(out, p)
+		out = add(out, p)
 	}
 	return append(out, ']')
 }

@@ -150,24 +150,7 @@ func functionID(name string) string { return "function:" + name }
 
 // decodeOpenAIContent returns one part for each part of raw. An empty string is none.
 func decodeOpenAIContent(raw []byte) ([]core.Part, *SyntaxError) {
-	switch {
-	case raw == nil || isNull(raw):
-		return nil, nil
-	case isString(raw):
-		return textParts(raw), nil
-	case !isArray(raw):
-		return nil, &SyntaxError{Found: describe(raw) + ` as "content"`, Want: "a string, an array of parts, or null"}
-	}
-	var parts []core.Part
-	for part := range elements(raw) {
-		p, err := decodeOpenAIPart(part)
-		if err != nil {
-			err.Offset += offsetIn(raw, part)
-			return nil, err
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
+	return decodeList(raw, "a string, an array of parts, or null", decodeOpenAIPart)
 }
 
 func decodeOpenAIPart(raw []byte) (core.Part, *SyntaxError) {

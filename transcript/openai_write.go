@@ -77,19 +77,7 @@ func encodeOpenAIContent(parts []core.Part) []byte {
 	if len(parts) == 0 {
 		return []byte(`""`)
 	}
-	if len(parts) == 1 {
-		if t, ok := parts[0].(core.Text); ok {
-			return appendQuoted(nil, string(t))
-		}
-	}
-	out := []byte{'['}
-	for i, p := range parts {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendOpenAIPart(out, p)
-	}
-	return append(out, ']')
+	return encodeList(parts, appendOpenAIPart)
 }
 
 func appendOpenAIPart(out []byte, p core.Part) []byte {
