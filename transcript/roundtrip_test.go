@@ -22,7 +22,7 @@ var odd = []struct{ name, format, data string }{
 	{"CRLF", "anthropic", "[\r\n\t{\"role\":\"user\",\"content\":\"a\"},\r\n\t{\"role\":\"assistant\",\"content\":\"b\"},\r\n\t{\"role\":\"user\",\"content\":\"c\"}\r\n]\r\n"},
 	{"uneven gaps", "anthropic", "[{\"role\":\"user\",\"content\":\"a\"} ,\n\n {\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"user\",\"content\":\"c\"}\t,\t{\"content\":\"d\",\"role\":\"assistant\"} ]"},
 	{"byte order mark", "anthropic", "\xef\xbb\xbf[{\"role\":\"user\",\"content\":\"a\"}]"},
-	{"unknown fields", "anthropic", `[{"zeta":1,"role":"user","content":"a","ts":12345678901234567890123,"f":1.0e+30,"x":{"y":[null,{}]}}]`},
+	{"unknown fields", "anthropic", `[{"zeta":1,"role":"user","content":"a","big":12345678901234567890123,"f":1.0e+30,"x":{"y":[null,{}]}}]`},
 	{"repeated keys", "anthropic", `[{"role":"assistant","role":"user","content":"lost","content":"kept","content":[{"type":"text","text":"a","text":"b"}]}]`},
 	{"not utf-8", "anthropic", "[{\"role\":\"user\",\"content\":\"a\xff\xfe\xc3(\"}]"},
 	{"half a pair", "anthropic", `[{"role":"user","content":"\ud83d x \ude00 \ud83d\ude00 \u0000 \/ \u00e9"}]`},
