@@ -32,8 +32,9 @@ var mayImport = map[string]string{
 	"config":                  "models internal/near github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
 	"providers":               "registry providers/slidingwindow",
 	"providers/slidingwindow": "core registry",
-	"host":                    "core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
-	"cmd/condense":            "core core/history core/policy config host models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
+	"host":                    "internal/lock internal/supervise core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
+	"cmd/condense":            "core core/coretest core/history core/policy config host internal/lock internal/supervise models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
+	"internal/lock":           "config",
 	"internal/near":           "",
 	"internal/benchdata":      "core",
 	"bench/peers/eino":        "github.com/cloudwego/eino", // a module of its own
@@ -41,6 +42,7 @@ var mayImport = map[string]string{
 	"internal/golden":         "github.com/google/go-cmp",
 	"internal/wirelint":       "",
 
+	"internal/supervise":                          "core internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
 	"internal/wire":                               "core registry internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
 	"plugin-sdk":                                  "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",

@@ -132,13 +132,18 @@ func Rule(r *config.Resolved) policy.Rule {
 // provider returns the provider of a chain, opened on first use.
 func (s *setup) provider(ctx context.Context, c config.Provider) (core.CondensationProvider, error) {
 	fault := func(err error) error { return fmt.Errorf("%s: provider %s: %w", c.Origin, c.Name, err) }
-	if c.Plugin != "" {
-		return nil, fault(errors.New("this version cannot start plugins"))
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := c.Name + "\x00" + string(c.Settings)
 	if p, ok := s.providers[id]; ok {
+		return p, nil
+	}
+	if c.Plugin != "" {
+		p, err := s.plugin(c)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Origin, err)
+		}
+		s.providers[id] = p
 		return p, nil
 	}
 	strategy, err := s.host.reg.Get(c.Strategy)

@@ -1,0 +1,59 @@
+// The plugin that the scripts use: it keeps the end of a conversation, or misbehaves as its
+// settings say.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/condensehq/condense/core"
+	pluginsdk "github.com/condensehq/condense/plugin-sdk"
+	"github.com/condensehq/condense/registry"
+)
+
+func main() { pluginsdk.Main(strategy) }
+
+var strategy = registry.Define("keep_last",
+	"Keeps the end of a conversation. A plugin for tests.",
+	func() config { return config{Last: 10} },
+	func(_ context.Context, c config, _ registry.Env) (core.CondensationProvider, error) {
+		return core.ProviderFunc(c.condense), nil
+	})
+
+type config struct {
+	Last int    `json:"last" doc:"Messages to keep."`
+	Do   string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|protected|empty|env"`
+}
+
+func (c *config) Validate() error {
+	if c.Last < 0 {
+		return errors.New("last: must not be negative")
+	}
+	return nil
+}
+
+func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	n := len(req.Messages)
+	kept := pluginsdk.Whole(req.Messages, func(i int) bool { return i >= n-c.Last })
+	switch c.Do {
+	case "panic":
+		panic("out of ideas")
+	case "exit":
+		os.Exit(3)
+	case "fail":
+		return nil, errors.New("no wish to work")
+	case "env":
+		return nil, errors.New("GREETING is " + os.Getenv("GREETING") + ", OTHER is " + os.Getenv("OTHER"))
+	case "empty":
+		kept = nil
+	case "protected":
+		kept = nil
+		for _, m := range req.Messages {
+			if !m.Protected {
+				kept = append(kept, m)
+			}
+		}
+	}
+	return &core.Result{Messages: kept}, nil
+}

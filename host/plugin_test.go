@@ -1,0 +1,174 @@
+package host_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/internal/lock"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+)
+
+// A plugged is a folder with a plugin in it, and a configuration that names it.
+type plugged struct{ dir, program, file string }
+
+// plug builds the plugin of the command's tests. When the test ends, nothing of it runs.
+func plug(t *testing.T) *plugged {
+	t.Helper()
+	dir := t.TempDir()
+	p := &plugged{dir: dir, program: filepath.Join(dir, "ours"), file: filepath.Join(dir, "condense.yaml")}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.program, "../cmd/condense/testdata/plugin").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	goroutines := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, goroutines)
+		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, l := range lines {
+			if text, _ := os.ReadFile(l); bytes.HasPrefix(text, []byte(p.program+"\x00")) {
+				t.Errorf("a process is left: %s", filepath.Dir(l))
+			}
+		}
+	})
+	return p
+}
+
+func (p *plugged) pin(t *testing.T) {
+	t.Helper()
+	f, err := lock.Read(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := supervise.Digest(supervise.Spec{Path: p.program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Set(p.program, false, sum); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Write(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configure loads a configuration whose chain is the plugin with these settings.
+func (p *plugged) configure(t *testing.T, settings string) *config.Config {
+	t.Helper()
+	text := "profiles: {p: {window: 20000, chain: [ours]}}\nproviders:\n  ours: {plugin: ./ours, settings: " + settings + "}\n"
+	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(config.Options{Path: p.file, Env: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func openConfig(t *testing.T, c *config.Config) *host.Host {
+	t.Helper()
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(t.Context(), c, reg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// attempts manages a long conversation and returns what each candidate did.
+func attempts(t *testing.T, h *host.Host) string {
+	t.Helper()
+	r, err := h.Manage(t.Context(), talk(400), host.Turn{Trigger: core.TriggerManual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Tokens.After > r.Budget.Limit {
+		t.Errorf("%d tokens are left, the limit is %d", r.Tokens.After, r.Budget.Limit)
+	}
+	var out []string
+	for _, a := range r.Attempts {
+		out = append(out, fmt.Sprintf("%s %s %s", a.Provider, a.Outcome, a.Reason))
+	}
+	return strings.Join(out, "\n")
+}
+
+// A plugin answers in a chain as a built-in provider does. What it does wrong costs its
+// turn, whatever it is, and truncation answers.
+func TestPlugin(t *testing.T) {
+	p := plug(t)
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.configure(t, "{last: 4}")
+	_, err = host.Open(t.Context(), c, reg, nil)
+	want := p.file + ":3:3: plugin ours: " + p.program + " is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin ours'"
+	if err == nil || err.Error() != want {
+		t.Errorf("not pinned: got error %v\nwant %s", err, want)
+	}
+
+	p.pin(t)
+	h := openConfig(t, c)
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") || !strings.Contains(got, "truncation skipped not needed") {
+		t.Errorf("a good plugin: %s", got)
+	}
+	for settings, want := range map[string]string{
+		"{do: panic}": "out of ideas",
+		"{do: exit}":  "exit status 3",
+		"{do: empty}": "all 400 messages are gone",
+		"{do: fail}":  "no wish to work",
+		"{lest: 4}":   `start plugin ours: settings: unknown setting "lest"; did you mean "last"?`,
+		"{last: -1}":  "last: must not be negative",
+	} {
+		// Another configuration replaces the process.
+		if err := h.Reload(t.Context(), p.configure(t, settings)); err != nil {
+			t.Fatal(err)
+		}
+		got := attempts(t, h)
+		if !strings.Contains(got, want) || !strings.HasPrefix(got, "ours failed ") || !strings.Contains(got, "truncation applied") {
+			t.Errorf("%s: got\n%s\nwant %s", settings, got, want)
+		}
+	}
+
+	// Another program than the one that was pinned does not run.
+	if err := os.WriteFile(p.program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if got := attempts(t, h); !strings.Contains(got, "is not the plugin that was pinned") || !strings.Contains(got, "truncation applied") {
+		t.Errorf("another program: %s", got)
+	}
+	if err := os.Remove(p.program); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("no program: got error %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, lock.Name), []byte("rubbish\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "condense.lock:1: ") {
+		t.Errorf("a wrong lock file: got error %v", err)
+	}
+}
