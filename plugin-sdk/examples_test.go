@@ -40,7 +40,6 @@ func TestExamples(t *testing.T) {
 			}
 			bin := filepath.Join(dir, "plugin")
 			run("build", "-o", bin, tt.main)
-			run("vet", "./...")
 			run("test", "./...")
 			for pkg := range strings.FieldsSeq(run("list", "-deps", "./...")) {
 				checkDependency(t, pkg)

@@ -1,10 +1,8 @@
 package wire
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -158,7 +156,7 @@ func decodePart(data []byte, top bool) (core.Part, error) {
 		}
 	}
 	if part == nil {
-		return core.Opaque{Kind: laterPart, JSON: strconv.Quote(base64.StdEncoding.EncodeToString(data))}, nil
+		return encodeLater(data), nil
 	}
 	return part, nil
 }

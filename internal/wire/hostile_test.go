@@ -267,7 +267,7 @@ func TestDescribeStrange(t *testing.T) {
 // TestDescribeHuge: a small answer that becomes large when it is decoded is not decoded.
 func TestDescribeHuge(t *testing.T) {
 	p := &peer{describe: func() *pb.DescribeResponse {
-		return &pb.DescribeResponse{Name: "huge", Settings: many(500_000, &pb.Setting{})}
+		return &pb.DescribeResponse{Name: "huge", Settings: many(150_000, &pb.Setting{})}
 	}}
 	if _, err := p.client(t, nil).Describe(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 131072 entries") {
 		t.Errorf("got error %v", err)

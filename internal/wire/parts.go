@@ -94,16 +94,12 @@ func fromPart(w *condensepb.Part) core.Part {
 		o := k.Opaque
 		return core.Opaque{Kind: unname(o.GetKind()), JSON: stringOf(o.GetJson())}
 	default:
-		return encodeLater(w)
+		return encodeLater(w.ProtoReflect().GetUnknown())
 	}
 }
 
-// encodeLater keeps a part that this code does not know.
-func encodeLater(w *condensepb.Part) core.Part {
-	raw, err := proto.Marshal(w)
-	if err != nil {
-		raw = nil // it holds unknown fields only, which are copied
-	}
+// encodeLater keeps the encoding of a part that this code does not know.
+func encodeLater(raw []byte) core.Part {
 	return core.Opaque{Kind: laterPart, JSON: strconv.Quote(base64.StdEncoding.EncodeToString(raw))}
 }
 

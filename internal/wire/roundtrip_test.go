@@ -167,7 +167,7 @@ func TestKeepsHostsMessages(t *testing.T) {
 
 // TestLarge: whatever is larger than gRPC's default limit of 4 MiB passes, in any place.
 func TestLarge(t *testing.T) {
-	huge := core.Text(strings.Repeat("a line of some tool's output\n", 300_000)) // 8.7 MB
+	huge := core.Text(strings.Repeat("a line of some tool's output\n", 180_000)) // 5.2 MB
 	messages := coretest.Conversation(
 		coretest.User(huge), coretest.Assistant(core.Text("x")), coretest.User(huge+"!"), coretest.Assistant(core.Text("y")))
 	var counted int
@@ -177,8 +177,8 @@ func TestLarge(t *testing.T) {
 		}
 		counted = req.Counter.Count(huge[1:])
 		m := req.Messages
-		m[0].Parts = []core.Part{huge[:7_000_000]}
-		return &core.Result{Messages: []core.Message{m[0], {Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{huge[:5_000_000]}}, m[3]}}, nil
+		m[0].Parts = []core.Part{huge[:4_500_000]}
+		return &core.Result{Messages: []core.Message{m[0], {Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{huge[:4_300_000]}}, m[3]}}, nil
 	}), nil)
 	req := coretest.HalfRequest(messages)
 	req.System = string(huge)
@@ -186,7 +186,7 @@ func TestLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(res.Messages) != 3 || res.Messages[0].Parts[0] != huge[:7_000_000] || res.Messages[1].Parts[0] != huge[:5_000_000] {
+	if len(res.Messages) != 3 || res.Messages[0].Parts[0] != huge[:4_500_000] || res.Messages[1].Parts[0] != huge[:4_300_000] {
 		t.Errorf("got %d messages", len(res.Messages))
 	}
 	if want := req.Counter.Count(huge[1:]); counted != want {
