@@ -92,7 +92,7 @@ func readClaudeCode(data []byte, d *Document) error {
 	}
 	s.findBranch()
 	d.Warnings = append(d.Warnings, s.warnings...)
-	messages, places, err := s.messages(data)
+	messages, err := s.messages(data)
 	if err != nil {
 		return err
 	}
@@ -101,18 +101,27 @@ func readClaudeCode(data []byte, d *Document) error {
 			d.Model = l.model
 		}
 	}
+	inserted := map[string]bool{}
 	done := 0
 	for _, c := range s.compactions(messages) {
 		if err := d.appendLines(messages[done:c.begin]); err != nil {
 			return err
 		}
 		done = c.end
-		if err := d.compact(&c, messages); err != nil {
+		if err := d.compact(&c, messages, inserted); err != nil {
 			return err
 		}
 	}
 	if err := d.appendLines(messages[done:]); err != nil {
 		return err
+	}
+	// A summary stays in the file when its compaction is undone: other lines follow it.
+	var places []placement
+	for i := range messages {
+		l := &s.lines[messages[i].line]
+		if id := messages[i].ID; !inserted[id] {
+			places = append(places, placement{id, l.at, l.at + len(l.raw)})
+		}
 	}
 	d.settle(data, places, lineBreak(data))
 	return nil
@@ -135,8 +144,9 @@ func (d *Document) appendLines(messages []lineMessage) error {
 	return d.add(plain...)
 }
 
-// compact applies a compaction of Claude Code's own to the messages so far.
-func (d *Document) compact(c *compaction, messages []lineMessage) error {
+// compact applies a compaction of Claude Code's own to the messages so far, and adds to
+// inserted what it inserted.
+func (d *Document) compact(c *compaction, messages []lineMessage, inserted map[string]bool) error {
 	view := d.view()
 	edit := core.Edit{}
 	after, behind := "", false
@@ -155,11 +165,15 @@ func (d *Document) compact(c *compaction, messages []lineMessage) error {
 		}
 	}
 	summary := messages[c.begin:c.end]
-	if len(edit.Hide) == 0 {
+	if len(view) == 0 {
 		return d.appendLines(summary)
+	}
+	if len(edit.Hide)+len(summary) == 0 {
+		return nil
 	}
 	for i := range summary {
 		edit.Insert = append(edit.Insert, core.Insert{After: after, Message: summary[i].Message})
+		inserted[summary[i].ID] = true
 	}
 	err := d.Journal.Condense(history.Condensation{
 		ID: c.id, Provider: "claudecode", Trigger: c.trigger, Time: c.time,

@@ -299,7 +299,8 @@ func (l *sessionLine) results() func(func(string) bool) {
 }
 
 // messages returns what is said on the branch, in the order of the file.
-func (s *session) messages(data []byte) (all []lineMessage, places []placement, err error) {
+func (s *session) messages(data []byte) ([]lineMessage, error) {
+	var all []lineMessage
 	taken := ids{}
 	for i := range s.lines {
 		l := &s.lines[i]
@@ -309,13 +310,12 @@ func (s *session) messages(data []byte) (all []lineMessage, places []placement, 
 		n := len(all) + 1
 		m, bad := l.decode()
 		if bad != nil {
-			return nil, nil, bad.in(data, l.raw, n)
+			return nil, bad.in(data, l.raw, n)
 		}
 		m.ID = taken.next(n, l.uuid)
 		all = append(all, lineMessage{m, i})
-		places = append(places, placement{m.ID, l.at, l.at + len(l.raw)})
 	}
-	return all, places, nil
+	return all, nil
 }
 
 func (l *sessionLine) decode() (core.Message, *SyntaxError) {
@@ -371,16 +371,23 @@ type compaction struct {
 func (s *session) compactions(messages []lineMessage) []compaction {
 	var all []compaction
 	next := 0
+	var boundaries []int
 	for i := range s.lines {
+		if l := &s.lines[i]; l.boundary && l.live && !s.superseded(i) {
+			boundaries = append(boundaries, i)
+		}
+	}
+	for k, i := range boundaries {
 		l := &s.lines[i]
-		if !l.boundary || !l.live || s.superseded(i) {
-			continue
+		until := len(s.lines)
+		if k+1 < len(boundaries) {
+			until = boundaries[k+1]
 		}
 		for next < len(messages) && messages[next].line < i {
 			next++
 		}
 		c := compaction{id: l.compactionID(), at: i, line: l.line, begin: next, end: next, time: l.time}
-		for c.end < len(messages) {
+		for c.end < len(messages) && messages[c.end].line < until {
 			line := messages[c.end].line
 			if !s.lines[line].summary && (i != s.kept.boundary || line > s.kept.anchor) {
 				break

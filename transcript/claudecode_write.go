@@ -75,7 +75,7 @@ type sessionWriter struct {
 
 // decide finds out what is written.
 func (w *sessionWriter) decide(d *Document, data []byte) error {
-	messages, _, err := w.messages(data)
+	messages, err := w.messages(data)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (w *sessionWriter) decide(d *Document, data []byte) error {
 	for _, c := range d.Journal.Condensations() {
 		active[c.ID] = own[c.ID]
 	}
-	w.order = w.reorder()
+	w.order = w.reorder(active)
 	place := make([]int, len(w.lines)) // in order
 	begin := 0                         // the place behind which is sent
 	for at, i := range w.order {
@@ -120,20 +120,24 @@ func (w *sessionWriter) decide(d *Document, data []byte) error {
 	for _, m := range w.add {
 		slices.Reverse(m)
 	}
-	w.decideOthers(active, own, last)
+	gone := map[int]bool{} // the summaries of compactions that are undone, and what a rewind dropped
+	for i := range messages {
+		gone[messages[i].line] = w.saying[messages[i].line] == nil
+	}
+	w.decideOthers(active, own, gone, last)
 	return nil
 }
 
 // decideOthers finds out which lines without a message of the conversation are written.
 // Last is the last line with one that is.
-func (w *sessionWriter) decideOthers(active, own map[string]bool, last int) {
+func (w *sessionWriter) decideOthers(active, own map[string]bool, gone map[int]bool, last int) {
 	// A line that does not name its parent follows what stands before it, whatever that is.
 	positional := slices.ContainsFunc(w.lines, func(l sessionLine) bool { return l.live && !l.boundary && (l.uuid == "" || !l.linked) })
 	for i := range w.lines {
 		l := &w.lines[i]
 		up := w.up(i)
 		switch {
-		case w.saying[i] != nil:
+		case w.saying[i] != nil, gone[i]:
 		case w.superseded(i) && w.saying[w.last[l.uuid]] != nil: // an older copy
 			w.keep[i] = w.keep[w.last[l.uuid]]
 		case l.boundary && own[l.compactionID()]:
@@ -169,8 +173,14 @@ func (w *sessionWriter) write() {
 
 // reorder returns all lines as they are to be written. What a compaction kept is moved to
 // where it is read, for it could not be found any more if it followed something new.
-func (w *sessionWriter) reorder() []int {
+func (w *sessionWriter) reorder(active map[string]bool) []int {
 	order := make([]int, 0, len(w.lines))
+	if w.kept.boundary == none || !active[w.lines[w.kept.boundary].compactionID()] {
+		for i := range w.lines {
+			order = append(order, i)
+		}
+		return order
+	}
 	moved := func() {
 		for i := range w.lines {
 			if _, kept := w.kept.set[i]; kept {
@@ -182,7 +192,7 @@ func (w *sessionWriter) reorder() []int {
 		if _, kept := w.kept.set[i]; !kept {
 			order = append(order, i)
 		}
-		if len(w.kept.set) > 0 && i == w.kept.anchor {
+		if i == w.kept.anchor {
 			moved()
 		}
 	}

@@ -43,7 +43,10 @@ func detectRoo(data []byte) bool {
 		}
 		for k, v := range fields(m) {
 			switch string(k) {
-			case "ts", "isSummary", "condenseId", "condenseParent", "isTruncationMarker", "truncationId", "truncationParent":
+			case "ts":
+				n := number(v)
+				found = found || 1e12 <= n && n < 1e14 // milliseconds, this century and long after
+			case "isSummary", "condenseId", "condenseParent", "isTruncationMarker", "truncationId", "truncationParent":
 				found = true
 			case "tool_calls", "tool_call_id", "function_call":
 				return false

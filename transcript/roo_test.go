@@ -22,7 +22,7 @@ import (
 func rooConversation(t *rapid.T) []*roo.Message {
 	var file []string
 	say := func(role, content string) {
-		ts := fmt.Sprintf(`,"ts":%d`, 1000*(len(file)+1))
+		ts := fmt.Sprintf(`,"ts":%d`, 1_770_000_000_000+1000*(len(file)+1))
 		if rapid.IntRange(0, 9).Draw(t, "no ts") == 0 {
 			ts = ""
 		}
@@ -62,7 +62,7 @@ func rooGoesOn(t *rapid.T, messages []*roo.Message) []*roo.Message {
 		id := fmt.Sprint("roo-", rapid.Uint32().Draw(t, "id"))
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			now := func() time.Time { return time.UnixMilli(99_000) }
+			now := func() time.Time { return time.UnixMilli(1_770_000_099_000) }
 			messages = roo.Truncate(messages, 0.5, func() string { return id }, now).Messages
 		case 1:
 			for i, m := range messages {
@@ -70,9 +70,9 @@ func rooGoesOn(t *rapid.T, messages []*roo.Message) []*roo.Message {
 					messages[i] = m.With(roo.CondenseParent, id)
 				}
 			}
-			messages = append(messages, rooMessage(t, `{"role":"user","content":[{"type":"text","text":"## Conversation Summary\nS"}],"ts":90000,"isSummary":true,"condenseId":"`+id+`"}`))
+			messages = append(messages, rooMessage(t, `{"role":"user","content":[{"type":"text","text":"## Conversation Summary\nS"}],"ts":1770000090000,"isSummary":true,"condenseId":"`+id+`"}`))
 		case 2:
-			messages = append(slices.Clip(messages), rooMessage(t, `{"role":"user","content":"more","ts":91000}`))
+			messages = append(slices.Clip(messages), rooMessage(t, `{"role":"user","content":"more","ts":1770000091000}`))
 		case 3:
 			keep := rapid.IntRange(0, len(messages)).Draw(t, "rewound to")
 			messages = roo.Cleanup(slices.Clone(messages[:keep]))
@@ -325,4 +325,115 @@ func TestPropertyRooHoldsOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// What the tags say, in every case that there is.
+func TestRooTags(t *testing.T) {
+	t.Parallel()
+	const file = "[\n  {\"role\": \"user\", \"content\": \"task\", \"ts\": 1770000000100},\n  {\"role\":\"assistant\",\"content\":\"a\",\"ts\":1770000000200},\n  {\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"b\",\"x\":1}],\"ts\":1770000000300},\n  {\"role\":\"assistant\",\"content\":\"c\",\"ts\":1770000000400}\n]\n"
+	summary := core.Message{ID: "s", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("S")}}
+	marker := core.Message{ID: "k", Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text("M")}}
+	for _, test := range []struct {
+		name string
+		edit core.Edit
+		want string
+	}{
+		{
+			"everything before the summary",
+			core.Edit{Hide: []string{"m1", "m2"}, Insert: []core.Insert{{After: "m2", Message: summary}}},
+			`[
+  {"role": "user", "content": "task", "ts": 1770000000100,"condenseParent":"c1"},
+  {"role":"assistant","content":"a","ts":1770000000200,"condenseParent":"c1"},
+  {"role":"user","content":"S","isSummary":true,"condenseId":"c1","ts":1770000000299,"condense":{"id":"s","kind":"summary","records":[{"order":1,"id":"c1","edit":{"hide":["m1","m2"],"insert":[{"message":{"id":"s","role":"","parts":[]}}]}}]}},
+  {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300},
+  {"role":"assistant","content":"c","ts":1770000000400}
+]
+`,
+		},
+		{
+			"some in the middle",
+			core.Edit{Hide: []string{"m2"}, Insert: []core.Insert{{After: "m2", Message: marker}}},
+			`[
+  {"role": "user", "content": "task", "ts": 1770000000100},
+  {"role":"assistant","content":"a","ts":1770000000200,"truncationParent":"c1"},
+  {"role":"user","content":"M","isTruncationMarker":true,"truncationId":"c1","ts":1770000000299,"condense":{"id":"k","kind":"marker","records":[{"order":1,"id":"c1","edit":{"hide":["m2"],"insert":[{"message":{"id":"k","role":"","parts":[]}}]}}]}},
+  {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300},
+  {"role":"assistant","content":"c","ts":1770000000400}
+]
+`,
+		},
+		{
+			"nothing in its place",
+			core.Edit{Hide: []string{"m2", "m3"}},
+			`[
+  {"role": "user", "content": "task", "ts": 1770000000100},
+  {"role":"user","content":"[Messages hidden or rewritten by condense: 2]","isTruncationMarker":true,"truncationId":"c1","truncationParent":"c1","ts":1770000000199,"condense":{"carrier":true,"records":[{"order":1,"id":"c1","edit":{"hide":["m2","m3"]}}]}},
+  {"role":"assistant","content":"a","ts":1770000000200,"truncationParent":"c1"},
+  {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300,"truncationParent":"c1"},
+  {"role":"assistant","content":"c","ts":1770000000400}
+]
+`,
+		},
+		{
+			"other words",
+			core.Edit{Rewrite: []core.Rewrite{{ID: "m3", Parts: []core.Part{core.Text("cut")}}}},
+			`[
+  {"role": "user", "content": "task", "ts": 1770000000100},
+  {"role":"assistant","content":"a","ts":1770000000200},
+  {"role":"user","content":"[Messages hidden or rewritten by condense: 1]","isTruncationMarker":true,"truncationId":"c1","truncationParent":"c1","ts":1770000000299,"condense":{"carrier":true,"records":[{"order":1,"id":"c1","edit":{"rewrite":[{"id":"m3","parts":[{"type":"text","text":"cut"}]}]}}]}},
+  {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300,"truncationParent":"c1"},
+  {"role":"user","content":[{"type":"text","text":"cut","x":1}],"ts":1770000000300,"condense":{"copy_of":"m3"}},
+  {"role":"assistant","content":"c","ts":1770000000400}
+]
+`,
+		},
+	} {
+		d := read(t, file, "")
+		condense(t, d, test.edit)
+		got, _ := write(t, d, "")
+		if diff := cmp.Diff(strings.Split(test.want, "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+		if err := rooSends(got, d.Journal.View()); err != nil {
+			t.Errorf("%s: Roo: %v", test.name, err)
+		}
+	}
+}
+
+// Roo condensed, truncated and condensed again: each can be taken back, in any order.
+func TestRooNested(t *testing.T) {
+	t.Parallel()
+	const file = `[{"role":"user","content":"1","ts":1,"condenseParent":"A"},{"role":"assistant","content":"2","ts":2,"condenseParent":"A","truncationParent":"T"},` +
+		`{"role":"user","content":"S1","ts":3,"isSummary":true,"condenseId":"A","condenseParent":"B"},{"role":"assistant","content":"3","ts":4,"truncationParent":"T","condenseParent":"B"},` +
+		`{"role":"user","content":"hidden","ts":5,"isTruncationMarker":true,"truncationId":"T","condenseParent":"B"},{"role":"user","content":"4","ts":6,"condenseParent":"B"},` +
+		`{"role":"user","content":"S2","ts":7,"isSummary":true,"condenseId":"B"},{"role":"assistant","content":"5","ts":8}]`
+	says := func(d *transcript.Document) string {
+		var all []string
+		for _, m := range d.Journal.View() {
+			all = append(all, outlineParts(m.Parts))
+		}
+		return strings.Join(all, "")
+	}
+	for _, test := range []struct{ undo, want string }{
+		{"", ` "S2" "5"`},
+		{"B", ` "S1" "hidden" "4" "5"`},
+		{"B T", ` "S1" "3" "4" "5"`},
+		{"B A", ` "1" "hidden" "4" "5"`},
+		{"A", ` "S2" "5"`},
+		{"A B T", ` "1" "2" "3" "4" "5"`},
+	} {
+		d := read(t, file, "")
+		for id := range strings.FieldsSeq(test.undo) {
+			if err := d.Journal.Undo(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := says(d); got != test.want {
+			t.Errorf("without %q: got%s, want%s", test.undo, got, test.want)
+		}
+		out, _ := write(t, d, "")
+		if err := rooSends(out, d.Journal.View()); err != nil {
+			t.Errorf("without %q: Roo: %v\n%s", test.undo, err, out)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 
 	"github.com/condensehq/condense/core"
@@ -205,13 +204,13 @@ func (w *rooWriter) frame() (head, sep, tail []byte) {
 		return []byte("["), []byte(","), []byte("]\n")
 	}
 	e := &w.document.envelope
-	all := slices.Concat(e.head, e.tail)
-	open, end := bytes.IndexByte(all, '['), bytes.LastIndexByte(all, ']')
-	if open < 0 || end < open {
-		return []byte("["), []byte(","), []byte("]")
+	head, tail = e.head, e.tail
+	if len(head) == 0 { // an array without messages
+		head, tail = tail[:bytes.IndexByte(tail, '[')+1], tail[bytes.IndexByte(tail, '[')+1:]
 	}
-	begin := skipSpace(all, open+1)
-	return all[:begin], e.sep, all[len(bytes.TrimRight(all[:end], " \t\r\n")):]
+	// What else they hold are messages that stood for others.
+	begin, end := skipSpace(head, bytes.IndexByte(head, '[')+1), bytes.LastIndexByte(tail, ']')
+	return head[:begin], e.sep, tail[len(bytes.TrimRight(tail[:max(end, 0)], " \t\r\n")):]
 }
 
 // sends reports whether Roo would send the items that it is meant to, and no others.
@@ -232,6 +231,9 @@ func (w *rooWriter) sends(items []rooItem) bool {
 	return true
 }
 
+// someTime is that of messages when none has one: a number that Roo takes for a time.
+const someTime = 1_000_000_000_000
+
 // setTimes gives the messages that have none a time that fits where they stand: Roo cuts
 // a conversation by time.
 func setTimes(items []rooItem) {
@@ -248,6 +250,9 @@ func setTimes(items []rooItem) {
 	for i := range items {
 		it := &items[i]
 		if it.ts == 0 && !it.old {
+			if previous == 0 {
+				previous = someTime
+			}
 			it.setTime(previous + 1)
 		}
 		previous = max(previous, it.ts)
