@@ -35,17 +35,19 @@ import (
 // It is also what makes sure that nothing survives: the process leads a group of its own,
 // which is killed with it, dies with its host, and has its pipes and limits.
 type child struct {
-	link   *link
-	path   string
-	args   []string // the first one is the name that the program sees
-	allow  []string // of Spec.Env
-	env    []string
-	work   string // working directory
-	sys    system
-	dir    string // for its socket and temporary files
-	limits *Limits
-	mtls   bool
-	out    *output
+	attached bool      // somebody else started it: see [attach]
+	over     sync.Once // closes exited if it is attached
+	link     *link
+	path     string
+	args     []string // the first one is the name that the program sees
+	allow    []string // of Spec.Env
+	env      []string
+	work     string // working directory
+	sys      system
+	dir      string // for its socket and temporary files
+	limits   *Limits
+	mtls     bool
+	out      *output
 
 	stdout  *io.PipeReader // the handshake, then nothing until the process ends
 	toHost  *io.PipeWriter
@@ -288,6 +290,10 @@ func (c *child) reason() error {
 
 // kill ends the process and its group at once.
 func (c *child) kill() {
+	if c.attached {
+		c.link.cut()
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.alive {

@@ -31,7 +31,7 @@ type instance struct {
 	log   *slog.Logger
 	grace time.Duration
 
-	client *plugin.Client // go-plugin's
+	stop   func() // the process, politely; may take for ever
 	health grpc_health_v1.HealthClient
 	wire   *wire.Client
 	about  *wire.Description
@@ -51,35 +51,51 @@ type instance struct {
 	retired   bool // gets no more calls, and is stopped when none runs
 }
 
-// launch starts a process of prog in the folder dir and waits until it is ready. An error
-// leaves nothing behind.
-func launch(ctx context.Context, spec *Spec, prog *program, dir string, opts *Options) (_ *instance, err error) {
+func newInstance(spec *Spec, opts *Options) *instance {
 	log := opts.Logger.With("plugin", spec.Name)
-	i := &instance{
-		spec: spec, prog: prog, dir: dir, log: log, grace: opts.Grace, out: newOutput(log),
+	return &instance{
+		spec: spec, log: log, grace: opts.Grace, out: newOutput(log),
 		changed: make(chan struct{}, 1), over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	i.child = newChild(prog, spec, dir, i.out)
-	client := opts.Client
-	if client.Logger == nil {
-		client.Logger = log
-	}
-	i.client = plugin.NewClient(i.config(&client))
+}
 
-	ctx, cancel := context.WithTimeout(ctx, spec.Limits.Start)
+// launch starts a process of prog in the folder dir and waits until it is ready. An error
+// leaves nothing behind.
+func launch(ctx context.Context, spec *Spec, prog *program, dir string, opts *Options) (*instance, error) {
+	i := newInstance(spec, opts)
+	i.prog, i.dir = prog, dir
+	i.child = newChild(prog, spec, dir, i.out)
+	client := plugin.NewClient(i.config(i.callOptions(opts)))
+	i.stop = client.Kill
+	return i, i.start(ctx, client.Client)
+}
+
+// callOptions go with every call.
+func (i *instance) callOptions(opts *Options) *wire.ClientOptions {
+	o := opts.Client
+	if o.Logger == nil {
+		o.Logger = i.log
+	}
+	return &o
+}
+
+// start waits until the process is ready that connect connects to. After an error nothing
+// of it is left.
+func (i *instance) start(ctx context.Context, connect func() (plugin.ClientProtocol, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, i.spec.Limits.Start)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { i.child.giveUp(i.late(ctx)) })
 	defer stop()
-	err = i.prepare(ctx)
+	err := i.prepare(ctx, connect)
 	if err == nil && !stop() {
 		err = i.late(ctx)
 	}
 	if err != nil {
 		err = i.explain(err)
 		i.child.kill()
-		return nil, errors.Join(err, i.end())
+		return errors.Join(err, i.end())
 	}
-	return i, nil
+	return nil
 }
 
 // late says why a start took too long; ctx is done.
@@ -114,25 +130,29 @@ func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
 			i.child.setEnv(cmd.Env)
 			return i.child, nil
 		},
-		GRPCDialOptions: append(wire.DialTuning(),
-			grpc.WithContextDialer(i.child.link.dial),
-			grpc.WithChainStreamInterceptor(noBroker),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxEnvelope+64<<10)),
-			grpc.WithMaxHeaderListSize(64<<10),
-			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: i.spec.Limits.Start}),
-			grpc.WithIdleTimeout(0), // an idle connection must not be closed: it is the only one
-			grpc.WithDisableServiceConfig(),
-			grpc.WithDisableRetry(),
-		),
+		GRPCDialOptions: i.dialOptions(),
 	}
 }
 
+func (i *instance) dialOptions() []grpc.DialOption {
+	return append(wire.DialTuning(),
+		grpc.WithContextDialer(i.child.link.dial),
+		grpc.WithChainStreamInterceptor(noBroker),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxEnvelope+64<<10)),
+		grpc.WithMaxHeaderListSize(64<<10),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: i.spec.Limits.Start}),
+		grpc.WithIdleTimeout(0), // an idle connection must not be closed: it is the only one
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
+	)
+}
+
 // prepare brings the process to where it can be called.
-func (i *instance) prepare(ctx context.Context) error {
-	if n := len(filepath.Join(i.dir, "plugin0123456789")); n > maxSocketPath {
+func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientProtocol, error)) error {
+	if n := len(filepath.Join(i.dir, "plugin0123456789")); i.dir != "" && n > maxSocketPath {
 		return fmt.Errorf("the path of a socket in %s would have %d bytes, and may have %d: set TMPDIR to a shorter folder", i.dir, n, maxSocketPath)
 	}
-	protocol, err := i.client.Client()
+	protocol, err := connect()
 	if err != nil {
 		return err
 	}
@@ -283,11 +303,14 @@ func (i *instance) settleCrash(crash *CrashError) {
 // Kill has no end for a process that is stopped or hung, so it is bounded.
 func (i *instance) end() error {
 	killed := make(chan struct{})
-	go func() { i.client.Kill(); close(killed) }()
+	go func() { i.stop(); close(killed) }()
 	for _, last := range []bool{false, true} {
 		select {
 		case <-killed:
 			i.child.kill() // nothing if go-plugin knew of the process
+			if i.child.attached {
+				return nil
+			}
 			i.child.sys.killStrays(i.dir)
 			return removeAll(i.dir)
 		case <-time.After(i.grace):

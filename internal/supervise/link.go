@@ -62,6 +62,7 @@ func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cutOff = true
+	l.lost()
 	if l.conn != nil {
 		_ = l.conn.Close()
 	}

@@ -70,11 +70,13 @@ func (p *Process) newGeneration(s Spec) (*generation, error) {
 	if err := s.validate(); err != nil {
 		return fail(err)
 	}
-	f, _, err := openProgram(s.Path)
-	if err != nil {
-		return fail(err)
+	if s.Attach == nil {
+		f, _, err := openProgram(s.Path)
+		if err != nil {
+			return fail(err)
+		}
+		_ = f.Close()
 	}
-	_ = f.Close()
 	g := &generation{spec: s.clone(), retired: make(chan struct{}), restarts: restarts{rule: p.opts.Restart}}
 	g.slots = make(chan struct{}, g.spec.Limits.Calls)
 	// Calls that failed may have left anything behind: the trial gets a new process.
@@ -310,6 +312,10 @@ func (p *Process) start(g *generation) *starting {
 // launch loads the program of g, unless it is loaded, and starts it. The program that is
 // returned is in use, whatever the error.
 func (p *Process) launch(g *generation, prog *program) (*instance, *program, error) {
+	if g.spec.Attach != nil {
+		inst, err := attach(p.closing, &g.spec, &p.opts)
+		return inst, nil, err
+	}
 	dir, err := p.privateDir()
 	if err != nil {
 		return nil, prog, err

@@ -3,9 +3,12 @@
 package supervise_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/wire"
 )
 
 const (
@@ -399,5 +403,38 @@ func TestDescribe(t *testing.T) {
 	}
 	if d.Name != "slidingwindow" || len(d.Settings) == 0 || d.Settings[0].Name != "mode" {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// TestAttach uses a plugin that somebody started in a debugger.
+func TestAttach(t *testing.T) {
+	b := newBench(t, "debugged")
+	cmd := exec.CommandContext(t.Context(), b.spec.Path, b.spec.Args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+b.dir)
+	out, err := cmd.StdoutPipe()
+	must(err)
+	must(cmd.Start())
+	defer func() {
+		must(cmd.Process.Signal(os.Interrupt))
+		must(cmd.Wait())
+	}()
+	lines := bufio.NewScanner(out)
+	var attach map[string]*wire.Reattach
+	for attach == nil && lines.Scan() {
+		if _, rest, ok := strings.Cut(lines.Text(), wire.EnvReattach+"='"); ok {
+			line, _, _ := strings.Cut(rest, "'")
+			must(json.Unmarshal([]byte(line), &attach))
+		}
+	}
+	b.spec = supervise.Spec{Name: "acme", Attach: attach["slidingwindow"]}
+	p := b.open(t)
+	if err := condenseOnce(t, p); err != nil {
+		t.Error(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := processes(t, "in="+b.dir); len(left) != 1 {
+		t.Errorf("got %v; want that the plugin still runs", left)
 	}
 }

@@ -129,7 +129,12 @@ var programs = map[string]func(){
 	"sins": sins,
 
 	// Part of others.
-	"host":   host,
+	"host": host,
+	"debugged": func() {
+		os.Args = append(os.Args[:1], "-debug") //nolint:reassign // what its author types
+		pluginsdk.Main(slidingwindow.Strategy())
+	},
+	"reads":  reads,
 	"sleeps": func() { <-time.After(time.Hour) },
 }
 

@@ -28,7 +28,7 @@ func TestSoak(t *testing.T) {
 	rounds := map[string]supervise.Restart{
 		"patient": {Min: time.Millisecond, Max: 50 * time.Millisecond, Crashes: 20, Window: 2 * time.Second, Cooldown: 200 * time.Millisecond},
 	}
-	conversations := 40
+	conversations := 25
 	if os.Getenv("CONDENSE_SOAK") != "" {
 		rounds["default"], conversations = supervise.Restart{}, 1000
 	}

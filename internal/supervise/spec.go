@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/wire"
 )
 
 // A Spec says which program to run and what it may have.
@@ -38,7 +40,11 @@ type Spec struct {
 	// Plaintext turns mutual TLS off, for plugins whose language makes it hard. Only a
 	// process that can enter a folder that none but this user may enter could listen.
 	Plaintext bool
-	Limits    Limits
+	// Attach, if set, says where the plugin runs already, under a debugger for instance. Then
+	// nothing is started, checked or limited, and nothing ends it; the connection is not
+	// encrypted; Path, Tree, SHA256, Args, Env and Plaintext mean nothing.
+	Attach *wire.Reattach
+	Limits Limits
 }
 
 // Limits bound what a plugin may take. The zero value of a field means its default.
@@ -88,6 +94,30 @@ func (s *Spec) validate() error {
 	if s.Name == "" {
 		fault("no name")
 	}
+	if s.Attach == nil {
+		s.validateProgram(fault)
+	} else if a := s.Attach; a.ProtocolVersion != wire.ProtocolVersion || a.Protocol != "grpc" || a.Addr.Network != "unix" && a.Addr.Network != "tcp" {
+		fault("attach: %s version %d at %s %q; want grpc version %d at a unix or tcp address", a.Protocol, a.ProtocolVersion, a.Addr.Network, a.Addr.String, wire.ProtocolVersion)
+	}
+	if trimmed := bytes.TrimSpace(s.Settings); len(trimmed) > 0 && (trimmed[0] != '{' || !json.Valid(trimmed)) {
+		fault("settings: not a JSON object")
+	}
+	l := &s.Limits
+	if l.Calls < 0 || l.Calls > math.MaxInt16 {
+		fault("limits: %d calls at once", l.Calls)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"start", l.Start}, {"health", l.Health}, {"drain", l.Drain}} {
+		if d.value < 0 {
+			fault("limits: %s: %s is negative", d.name, d.value)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Spec) validateProgram(fault func(format string, args ...any)) {
 	switch {
 	case s.Path == "":
 		fault("path: none")
@@ -112,22 +142,6 @@ func (s *Spec) validate() error {
 			fault("env: %q is none of NAME, NAME* and NAME=value", name)
 		}
 	}
-	if trimmed := bytes.TrimSpace(s.Settings); len(trimmed) > 0 && (trimmed[0] != '{' || !json.Valid(trimmed)) {
-		fault("settings: not a JSON object")
-	}
-	l := &s.Limits
-	if l.Calls < 0 || l.Calls > math.MaxInt16 {
-		fault("limits: %d calls at once", l.Calls)
-	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{{"start", l.Start}, {"health", l.Health}, {"drain", l.Drain}} {
-		if d.value < 0 {
-			fault("limits: %s: %s is negative", d.name, d.value)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // clone returns a copy of s that shares nothing with it, with its defaults set.

@@ -96,6 +96,7 @@ func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 		return 0, true
 	}
 	switch every := limits.Health / 2; {
+	case w.i.child.attached: // in a debugger it may take its time
 	case suspect || calls > 0 && !w.probeAt.IsZero() && !now.Before(w.probeAt):
 		w.probe()
 		w.probeAt = time.Now().Add(every)
