@@ -1,0 +1,78 @@
+// The protocol as values: encoding and decoding what goes over a stream, pieces included.
+import { fileURLToPath } from 'node:url'
+
+import { loadSync } from '@grpc/proto-loader'
+
+const definition = loadSync(fileURLToPath(new URL('condense.proto', import.meta.url)), {
+  keepCase: true, // names as condense.proto has them
+  defaults: true,
+  oneofs: true, // the kind of a part is in part.kind
+  longs: Number,
+  enums: String,
+})
+
+export const service = definition['condense.v1.ProviderService']
+
+const { Condense } = service
+export const encodeRequest = Condense.requestSerialize
+export const decodeResponse = Condense.responseDeserialize
+
+// A larger message travels in fragments; gRPC refuses 4 MiB and more.
+const MAX_ENVELOPE = 3 << 20
+const FRAGMENT = 1 << 20
+
+// encode returns a CondenseResponse as the buffers to send: one, or its fragments.
+export function encode(response) {
+  const data = Condense.responseSerialize(response)
+  if (data.length <= MAX_ENVELOPE) return [data]
+  const out = []
+  for (let i = 0; i < data.length; i += FRAGMENT) {
+    const piece = data.subarray(i, i + FRAGMENT)
+    out.push(Condense.responseSerialize({ fragment: { data: piece, last: i + FRAGMENT >= data.length } }))
+  }
+  return out
+}
+
+// decoder returns a function that decodes the CondenseRequests of one call, in the order
+// that they come; undefined while fragments are missing.
+export function decoder() {
+  let pieces = []
+  return (data) => {
+    const request = Condense.requestDeserialize(data)
+    if (request.kind !== 'fragment') return request
+    pieces.push(request.fragment.data)
+    if (!request.fragment.last) return undefined
+    const whole = Buffer.concat(pieces)
+    pieces = []
+    return Condense.requestDeserialize(whole)
+  }
+}
+
+const KINDS = ['text', 'tool_call', 'tool_result', 'image', 'reasoning', 'opaque']
+const BYTES = { tool_call: ['args'], image: ['data', 'url'], reasoning: ['text', 'signature', 'encrypted'], opaque: ['json'] }
+
+// part returns p as the encoder needs it. Strings may stand for bytes in it, as UTF-8: the
+// encoder itself would take them for base64.
+export function part(p) {
+  const kind = KINDS.filter((k) => p?.[k] !== undefined && p[k] !== null)
+  if (kind.length !== 1) throw new TypeError(`a part has one of ${KINDS.join(', ')}; this one has ${Object.keys(p ?? {}).join(', ') || 'nothing'}`)
+  const [k] = kind
+  const value = p[k]
+  if (k === 'text') return { text: bytes(value) }
+  if (k === 'tool_result') return { tool_result: { ...value, content: value.content.map(part) } }
+  const fields = BYTES[k].filter((f) => value[f] !== undefined).map((f) => [f, bytes(value[f])])
+  return { [k]: { ...value, ...Object.fromEntries(fields) } }
+}
+
+// newPart returns p, a part of a rewritten message, as the encoder needs it.
+export function newPart(p) {
+  if (Number.isInteger(p?.keep)) return { keep: p.keep }
+  if (p?.put) return { put: part(p.put) }
+  if (p?.result) return { result: { part: p.result.part, content: p.result.content.map(newPart) } }
+  throw new TypeError('a new part is { keep: index }, { put: part } or { result: { part: index, content: [new parts] } }')
+}
+
+// bytes returns v, a string or a buffer, as a buffer.
+export function bytes(v) {
+  return typeof v === 'string' ? Buffer.from(v) : v
+}

@@ -1,0 +1,154 @@
+// The plugin as a process: handshake, gRPC, the services that go-plugin expects.
+import { mkdtempSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import grpc from '@grpc/grpc-js'
+
+import { Call, InvalidRequest, Unavailable, Unsupported } from './call.mjs'
+import { newCertificate } from './certificate.mjs'
+import { service } from './protocol.mjs'
+import { configure, describe } from './settings.mjs'
+
+const SDK = `condense-node 0.1.0, Node ${process.versions.node}`
+
+const STATUS = [
+  [InvalidRequest, grpc.status.INVALID_ARGUMENT],
+  [Unavailable, grpc.status.UNAVAILABLE],
+  [Unsupported, grpc.status.UNIMPLEMENTED],
+]
+
+// serve serves strategy to the host that started the process, or with debug to one that is
+// to be told where. It returns when it listens.
+export async function serve(strategy, { debug }) {
+  const server = new grpc.Server()
+  server.addService(passBuffers(service), provider(strategy))
+  addHostServices(server, () => stop(server))
+  const dir = process.env.PLUGIN_UNIX_SOCKET_DIR || mkdtempSync(join(tmpdir(), 'condense-'))
+  const socket = join(dir, `plugin${process.pid}`)
+  process.on('exit', () => rmSync(dir === process.env.PLUGIN_UNIX_SOCKET_DIR ? socket : dir, { recursive: true, force: true }))
+
+  // Mutual TLS: the host trusts the certificate that the handshake names, the plugin the one
+  // that the host put into the environment, and both are made for this one start.
+  const hostCertificate = process.env.PLUGIN_CLIENT_CERT
+  let credentials = grpc.ServerCredentials.createInsecure()
+  let announced = ''
+  if (hostCertificate && !debug) {
+    const { key, certificate, der } = newCertificate()
+    credentials = grpc.ServerCredentials.createSsl(Buffer.from(hostCertificate), [{ private_key: key, cert_chain: certificate }], true)
+    announced = der.toString('base64').replace(/=+$/, '') // go-plugin reads base64 without padding only
+  }
+  await new Promise((resolve, reject) => {
+    server.bindAsync(`unix:${socket}`, credentials, (err) => (err ? reject(err) : resolve()))
+  })
+  if (debug) {
+    console.log(attachment(strategy.name, socket))
+    process.on('SIGINT', () => process.exit(0))
+    return
+  }
+  process.on('SIGINT', () => {}) // a Ctrl-C at the terminal is for the host, which ends its plugins itself
+  if (process.env.CONDENSE_PLUGIN_EXIT_WITH_STDIN === '1') {
+    // The host holds the other end: when it is gone, however it went, so are we.
+    process.stdin.on('end', () => process.exit(0)).on('error', () => process.exit(0)).resume()
+  }
+  writeSync(1, `1|1|unix|${socket}|grpc|${announced}\n`)
+}
+
+// provider returns the handlers of ProviderService for strategy.
+function provider(strategy) {
+  let settings // in force
+  return {
+    Describe(_, done) {
+      const about = describe(strategy)
+      done(null, { ...about, sdk: SDK, settings: about.settings.map((s) => ({ ...s, default: Buffer.from(s.default) })) })
+    },
+
+    Configure(request, done) {
+      try {
+        const next = configure(strategy, request.request.settings.toString())
+        if (next.problems.length === 0) settings = next.settings
+        done(null, { problems: next.problems })
+      } catch (err) {
+        done(failure(err)) // strategy.check has a fault
+      }
+    },
+
+    async Condense(stream) {
+      if (!settings) return stream.emit('error', { code: grpc.status.FAILED_PRECONDITION, details: 'not configured yet' })
+      const inForce = settings // even if others come while the call runs
+      const stopped = new AbortController()
+      const call = new Call((data) => { if (!stopped.signal.aborted) stream.write(data) }, stopped.signal)
+      const fail = (err) => {
+        if (!stopped.signal.aborted) stream.emit('error', failure(err))
+        stopped.abort(err)
+      }
+      stream.on('cancelled', () => stopped.abort(new Error('the host does not wait any longer')))
+      stream.on('data', (data) => {
+        try {
+          call.receive(data)
+        } catch (err) {
+          fail(new InvalidRequest(err.message))
+        }
+      })
+      try {
+        await call.answer((c) => strategy.condense(c, inForce))
+        stream.end()
+      } catch (err) {
+        fail(err)
+      }
+    },
+  }
+}
+
+// failure returns err as the status of a call. Its stack goes to the host's log if it is a
+// fault of the strategy's.
+function failure(err) {
+  const known = STATUS.find(([type]) => err instanceof type)
+  if (known) return { code: known[1], details: err.message }
+  log('error', 'the strategy failed', { error: String(err?.stack ?? err) })
+  return { code: grpc.status.UNKNOWN, details: String(err?.message ?? err) }
+}
+
+// log writes a line to standard error as hosts of go-plugin read it.
+function log(level, message, fields) {
+  process.stderr.write(`${JSON.stringify({ '@level': level, '@message': message, '@timestamp': new Date().toISOString(), ...fields })}\n`)
+}
+
+// passBuffers returns the service with the messages of Condense left encoded: call.mjs
+// decodes them, because some come in fragments.
+function passBuffers(s) {
+  const as = (buffer) => buffer
+  return { ...s, Condense: { ...s.Condense, requestDeserialize: as, responseSerialize: as } }
+}
+
+// addHostServices adds what go-plugin asks of every plugin: health, and being told to stop.
+function addHostServices(server, onShutdown) {
+  const unary = (path, answer) => ({
+    call: {
+      path, requestStream: false, responseStream: false,
+      requestSerialize: (b) => b, requestDeserialize: (b) => b, responseSerialize: () => answer, responseDeserialize: (b) => b,
+    },
+  })
+  const SERVING = Buffer.from([0x08, 0x01]) // HealthCheckResponse{status: SERVING}
+  server.addService(unary('/grpc.health.v1.Health/Check', SERVING), { call: (_, done) => done(null, {}) })
+  server.addService(unary('/plugin.GRPCController/Shutdown', Buffer.alloc(0)), {
+    call: (_, done) => { done(null, {}); setImmediate(onShutdown) },
+  })
+}
+
+// stop ends the process. The host asks for it when no call runs any more, and waits for two
+// seconds.
+function stop(server) {
+  setTimeout(() => process.exit(0), 500).unref()
+  server.tryShutdown(() => process.exit(0))
+}
+
+function attachment(name, socket) {
+  const attach = { [name]: { Protocol: 'grpc', ProtocolVersion: 1, Pid: process.pid, Test: true, Addr: { Network: 'unix', String: socket } } }
+  return `${name} waits for a host. It runs until it is interrupted; the connection is not encrypted.
+If your condense.yaml has another name for the provider than "${name}", write that one into this
+line, and put the line before your command:
+
+CONDENSE_REATTACH='${JSON.stringify(attach)}' \\
+  condense run conversation.jsonl`
+}

@@ -1,0 +1,160 @@
+// Tests of a strategy without a host: everything is encoded and decoded as if there were one,
+// but for the process. It does not check rules: "condense plugin test" does.
+import { Call } from './call.mjs'
+import { bytes, decodeResponse, encodeRequest, part } from './protocol.mjs'
+import { configure } from './settings.mjs'
+
+// rehearse asks strategy for a shorter conversation and resolves to
+//
+//   { messages, logs, progress, usage }
+//
+// messages as the edits have them. A message is { role, parts } with what else it shall have;
+// IDs are m1, m2, … and sizes are counted, a token for every four bytes, where they are not
+// given. options: settings, start (fields of Start), signal.
+export async function rehearse(strategy, messages, options = {}) {
+  const { settings, problems } = configure(strategy, JSON.stringify(options.settings ?? {}))
+  if (problems.length > 0) throw new Error(problems.map((p) => `${p.key}: ${p.message}`).join('\n'))
+
+  const before = messages.map((m, i) => {
+    const parts = m.parts.map(part)
+    return { id: `m${i + 1}`, tokens: count(parts) + FRAMING, ...m, parts }
+  })
+  const host = new Host(before)
+  const call = new Call((data) => host.receive(data), options.signal ?? new AbortController().signal)
+  host.reply = (reply) => setImmediate(() => call.receive(encodeRequest({ reply })))
+  const answered = call.answer((c) => strategy.condense(c, settings))
+  call.receive(encodeRequest({ start: start(before, options.start) }))
+  for (const m of before) call.receive(encodeRequest({ messages: { messages: [m] } }))
+  await answered
+  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage }
+}
+
+function start(messages, given = {}) {
+  const tokens = messages.reduce((sum, m) => sum + m.tokens, 0)
+  const half = Math.floor(tokens / 2)
+  const s = { trigger: 'manual', log_level: 'debug', budget: { window: tokens, limit: half, target: half }, ...given }
+  for (const f of ['system', 'environment', 'instructions']) s[f] = bytes(s[f] ?? '')
+  return { ...s, files_read: (s.files_read ?? []).map(bytes), message_count: messages.length }
+}
+
+const FRAMING = 4
+
+// A Host is what a plugin speaks with in a rehearsal.
+class Host {
+  logs = []
+  progress = []
+  usage = undefined
+  reply = undefined
+  #messages
+  #hidden = new Set()
+  #rewritten = new Map()
+  #inserted = new Map()
+
+  constructor(messages) {
+    this.#messages = messages
+  }
+
+  receive(data) {
+    const response = decodeResponse(data)
+    switch (response.kind) {
+      case 'callback':
+        this.#answer(response.callback)
+        break
+      case 'log': {
+        const { level, message, fields } = response.log
+        this.logs.push({ level, message: String(message), ...Object.fromEntries(fields.map((f) => [f.key, String(f.value)])) })
+        break
+      }
+      case 'progress':
+        this.progress.push(response.progress)
+        break
+      case 'edit':
+        this.#edit(response.edit)
+        break
+      case 'done':
+        this.usage = response.done.usage
+        break
+      default:
+        throw new Error(`rehearse: a ${response.kind} is too large for a rehearsal`)
+    }
+  }
+
+  result() {
+    const out = [...(this.#inserted.get('') ?? [])]
+    for (const m of this.#messages) {
+      if (this.#rewritten.has(m.id)) out.push({ ...m, parts: this.#rewritten.get(m.id) })
+      else if (!this.#hidden.has(m.id)) out.push(m)
+      out.push(...(this.#inserted.get(m.id) ?? []))
+    }
+    return out
+  }
+
+  #answer({ id, count_tokens: question }) {
+    if (!question) {
+      this.reply({ id, error: { code: 'CODE_UNSUPPORTED', message: 'this host only counts' } })
+      return
+    }
+    const tokens = question.items.map((item) => {
+      if (item.messages) return this.#span(item.messages).reduce((sum, m) => sum + m.tokens, 0)
+      if (item.part) return count([this.#message(item.part.message).parts[item.part.part]])
+      return count(item.content.parts)
+    })
+    this.reply({ id, token_counts: { tokens, framing_tokens: FRAMING } })
+  }
+
+  #edit(edit) {
+    for (const range of edit.hide) {
+      for (const m of this.#span(range)) {
+        this.#once(m.id)
+        this.#hidden.add(m.id)
+      }
+    }
+    for (const { id, parts } of edit.rewrite) {
+      this.#once(id)
+      this.#rewritten.set(id, rewritten(this.#message(id).parts, parts))
+    }
+    for (const { after, ...message } of edit.insert) {
+      if (after !== '') this.#message(after)
+      this.#inserted.set(after, [...(this.#inserted.get(after) ?? []), message])
+    }
+  }
+
+  #once(id) {
+    if (this.#hidden.has(id) || this.#rewritten.has(id)) throw new Error(`message ${id} is hidden or rewritten twice`)
+  }
+
+  #message(id) {
+    const m = this.#messages.find((m) => m.id === id)
+    if (!m) throw new Error(`there is no message ${id}`)
+    return m
+  }
+
+  #span({ first, last }) {
+    const from = this.#messages.indexOf(this.#message(first))
+    const to = this.#messages.indexOf(this.#message(last || first))
+    return this.#messages.slice(from, to + 1)
+  }
+}
+
+// rewritten returns the parts that a message gets.
+function rewritten(was, parts) {
+  return parts.map((p) => {
+    if (p.kind === 'put') return part(p.put)
+    const old = was[p.kind === 'keep' ? p.keep : p.result.part]
+    if (!old) throw new Error(`there is no such part to keep, only ${was.length} parts`)
+    if (p.kind === 'keep') return old
+    return { tool_result: { ...old.tool_result, content: rewritten(old.tool_result.content, p.result.content) } }
+  })
+}
+
+// count returns the tokens of parts: one for every four bytes of text.
+function count(parts) {
+  const size = (b) => Math.ceil(bytes(b ?? '').length / 4)
+  return parts.reduce((sum, p) => {
+    if (p.text) return sum + size(p.text)
+    if (p.tool_call) return sum + size(p.tool_call.name) + size(p.tool_call.args)
+    if (p.tool_result) return sum + count(p.tool_result.content)
+    if (p.image) return sum + 1000
+    return sum + size(p.reasoning?.text ?? p.opaque?.json)
+  }, 0)
+}

@@ -1,0 +1,214 @@
+"""A call: one conversation to be shortened."""
+
+import collections
+
+from . import condense_pb2 as pb
+
+# A larger message travels in fragments; gRPC refuses 4 MiB and more.
+MAX_ENVELOPE = 3 << 20
+FRAGMENT = 1 << 20
+
+LEVELS = ["debug", "info", "warn", "error"]
+
+
+class InvalidRequest(Exception):
+    """A strategy raises it if nobody could answer the request."""
+
+
+class Unavailable(Exception):
+    """A strategy raises it if it cannot work at the moment."""
+
+
+class Unsupported(Exception):
+    """A strategy raises it if it does not do this kind of work."""
+
+
+class Cancelled(Exception):
+    """The host does not wait for the answer any longer."""
+
+
+class HostError(Exception):
+    """The host refused a callback; code is a CallbackError.Code."""
+
+    def __init__(self, error):
+        super().__init__(f"host: {error.message}")
+        self.code = error.code
+
+
+class Call:
+    """What a strategy works on, in one thread.
+
+    messages are the conversation, oldest first, and start is what else the host says:
+    budget, trigger, mode, instructions and so on. Both have the types of condense.proto:
+    bytes where it says bytes, and part.WhichOneof("kind") says of what kind a part is.
+
+    Nothing that the strategy says is applied before it has returned, and what it does not
+    name stays as it is: a strategy that does nothing says that there is nothing to gain.
+    """
+
+    def __init__(self, requests, send, is_cancelled):
+        """requests iterates over CondenseRequests, send takes a CondenseResponse."""
+        self._requests = requests
+        self._send_piece = send
+        self._is_cancelled = is_cancelled
+        self._edit = pb.Edit()
+        self._edits = 0
+        self._last_id = 0
+        self.usage = pb.Usage()  # change it if the strategy called language models itself
+        self.messages = []
+        first = self._receive()
+        if first.WhichOneof("kind") != "start":
+            raise InvalidRequest("the call does not begin with start")
+        self.start = first.start
+        while len(self.messages) < self.start.message_count:
+            self.messages.extend(self._receive().messages.messages)
+
+    def hide(self, first, last=""):
+        """Takes a message out of what is sent to the model, or those from first to last, by ID."""
+        self._edit.hide.add(first=first, last=last)
+        self._added()
+
+    def hide_unless(self, keep):
+        """Hides the messages for which keep(message, index) is false.
+
+        Those that must stay, stay: protected ones, calls whose result is still to come, and
+        what belongs to a call or result that stays. A conversation that begins with a user
+        message must go on to do so: keep sees to that, or insert a summary at the front.
+        """
+        for first, last, is_open in groups(self.messages):
+            group = self.messages[first : last + 1]
+            if not is_open and not any(m.protected or keep(m, i) for i, m in enumerate(group, first)):
+                self.hide(group[0].id, group[-1].id)
+
+    def rewrite(self, id, parts):
+        """Gives a message other parts, a list of NewPart.
+
+        Prefer keep and result to put: they need no bytes, and keep what the plugin could not
+        see.
+        """
+        self._edit.rewrite.add(id=id, parts=parts)
+        self._added()
+
+    def insert(self, parts, after="", role="user", kind="summary"):
+        """Puts a message, a list of Part, behind the one with the ID after, or to the front."""
+        self._edit.insert.add(after=after, role=role, kind=kind, parts=parts)
+        self._added()
+
+    def count(self, items):
+        """Asks the host for the size in tokens of CountItems and returns a list of numbers.
+
+        Ask once for many: each question takes some 0.3 ms.
+        """
+        items = list(items)
+        if not items:
+            return []
+        return list(self._ask(pb.Callback(count_tokens=pb.CountTokens(items=items))).token_counts.tokens)
+
+    def generate(self, request):
+        """Asks a language model of the host; request is a Generate, the answer a Generated."""
+        return self._ask(pb.Callback(generate=request)).generated
+
+    def log(self, level, message, **fields):
+        """Writes to the host's log, under this call. Levels: debug, info, warn, error."""
+        if LEVELS.index(level) < LEVELS.index(self.start.log_level or "info"):
+            return
+        line = pb.Log(level=level, message=_bytes(message))
+        for key, value in fields.items():
+            line.fields.add(key=key, value=_bytes(value))
+        self._send(pb.CondenseResponse(log=line))
+
+    def progress(self, fraction=None, text=""):
+        """Tells whoever waits how far the call is, from 0 to 1; None if unknown."""
+        self._send(pb.CondenseResponse(progress=pb.Progress(fraction=fraction, text=text)))
+
+    def check(self):
+        """Raises Cancelled if the host does not wait any longer. Call it now and then."""
+        if self._is_cancelled():
+            raise Cancelled("the host does not wait any longer")
+
+    def done(self):
+        """Sends the edits and ends the answer. For server.py and testing.py."""
+        self.check()
+        self._flush()
+        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage)))
+
+    def _added(self):
+        self._edits += 1
+        if self._edits % 100 == 0:
+            self._flush()
+
+    def _flush(self):
+        edit, self._edit = self._edit, pb.Edit()
+        if edit.ByteSize() > 0:
+            self._send(pb.CondenseResponse(edit=edit))
+
+    def _send(self, response):
+        if response.ByteSize() <= MAX_ENVELOPE:
+            self._send_piece(response)
+            return
+        data = response.SerializeToString()
+        for i in range(0, len(data), FRAGMENT):
+            piece = pb.Fragment(data=data[i : i + FRAGMENT], last=i + FRAGMENT >= len(data))
+            self._send_piece(pb.CondenseResponse(fragment=piece))
+
+    def _ask(self, callback):
+        self._last_id += 1
+        callback.id = self._last_id
+        self._send(pb.CondenseResponse(callback=callback))
+        while True:
+            reply = self._receive().reply
+            if reply.id != callback.id:
+                continue  # something that came later
+            if reply.HasField("error"):
+                raise HostError(reply.error)
+            return reply
+
+    def _receive(self):
+        """Returns the next request, put together if it came in fragments."""
+        pieces = []
+        while True:
+            self.check()
+            try:
+                request = next(self._requests)
+            except StopIteration:
+                raise Cancelled("the host ended the call") from None
+            if request.WhichOneof("kind") != "fragment":
+                return request
+            pieces.append(request.fragment.data)
+            if request.fragment.last:
+                return pb.CondenseRequest.FromString(b"".join(pieces))
+
+
+def groups(messages):
+    """Cuts messages into the smallest runs that keep every tool call with its result.
+
+    Returns triples: the indexes of the first and the last message, and whether a call in
+    them was not answered. Where an ID is used twice, a result answers the oldest call before
+    it that is still open.
+    """
+    reach = list(range(len(messages)))
+    calls = collections.defaultdict(collections.deque)
+    for i, message in enumerate(messages):
+        for part in message.parts:
+            kind = part.WhichOneof("kind")
+            if kind == "tool_call":
+                calls[part.tool_call.id].append(i)
+            elif kind == "tool_result" and calls[part.tool_result.call_id]:
+                caller = calls[part.tool_result.call_id].popleft()
+                reach[caller] = max(reach[caller], i)
+    unanswered = {i for waiting in calls.values() for i in waiting}
+    out = []
+    first = 0
+    while first < len(messages):
+        last, i, is_open = reach[first], first, False
+        while i <= last:
+            last = max(last, reach[i])
+            is_open = is_open or i in unanswered
+            i += 1
+        out.append((first, last, is_open))
+        first = last + 1
+    return out
+
+
+def _bytes(value):
+    return value if isinstance(value, bytes) else str(value).encode(errors="replace")

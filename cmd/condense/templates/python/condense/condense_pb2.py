@@ -1,0 +1,131 @@
+"""The messages of condense.proto. Generated; do not edit."""
+
+import base64
+
+from google.protobuf import descriptor_pool, message_factory
+
+DescribeRequest = None
+DescribeResponse = None
+Setting = None
+ConfigureRequest = None
+ConfigureResponse = None
+Problem = None
+CondenseRequest = None
+CondenseResponse = None
+Fragment = None
+Start = None
+Budget = None
+Messages = None
+Message = None
+Part = None
+ToolCall = None
+ToolResult = None
+Image = None
+Reasoning = None
+Opaque = None
+MessageRange = None
+Edit = None
+Rewrite = None
+NewPart = None
+ResultEdit = None
+Insert = None
+Done = None
+Usage = None
+Callback = None
+Reply = None
+CallbackError = None
+CountTokens = None
+CountItem = None
+PartRef = None
+Content = None
+TokenCounts = None
+Generate = None
+GenerateInput = None
+NewMessage = None
+Generated = None
+Log = None
+LogField = None
+Progress = None
+
+_POOL = descriptor_pool.Default()
+_POOL.AddSerializedFile(
+    base64.b64decode(
+        "Chpjb25kZW5zZS92MS9jb25kZW5zZS5wcm90bxILY29uZGVuc2UudjEiJQoPRGVzY3JpYmVSZXF1ZXN0EhIKBGhvc3QYASABKAlS"
+        "BGhvc3QilgEKEERlc2NyaWJlUmVzcG9uc2USEgoEbmFtZRgBIAEoCVIEbmFtZRIYCgd2ZXJzaW9uGAIgASgJUgd2ZXJzaW9uEhAK"
+        "A2RvYxgDIAEoCVIDZG9jEjAKCHNldHRpbmdzGAQgAygLMhQuY29uZGVuc2UudjEuU2V0dGluZ1IIc2V0dGluZ3MSEAoDc2RrGAUg"
+        "ASgJUgNzZGsicQoHU2V0dGluZxISCgRuYW1lGAEgASgJUgRuYW1lEhIKBHR5cGUYAiABKAlSBHR5cGUSGAoHZGVmYXVsdBgDIAEo"
+        "DFIHZGVmYXVsdBIQCgNkb2MYBCABKAlSA2RvYxISCgRlbnVtGAUgAygJUgRlbnVtIi4KEENvbmZpZ3VyZVJlcXVlc3QSGgoIc2V0"
+        "dGluZ3MYASABKAxSCHNldHRpbmdzIkUKEUNvbmZpZ3VyZVJlc3BvbnNlEjAKCHByb2JsZW1zGAEgAygLMhQuY29uZGVuc2UudjEu"
+        "UHJvYmxlbVIIcHJvYmxlbXMiNQoHUHJvYmxlbRIQCgNrZXkYASABKAlSA2tleRIYCgdtZXNzYWdlGAIgASgJUgdtZXNzYWdlItsB"
+        "Cg9Db25kZW5zZVJlcXVlc3QSKgoFc3RhcnQYASABKAsyEi5jb25kZW5zZS52MS5TdGFydEgAUgVzdGFydBIzCghtZXNzYWdlcxgC"
+        "IAEoCzIVLmNvbmRlbnNlLnYxLk1lc3NhZ2VzSABSCG1lc3NhZ2VzEioKBXJlcGx5GAMgASgLMhIuY29uZGVuc2UudjEuUmVwbHlI"
+        "AFIFcmVwbHkSMwoIZnJhZ21lbnQYBCABKAsyFS5jb25kZW5zZS52MS5GcmFnbWVudEgAUghmcmFnbWVudEIGCgRraW5kIrECChBD"
+        "b25kZW5zZVJlc3BvbnNlEjMKCGNhbGxiYWNrGAEgASgLMhUuY29uZGVuc2UudjEuQ2FsbGJhY2tIAFIIY2FsbGJhY2sSJAoDbG9n"
+        "GAIgASgLMhAuY29uZGVuc2UudjEuTG9nSABSA2xvZxIzCghwcm9ncmVzcxgDIAEoCzIVLmNvbmRlbnNlLnYxLlByb2dyZXNzSABS"
+        "CHByb2dyZXNzEicKBGVkaXQYBCABKAsyES5jb25kZW5zZS52MS5FZGl0SABSBGVkaXQSJwoEZG9uZRgFIAEoCzIRLmNvbmRlbnNl"
+        "LnYxLkRvbmVIAFIEZG9uZRIzCghmcmFnbWVudBgGIAEoCzIVLmNvbmRlbnNlLnYxLkZyYWdtZW50SABSCGZyYWdtZW50QgYKBGtp"
+        "bmQiMgoIRnJhZ21lbnQSEgoEZGF0YRgBIAEoDFIEZGF0YRISCgRsYXN0GAIgASgIUgRsYXN0IrsCCgVTdGFydBIjCg1tZXNzYWdl"
+        "X2NvdW50GAEgASgDUgxtZXNzYWdlQ291bnQSKwoGYnVkZ2V0GAIgASgLMhMuY29uZGVuc2UudjEuQnVkZ2V0UgZidWRnZXQSGAoH"
+        "dHJpZ2dlchgDIAEoCVIHdHJpZ2dlchIYCgdwcm9maWxlGAQgASgJUgdwcm9maWxlEhIKBG1vZGUYBSABKAlSBG1vZGUSFgoGc3lz"
+        "dGVtGAYgASgMUgZzeXN0ZW0SIAoLZW52aXJvbm1lbnQYByABKAxSC2Vudmlyb25tZW50Eh0KCmZpbGVzX3JlYWQYCCADKAxSCWZp"
+        "bGVzUmVhZBIiCgxpbnN0cnVjdGlvbnMYCSABKAxSDGluc3RydWN0aW9ucxIbCglsb2dfbGV2ZWwYCiABKAlSCGxvZ0xldmVsIoQB"
+        "CgZCdWRnZXQSFgoGd2luZG93GAEgASgDUgZ3aW5kb3cSGAoHcmVzZXJ2ZRgCIAEoA1IHcmVzZXJ2ZRIaCghvdmVyaGVhZBgDIAEo"
+        "A1IIb3ZlcmhlYWQSFAoFbGltaXQYBCABKANSBWxpbWl0EhYKBnRhcmdldBgFIAEoA1IGdGFyZ2V0IjwKCE1lc3NhZ2VzEjAKCG1l"
+        "c3NhZ2VzGAEgAygLMhQuY29uZGVuc2UudjEuTWVzc2FnZVIIbWVzc2FnZXMiygEKB01lc3NhZ2USDgoCaWQYASABKAlSAmlkEhIK"
+        "BHJvbGUYAiABKAlSBHJvbGUSEgoEa2luZBgDIAEoCVIEa2luZBInCgVwYXJ0cxgEIAMoCzIRLmNvbmRlbnNlLnYxLlBhcnRSBXBh"
+        "cnRzEhwKB3RpbWVfbXMYBSABKANIAFIGdGltZU1ziAEBEhwKCXByb3RlY3RlZBgGIAEoCFIJcHJvdGVjdGVkEhYKBnRva2VucxgH"
+        "IAEoA1IGdG9rZW5zQgoKCF90aW1lX21zIqkCCgRQYXJ0EhQKBHRleHQYASABKAxIAFIEdGV4dBI0Cgl0b29sX2NhbGwYAiABKAsy"
+        "FS5jb25kZW5zZS52MS5Ub29sQ2FsbEgAUgh0b29sQ2FsbBI6Cgt0b29sX3Jlc3VsdBgDIAEoCzIXLmNvbmRlbnNlLnYxLlRvb2xS"
+        "ZXN1bHRIAFIKdG9vbFJlc3VsdBIqCgVpbWFnZRgEIAEoCzISLmNvbmRlbnNlLnYxLkltYWdlSABSBWltYWdlEjYKCXJlYXNvbmlu"
+        "ZxgFIAEoCzIWLmNvbmRlbnNlLnYxLlJlYXNvbmluZ0gAUglyZWFzb25pbmcSLQoGb3BhcXVlGAYgASgLMhMuY29uZGVuc2UudjEu"
+        "T3BhcXVlSABSBm9wYXF1ZUIGCgRraW5kIkIKCFRvb2xDYWxsEg4KAmlkGAEgASgJUgJpZBISCgRuYW1lGAIgASgJUgRuYW1lEhIK"
+        "BGFyZ3MYAyABKAxSBGFyZ3MibQoKVG9vbFJlc3VsdBIXCgdjYWxsX2lkGAEgASgJUgZjYWxsSWQSKwoHY29udGVudBgCIAMoCzIR"
+        "LmNvbmRlbnNlLnYxLlBhcnRSB2NvbnRlbnQSGQoIaXNfZXJyb3IYAyABKAhSB2lzRXJyb3IiTAoFSW1hZ2USHQoKbWVkaWFfdHlw"
+        "ZRgBIAEoCVIJbWVkaWFUeXBlEhIKBGRhdGEYAiABKAxSBGRhdGESEAoDdXJsGAMgASgMUgN1cmwiWwoJUmVhc29uaW5nEhIKBHRl"
+        "eHQYASABKAxSBHRleHQSHAoJc2lnbmF0dXJlGAIgASgMUglzaWduYXR1cmUSHAoJZW5jcnlwdGVkGAMgASgMUgllbmNyeXB0ZWQi"
+        "MAoGT3BhcXVlEhIKBGtpbmQYASABKAlSBGtpbmQSEgoEanNvbhgCIAEoDFIEanNvbiI4CgxNZXNzYWdlUmFuZ2USFAoFZmlyc3QY"
+        "ASABKAlSBWZpcnN0EhIKBGxhc3QYAiABKAlSBGxhc3QikgEKBEVkaXQSLQoEaGlkZRgBIAMoCzIZLmNvbmRlbnNlLnYxLk1lc3Nh"
+        "Z2VSYW5nZVIEaGlkZRIuCgdyZXdyaXRlGAIgAygLMhQuY29uZGVuc2UudjEuUmV3cml0ZVIHcmV3cml0ZRIrCgZpbnNlcnQYAyAD"
+        "KAsyEy5jb25kZW5zZS52MS5JbnNlcnRSBmluc2VydCJFCgdSZXdyaXRlEg4KAmlkGAEgASgJUgJpZBIqCgVwYXJ0cxgCIAMoCzIU"
+        "LmNvbmRlbnNlLnYxLk5ld1BhcnRSBXBhcnRzIoEBCgdOZXdQYXJ0EhQKBGtlZXAYASABKA1IAFIEa2VlcBIxCgZyZXN1bHQYAiAB"
+        "KAsyFy5jb25kZW5zZS52MS5SZXN1bHRFZGl0SABSBnJlc3VsdBIlCgNwdXQYAyABKAsyES5jb25kZW5zZS52MS5QYXJ0SABSA3B1"
+        "dEIGCgRraW5kIlAKClJlc3VsdEVkaXQSEgoEcGFydBgBIAEoDVIEcGFydBIuCgdjb250ZW50GAIgAygLMhQuY29uZGVuc2UudjEu"
+        "TmV3UGFydFIHY29udGVudCJvCgZJbnNlcnQSFAoFYWZ0ZXIYASABKAlSBWFmdGVyEhIKBHJvbGUYAiABKAlSBHJvbGUSEgoEa2lu"
+        "ZBgDIAEoCVIEa2luZBInCgVwYXJ0cxgEIAMoCzIRLmNvbmRlbnNlLnYxLlBhcnRSBXBhcnRzIjAKBERvbmUSKAoFdXNhZ2UYASAB"
+        "KAsyEi5jb25kZW5zZS52MS5Vc2FnZVIFdXNhZ2UinAEKBVVzYWdlEhQKBWNhbGxzGAEgASgDUgVjYWxscxIhCgxpbnB1dF90b2tl"
+        "bnMYAiABKANSC2lucHV0VG9rZW5zEiMKDW91dHB1dF90b2tlbnMYAyABKANSDG91dHB1dFRva2VucxIjCg1jYWNoZWRfdG9rZW5z"
+        "GAQgASgDUgxjYWNoZWRUb2tlbnMSEAoDdXNkGAUgASgBUgN1c2QilgEKCENhbGxiYWNrEg4KAmlkGAEgASgEUgJpZBI9Cgxjb3Vu"
+        "dF90b2tlbnMYAiABKAsyGC5jb25kZW5zZS52MS5Db3VudFRva2Vuc0gAUgtjb3VudFRva2VucxIzCghnZW5lcmF0ZRgDIAEoCzIV"
+        "LmNvbmRlbnNlLnYxLkdlbmVyYXRlSABSCGdlbmVyYXRlQgYKBGNhbGwizAEKBVJlcGx5Eg4KAmlkGAEgASgEUgJpZBI9Cgx0b2tl"
+        "bl9jb3VudHMYAiABKAsyGC5jb25kZW5zZS52MS5Ub2tlbkNvdW50c0gAUgt0b2tlbkNvdW50cxI2CglnZW5lcmF0ZWQYAyABKAsy"
+        "Fi5jb25kZW5zZS52MS5HZW5lcmF0ZWRIAFIJZ2VuZXJhdGVkEjIKBWVycm9yGAQgASgLMhouY29uZGVuc2UudjEuQ2FsbGJhY2tF"
+        "cnJvckgAUgVlcnJvckIICgZyZXN1bHQixQEKDUNhbGxiYWNrRXJyb3ISMwoEY29kZRgBIAEoDjIfLmNvbmRlbnNlLnYxLkNhbGxi"
+        "YWNrRXJyb3IuQ29kZVIEY29kZRIYCgdtZXNzYWdlGAIgASgJUgdtZXNzYWdlImUKBENvZGUSFAoQQ09ERV9VTlNQRUNJRklFRBAA"
+        "EhQKEENPREVfVU5TVVBQT1JURUQQARIOCgpDT0RFX1FVT1RBEAISEAoMQ09ERV9JTlZBTElEEAMSDwoLQ09ERV9GQUlMRUQQBCI7"
+        "CgtDb3VudFRva2VucxIsCgVpdGVtcxgBIAMoCzIWLmNvbmRlbnNlLnYxLkNvdW50SXRlbVIFaXRlbXMiqgEKCUNvdW50SXRlbRI3"
+        "CghtZXNzYWdlcxgBIAEoCzIZLmNvbmRlbnNlLnYxLk1lc3NhZ2VSYW5nZUgAUghtZXNzYWdlcxIqCgRwYXJ0GAIgASgLMhQuY29u"
+        "ZGVuc2UudjEuUGFydFJlZkgAUgRwYXJ0EjAKB2NvbnRlbnQYAyABKAsyFC5jb25kZW5zZS52MS5Db250ZW50SABSB2NvbnRlbnRC"
+        "BgoEa2luZCI3CgdQYXJ0UmVmEhgKB21lc3NhZ2UYASABKAlSB21lc3NhZ2USEgoEcGFydBgCIAEoDVIEcGFydCIyCgdDb250ZW50"
+        "EicKBXBhcnRzGAEgAygLMhEuY29uZGVuc2UudjEuUGFydFIFcGFydHMiTAoLVG9rZW5Db3VudHMSFgoGdG9rZW5zGAEgAygDUgZ0"
+        "b2tlbnMSJQoOZnJhbWluZ190b2tlbnMYAiABKANSDWZyYW1pbmdUb2tlbnMilgEKCEdlbmVyYXRlEhQKBW1vZGVsGAEgASgJUgVt"
+        "b2RlbBIWCgZzeXN0ZW0YAiABKAxSBnN5c3RlbRIwCgVpbnB1dBgDIAMoCzIaLmNvbmRlbnNlLnYxLkdlbmVyYXRlSW5wdXRSBWlu"
+        "cHV0EioKEW1heF9vdXRwdXRfdG9rZW5zGAQgASgDUg9tYXhPdXRwdXRUb2tlbnMihQEKDUdlbmVyYXRlSW5wdXQSNwoIbWVzc2Fn"
+        "ZXMYASABKAsyGS5jb25kZW5zZS52MS5NZXNzYWdlUmFuZ2VIAFIIbWVzc2FnZXMSMwoHbWVzc2FnZRgCIAEoCzIXLmNvbmRlbnNl"
+        "LnYxLk5ld01lc3NhZ2VIAFIHbWVzc2FnZUIGCgRraW5kIkkKCk5ld01lc3NhZ2USEgoEcm9sZRgBIAEoCVIEcm9sZRInCgVwYXJ0"
+        "cxgCIAMoCzIRLmNvbmRlbnNlLnYxLlBhcnRSBXBhcnRzImcKCUdlbmVyYXRlZBISCgR0ZXh0GAEgASgMUgR0ZXh0EigKBXVzYWdl"
+        "GAIgASgLMhIuY29uZGVuc2UudjEuVXNhZ2VSBXVzYWdlEhwKCXRydW5jYXRlZBgDIAEoCFIJdHJ1bmNhdGVkImQKA0xvZxIUCgVs"
+        "ZXZlbBgBIAEoCVIFbGV2ZWwSGAoHbWVzc2FnZRgCIAEoDFIHbWVzc2FnZRItCgZmaWVsZHMYAyADKAsyFS5jb25kZW5zZS52MS5M"
+        "b2dGaWVsZFIGZmllbGRzIjIKCExvZ0ZpZWxkEhAKA2tleRgBIAEoCVIDa2V5EhQKBXZhbHVlGAIgASgMUgV2YWx1ZSJMCghQcm9n"
+        "cmVzcxIfCghmcmFjdGlvbhgBIAEoAUgAUghmcmFjdGlvbogBARISCgR0ZXh0GAIgASgJUgR0ZXh0QgsKCV9mcmFjdGlvbjLzAQoP"
+        "UHJvdmlkZXJTZXJ2aWNlEkcKCERlc2NyaWJlEhwuY29uZGVuc2UudjEuRGVzY3JpYmVSZXF1ZXN0Gh0uY29uZGVuc2UudjEuRGVz"
+        "Y3JpYmVSZXNwb25zZRJKCglDb25maWd1cmUSHS5jb25kZW5zZS52MS5Db25maWd1cmVSZXF1ZXN0Gh4uY29uZGVuc2UudjEuQ29u"
+        "ZmlndXJlUmVzcG9uc2USSwoIQ29uZGVuc2USHC5jb25kZW5zZS52MS5Db25kZW5zZVJlcXVlc3QaHS5jb25kZW5zZS52MS5Db25k"
+        "ZW5zZVJlc3BvbnNlKAEwAUI5WjdnaXRodWIuY29tL2NvbmRlbnNlaHEvY29uZGVuc2UvaW50ZXJuYWwvd2lyZS9jb25kZW5zZXBi"
+        "YgZwcm90bzM="
+    )
+)
+for _message in _POOL.FindFileByName("condense/v1/condense.proto").message_types_by_name.values():
+    if hasattr(message_factory, "GetMessageClass"):
+        globals()[_message.name] = message_factory.GetMessageClass(_message)
+    else:  # protobuf before 4.22
+        globals()[_message.name] = message_factory.MessageFactory(_POOL).GetPrototype(_message)

@@ -1,0 +1,107 @@
+"""Settings: what a strategy says of them, and what a user gives."""
+
+import dataclasses
+import json
+import re
+from typing import Any, Callable, List, NamedTuple, Sequence
+
+from . import condense_pb2 as pb
+
+
+class Problem(NamedTuple):
+    """What is wrong with a setting, in the user's words."""
+
+    key: str  # empty if it concerns no single one
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One setting. Its type is that of its default."""
+
+    name: str
+    default: Any  # as json.loads would return it
+    doc: str
+    enum: Sequence[str] = ()  # the values allowed, if they are few
+
+
+@dataclasses.dataclass(frozen=True)
+class Strategy:
+    """A way to shorten conversations.
+
+    condense is called with a Call and the settings, a dict with all of them, from many
+    threads at the same time. check returns the Problems of settings that have the right
+    types.
+    """
+
+    name: str
+    version: str
+    doc: str
+    condense: Callable[[Any, dict], None]
+    settings: Sequence[Setting] = ()
+    check: Callable[[dict], List[Problem]] = lambda settings: []
+
+    def __post_init__(self):
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
+            raise ValueError(f"name {self.name!r}: want lower-case letters, digits and underscores, beginning with a letter")
+        for s in self.settings:
+            type_name(s.default)
+
+    def describe(self):
+        """Returns what a host is told."""
+        return pb.DescribeResponse(
+            name=self.name,
+            version=self.version,
+            doc=self.doc,
+            settings=[
+                pb.Setting(
+                    name=s.name,
+                    type=type_name(s.default),
+                    default=json.dumps(s.default).encode(),
+                    doc=s.doc,
+                    enum=s.enum,
+                )
+                for s in self.settings
+            ],
+        )
+
+    def configure(self, data):
+        """Returns the settings in data, JSON or nothing, over the defaults, and the problems."""
+        try:
+            given = json.loads(data) if data.strip() else {}
+        except ValueError as err:
+            return {}, [Problem("", f"not JSON: {err}")]
+        if not isinstance(given, dict):
+            return {}, [Problem("", "not a JSON object")]
+        known = {s.name: s for s in self.settings}
+        settings = {s.name: s.default for s in self.settings}
+        problems = []
+        for key, value in given.items():
+            setting = known.get(key)
+            if setting is None:
+                problems.append(Problem(key, f"unknown; there are {', '.join(known) or 'no settings'}"))
+                continue
+            want, have = type_name(setting.default), type_name(value)
+            if have != want and (want, have) != ("number", "integer"):
+                problems.append(Problem(key, f"want {want}, have {have}"))
+            elif setting.enum and value not in setting.enum:
+                problems.append(Problem(key, f"{json.dumps(value)} is none of {', '.join(setting.enum)}"))
+            else:
+                settings[key] = value
+        return settings, problems or list(self.check(settings))
+
+
+def type_name(value):
+    """Returns the type of a value of JSON, as JSON Schema names it."""
+    for types, name in (
+        (bool, "boolean"),  # before integer: it is one
+        (int, "integer"),
+        (float, "number"),
+        (str, "string"),
+        (list, "array"),
+        (dict, "object"),
+        (type(None), "null"),
+    ):
+        if isinstance(value, types):
+            return name
+    raise TypeError(f"{value!r} is not a value of JSON")

@@ -1,0 +1,72 @@
+// The folder condense is what a plugin in JavaScript needs to be started by condense: this
+// file, its neighbours and condense.proto, the protocol. Copy it beside your plugin and leave
+// it as it is. Node 20 or later; the only packages are gRPC's own.
+//
+//   import { main } from './condense/index.mjs'
+//
+//   main(import.meta, {
+//     name: 'my_plugin',               // lower-case letters, digits, underscores
+//     version: '0.1.0',
+//     doc: 'What it does. The first sentence stands in lists.',
+//     settings: { keep: { default: 10, doc: 'Messages to keep.' } },
+//     check: (settings) => settings.keep < 1 ? [{ key: 'keep', message: 'must be at least 1' }] : [],
+//     condense: async (call, settings) => { … },
+//   })
+//
+// What condense may do with its call is in call.mjs, how to test it without a host in
+// testing.mjs.
+import { realpathSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+import { serve } from './server.mjs'
+import { describe } from './settings.mjs'
+
+export { InvalidRequest, Unavailable, Unsupported } from './call.mjs'
+
+// The cookie is no secret: it tells a plugin that a host started it, and not a person.
+const COOKIE = ['CONDENSE_PLUGIN_COOKIE', '8e9d1f52-4c0b-4d77-9f6b-c3c2b1d7a6e0']
+const hosted = process.env[COOKIE[0]] === COOKIE[1]
+
+// Standard output belongs to the handshake, which must be its first line. Whatever else is
+// written there, by a package for instance, goes to the host's log.
+if (hosted) process.stdout.write = process.stderr.write.bind(process.stderr)
+
+// main serves strategy if the module meta (write import.meta) is the program that was
+// started; if it was imported, by a test for instance, main only checks strategy. Started by
+// hand the program says what it is; with --debug it waits for a host to attach, so that it
+// can run under a debugger: node --inspect plugin.mjs --debug.
+export function main(meta, strategy) {
+  describe(strategy)
+  const program = fileURLToPath(meta.url)
+  if (!process.argv[1] || realpathSync(process.argv[1]) !== realpathSync(program)) return
+  const args = process.argv.slice(2).map((a) => a.replace(/^--?/, ''))
+  if (hosted && args.length === 0) {
+    serve(strategy, { debug: false })
+  } else if (args[0] === 'debug') {
+    serve(strategy, { debug: true })
+  } else if (args[0] === 'version') {
+    console.log(strategy.name, strategy.version)
+  } else if (args[0] === 'h' || args[0] === 'help') {
+    console.log(help(strategy, program))
+  } else {
+    console.error(args.length > 0 ? `unknown argument ${args[0]}; there are -h, -version and -debug` : help(strategy, program))
+    process.exitCode = 2
+  }
+}
+
+function help(strategy, program) {
+  const { settings } = describe(strategy)
+  const lines = settings.map((s) => `        ${s.name}: ${s.default}   # ${s.doc}${s.enum.length > 0 ? ` One of ${s.enum.join(', ')}.` : ''}`)
+  return `${strategy.name} ${strategy.version} is a plugin of condense, which shortens conversations with language models.
+
+  ${strategy.doc}
+
+It does nothing by itself: condense starts it. Configure it in condense.yaml:
+
+  providers:
+    ${strategy.name}:
+      plugin: ${program}
+${lines.length > 0 ? `      settings:\n${lines.join('\n')}\n` : ''}
+Test it with     condense plugin test ${program}
+Debug it with    node --inspect ${program} -debug    which prints what to give to condense`
+}

@@ -1,0 +1,100 @@
+// node --test
+import assert from 'node:assert/strict'
+import test from 'node:test'
+
+import { rehearse } from './condense/testing.mjs'
+import { strategy } from './dedupe.mjs'
+
+const source = 'func main() { fmt.Println("hello") }\n'.repeat(20)
+
+const call = (id, args) => ({ role: 'assistant', parts: [{ tool_call: { id, name: 'read', args } }] })
+const answer = (id, ...content) => ({ role: 'user', parts: [result(id, ...content)] })
+const result = (id, ...content) => ({ tool_result: { call_id: id, content } })
+const text = (text) => ({ text })
+
+const readTwice = [
+  { role: 'user', parts: [text('Find the bug.')] },
+  call('c1', '{"path":"main.go"}'),
+  answer('c1', text(source)),
+  call('c2', '{"path":"./main.go"}'),
+  answer('c2', text(source)),
+]
+
+// said returns the texts of the tool results among messages.
+const said = (messages) =>
+  messages.flatMap((m) => m.parts.filter((p) => p.tool_result).map((p) => p.tool_result.content.map((c) => String(c.text ?? 'no text')).join('|')))
+
+test('the newest copy stays, and the older one says where it is', async () => {
+  const { messages, logs } = await rehearse(strategy, readTwice)
+  assert.deepEqual(said(messages), [
+    `[The same ${source.length} bytes as the result below of read {"path":"./main.go"}, call c2: see there.]`,
+    source,
+  ])
+  assert.deepEqual(messages.map((m) => m.id), ['m1', 'm2', 'm3', 'm4', 'm5'])
+  assert.equal(logs.length, 1)
+  assert.equal(logs[0].results, '1')
+})
+
+test('or the oldest', async () => {
+  const { messages } = await rehearse(strategy, readTwice, { settings: { keep: 'oldest' } })
+  assert.deepEqual(said(messages), [
+    source,
+    `[The same ${source.length} bytes as the result above of read {"path":"main.go"}, call c1: see there.]`,
+  ])
+})
+
+test('of many copies one stays', async () => {
+  const { messages } = await rehearse(strategy, [...readTwice, call('c3', '{}'), answer('c3', text(source))])
+  assert.deepEqual(said(messages).map((s) => s === source), [false, false, true])
+})
+
+test('other parts of a message stay', async () => {
+  const beside = { role: 'user', parts: [text('first'), result('c1', text(source)), text('last')] }
+  const { messages } = await rehearse(strategy, [call('c1', '{}'), beside, call('c2', '{}'), answer('c2', text(source))])
+  assert.deepEqual(messages[1].parts.map((p) => String(p.text ?? 'result')), ['first', 'result', 'last'])
+  assert.notEqual(said(messages)[0], source)
+})
+
+test('pictures count: the same text with another picture is no copy', async () => {
+  const picture = (data) => ({ image: { media_type: 'image/png', data, url: '' } })
+  const shots = (...data) => data.flatMap((d, i) => [call(`c${i}`, '{}'), answer(`c${i}`, text(source), picture(d))])
+  const same = await rehearse(strategy, shots('AAAA', 'AAAA'))
+  assert.notEqual(said(same.messages)[0], said(same.messages)[1])
+  const other = await rehearse(strategy, shots('AAAA', 'BBBB'))
+  assert.equal(said(other.messages)[0], said(other.messages)[1])
+})
+
+const errors = structuredClone(readTwice)
+errors[4].parts[0].tool_result.is_error = true
+
+for (const [name, messages] of Object.entries({
+  'small results stay': [call('c1', '{}'), answer('c1', text('ok')), call('c2', '{}'), answer('c2', text('ok'))],
+  'protected messages stay': readTwice.map((m) => ({ ...m, protected: true })),
+  'results with other content stay': readTwice.with(2, answer('c1', text(source + ' '))),
+  'an error is not the same as a success': errors,
+  'no messages': [],
+})) {
+  test(name, async () => {
+    const { messages: after } = await rehearse(strategy, messages)
+    assert.deepEqual(said(after), said((await rehearse({ ...strategy, condense: async () => {} }, messages)).messages))
+  })
+}
+
+test('bytes that are no text are compared as they are', async () => {
+  const binary = (last) => text(Buffer.concat([Buffer.alloc(300, 0xff), Buffer.from([last])]))
+  const { messages } = await rehearse(strategy, [call('c1', '{}'), answer('c1', binary(0xfe)), call('c2', '{}'), answer('c2', binary(0xfd))])
+  assert.equal(said(messages).filter((s) => s.startsWith('[')).length, 0)
+})
+
+test('a call that nobody waits for any more is given up', async () => {
+  const stopped = AbortSignal.abort(new Error('enough'))
+  await assert.rejects(rehearse(strategy, readTwice, { signal: stopped }), /enough/)
+})
+
+test('wrong settings are refused by name', async () => {
+  const refused = (settings, message) => assert.rejects(rehearse(strategy, [], { settings }), message)
+  await refused({ keep: 'middle' }, /^Error: keep: "middle" is none of newest, oldest$/)
+  await refused({ min_bytes: -1 }, /^Error: min_bytes: must not be negative$/)
+  await refused({ min_bytes: '200' }, /^Error: min_bytes: want integer, have string$/)
+  await refused({ minbytes: 200 }, /^Error: minbytes: unknown; there are keep, min_bytes$/)
+})

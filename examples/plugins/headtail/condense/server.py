@@ -1,0 +1,299 @@
+"""The plugin as a process: handshake, gRPC, the services that go-plugin expects."""
+
+import base64
+import concurrent.futures
+import datetime
+import json
+import os
+import platform
+import queue
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+
+import grpc
+
+from . import condense_pb2 as pb
+from .call import Call, Cancelled, InvalidRequest, Unavailable, Unsupported
+
+SDK = f"condense-python 0.1.0, Python {platform.python_version()}"
+
+STATUS = [
+    (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
+    (Unavailable, grpc.StatusCode.UNAVAILABLE),
+    (Unsupported, grpc.StatusCode.UNIMPLEMENTED),
+]
+
+# A call takes a thread of gRPC's and one of its own; a host has four calls at a time, if the
+# user did not ask for more, and health checks beside them.
+MAX_CALLS = 64
+
+
+def main(strategy):
+    """Serves strategy to the host that started the program, and does not return.
+
+    Started by hand the program says what it is; with -debug it waits for a host to attach,
+    so that it can run under a debugger: python3 -m pdb plugin.py -debug.
+    """
+    from . import HANDSHAKE, HOSTED
+
+    args = [a.lstrip("-") for a in sys.argv[1:]]
+    if HOSTED and not args:
+        _serve(strategy, HANDSHAKE)
+    elif args == ["debug"]:
+        _serve(strategy, None)
+    elif args == ["version"]:
+        print(strategy.name, strategy.version)
+    elif args in (["h"], ["help"]):
+        print(_help(strategy))
+    elif args:
+        sys.exit(_usage(f"unknown argument {args[0]}; there are -h, -version and -debug"))
+    else:
+        sys.exit(_usage(_help(strategy)))
+
+
+def _usage(text):
+    print(text, file=sys.stderr)
+    return 2
+
+
+def _serve(strategy, handshake):
+    """Serves until it is told to stop. Without handshake it waits for a host to attach."""
+    stop = threading.Event()
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(MAX_CALLS))
+    server.add_generic_rpc_handlers((_provider_service(strategy), *_host_services(stop)))
+
+    own = not os.environ.get("PLUGIN_UNIX_SOCKET_DIR")
+    folder = tempfile.mkdtemp(prefix="condense-") if own else os.environ["PLUGIN_UNIX_SOCKET_DIR"]
+    socket = os.path.join(folder, f"plugin{os.getpid()}")
+    credentials, announced = _credentials() if handshake else (None, "")
+    if credentials:
+        server.add_secure_port("unix:" + socket, credentials)
+    else:
+        server.add_insecure_port("unix:" + socket)
+    server.start()
+
+    if handshake:
+        # A Ctrl-C at the terminal is for the host, which ends its plugins itself.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if os.environ.get("CONDENSE_PLUGIN_EXIT_WITH_STDIN") == "1":
+            threading.Thread(target=_exit_with_stdin, daemon=True).start()
+        print(f"1|1|unix|{socket}|grpc|{announced}", file=handshake, flush=True)
+    else:
+        print(_attachment(strategy.name, socket), flush=True)
+    try:
+        stop.wait()
+    except KeyboardInterrupt:  # in debug mode
+        pass
+    server.stop(grace=0.5).wait()
+    if own:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.stderr.flush()
+    os._exit(0)  # whatever threads of calls are still running
+
+
+def _exit_with_stdin():
+    """Ends the process with the host, which holds the other end of standard input."""
+    while os.read(0, 4096):
+        pass
+    os._exit(0)
+
+
+def _provider_service(strategy):
+    state = {}  # settings, the ones in force; absent before Configure
+
+    def describe(request, context):
+        about = strategy.describe()
+        about.sdk = SDK
+        return about
+
+    def configure(request, context):
+        settings, problems = strategy.configure(request.settings)
+        if not problems:
+            state["settings"] = settings
+        return pb.ConfigureResponse(problems=[pb.Problem(key=p.key, message=p.message) for p in problems])
+
+    def condense(requests, context):
+        if "settings" not in state:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "not configured yet")
+        # The strategy is a function that sends, gRPC wants an iterator that is asked: the
+        # former runs in a thread of its own, with a queue between them.
+        answers = queue.Queue(maxsize=64)
+        cancelled = threading.Event()
+
+        def send(answer):
+            while not cancelled.is_set():
+                try:
+                    return answers.put(answer, timeout=0.2)
+                except queue.Full:
+                    pass
+            raise Cancelled("the host does not wait any longer")
+
+        def run(settings):
+            try:
+                call = Call(_until_cancelled(requests), send, cancelled.is_set)
+                strategy.condense(call, settings)
+                call.done()
+                send(None)
+            except Cancelled:
+                pass
+            except BaseException as err:  # what it is goes to the host, whatever it is
+                _try(lambda: send(err))
+
+        def wake():
+            cancelled.set()
+            _try(lambda: answers.put_nowait(None))
+
+        context.add_callback(wake)  # when the call has ended, in whatever way
+        threading.Thread(target=run, args=(state["settings"],), daemon=True).start()
+        while not cancelled.is_set():
+            answer = answers.get()
+            if answer is None:
+                return
+            if isinstance(answer, BaseException):
+                _fail(context, answer)
+            yield answer
+
+    return grpc.method_handlers_generic_handler(
+        "condense.v1.ProviderService",
+        {
+            "Describe": grpc.unary_unary_rpc_method_handler(
+                describe, pb.DescribeRequest.FromString, pb.DescribeResponse.SerializeToString
+            ),
+            "Configure": grpc.unary_unary_rpc_method_handler(
+                configure, pb.ConfigureRequest.FromString, pb.ConfigureResponse.SerializeToString
+            ),
+            "Condense": grpc.stream_stream_rpc_method_handler(
+                condense, pb.CondenseRequest.FromString, pb.CondenseResponse.SerializeToString
+            ),
+        },
+    )
+
+
+def _until_cancelled(requests):
+    """Iterates over requests until the call ends, however it ends."""
+    try:
+        yield from requests
+    except grpc.RpcError:
+        return
+
+
+def _fail(context, err):
+    """Ends the call with the status that err stands for."""
+    for kind, code in STATUS:
+        if isinstance(err, kind):
+            context.abort(code, str(err))
+    trace = "".join(traceback.format_exception(type(err), err, err.__traceback__))
+    _log("error", "the strategy failed", error=trace)
+    context.abort(grpc.StatusCode.UNKNOWN, f"{type(err).__name__}: {err}")
+
+
+def _try(f):
+    try:
+        f()
+    except (Cancelled, queue.Full):
+        pass
+
+
+def _host_services(stop):
+    """What go-plugin asks of every plugin: health, and being told to stop."""
+
+    def check(request, context):
+        return b"\x08\x01"  # HealthCheckResponse{status: SERVING}
+
+    def shutdown(request, context):
+        # The answer must be out before the server stops.
+        context.add_callback(stop.set)
+        return b""
+
+    return (
+        grpc.method_handlers_generic_handler(
+            "grpc.health.v1.Health", {"Check": grpc.unary_unary_rpc_method_handler(check)}
+        ),
+        grpc.method_handlers_generic_handler(
+            "plugin.GRPCController", {"Shutdown": grpc.unary_unary_rpc_method_handler(shutdown)}
+        ),
+    )
+
+
+def _credentials():
+    """Returns credentials for mutual TLS and the certificate as the handshake has it.
+
+    The host trusts the certificate that the handshake names, the plugin the one that the
+    host put into the environment; both are made for this one start.
+    """
+    host = os.environ.get("PLUGIN_CLIENT_CERT")
+    if not host:
+        return None, ""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    day = datetime.timedelta(days=1)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - day)  # a clock may be wrong
+        .not_valid_after(now + 3650 * day)  # and a process run for long
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = certificate.public_bytes(serialization.Encoding.PEM)
+    der = certificate.public_bytes(serialization.Encoding.DER)
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    credentials = grpc.ssl_server_credentials(
+        [(secret, pem)], root_certificates=host.encode(), require_client_auth=True
+    )
+    return credentials, base64.b64encode(der).decode().rstrip("=")  # go-plugin reads it without padding only
+
+
+def _log(level, message, **fields):
+    """Writes a line to standard error as hosts of go-plugin read it."""
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    line = {"@level": level, "@message": message, "@timestamp": now, **fields}
+    print(json.dumps(line), file=sys.stderr, flush=True)
+
+
+def _help(strategy):
+    program = os.path.abspath(sys.argv[0])
+    lines = []
+    for s in strategy.describe().settings:
+        choice = f" One of {', '.join(s.enum)}." if s.enum else ""
+        lines.append(f"        {s.name}: {s.default.decode()}   # {s.doc}{choice}\n")
+    settings = "      settings:\n" + "".join(lines) if lines else ""
+    return f"""{strategy.name} {strategy.version} is a plugin of condense, which shortens conversations with language models.
+
+  {strategy.doc}
+
+It does nothing by itself: condense starts it. Configure it in condense.yaml:
+
+  providers:
+    {strategy.name}:
+      plugin: {program}
+{settings}
+Test it with     condense plugin test {program}
+Debug it with    {program} -debug    which prints what to give to condense"""
+
+
+def _attachment(name, socket):
+    address = {"Network": "unix", "String": socket}
+    attach = {name: {"Protocol": "grpc", "ProtocolVersion": 1, "Pid": os.getpid(), "Test": True, "Addr": address}}
+    return f"""{name} waits for a host. It runs until it is interrupted; the connection is not encrypted.
+If your condense.yaml has another name for the provider than "{name}", write that one into this
+line, and put the line before your command:
+
+CONDENSE_REATTACH='{json.dumps(attach)}' \\
+  condense run conversation.jsonl"""

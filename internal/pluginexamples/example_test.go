@@ -1,0 +1,139 @@
+//go:build unix
+
+package pluginexamples_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/providers/slidingwindow"
+	"github.com/condensehq/condense/tokens"
+	"github.com/condensehq/condense/transcript"
+)
+
+// eager are settings with which the examples do as much as they can.
+var eager = map[string]string{
+	"dedupe":   `{"min_bytes": 0}`,
+	"headtail": `{"head": 1, "tail": 1, "max_bytes": 400, "recent": 0}`,
+}
+
+// each runs f for the example in every language.
+func each(t *testing.T, f func(t *testing.T, l *language, name, dir string)) {
+	t.Helper()
+	for i := range languages {
+		l := &languages[i]
+		name, sources := l.example()
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, l, name, l.copyTo(t, sources))
+		})
+	}
+}
+
+// TestOwnTests runs the tests that the examples have in their own language.
+func TestOwnTests(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, l *language, _, dir string) { l.runTests(t, dir) })
+}
+
+func (l *language) runTests(t *testing.T, dir string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), l.tests[0], l.tests[1:]...) //nolint:gosec // G204: of the table above
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", strings.Join(l.tests, " "), err, out)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, l *language, name, dir string) {
+		p := open(t, dir, name+l.suffix, eager[name])
+		coretest.Run(t, func(*testing.T) core.CondensationProvider { return p })
+	})
+}
+
+// TestSessions has the examples work on recorded sessions, as a user's chain would.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(root + "/testdata/traces/*.json.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded sessions (%v)", err)
+	}
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter := tokens.NewCounter(encoding)
+	each(t, func(t *testing.T, l *language, name, dir string) {
+		p := open(t, dir, name+l.suffix, "")
+		chain, err := core.NewChain([]core.Candidate{
+			{Name: name, Provider: p},
+			{Name: "truncation", Provider: slidingwindow.New(slidingwindow.DefaultConfig())},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shortened := 0
+		for _, file := range files {
+			messages := session(t, file)
+			core.Measure(counter, messages)
+			req := coretest.HalfRequest(messages)
+			req.Counter = counter
+			res, err := chain.Condense(t.Context(), req)
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+				continue
+			}
+			first := res.Attempts[0]
+			switch first.Outcome {
+			case core.OutcomeApplied, core.OutcomeInsufficient:
+				shortened++
+			case core.OutcomeNoOp:
+			case core.OutcomeRejected, core.OutcomeFailed, core.OutcomeSkipped:
+				t.Errorf("%s: %s was %s: %v", file, name, first.Outcome, first.Err)
+			}
+			if res.TokensAfter > req.Budget.Limit {
+				t.Errorf("%s: %d tokens remain; the limit is %d", file, res.TokensAfter, req.Budget.Limit)
+			}
+			t.Logf("%s: %d tokens, %s makes them %d (%s)", filepath.Base(file), first.TokensBefore, name, first.TokensAfter, first.Outcome)
+		}
+		if shortened == 0 {
+			t.Error("it found nothing to do in any session")
+		}
+		if !strings.Contains(p.log.String(), "tokens_saved") {
+			t.Error("nothing of what it says is in the host's log")
+		}
+	})
+}
+
+func session(t *testing.T, file string) []core.Message {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	d, err := transcript.Read(f, &transcript.ReadOptions{Name: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Journal.View()
+}
+
+// TestPlaintext runs the examples without mutual TLS, which a user can turn off.
+func TestPlaintext(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, l *language, name, dir string) {
+		p := open(t, dir, name+l.suffix, eager[name], func(s *supervise.Spec, _ *supervise.Options) { s.Plaintext = true })
+		if _, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session())); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+//go:build unix
+
+// Package pluginexamples_test runs the plugins in other languages, and what authors in those
+// languages start from, as real processes under a real host.
+package pluginexamples_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/supervise"
+)
+
+// requirePeers makes a test fail, instead of being skipped, if a runtime that it needs is
+// not there. CI sets it to 1.
+const requirePeers = "CONDENSE_REQUIRE_PEERS"
+
+// A language is one that plugins are written in.
+type language struct {
+	name   string
+	suffix string   // of programs
+	tests  []string // what runs the tests in the working directory
+	// setUp returns the folder of the packages that plugins need in their own, or "" if
+	// they are elsewhere, and an error that says what is missing.
+	setUp func(ctx context.Context) (packages string, err error)
+}
+
+var languages = []language{
+	{name: "node", suffix: ".mjs", tests: []string{"node", "--test", "--test-reporter=dot"}, setUp: setUpNode},
+	{name: "python", suffix: ".py", tests: []string{python, "-m", "unittest"}, setUp: setUpPython},
+}
+
+// python is Debian's: its packages are not there for another one.
+const python = "/usr/bin/python3"
+
+func setUpPython(ctx context.Context) (string, error) {
+	const packages = "python3-grpcio python3-protobuf python3-cryptography"
+	if _, err := os.Stat(python); err != nil {
+		return "", fmt.Errorf("%s is not installed (apt-get install %s)", python, packages)
+	}
+	if out, err := exec.CommandContext(ctx, python, "-c", "import grpc, google.protobuf, cryptography").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("python has not all that it needs (apt-get install %s): %w\n%s", packages, err, out)
+	}
+	return "", nil
+}
+
+// setUpNode returns the packages that the lockfile of the example pins. They are installed
+// once for each lockfile, in the user's cache directory.
+func setUpNode(ctx context.Context) (string, error) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("%s is not installed", program)
+		}
+	}
+	manifests := map[string][]byte{}
+	sum := sha256.New()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(examples, "dedupe", name))
+		if err != nil {
+			return "", err
+		}
+		manifests[name] = text
+		sum.Write(text)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	dir := filepath.Join(cache, "condense", "plugin-examples", hex.EncodeToString(sum.Sum(nil))[:16])
+	packages := filepath.Join(dir, "node_modules")
+	if _, err := os.Stat(dir); err == nil {
+		return packages, nil
+	}
+	// Installed beside it and then moved, dir is complete whenever it exists.
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), "install-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // nothing is there after the rename
+	for name, text := range manifests {
+		if err := os.WriteFile(filepath.Join(tmp, name), text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	cmd.Dir = tmp
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return packages, nil
+}
+
+// copyTo returns a new folder with copies of what is named, each below the name that its key
+// says, and the packages that the language needs. The test is skipped if they are missing.
+func (l *language) copyTo(tb testing.TB, sources map[string]string) string {
+	tb.Helper()
+	packages, err := l.setUp(tb.Context())
+	if err != nil {
+		if os.Getenv(requirePeers) == "1" {
+			tb.Fatalf("%v, and %s=1 demands it", err, requirePeers)
+		}
+		tb.Skipf("plugins in %s are not tried: %v", l.name, err)
+	}
+	dir := tb.TempDir()
+	if packages != "" {
+		sources["node_modules"] = packages
+	}
+	for to, from := range sources {
+		to = filepath.Join(dir, to)
+		info, err := os.Stat(from)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			err = os.CopyFS(to, withoutPackages{os.DirFS(from)})
+		default:
+			var text []byte
+			if text, err = os.ReadFile(from); err == nil {
+				err = os.WriteFile(to, text, info.Mode())
+			}
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// withoutPackages hides what somebody may have installed in the folder of an example, and
+// symbolic links, which are no part of a plugin.
+type withoutPackages struct{ fs.FS }
+
+// ReadDir implements [fs.ReadDirFS].
+func (w withoutPackages) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(w.FS, name)
+	kept := entries[:0]
+	for _, e := range entries {
+		if e.Name() != "node_modules" && e.Name() != "__pycache__" && e.Type()&fs.ModeSymlink == 0 {
+			kept = append(kept, e)
+		}
+	}
+	return kept, err
+}
+
+// sources of the two examples and of tricks, for copyTo.
+func (l *language) example() (name string, sources map[string]string) {
+	name = map[string]string{"node": "dedupe", "python": "headtail"}[l.name]
+	return name, map[string]string{".": filepath.Join(examples, name)}
+}
+
+func (l *language) tricks() map[string]string {
+	name := "tricks" + l.suffix
+	return map[string]string{name: filepath.Join("testdata", name), "condense": filepath.Join(templates, l.name, "condense")}
+}
+
+// A plugin is a process under a host, with the host's log.
+type plugin struct {
+	*supervise.Process
+
+	log *journal
+}
+
+// open opens the program in dir as a user would who has pinned it, and closes it when the
+// test ends. Its process must be gone then.
+func open(tb testing.TB, dir, program, settings string, adjust ...func(*supervise.Spec, *supervise.Options)) *plugin {
+	tb.Helper()
+	spec := supervise.Spec{Name: "acme", Path: filepath.Join(dir, program), Tree: dir, Settings: []byte(settings)}
+	spec.Limits.Start = time.Minute // the machine may be busy
+	spec.Limits.Health = time.Minute
+	var err error
+	if spec.SHA256, err = supervise.Digest(spec); err != nil {
+		tb.Fatal(err)
+	}
+	temp, err := os.MkdirTemp("", "p") // tb.TempDir is too long for a socket
+	if err != nil {
+		tb.Fatal(err)
+	}
+	log := &journal{}
+	opts := &supervise.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), TempDir: temp}
+	for _, f := range adjust {
+		f(&spec, opts)
+	}
+	p, err := supervise.Open(spec, opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		pid := p.Status().PID
+		if err := p.Close(); err != nil {
+			tb.Errorf("close: %v", err)
+		}
+		if err := syscall.Kill(pid, 0); pid != 0 && !errors.Is(err, syscall.ESRCH) {
+			tb.Errorf("process %d is still there (%v)", pid, err)
+		}
+		if err := os.RemoveAll(temp); err != nil {
+			tb.Error(err)
+		}
+		if tb.Failed() {
+			tb.Logf("log:\n%s", log)
+		}
+	})
+	return &plugin{p, log}
+}
+
+// A journal is a log that can be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements [io.Writer].
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// String returns what has been logged.
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}

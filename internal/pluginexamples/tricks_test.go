@@ -1,0 +1,331 @@
+//go:build unix
+
+package pluginexamples_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/wire"
+)
+
+// eachTricks runs f with the plugin that does what the instructions of a call say, in every
+// language.
+func eachTricks(t *testing.T, settings string, f func(t *testing.T, l *language, p *plugin)) {
+	t.Helper()
+	for i := range languages {
+		l := &languages[i]
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			f(t, l, open(t, l.copyTo(t, l.tricks()), "tricks"+l.suffix, settings))
+		})
+	}
+}
+
+func request(instructions string, messages ...core.Message) *core.Request {
+	if messages == nil {
+		messages = []core.Message{coretest.User(core.Text("a question")), coretest.Assistant(core.Text("an answer"))}
+	}
+	req := coretest.HalfRequest(coretest.Conversation(messages...))
+	req.Instructions = instructions
+	return req
+}
+
+// ask returns the texts of the answer, one for each message.
+func ask(t *testing.T, p core.CondensationProvider, req *core.Request) []string {
+	t.Helper()
+	res, err := p.Condense(t.Context(), req)
+	if err != nil {
+		t.Fatalf("%s: %v", req.Instructions, err)
+	}
+	var texts []string
+	for _, m := range res.Messages {
+		for _, part := range m.Parts {
+			text, _ := part.(core.Text)
+			texts = append(texts, string(text))
+		}
+	}
+	return texts
+}
+
+func TestDescription(t *testing.T) {
+	t.Parallel()
+	eachTricks(t, "", func(t *testing.T, l *language, p *plugin) {
+		d, err := p.Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Name != "tricks" || d.Version != "1.2.3" || d.Doc != "Does what it is told." || !strings.HasPrefix(d.SDK, "condense-"+l.name) {
+			t.Errorf("got %+v", d)
+		}
+		var got []string
+		for _, s := range d.Settings {
+			got = append(got, strings.Join([]string{s.Name, s.Type, string(s.Default), s.Doc, strings.Join(s.Enum, "|")}, " "))
+		}
+		want := `greeting string "hello" What to say. ; share number 0.5 Between 0 and 1. ; style string "plain" How. plain|fancy`
+		if got := strings.Join(got, "; "); got != want {
+			t.Errorf("settings: got %s\nwant %s", got, want)
+		}
+	})
+}
+
+// TestSettings has settings refused with their names, all at once.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	for i := range languages {
+		l := &languages[i]
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			dir := l.copyTo(t, l.tricks())
+			for settings, want := range map[string]string{
+				`{"greeting": 1, "greting": "x", "style": "odd"}`: "greeting: want string, have integer; " +
+					`greting: unknown; there are greeting, share, style; style: "odd" is none of plain, fancy`,
+				`{"share": 2}`:     "share: must be from 0 to 1",
+				`{"share": null}`:  "share: want number, have null",
+				`{"style": [1.5]}`: "style: want string, have array",
+			} {
+				p := open(t, dir, "tricks"+l.suffix, settings)
+				_, err := p.Condense(t.Context(), request("nothing"))
+				if bad := new(wire.SettingsError); !errors.As(err, &bad) || strings.ReplaceAll(bad.Error(), "\n", "; ") != want {
+					t.Errorf("%s: got %v\nwant %s", settings, err, want)
+				}
+			}
+			p := open(t, dir, "tricks"+l.suffix, ` {"share": 1, "style": "fancy"} `)
+			if got := ask(t, p, request("nothing")); len(got) != 2 {
+				t.Errorf("got %q, want the messages as they were", got)
+			}
+		})
+	}
+}
+
+// TestErrors has a strategy say why there is no answer.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
+		for _, tt := range []struct {
+			trick, text string
+			is          error
+		}{
+			{"fail", "boom", nil},
+			{"invalid", "cannot be answered", core.ErrInvalidRequest},
+			{"unavailable", "not today", core.ErrUnavailable},
+			{"unsupported", "not my kind of work", errors.ErrUnsupported},
+			{"count_wrong", `there is no message "nobody"`, nil},
+		} {
+			_, err := p.Condense(t.Context(), request(tt.trick))
+			if err == nil || !strings.Contains(err.Error(), tt.text) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("%s: got %v, want an error that is %v and says %q", tt.trick, err, tt.is, tt.text)
+			}
+			if remote := new(wire.RemoteError); !errors.As(err, &remote) || tt.is == nil && remote.Code != codes.Unknown {
+				t.Errorf("%s: got %#v", tt.trick, err)
+			}
+		}
+		if s := p.Status(); s.Starts != 1 || s.Crashes != 0 {
+			t.Errorf("an error costs the process: %+v", s)
+		}
+		if log := p.log.String(); !strings.Contains(log, "tricks") || !strings.Contains(log, "the strategy failed") {
+			t.Error("the log does not say where it failed")
+		}
+	})
+}
+
+// TestCrash has the process end in a call: the call says how, the next one has a new process.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	for i := range languages {
+		l := &languages[i]
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, l.copyTo(t, l.tricks()), "tricks"+l.suffix, "", func(_ *supervise.Spec, o *supervise.Options) {
+				o.Restart.Min = time.Millisecond
+			})
+			tricks := map[string]string{"exit": "exit status 3"}
+			if l.name == "node" {
+				tricks["crash"] = "nobody catches this"
+			}
+			for trick, want := range tricks {
+				_, err := p.Condense(t.Context(), request(trick))
+				if crash := new(supervise.CrashError); !errors.As(err, &crash) || !strings.Contains(err.Error()+crash.Output, want) {
+					t.Errorf("%s: got %v, want a crash with %q", trick, err, want)
+				}
+				if got := ask(t, p, request("nothing")); len(got) != 2 {
+					t.Errorf("after %s: got %q", trick, got)
+				}
+			}
+			if s := p.Status(); s.Starts != 1+len(tricks) || s.Crashes != len(tricks) {
+				t.Errorf("got %+v", s)
+			}
+		})
+	}
+}
+
+// TestCancel has callers leave while a strategy works: it stops within a second, and the
+// process goes on.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
+		ask(t, p, request("nothing")) // starts it
+		pid := p.Status().PID
+		var callers sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 3 { // of four that may run
+			callers.Go(func() {
+				if _, err := p.Condense(ctx, request("wait")); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, want that it was cancelled", err)
+				}
+			})
+		}
+		wait := func(want string) {
+			t.Helper()
+			for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+				got := ask(t, p, request("waiting"))[0]
+				if got == want {
+					return
+				}
+				if time.Now().After(end) {
+					t.Fatalf("got %s, want %s", got, want)
+				}
+			}
+		}
+		wait("3 calls")
+		left := time.Now()
+		cancel()
+		callers.Wait()
+		wait("0 calls")
+		if took := time.Since(left); took > time.Second {
+			t.Errorf("it stopped after %s", took)
+		}
+		if s := p.Status(); s.PID != pid {
+			t.Errorf("the process was replaced: %+v", s)
+		}
+	})
+}
+
+// TestSizes has texts go down and up that are larger than a message on the stream may be,
+// of bytes that are no text.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
+		for _, size := range []int{1, 3<<20 - 100, 3 << 20, 10<<20 + 1} {
+			text := string(bytes.Repeat([]byte{0xff, 0, '\n', 'x'}, size/4+1)[:size])
+			got := ask(t, p, request("echo", coretest.User(core.Text(text)), coretest.User(core.Text("more"))))
+			if len(got) != 1 || got[0] != text {
+				t.Errorf("%d bytes: they did not come back", size)
+			}
+		}
+	})
+}
+
+// TestManyEdits has more messages rewritten than one edit holds, with IDs that are no text.
+func TestManyEdits(t *testing.T) {
+	t.Parallel()
+	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
+		messages := make([]core.Message, 1234)
+		for i := range messages {
+			messages[i] = coretest.User(core.Text("some text"))
+			messages[i].ID = strings.Repeat("\xff", i+1)
+		}
+		req := request("rewrite", messages...)
+		res, err := p.Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range res.Messages {
+			if m.ID != messages[i].ID || !core.EqualParts(m.Parts, []core.Part{core.Text("x")}) {
+				t.Fatalf("message %d: got %q with %v", i, m.ID, m.Parts)
+			}
+		}
+	})
+}
+
+// TestRequest has a plugin say what it was told.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
+		req := request("start")
+		req.Trigger, req.Profile, req.Mode = core.TriggerOverflow, "sonnet", "code"
+		req.System, req.Environment, req.FilesRead = "system é", "environment", []string{"b.go", "a.go"}
+		req.Budget.Target = 42
+		if got, want := ask(t, p, req)[0], "overflow sonnet code system é environment b.go a.go 42"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestHost has a plugin use what a host offers.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for i := range languages {
+		l := &languages[i]
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			var said []wire.Progress
+			p := open(t, l.copyTo(t, l.tricks()), "tricks"+l.suffix, `{"greeting": "good morning"}`, func(_ *supervise.Spec, o *supervise.Options) {
+				o.Client.Progress = func(_ context.Context, p wire.Progress) { said = append(said, p) }
+			})
+			req := request("count")
+			want := "14 3 2" // by coretest's counter, four bytes a token, and four a message for framing
+			if got := ask(t, p, req)[0]; got != want {
+				t.Errorf("count: got %q, want %q", got, want)
+			}
+			if got := ask(t, p, request("generate"))[0]; got != "CODE_UNSUPPORTED" {
+				t.Errorf("generate: got %q", got)
+			}
+			res, err := p.Condense(t.Context(), request("tell"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := (core.Usage{Calls: 1, InputTokens: 10, OutputTokens: 2, USD: 0.5}); res.Usage != want {
+				t.Errorf("usage: got %+v, want %+v", res.Usage, want)
+			}
+			if len(said) != 1 || said[0] != (wire.Progress{Fraction: 0.5, Text: "half"}) {
+				t.Errorf("progress: got %+v", said)
+			}
+			log := p.log.String()
+			for _, want := range []string{`level=WARN msg=attention plugin=acme n=7 greeting="good morning"`, `level=DEBUG msg="in detail"`, "to standard output"} {
+				if !strings.Contains(log, want) {
+					t.Errorf("the log lacks %s", want)
+				}
+			}
+		})
+	}
+}
+
+// TestHideRest holds the SDKs' notion of what belongs together against the rules, on random
+// histories.
+func TestHideRest(t *testing.T) {
+	t.Parallel()
+	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
+		hidden := 0
+		for seed := range uint64(200) {
+			messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil) //nolint:gosec // G404: a test
+			if len(messages) == 0 {
+				continue
+			}
+			req := coretest.HalfRequest(messages)
+			req.Instructions = "hide_rest"
+			res, err := p.Condense(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := core.Verify(req, res); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+			hidden += len(messages) - len(res.Messages)
+		}
+		if hidden < 1000 {
+			t.Errorf("only %d messages were hidden", hidden)
+		}
+	})
+}
