@@ -303,18 +303,18 @@ func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condens
 	}
 }
 
-// A CallbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported]
+// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported]
 // if the host does not do what was asked for.
-type CallbackError struct {
+type callbackError struct {
 	Code condensepb.CallbackError_Code
 	Text string
 }
 
 // Error returns the host's words.
-func (e *CallbackError) Error() string { return "host: " + e.Text }
+func (e *callbackError) Error() string { return "host: " + e.Text }
 
 // Unwrap returns what the code stands for; nil if nothing.
-func (e *CallbackError) Unwrap() error {
+func (e *callbackError) Unwrap() error {
 	if e.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
 		return errors.ErrUnsupported
 	}
@@ -322,7 +322,7 @@ func (e *CallbackError) Unwrap() error {
 }
 
 func fromCallbackError(e *condensepb.CallbackError) error {
-	return &CallbackError{e.GetCode(), e.GetMessage()}
+	return &callbackError{e.GetCode(), e.GetMessage()}
 }
 
 // answer sends how res differs from req, and that it is complete.
