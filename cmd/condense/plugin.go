@@ -14,6 +14,10 @@ and only a program whose checksum was approved with 'condense plugin pin' is eve
 	}
 	cmd.AddCommand( // in the order of an author's work
 		a.pluginNewCommand(),
+		a.pluginDevCommand(),
+		a.pluginTestCommand(),
+		a.pluginPinCommand(),
+		a.pluginListCommand(),
 	)
 	return cmd
 }

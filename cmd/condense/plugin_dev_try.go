@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/tokens"
+)
+
+// try runs the program and has it condense a conversation. The error is errDev if the
+// plugin did not do its part.
+func (d *dev) try(ctx context.Context, path string) (err error) {
+	req, about, err := d.request()
+	if err != nil {
+		return err
+	}
+	spec := supervise.Spec{Name: d.source.name(), Path: path, Unpinned: true, Settings: json.RawMessage(d.settings)}
+	if d.source.program != "" {
+		spec.Tree = d.source.root
+	}
+	plugin, err := supervise.Open(spec, d.options())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plugin.Close()) }()
+	what, err := plugin.Describe(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Fprintf(d.app.stdout, "the plugin does not start: %v\n", err)
+		return errDev
+	}
+	first, _, _ := strings.Cut(what.Doc, ".")
+	fmt.Fprintf(d.app.stdout, "%s: %s\n%s\n", what.Name, first, about)
+	chain, err := d.chain(ctx, what.Name, plugin)
+	if err != nil {
+		return err
+	}
+	condensed, err := chain.Condense(ctx, req)
+	if err != nil {
+		return err
+	}
+	for _, at := range condensed.Attempts {
+		d.print(at)
+		if at.Err != nil {
+			printFaults(d.app.stdout, at.Err)
+		}
+	}
+	switch condensed.Attempts[0].Outcome {
+	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp:
+		return nil
+	case core.OutcomeRejected, core.OutcomeFailed, core.OutcomeSkipped:
+	}
+	return errDev
+}
+
+// request returns the request to bring the conversation to half its size, and says what it
+// is about. Truncation can always do so.
+func (d *dev) request() (*core.Request, string, error) {
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		return nil, "", err
+	}
+	req := &core.Request{Trigger: core.TriggerManual, Counter: tokens.NewCounter(encoding)}
+	name := "a session that comes with condense"
+	if d.trace == "" {
+		req.Messages = coretest.Session()
+		for i := range req.Messages {
+			req.Messages[i].Tokens = 0 // by another counter
+		}
+	} else {
+		doc, err := d.app.read(d.trace, d.format)
+		if err != nil {
+			return nil, "", err
+		}
+		view := doc.Journal.View()
+		req.Messages, req.System, name = append(view[:0:0], view...), doc.System, d.trace
+	}
+	core.Measure(req.Counter, req.Messages)
+	if req.System != "" {
+		req.Budget.Overhead = req.Counter.Count(core.Text(req.System))
+	}
+	total := req.Tokens()
+	req.Budget.Window, req.Budget.Limit, req.Budget.Target = 2*total, total, total/2
+	return req, fmt.Sprintf("%s: %s messages, %s tokens, wanted %s", name,
+		thousands(len(req.Messages)), thousands(total), thousands(req.Budget.Target)), nil
+}
+
+// chain returns the chain that every plugin stands in: truncation follows.
+func (d *dev) chain(ctx context.Context, name string, plugin core.CondensationProvider) (*core.Chain, error) {
+	reg, err := d.app.registry()
+	if err != nil {
+		return nil, err
+	}
+	strategy, err := reg.Get("slidingwindow")
+	if err != nil {
+		return nil, err
+	}
+	truncation, err := strategy.Open(ctx, nil, registry.Env{})
+	if err != nil {
+		return nil, err
+	}
+	if name == "truncation" {
+		name = "plugin"
+	}
+	return core.NewChain([]core.Candidate{
+		{Name: name, Provider: plugin, Timeout: time.Minute},
+		{Name: "truncation", Provider: truncation},
+	}, nil)
+}
+
+func (d *dev) print(at core.Attempt) {
+	fmt.Fprintf(d.app.stdout, "  %-16s %-12s", at.Provider, at.Outcome)
+	if at.TokensAfter != at.TokensBefore {
+		fmt.Fprintf(d.app.stdout, " %s -> %s tokens", thousands(at.TokensBefore), thousands(at.TokensAfter))
+	}
+	if at.Reason != "" && at.Err == nil {
+		fmt.Fprintf(d.app.stdout, " %s", at.Reason)
+	}
+	if at.Duration > 0 {
+		fmt.Fprintf(d.app.stdout, " (%s ms)", number(float64(at.Duration.Microseconds())/1000))
+	}
+	fmt.Fprintln(d.app.stdout)
+}
+
+// options has the plugin's log go to standard error: all that it logs in a call, and what
+// else it prints, less the debug lines of its SDK.
+func (d *dev) options() *supervise.Options {
+	var mu sync.Mutex
+	opts := &supervise.Options{Logger: slog.New(authorLog{mu: &mu, w: d.app.stderr, level: slog.LevelInfo, stream: true})}
+	opts.Client.Logger = slog.New(authorLog{mu: &mu, w: d.app.stderr, level: slog.LevelDebug})
+	return opts
+}
