@@ -1,19 +1,14 @@
 package transcript_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
-	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/transcript"
 )
 
 // What is hidden is left out, what is new stands in its place, and every other line is
@@ -98,101 +93,6 @@ func TestCodexCompactionIsCondensed(t *testing.T) {
 		}
 		if diff := cmp.Diff(words(d.Journal.View()), words(read(t, out, "").Journal.View())); diff != "" {
 			t.Errorf("%s: view (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-// A host may go on with a conversation that it read, or go back in it.
-func TestAgentFilesGoOnAndBack(t *testing.T) {
-	t.Parallel()
-	for _, format := range agents {
-		for name, data := range files(t, format) {
-			d := read(t, data, "")
-			added := []core.Message{
-				{ID: uuid.NewString(), Role: core.RoleUser, Parts: []core.Part{core.Text("and then?")}},
-				{ID: uuid.NewString(), Role: core.RoleAssistant, Parts: []core.Part{core.Text("then"), core.ToolCall{ID: "c", Name: "n", Args: "{}"}}},
-			}
-			if err := d.Journal.Append(added...); err != nil {
-				t.Fatal(err)
-			}
-			check := func(what string) {
-				t.Helper()
-				out, _ := write(t, d, "")
-				got := read(t, out, format)
-				if diff := cmp.Diff(flat(d.Journal.View()), flat(got.Journal.View())); diff != "" {
-					t.Errorf("%s %s (-want +got):\n%s\n%s", name, what, diff, out)
-				}
-			}
-			check("went on")
-			for _, m := range slices.Backward(d.Journal.Messages()[1:]) {
-				if err := d.Journal.Rewind(m.ID); err != nil {
-					t.Fatal(err)
-				}
-				check("went back to " + m.ID)
-			}
-		}
-	}
-}
-
-// flat is what is said, part by part: a format may divide a message.
-func flat(messages []core.Message) []string {
-	var all []string
-	for _, m := range messages {
-		for _, p := range m.Parts {
-			all = append(all, fmt.Sprintf("%s %T %v", m.Role, p, p))
-		}
-	}
-	return all
-}
-
-// A conversation of any tool can be written for any other, which then reads the same
-// words, results with their calls.
-func TestPropertyAgentsTakeOthersConversations(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		from := rapid.SampledFrom([]string{"anthropic", "openai"}).Draw(t, "from")
-		messages := tame(t, from)
-		d := &transcript.Document{Journal: history.New(), System: "be kind"}
-		if err := d.Journal.Append(messages...); err != nil {
-			t.Fatal(err)
-		}
-		to := rapid.SampledFrom(agents).Draw(t, "to")
-		out := encode(t, d, to)
-		back, err := transcript.Read(strings.NewReader(out), &transcript.ReadOptions{Format: to})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if got, err := transcript.Detect([]byte(out)); got != to {
-			t.Errorf("detected %s (%v), want %s\n%s", got, err, to, out)
-		}
-		if to == "claudecode" && messages[0].Role == core.RoleSystem {
-			messages = messages[1:] // it has its own
-		}
-		want, got := contentOf("", messages), contentOf("", back.Journal.View())
-		if lost := missing(want.words, got.words); lost != nil {
-			t.Errorf("words lost: %q\n%s", lost, out)
-		}
-		if lost := missing(want.pairs, got.pairs); lost != nil {
-			t.Errorf("results lost their calls: %q\n%s", lost, out)
-		}
-		if to == "codex" && back.System != d.System {
-			t.Errorf("system prompt %q, want %q", back.System, d.System)
-		}
-	})
-}
-
-// What the tools store can be sent to a model of another vendor.
-func TestAgentFilesConvertLawfully(t *testing.T) {
-	t.Parallel()
-	for _, format := range agents {
-		for name, data := range files(t, format) {
-			d := read(t, data, "")
-			for _, to := range []string{"anthropic", "openai"} {
-				out, _ := write(t, d, to)
-				if all := faults(to, out); len(all) > 0 {
-					t.Errorf("%s as %s: %v\n%s", name, to, all, out)
-				}
-			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -101,4 +102,12 @@ func appendTimestamp(out []byte, t time.Time) []byte {
 		t = time.UnixMilli(0)
 	}
 	return t.UTC().AppendFormat(out, `"2006-01-02T15:04:05.000Z"`)
+}
+
+// count returns n things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }

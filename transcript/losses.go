@@ -62,6 +62,10 @@ func warnFields(d *Document, view []core.Message, out *output) {
 	}
 	clear(lost)
 	file := slices.Concat(d.envelope.head, d.envelope.tail) // an object without its messages
+	if sep := string(d.envelope.sep); sep == "\n" || sep == "\r\n" {
+		file = nil
+		out.warn("", "lines of the file that are no messages of the conversation were left out")
+	}
 	note(file, requestFields, "")
 	for block := range elements(field(file, "system")) {
 		note(block, blockFields, "")

@@ -1,0 +1,154 @@
+package transcript
+
+import (
+	"fmt"
+)
+
+// This file finds out which lines of a session are the conversation.
+
+// findBranch marks the lines of the conversation.
+func (s *session) findBranch() {
+	for i := range s.lines {
+		s.link(i)
+	}
+	s.kept = s.keptByLast()
+	broken := s.walk()
+	s.addParallel()
+	if n := len(broken); n > 0 {
+		first := s.lines[broken[n-1]].line
+		s.warnings = append(s.warnings, Warning{Text: fmt.Sprintf(
+			"the parent of %s is not in the file, first in line %d; taken to be the line before", count(n, "line"), first)})
+	}
+	left := 0
+	for i := range s.lines {
+		if l := &s.lines[i]; l.said() && !l.live && !s.superseded(i) {
+			left++
+		}
+	}
+	if left > 0 {
+		s.warnings = append(s.warnings, Warning{Text: fmt.Sprintf(
+			"%s on branches that were left: kept in the file, but no part of the conversation", count(left, "message"))})
+	}
+}
+
+// link finds the parent of line i.
+func (s *session) link(i int) {
+	switch l := &s.lines[i]; {
+	case !l.inTree() || l.boundary:
+	case !l.linked:
+		l.up = s.before(i) // a stream, which says no more than the order
+	case l.parent != "":
+		l.up = s.resolve(l.parent, len(s.lines))
+	}
+}
+
+// walk marks the lines of the branch, from the last one to the first, and returns those
+// whose parent is missing, in this order.
+func (s *session) walk() (broken []int) {
+	limit := len(s.lines) // of the part of the file that the walk is in: it ends with a boundary
+	cur := s.leaf()
+	for range 2 * len(s.lines) { // more steps go in a circle
+		if cur == none {
+			break
+		}
+		l := &s.lines[cur]
+		up := l.up
+		if limit < len(s.lines) {
+			was, moved := s.kept.set[cur] // it is met for the second time, where it was before
+			if moved {
+				up = was
+			} else if l.live {
+				break
+			}
+			if l.parent != "" {
+				up = s.resolve(l.parent, limit)
+			}
+		} else if l.live {
+			break
+		}
+		l.live = true
+		switch {
+		case l.boundary:
+			limit = cur
+			if up = s.resolve(l.logical, limit); up == none {
+				up = s.before(cur)
+			}
+		case up == none && l.parent != "":
+			if up = s.before(cur); up != none {
+				broken = append(broken, cur)
+			}
+		}
+		cur = up
+	}
+	return broken
+}
+
+// leaf returns the line that the conversation ends with: the last one that follows a
+// message or is one.
+func (s *session) leaf() int {
+	follows := make([]bool, len(s.lines))
+	leaf := none
+	for i := range s.lines {
+		l := &s.lines[i]
+		follows[i] = l.said() || l.inTree() && l.up != none && follows[l.up]
+		if follows[i] && !s.superseded(i) {
+			leaf = i
+		}
+	}
+	// What a compaction kept may stand behind everything else.
+	for i, steps := s.kept.tail, 0; i != none && steps < len(s.lines); i, steps = s.lines[i].up, steps+1 {
+		if i == leaf {
+			return s.kept.tail
+		}
+	}
+	return leaf
+}
+
+// addParallel marks what a walk from child to parent misses when a turn of the assistant
+// has several calls: its other lines, and the results that hang on them.
+func (s *session) addParallel() {
+	turns, answered := map[string]bool{}, map[string]bool{}
+	for i := range s.lines {
+		if l := &s.lines[i]; l.live && l.said() {
+			if l.kind == "assistant" && l.turn != "" {
+				turns[l.turn] = true
+			}
+			for id := range l.results() {
+				answered[id] = true
+			}
+		}
+	}
+	for i := range s.lines {
+		l := &s.lines[i]
+		if l.live || !l.said() || s.superseded(i) {
+			continue
+		}
+		switch l.kind {
+		case "assistant":
+			l.live = turns[l.turn]
+		case "user":
+			if l.up == none || !s.lines[l.up].live || s.lines[l.up].kind != "assistant" {
+				continue
+			}
+			for id := range l.results() {
+				if !answered[id] {
+					answered[id], l.live = true, true
+				}
+			}
+		}
+	}
+}
+
+// results yields the IDs of the calls that l answers.
+func (l *sessionLine) results() func(func(string) bool) {
+	return func(yield func(string) bool) {
+		if l.kind != "user" {
+			return
+		}
+		for block := range elements(field(l.message, "content")) {
+			if id := field(block, "tool_use_id"); id != nil && !yield(text(id)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package transcript
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/condensehq/condense/core"
+)
+
+// This file makes new lines of a session.
+
+// copied are the fields that a new line has from the one that it stands next to.
+var copied = []string{"userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"}
+
+// writeNew writes a line for each message that is new at a place in order.
+func (w *sessionWriter) writeNew(at int) {
+	like := min(at, len(w.order)-1)
+	for like > 0 && !w.lines[w.order[like]].said() {
+		like--
+	}
+	for i := range w.add[at] {
+		if like < 0 {
+			w.writeLike(&sessionLine{}, &w.add[at][i])
+		} else {
+			w.writeLike(&w.lines[w.order[like]], &w.add[at][i])
+		}
+	}
+}
+
+// writeLike writes a line for m, like another.
+func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
+	id := lineID(m.ID)
+	out := []byte{'{'}
+	if !w.unnamed {
+		out = append(append(out, `"parentUuid":`...), quotedOrNull(w.prev)...)
+		out = append(out, ',')
+	}
+	out = append(out, `"isSidechain":false`...)
+	for _, name := range copied {
+		if v := field(like.raw, name); v != nil {
+			out = append(appendQuoted(append(out, ','), name), ':')
+			out = append(out, v...)
+		}
+	}
+	when := m.Time
+	if when.IsZero() {
+		when = like.time
+	}
+	w.out.add(appendSessionLine(out, id, m, w.lastModel(), when))
+	w.out.adds(w.ending)
+	w.prev, w.unnamed, w.barrier = id, false, w.count
+	w.count++
+}
+
+// lastModel returns the model that answered last.
+func (w *sessionWriter) lastModel() string {
+	for _, l := range slices.Backward(w.lines) {
+		if l.model != "" {
+			return l.model
+		}
+	}
+	return synthetic
+}
+
+// namespace is that of the uuids which are made from other IDs.
+var namespace = uuid.MustParse("6f0d3f0e-9c8e-4d1f-8d55-7a1f6a1c3c53")
+
+// lineID returns the uuid for a message with the given ID.
+func lineID(id string) string {
+	if u, err := uuid.Parse(id); err == nil && u.String() == id {
+		return id
+	}
+	return uuid.NewSHA1(namespace, []byte(id)).String()
+}
+
+// appendSessionLine appends the rest of a line, from its type on.
+func appendSessionLine(out []byte, id string, m *core.Message, model string, when time.Time) []byte {
+	content := encodeContent(m.Parts)
+	if m.Role == core.RoleAssistant {
+		if content[0] != '[' {
+			content = append(appendBlock([]byte{'['}, m.Parts[0]), ']')
+		}
+		out = append(out, `,"type":"assistant","message":{"id":"msg_`...)
+		out = append(out, strings.ReplaceAll(id, "-", "")...)
+		out = append(out, `","type":"message","role":"assistant","model":`...)
+		out = appendQuoted(out, model)
+		out = append(append(out, `,"content":`...), content...)
+		out = append(out, `,"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0,`+
+			`"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}`...)
+	} else {
+		out = append(out, `,"type":"user","message":{"role":"user","content":`...)
+		out = append(append(out, content...), '}')
+		switch m.Kind {
+		case core.KindSummary:
+			out = append(out, `,"isCompactSummary":true,"isVisibleInTranscriptOnly":true`...)
+		case core.KindMarker:
+			out = append(out, `,"isMeta":true`...)
+		case core.KindOriginal:
+		}
+	}
+	out = append(append(out, `,"uuid":"`...), id...)
+	out = appendTimestamp(append(out, `","timestamp":`...), when)
+	return append(out, '}')
+}
+
+// convertClaudeCode writes a conversation of another tool as a session.
+func convertClaudeCode(d *Document, out *output) error {
+	turns, system := convert(d, &anthropicWire, out)
+	if system != "" {
+		out.warn("", "the system prompt was left out: Claude Code has its own")
+	}
+	out.warn("", "the directory of the session is not known: cwd is /")
+	session := lineID(d.Journal.ID())
+	model := d.Model
+	if model == "" {
+		model = synthetic
+	}
+	prev, prompt, when := "", "", time.Time{}
+	for i, t := range messagesOf(turns) {
+		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.role, Kind: t.kind, Parts: t.parts}
+		id := lineID(m.ID)
+		if source, ok := d.Journal.Message(t.id); ok && !source.Time.IsZero() {
+			when = source.Time
+		}
+		if s := joinText(t.parts); t.role == core.RoleUser && s != "" {
+			prompt = s
+		}
+		line := append([]byte(`{"parentUuid":`), quotedOrNull(prev)...)
+		line = append(line, `,"isSidechain":false,"userType":"external","cwd":"/","sessionId":"`...)
+		line = append(append(line, session...), '"')
+		out.add(appendSessionLine(line, id, &m, model, when))
+		out.adds("\n")
+		prev = id
+	}
+	// Newer versions look here for the line that the conversation ends with.
+	out.adds(`{"type":"last-prompt","lastPrompt":`)
+	out.add(appendQuoted(nil, prompt))
+	out.adds(`,"leafUuid":`)
+	out.add(quotedOrNull(prev))
+	out.adds(`,"sessionId":"` + session + "\"}\n")
+	return nil
+}

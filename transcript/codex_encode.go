@@ -1,0 +1,197 @@
+package transcript
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// encodeItems returns m as items.
+func encodeItems(m *core.Message) [][]byte {
+	var items [][]byte
+	var said []core.Part
+	flush := func() {
+		if len(said) > 0 {
+			items = append(items, encodeItemMessage(m.Role, said))
+			said = nil
+		}
+	}
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.Text, core.Image:
+			said = append(said, p)
+			continue
+		case core.Opaque:
+			if raw := []byte(p.JSON); isObject(raw) && json.Valid(raw) && !blockOfMessage(p.Kind) {
+				flush()
+				items = append(items, raw)
+			} else {
+				said = append(said, p)
+			}
+			continue
+		case core.Reasoning:
+			flush()
+			items = append(items, encodeItemReasoning(p))
+		case core.ToolCall:
+			flush()
+			item := appendQuoted([]byte(`{"type":"function_call","name":`), p.Name)
+			item = appendQuoted(append(item, `,"arguments":`...), p.Args)
+			item = appendQuoted(append(item, `,"call_id":`...), p.ID)
+			items = append(items, append(item, '}'))
+		case core.ToolResult:
+			flush()
+			item := appendQuoted([]byte(`{"type":"function_call_output","call_id":`), p.CallID)
+			item = append(append(item, `,"output":`...), encodeOutput(p.Content)...)
+			items = append(items, append(item, '}'))
+		}
+	}
+	flush()
+	return items
+}
+
+// blockOfMessage reports whether kind is that of a block and not of an item.
+func blockOfMessage(kind string) bool {
+	return strings.HasPrefix(kind, "input_") || strings.HasPrefix(kind, "output_") || kind == "refusal" || kind == "text"
+}
+
+func encodeItemReasoning(p core.Reasoning) []byte {
+	item := []byte(`{"type":"reasoning","summary":[`)
+	if p.Text != "" {
+		item = append(appendQuoted(append(item, `{"type":"summary_text","text":`...), p.Text), '}')
+	}
+	item = append(item, `],"encrypted_content":`...)
+	return append(append(item, quotedOrNull(p.Encrypted)...), '}')
+}
+
+func encodeItemMessage(role core.Role, parts []core.Part) []byte {
+	name := string(role)
+	switch role {
+	case core.RoleSystem:
+		name = "developer"
+	case core.RoleTool:
+		name = "user"
+	case core.RoleUser, core.RoleAssistant:
+	}
+	item := appendQuoted([]byte(`{"type":"message","role":`), name)
+	item = append(item, `,"content":[`...)
+	for i, p := range parts {
+		if i > 0 {
+			item = append(item, ',')
+		}
+		item = appendItemBlock(item, role, p)
+	}
+	return append(item, ']', '}')
+}
+
+// appendItemBlock appends a block of content.
+func appendItemBlock(out []byte, role core.Role, p core.Part) []byte {
+	kind := `{"type":"input_text","text":`
+	if role == core.RoleAssistant {
+		kind = `{"type":"output_text","text":`
+	}
+	switch p := p.(type) {
+	case core.Text:
+		return append(appendQuoted(append(out, kind...), string(p)), '}')
+	case core.Image:
+		return append(appendQuoted(append(out, `{"type":"input_image","image_url":`...), urlOf(p)), '}')
+	case core.Opaque:
+		if raw := []byte(p.JSON); isObject(raw) && json.Valid(raw) {
+			return append(out, raw...)
+		}
+		return append(appendQuoted(append(out, kind...), p.JSON), '}')
+	case core.ToolCall, core.ToolResult, core.Reasoning:
+	}
+	return append(appendQuoted(append(out, kind...), noteOf("unknown")), '}')
+}
+
+// encodeOutput returns what a tool answered: a string if it is text, else blocks.
+func encodeOutput(content []core.Part) []byte {
+	if len(content) == 0 {
+		return []byte(`""`)
+	}
+	if t, ok := content[0].(core.Text); ok && len(content) == 1 {
+		return appendQuoted(nil, string(t))
+	}
+	out := []byte{'['}
+	for i, p := range content {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendItemBlock(out, core.RoleUser, p)
+	}
+	return append(out, ']')
+}
+
+// patchItem returns the item was, changed to say the parts of m. It is one item, unless m
+// became something that no item says.
+func patchItem(was []byte, m *core.Message) [][]byte {
+	old, sent, bad := decodeItem(was)
+	if bad != nil || !sent {
+		return encodeItems(m)
+	}
+	if core.EqualParts(old.Parts, m.Parts) {
+		return [][]byte{was}
+	}
+	kind := text(field(was, "type"))
+	if kind == "message" {
+		return patchItemMessage(was, old.Parts, m)
+	}
+	if len(m.Parts) == 1 && len(old.Parts) == 1 {
+		switch p := m.Parts[0].(type) {
+		case core.ToolCall:
+			o, ok := old.Parts[0].(core.ToolCall)
+			if args := argumentsOf[kind]; ok && o.ID == p.ID && o.Name == p.Name && args != "" {
+				value := appendQuoted(nil, p.Args)
+				if !isString(field(was, args)) && json.Valid([]byte(p.Args)) {
+					value = []byte(p.Args)
+				}
+				return [][]byte{setField(was, args, value)}
+			}
+		case core.ToolResult:
+			o, ok := old.Parts[0].(core.ToolResult)
+			if output := field(was, "output"); ok && o.CallID == p.CallID && output != nil {
+				value := encodeOutput(p.Content)
+				if isObject(output) {
+					value = setField(output, "content", value)
+				}
+				return [][]byte{setField(was, "output", value)}
+			}
+		case core.Text, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	return encodeItems(m)
+}
+
+func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
+	for _, p := range m.Parts {
+		switch p.(type) {
+		case core.ToolCall, core.ToolResult, core.Reasoning:
+			return encodeItems(m)
+		case core.Text, core.Image, core.Opaque:
+		}
+	}
+	var blocks [][]byte
+	for block := range elements(field(was, "content")) {
+		blocks = append(blocks, block)
+	}
+	if len(blocks) != len(old) { // the content was a string
+		blocks, old = nil, nil
+	}
+	content := []byte{'['}
+	for i, j := range matchParts(old, m.Parts) {
+		if i > 0 {
+			content = append(content, ',')
+		}
+		switch {
+		case j < 0:
+			content = appendItemBlock(content, m.Role, m.Parts[i])
+		case core.EqualParts(old[j:j+1], m.Parts[i:i+1]):
+			content = append(content, blocks[j]...)
+		default: // a text
+			t, _ := m.Parts[i].(core.Text)
+			content = append(content, setField(blocks[j], "text", appendQuoted(nil, string(t)))...)
+		}
+	}
+	return [][]byte{setField(was, "content", append(content, ']'))}
+}

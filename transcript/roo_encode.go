@@ -1,0 +1,68 @@
+package transcript
+
+import "github.com/condensehq/condense/core"
+
+// This file puts what other tools stored in the shape of Roo's messages.
+
+// encode returns a message in Roo's shape, without its time. What no model would take is
+// left out or replaced by a note.
+func (w *rooWriter) encode(m *core.Message) []byte {
+	role := core.RoleUser
+	if m.Role == core.RoleAssistant {
+		role = core.RoleAssistant
+	}
+	if len(m.Parts) == 1 {
+		if r, ok := m.Parts[0].(core.Reasoning); ok && !w.signed(r) {
+			return encodeRooReasoning(r)
+		}
+	}
+	inner := converter{wire: &anthropicWire, out: &output{}} // its warnings are of no interest: nothing is lost
+	var parts []core.Part
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.Reasoning:
+			if !w.signed(p) {
+				continue
+			}
+		case core.Image:
+			if _, ok := sendable(p); !ok {
+				parts = append(parts, core.Text(noteOf("image")))
+				continue
+			}
+		case core.Opaque:
+			block, ok := sendableBlock(p, anthropicWire.blocks[role])
+			if !ok {
+				parts = append(parts, core.Text(noteOf(p.Kind)))
+				continue
+			}
+			parts = append(parts, block)
+			continue
+		case core.ToolResult:
+			var content []core.Part
+			for _, q := range p.Content {
+				content = inner.inner(content, q)
+			}
+			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: content, IsError: p.IsError})
+			continue
+		case core.Text, core.ToolCall:
+		}
+		parts = append(parts, p)
+	}
+	return encodeAnthropic(role, parts)
+}
+
+// signed reports whether a model would take r back.
+func (w *rooWriter) signed(r core.Reasoning) bool {
+	return w.out.vendor != vendorOpenAI && (r.Signature != "" || r.Encrypted != "")
+}
+
+// encodeRooReasoning returns a message of its own for what a model thought, as Roo stores
+// that of OpenAI's.
+func encodeRooReasoning(r core.Reasoning) []byte {
+	raw := []byte(`{"role":"assistant","content":[],"type":"reasoning","summary":[`)
+	if r.Text != "" {
+		raw = append(appendQuoted(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')
+	}
+	raw = append(append(raw, `],"encrypted_content":`...), quotedOrNull(r.Encrypted)...)
+	return append(raw, '}')
+}
