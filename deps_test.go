@@ -32,7 +32,7 @@ var mayImport = map[string]string{
 	"config":                  "models internal/near github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
 	"providers":               "registry providers/slidingwindow",
 	"providers/slidingwindow": "core registry",
-	"host":                    "internal/lock internal/supervise core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
+	"host":                    "internal/lock internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
 	"cmd/condense":            "core core/coretest core/history core/policy config host internal/lock internal/supervise models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
 	"internal/lock":           "config",
 	"internal/near":           "",

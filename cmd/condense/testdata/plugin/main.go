@@ -1,4 +1,4 @@
-// The plugin that the scripts use: it keeps the end of a conversation, or misbehaves as its
+// The plugin that the scripts use: it keeps the ends of a conversation, or misbehaves as its
 // settings say.
 package main
 
@@ -15,14 +15,14 @@ import (
 func main() { pluginsdk.Main(strategy) }
 
 var strategy = registry.Define("keep_last",
-	"Keeps the end of a conversation. A plugin for tests.",
+	"Keeps the first message and the last ones. A plugin for tests.",
 	func() config { return config{Last: 10} },
 	func(_ context.Context, c config, _ registry.Env) (core.CondensationProvider, error) {
 		return core.ProviderFunc(c.condense), nil
 	})
 
 type config struct {
-	Last int    `json:"last" doc:"Messages to keep."`
+	Last int    `json:"last" doc:"Messages to keep at the end."`
 	Do   string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|protected|empty|env"`
 }
 
@@ -35,7 +35,7 @@ func (c *config) Validate() error {
 
 func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, error) {
 	n := len(req.Messages)
-	kept := pluginsdk.Whole(req.Messages, func(i int) bool { return i >= n-c.Last })
+	kept := pluginsdk.Whole(req.Messages, func(i int) bool { return i == 0 || i >= n-c.Last })
 	switch c.Do {
 	case "panic":
 		panic("out of ideas")

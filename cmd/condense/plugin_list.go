@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lock"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/registry"
+)
+
+// A pluginListing is a configured plugin as JSON.
+type pluginListing struct {
+	Name     string `json:"name"`
+	Path     string `json:"path"`
+	Folder   string `json:"folder,omitempty"`
+	Origin   string `json:"origin"`
+	Pinned   bool   `json:"pinned"`
+	PinnedBy string `json:"pinned_by,omitempty"` // a lock file, or a place in the configuration
+	SHA256   string `json:"sha256,omitempty"`    // as pinned
+	Found    string `json:"found,omitempty"`     // the checksum of what is there
+	Matches  bool   `json:"matches"`
+	// About is what the plugin says of itself; absent if it was not started.
+	About   *pluginAbout `json:"about,omitempty"`
+	Problem string       `json:"problem,omitempty"` // why it would not answer
+}
+
+// A pluginAbout is what a plugin says of itself.
+type pluginAbout struct {
+	Strategy string             `json:"strategy"`
+	Version  string             `json:"version"`
+	Doc      string             `json:"doc"`
+	SDK      string             `json:"sdk"`
+	Settings []registry.Setting `json:"settings"`
+}
+
+func (a *app) pluginListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the configured plugins, whether they are pinned, and what they say of themselves",
+		Long: `list shows every plugin that the configuration declares: its program, whether it is pinned and still the one
+that was pinned. One that is gets started with its settings, to ask for its version, what it does and what it
+can be told; nothing else is ever started.`,
+		Args: noArguments("'condense plugin test PATH' tries one plugin"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			plugins, c, err := a.configuredPlugins()
+			if err != nil {
+				return err
+			}
+			list := []pluginListing{}
+			for _, p := range plugins {
+				l, err := listPlugin(cmd.Context(), c, p)
+				if err != nil {
+					return err
+				}
+				list = append(list, l)
+			}
+			if asJSON {
+				return printJSON(a.stdout, list)
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(a.stdout, "The configuration declares no plugin.")
+			}
+			for i, l := range list {
+				if i > 0 {
+					fmt.Fprintln(a.stdout)
+				}
+				printPlugin(a.stdout, l)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// listPlugin finds out all about a plugin. Only a wrong lock file is an error.
+func listPlugin(ctx context.Context, c *config.Config, p config.Provider) (pluginListing, error) {
+	l := pluginListing{Name: p.Name, Path: p.Plugin, Folder: p.Folder, Origin: p.Origin.String()}
+	pin, err := lock.Find(p)
+	if err != nil {
+		return l, err
+	}
+	l.SHA256, l.Pinned, l.PinnedBy = pin.SHA256, pin.SHA256 != "", pinnedBy(c, p, pin)
+	l.Found, err = digest(p)
+	l.Matches = l.Pinned && l.Found == l.SHA256
+	switch {
+	case err != nil:
+		l.Problem = err.Error()
+	case !l.Pinned:
+		l.Problem = fmt.Sprintf("not pinned: if you trust it, run 'condense plugin pin %s'", p.Name)
+	case !l.Matches:
+		l.Problem = fmt.Sprintf("not what was pinned: if you changed or updated it yourself, run 'condense plugin pin %s', otherwise find out who did", p.Name)
+	default:
+		l.About, err = describePlugin(ctx, p, pin.SHA256)
+		if err != nil {
+			l.Problem = err.Error()
+		}
+	}
+	return l, ctx.Err()
+}
+
+// describePlugin starts a plugin with its settings and stops it again.
+func describePlugin(ctx context.Context, p config.Provider, sum string) (_ *pluginAbout, err error) {
+	process, err := supervise.Open(supervise.Spec{
+		Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: sum, Env: p.Env, Settings: p.Settings,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, process.Close()) }()
+	d, err := process.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings}, nil
+}
+
+func printPlugin(w io.Writer, l pluginListing) {
+	fmt.Fprintf(w, "%s  %s\n", l.Name, fromHere(l.Path))
+	if l.Folder != "" {
+		fmt.Fprintf(w, "  folder    %s\n", fromHere(l.Folder))
+	}
+	if l.Pinned {
+		fmt.Fprintf(w, "  pinned    %s  %s\n", l.SHA256, l.PinnedBy)
+	}
+	if l.Found != "" && !l.Matches {
+		fmt.Fprintf(w, "  found     %s\n", l.Found)
+	}
+	if l.Problem != "" {
+		fmt.Fprintf(w, "  problem   %s\n", strings.ReplaceAll(l.Problem, "\n", "\n            "))
+	}
+	if l.About != nil {
+		fmt.Fprintf(w, "  strategy  %s %s (%s)\n", l.About.Strategy, l.About.Version, l.About.SDK)
+		printAbout(w, l.About.Doc, l.About.Settings)
+	}
+}
+
+// printAbout writes the documentation of a plugin and its settings.
+func printAbout(w io.Writer, doc string, settings []registry.Setting) {
+	if doc != "" {
+		fmt.Fprintf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
+	}
+	for _, s := range settings {
+		fmt.Fprintf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
+		if len(s.Default) > 0 {
+			fmt.Fprintf(w, ", default %s", s.Default)
+		}
+		fmt.Fprintln(w, ")")
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/internal/supervise"
+)
+
+// errPluginTest ends a test that found faults and has said which.
+var errPluginTest = errors.New("the plugin needs work: see above")
+
+// A pluginTest is what the command was told.
+type pluginTest struct {
+	path, folder, settings string
+	env, traces            []string
+	format                 string
+	verbose                bool
+}
+
+func (a *app) pluginTestCommand() *cobra.Command {
+	var t pluginTest
+	cmd := &cobra.Command{
+		Use:   "test PATH",
+		Short: "Find out whether a plugin does what is asked of one",
+		Long: `test starts the program at PATH as condense would, but unpinned: it is for authors, who change it. It asks what
+the plugin is, runs the conformance suite over the protocol (ordinary, empty, huge and odd conversations,
+parallel calls, calls that are given up), compares two answers to the same question, and has the plugin bring
+conversations to half their size. For every rule that was broken it says where, how, and what to do.
+
+It exits with 0 if there is no fault and with 1 if there is one. Saving nothing is no fault.`,
+		Example: `  condense plugin test ./condense-provider-ours
+  condense plugin test ./ours --settings '{"keep": 3}' --trace session.jsonl --trace other.json
+  condense plugin test ./ours/run.mjs --folder ./ours --settings settings.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(cmd, "want the path of one program; got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.path = args[0]
+			spec, err := t.spec(cmd)
+			if err != nil {
+				return err
+			}
+			return a.testPlugin(cmd.Context(), spec, &t)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
+	f.StringVar(&t.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
+	f.StringSliceVar(&t.env, "env", nil, "`names` of environment variables that it may see")
+	f.StringArrayVar(&t.traces, "trace", nil, "`file` with a conversation of your own to condense; may be given again")
+	f.BoolVarP(&t.verbose, "verbose", "v", false, "print what the plugin logs, and every case")
+	formatFlags(cmd, &t.format, nil)
+	return cmd
+}
+
+// spec returns the program to run, with absolute paths.
+func (t *pluginTest) spec(cmd *cobra.Command) (supervise.Spec, error) {
+	s := supervise.Spec{Name: strings.TrimSuffix(filepath.Base(t.path), filepath.Ext(t.path)), Unpinned: true, Env: t.env}
+	var err error
+	if s.Path, err = filepath.Abs(t.path); err != nil {
+		return s, err
+	}
+	if t.folder != "" {
+		if s.Tree, err = filepath.Abs(t.folder); err != nil {
+			return s, err
+		}
+	}
+	if info, err := os.Stat(s.Path); err == nil && info.IsDir() {
+		return s, usage(cmd, "%s is a folder; name the program in it, and the folder with --folder", t.path)
+	}
+	switch text := strings.TrimSpace(t.settings); {
+	case text == "":
+	case text[0] == '{':
+		s.Settings = json.RawMessage(text)
+	default:
+		if s.Settings, err = os.ReadFile(text); err != nil {
+			return s, usage(cmd, "--settings: neither a JSON object nor a file: %w", err)
+		}
+	}
+	if len(s.Settings) > 0 && !json.Valid(s.Settings) {
+		return s, usage(cmd, "--settings: %s is not JSON", t.settings)
+	}
+	return s, nil
+}
+
+// options has a program start again at once however often it ended: what it does in one
+// case must not cost it the next.
+func (t *pluginTest) options(a *app) *supervise.Options {
+	opts := &supervise.Options{
+		Restart: supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000},
+		Breaker: supervise.Breaker{Failures: 1_000_000},
+	}
+	if t.verbose {
+		var mu sync.Mutex
+		opts.Logger = slog.New(authorLog{mu: &mu, w: a.stderr, level: slog.LevelInfo, stream: true})
+		opts.Client.Logger = slog.New(authorLog{mu: &mu, w: a.stderr, level: slog.LevelDebug})
+	}
+	return opts
+}
+
+// plural returns "1 case" or "2 cases".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
