@@ -256,7 +256,7 @@ func quotedOrNull(s string) []byte {
 }
 
 // withoutUsage returns a line of the assistant with the numbers of tokens set to zero, as
-// Claude Code does with the messages that a compaction keeps.
+// Claude Code is said to do itself with what a compaction keeps.
 func withoutUsage(raw []byte) []byte {
 	for _, name := range []string{"input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
 		message := field(raw, "message")

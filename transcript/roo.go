@@ -19,7 +19,8 @@ import (
 // a journal is written with all its messages and such tags that roo.Effective returns the
 // view. What tags cannot say stands beside them in a field "condense", which Roo carries
 // along: see rooNote. Where the two disagree, because Roo went on with the conversation,
-// Roo's tags are right.
+// Roo's tags are right. A file of Cline's without times or tags looks like Anthropic's; it
+// is read alike in both formats.
 var rooCodec = codec{
 	name:   "roo",
 	doc:    "Roo-Code, Zoo, Kilo, Cline: api_conversation_history.json with Roo's tags, nothing lost",
