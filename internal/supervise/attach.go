@@ -17,7 +17,7 @@ func attach(ctx context.Context, spec *Spec, opts *Options) (*instance, error) {
 	i := newInstance(spec, opts)
 	i.log.Warn("plugin is not started but attached to, without encryption", "address", spec.Attach.Addr.String)
 	c := &child{attached: true, limits: &spec.Limits, out: i.out, started: time.Now(), exited: make(chan struct{})}
-	c.addr.Store(&handshake{spec.Attach.Addr.Network, spec.Attach.Addr.String})
+	c.addr.Store(&handshake{network: spec.Attach.Addr.Network, address: spec.Attach.Addr.String})
 	c.link = newLink(c.address)
 	i.child = c
 	conn, err := grpc.NewClient("passthrough:///plugin", append(i.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)

@@ -55,16 +55,22 @@ func (b *breaker) do(call func() (*core.Result, error)) (*core.Result, error) {
 	})
 	switch {
 	case errors.Is(err, gobreaker.ErrOpenState):
-		until := time.Unix(0, b.until.Load())
-		return nil, &unavailableError{
-			plugin: b.plugin,
-			why:    fmt.Sprintf("its last calls failed; the next one is tried in %s", wait(time.Until(until))),
-			cause:  b.lastError(),
-		}
+		return nil, b.unavailable()
 	case errors.Is(err, gobreaker.ErrTooManyRequests):
 		return nil, &unavailableError{plugin: b.plugin, why: "its last calls failed; one is being tried", cause: b.lastError()}
 	}
 	return res, err
+}
+
+// left returns for how much longer calls are given up; 0 if they are not.
+func (b *breaker) left() time.Duration {
+	return max(0, time.Until(time.Unix(0, b.until.Load())))
+}
+
+func (b *breaker) unavailable() error {
+	return &unavailableError{
+		plugin: b.plugin, why: fmt.Sprintf("its last calls failed; the next one is tried in %s", wait(b.left())), cause: b.lastError(),
+	}
 }
 
 func (b *breaker) lastError() error {
@@ -92,7 +98,7 @@ func blame(err error) blamed {
 	case errors.As(err, new(*unavailableError)), errors.As(err, new(*startError)), errors.As(err, new(*CrashError)),
 		errors.Is(err, context.Canceled), errors.Is(err, ErrClosed), errors.Is(err, errRetired):
 		return blameNobody
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, wire.ErrProtocol):
+	case errors.As(err, new(*lateError)), errors.Is(err, wire.ErrProtocol):
 		return blamePlugin
 	case errors.As(err, &remote) && slices.Contains(brokenCodes, remote.Code):
 		return blamePlugin

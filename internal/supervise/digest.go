@@ -42,7 +42,7 @@ func Digest(s Spec) (string, error) {
 	if s.Tree != "" {
 		return copyTree(s.Tree, "")
 	}
-	f, _, err := openProgram(s.Path)
+	f, err := openProgram(s.Path)
 	if err != nil {
 		return "", err
 	}
@@ -64,24 +64,24 @@ func copyDigest(dst io.Writer, src io.Reader) (string, error) {
 }
 
 // openProgram opens the file of a plugin and finds out early why it could not run.
-func openProgram(path string) (*os.File, fs.FileInfo, error) {
+func openProgram(path string) (*os.File, error) {
 	// A pipe or a device would block here or later: look first.
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("%s does not exist: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s does not exist: %w", path, fs.ErrNotExist)
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	case info.IsDir():
-		return nil, nil, fmt.Errorf("%s is a folder, not a program", path)
+		return nil, fmt.Errorf("%s is a folder, not a program", path)
 	case !info.Mode().IsRegular():
-		return nil, nil, fmt.Errorf("%s is not a file", path)
+		return nil, fmt.Errorf("%s is not a file", path)
 	case !executable(info):
-		return nil, nil, fmt.Errorf("%s is not executable (mode %s): try chmod +x: %w", path, info.Mode().Perm(), fs.ErrPermission)
+		return nil, fmt.Errorf("%s is not executable (mode %s): try chmod +x: %w", path, info.Mode().Perm(), fs.ErrPermission)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	info, err = f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -89,9 +89,9 @@ func openProgram(path string) (*os.File, fs.FileInfo, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return f, info, nil
+	return f, nil
 }
 
 // copyTree copies the regular files of the folder src into the new folder dst, or only

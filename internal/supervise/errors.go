@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,6 +40,16 @@ func (e *unavailableError) Unwrap() []error {
 	}
 	return []error{core.ErrUnavailable, e.cause}
 }
+
+// A lateError says that a call was given up at its deadline. It wraps
+// [context.DeadlineExceeded].
+type lateError struct{ plugin string }
+
+// Error names the plugin.
+func (e *lateError) Error() string { return fmt.Sprintf("plugin %s: no answer in time", e.plugin) }
+
+// Unwrap returns [context.DeadlineExceeded].
+func (e *lateError) Unwrap() error { return context.DeadlineExceeded }
 
 // A startError says why a plugin did not start.
 type startError struct {

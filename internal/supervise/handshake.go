@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,6 +22,13 @@ const maxHandshake = 8 << 10
 // wherever the line points.
 type handshake struct {
 	network, address string
+	cert             string // of mutual TLS; empty without
+}
+
+// line is what go-plugin is told. It is not the plugin's: given a certificate that nobody
+// asked for, go-plugin v1.8 panics.
+func (h handshake) line() string {
+	return fmt.Sprintf("%d|%d|%s|%s|%s|%s\n", plugin.CoreProtocolVersion, wire.ProtocolVersion, h.network, h.address, plugin.ProtocolGRPC, h.cert)
 }
 
 // parseHandshake checks the first line of a plugin's standard output. The address is not
@@ -39,10 +47,17 @@ func parseHandshake(line string, mutualTLS bool) (handshake, error) {
 	if len(f) < 5 || f[4] != string(plugin.ProtocolGRPC) {
 		return handshake{}, errors.New("it does not offer gRPC: the fifth field of its handshake must be grpc")
 	}
-	if mutualTLS && (len(f) < 6 || f[5] == "") {
-		return handshake{}, errors.New("it offers no certificate: it must serve with TLS if PLUGIN_CLIENT_CERT is set and announce its certificate, or be configured as plaintext")
+	h := handshake{network: f[2], address: f[3]}
+	if mutualTLS {
+		if len(f) < 6 || f[5] == "" {
+			return handshake{}, errors.New("it offers no certificate: it must serve with TLS if PLUGIN_CLIENT_CERT is set and announce its certificate, or be configured as plaintext")
+		}
+		if _, err := base64.RawStdEncoding.DecodeString(f[5]); err != nil {
+			return handshake{}, fmt.Errorf("the certificate in its handshake is not base64 without padding: %w", err)
+		}
+		h.cert = f[5]
 	}
-	return handshake{f[2], f[3]}, nil
+	return h, nil
 }
 
 // older says who is to be updated.

@@ -15,14 +15,19 @@ type quietLogger struct {
 	hclog.Logger
 
 	log *slog.Logger
+	out *output // whose limits it has, because a plugin can make go-plugin complain at will
 }
 
-func newQuietLogger(log *slog.Logger) hclog.Logger {
-	return quietLogger{hclog.NewNullLogger(), log.With("by", "go-plugin")}
+func newQuietLogger(log *slog.Logger, out *output) hclog.Logger {
+	return quietLogger{hclog.NewNullLogger(), log.With("by", "go-plugin"), out}
 }
 
 // Log logs at the level debug, whatever the level.
 func (l quietLogger) Log(_ hclog.Level, msg string, args ...any) {
+	ctx := context.Background()
+	if !l.log.Enabled(ctx, slog.LevelDebug) || !l.out.room() {
+		return
+	}
 	args = slices.Clone(args)
 	for i, a := range args {
 		switch a.(type) {
@@ -30,7 +35,7 @@ func (l quietLogger) Log(_ hclog.Level, msg string, args ...any) {
 			args[i] = clip(printable(fmt.Sprint(a)), maxAttrBytes)
 		}
 	}
-	l.log.DebugContext(context.Background(), msg, args...) //nolint:sloglint // go-plugin's words
+	l.log.DebugContext(ctx, msg, args...) //nolint:sloglint // go-plugin's words
 }
 
 // Trace is dropped: go-plugin traces every piece of output.
@@ -50,7 +55,7 @@ func (l quietLogger) Error(msg string, args ...any) { l.Log(hclog.Error, msg, ar
 
 // With returns a logger that adds args.
 func (l quietLogger) With(args ...any) hclog.Logger {
-	return quietLogger{l.Logger, l.log.With(args...)}
+	return quietLogger{l.Logger, l.log.With(args...), l.out}
 }
 
 // Named returns l: names of loggers are hclog's idea.

@@ -122,7 +122,7 @@ func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
 		AutoMTLS:         !i.spec.Plaintext,
 		SkipHostEnv:      true,
 		StartTimeout:     i.spec.Limits.Start + time.Second, // ours comes first
-		Logger:           newQuietLogger(i.log),
+		Logger:           newQuietLogger(i.log, i.out),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: i.dir},
 		SyncStdout:       i.out.writer("stdout"),
 		SyncStderr:       i.out.writer("stderr"),
@@ -152,7 +152,7 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	if n := len(filepath.Join(i.dir, "plugin0123456789")); i.dir != "" && n > maxSocketPath {
 		return fmt.Errorf("the path of a socket in %s would have %d bytes, and may have %d: set TMPDIR to a shorter folder", i.dir, n, maxSocketPath)
 	}
-	protocol, err := connect()
+	protocol, err := safely(connect)
 	if err != nil {
 		return err
 	}
@@ -181,6 +181,17 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	return nil
 }
 
+// safely makes an error of a panic of go-plugin's: whatever it may find in what a plugin
+// sends must not end the host.
+func safely(connect func() (plugin.ClientProtocol, error)) (protocol plugin.ClientProtocol, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("go-plugin panics: %v", p)
+		}
+	}()
+	return connect()
+}
+
 // check asks the process whether it is well, within ctx.
 func (i *instance) check(ctx context.Context) error {
 	res, err := i.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
@@ -204,60 +215,6 @@ func (i *instance) probe(ctx context.Context) error {
 		return short(err)
 	}
 	return nil
-}
-
-// explain finds the reason why the process did not become ready: what the host held
-// against it, else how it ended, else err.
-func (i *instance) explain(err error) error {
-	if i.child.pid() == 0 {
-		return err
-	}
-	if i.child.link.isBroken() {
-		// A call fails before the end of the process is known.
-		select {
-		case <-i.child.exited:
-		case <-time.After(exitDelay):
-		}
-	}
-	reason := i.child.reason()
-	select {
-	case <-i.child.exited:
-		if reason == nil {
-			return i.child.early()
-		}
-	default:
-	}
-	if dial := i.child.link.dialError(); reason == nil && dial != nil {
-		return fmt.Errorf("it does not accept connections where it says it does: %w", dial)
-	}
-	if reason == nil {
-		// Nothing is held against it, and it is still there: a refusal of its own.
-		return short(err)
-	}
-	return reason
-}
-
-// explainCall says what the error of a call with ctx means: if the connection broke, how
-// the process ended; if the time was over, no more than that.
-func (i *instance) explainCall(ctx context.Context, err error) error {
-	name := i.spec.Name
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return fmt.Errorf("plugin %s: %w", name, context.Cause(ctx))
-	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("plugin %s: no answer in time: %w", name, context.DeadlineExceeded)
-	case !i.child.link.isBroken():
-		return fmt.Errorf("plugin %s: %w", name, err)
-	}
-	select {
-	case <-i.over:
-		if i.crash != nil {
-			return i.crash
-		}
-		return fmt.Errorf("plugin %s: its process was stopped: %w", name, ErrClosed)
-	case <-time.After(2 * exitDelay):
-		return fmt.Errorf("plugin %s: %w", name, err)
-	}
 }
 
 // exitDelay is how long after a connection broke the end of the process is waited for, to

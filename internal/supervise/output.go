@@ -160,6 +160,13 @@ func (o *output) take(line, stream string) {
 	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's words
 }
 
+// room reports whether a line may be logged, and counts it.
+func (o *output) room() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lines.has(time.Now())
+}
+
 // close reports what was dropped last.
 func (o *output) close() {
 	o.mu.Lock()

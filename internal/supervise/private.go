@@ -86,21 +86,26 @@ func removeAll(path string) error {
 // sweep removes private folders whose host is gone, and those that never got a lock and
 // are a day old.
 func sweep(parent string, now time.Time) {
-	for _, pattern := range []string{privatePrefix, "." + privatePrefix} {
-		found, _ := filepath.Glob(filepath.Join(parent, pattern+"*"))
-		for _, path := range found {
-			if info, err := os.Lstat(path); err != nil || !ownDir(info) {
-				continue
-			} else if pattern != privatePrefix {
-				if now.Sub(info.ModTime()) > 24*time.Hour {
-					_ = removeAll(path)
-				}
-				continue
-			}
-			if lock, ok := abandoned(filepath.Join(path, "lock")); ok {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		name, unnamed := strings.CutPrefix(e.Name(), ".")
+		if !strings.HasPrefix(name, privatePrefix) {
+			continue
+		}
+		path := filepath.Join(parent, e.Name())
+		info, err := os.Lstat(path)
+		if err != nil || !ownDir(info) {
+			continue
+		}
+		if unnamed {
+			if now.Sub(info.ModTime()) > 24*time.Hour {
 				_ = removeAll(path)
-				_ = lock.Close()
 			}
+			continue
+		}
+		if lock, ok := abandoned(filepath.Join(path, "lock")); ok {
+			_ = removeAll(path)
+			_ = lock.Close()
 		}
 	}
 }

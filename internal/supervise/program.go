@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -25,9 +24,7 @@ type program struct {
 	seal *os.File // holds sealed memory; else nil
 	temp string   // in the private folder; else empty
 
-	unpinned bool
-	source   fs.FileInfo // of Path when it was read
-	users    int         // guarded by the lock of the Process
+	users int // guarded by the lock of the Process
 }
 
 // use and unuse count who needs p, which may be nil. unuse reports whether nobody does
@@ -48,20 +45,19 @@ func (p *program) unuse() bool {
 
 // loadProgram reads and checks what s names, with copies in dir. It is in use once.
 func loadProgram(s *Spec, dir *privateDir) (*program, error) {
-	p := &program{dir: filepath.Dir(s.Path), unpinned: s.SHA256 == "", users: 1}
-	f, info, err := openProgram(s.Path)
+	p := &program{dir: filepath.Dir(s.Path), users: 1}
+	f, err := openProgram(s.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	p.source = info
 	var sum string
 	if s.Tree != "" {
 		sum, err = p.loadTree(s, dir)
 	} else {
 		sum, err = p.loadFile(s, f, dir)
 	}
-	if err == nil && !p.unpinned && sum != s.SHA256 {
+	if err == nil && s.SHA256 != "" && sum != s.SHA256 {
 		err = &ChecksumError{Path: cmp.Or(s.Tree, s.Path), Want: s.SHA256, Got: sum}
 	}
 	if err != nil {
@@ -114,16 +110,6 @@ func (p *program) loadFile(s *Spec, f *os.File, dir *privateDir) (string, error)
 		return "", fmt.Errorf("%s: %w", s.Path, err)
 	}
 	return sum, nil
-}
-
-// changed reports whether the file that p was read from has been replaced since. Nobody
-// asks for a pinned one: what was approved keeps running, whatever happens to the file.
-func (p *program) changed(path string) bool {
-	if !p.unpinned {
-		return false
-	}
-	info, err := os.Stat(path)
-	return err == nil && (!os.SameFile(info, p.source) || info.Size() != p.source.Size() || !info.ModTime().Equal(p.source.ModTime()))
 }
 
 func (p *program) close() error {

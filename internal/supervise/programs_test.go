@@ -4,8 +4,14 @@ package supervise_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	cryptorand "crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -38,24 +44,25 @@ var programs = map[string]func(){
 		fmt.Fprintln(os.Stderr, "cannot open the database: no such file")
 		os.Exit(3)
 	},
-	"ends-silently":     func() {},
-	"panics-early":      func() { panic("no configuration") },
-	"garbage":           func() { fmt.Println("DEBUG starting up"); serve(slidingwindow.Strategy()) },
-	"garbage-endless":   func() { endless(os.Stdout, strings.Repeat("x", 4096)) },
-	"silent":            func() { <-time.After(time.Hour) },
-	"wrong-cookie":      wrongCookie,
-	"other-release":     otherRelease,
-	"wrong-version":     wrongVersion,
-	"wrong-core":        func() { announce("2|1|unix|" + listen(socketDir()) + "|grpc|") },
-	"speaks-netrpc":     func() { announce("1|1|unix|" + listen(socketDir()) + "|netrpc|") },
-	"listens-elsewhere": func() { announce("1|1|unix|" + listen(outside()) + "|grpc|") },
-	"links-elsewhere":   linksElsewhere,
-	"listens-on-tcp":    func() { announce("1|1|tcp|127.0.0.1:9|grpc|") },
-	"socket-missing":    func() { announce("1|1|unix|" + filepath.Join(socketDir(), "none") + "|grpc|") },
-	"socket-dead":       socketDead,
-	"socket-mute":       func() { announce("1|1|unix|" + listen(socketDir()) + "|grpc|") },
-	"no-certificate":    func() { check(os.Unsetenv("PLUGIN_CLIENT_CERT")); serve(slidingwindow.Strategy()) },
-	"refuses-settings":  func() { serve(slidingwindow.Strategy()) },
+	"ends-silently":       func() {},
+	"panics-early":        func() { panic("no configuration") },
+	"garbage":             func() { fmt.Println("DEBUG starting up"); serve(slidingwindow.Strategy()) },
+	"garbage-endless":     func() { endless(os.Stdout, strings.Repeat("x", 4096)) },
+	"silent":              func() { <-time.After(time.Hour) },
+	"wrong-cookie":        wrongCookie,
+	"other-release":       otherRelease,
+	"wrong-version":       wrongVersion,
+	"wrong-core":          func() { announce("2|1|unix|" + listen(socketDir()) + "|grpc|") },
+	"speaks-netrpc":       func() { announce("1|1|unix|" + listen(socketDir()) + "|netrpc|") },
+	"listens-elsewhere":   func() { announce("1|1|unix|" + listen(outside()) + "|grpc|") },
+	"links-elsewhere":     linksElsewhere,
+	"listens-on-tcp":      func() { announce("1|1|tcp|127.0.0.1:9|grpc|") },
+	"socket-missing":      func() { announce("1|1|unix|" + filepath.Join(socketDir(), "none") + "|grpc|") },
+	"socket-dead":         socketDead,
+	"socket-mute":         func() { announce("1|1|unix|" + listen(socketDir()) + "|grpc|") },
+	"unasked-certificate": unaskedCertificate,
+	"no-certificate":      func() { check(os.Unsetenv("PLUGIN_CLIENT_CERT")); serve(slidingwindow.Strategy()) },
+	"refuses-settings":    func() { serve(slidingwindow.Strategy()) },
 
 	// Those that fail in a call.
 	"panics":           condense(panicElsewhere),
@@ -101,6 +108,11 @@ var programs = map[string]func(){
 	"declines": func() {
 		serve(strategy(func(context.Context, *core.Request) (*core.Result, error) {
 			return nil, fmt.Errorf("the model is away: %w", core.ErrUnavailable)
+		}))
+	},
+	"times-out": func() {
+		serve(strategy(func(context.Context, *core.Request) (*core.Result, error) {
+			return nil, fmt.Errorf("asking the model: %w", context.DeadlineExceeded)
 		}))
 	},
 	"tells-environment": func() {
@@ -251,6 +263,16 @@ func linksElsewhere() {
 	link := filepath.Join(socketDir(), "link")
 	check(os.Symlink(listen(outside()), link))
 	announce("1|1|unix|" + link + "|grpc|")
+}
+
+// unaskedCertificate announces one to a host that wants no TLS.
+func unaskedCertificate() {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), cryptorand.Reader)
+	check(err)
+	cert := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(cryptorand.Reader, cert, cert, &key.PublicKey, key)
+	check(err)
+	announce("1|1|unix|" + listen(socketDir()) + "|grpc|" + base64.RawStdEncoding.EncodeToString(der))
 }
 
 func socketDead() {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
 )
 
@@ -34,6 +35,13 @@ func TestCondense(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConformance is what every provider has to pass.
+func TestConformance(t *testing.T) {
+	b := newBench(t, "window")
+	p := b.open(t)
+	coretest.Run(t, func(*testing.T) core.CondensationProvider { return p })
 }
 
 // TestOneProcess has many calls come at once, to a plugin that does not run.
@@ -115,7 +123,7 @@ func TestDoesNotStart(t *testing.T) {
 		{"panics-early", nil, early + `\(exit status 2\); it wrote: panic: no configuration at programs_test\.go:\d+`},
 		{"garbage", nil, `it wrote "DEBUG starting up" to standard output before its handshake; standard output belongs to the handshake, logs go to standard error`},
 		{"garbage-endless", nil, `it wrote "x{200}"… to standard output before its handshake; .*`},
-		{"silent", quickly, `it was not ready within 300ms: it wrote no handshake to standard output`},
+		{"silent", quickly, `it was not ready within 2s: it wrote no handshake to standard output`},
 		{"wrong-cookie", nil, early + `\(exit status 1\): it is a plugin of another program: its handshake has another cookie`},
 		{"other-release", nil, early + `\(exit status 2\): it does not know this host's handshake: it was built for another release of condense`},
 		{"wrong-version", nil, `it speaks version "7" of the condense protocol, this host version 1; update the host`},
@@ -126,7 +134,8 @@ func TestDoesNotStart(t *testing.T) {
 		{"listens-on-tcp", nil, `it listens on "tcp" "127.0.0.1:9"; want a unix socket in the folder that PLUGIN_UNIX_SOCKET_DIR names`},
 		{"socket-missing", nil, `it announces a socket that does not exist: .*`},
 		{"socket-dead", nil, `it does not accept connections where it says it does: .* connection refused`},
-		{"socket-mute", quickly, `it was not ready within 300ms: it did not answer on its socket`},
+		{"socket-mute", quickly, `it was not ready within 2s: it did not answer on its socket`},
+		{"unasked-certificate", quickly, `it was not ready within 2s: it did not answer on its socket`},
 		{"no-certificate", encrypted, `it offers no certificate: it must serve with TLS if PLUGIN_CLIENT_CERT is set and announce its certificate, or be configured as plaintext`},
 		{"window", wrongSettings, `settings: unknown setting "mood"; there are mode, keep_first, fraction, messages, head_share`},
 		{"window", wrongDigest, `\S+ is not the plugin that was pinned: its SHA-256 is [0-9a-f]{64}, pinned is 0{64}; if you changed or updated it yourself, pin it again, otherwise find out who did`},
@@ -160,7 +169,7 @@ func TestDoesNotStart(t *testing.T) {
 	})
 }
 
-func quickly(b *bench)       { b.spec.Limits.Start = 300 * time.Millisecond }
+func quickly(b *bench)       { b.spec.Limits.Start = 2 * time.Second }
 func encrypted(b *bench)     { b.spec.Plaintext = false }
 func wrongSettings(b *bench) { b.spec.Settings = []byte(`{"mood": "good"}`) }
 func wrongDigest(b *bench)   { b.spec.SHA256 = strings.Repeat("0", 64) }

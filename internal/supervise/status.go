@@ -37,7 +37,7 @@ func (p *Process) Status() Status {
 		s.PID = g.current.child.pid()
 	}
 	delay := g.restarts.wait(now)
-	open := time.Until(time.Unix(0, g.breaker.until.Load()))
+	open := g.breaker.left()
 	switch {
 	case p.closed:
 		s.State = StateClosed
