@@ -150,7 +150,7 @@ func TestPlugin(t *testing.T) {
 	}
 
 	// Another program than the one that was pinned does not run.
-	if err := os.WriteFile(p.program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(p.program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Reload(t.Context(), c); err != nil {

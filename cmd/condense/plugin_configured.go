@@ -15,7 +15,10 @@ func (a *app) configuredPlugins() ([]config.Provider, *config.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := a.load(reg)
+	opts := knownNames(reg)
+	opts.Path = a.configPath
+	opts.CheckProvider = nil // a program that is not there is found out below, with the others
+	c, err := config.Load(opts)
 	if err != nil {
 		return nil, nil, err
 	}

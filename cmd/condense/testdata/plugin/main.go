@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/condensehq/condense/core"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
@@ -15,7 +16,7 @@ import (
 func main() { pluginsdk.Main(strategy) }
 
 var strategy = registry.Define("keep_last",
-	"Keeps the first message and the last ones. A plugin for tests.",
+	"Keeps the first question and the last messages. A plugin for tests.",
 	func() config { return config{Last: 10} },
 	func(_ context.Context, c config, _ registry.Env) (core.CondensationProvider, error) {
 		return core.ProviderFunc(c.condense), nil
@@ -23,7 +24,7 @@ var strategy = registry.Define("keep_last",
 
 type config struct {
 	Last int    `json:"last" doc:"Messages to keep at the end."`
-	Do   string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|protected|empty|env"`
+	Do   string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|protected|empty|env"`
 }
 
 func (c *config) Validate() error {
@@ -35,12 +36,18 @@ func (c *config) Validate() error {
 
 func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, error) {
 	n := len(req.Messages)
-	kept := pluginsdk.Whole(req.Messages, func(i int) bool { return i == 0 || i >= n-c.Last })
+	first := slices.IndexFunc(req.Messages, func(m core.Message) bool { return m.Role == core.RoleUser })
+	kept := pluginsdk.Whole(req.Messages, func(i int) bool { return i <= first || i >= n-c.Last })
 	switch c.Do {
 	case "panic":
 		panic("out of ideas")
 	case "exit":
 		os.Exit(3)
+	case "hang": // whatever its context says
+		if err := os.WriteFile("called", nil, 0o600); err != nil {
+			return nil, err
+		}
+		select {}
 	case "fail":
 		return nil, errors.New("no wish to work")
 	case "env":
