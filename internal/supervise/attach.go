@@ -15,7 +15,7 @@ import (
 // would ask every second whether that process is still there, for as long as it is.
 func attach(ctx context.Context, spec *Spec, opts *Options) (*instance, error) {
 	i := newInstance(spec, opts)
-	i.log.Warn("plugin is not started but attached to, without encryption", "address", spec.Attach.Addr.String)
+	i.log.WarnContext(ctx, "plugin is not started but attached to, without encryption", "address", spec.Attach.Addr.String)
 	c := &child{attached: true, limits: &spec.Limits, out: i.out, started: time.Now(), exited: make(chan struct{})}
 	c.addr.Store(&handshake{network: spec.Attach.Addr.Network, address: spec.Attach.Addr.String})
 	c.link = newLink(c.address)

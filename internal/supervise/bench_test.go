@@ -94,6 +94,7 @@ func BenchmarkCall(b *testing.B) {
 		req, n := history(size.bytes)
 		call := func(p core.CondensationProvider) func(*testing.B) {
 			return func(b *testing.B) {
+				b.Helper()
 				if _, err := p.Condense(b.Context(), req); err != nil {
 					b.Fatal(err)
 				}

@@ -99,6 +99,7 @@ func newBench(t *testing.T, program string, args ...string) *bench {
 	b.spec = supervise.Spec{Name: "acme", Path: exe, SHA256: sum, Args: args, Plaintext: true}
 	if raceEnabled {
 		b.spec.Limits.Memory = -1
+		b.spec.Env = []string{"GORACE=atexit_sleep_ms=0"} // or every process ends a second late
 	}
 	b.opts = supervise.Options{Logger: slog.New(slog.NewTextHandler(b.log, nil)), TempDir: dir}
 	t.Cleanup(func() {
