@@ -50,8 +50,8 @@ func TestGuides(t *testing.T) {
 var fence = regexp.MustCompile("^```(\\w+) ?(\\S*)$")
 
 // replay returns the guide with the output that its commands really have, and how many
-// sessions it holds.
-func replay(t *testing.T, guide string) (got string, sessions int) {
+// sessions it holds. They see env beside the usual.
+func replay(t *testing.T, guide string, env ...string) (got string, sessions int) {
 	t.Helper()
 	dir := t.TempDir()
 	var out strings.Builder
@@ -74,7 +74,7 @@ func replay(t *testing.T, guide string) (got string, sessions int) {
 		switch language, file := begin[1], begin[2]; {
 		case language == "console":
 			sessions++
-			text = session(t, dir, text)
+			text = session(t, dir, text, env)
 		case file != "":
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func replay(t *testing.T, guide string) (got string, sessions int) {
 
 // session runs the typed lines of a session in one shell, and returns the session as it
 // looks then.
-func session(t *testing.T, dir, text string) string {
+func session(t *testing.T, dir, text string, env []string) string {
 	t.Helper()
 	script := "exec 2>&1\n"
 	for line := range strings.Lines(text) {
@@ -97,10 +97,10 @@ func session(t *testing.T, dir, text string) string {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = []string{
+	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, ".config"),
 		"GORACE=atexit_sleep_ms=0", // with -race every command would end with a second of sleep
-	}
+	}, env...)
 	out, err := cmd.Output()
 	if err != nil && len(out) == 0 {
 		t.Fatalf("%v\n%s", err, text)

@@ -6,15 +6,15 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"text/template"
 )
 
 // templates holds a folder for every language. A file that ends in .tmpl is a template for
-// a [naming], with <% and %> about what is filled in, and loses that ending; all others are
-// copied. go.mod and *.go have to end so,
-// or the go command would take them for its own.
+// a [naming] and loses that ending; all others are copied. go.mod and *.go have to end so,
+// or the go command would take them for its own; gitignore gets its dot, or git would.
 //
 //go:embed all:templates/go
 var templates embed.FS
@@ -58,6 +58,9 @@ func renderTemplate(lang string, n *naming) ([]templateFile, error) {
 	}
 	var files []templateFile
 	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if d != nil && (d.Name() == "node_modules" || d.Name() == "__pycache__") {
+			return fs.SkipDir // left by whoever built this program
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -66,7 +69,7 @@ func renderTemplate(lang string, n *naming) ([]templateFile, error) {
 			return err
 		}
 		if base, ok := strings.CutSuffix(name, tmpl); ok {
-			t, err := template.New(name).Delims("<%", "%>").Option("missingkey=error").Parse(string(data))
+			t, err := template.New(name).Option("missingkey=error").Parse(string(data))
 			if err != nil {
 				return err
 			}
@@ -75,6 +78,9 @@ func renderTemplate(lang string, n *naming) ([]templateFile, error) {
 				return err
 			}
 			name, data = base, b.Bytes()
+		}
+		if path.Base(name) == "gitignore" {
+			name = path.Join(path.Dir(name), ".gitignore")
 		}
 		mode := os.FileMode(0o644)
 		if bytes.HasPrefix(data, []byte("#!")) {

@@ -1,0 +1,115 @@
+package main_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+)
+
+const providerGuide = "../../docs/writing-a-provider.md"
+
+// The guide for authors, typed as it is written in an empty folder outside of the
+// repository: a plugin is written, tested, pinned and used. It needs no network: all that
+// the plugin is made of was downloaded to build this test.
+func TestProviderGuide(t *testing.T) {
+	guide := read(t, providerGuide)
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := strings.Fields(string(out))
+	got, sessions := replay(t, guide,
+		"GOCACHE="+dirs[0], "GOMODCACHE="+dirs[1], "GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOTOOLCHAIN=local")
+	if sessions < 8 {
+		t.Errorf("only %d sessions were found", sessions)
+	}
+	if diff := cmp.Diff(settled(guide), settled(got)); diff != "" {
+		if *update {
+			if err := os.WriteFile(providerGuide, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		t.Errorf("go test ./cmd/condense -update would change it (-want +got):\n%s", diff)
+	}
+}
+
+// settled returns the lines of a guide with a word in place of what differs every time:
+// durations, checksums, names of condensations.
+func settled(text string) []string {
+	for _, r := range []struct{ form, word string }{
+		{`\b[0-9.]+ ?m?s\b|\(cached\)`, "TIME"},
+		{`\b[0-9a-f]{64}\b`, "SHA256"},
+		{`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`, "UUID"},
+		{`(?m) +TIME`, " TIME"},
+	} {
+		text = regexp.MustCompile(r.form).ReplaceAllString(text, r.word)
+	}
+	return strings.Split(text, "\n")
+}
+
+// begin of the guide: compiled in.
+
+// openHost returns a host that knows one strategy beside those that come with condense.
+func openHost(ctx context.Context, mine registry.Strategy) (*host.Host, error) {
+	reg, err := registry.New(append(providers.Builtin(), mine)...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Load(config.Options{Builtin: reg.Names(), Strategies: reg.Names()})
+	if err != nil {
+		return nil, err
+	}
+	return host.Open(ctx, c, reg, nil)
+}
+
+// end of the guide.
+
+// What the guide shows of a strategy that is compiled in is the code above, and it works.
+func TestCompiledIn(t *testing.T) {
+	_, code, _ := strings.Cut(read(t, "plugin_new_guide_test.go"), "// begin of the guide: compiled in.\n\n")
+	code, _, _ = strings.Cut(code, "\n// end of the guide.")
+	if !strings.Contains(read(t, providerGuide), "```go\n"+code+"```\n") {
+		t.Errorf("%s does not show this code:\n%s", providerGuide, code)
+	}
+
+	dir := t.TempDir()
+	t.Chdir(dir)
+	const yaml = "providers: {ours: {strategy: mine}}\nprofiles: {default: {window: 100000, chain: [ours]}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "condense.yaml"), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := openHost(t.Context(), registry.Define("mine", "Keeps what is protected.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+			return coretest.Truncates(), nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	c := host.NewConversation(history.New())
+	if err := c.Append(coretest.Session()...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.Manage(t.Context(), c, host.Turn{Trigger: core.TriggerManual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Attempts[0]; a.Provider != "ours" || a.TokensAfter >= a.TokensBefore {
+		t.Errorf("got %+v, want ours to have shortened it", a)
+	}
+}
