@@ -36,6 +36,13 @@ func (a *app) testPlugin(ctx context.Context, spec supervise.Spec, t *pluginTest
 		return context.Cause(ctx)
 	}
 	findings := findingsOf(report)
+	if report.Stopped == nil {
+		deaf, err := cancelFinding(ctx, spec, t.options(a))
+		if err != nil {
+			return err
+		}
+		findings = append(findings, deaf...)
+	}
 	printVerdicts(a.stdout, report, findings, time.Since(begun), t.verbose)
 
 	faulty, err := a.tryTraces(ctx, plugin, d.Name, t)

@@ -143,6 +143,14 @@ func printPlugin(w io.Writer, l pluginListing) {
 	}
 }
 
+// firstRunes shortens a text to n characters.
+func firstRunes(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
 // printAbout writes the documentation of a plugin and its settings.
 func printAbout(w io.Writer, doc string, settings []registry.Setting) {
 	if doc != "" {
@@ -151,7 +159,7 @@ func printAbout(w io.Writer, doc string, settings []registry.Setting) {
 	for _, s := range settings {
 		fmt.Fprintf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
 		if len(s.Default) > 0 {
-			fmt.Fprintf(w, ", default %s", s.Default)
+			fmt.Fprintf(w, ", default %s", firstRunes(string(s.Default), 60))
 		}
 		fmt.Fprintln(w, ")")
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/condensehq/condense/core"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
@@ -24,7 +25,7 @@ var strategy = registry.Define("keep_last",
 
 type config struct {
 	Last int    `json:"last" doc:"Messages to keep at the end."`
-	Do   string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|protected|empty|env"`
+	Do   string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env"`
 }
 
 func (c *config) Validate() error {
@@ -48,6 +49,10 @@ func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, e
 			return nil, err
 		}
 		select {}
+	case "deaf":
+		if n > 100 {
+			time.Sleep(2 * time.Second)
+		}
 	case "fail":
 		return nil, errors.New("no wish to work")
 	case "env":
