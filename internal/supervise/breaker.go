@@ -57,7 +57,7 @@ func (b *breaker) do(call func() (*core.Result, error)) (*core.Result, error) {
 	case errors.Is(err, gobreaker.ErrOpenState):
 		return nil, b.unavailable()
 	case errors.Is(err, gobreaker.ErrTooManyRequests):
-		return nil, &unavailableError{plugin: b.plugin, why: "its last calls failed; one is being tried", cause: b.lastError()}
+		return nil, &unavailableError{plugin: b.plugin, why: "its last calls failed; one is being tried", before: b.lastError()}
 	}
 	return res, err
 }
@@ -69,7 +69,7 @@ func (b *breaker) left() time.Duration {
 
 func (b *breaker) unavailable() error {
 	return &unavailableError{
-		plugin: b.plugin, why: fmt.Sprintf("its last calls failed; the next one is tried in %s", wait(b.left())), cause: b.lastError(),
+		plugin: b.plugin, why: fmt.Sprintf("its last calls failed; the next one is tried in %s", wait(b.left())), before: b.lastError(),
 	}
 }
 

@@ -16,29 +16,33 @@ var ErrClosed = errors.New("closed")
 // errRetired means that the generation of a call was replaced before the call began.
 var errRetired = errors.New("replaced")
 
-// An unavailableError says why a plugin is not asked, and what became of it before. It
-// wraps [core.ErrUnavailable] and its cause.
+// An unavailableError says why a plugin is not asked. It wraps [core.ErrUnavailable] and
+// the error of the call's context, if that is why. What became of the plugin before is in
+// its text only: an error that wraps a [*CrashError] means that this very call met a crash.
 type unavailableError struct {
 	plugin string
 	why    string
-	cause  error
+	ctx    error
+	before error
 }
 
 // Error says why, and why that.
 func (e *unavailableError) Error() string {
 	text := fmt.Sprintf("plugin %s: %s", e.plugin, e.why)
-	if e.cause != nil {
-		text += fmt.Sprintf(" (%v)", e.cause)
+	for _, err := range []error{e.ctx, e.before} {
+		if err != nil {
+			text += fmt.Sprintf(" (%v)", err)
+		}
 	}
 	return text
 }
 
-// Unwrap returns [core.ErrUnavailable] and the cause.
+// Unwrap returns [core.ErrUnavailable] and the error of the context.
 func (e *unavailableError) Unwrap() []error {
-	if e.cause == nil {
+	if e.ctx == nil {
 		return []error{core.ErrUnavailable}
 	}
-	return []error{core.ErrUnavailable, e.cause}
+	return []error{core.ErrUnavailable, e.ctx}
 }
 
 // A lateError says that a call was given up at its deadline. It wraps

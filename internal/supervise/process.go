@@ -119,9 +119,9 @@ func (p *Process) do(ctx context.Context, call func(context.Context, *generation
 		res, err := call(ctx, g)
 		switch {
 		case errors.Is(err, errRetired):
-		case errors.Is(err, core.ErrUnavailable) && died != nil:
+		case died != nil && errors.Is(err, core.ErrUnavailable):
 			return nil, died // it was asked, whatever came after
-		case errors.Is(err, core.ErrUnavailable) || died != nil || !errors.As(err, &died) || died.Lost < 2:
+		case died != nil || !errors.As(err, &died) || died.Lost < 2:
 			return res, err
 		default:
 			// It was more likely one of the others. Once is enough: it may have been this.
@@ -176,7 +176,7 @@ func (p *Process) on(ctx context.Context, g *generation, do func(context.Context
 
 // notAsked is the error of a call whose time was over before the plugin was asked.
 func (g *generation) notAsked(ctx context.Context, why string) error {
-	return &unavailableError{plugin: g.spec.Name, why: why, cause: context.Cause(ctx)}
+	return &unavailableError{plugin: g.spec.Name, why: why, ctx: context.Cause(ctx)}
 }
 
 // release ends a call on i.

@@ -31,7 +31,7 @@ func (p *Process) acquire(ctx context.Context, g *generation) (*instance, error)
 			}
 		default:
 			if end, ok := ctx.Deadline(); ok && time.Until(end) < delay {
-				return nil, &unavailableError{plugin: g.spec.Name, why: fmt.Sprintf("it may start again in %s, when the time of this call is over", wait(delay)), cause: p.lastFailure(g)}
+				return nil, &unavailableError{plugin: g.spec.Name, why: fmt.Sprintf("it may start again in %s, when the time of this call is over", wait(delay)), before: p.lastFailure(g)}
 			}
 			t := time.NewTimer(delay)
 			select {
@@ -80,7 +80,7 @@ func (p *Process) ready(g *generation) (*instance, *starting, time.Duration, err
 			why = fmt.Sprintf("it ended or did not start %d times within %s; the next start is in %s",
 				p.opts.Restart.Crashes, p.opts.Restart.Window, wait(delay))
 		}
-		return nil, nil, 0, &unavailableError{plugin: g.spec.Name, why: why, cause: g.restarts.last}
+		return nil, nil, 0, &unavailableError{plugin: g.spec.Name, why: why, before: g.restarts.last}
 	} else if delay > 0 {
 		return nil, nil, delay, nil
 	}

@@ -138,7 +138,7 @@ func TestDoesNotStart(t *testing.T) {
 		{"unasked-certificate", quickly, `it was not ready within 2s: it did not answer on its socket`},
 		{"no-certificate", encrypted, `it offers no certificate: it must serve with TLS if PLUGIN_CLIENT_CERT is set and announce its certificate, or be configured as plaintext`},
 		{"window", wrongSettings, `settings: unknown setting "mood"; there are mode, keep_first, fraction, messages, head_share`},
-		{"window", wrongDigest, `\S+ is not the plugin that was pinned: its SHA-256 is [0-9a-f]{64}, pinned is 0{64}; if you changed or updated it yourself, pin it again, otherwise find out who did`},
+		{"window", wrongDigest, `\S+ is not the plugin that was pinned: its SHA-256 is [0-9a-f]{64}, pinned is 0{64}; if you changed or updated it yourself, pin it again \(condense plugin pin\), otherwise find out who did`},
 		{"window", notAProgram, `it is not a program for this system: built for another one, empty, or a script without a #! line`},
 		{"window", noInterpreter, `the interpreter or loader that it names does not exist here`},
 		{"window", deepFolder, `the path of a socket in \S+ would have \d+ bytes, and may have 103: set TMPDIR to a shorter folder`},
