@@ -265,6 +265,6 @@ var allowedTexts = map[kind]string{
 	kindDuration: "a duration above 0 with its unit, as in 45s or 2m",
 	kindHash:     "a SHA-256 checksum: 64 hexadecimal digits",
 	kindURL:      "an http or https address",
-	kindPath:     "the path of a file",
+	kindPath:     "a path",
 	kindFree:     "a mapping of settings",
 }
