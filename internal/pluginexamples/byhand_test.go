@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,15 +19,14 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire" //nolint:depguard // these tests are a host
 )
 
 // TestByHand starts the programs as a person would.
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, l *language, name, dir string) {
-		program := filepath.Join(dir, name+l.suffix)
+	each(t, func(t *testing.T, l *language) {
+		program := filepath.Join(l.example.dir(t), l.example.program)
 		for _, tt := range []struct {
 			args   []string
 			exit   int
@@ -33,12 +34,11 @@ func TestByHand(t *testing.T) {
 			stderr string
 		}{
 			{nil, 2, "", "condense plugin test " + program},
-			{[]string{"-h"}, 0, "is a plugin of condense", ""},
 			{[]string{"--help"}, 0, "plugin: " + program, ""},
-			{[]string{"-version"}, 0, name + " 0.1.0", ""},
+			{[]string{"-version"}, 0, l.exampleName + " 0.1.0", ""},
 			{[]string{"-verbose"}, 2, "", "unknown argument verbose; there are -h, -version and -debug"},
 		} {
-			cmd := exec.CommandContext(t.Context(), program, tt.args...) //nolint:gosec // G204: what is tested
+			cmd := exec.CommandContext(t.Context(), program, tt.args...)
 			var stdout, stderr strings.Builder
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
@@ -56,11 +56,12 @@ func TestByHand(t *testing.T) {
 	})
 }
 
-// TestDebug attaches to programs that somebody started, perhaps under a debugger.
+// TestDebug attaches to a program that somebody started, perhaps under a debugger, and gives
+// it one settings after the other.
 func TestDebug(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, l *language, name, dir string) {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, name+l.suffix), "-debug") //nolint:gosec // G204: what is tested
+	each(t, func(t *testing.T, l *language) {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(l.tricks.dir(t), l.tricks.program), "-debug")
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -69,16 +70,7 @@ func TestDebug(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		var attach map[string]wire.Reattach
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if m := regexp.MustCompile(wire.EnvReattach + `='(.*)'`).FindStringSubmatch(lines.Text()); m != nil {
-				if err := json.Unmarshal([]byte(m[1]), &attach); err != nil {
-					t.Fatalf("%s: %v", m[1], err)
-				}
-				break
-			}
-		}
-		at := attach[name]
+		at := attachment(t, out, "tricks")
 		if at.Protocol != "grpc" || at.ProtocolVersion != wire.ProtocolVersion || at.Pid != cmd.Process.Pid || !at.Test || at.Addr.Network != "unix" {
 			t.Errorf("it says %+v", at)
 		}
@@ -87,17 +79,8 @@ func TestDebug(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close() //nolint:errcheck // the test is over
-		client := wire.NewClient(conn, nil)
-		req := coretest.HalfRequest(coretest.Session())
-		if _, err := client.Condense(t.Context(), req); err == nil || !strings.Contains(err.Error(), "not configured yet") {
-			t.Errorf("before it has settings: got %v", err)
-		}
-		if err := client.Configure(t.Context(), []byte(eager[name])); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.Condense(t.Context(), req); err != nil {
-			t.Error(err)
-		}
+		log := &journal{}
+		settings(t, wire.NewClient(conn, &wire.ClientOptions{Logger: slog.New(slog.NewTextHandler(log, nil))}), log)
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
@@ -108,12 +91,71 @@ func TestDebug(t *testing.T) {
 	})
 }
 
+// attachment returns what the program called name says to a person.
+func attachment(t *testing.T, out io.Reader, name string) wire.Reattach {
+	t.Helper()
+	line := regexp.MustCompile(wire.EnvReattach + `='(.*)'`)
+	var said strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if m := line.FindStringSubmatch(lines.Text()); m != nil {
+			var attach map[string]wire.Reattach
+			if err := json.Unmarshal([]byte(m[1]), &attach); err != nil {
+				t.Fatalf("%s: %v", m[1], err)
+			}
+			return attach[name]
+		}
+	}
+	t.Fatalf("it does not say where it is: %s", said.String())
+	return wire.Reattach{}
+}
+
+// settings has settings refused, all that is wrong at once, and others accepted.
+func settings(t *testing.T, client *wire.Client, log *journal) {
+	t.Helper()
+	if _, err := client.Condense(t.Context(), request("tell")); err == nil || !strings.Contains(err.Error(), "not configured yet") {
+		t.Errorf("before it has settings: got %v", err)
+	}
+	for _, tt := range []struct {
+		settings string
+		refused  string
+		greeting string // that is in force
+	}{
+		{"", "", "hello"},
+		{`{"greeting": "good morning", "share": 1, "style": "fancy"}`, "", `"good morning"`},
+		{
+			`{"greeting": [], "greting": "x", "style": "odd", "share": null}`, "greeting: want string, have array; " +
+				"greting: unknown; there are greeting, share, style; " +
+				`style: "odd" is none of plain, fancy; share: want number, have null`, `"good morning"`,
+		},
+		{`{"greeting": "good night", "share": 2}`, "share: must be from 0 to 1", `"good morning"`},
+		{`[]`, "not a JSON object", `"good morning"`},
+		{`{"greeting": "moin"}`, "", "moin"},
+	} {
+		err := client.Configure(t.Context(), []byte(tt.settings))
+		if bad := new(wire.SettingsError); tt.refused == "" && err != nil ||
+			tt.refused != "" && (!errors.As(err, &bad) || strings.ReplaceAll(bad.Error(), "\n", "; ") != tt.refused) {
+			t.Errorf("%s: got %v\nwant %s", tt.settings, err, tt.refused)
+		}
+		if _, err := client.Condense(t.Context(), request("tell")); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if last := lines[len(lines)-1]; !strings.HasSuffix(last, "greeting="+tt.greeting) {
+			t.Errorf("after %s: it says %s, want %s", tt.settings, last, tt.greeting)
+		}
+	}
+	if strings.Contains(log.String(), "in detail") {
+		t.Error("it logged what the host does not want")
+	}
+}
+
 // TestHostDies has the host end without a word, as after kill -9: the plugin goes with it.
 func TestHostDies(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, l *language, name, dir string) {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, name+l.suffix)) //nolint:gosec // G204: what is tested
-		sockets, err := os.MkdirTemp("", "s")                                      // t.TempDir is too long for a socket
+	each(t, func(t *testing.T, l *language) {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(l.example.dir(t), l.example.program))
+		sockets, err := os.MkdirTemp("", "s") //nolint:usetesting // t.TempDir is too long for a socket
 		if err != nil {
 			t.Fatal(err)
 		}

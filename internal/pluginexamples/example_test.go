@@ -24,14 +24,12 @@ var eager = map[string]string{
 }
 
 // each runs f for the example in every language.
-func each(t *testing.T, f func(t *testing.T, l *language, name, dir string)) {
+func each(t *testing.T, f func(t *testing.T, l *language)) {
 	t.Helper()
-	for i := range languages {
-		l := &languages[i]
-		name, sources := l.example()
-		t.Run(name, func(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.exampleName, func(t *testing.T) {
 			t.Parallel()
-			f(t, l, name, l.copyTo(t, sources))
+			f(t, l)
 		})
 	}
 }
@@ -39,12 +37,12 @@ func each(t *testing.T, f func(t *testing.T, l *language, name, dir string)) {
 // TestOwnTests runs the tests that the examples have in their own language.
 func TestOwnTests(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, l *language, _, dir string) { l.runTests(t, dir) })
+	each(t, func(t *testing.T, l *language) { l.runTests(t, l.example.dir(t)) })
 }
 
 func (l *language) runTests(t *testing.T, dir string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), l.tests[0], l.tests[1:]...) //nolint:gosec // G204: of the table above
+	cmd := exec.CommandContext(t.Context(), l.tests[0], l.tests[1:]...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", strings.Join(l.tests, " "), err, out)
@@ -53,13 +51,14 @@ func (l *language) runTests(t *testing.T, dir string) {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, l *language, name, dir string) {
-		p := open(t, dir, name+l.suffix, eager[name])
+	each(t, func(t *testing.T, l *language) {
+		p := open(t, l.example, eager[l.exampleName])
 		coretest.Run(t, func(*testing.T) core.CondensationProvider { return p })
 	})
 }
 
-// TestSessions has the examples work on recorded sessions, as a user's chain would.
+// TestSessions has the examples work on recorded sessions, as a user's chain would. It does
+// so without mutual TLS, which a user can turn off; the other tests have it.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(root + "/testdata/traces/*.json.gz")
@@ -71,8 +70,9 @@ func TestSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	counter := tokens.NewCounter(encoding)
-	each(t, func(t *testing.T, l *language, name, dir string) {
-		p := open(t, dir, name+l.suffix, "")
+	each(t, func(t *testing.T, l *language) {
+		name := l.exampleName
+		p := open(t, l.example, "", func(s *supervise.Spec, _ *supervise.Options) { s.Plaintext = true })
 		chain, err := core.NewChain([]core.Candidate{
 			{Name: name, Provider: p},
 			{Name: "truncation", Provider: slidingwindow.New(slidingwindow.DefaultConfig())},
@@ -125,15 +125,4 @@ func session(t *testing.T, file string) []core.Message {
 		t.Fatal(err)
 	}
 	return d.Journal.View()
-}
-
-// TestPlaintext runs the examples without mutual TLS, which a user can turn off.
-func TestPlaintext(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, l *language, name, dir string) {
-		p := open(t, dir, name+l.suffix, eager[name], func(s *supervise.Spec, _ *supervise.Options) { s.Plaintext = true })
-		if _, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session())); err != nil {
-			t.Error(err)
-		}
-	})
 }

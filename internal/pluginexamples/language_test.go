@@ -9,9 +9,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,11 +38,27 @@ type language struct {
 	// setUp returns the folder of the packages that plugins need in their own, or "" if
 	// they are elsewhere, and an error that says what is missing.
 	setUp func(ctx context.Context) (packages string, err error)
+
+	exampleName string
+	example     folder // the one in examples/plugins
+	tricks      folder // does what the instructions of a call say
 }
 
-var languages = []language{
-	{name: "node", suffix: ".mjs", tests: []string{"node", "--test", "--test-reporter=dot"}, setUp: setUpNode},
-	{name: "python", suffix: ".py", tests: []string{python, "-m", "unittest"}, setUp: setUpPython},
+var languages = newLanguages()
+
+func newLanguages() []*language {
+	all := []*language{
+		{name: "node", suffix: ".mjs", tests: []string{"node", "--test", "--test-reporter=dot"}, setUp: setUpNode, exampleName: "dedupe"},
+		{name: "python", suffix: ".py", tests: []string{python, "-B", "-m", "unittest"}, setUp: setUpPython, exampleName: "headtail"},
+	}
+	for _, l := range all {
+		l.example = l.folder(l.exampleName, map[string]string{".": filepath.Join(examples, l.exampleName)})
+		tricks := "tricks" + l.suffix
+		l.tricks = l.folder("tricks", map[string]string{
+			tricks: filepath.Join("testdata", tricks), "condense": filepath.Join(templates, l.name, "condense"),
+		})
+	}
+	return all
 }
 
 // python is Debian's: its packages are not there for another one.
@@ -109,39 +127,88 @@ func setUpNode(ctx context.Context) (string, error) {
 	return packages, nil
 }
 
-// copyTo returns a new folder with copies of what is named, each below the name that its key
-// says, and the packages that the language needs. The test is skipped if they are missing.
-func (l *language) copyTo(tb testing.TB, sources map[string]string) string {
+// A folder holds a plugin as an author has it, with the packages that it needs. Tests share
+// it: plugins change nothing in theirs.
+type folder struct {
+	program string // name of the file in it
+	make    func(ctx context.Context) (path string, err error)
+}
+
+// folder returns one made of what is named, each below the name that its key says.
+func (l *language) folder(program string, sources map[string]string) folder {
+	var mu sync.Mutex
+	var path string
+	return folder{program + l.suffix, func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if path != "" {
+			return path, nil
+		}
+		packages, err := l.setUp(ctx)
+		if err != nil {
+			return "", err
+		}
+		dir, err := os.MkdirTemp(scratch, "")
+		if err != nil {
+			return "", err
+		}
+		all := maps.Clone(sources)
+		if packages != "" {
+			all["node_modules"] = packages
+		}
+		for to, from := range all {
+			if err := copyAny(filepath.Join(dir, to), from); err != nil {
+				return "", err
+			}
+		}
+		path = dir
+		return dir, nil
+	}}
+}
+
+// scratch is where folders are.
+var scratch string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		var err error
+		if scratch, err = os.MkdirTemp("", "plugins-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(scratch) //nolint:errcheck // best effort
+		return m.Run()
+	}())
+}
+
+// dir returns the path of f. The test is skipped if what f needs is missing.
+func (f folder) dir(tb testing.TB) string {
 	tb.Helper()
-	packages, err := l.setUp(tb.Context())
+	dir, err := f.make(tb.Context())
 	if err != nil {
 		if os.Getenv(requirePeers) == "1" {
 			tb.Fatalf("%v, and %s=1 demands it", err, requirePeers)
 		}
-		tb.Skipf("plugins in %s are not tried: %v", l.name, err)
-	}
-	dir := tb.TempDir()
-	if packages != "" {
-		sources["node_modules"] = packages
-	}
-	for to, from := range sources {
-		to = filepath.Join(dir, to)
-		info, err := os.Stat(from)
-		switch {
-		case err != nil:
-		case info.IsDir():
-			err = os.CopyFS(to, withoutPackages{os.DirFS(from)})
-		default:
-			var text []byte
-			if text, err = os.ReadFile(from); err == nil {
-				err = os.WriteFile(to, text, info.Mode())
-			}
-		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		tb.Skipf("%s is not tried: %v", f.program, err)
 	}
 	return dir
+}
+
+// copyAny copies a file, or a folder without what somebody may have installed in it.
+func copyAny(to, from string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return os.CopyFS(to, withoutPackages{os.DirFS(from)})
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, info.Mode())
 }
 
 // withoutPackages hides what somebody may have installed in the folder of an example, and
@@ -160,17 +227,6 @@ func (w withoutPackages) ReadDir(name string) ([]fs.DirEntry, error) {
 	return kept, err
 }
 
-// sources of the two examples and of tricks, for copyTo.
-func (l *language) example() (name string, sources map[string]string) {
-	name = map[string]string{"node": "dedupe", "python": "headtail"}[l.name]
-	return name, map[string]string{".": filepath.Join(examples, name)}
-}
-
-func (l *language) tricks() map[string]string {
-	name := "tricks" + l.suffix
-	return map[string]string{name: filepath.Join("testdata", name), "condense": filepath.Join(templates, l.name, "condense")}
-}
-
 // A plugin is a process under a host, with the host's log.
 type plugin struct {
 	*supervise.Process
@@ -178,18 +234,19 @@ type plugin struct {
 	log *journal
 }
 
-// open opens the program in dir as a user would who has pinned it, and closes it when the
+// open opens the plugin in f as a user would who has pinned it, and closes it when the
 // test ends. Its process must be gone then.
-func open(tb testing.TB, dir, program, settings string, adjust ...func(*supervise.Spec, *supervise.Options)) *plugin {
+func open(tb testing.TB, f folder, settings string, adjust ...func(*supervise.Spec, *supervise.Options)) *plugin {
 	tb.Helper()
-	spec := supervise.Spec{Name: "acme", Path: filepath.Join(dir, program), Tree: dir, Settings: []byte(settings)}
+	dir := f.dir(tb)
+	spec := supervise.Spec{Name: "acme", Path: filepath.Join(dir, f.program), Tree: dir, Settings: []byte(settings)}
 	spec.Limits.Start = time.Minute // the machine may be busy
 	spec.Limits.Health = time.Minute
 	var err error
 	if spec.SHA256, err = supervise.Digest(spec); err != nil {
 		tb.Fatal(err)
 	}
-	temp, err := os.MkdirTemp("", "p") // tb.TempDir is too long for a socket
+	temp, err := os.MkdirTemp("", "p") //nolint:usetesting // tb.TempDir is too long for a socket
 	if err != nil {
 		tb.Fatal(err)
 	}

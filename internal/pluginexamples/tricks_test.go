@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,18 +19,34 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire" //nolint:depguard // these tests are a host
 )
 
-// eachTricks runs f with the plugin that does what the instructions of a call say, in every
-// language.
-func eachTricks(t *testing.T, settings string, f func(t *testing.T, l *language, p *plugin)) {
-	t.Helper()
-	for i := range languages {
-		l := &languages[i]
+// TestTricks has the plugin that does what it is told do all that it knows, in every
+// language. One process does it, whatever happens.
+func TestTricks(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			f(t, l, open(t, l.copyTo(t, l.tricks()), "tricks"+l.suffix, settings))
+			p := open(t, l.tricks, "")
+			for _, test := range []struct {
+				name string
+				run  func(t *testing.T, l *language, p *plugin)
+			}{
+				{"description", testDescription},
+				{"errors", testErrors},
+				{"request", testRequest},
+				{"sizes", testSizes},
+				{"many", testMany},
+				{"hide the rest", testHideRest},
+				{"cancel", testCancel},
+			} {
+				t.Run(test.name, func(t *testing.T) { test.run(t, l, p) })
+			}
+			if s := p.Status(); s.Starts != 1 || s.Crashes != 0 {
+				t.Errorf("the process was replaced: %+v", s)
+			}
 		})
 	}
 }
@@ -59,95 +77,58 @@ func ask(t *testing.T, p core.CondensationProvider, req *core.Request) []string 
 	return texts
 }
 
-func TestDescription(t *testing.T) {
-	t.Parallel()
-	eachTricks(t, "", func(t *testing.T, l *language, p *plugin) {
-		d, err := p.Describe(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Name != "tricks" || d.Version != "1.2.3" || d.Doc != "Does what it is told." || !strings.HasPrefix(d.SDK, "condense-"+l.name) {
-			t.Errorf("got %+v", d)
-		}
-		var got []string
-		for _, s := range d.Settings {
-			got = append(got, strings.Join([]string{s.Name, s.Type, string(s.Default), s.Doc, strings.Join(s.Enum, "|")}, " "))
-		}
-		want := `greeting string "hello" What to say. ; share number 0.5 Between 0 and 1. ; style string "plain" How. plain|fancy`
-		if got := strings.Join(got, "; "); got != want {
-			t.Errorf("settings: got %s\nwant %s", got, want)
-		}
-	})
-}
-
-// TestSettings has settings refused with their names, all at once.
-func TestSettings(t *testing.T) {
-	t.Parallel()
-	for i := range languages {
-		l := &languages[i]
-		t.Run(l.name, func(t *testing.T) {
-			t.Parallel()
-			dir := l.copyTo(t, l.tricks())
-			for settings, want := range map[string]string{
-				`{"greeting": 1, "greting": "x", "style": "odd"}`: "greeting: want string, have integer; " +
-					`greting: unknown; there are greeting, share, style; style: "odd" is none of plain, fancy`,
-				`{"share": 2}`:     "share: must be from 0 to 1",
-				`{"share": null}`:  "share: want number, have null",
-				`{"style": [1.5]}`: "style: want string, have array",
-			} {
-				p := open(t, dir, "tricks"+l.suffix, settings)
-				_, err := p.Condense(t.Context(), request("nothing"))
-				if bad := new(wire.SettingsError); !errors.As(err, &bad) || strings.ReplaceAll(bad.Error(), "\n", "; ") != want {
-					t.Errorf("%s: got %v\nwant %s", settings, err, want)
-				}
-			}
-			p := open(t, dir, "tricks"+l.suffix, ` {"share": 1, "style": "fancy"} `)
-			if got := ask(t, p, request("nothing")); len(got) != 2 {
-				t.Errorf("got %q, want the messages as they were", got)
-			}
-		})
+func testDescription(t *testing.T, l *language, p *plugin) {
+	t.Helper()
+	d, err := p.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Name != "tricks" || d.Version != "1.2.3" || d.Doc != "Does what it is told." || !strings.HasPrefix(d.SDK, "condense-"+l.name) {
+		t.Errorf("got %+v", d)
+	}
+	var got []string
+	for _, s := range d.Settings {
+		got = append(got, strings.Join([]string{s.Name, s.Type, string(s.Default), s.Doc, strings.Join(s.Enum, "|")}, " "))
+	}
+	want := `greeting string "hello" What to say. ; share number 0.5 Between 0 and 1. ; style string "plain" How. plain|fancy`
+	if got := strings.Join(got, "; "); got != want {
+		t.Errorf("settings: got %s\nwant %s", got, want)
 	}
 }
 
-// TestErrors has a strategy say why there is no answer.
-func TestErrors(t *testing.T) {
-	t.Parallel()
-	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
-		for _, tt := range []struct {
-			trick, text string
-			is          error
-		}{
-			{"fail", "boom", nil},
-			{"invalid", "cannot be answered", core.ErrInvalidRequest},
-			{"unavailable", "not today", core.ErrUnavailable},
-			{"unsupported", "not my kind of work", errors.ErrUnsupported},
-			{"count_wrong", `there is no message "nobody"`, nil},
-		} {
-			_, err := p.Condense(t.Context(), request(tt.trick))
-			if err == nil || !strings.Contains(err.Error(), tt.text) || tt.is != nil && !errors.Is(err, tt.is) {
-				t.Errorf("%s: got %v, want an error that is %v and says %q", tt.trick, err, tt.is, tt.text)
-			}
-			if remote := new(wire.RemoteError); !errors.As(err, &remote) || tt.is == nil && remote.Code != codes.Unknown {
-				t.Errorf("%s: got %#v", tt.trick, err)
-			}
+// testErrors has a strategy say why there is no answer.
+func testErrors(t *testing.T, _ *language, p *plugin) {
+	t.Helper()
+	for _, tt := range []struct {
+		trick, text string
+		is          error
+	}{
+		{"fail", "boom", nil},
+		{"invalid", "cannot be answered", core.ErrInvalidRequest},
+		{"unavailable", "not today", core.ErrUnavailable},
+		{"unsupported", "not my kind of work", errors.ErrUnsupported},
+		{"count_wrong", `there is no message "nobody"`, nil},
+	} {
+		_, err := p.Condense(t.Context(), request(tt.trick))
+		if err == nil || !strings.Contains(err.Error(), tt.text) || tt.is != nil && !errors.Is(err, tt.is) {
+			t.Errorf("%s: got %v, want an error that is %v and says %q", tt.trick, err, tt.is, tt.text)
 		}
-		if s := p.Status(); s.Starts != 1 || s.Crashes != 0 {
-			t.Errorf("an error costs the process: %+v", s)
+		if remote := new(wire.RemoteError); !errors.As(err, &remote) || tt.is == nil && remote.Code != codes.Unknown {
+			t.Errorf("%s: got %#v", tt.trick, err)
 		}
-		if log := p.log.String(); !strings.Contains(log, "tricks") || !strings.Contains(log, "the strategy failed") {
-			t.Error("the log does not say where it failed")
-		}
-	})
+	}
+	if log := p.log.String(); !strings.Contains(log, "tricks") || !strings.Contains(log, "the strategy failed") {
+		t.Error("the log does not say where it failed")
+	}
 }
 
 // TestCrash has the process end in a call: the call says how, the next one has a new process.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	for i := range languages {
-		l := &languages[i]
+	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			p := open(t, l.copyTo(t, l.tricks()), "tricks"+l.suffix, "", func(_ *supervise.Spec, o *supervise.Options) {
+			p := open(t, l.tricks, "", func(_ *supervise.Spec, o *supervise.Options) {
 				o.Restart.Min = time.Millisecond
 			})
 			tricks := map[string]string{"exit": "exit status 3"}
@@ -170,108 +151,103 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCancel has callers leave while a strategy works: it stops within a second, and the
+// testCancel has callers leave while a strategy works: it stops within a second, and the
 // process goes on.
-func TestCancel(t *testing.T) {
-	t.Parallel()
-	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
-		ask(t, p, request("nothing")) // starts it
-		pid := p.Status().PID
-		var callers sync.WaitGroup
-		ctx, cancel := context.WithCancel(t.Context())
-		for range 3 { // of four that may run
-			callers.Go(func() {
-				if _, err := p.Condense(ctx, request("wait")); !errors.Is(err, context.Canceled) {
-					t.Errorf("got %v, want that it was cancelled", err)
-				}
-			})
-		}
-		wait := func(want string) {
-			t.Helper()
-			for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-				got := ask(t, p, request("waiting"))[0]
-				if got == want {
-					return
-				}
-				if time.Now().After(end) {
-					t.Fatalf("got %s, want %s", got, want)
-				}
+func testCancel(t *testing.T, _ *language, p *plugin) {
+	t.Helper()
+	var callers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 3 { // of four that may run
+		callers.Go(func() {
+			if _, err := p.Condense(ctx, request("wait")); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want that it was cancelled", err)
+			}
+		})
+	}
+	wait := func(want string) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			got := ask(t, p, request("waiting"))[0]
+			if got == want {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("got %s, want %s", got, want)
 			}
 		}
-		wait("3 calls")
-		left := time.Now()
-		cancel()
-		callers.Wait()
-		wait("0 calls")
-		if took := time.Since(left); took > time.Second {
-			t.Errorf("it stopped after %s", took)
-		}
-		if s := p.Status(); s.PID != pid {
-			t.Errorf("the process was replaced: %+v", s)
-		}
-	})
+	}
+	wait("3 calls")
+	left := time.Now()
+	cancel()
+	callers.Wait()
+	wait("0 calls")
+	if took := time.Since(left); took > time.Second {
+		t.Errorf("it stopped after %s", took)
+	}
 }
 
-// TestSizes has texts go down and up that are larger than a message on the stream may be,
+// testSizes has texts go down and up that are larger than a message on the stream may be,
 // of bytes that are no text.
-func TestSizes(t *testing.T) {
-	t.Parallel()
-	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
-		for _, size := range []int{1, 3<<20 - 100, 3 << 20, 10<<20 + 1} {
-			text := string(bytes.Repeat([]byte{0xff, 0, '\n', 'x'}, size/4+1)[:size])
-			got := ask(t, p, request("echo", coretest.User(core.Text(text)), coretest.User(core.Text("more"))))
-			if len(got) != 1 || got[0] != text {
-				t.Errorf("%d bytes: they did not come back", size)
-			}
+func testSizes(t *testing.T, _ *language, p *plugin) {
+	t.Helper()
+	for _, size := range []int{1, 3<<20 - 100, 3 << 20, 10<<20 + 1} {
+		text := string(bytes.Repeat([]byte{0xff, 0, '\n', 'x'}, size/4+1)[:size])
+		got := ask(t, p, request("echo", coretest.User(core.Text(text)), coretest.User(core.Text("more"))))
+		if len(got) != 1 || got[0] != text {
+			t.Errorf("%d bytes: they did not come back", size)
 		}
-	})
+	}
 }
 
-// TestManyEdits has more messages rewritten than one edit holds, with IDs that are no text.
-func TestManyEdits(t *testing.T) {
-	t.Parallel()
-	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
-		messages := make([]core.Message, 1234)
-		for i := range messages {
-			messages[i] = coretest.User(core.Text("some text"))
-			messages[i].ID = strings.Repeat("\xff", i+1)
+// testMany has more messages and parts rewritten, and more counted, than one message on the
+// stream may hold, with IDs that are no text.
+func testMany(t *testing.T, _ *language, p *plugin) {
+	t.Helper()
+	messages := make([]core.Message, 100)
+	parts := make([]core.Part, 2000) // more than 131,072 together
+	for i := range parts {
+		parts[i] = core.Text(strconv.Itoa(i))
+	}
+	for i := range messages {
+		messages[i] = coretest.User(parts...)
+		messages[i].ID = strings.Repeat("\xff", i+1)
+	}
+	want := slices.Clone(parts)
+	slices.Reverse(want)
+	res, err := p.Condense(t.Context(), request("keep_parts", messages...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range res.Messages {
+		if m.ID != messages[i].ID || !core.EqualParts(m.Parts, want) {
+			t.Fatalf("message %d: got %q with %d parts", i, m.ID, len(m.Parts))
 		}
-		req := request("rewrite", messages...)
-		res, err := p.Condense(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, m := range res.Messages {
-			if m.ID != messages[i].ID || !core.EqualParts(m.Parts, []core.Part{core.Text("x")}) {
-				t.Fatalf("message %d: got %q with %v", i, m.ID, m.Parts)
-			}
-		}
-	})
+	}
+	if got := ask(t, p, request("count_many"))[0]; got != "50000" {
+		t.Errorf("%s of 50,000 items were counted", got)
+	}
 }
 
-// TestRequest has a plugin say what it was told.
-func TestRequest(t *testing.T) {
-	t.Parallel()
-	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
-		req := request("start")
-		req.Trigger, req.Profile, req.Mode = core.TriggerOverflow, "sonnet", "code"
-		req.System, req.Environment, req.FilesRead = "system é", "environment", []string{"b.go", "a.go"}
-		req.Budget.Target = 42
-		if got, want := ask(t, p, req)[0], "overflow sonnet code system é environment b.go a.go 42"; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
+// testRequest has a plugin say what it was told.
+func testRequest(t *testing.T, _ *language, p *plugin) {
+	t.Helper()
+	req := request("start")
+	req.Trigger, req.Profile, req.Mode = core.TriggerOverflow, "sonnet", "code"
+	req.System, req.Environment, req.FilesRead = "system é", "environment", []string{"b.go", "a.go"}
+	req.Budget.Target = 42
+	if got, want := ask(t, p, req)[0], "overflow sonnet code system é environment b.go a.go 42"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // TestHost has a plugin use what a host offers.
 func TestHost(t *testing.T) {
 	t.Parallel()
-	for i := range languages {
-		l := &languages[i]
+	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			var said []wire.Progress
-			p := open(t, l.copyTo(t, l.tricks()), "tricks"+l.suffix, `{"greeting": "good morning"}`, func(_ *supervise.Spec, o *supervise.Options) {
+			p := open(t, l.tricks, ` {"greeting": "good morning", "share": 1, "style": "fancy"} `, func(_ *supervise.Spec, o *supervise.Options) {
 				o.Client.Progress = func(_ context.Context, p wire.Progress) { said = append(said, p) }
 			})
 			req := request("count")
@@ -302,30 +278,28 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestHideRest holds the SDKs' notion of what belongs together against the rules, on random
+// testHideRest holds the SDKs' notion of what belongs together against the rules, on random
 // histories.
-func TestHideRest(t *testing.T) {
-	t.Parallel()
-	eachTricks(t, "", func(t *testing.T, _ *language, p *plugin) {
-		hidden := 0
-		for seed := range uint64(200) {
-			messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil) //nolint:gosec // G404: a test
-			if len(messages) == 0 {
-				continue
-			}
-			req := coretest.HalfRequest(messages)
-			req.Instructions = "hide_rest"
-			res, err := p.Condense(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := core.Verify(req, res); err != nil {
-				t.Errorf("seed %d: %v", seed, err)
-			}
-			hidden += len(messages) - len(res.Messages)
+func testHideRest(t *testing.T, _ *language, p *plugin) {
+	t.Helper()
+	hidden := 0
+	for seed := range uint64(200) {
+		messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil)
+		if len(messages) == 0 {
+			continue
 		}
-		if hidden < 1000 {
-			t.Errorf("only %d messages were hidden", hidden)
+		req := coretest.HalfRequest(messages)
+		req.Instructions = "hide_rest"
+		res, err := p.Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		if err := core.Verify(req, res); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		hidden += len(messages) - len(res.Messages)
+	}
+	if hidden < 1000 {
+		t.Errorf("only %d messages were hidden", hidden)
+	}
 }

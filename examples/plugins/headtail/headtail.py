@@ -69,6 +69,7 @@ def _gains(call, cuts):
     """Returns the tokens that every cut saves. The host counts them, all in one question."""
     items = []
     for i, j, content in cuts:
+        call.check()
         message = call.messages[i]
         was = message.parts[j].tool_result
         now = pb.Part(tool_result=pb.ToolResult(call_id=was.call_id, is_error=was.is_error))

@@ -32,8 +32,8 @@ const tricks = {
     const s = call.start
     say(call, [s.trigger, s.profile, s.mode, s.system, s.environment, ...s.files_read, s.budget.target].join(' '))
   },
-  rewrite: (call) => {
-    for (const m of call.messages) call.rewrite(m.id, [{ put: { text: 'x' } }])
+  keep_parts: (call) => {
+    for (const m of call.messages) call.rewrite(m.id, [...m.parts.keys()].reverse().map((i) => ({ keep: i })))
   },
   hide_rest: (call) => {
     const first = call.messages.find((m) => m.role !== 'system')
@@ -48,6 +48,11 @@ const tricks = {
       { content: { parts: [{ text: '12345678' }] } },
     ])
     say(call, `${all} ${part} ${content}`)
+  },
+  count_many: async (call) => {
+    const item = { content: { parts: [{ tool_result: { call_id: 'c', content: [{ text: '12345678' }] } }] } }
+    const sizes = await call.count(Array(50_000).fill(item))
+    say(call, String(sizes.filter((n) => n === 3).length))
   },
   count_wrong: (call) => call.count([{ messages: { first: 'nobody' } }]),
   tell: (call, settings) => {

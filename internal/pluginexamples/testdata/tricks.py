@@ -49,11 +49,6 @@ def start(call, settings):
     say(call, f"{s.trigger} {s.profile} {s.mode} {s.system.decode()} {s.environment.decode()} {files} {s.budget.target}")
 
 
-def rewrite(call, settings):
-    for m in call.messages:
-        call.rewrite(m.id, [pb.NewPart(put=pb.Part(text=b"x"))])
-
-
 def hide_rest(call, settings):
     first = next((i for i, m in enumerate(call.messages) if m.role != "system"), None)
     call.hide_unless(lambda m, i: i == first or m.role == "system")
@@ -79,6 +74,17 @@ def count(call, settings):
     say(call, " ".join(map(str, sizes)))
 
 
+def count_many(call, settings):
+    result = pb.ToolResult(call_id="c", content=[pb.Part(text=b"12345678")])
+    item = pb.CountItem(content=pb.Content(parts=[pb.Part(tool_result=result)]))
+    say(call, str(call.count([item] * 50_000).count(3)))
+
+
+def keep_parts(call, settings):
+    for m in call.messages:
+        call.rewrite(m.id, [pb.NewPart(keep=i) for i in reversed(range(len(m.parts)))])
+
+
 def tell(call, settings):
     print("to standard output")
     call.log("debug", "in detail")
@@ -98,10 +104,11 @@ TRICKS = {
     "waiting": lambda call, settings: say(call, f"{waiting} calls"),
     "echo": lambda call, settings: say(call, call.messages[0].parts[0].text),
     "start": start,
-    "rewrite": rewrite,
     "hide_rest": hide_rest,
     "generate": generate,
     "count": count,
+    "count_many": count_many,
+    "keep_parts": keep_parts,
     "count_wrong": lambda call, settings: call.count([pb.CountItem(messages=pb.MessageRange(first="nobody"))]),
     "tell": tell,
 }

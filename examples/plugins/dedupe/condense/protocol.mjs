@@ -72,6 +72,16 @@ export function newPart(p) {
   throw new TypeError('a new part is { keep: index }, { put: part } or { result: { part: index, content: [new parts] } }')
 }
 
+// MAX_ENTRIES is how many list entries and messages an SDK puts into one message on the stream.
+// A host refuses 131,072, because each takes it memory.
+export const MAX_ENTRIES = 1 << 15
+
+// entries returns how many list entries and messages the encoding of v has.
+export function entries(v) {
+  if (typeof v !== 'object' || v === null || Buffer.isBuffer(v)) return 0
+  return Object.values(v).reduce((n, x) => n + (typeof x === 'object' ? 1 : 0) + entries(x), 0)
+}
+
 // bytes returns v, a string or a buffer, as a buffer.
 export function bytes(v) {
   return typeof v === 'string' ? Buffer.from(v) : v

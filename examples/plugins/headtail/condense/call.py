@@ -8,6 +8,10 @@ from . import condense_pb2 as pb
 MAX_ENVELOPE = 3 << 20
 FRAGMENT = 1 << 20
 
+# How large edits and questions get before they are sent. A host refuses more than 131,072
+# list entries and messages in one, and each of those has at least two bytes.
+BATCH = 128 << 10
+
 LEVELS = ["debug", "info", "warn", "error"]
 
 
@@ -52,7 +56,7 @@ class Call:
         self._send_piece = send
         self._is_cancelled = is_cancelled
         self._edit = pb.Edit()
-        self._edits = 0
+        self._edit_size = 0
         self._last_id = 0
         self.usage = pb.Usage()  # change it if the strategy called language models itself
         self.messages = []
@@ -65,8 +69,7 @@ class Call:
 
     def hide(self, first, last=""):
         """Takes a message out of what is sent to the model, or those from first to last, by ID."""
-        self._edit.hide.add(first=first, last=last)
-        self._added()
+        self._added(self._edit.hide.add(first=first, last=last))
 
     def hide_unless(self, keep):
         """Hides the messages for which keep(message, index) is false.
@@ -86,23 +89,29 @@ class Call:
         Prefer keep and result to put: they need no bytes, and keep what the plugin could not
         see.
         """
-        self._edit.rewrite.add(id=id, parts=parts)
-        self._added()
+        self._added(self._edit.rewrite.add(id=id, parts=parts))
 
     def insert(self, parts, after="", role="user", kind="summary"):
         """Puts a message, a list of Part, behind the one with the ID after, or to the front."""
-        self._edit.insert.add(after=after, role=role, kind=kind, parts=parts)
-        self._added()
+        self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
 
     def count(self, items):
         """Asks the host for the size in tokens of CountItems and returns a list of numbers.
 
         Ask once for many: each question takes some 0.3 ms.
         """
-        items = list(items)
-        if not items:
-            return []
-        return list(self._ask(pb.Callback(count_tokens=pb.CountTokens(items=items))).token_counts.tokens)
+        sizes = []
+        question = pb.CountTokens()
+        size = 0
+        for item in items:
+            question.items.append(item)
+            size += 2 + item.ByteSize()
+            if size >= BATCH:
+                sizes += self._ask(pb.Callback(count_tokens=question)).token_counts.tokens
+                question, size = pb.CountTokens(), 0
+        if size > 0:
+            sizes += self._ask(pb.Callback(count_tokens=question)).token_counts.tokens
+        return sizes
 
     def generate(self, request):
         """Asks a language model of the host; request is a Generate, the answer a Generated."""
@@ -132,15 +141,15 @@ class Call:
         self._flush()
         self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage)))
 
-    def _added(self):
-        self._edits += 1
-        if self._edits % 100 == 0:
+    def _added(self, op):
+        self._edit_size += 2 + op.ByteSize()
+        if self._edit_size >= BATCH:
             self._flush()
 
     def _flush(self):
-        edit, self._edit = self._edit, pb.Edit()
-        if edit.ByteSize() > 0:
-            self._send(pb.CondenseResponse(edit=edit))
+        if self._edit_size > 0:
+            self._send(pb.CondenseResponse(edit=self._edit))
+        self._edit, self._edit_size = pb.Edit(), 0
 
     def _send(self, response):
         if response.ByteSize() <= MAX_ENVELOPE:

@@ -1,7 +1,7 @@
 // A call: one conversation to be shortened.
 import { setImmediate as turn } from 'node:timers/promises'
 
-import { bytes, decoder, encode, newPart, part } from './protocol.mjs'
+import { bytes, decoder, encode, entries, MAX_ENTRIES, newPart, part } from './protocol.mjs'
 
 // What a strategy throws to say why there is no answer. Any other error says that it could
 // not do its work.
@@ -24,7 +24,7 @@ export class Call {
   #write
   #decode = decoder()
   #edit = null
-  #edits = 0
+  #entries = 0 // of #edit
   #lastID = 0
   #waiting = new Map()
   #history
@@ -72,10 +72,21 @@ export class Call {
   // of numbers. An item is { messages: { first, last } }, { part: { message: id, part: index } }
   // or { content: { parts } }. Ask once for many: each question takes some 0.2 ms.
   async count(items) {
-    if (items.length === 0) return []
-    const wire = items.map((i) => (i.content ? { content: { parts: i.content.parts.map(part) } } : i))
-    const reply = await this.#ask({ count_tokens: { items: wire } })
-    return reply.token_counts.tokens
+    const sizes = []
+    let batch = []
+    let size = 0
+    const flush = async () => {
+      if (batch.length > 0) sizes.push(...(await this.#ask({ count_tokens: { items: batch } })).token_counts.tokens)
+      batch = []
+      size = 0
+    }
+    for (const i of items) {
+      batch.push(i.content ? { content: { parts: i.content.parts.map(part) } } : i)
+      size += 1 + entries(batch.at(-1))
+      if (size > MAX_ENTRIES) await flush()
+    }
+    await flush()
+    return sizes
   }
 
   // generate asks a language model of the host; see Generate in condense.proto. The promise
@@ -142,12 +153,14 @@ export class Call {
   #add(op, value) {
     this.#edit ??= { hide: [], rewrite: [], insert: [] }
     this.#edit[op].push(value)
-    if (++this.#edits % 100 === 0) this.#flush()
+    this.#entries += 1 + entries(value)
+    if (this.#entries > MAX_ENTRIES) this.#flush()
   }
 
   #flush() {
     if (this.#edit) this.#send({ edit: this.#edit })
     this.#edit = null
+    this.#entries = 0
   }
 
   #send(response) {

@@ -1,0 +1,76 @@
+//go:build unix
+
+package pluginexamples_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/supervise"
+)
+
+var transports = []struct {
+	name      string
+	plaintext bool
+}{{"plain", true}, {"mTLS", false}}
+
+func tls(plaintext bool) func(*supervise.Spec, *supervise.Options) {
+	return func(s *supervise.Spec, _ *supervise.Options) { s.Plaintext = plaintext }
+}
+
+// BenchmarkStart is from nothing to the first answer: the folder copied and hashed, the
+// process started, described, configured and asked. And to the end of the process.
+func BenchmarkStart(b *testing.B) {
+	for _, l := range languages {
+		for _, transport := range transports {
+			b.Run(l.name+"/"+transport.name, func(b *testing.B) {
+				for b.Loop() {
+					p := open(b, l.tricks, "", tls(transport.plaintext))
+					if _, err := p.Condense(b.Context(), request("nothing")); err != nil {
+						b.Fatal(err)
+					}
+					if err := p.Close(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkCall is a whole call to a process that runs: with a strategy that does nothing,
+// which is what the protocol costs, and with that of the example.
+func BenchmarkCall(b *testing.B) {
+	for _, l := range languages {
+		for _, transport := range transports {
+			for name, f := range map[string]folder{"nothing": l.tricks, l.exampleName: l.example} {
+				p := open(b, f, "", tls(transport.plaintext))
+				if err := p.Ping(b.Context()); err != nil { // which starts it
+					b.Fatal(err)
+				}
+				for _, size := range []int{100 << 10, 1 << 20, 10 << 20} {
+					req := history(size)
+					b.Run(fmt.Sprintf("%s/%s/%s/%dKB", l.name, name, transport.name, size>>10), func(b *testing.B) {
+						b.SetBytes(int64(size))
+						for b.Loop() {
+							if _, err := p.Condense(b.Context(), req); err != nil {
+								b.Fatal(err)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// history returns the request to shorten some size bytes of an agent's session.
+func history(size int) *core.Request {
+	const perMessage = 520 // of what benchdata makes
+	req := coretest.HalfRequest(coretest.Conversation(benchdata.Messages(size / perMessage)...))
+	req.Instructions = "nothing"
+	return req
+}
