@@ -23,7 +23,7 @@ func (a *app) pluginNewCommand() *cobra.Command {
 		Short: "Write a plugin to start from",
 		Long: `new writes a plugin that works as it is, with a test that runs the conformance suite, into a new folder: the
 one of -o, or NAME. The plugin shortens old results of tools; change that to what you want. Nothing is
-overwritten. There is a template in Go so far.
+overwritten. There are templates in Go, Node and Python.
 
 A plugin in Go needs the module github.com/condensehq/condense. Where this program was not built from a
 release of it, the plugin is built with the checkout that --replace names; without the flag, with the one

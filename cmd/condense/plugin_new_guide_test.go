@@ -34,7 +34,7 @@ func TestProviderGuide(t *testing.T) {
 	dirs := strings.Fields(string(out))
 	got, sessions := replay(t, guide,
 		"GOCACHE="+dirs[0], "GOMODCACHE="+dirs[1], "GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOTOOLCHAIN=local")
-	if sessions < 7 {
+	if sessions < 9 {
 		t.Errorf("only %d sessions were found", sessions)
 	}
 	if diff := cmp.Diff(settled(guide), settled(got)); diff != "" {

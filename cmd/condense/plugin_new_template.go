@@ -16,7 +16,7 @@ import (
 // a [naming] and loses that ending; all others are copied. go.mod and *.go have to end so,
 // or the go command would take them for its own; gitignore gets its dot, or git would.
 //
-//go:embed all:templates/go
+//go:embed all:templates/go all:templates/node all:templates/python
 var templates embed.FS
 
 // A templateLang is what plugins in a language need beyond their files.
@@ -37,6 +37,12 @@ var templateLangs = map[string]templateLang{
 			"go build -o "+n.Program+" .",
 			"condense plugin test ./"+n.Program,
 		)
+	}},
+	"node": {next: func(*naming) []string {
+		return []string{"npm ci", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs --folder ."}
+	}},
+	"python": {next: func(*naming) []string {
+		return []string{"/usr/bin/python3 -B -m unittest", "condense plugin dev .", "condense plugin test plugin.py --folder ."}
 	}},
 }
 
