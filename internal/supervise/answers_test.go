@@ -99,6 +99,17 @@ func tenMillion(s answerStream, _ []*condensepb.Message) error {
 	return done(s)
 }
 
+// logs never stops logging.
+func logs(s answerStream, _ []*condensepb.Message) error {
+	line := bytes.Repeat([]byte("log "), 250)
+	for {
+		err := s.Send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Log{Log: &condensepb.Log{Level: "info", Message: line}}})
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // drip sends a little, often enough to seem alive, and never ends.
 func drip(s answerStream, _ []*condensepb.Message) error {
 	for {

@@ -45,6 +45,7 @@ func TestHostileCalls(t *testing.T) {
 		{"floods-stdout", nil, late, ready},
 		{"floods-one-line", nil, late, ready},
 		{"drips", nil, late, ready},
+		{"logs-for-ever", nil, late, ready},
 
 		{"answers-1gb", nil, broken + `edits of more than 67108864 bytes`, ready},
 		{"answers-1gb-once", nil, broken + `.*received message larger than max.*`, ready},

@@ -128,6 +128,7 @@ var programs = map[string]func(){
 	"answers-1gb-once": answer(oneEnvelope),
 	"answers-10m":      answer(tenMillion),
 	"drips":            answer(drip),
+	"logs-for-ever":    answer(logs),
 	"answers-nothing":  answer(func(answerStream, []*condensepb.Message) error { return nil }),
 	"invents-id":       answer(edits(func([]*condensepb.Message) *condensepb.Edit { return hide("invented", "") })),
 	"hides-others":     answer(edits(hideOthers)),

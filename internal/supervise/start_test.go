@@ -181,6 +181,21 @@ func deepFolder(b *bench) {
 	must(os.MkdirAll(b.opts.TempDir, 0o700))
 }
 
+// TestGoneMeanwhile has the program vanish between opening and starting.
+func TestGoneMeanwhile(t *testing.T) {
+	b := newBench(t, "window")
+	b.install("#!/bin/sh\n")
+	p := b.open(t)
+	must(os.Remove(b.spec.Path))
+	out, err := chain(t, p, time.Minute).Condense(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := out.Attempts[0]; a.Outcome != core.OutcomeFailed || !errors.Is(a.Err, fs.ErrNotExist) || out.Provider != "truncation" {
+		t.Errorf("got %s, %q, then %s; want failed, because it does not exist, then truncation", a.Outcome, a.Reason, out.Provider)
+	}
+}
+
 // TestChecksumError is for programs that show both digests.
 func TestChecksumError(t *testing.T) {
 	b := newBench(t, "window")
