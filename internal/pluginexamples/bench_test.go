@@ -17,7 +17,7 @@ var transports = []struct {
 	plaintext bool
 }{{"plain", true}, {"mTLS", false}}
 
-func tls(plaintext bool) func(*supervise.Spec, *supervise.Options) {
+func transport(plaintext bool) func(*supervise.Spec, *supervise.Options) {
 	return func(s *supervise.Spec, _ *supervise.Options) { s.Plaintext = plaintext }
 }
 
@@ -25,10 +25,10 @@ func tls(plaintext bool) func(*supervise.Spec, *supervise.Options) {
 // process started, described, configured and asked. And to the end of the process.
 func BenchmarkStart(b *testing.B) {
 	for _, l := range languages {
-		for _, transport := range transports {
-			b.Run(l.name+"/"+transport.name, func(b *testing.B) {
+		for _, tr := range transports {
+			b.Run(l.name+"/"+tr.name, func(b *testing.B) {
 				for b.Loop() {
-					p := open(b, l.tricks, "", tls(transport.plaintext))
+					p := open(b, l.tricks, "", transport(tr.plaintext))
 					if _, err := p.Condense(b.Context(), request("nothing")); err != nil {
 						b.Fatal(err)
 					}
@@ -45,15 +45,15 @@ func BenchmarkStart(b *testing.B) {
 // which is what the protocol costs, and with that of the example.
 func BenchmarkCall(b *testing.B) {
 	for _, l := range languages {
-		for _, transport := range transports {
+		for _, tr := range transports {
 			for name, f := range map[string]folder{"nothing": l.tricks, l.exampleName: l.example} {
-				p := open(b, f, "", tls(transport.plaintext))
+				p := open(b, f, "", transport(tr.plaintext))
 				if err := p.Ping(b.Context()); err != nil { // which starts it
 					b.Fatal(err)
 				}
 				for _, size := range []int{100 << 10, 1 << 20, 10 << 20} {
 					req := history(size)
-					b.Run(fmt.Sprintf("%s/%s/%s/%dKB", l.name, name, transport.name, size>>10), func(b *testing.B) {
+					b.Run(fmt.Sprintf("%s/%s/%s/%dKB", l.name, name, tr.name, size>>10), func(b *testing.B) {
 						b.SetBytes(int64(size))
 						for b.Loop() {
 							if _, err := p.Condense(b.Context(), req); err != nil {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/condensehq/condense/internal/wire" //nolint:depguard // these tests are a host
+	"github.com/condensehq/condense/internal/wire"
 )
 
 // TestByHand starts the programs as a person would.

@@ -166,6 +166,11 @@ func (l *language) folder(program string, sources map[string]string) folder {
 	}}
 }
 
+// folderAt returns the folder at path.
+func folderAt(path, program string) folder {
+	return folder{program, func(context.Context) (string, error) { return path, nil }}
+}
+
 // scratch is where folders are.
 var scratch string
 

@@ -19,7 +19,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
-	"github.com/condensehq/condense/internal/wire" //nolint:depguard // these tests are a host
+	"github.com/condensehq/condense/internal/wire"
 )
 
 // TestTricks has the plugin that does what it is told do all that it knows, in every

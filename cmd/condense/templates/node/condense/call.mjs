@@ -3,12 +3,6 @@ import { setImmediate as turn } from 'node:timers/promises'
 
 import { bytes, decoder, encode, entries, MAX_ENTRIES, newPart, part } from './protocol.mjs'
 
-// What a strategy throws to say why there is no answer. Any other error says that it could
-// not do its work.
-export class InvalidRequest extends Error {} // nobody could answer it
-export class Unavailable extends Error {} // not at the moment
-export class Unsupported extends Error {} // not this kind of work
-
 const LEVELS = ['debug', 'info', 'warn', 'error']
 
 // A Call is what a strategy works on. Objects in it have the fields of condense.proto, by the

@@ -18,10 +18,9 @@
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-import { serve } from './server.mjs'
 import { describe } from './settings.mjs'
 
-export { InvalidRequest, Unavailable, Unsupported } from './call.mjs'
+export { InvalidRequest, Unavailable, Unsupported } from './errors.mjs'
 
 // The cookie is no secret: it tells a plugin that a host started it, and not a person.
 const COOKIE = ['CONDENSE_PLUGIN_COOKIE', '8e9d1f52-4c0b-4d77-9f6b-c3c2b1d7a6e0']
@@ -41,9 +40,9 @@ export function main(meta, strategy) {
   if (!process.argv[1] || realpathSync(process.argv[1]) !== realpathSync(program)) return
   const args = process.argv.slice(2).map((a) => a.replace(/^--?/, ''))
   if (hosted && args.length === 0) {
-    serve(strategy, { debug: false })
+    serve(strategy, { debug: false }, program)
   } else if (args[0] === 'debug') {
-    serve(strategy, { debug: true })
+    serve(strategy, { debug: true }, program)
   } else if (args[0] === 'version') {
     console.log(strategy.name, strategy.version)
   } else if (args[0] === 'h' || args[0] === 'help') {
@@ -51,6 +50,16 @@ export function main(meta, strategy) {
   } else {
     console.error(args.length > 0 ? `unknown argument ${args[0]}; there are -h, -version and -debug` : help(strategy, program))
     process.exitCode = 2
+  }
+}
+
+async function serve(strategy, options, program) {
+  try {
+    const server = await import('./server.mjs')
+    await server.serve(strategy, options)
+  } catch (err) {
+    console.error(err.code === 'ERR_MODULE_NOT_FOUND' ? `${err.message}: run "npm ci --ignore-scripts" in the folder of ${program}` : err)
+    process.exit(1)
   }
 }
 

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 
 import grpc from '@grpc/grpc-js'
 
-import { Call, InvalidRequest, Unavailable, Unsupported } from './call.mjs'
+import { Call } from './call.mjs'
 import { newCertificate } from './certificate.mjs'
+import { InvalidRequest, Unavailable, Unsupported } from './errors.mjs'
 import { service } from './protocol.mjs'
 import { configure, describe } from './settings.mjs'
 
@@ -21,6 +22,7 @@ const STATUS = [
 // serve serves strategy to the host that started the process, or with debug to one that is
 // to be told where. It returns when it listens.
 export async function serve(strategy, { debug }) {
+  if (process.platform === 'win32') throw new Error('plugins in JavaScript need unix sockets, which Windows has not for Node')
   const server = new grpc.Server()
   server.addService(passBuffers(service), provider(strategy))
   addHostServices(server, () => stop(server))

@@ -62,6 +62,8 @@ def _usage(text):
 
 def _serve(strategy, handshake):
     """Serves until it is told to stop. Without handshake it waits for a host to attach."""
+    if os.name != "posix":
+        sys.exit("plugins in Python need unix sockets, which gRPC has not on this system")
     stop = threading.Event()
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(MAX_CALLS))
     server.add_generic_rpc_handlers((_provider_service(strategy), *_host_services(stop)))
