@@ -14,6 +14,7 @@ const envPrefix = "CONDENSE_"
 // reservedVariables begin with the prefix but set no value of a configuration.
 var reservedVariables = []string{
 	pathVariable,
+	"CONDENSE_REATTACH",      // a plugin in a debugger
 	"CONDENSE_CHROMIUM",      // a browser for tests
 	"CONDENSE_TRACES_DIR",    // recorded sessions for tests
 	"CONDENSE_REQUIRE_PEERS", // tests fail instead of skipping what is not installed

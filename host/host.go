@@ -26,6 +26,9 @@ type Options struct {
 	// Observe is told what happens, for a user interface or a log. It is called by the
 	// goroutine that called the host, in order, and should return quickly.
 	Observe func(Event)
+	// Reattach names plugins that run already, in a debugger for instance, and are not to
+	// be started: the value of CONDENSE_REATTACH that a plugin prints with -debug.
+	Reattach string
 	// Adjust may change what was resolved for a profile and mode before it is used: a
 	// command line does so for its flags.
 	Adjust func(*config.Resolved)

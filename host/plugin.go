@@ -1,17 +1,27 @@
 package host
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/wire"
 )
 
 // plugin returns the plugin of a chain as a provider. Its program must be there and pinned;
 // whether it is the one that was pinned is found out when the first call starts it, and
 // costs it its turns.
 func (s *setup) plugin(c config.Provider) (*supervise.Process, error) {
+	attach, err := s.attached(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	if attach != nil {
+		return supervise.Open(supervise.Spec{Name: c.Name, Path: c.Plugin, Settings: c.Settings, Attach: attach},
+			&supervise.Options{Logger: s.host.opts.Logger})
+	}
 	pin, err := lock.Find(c)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", c.Name, err)
@@ -22,6 +32,22 @@ func (s *setup) plugin(c config.Provider) (*supervise.Process, error) {
 	return supervise.Open(supervise.Spec{
 		Name: c.Name, Path: c.Plugin, Tree: c.Folder, SHA256: pin.SHA256, Env: c.Env, Settings: c.Settings,
 	}, &supervise.Options{Logger: s.host.opts.Logger})
+}
+
+// attached returns where the plugin of this name runs already; nil if the host is to start
+// it.
+func (s *setup) attached(name string) (*wire.Reattach, error) {
+	if s.host.opts.Reattach == "" {
+		return nil, nil //nolint:nilnil // nobody waits for us
+	}
+	var running map[string]wire.Reattach
+	if err := json.Unmarshal([]byte(s.host.opts.Reattach), &running); err != nil {
+		return nil, fmt.Errorf("%s: %w; want the line that a plugin prints with -debug", wire.EnvReattach, err)
+	}
+	if r, ok := running[name]; ok {
+		return &r, nil
+	}
+	return nil, nil //nolint:nilnil // as above
 }
 
 // An unpinnedError says that nobody has approved a plugin.

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -109,6 +110,55 @@ func attempts(t *testing.T, h *host.Host) string {
 		out = append(out, fmt.Sprintf("%s %s %s", a.Provider, a.Outcome, a.Reason))
 	}
 	return strings.Join(out, "\n")
+}
+
+// A plugin that somebody has started, in a debugger for instance, is attached to and
+// neither pinned nor ended.
+func TestReattach(t *testing.T) {
+	p := plug(t)
+	cmd := exec.CommandContext(t.Context(), p.program, "-debug")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	value := ""
+	for lines := bufio.NewScanner(out); value == "" && lines.Scan(); {
+		if v, ok := strings.CutPrefix(lines.Text(), "CONDENSE_REATTACH='"); ok {
+			value = strings.TrimRight(v, "' \\")
+		}
+	}
+	_, value, ok := strings.Cut(value, ":") // under the name that the configuration has
+	if !ok {
+		t.Fatal("the plugin printed no line to attach with")
+	}
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(t.Context(), p.configure(t, "{}"), reg, &host.Options{Reattach: `{"ours":` + value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied") && !strings.HasPrefix(got, "ours insufficient") {
+		t.Errorf("got %s", got)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Errorf("the plugin was ended: %v", err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Log(err)
+	}
+	if _, err := host.Open(t.Context(), p.configure(t, "{}"), reg, &host.Options{Reattach: "tidy"}); err == nil ||
+		!strings.Contains(err.Error(), "want the line that a plugin prints with -debug") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // A plugin answers in a chain as a built-in provider does. What it does wrong costs its

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -75,7 +76,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	if err != nil {
 		return nil, err
 	}
-	return host.Open(ctx, c, reg, &host.Options{Adjust: func(r *config.Resolved) {
+	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
 			r.Window = s.window
 		}
