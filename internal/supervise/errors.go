@@ -28,13 +28,14 @@ type unavailableError struct {
 
 // Error says why, and why that.
 func (e *unavailableError) Error() string {
-	text := fmt.Sprintf("plugin %s: %s", e.plugin, e.why)
+	var text strings.Builder
+	fmt.Fprintf(&text, "plugin %s: %s", e.plugin, e.why)
 	for _, err := range []error{e.ctx, e.before} {
 		if err != nil {
-			text += fmt.Sprintf(" (%v)", err)
+			fmt.Fprintf(&text, " (%v)", err)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Unwrap returns [core.ErrUnavailable] and the error of the context.
