@@ -84,7 +84,9 @@ func TestDebug(t *testing.T) {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // an interrupt may be a failure or not
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("interrupted: %v", err)
+		}
 		if _, err := os.Stat(at.Addr.String); err == nil {
 			t.Error("the socket is left")
 		}

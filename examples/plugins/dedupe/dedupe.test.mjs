@@ -70,7 +70,7 @@ errors[4].parts[0].tool_result.is_error = true
 for (const [name, messages] of Object.entries({
   'small results stay': [call('c1', '{}'), answer('c1', text('ok')), call('c2', '{}'), answer('c2', text('ok'))],
   'protected messages stay': readTwice.map((m) => ({ ...m, protected: true })),
-  'results with other content stay': readTwice.with(2, answer('c1', text(source + ' '))),
+  'results with other content stay': [...readTwice.slice(0, 2), answer('c1', text(source + ' ')), ...readTwice.slice(3)],
   'an error is not the same as a success': errors,
   'no messages': [],
 })) {

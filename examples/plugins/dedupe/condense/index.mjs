@@ -1,6 +1,6 @@
 // The folder condense is what a plugin in JavaScript needs to be started by condense: this
 // file, its neighbours and condense.proto, the protocol. Copy it beside your plugin and leave
-// it as it is. Node 20 or later; the only packages are gRPC's own.
+// it as it is. Node 18 or later; the only packages are gRPC's own.
 //
 //   import { main } from './condense/index.mjs'
 //
@@ -16,6 +16,7 @@
 // What condense may do with its call is in call.mjs, how to test it without a host in
 // testing.mjs.
 import { realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { describe } from './settings.mjs'
@@ -65,6 +66,7 @@ async function serve(strategy, options, program) {
 
 function help(strategy, program) {
   const { settings } = describe(strategy)
+  const folder = dirname(program)
   const lines = settings.map((s) => `        ${s.name}: ${s.default}   # ${s.doc}${s.enum.length > 0 ? ` One of ${s.enum.join(', ')}.` : ''}`)
   return `${strategy.name} ${strategy.version} is a plugin of condense, which shortens conversations with language models.
 
@@ -75,7 +77,8 @@ It does nothing by itself: condense starts it. Configure it in condense.yaml:
   providers:
     ${strategy.name}:
       plugin: ${program}
+      folder: ${folder}
 ${lines.length > 0 ? `      settings:\n${lines.join('\n')}\n` : ''}
-Test it with     condense plugin test ${program}
+Test it with     condense plugin test ${program} --folder ${folder}
 Debug it with    node --inspect ${program} -debug    which prints what to give to condense`
 }

@@ -85,11 +85,10 @@ def _serve(strategy, handshake):
             threading.Thread(target=_exit_with_stdin, daemon=True).start()
         print(f"1|1|unix|{socket}|grpc|{announced}", file=handshake, flush=True)
     else:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
         print(_attachment(strategy.name, socket), flush=True)
-    try:
-        stop.wait()
-    except KeyboardInterrupt:  # in debug mode
-        pass
+    stop.wait()
     server.stop(grace=0.5).wait()
     if own:
         shutil.rmtree(folder, ignore_errors=True)
@@ -271,6 +270,7 @@ def _log(level, message, **fields):
 
 def _help(strategy):
     program = os.path.abspath(sys.argv[0])
+    folder = os.path.dirname(program)
     lines = []
     for s in strategy.describe().settings:
         choice = f" One of {', '.join(s.enum)}." if s.enum else ""
@@ -285,8 +285,9 @@ It does nothing by itself: condense starts it. Configure it in condense.yaml:
   providers:
     {strategy.name}:
       plugin: {program}
+      folder: {folder}
 {settings}
-Test it with     condense plugin test {program}
+Test it with     condense plugin test {program} --folder {folder}
 Debug it with    {program} -debug    which prints what to give to condense"""
 
 

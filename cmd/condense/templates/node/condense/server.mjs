@@ -45,7 +45,7 @@ export async function serve(strategy, { debug }) {
   })
   if (debug) {
     console.log(attachment(strategy.name, socket))
-    process.on('SIGINT', () => process.exit(0))
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(0))
     return
   }
   process.on('SIGINT', () => {}) // a Ctrl-C at the terminal is for the host, which ends its plugins itself
