@@ -14,11 +14,9 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
-	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
-// benchmarked returns the plugin that benchmarks measure: truncation, which itself costs
-// next to nothing.
+// benchmarked returns the plugin that benchmarks measure, which itself costs nothing.
 func benchmarked(b *testing.B, plaintext bool) *supervise.Process {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "t") //nolint:usetesting // b.TempDir is too long for a socket
@@ -28,7 +26,7 @@ func benchmarked(b *testing.B, plaintext bool) *supervise.Process {
 	sum, err := digest()
 	must(err)
 	p, err := supervise.Open(supervise.Spec{
-		Name: "acme", Path: exe, SHA256: sum, Args: []string{"plugin", "window", "in=" + dir}, Plaintext: plaintext,
+		Name: "acme", Path: exe, SHA256: sum, Args: []string{"plugin", "plans", "in=" + dir}, Plaintext: plaintext,
 	}, &supervise.Options{TempDir: dir})
 	must(err)
 	b.Cleanup(func() {
@@ -89,7 +87,6 @@ var sizes = []struct {
 // beside them the same number of bytes written to a unix socket, read there by another
 // process, and acknowledged.
 func BenchmarkCall(b *testing.B) {
-	window := slidingwindow.New(slidingwindow.DefaultConfig())
 	for _, size := range sizes {
 		req, n := history(size.bytes)
 		call := func(p core.CondensationProvider) func(*testing.B) {
@@ -107,7 +104,7 @@ func BenchmarkCall(b *testing.B) {
 				}
 			}
 		}
-		b.Run(size.name+"/inprocess", call(window))
+		b.Run(size.name+"/inprocess", call(core.ProviderFunc(plan)))
 		b.Run(size.name+"/plaintext", func(b *testing.B) { call(benchmarked(b, true))(b) })
 		b.Run(size.name+"/mtls", func(b *testing.B) { call(benchmarked(b, false))(b) })
 		b.Run(size.name+"/rawsocket", func(b *testing.B) { rawSocket(b, n) })

@@ -38,23 +38,24 @@ type instance struct {
 
 	phase   atomic.Value  // what is waited for while it starts, a string
 	served  atomic.Int64  // calls that it answered
-	changed chan struct{} // has a token when calls, retired or suspect have changed
+	changed chan struct{} // has a token when the watcher should look
 	settled sync.Once
 	over    chan struct{} // closed when the process is gone and it is known why
 	crash   *CrashError   // set before over is closed; nil if it was stopped
 	gone    chan struct{} // closed when everything of it is gone
 
 	// Guarded by the lock of the Process.
-	calls     int  // that run
-	abandoned int  // that were given up at their deadline: it may still be working on them
-	suspect   bool // one was just given up
-	retired   bool // gets no more calls, and is stopped when none runs
+	calls     int       // that run
+	idleSince time.Time // if none runs
+	abandoned int       // that were given up at their deadline: it may still be working on them
+	suspect   bool      // one was just given up
+	retired   bool      // gets no more calls, and is stopped when none runs
 }
 
 func newInstance(spec *Spec, opts *Options) *instance {
 	log := opts.Logger.With("plugin", spec.Name)
 	return &instance{
-		spec: spec, log: log, grace: opts.Grace, out: newOutput(log),
+		spec: spec, log: log, grace: opts.Grace, out: newOutput(log), idleSince: time.Now(),
 		changed: make(chan struct{}, 1), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 }

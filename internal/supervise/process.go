@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire"
@@ -190,5 +191,10 @@ func (p *Process) release(i *instance, err error) {
 			i.abandoned++
 		}
 	}
-	i.touch()
+	if i.calls == 0 {
+		i.idleSince = time.Now()
+	}
+	if i.suspect || i.retired {
+		i.touch()
+	}
 }

@@ -38,6 +38,7 @@ import (
 // programs are what this binary can be as a plugin.
 var programs = map[string]func(){
 	"window": func() { serve(slidingwindow.Strategy()) },
+	"plans":  func() { serve(strategy(plan)) },
 
 	// Those that do not get as far as a call.
 	"ends-early": func() {
@@ -203,6 +204,14 @@ func condense(do func(context.Context, *core.Request)) func() {
 			return window.Condense(ctx, req)
 		}))
 	}
+}
+
+// plan hides the older half: an answer that costs nothing itself.
+func plan(_ context.Context, req *core.Request) (*core.Result, error) {
+	half := len(req.Messages) / 4 * 2
+	return &core.Result{Messages: append([]core.Message{
+		req.Messages[0], {Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text("[older messages are hidden]")}},
+	}, req.Messages[half:]...)}, nil
 }
 
 // sins serves the provider of coretest's shelf that the arguments name.

@@ -68,7 +68,6 @@ func (p *Process) ready(g *generation) (*instance, *starting, time.Duration, err
 	}
 	if i := g.current; i != nil {
 		i.calls++
-		i.touch()
 		return i, nil, 0, nil
 	}
 	if g.starting != nil {

@@ -15,14 +15,13 @@ type watcher struct {
 	g *generation
 	i *instance
 
-	probeAt time.Time // zero if no calls run
-	idleAt  time.Time // zero if calls run or it never gets idle
+	probeAt time.Time // if calls run then
 	drainBy time.Time // zero if it is not retired
 }
 
 // watch looks after i until nothing is left of it.
 func (p *Process) watch(g *generation, i *instance) {
-	w := watcher{p: p, g: g, i: i}
+	w := watcher{p: p, g: g, i: i, probeAt: time.Now().Add(i.spec.Limits.Health / 2)}
 	w.wait()
 	if err := i.end(); err != nil {
 		p.opts.Logger.Error("plugin is out of control", "error", err)
@@ -64,52 +63,46 @@ func (w *watcher) wait() {
 }
 
 // step does what is due and returns how long there is nothing to do, or that the process
-// is to be stopped.
+// is to be stopped. Calls do not wake the watcher: it looks now and then whether some run.
 func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
+	limits, every := &w.i.spec.Limits, w.i.spec.Limits.Health/2
 	w.p.mu.Lock()
-	limits := &w.i.spec.Limits
 	if n := w.i.abandoned; n >= limits.Calls && w.g.current == w.i {
 		w.p.opts.Logger.Warn("plugin is started anew: it may still work on calls that were given up", "plugin", w.i.spec.Name, "calls", n)
 		w.p.recycleLocked(w.g)
 	}
-	calls, suspect, retired := w.i.calls, w.i.suspect, w.i.retired
+	calls, suspect := w.i.calls, w.i.suspect
 	w.i.suspect = false
-	if retired && w.drainBy.IsZero() {
-		w.drainBy = now.Add(limits.Drain)
+	idle := limits.Idle - now.Sub(w.i.idleSince) // left until it is
+	if limits.Idle < 0 || calls > 0 {
+		idle = every
 	}
-	if calls > 0 {
-		w.idleAt = time.Time{}
-	} else if w.idleAt.IsZero() && limits.Idle > 0 {
-		w.idleAt = now.Add(limits.Idle)
-	}
-	if !retired && !w.idleAt.IsZero() && !now.Before(w.idleAt) {
+	if idle <= 0 && !w.i.retired {
 		w.p.retire(w.g)
-		retired = true
 	}
+	retired := w.i.retired
 	w.p.mu.Unlock()
 
-	switch {
-	case retired && calls == 0:
-		return 0, true
-	case retired && !now.Before(w.drainBy):
-		w.i.settle(fmt.Errorf("it was replaced, and its calls did not end within %s", limits.Drain))
-		return 0, true
+	next = min(every, max(idle, 0))
+	if retired {
+		if w.drainBy.IsZero() {
+			w.drainBy = now.Add(limits.Drain)
+		}
+		if calls == 0 {
+			return 0, true
+		}
+		if !now.Before(w.drainBy) {
+			w.i.settle(fmt.Errorf("it was replaced, and its calls did not end within %s", limits.Drain))
+			return 0, true
+		}
+		next = min(next, w.drainBy.Sub(now))
 	}
-	switch every := limits.Health / 2; {
-	case w.i.child.attached: // in a debugger it may take its time
-	case suspect || calls > 0 && !w.probeAt.IsZero() && !now.Before(w.probeAt):
+	if w.i.child.attached {
+		return next, false // in a debugger it may take its time
+	}
+	if suspect || calls > 0 && !now.Before(w.probeAt) {
 		w.probe()
 		w.probeAt = time.Now().Add(every)
-	case calls == 0:
-		w.probeAt = time.Time{}
-	case w.probeAt.IsZero():
-		w.probeAt = now.Add(every)
-	}
-	next = time.Hour
-	for _, t := range []time.Time{w.probeAt, w.idleAt, w.drainBy} {
-		if !t.IsZero() {
-			next = min(next, max(0, time.Until(t)))
-		}
 	}
 	return next, false
 }
