@@ -37,7 +37,8 @@ func (e *ChecksumError) Error() string {
 //	find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum
 //
 // Only regular files count, wherever they are in it. Symbolic links are no part of a
-// plugin.
+// plugin, and neither is what changes without the plugin: a condense.lock at the top, the
+// folders .git and __pycache__. What is not part of it is not there when it runs.
 func Digest(s Spec) (string, error) {
 	if s.Tree != "" {
 		return copyTree(s.Tree, "")
@@ -105,7 +106,10 @@ func copyTree(src, dst string) (string, error) {
 		if err != nil {
 			return err
 		}
-		if e.Type().IsRegular() {
+		if e.IsDir() && (e.Name() == ".git" || e.Name() == "__pycache__") && p != src {
+			return fs.SkipDir
+		}
+		if e.Type().IsRegular() && p != filepath.Join(src, "condense.lock") {
 			if files++; files > maxTreeFiles {
 				return fmt.Errorf("%s has more than %d files", src, maxTreeFiles)
 			}
