@@ -26,7 +26,7 @@ import (
 // breakers, which most of the time keep the plugin from being asked.
 func TestSoak(t *testing.T) {
 	rounds := map[string]supervise.Restart{
-		"patient": {Min: time.Millisecond, Max: 50 * time.Millisecond, Crashes: 20, Window: 2 * time.Second, Cooldown: 200 * time.Millisecond},
+		"patient": {Min: time.Millisecond, Max: 50 * time.Millisecond, Crashes: 10, Window: 2 * time.Second, Cooldown: 200 * time.Millisecond},
 	}
 	conversations := 25
 	if os.Getenv("CONDENSE_SOAK") != "" {

@@ -74,8 +74,11 @@ func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 	calls, suspect := w.i.calls, w.i.suspect
 	w.i.suspect = false
 	idle := limits.Idle - now.Sub(w.i.idleSince) // left until it is
-	if limits.Idle < 0 || calls > 0 {
+	switch {
+	case limits.Idle < 0:
 		idle = every
+	case calls > 0:
+		idle = limits.Idle
 	}
 	if idle <= 0 && !w.i.retired {
 		w.p.retire(w.g)
