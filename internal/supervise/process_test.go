@@ -208,7 +208,8 @@ func TestAbandonedCalls(t *testing.T) {
 
 func TestIdleStop(t *testing.T) {
 	b := newBench(t, "window")
-	b.spec.Limits.Idle = 30 * time.Millisecond
+	// Long enough that on a busy machine no process is idle before its first call.
+	b.spec.Limits.Idle = 700 * time.Millisecond
 	p := b.open(t)
 	for n := range 2 {
 		if err := condenseOnce(t, p); err != nil {
