@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -28,14 +27,9 @@ func writeClaudeCode(d *Document, out *output) error {
 	if d.Origin != "claudecode" {
 		return convertClaudeCode(d, out)
 	}
-	data := d.original()
-	if d.unchanged() {
-		out.add(data)
+	data, same := d.startAgain(out)
+	if same {
 		return nil
-	}
-	if bytes.HasPrefix(data, byteOrderMark) {
-		out.add(byteOrderMark)
-		data = data[len(byteOrderMark):]
 	}
 	s, err := parseSession(data)
 	if err != nil {

@@ -21,14 +21,9 @@ func writeCodex(d *Document, out *output) error {
 	if d.Origin != "codex" {
 		return convertCodex(d, out)
 	}
-	data := d.original()
-	if d.unchanged() {
-		out.add(data)
+	data, same := d.startAgain(out)
+	if same {
 		return nil
-	}
-	if bytes.HasPrefix(data, byteOrderMark) {
-		out.add(byteOrderMark)
-		data = data[len(byteOrderMark):]
 	}
 	r, err := parseRollout(data)
 	if err != nil {

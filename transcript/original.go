@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -109,4 +110,20 @@ func (d *Document) original() []byte {
 		}
 	}
 	return append(out, e.tail...)
+}
+
+// startAgain begins to write a file of lines in its own format. If nothing changed it
+// writes all of it and reports true. Otherwise it returns the file without its byte order
+// mark, which it has written.
+func (d *Document) startAgain(out *output) (data []byte, same bool) {
+	data = d.original()
+	if d.unchanged() {
+		out.add(data)
+		return nil, true
+	}
+	if bytes.HasPrefix(data, byteOrderMark) {
+		out.add(byteOrderMark)
+		data = data[len(byteOrderMark):]
+	}
+	return data, false
 }
