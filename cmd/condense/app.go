@@ -86,17 +86,8 @@ work can go on when the context window is nearly full. It reads and writes the f
 needs neither a key nor a network.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
-			return usage(cmd, "unknown command %q%s", args[0], near.DidYouMean(args[0], names))
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
@@ -105,6 +96,18 @@ needs neither a key nor a network.`,
 		a.rewindCommand(), a.undoCommand(), a.providersCommand(), a.configCommand(), a.pluginCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// unknownCommand reports an argument that names no command beneath cmd.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return usage(cmd, "unknown command %q%s", args[0], near.DidYouMean(args[0], names))
 }
 
 // flagError says what is wrong with a flag, and which one was probably meant.

@@ -25,7 +25,7 @@ wrong with one, and tell for every value where it comes from.`,
   condense config check
   condense config explain
   condense config explain --mode architect`,
-		Args: func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
+		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
@@ -33,18 +33,6 @@ wrong with one, and tell for every value where it comes from.`,
 		a.configExplainCommand(), a.configSchemaCommand(), a.configImportCommand(),
 	)
 	return cmd
-}
-
-// unknownCommand reports an argument that names no command beneath cmd.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	return usage(cmd, "unknown command %q%s", args[0], near.DidYouMean(args[0], names))
 }
 
 // noArguments refuses any; what is the usual guess at what they were meant for.

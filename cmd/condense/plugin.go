@@ -9,7 +9,7 @@ func (a *app) pluginCommand() *cobra.Command {
 		Short: "Pin, list and test providers that are programs of their own",
 		Long: `A plugin is a program that condense starts and asks to shorten conversations. The configuration names it,
 and only a program whose checksum was approved with 'condense plugin pin' is ever started.`,
-		Args: func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
+		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand( // in the order of an author's work
