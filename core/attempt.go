@@ -96,6 +96,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 func plausible(u Usage) Usage {
 	u.Calls, u.InputTokens = max(u.Calls, 0), max(u.InputTokens, 0)
 	u.OutputTokens, u.CachedTokens = max(u.OutputTokens, 0), max(u.CachedTokens, 0)
+	u.Unpriced = max(u.Unpriced, 0)
 	if !(u.USD >= 0 && u.USD <= math.MaxFloat64) { // not a number is in no range
 		u.USD = 0
 	}

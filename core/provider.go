@@ -45,7 +45,8 @@ type Usage struct {
 	InputTokens  int     `json:"input_tokens,omitempty"`
 	OutputTokens int     `json:"output_tokens,omitempty"`
 	CachedTokens int     `json:"cached_tokens,omitempty"` // of InputTokens
-	USD          float64 `json:"usd,omitempty"`           // zero if unknown or free
+	USD          float64 `json:"usd,omitempty"`           // of the calls whose price is known
+	Unpriced     int     `json:"unpriced,omitempty"`      // calls whose price is not known
 }
 
 // Add returns the sum of u and v.
@@ -56,6 +57,7 @@ func (u Usage) Add(v Usage) Usage {
 		OutputTokens: u.OutputTokens + v.OutputTokens,
 		CachedTokens: u.CachedTokens + v.CachedTokens,
 		USD:          u.USD + v.USD,
+		Unpriced:     u.Unpriced + v.Unpriced,
 	}
 }
 

@@ -27,6 +27,12 @@ type Request struct {
 	Environment string
 	// FilesRead are the files that the agent has read, newest first.
 	FilesRead []string
+	// Dir is the directory that the agent works in and that relative paths of FilesRead
+	// start from; empty if unknown. Providers read no file outside of it.
+	Dir string
+	// Tools are the definitions of the agent's tools as they are sent, a JSON array in the
+	// form of the vendor's API; empty if unknown.
+	Tools string
 	// Instructions are the user's own wishes for this condensation.
 	Instructions string
 	// Counter is the host's counter, the one that results are measured with.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/model"
 )
 
 // A Strategy is a way to condense: what it is called, what it does, which settings it
@@ -33,7 +34,13 @@ type Strategy struct {
 
 // Env is what a host lends to the providers that it opens.
 type Env struct {
-	Logger *slog.Logger // never nil for a provider opened through [Strategy.Open]
+	// Logger is never nil for a provider opened through [Strategy.Open].
+	Logger *slog.Logger
+	// Model returns the language model that the user's configuration calls name, or the
+	// host's choice if name is empty. The error says what to configure; a model that is
+	// configured but cannot be asked says so when it is. Model is never nil for a provider
+	// opened through Open: of a host that lends no models it returns an error.
+	Model func(name string) (model.Generator, error)
 }
 
 // A Setting documents one setting of a strategy.
@@ -81,6 +88,9 @@ func (s Strategy) Settings() []Setting {
 func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error) {
 	if env.Logger == nil {
 		env.Logger = slog.New(slog.DiscardHandler)
+	}
+	if env.Model == nil {
+		env.Model = func(string) (model.Generator, error) { return nil, errors.New("this host lends no language models") }
 	}
 	p, err := s.open(ctx, settings, env)
 	if err != nil {
