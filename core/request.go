@@ -35,6 +35,11 @@ type Request struct {
 	Tools string
 	// Instructions are the user's own wishes for this condensation.
 	Instructions string
+	// Originals is where the agent can read what the answer hides or rewrites, word for
+	// word: the path of a file that the host writes once the answer is applied, as the agent
+	// would open it. A provider that puts something in place of messages tells the reader.
+	// Empty means that they are kept where the agent cannot see them.
+	Originals string
 	// Counter is the host's counter, the one that results are measured with.
 	Counter Counter
 }
