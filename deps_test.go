@@ -25,6 +25,7 @@ var mayImport = map[string]string{
 	"core/policy":             "core",
 	"registry":                "core internal/near model",
 	"model":                   "core models",
+	"outline":                 "",
 	"tokens":                  "core github.com/pkoukk/tiktoken-go-loader",
 	"transcript":              "core core/history roo github.com/google/uuid",
 	"roo":                     "",
@@ -37,6 +38,7 @@ var mayImport = map[string]string{
 	"cmd/condense":            "core core/coretest core/history core/policy config host internal/lock internal/supervise models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
 	"internal/lock":           "config",
 	"internal/near":           "",
+	"internal/tooling":        "",
 	"internal/benchdata":      "core",
 	"bench/peers/eino":        "github.com/cloudwego/eino", // a module of its own
 	"bench/session":           "internal/benchdata",
