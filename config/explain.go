@@ -55,7 +55,7 @@ func (c *Config) Explain(profile, mode string, window int) (*Explanation, error)
 // shownKeys are the keys that are explained, what decides others first.
 var shownKeys = []string{
 	"profile", "model", "window", "max_output", "auto", "threshold", "buffer", "max_context_tokens",
-	"target", "min_gain", "min_new_tokens", "min_size", "tokenizer", "chain", "prompt",
+	"target", "min_gain", "min_new_tokens", "min_size", "tokenizer", "chain", "prompt", "originals",
 }
 
 // shown returns the values of r as people read them.
@@ -84,7 +84,7 @@ func (r *Resolved) shown() map[string]string {
 		"threshold": percent(r.Threshold), "buffer": percent(r.Buffer), "target": target,
 		"max_context_tokens": tokens(r.MaxContextTokens, "none"), "min_gain": percent(r.MinGain),
 		"min_new_tokens": tokens(r.MinNewTokens, "none"), "min_size": tokens(r.MinSize, "none"),
-		"tokenizer": r.Tokenizer, "chain": strings.Join(append(chain, "(truncation)"), " → "), "prompt": prompt,
+		"tokenizer": r.Tokenizer, "chain": strings.Join(append(chain, "(truncation)"), " → "), "prompt": prompt, "originals": r.Originals,
 	}
 }
 

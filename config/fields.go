@@ -151,6 +151,10 @@ var fields = []field{
 		theirs: "customSupportPrompts.CONDENSE, customCondensingPrompt",
 	},
 	{
+		key: "originals", kind: kindEnum, enum: []string{OriginalsNone, OriginalsParts}, in: everywhere, def: OriginalsNone, example: "parts",
+		doc: "Whether what a condensation hides or rewrites is also written, word for word, to a file that the agent can read, and that the summary names: parts writes FILE.history/part-1.jsonl, part-2.jsonl and so on beside the conversation. Without it condense recall gives it back from the conversation's own file.",
+	},
+	{
 		key: "profiles", kind: kindSection, of: inProfile, in: []place{atTop},
 		doc: "Profiles by name. A profile is what an agent is configured with: a model, its window, and when and how to condense.",
 	},

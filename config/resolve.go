@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// What a profile or mode says of the originals of what was condensed.
+const (
+	OriginalsNone  = "none"  // they stay where they are
+	OriginalsParts = "parts" // they are also written to files beside the conversation
+)
+
 // Resolved is what holds for one profile in one mode. All values are final: nothing in it
 // inherits any more. It shares nothing with the configuration that could be changed.
 type Resolved struct {
@@ -35,6 +41,8 @@ type Resolved struct {
 	MinSize          int     `json:"min_size"`       // tokens to keep, 0 for no minimum
 	Tokenizer        string  `json:"tokenizer"`
 	Prompt           string  `json:"prompt"` // empty: the provider's own
+	// Originals is OriginalsNone or OriginalsParts.
+	Originals string `json:"originals"`
 	// Chain holds the providers to ask, in order. Truncation follows the last one always
 	// and is not listed.
 	Chain []Provider `json:"chain"`
@@ -181,6 +189,7 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	r.MinNewTokens = f.tokens("min_new_tokens", r.Window)
 	r.MinSize = f.tokens("min_size", r.Window)
 	r.Tokenizer = f.text("tokenizer")
+	r.Originals = f.text("originals")
 	r.Prompt = f.text("prompt")
 	r.Target = f.percent("target")
 	errs := c.fit(r)

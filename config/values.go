@@ -36,6 +36,7 @@ type Tuning struct {
 	MaxOutput        *int     `json:"max_output,omitempty"`
 	Tokenizer        *string  `json:"tokenizer,omitempty"`
 	Prompt           *string  `json:"prompt,omitempty"`
+	Originals        *string  `json:"originals,omitempty"`
 }
 
 // ProfileValues are a profile: what an agent is configured with.

@@ -1,0 +1,118 @@
+package history
+
+import (
+	"iter"
+	"regexp"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Recalled is content that was asked for by its handle, and where it stands.
+type Recalled struct {
+	// Part is the content: a part of Message, or of a tool result in it.
+	Part core.Part
+	// Message holds it: as it was recorded, or as condensation RewrittenBy had it.
+	Message core.Message
+	// InsertedBy is the ID of the condensation that inserted the message; empty if it was
+	// appended. RewrittenBy is empty if the content was there when the message came.
+	InsertedBy, RewrittenBy string
+	// InView says that the content stands in the view, in this message.
+	InView bool
+}
+
+// Recall finds content by its handle, [core.Handle], in everything that the conversation
+// ever held and that no rewind dropped: hidden or not, rewritten since, inserted by
+// condensations that are in force or undone. The order is that of the conversation, and
+// what a message was recorded with comes before what it became. Equal content at several
+// places has the same handle, so there may be many; there is nil if there is none. The
+// cost is linear in the bytes of the conversation.
+func (j *Journal) Recall(handle string) []Recalled {
+	var found []Recalled
+	for n := j.first; n != nil; n = n.next {
+		inserted := ""
+		if n.by != nil {
+			inserted = n.by.ID
+		}
+		look := func(parts []core.Part, by string) bool {
+			for h, p := range Handles(parts) {
+				if h == handle {
+					m := n.message
+					if by != "" {
+						m.Parts, m.Source, m.Tokens = parts, nil, 0
+					}
+					found = append(found, Recalled{
+						Part: p, Message: m, InsertedBy: inserted, RewrittenBy: by, InView: n.shown && holds(n.parts(), handle),
+					})
+					return true
+				}
+			}
+			return false
+		}
+		if look(n.message.Parts, "") {
+			continue
+		}
+		for _, r := range n.rewrites {
+			if look(r.parts, r.by.ID) {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// parts returns what n says in the view, if it is there.
+func (n *node) parts() []core.Part {
+	if r := n.rewritten(); r != nil {
+		return r.parts
+	}
+	return n.message.Parts
+}
+
+func holds(parts []core.Part, handle string) bool {
+	for h := range Handles(parts) {
+		if h == handle {
+			return true
+		}
+	}
+	return false
+}
+
+// Handles yields the handle of every one of parts and, behind that of a tool result, the
+// handles of what is in it.
+func Handles(parts []core.Part) iter.Seq2[string, core.Part] {
+	return func(yield func(string, core.Part) bool) {
+		for _, p := range parts {
+			if !yield(core.Handle(p), p) {
+				return
+			}
+			if r, ok := p.(core.ToolResult); ok {
+				for h, c := range Handles(r.Content) {
+					if !yield(h, c) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// handleForm is a handle as a word of its own, or at the end of one such as #0123456789 or
+// condense:0123456789.
+var handleForm = regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9a-f]{10})(?:[^0-9A-Za-z]|$)`)
+
+// ParseHandle returns the handle that stands in text: alone, or within what a provider
+// wrote around it, such as a whole stub. It reports false unless there is just one.
+func ParseHandle(text string) (string, bool) {
+	found := ""
+	for rest := text; ; {
+		at := handleForm.FindStringSubmatchIndex(rest)
+		if at == nil {
+			return found, found != ""
+		}
+		h := rest[at[2]:at[3]]
+		if found != "" && found != h {
+			return "", false
+		}
+		found, rest = h, rest[at[3]:]
+	}
+}
