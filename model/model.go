@@ -63,14 +63,23 @@ type Info struct {
 	Images    bool   // it can read images
 	Price     models.Price
 	Tiers     []models.Tier // higher prices of long requests
+	Free      bool          // asking costs nothing; a Price of zero alone is one that nobody knows
+}
+
+// PriceFor returns the price of a request with so many input tokens.
+func (i Info) PriceFor(input int) models.Price {
+	m := models.Model{Price: i.Price, Tiers: i.Tiers}
+	return m.PriceFor(input)
 }
 
 // Charge returns u with what it costs: with USD if the price is known, else with its calls
 // counted as unpriced. U is the usage of one call.
 func (i Info) Charge(u core.Usage) core.Usage {
-	m := models.Model{Price: i.Price, Tiers: i.Tiers}
-	p := m.PriceFor(u.InputTokens)
+	p := i.PriceFor(u.InputTokens)
 	u.USD, u.Unpriced = 0, 0
+	if i.Free {
+		return u
+	}
 	if p == (models.Price{}) {
 		u.Unpriced = u.Calls
 		return u

@@ -1,0 +1,194 @@
+package extractive
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/condensehq/condense/core"
+)
+
+// weights say how much a sentence counts beside its words. They follow Edmundson's order:
+// cue words before place before frequency alone.
+var (
+	cues = []string{
+		"must", "never", "always", "don't", "decided", "because", "instead", "important", "error", "failed",
+		"fixed", "bug", "todo", "next", "remaining", "done", "works", "need", "should",
+	}
+	byRole = map[core.Role]float64{core.RoleUser: 2, core.RoleAssistant: 1, core.RoleSystem: 1, core.RoleTool: 0.25}
+)
+
+const (
+	cueBonus    = 1.5
+	firstBonus  = 1.5 // the first sentence of a message says what it is about
+	leadBonus   = 2   // of the first message, which says what is to be done
+	recentBonus = 2   // at the end, falling to 1 over the newest quarter
+	recentShare = 0.25
+	// said is what a word counts when it has been said, SumBasic squares its probability.
+	said = 0.3
+)
+
+// A candidate is a sentence that may be picked.
+type candidate struct {
+	index  int
+	words  []int32 // distinct
+	weight float64
+	value  float64 // per token, when it was last looked at
+}
+
+// pick returns the indices, ascending, of the sentences that say most in room tokens.
+// Values only ever fall, so that a sentence that is still the best after it was looked at
+// again is the best of all: the accelerated greedy algorithm of M. Minoux (1978).
+func pick(ctx context.Context, sentences []sentence, room int) ([]int, error) {
+	queue, worth := rate(sentences)
+	heap.Init(&queue)
+	var picked []int
+	seen := map[string]bool{}
+	for steps := 0; len(queue) > 0; steps++ {
+		if steps%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		best := &queue[0]
+		if now := best.valueOf(sentences, worth); now < best.value {
+			best.value = now
+			heap.Fix(&queue, 0)
+			continue
+		}
+		c, _ := heap.Pop(&queue).(candidate)
+		s := &sentences[c.index]
+		need := s.cost + headingCost // wherever it will stand
+		if c.value <= 0 || need > room || seen[s.text] {
+			if room < smallest {
+				break
+			}
+			continue
+		}
+		seen[s.text] = true
+		room -= need
+		for _, w := range c.words {
+			worth[w] *= said
+		}
+		picked = append(picked, c.index)
+	}
+	slices.Sort(picked)
+	return picked, nil
+}
+
+const (
+	headingCost = 4 // the most that a line with who speaks costs
+	smallest    = 6 // tokens of the shortest sentence
+)
+
+func (c *candidate) valueOf(sentences []sentence, worth []float64) float64 {
+	sum := 0.0
+	for _, w := range c.words {
+		sum += worth[w]
+	}
+	return c.weight * sum / float64(sentences[c.index].cost)
+}
+
+// rate returns the sentences as candidates, and what each word is worth: by how often it
+// occurs, but little if it is in many sentences.
+func rate(sentences []sentence) (queue, []float64) {
+	number := map[string]int32{}
+	var in []int // sentences with the word
+	all := make(queue, len(sentences))
+	last := sentences[len(sentences)-1].message
+	for i := range sentences {
+		s := &sentences[i]
+		c := candidate{index: i, weight: weigh(s, last)}
+		for w := range words(s.text) {
+			n, ok := number[w]
+			if !ok {
+				n = int32(len(in))
+				number[strings.Clone(w)] = n
+				in = append(in, 0)
+			}
+			if !slices.Contains(c.words, n) {
+				c.words = append(c.words, n)
+				in[n]++
+			}
+			for _, cue := range cues {
+				if w == cue {
+					c.weight *= cueBonus
+				}
+			}
+		}
+		all[i] = c
+	}
+	worth := make([]float64, len(in))
+	for w, n := range in {
+		worth[w] = math.Log1p(float64(n)) * math.Log(float64(len(sentences)+1)/float64(n))
+	}
+	for i := range all {
+		all[i].value = all[i].valueOf(sentences, worth)
+	}
+	return all, worth
+}
+
+// weigh returns what the place of a sentence is worth.
+func weigh(s *sentence, last int) float64 {
+	w, ok := byRole[s.role]
+	if !ok {
+		w = byRole[core.RoleUser]
+	}
+	if s.first {
+		w *= firstBonus
+	}
+	if s.message == 0 {
+		w *= leadBonus
+	}
+	if last > 0 {
+		if age := float64(last-s.message) / float64(last); age < recentShare {
+			w *= recentBonus - (recentBonus-1)*age/recentShare
+		}
+	}
+	return w
+}
+
+// words yields the words of s in lower case; of scripts without spaces, every character.
+func words(s string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for w := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '\''
+		}) {
+			if len(w) > 1 && !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// A queue has the best candidate in front; of equals, the first in the conversation.
+type queue []candidate
+
+// Len is part of [heap.Interface], as are the next four.
+func (q *queue) Len() int { return len(*q) }
+
+// Less reports whether the candidate at i comes first.
+func (q *queue) Less(i, j int) bool {
+	a, b := (*q)[i], (*q)[j]
+	if a.value != b.value {
+		return a.value > b.value
+	}
+	return a.index < b.index
+}
+
+// Swap swaps two candidates.
+func (q *queue) Swap(i, j int) { (*q)[i], (*q)[j] = (*q)[j], (*q)[i] }
+
+// Push adds a candidate.
+func (q *queue) Push(x any) {
+	c, _ := x.(candidate)
+	*q = append(*q, c)
+}
+
+// Pop takes the last candidate away.
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

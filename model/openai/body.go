@@ -1,0 +1,100 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/internal/messages"
+	"github.com/condensehq/condense/model/remote"
+)
+
+// The parameter for the longest answer has two names. OpenAI's newer models refuse the
+// old one, and other servers do not know the new one, or worse, pass over it.
+const (
+	newLimit = "max_completion_tokens"
+	oldLimit = "max_tokens"
+)
+
+// A request is what is sent.
+type request struct {
+	Model         string            `json:"model"`
+	NewLimit      int               `json:"max_completion_tokens,omitempty"`
+	OldLimit      int               `json:"max_tokens,omitempty"`
+	Messages      []json.RawMessage `json:"messages"`
+	Tools         []json.RawMessage `json:"tools,omitempty"`
+	ToolChoice    string            `json:"tool_choice,omitempty"`
+	Stream        bool              `json:"stream"`
+	StreamOptions *streamOptions    `json:"stream_options,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, error) {
+	m, err := messages.Encode(p, "openai")
+	if err != nil {
+		return nil, err
+	}
+	r := request{Model: o.ID, Messages: m.Messages, Stream: true}
+	limit := p.MaxOutput
+	if o.MaxOutput > 0 {
+		limit = min(limit, o.MaxOutput)
+	}
+	switch {
+	case refused(newLimit) && refused(oldLimit):
+	case refused(oldLimit), ofOpenAI(o.BaseURL) && !refused(newLimit):
+		r.NewLimit = limit
+	default:
+		r.OldLimit = limit
+	}
+	if !refused("stream_options") {
+		r.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	if r.Tools, err = tools(p); err != nil {
+		return nil, err
+	}
+	if len(r.Tools) > 0 && !p.Cached && !refused("tool_choice") {
+		r.ToolChoice = "none"
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err = e.Encode(r)
+	return out.Bytes(), err
+}
+
+// ofOpenAI reports whether base is OpenAI's own service.
+func ofOpenAI(base string) bool {
+	at, err := url.Parse(base)
+	return base == "" || err == nil && at.Hostname() == "api.openai.com"
+}
+
+// tools returns the definitions of the prompt in OpenAI's form.
+func tools(p *model.Prompt) ([]json.RawMessage, error) {
+	known, err := messages.Tools(p.Tools)
+	if err != nil {
+		return nil, err
+	}
+	type function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	all := make([]json.RawMessage, 0, len(known))
+	for _, t := range known {
+		switch t.Form {
+		case "":
+			continue // one that another vendor runs itself
+		case "anthropic":
+			t.Raw, err = json.Marshal(map[string]any{"type": "function", "function": function{t.Name, t.Description, t.Schema}})
+			if err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, t.Raw)
+	}
+	return all, nil
+}

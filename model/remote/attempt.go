@@ -1,0 +1,224 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/model"
+)
+
+// What an answer may have at most. A stream has some 300 bytes around every token, and no
+// model writes more than 200,000 of those.
+const (
+	longestStream  = 128 << 20
+	longestText    = 4 << 20
+	longestWhole   = 8 << 20
+	longestRefusal = 64 << 10
+)
+
+// unknownParameter is how servers say that they do not know a parameter.
+var unknownParameter = regexp.MustCompile(`(?i)unsupported|not (?:be )?supported|unknown|unrecognized|unexpected|extra (?:inputs|fields)|not permitted|not allowed`)
+
+// names reports whether text has the word.
+func names(text, word string) bool {
+	return regexp.MustCompile(`(?:^|\W)` + regexp.QuoteMeta(word) + `(?:$|\W)`).MatchString(text)
+}
+
+// try sends p once. The reply is nil unless the vendor has begun to answer.
+func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, *Error) {
+	body, err := c.vendor.Body(p, &c.opts, c.hasRefused)
+	if err != nil {
+		return nil, &Error{Kind: KindRefused, Message: "the request: " + err.Error(), Err: err}
+	}
+	silence := c.silence(ctx)
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer watch.Stop()
+
+	req, err := http.NewRequestWithContext(inner, http.MethodPost, c.at.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Kind: KindRefused, Message: "the request: " + err.Error(), Err: err}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Accept-Encoding", "identity") // compressed, a stream comes in lumps
+	req.Header.Set("User-Agent", "condense")
+	c.vendor.Sign(req.Header, key)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, broken(ctx, inner, silence, err, "before an answer")
+	}
+	defer resp.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
+	in := &watched{in: resp.Body, watch: watch, silence: silence}
+
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		text, _ := io.ReadAll(io.LimitReader(in, longestRefusal)) // what came of it is better than nothing
+		return nil, refusal(resp.StatusCode, resp.Header, text)
+	}
+	r := &Reply{}
+	err = c.read(r, resp.Header.Get("Content-Type"), in)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.Request = either(e.Request, resp.Header.Get("request-id"), resp.Header.Get("x-request-id"))
+		return r, e
+	}
+	if err != nil {
+		return r, broken(ctx, inner, silence, err, fmt.Sprintf("after %d bytes of the answer", in.n))
+	}
+	if c.vendor.Clean != nil {
+		text := c.vendor.Clean(r.Text.String())
+		r.Text.Reset()
+		r.Text.WriteString(text)
+	}
+	return r, nothing(r)
+}
+
+func (c *Client) hasRefused(parameter string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused[parameter]
+}
+
+func (c *Client) silence(ctx context.Context) time.Duration {
+	if c.opts.Silence > 0 {
+		return c.opts.Silence
+	}
+	if end, ok := ctx.Deadline(); ok {
+		return max(DefaultSilence, time.Until(end)/2)
+	}
+	return DefaultSilence
+}
+
+// read reads an answer. An error that is not an *Error is one of the connection.
+func (c *Client) read(r *Reply, contentType string, in io.Reader) error {
+	kind, _, _ := mime.ParseMediaType(contentType) // what cannot be read is taken for a stream
+	switch kind {
+	case "application/json":
+		return c.readWhole(r, in)
+	case "text/html":
+		return &Error{Kind: KindMalformed, Message: "the answer is a web page; is base_url right?"}
+	}
+	events := newEventReader(in)
+	for {
+		e, err := events.next()
+		switch {
+		case errors.Is(err, errLongEvent):
+			return &Error{Kind: KindTooLarge, Message: err.Error()}
+		case err != nil && r.Ended:
+			return nil // all that counts was said
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+		if err := c.vendor.Event(r, e.name, e.data); err != nil {
+			return malformed(err)
+		}
+		if r.Text.Len() > longestText {
+			return &Error{Kind: KindTooLarge, Message: fmt.Sprintf("the answer has more than %d bytes", longestText)}
+		}
+		if r.Done {
+			return nil
+		}
+	}
+}
+
+func (c *Client) readWhole(r *Reply, in io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(in, longestWhole+1))
+	switch {
+	case err != nil:
+		return err
+	case len(data) > longestWhole:
+		return &Error{Kind: KindTooLarge, Message: fmt.Sprintf("the answer has more than %d bytes", longestWhole)}
+	}
+	if err := c.vendor.Whole(r, data); err != nil {
+		return malformed(err)
+	}
+	return nil
+}
+
+// malformed returns the error of what a vendor's decoder has met.
+func malformed(err error) *Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return &Error{Kind: KindMalformed, Message: "the answer is not what the API promises: " + err.Error(), Err: err}
+}
+
+// nothing returns the error of a reply that says nothing, if it is one.
+func nothing(r *Reply) *Error {
+	if !r.Refused && len(strings.TrimSpace(r.Text.String())) > 0 {
+		return nil
+	}
+	why := r.Silence
+	switch {
+	case why != "":
+	case r.Truncated:
+		why = "it reached its longest answer before it wrote any"
+	default:
+		why = "it is empty"
+	}
+	return &Error{Kind: KindNoText, Message: model.ErrNoText.Error() + ": " + why}
+}
+
+// broken returns the error of a connection that failed: because of ctx, because of
+// silence, or by itself.
+func broken(ctx, inner context.Context, silence time.Duration, err error, when string) *Error {
+	switch {
+	case ctx.Err() != nil:
+		return stopped(ctx, when)
+	case errors.Is(context.Cause(inner), errSilent):
+		return &Error{Kind: KindSilent, Message: fmt.Sprintf("nothing came for %v %s", silence.Round(time.Millisecond), when)}
+	}
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err // without the URL, in whose query there may be a secret
+	}
+	e := &Error{Kind: KindCut, Message: fmt.Sprintf("the connection broke off %s: %v", when, err), Err: err}
+	if errors.Is(err, errManyBytes) {
+		e.Kind, e.Message = KindTooLarge, err.Error()
+		return e
+	}
+	if o := (*net.OpError)(nil); errors.As(err, &o) && (o.Op == "dial" || o.Op == "proxyconnect") {
+		e.Kind, e.Message = KindUnreachable, err.Error()
+	}
+	if d := (*net.DNSError)(nil); errors.As(err, &d) {
+		e.Kind, e.Message = KindUnreachable, err.Error()
+	}
+	if v := (*tls.CertificateVerificationError)(nil); errors.As(err, &v) {
+		e.Kind, e.Message = KindUntrusted, err.Error()+"; SSL_CERT_FILE names a file of authorities to trust"
+	}
+	return e
+}
+
+var errManyBytes = fmt.Errorf("the answer has more than %d bytes", longestStream)
+
+// A watched is a stream that is cut off when it is silent or too long.
+type watched struct {
+	in      io.Reader
+	watch   *time.Timer
+	silence time.Duration
+	n       int64
+}
+
+// Read reads what has come.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.in.Read(p)
+	if w.n += int64(n); w.n > longestStream {
+		return 0, errManyBytes
+	}
+	if n > 0 {
+		w.watch.Reset(w.silence)
+	}
+	return n, err
+}

@@ -1,0 +1,181 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
+)
+
+// A Client is a model that is reached over HTTP. It is safe for concurrent use.
+type Client struct {
+	vendor *Vendor
+	opts   Options
+	info   model.Info
+	at     *url.URL
+	http   *http.Client
+
+	mu      sync.Mutex
+	refused map[string]bool // of the vendor's optional parameters
+}
+
+var _ model.Generator = (*Client)(nil)
+
+// New returns the client of a model. It asks nobody, and a key that is missing is an error
+// only when one does. The error names all that is wrong with the options.
+func New(v *Vendor, o Options) (*Client, error) {
+	at, err := o.check(v)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", either(o.Name, o.ID, "without a name"), err)
+	}
+	o.Retry = o.Retry.orDefault()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{vendor: v, opts: o, info: o.info(), at: at, refused: map[string]bool{}}
+	c.http = &http.Client{}
+	if o.HTTPClient != nil {
+		own := *o.HTTPClient
+		c.http = &own
+	}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c, nil
+}
+
+func either(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Info says what is known about the model.
+func (c *Client) Info() model.Info { return c.info }
+
+// String names the model and where it is.
+func (c *Client) String() string { return c.info.Name + " at " + c.at.Host }
+
+// GoString is String: whoever prints a client does not need what is in it.
+func (c *Client) GoString() string { return c.String() }
+
+// Generate has the model answer p; see [model.Generator]. An error is an [*Error]. A
+// request that may succeed the next time is repeated as [Options] say, within the time
+// that ctx leaves. Usage is that of all attempts, those that broke off included.
+func (c *Client) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	began := time.Now()
+	answer, attempts, e := c.generate(ctx, p)
+	if e != nil {
+		e.Model, e.Attempts = c.info.Name, attempts
+		c.opts.Logger.DebugContext(ctx, "the model gave no answer", "model", c.info.Name, "kind", string(e.Kind), "error", e.Error())
+		return answer, e
+	}
+	c.opts.Logger.DebugContext(ctx, "the model answered", "model", c.info.Name, "attempts", attempts,
+		"input_tokens", answer.Usage.InputTokens, "output_tokens", answer.Usage.OutputTokens, "duration", time.Since(began))
+	return answer, nil
+}
+
+func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.Answer, attempts int, e *Error) {
+	answer = &model.Answer{}
+	if err := ctx.Err(); err != nil {
+		return answer, 0, stopped(ctx, "before the model was asked")
+	}
+	for failures := 1; ; failures++ {
+		key, err := c.key()
+		if err != nil {
+			return answer, attempts, &Error{Kind: KindDenied, Message: err.Error()}
+		}
+		attempts++
+		reply, e := c.try(ctx, p, key)
+		if reply != nil {
+			answer.Usage = answer.Usage.Add(c.charge(reply))
+		}
+		if e == nil {
+			answer.Text, answer.Truncated = reply.Text.String(), reply.Truncated
+			return answer, attempts, nil
+		}
+		e.Message, e.Code = tidy(e.Message, key), tidy(e.Code, key)
+		if e.Kind == KindRefused && c.learn(e) {
+			failures-- // it was not the request's fault, and there are only so many parameters
+			continue
+		}
+		if !kinds[e.Kind].repeat || failures >= c.opts.Retry.Attempts {
+			return answer, attempts, c.advise(e)
+		}
+		wait := c.opts.Retry.backoff(failures, e.Wait)
+		if end, ok := ctx.Deadline(); e.Wait > c.opts.Retry.Patience || ok && time.Until(end) <= wait {
+			return answer, attempts, c.advise(e) // which says more than that the time is up
+		}
+		c.opts.Logger.DebugContext(ctx, "the model is asked again", "model", c.info.Name, "kind", string(e.Kind), "error", e.Error(), "wait", wait)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return answer, attempts, stopped(ctx, "while waiting to ask again after "+e.Error())
+		}
+	}
+}
+
+// charge returns what a reply took.
+func (c *Client) charge(r *Reply) core.Usage {
+	u := r.Usage
+	u.Calls = 1
+	u = c.info.Charge(u)
+	if c.info.Free {
+		return u
+	}
+	if !r.Metered { // something was used; nobody knows how much
+		u.USD, u.Unpriced = 0, 1
+		return u
+	}
+	if p := c.info.PriceFor(u.InputTokens); p.CacheWrite > 0 && u.Unpriced == 0 {
+		u.USD += float64(r.Written) * (p.CacheWrite - p.Input) / 1e6
+	}
+	return u
+}
+
+// learn reports whether e refuses a parameter that can be left out, and remembers it.
+func (c *Client) learn(e *Error) bool {
+	if !unknownParameter.MatchString(e.Message) && !unknownParameter.MatchString(e.Code) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.vendor.Optional, func(name string) bool { return e.Param == name && !c.refused[name] })
+	if at < 0 {
+		at = slices.IndexFunc(c.vendor.Optional, func(name string) bool { return !c.refused[name] && names(e.Message, name) })
+	}
+	if at < 0 {
+		return false
+	}
+	c.refused[c.vendor.Optional[at]] = true
+	return true
+}
+
+// advise adds what to do about e.
+func (c *Client) advise(e *Error) *Error {
+	source := c.keySource()
+	switch {
+	case e.Status == http.StatusUnauthorized && source == "":
+		e.Message += "; name the key with api_key_env or api_key_file"
+	case e.Status == http.StatusUnauthorized:
+		e.Message += "; the key is from " + source
+	case e.Status == http.StatusNotFound:
+		e.Message += fmt.Sprintf("; asked for the model %s at %s", c.opts.ID, c.at.Redacted())
+	}
+	return e
+}
+
+// stopped returns the error of a context that has ended.
+func stopped(ctx context.Context, when string) *Error {
+	return &Error{Kind: KindStopped, Message: ctx.Err().Error() + " " + when, Err: ctx.Err()}
+}

@@ -1,0 +1,192 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/overflow"
+)
+
+// An Error says why a model gave no answer. It holds neither a key nor anything of what
+// was asked, as far as the vendor does not quote it.
+type Error struct {
+	Model    string // as people call it
+	Kind     Kind
+	Status   int           // of HTTP; 0 if it did not come to that
+	Code     string        // the vendor's code or type of the error, if it gave one
+	Message  string        // what the vendor said, cut at 500 characters, or what happened
+	Param    string        // the parameter of the request that the vendor complains about
+	Request  string        // the vendor's ID of the request, to ask its support with
+	Wait     time.Duration // that the vendor asked for; 0 if it did not
+	Attempts int           // requests sent
+	Err      error         // what caused it, if that was an error
+}
+
+// Error says it in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Model)
+	if e.Status != 0 {
+		fmt.Fprintf(&b, ": %d", e.Status)
+		if s := http.StatusText(e.Status); s != "" {
+			b.WriteString(" " + strings.ToLower(s))
+		}
+	}
+	for _, s := range []string{e.Code, e.Message} {
+		if s != "" {
+			b.WriteString(": " + s)
+		}
+	}
+	var more []string
+	if e.Attempts > 1 {
+		more = append(more, fmt.Sprintf("%d attempts", e.Attempts))
+	}
+	if e.Wait > 0 {
+		more = append(more, "to be tried again after "+e.Wait.String())
+	}
+	if e.Request != "" {
+		more = append(more, "request "+e.Request)
+	}
+	if len(more) > 0 {
+		b.WriteString(" (" + strings.Join(more, ", ") + ")")
+	}
+	return b.String()
+}
+
+// Unwrap returns what the error is by its kind, and what caused it.
+func (e *Error) Unwrap() []error {
+	var all []error
+	if w := kinds[e.Kind].wraps; w != nil {
+		all = append(all, w)
+	}
+	if e.Err != nil {
+		all = append(all, e.Err)
+	}
+	return all
+}
+
+// Reported returns the error that a vendor reports in data, as JSON: an object or an
+// object in its member "error", with a message and a code or type. Status is that of the
+// answer; 0 for an error within a stream, which has one by what it is. All vendors, and
+// the gateways before them, write it in one of few ways. It is nil if there is none.
+func Reported(status int, data []byte) *Error {
+	var whole struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"` // of servers made with FastAPI
+		Request string          `json:"request_id"`
+	}
+	if err := json.Unmarshal(data, &whole); err != nil {
+		whole.Error = nil // not one of these forms
+	}
+	var inner struct {
+		Type    string          `json:"type"`
+		Code    json.RawMessage `json:"code"` // a word or a status
+		Message string          `json:"message"`
+		Param   string          `json:"param"`
+	}
+	switch raw := whole.Error; {
+	case len(raw) == 0 || string(raw) == "null":
+		if inner.Message = whole.Message; inner.Message == "" {
+			inner.Message = plain(whole.Detail)
+		}
+		if inner.Message == "" {
+			return nil
+		}
+	case raw[0] != '{':
+		inner.Message = plain(raw)
+	case json.Unmarshal(raw, &inner) != nil:
+		inner.Message = string(raw)
+	}
+	e := &Error{Status: status, Code: plain(inner.Code), Message: inner.Message, Param: inner.Param, Request: whole.Request}
+	if n, err := strconv.Atoi(e.Code); err == nil {
+		e.Code = ""
+		if status == 0 && n >= 400 && n < 600 {
+			status = n
+		}
+	}
+	if e.Code == "" || e.Code == "null" {
+		e.Code = inner.Type
+	}
+	if status == 0 {
+		if status = statusOf[e.Code]; status == 0 {
+			status = statusOf[inner.Type]
+		}
+	}
+	switch {
+	case overflow.Response(status, data):
+		e.Kind = KindTooLong
+	case status == 0: // within a stream, and nobody knows why
+		e.Kind = KindCut
+	default:
+		e.Kind = kindOf(status, e.Code, inner.Type)
+	}
+	return e
+}
+
+// plain returns a JSON string as its text, and other JSON as it is.
+func plain(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// longestMessage is how many characters of what a vendor says are kept. Some quote the
+// whole request.
+const longestMessage = 500
+
+// tidy makes what somebody else wrote fit for one line, without secrets.
+func tidy(s string, known ...string) string {
+	s = secret.Redact(s, known...)
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if runes := []rune(s); len(runes) > longestMessage {
+		s = string(runes[:longestMessage]) + "…"
+	}
+	return s
+}
+
+// refusal returns the error of an answer that is none.
+func refusal(status int, header http.Header, body []byte) *Error {
+	e := Reported(status, body)
+	if e == nil {
+		e = &Error{Status: status, Kind: kindOf(status)}
+		switch {
+		case overflow.Response(status, body):
+			e.Kind = KindTooLong
+		case !strings.HasPrefix(http.DetectContentType(body), "text/html"):
+			e.Message = string(body)
+		}
+	}
+	for _, name := range []string{"request-id", "x-request-id"} {
+		if id := header.Get(name); id != "" && e.Request == "" {
+			e.Request = id
+		}
+	}
+	if to := header.Get("Location"); status >= 300 && status < 400 {
+		e.Message = "the server redirects to " + to + "; set base_url to where the API is"
+	}
+	e.Wait = retryAfter(header, time.Now())
+	switch header.Get("x-should-retry") { // what Anthropic and OpenAI tell their clients
+	case "true":
+		if e.Kind == KindRefused {
+			e.Kind = KindBusy
+		}
+	case "false":
+		if e.Kind == KindBusy {
+			e.Kind = KindRefused
+		}
+	}
+	return e
+}
+
+var errSilent = errors.New("silent")

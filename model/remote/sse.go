@@ -1,0 +1,100 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// An event of a stream, in the sense of the HTML standard, section 9.2 "Server-sent
+// events", without IDs, which no vendor of models uses.
+type event struct {
+	name string
+	data []byte // valid until the next one is read
+}
+
+// An eventReader reads a stream of events. Lines end with LF, CR LF or CR.
+type eventReader struct {
+	in    *bufio.Reader
+	data  []byte
+	line  []byte
+	begun bool // behind a byte order mark, if there is one
+	cr    bool // the last line ended with CR; an LF that follows belongs to it
+}
+
+// longestLine is the most bytes that a line of a stream may have, and longestEvent those
+// of an event. A vendor sends a few words in each.
+const (
+	longestLine  = 4 << 20
+	longestEvent = 8 << 20
+)
+
+var errLongEvent = errors.New("an event of the stream is longer than any has to be")
+
+func newEventReader(r io.Reader) *eventReader { return &eventReader{in: bufio.NewReader(r)} }
+
+// next returns the next event that has data. An event that the stream ends in is not
+// one: the error then is that of the reader, [io.EOF] at the end.
+func (r *eventReader) next() (event, error) {
+	var e event
+	r.data = r.data[:0]
+	has := false
+	for {
+		line, err := r.readLine()
+		if err != nil {
+			return event{}, err
+		}
+		if len(line) == 0 {
+			if has {
+				e.data = r.data
+				return e, nil
+			}
+			e = event{}
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(field) {
+		case "event":
+			e.name = string(value)
+		case "data":
+			if has {
+				r.data = append(r.data, '\n')
+			}
+			if has = true; len(r.data)+len(value) > longestEvent {
+				return event{}, errLongEvent
+			}
+			r.data = append(r.data, value...)
+		}
+	}
+}
+
+// readLine returns the next line without its end. A line that the stream ends in is
+// dropped.
+func (r *eventReader) readLine() ([]byte, error) {
+	if !r.begun {
+		r.begun = true
+		if mark, err := r.in.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
+			_, _ = r.in.Discard(3) // it is buffered
+		}
+	}
+	r.line = r.line[:0]
+	for {
+		b, err := r.in.ReadByte()
+		if err != nil {
+			return nil, err
+		}
+		after := r.cr
+		r.cr = b == '\r'
+		switch {
+		case b == '\n' && after:
+		case b == '\n' || b == '\r':
+			return r.line, nil
+		case len(r.line) == longestLine:
+			return nil, errLongEvent
+		default:
+			r.line = append(r.line, b)
+		}
+	}
+}
