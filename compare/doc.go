@@ -1,0 +1,2 @@
+// Package compare measures condensation strategies side by side on recorded sessions.
+package compare

@@ -1,0 +1,256 @@
+package compare
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/condensehq/condense/compare/retention"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/transcript"
+)
+
+// ReadSession reads a conversation in any format that package transcript knows; name is
+// that of the file. Messages are measured with c. A recorded session (format "trace") says
+// itself who typed what and where it was compacted; of another format text of the user is
+// taken for typed unless it looks like what agents put there, the source is the folder
+// that the file is in, and the compactions are those of its journal.
+func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	s := &retention.Session{ID: baseName(name), Source: sourceName(name), System: d.System, Tools: toolNames(d.Tools)}
+	readJournal(d, s)
+	if d.Format == "trace" {
+		if err := readTrace(data, s); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for i := range s.Messages {
+		s.Messages[i].Source = nil
+	}
+	core.Measure(c, s.Messages)
+	return s, nil
+}
+
+// readAll returns what r holds, decompressed.
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(r)
+	if err != nil || !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		return data, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	data, err = io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("gzip: after %d bytes: %w", len(data), err)
+	}
+	return data, nil
+}
+
+// baseName returns the name of a file without what says how it is stored.
+func baseName(name string) string {
+	name = strings.TrimSuffix(filepath.Base(name), ".gz")
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
+
+// sourceName returns the name of the folder that the file is in.
+func sourceName(name string) string {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(filepath.Dir(abs))
+}
+
+// readJournal takes over the original messages of d, hidden or not, and where they were
+// condensed.
+func readJournal(d *transcript.Document, s *retention.Session) {
+	compactions := map[string]*retention.Compaction{}
+	for _, e := range d.Journal.Timeline() {
+		if e.InsertedBy != "" {
+			if e.Message.Kind == core.KindSummary && compactions[e.InsertedBy] == nil {
+				compactions[e.InsertedBy] = &retention.Compaction{Summary: textOf(e.Message.Parts)}
+			}
+			continue
+		}
+		s.Messages = append(s.Messages, e.Original)
+		s.Origins = append(s.Origins, origins(&e.Original))
+	}
+	at := map[string]int{}
+	for i := range s.Messages {
+		at[s.Messages[i].ID] = i
+	}
+	for _, c := range d.Journal.Condensations() {
+		k := compactions[c.ID]
+		if k == nil {
+			continue
+		}
+		last := -1
+		for _, id := range c.Edit.Hide {
+			if i, ok := at[id]; ok {
+				last = max(last, i)
+			}
+		}
+		if last < 0 {
+			continue
+		}
+		k.At, k.KeptFrom = last+1, last+1
+		for i := last + 1; i < len(s.Messages); i++ {
+			if c.Time.IsZero() || s.Messages[i].Time.IsZero() || s.Messages[i].Time.After(c.Time) {
+				break
+			}
+			k.At = i + 1
+		}
+		s.Compactions = append(s.Compactions, *k)
+	}
+}
+
+func textOf(parts []core.Part) string {
+	var out []string
+	for _, p := range parts {
+		if t, ok := p.(core.Text); ok {
+			out = append(out, string(t))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// injected is what agents' programs put into the user's messages, by how it begins.
+var injected = []string{
+	"<system-reminder>", "<environment_details>", "<environment_context>", "<user_instructions>", "# AGENTS.md instructions",
+	"<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
+	"<file_content ", "<slug>", "[ERROR] You did not use a tool", "<feedback>", "<ide_", "<permissions instructions>",
+	"<INSTRUCTIONS>", "<turn_aborted>", "<files>", "<system_warning>", "# System Warning", "This session is being continued from a previous conversation",
+}
+
+// origins returns who wrote the parts of m, where the format does not say it.
+func origins(m *core.Message) []retention.Origin {
+	if m.Role != core.RoleUser {
+		return nil
+	}
+	out := make([]retention.Origin, len(m.Parts))
+	found := false
+	for i, p := range m.Parts {
+		t, ok := p.(core.Text)
+		if !ok {
+			continue
+		}
+		text := strings.TrimSpace(string(t))
+		for _, prefix := range injected {
+			if strings.HasPrefix(text, prefix) {
+				out[i], found = retention.OriginInjected, true
+			}
+		}
+		// Roo and Cline without native tools: "[read_file for 'x'] Result:"
+		if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "[") && strings.HasSuffix(strings.TrimSpace(line), "Result:") {
+			out[i], found = retention.OriginTool, true
+		} else if i > 0 && out[i-1] == retention.OriginTool && out[i] == retention.OriginUnknown {
+			out[i] = retention.OriginTool
+		}
+	}
+	if !found {
+		return nil
+	}
+	return out
+}
+
+// readTrace takes over what only a recorded session says.
+func readTrace(data []byte, s *retention.Session) error {
+	var t struct {
+		ID, Source, Mode string
+		Messages         []struct {
+			Origin  string
+			Content json.RawMessage
+		}
+		Compactions []struct {
+			At       int
+			KeptFrom *int `json:"kept_from"`
+			Summary  *string
+		}
+	}
+	if err := json.Unmarshal(data, &t); err != nil {
+		return err
+	}
+	s.ID, s.Source, s.Mode = t.ID, t.Source, t.Mode
+	s.Origins, s.Compactions = nil, nil
+	if len(t.Messages) != len(s.Messages) {
+		return fmt.Errorf("%d messages in the file, %d in the conversation", len(t.Messages), len(s.Messages))
+	}
+	for _, m := range t.Messages {
+		var parts []struct{ Origin string }
+		if json.Unmarshal(m.Content, &parts) != nil {
+			parts = nil
+		}
+		row := []retention.Origin{originNames[m.Origin]}
+		if len(parts) > 0 {
+			row = row[:0]
+		}
+		for _, p := range parts {
+			row = append(row, originNames[p.Origin])
+		}
+		s.Origins = append(s.Origins, row)
+	}
+	for _, c := range t.Compactions {
+		k := retention.Compaction{At: c.At, KeptFrom: c.At}
+		if c.KeptFrom != nil {
+			k.KeptFrom = *c.KeptFrom
+		}
+		if c.Summary != nil {
+			k.Summary = *c.Summary
+		}
+		if k.At < 0 || k.KeptFrom < 0 || k.KeptFrom > k.At || k.At > len(s.Messages) {
+			return fmt.Errorf("compaction at message %d, kept from %d, of %d messages", k.At, k.KeptFrom, len(s.Messages))
+		}
+		s.Compactions = append(s.Compactions, k)
+	}
+	return nil
+}
+
+var originNames = map[string]retention.Origin{
+	"human": retention.OriginHuman, "agent": retention.OriginAgent, "tool": retention.OriginTool, "injected": retention.OriginInjected,
+}
+
+// toolNames returns the names of tools and parameters in definitions of either vendor's
+// form.
+func toolNames(definitions json.RawMessage) []string {
+	type schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var tools []struct {
+		Name     string `json:"name"`
+		Input    schema `json:"input_schema"`
+		Function struct {
+			Name       string `json:"name"`
+			Parameters schema `json:"parameters"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(definitions, &tools) != nil {
+		return nil
+	}
+	var out []string
+	for _, t := range tools {
+		for _, name := range []string{t.Name, t.Function.Name} {
+			if name != "" {
+				out = append(out, name)
+			}
+		}
+		for _, s := range []schema{t.Input, t.Function.Parameters} {
+			for name := range s.Properties {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

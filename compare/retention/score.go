@@ -1,0 +1,330 @@
+package retention
+
+import (
+	"github.com/condensehq/condense/core"
+)
+
+// A Share is a part of a whole; both are sums of weights.
+type Share struct {
+	Kept   float64 `json:"kept"`
+	Needed float64 `json:"needed"`
+}
+
+// Value returns the share, 0 to 1; false if there is no whole to take it of.
+func (s Share) Value() (float64, bool) {
+	if s.Needed <= 0 {
+		return 0, false
+	}
+	return s.Kept / s.Needed, true
+}
+
+// A Score says how much of what was needed after a cut is still there.
+type Score struct {
+	FRR  Share `json:"frr"`  // units that stand anywhere: gamed by a list of names
+	GFRR Share `json:"gfrr"` // units that stand in text that says something about them
+	CFRR Share `json:"cfrr"` // the same, with credit for the text around them
+	CFAR Share `json:"cfar"` // CFRR of the units that were last seen long before the cut
+	FNR4 Share `json:"fnr4"` // runs of four words
+	RW   Share `json:"rw"`   // rare plain words
+	// UIR is what the person said, word for word, weighted by length.
+	UIR Share `json:"uir"`
+	// Recent are the last ten messages, word for word.
+	Recent Share `json:"recent"`
+	// PairErrors are the faults that were added: calls without results and the like.
+	PairErrors int `json:"pair_errors"`
+}
+
+// The least that must be needed for a family to say something.
+const (
+	fewestGrams = 8
+	fewestWords = 5
+)
+
+// Panel returns the mean of CFRR, FNR4 and RW, those of them that are defined; false if
+// none is.
+func (s Score) Panel() (float64, bool) {
+	sum, n := 0.0, 0
+	for _, share := range []Share{s.CFRR, s.FNR4, s.RW} {
+		if v, ok := share.Value(); ok {
+			sum += v
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, false
+	}
+	return sum / float64(n), true
+}
+
+// Score judges view, which was made of the prefix. Nothing in it makes Score panic, and it
+// is read as a model would read it: text, calls and results, whoever wrote them. The cost
+// is linear in view.
+func (s *Scorer) Score(view []core.Message) Score {
+	r := reader{s: s, present: make([]bool, len(s.units)), credit: make([]float64, len(s.units)), words: make([]bool, len(s.words)), grams: make([]bool, len(s.grams))}
+	for i := range view {
+		blocks(view[i].Parts, func(_ int, text string) { r.block(text) })
+	}
+	var out Score
+	for i := range s.units {
+		u := &s.units[i]
+		out.FRR.Needed += u.weight
+		out.GFRR.Needed += u.weight
+		out.CFRR.Needed += u.weight
+		out.CFRR.Kept += u.weight * r.credit[i]
+		if r.present[i] {
+			out.FRR.Kept += u.weight
+		}
+		if r.credit[i] > 0 {
+			out.GFRR.Kept += u.weight
+		}
+		if u.far {
+			out.CFAR.Needed += u.weight
+			out.CFAR.Kept += u.weight * r.credit[i]
+		}
+	}
+	if len(s.words) >= fewestWords {
+		for i := range s.words {
+			out.RW.Needed += s.words[i].weight
+			if r.words[i] {
+				out.RW.Kept += s.words[i].weight
+			}
+		}
+	}
+	if len(s.grams) >= fewestGrams {
+		out.FNR4.Needed = float64(len(s.grams))
+		for _, ok := range r.grams {
+			if ok {
+				out.FNR4.Kept++
+			}
+		}
+	}
+	out.UIR = s.userKept(view)
+	out.Recent = s.recentKept(view)
+	out.PairErrors = max(0, faults(view)-s.faults)
+	return out
+}
+
+// A reader reads what was made of a prefix.
+type reader struct {
+	s       *Scorer
+	present []bool
+	credit  []float64
+	words   []bool
+	grams   []bool
+
+	// scratch, for one block
+	lines  []readLine
+	word   []word
+	units  []unit
+	inTri  []bool
+	runEnd []int
+}
+
+type readLine struct {
+	hash uint64
+	text string
+	at   []int32 // where it stands in the prefix; nil if it does not
+}
+
+// block reads one text.
+func (r *reader) block(text string) {
+	r.lines = r.lines[:0]
+	var g grams
+	lines(text, func(text string) {
+		h := lineHash(text)
+		l := readLine{hash: h, text: text}
+		if h != 0 {
+			l.at = r.s.prefix.positions[h]
+		}
+		r.word = appendWords(r.word[:0], text)
+		if len(r.s.gramAt) > 0 {
+			for _, w := range r.word {
+				if h, ok := g.push(w.hash); ok {
+					if at, ok := r.s.gramAt[h]; ok {
+						r.grams[at] = true
+					}
+				}
+			}
+		}
+		if h == 0 {
+			return
+		}
+		if l.at == nil {
+			r.other(text)
+		}
+		r.lines = append(r.lines, l)
+	})
+	for i := range r.lines {
+		r.verbatim(i)
+	}
+}
+
+// The credit of a unit, by what it stands in.
+const (
+	creditLine      = 0.5  // a line as it was
+	creditNeighbour = 0.25 // the line before it too, the line after it too
+	creditRun       = 0.25 // the shortest run of words as they were
+	creditLongRun   = 0.75 // more, for a run that is longer by longRun words
+	shortestRun     = 6    // words
+	longRun         = 16   // words
+	creditSentence  = 1    // a sentence about it
+)
+
+// verbatim gives credit for line i of the block if it is one of the prefix.
+func (r *reader) verbatim(i int) {
+	l := &r.lines[i]
+	if l.at == nil {
+		return
+	}
+	p := &r.s.prefix
+	for _, w := range p.words[l.hash] {
+		r.words[w] = true
+	}
+	units := p.units[l.hash]
+	if len(units) == 0 {
+		return
+	}
+	best := 0.0
+	for _, at := range l.at {
+		c := creditLine
+		if p.lines[at].first || i > 0 && r.lines[i-1].hash == p.lines[at-1].hash {
+			c += creditNeighbour
+		}
+		if p.lines[at].last || i+1 < len(r.lines) && r.lines[i+1].hash == p.lines[at+1].hash {
+			c += creditNeighbour
+		}
+		best = max(best, c)
+	}
+	for _, u := range units {
+		r.give(u, best)
+	}
+}
+
+func (r *reader) give(u int32, credit float64) {
+	r.present[u] = true
+	r.credit[u] = max(r.credit[u], credit)
+}
+
+// other reads a line that does not stand in the prefix; its words are in r.word.
+func (r *reader) other(text string) {
+	words := r.word
+	n := len(words)
+	r.units = appendUnits(r.units[:0], text)
+	r.inTri, r.runEnd = resize(r.inTri, n), resize(r.runEnd, n)
+	for i := 2; i < n; i++ {
+		if _, ok := r.s.prefix.tri[trigram(words[i-2].hash, words[i-1].hash, words[i].hash)]; ok {
+			r.inTri[i-2], r.inTri[i-1], r.inTri[i] = true, true, true
+			r.runEnd[i] = 1
+		}
+	}
+	for i, w := range words {
+		if r.inTri[i] {
+			if at, ok := r.s.wordAt[w.hash]; ok && w.plain {
+				r.words[at] = true
+			}
+		}
+	}
+	any := false
+	for _, u := range r.units {
+		if at, ok := r.s.unitAt[u.hash]; ok {
+			r.present[at] = true
+			any = true
+		}
+	}
+	if any {
+		for i := 2; i < n; i++ {
+			if r.runEnd[i] == 0 {
+				continue
+			}
+			start := i - 2
+			for i+1 < n && r.runEnd[i+1] != 0 {
+				i++
+			}
+			if length := i - start + 1; length >= shortestRun {
+				r.run(words[start].start, words[i].end, length)
+			}
+		}
+	}
+	if n >= 8 {
+		sentences(text, r.sentence)
+	}
+}
+
+// run gives credit for the units between start and end, a run of words of the prefix.
+func (r *reader) run(start, end, words int) {
+	credit := creditRun + creditLongRun*min(1, float64(words-shortestRun)/longRun)
+	for _, u := range r.units {
+		if u.start >= start && u.end <= end {
+			if at, ok := r.s.unitAt[u.hash]; ok {
+				r.give(at, credit)
+			}
+		}
+	}
+}
+
+// What makes words a sentence that somebody wrote about a unit, and no list of names.
+const (
+	naturalWords    = 8   // at least
+	naturalUnits    = 0.5 // share of the words at most
+	naturalFunction = 8   // a function word in so many words at least
+	naturalNear     = 2   // words at least that stood near the unit in the prefix
+)
+
+// sentence gives credit for the units of a natural sentence between start and end.
+func (r *reader) sentence(start, end int) {
+	var total, function, inUnits int
+	u := 0
+	for _, w := range r.word {
+		if w.start < start || w.end > end {
+			continue
+		}
+		total++
+		if isFunctionWord(w.hash) {
+			function++
+		}
+		for u < len(r.units) && r.units[u].end <= w.start {
+			u++
+		}
+		if u < len(r.units) && r.units[u].start <= w.start {
+			inUnits++
+		}
+	}
+	if total < naturalWords || float64(inUnits) > naturalUnits*float64(total) || function*naturalFunction < total {
+		return
+	}
+	for _, w := range r.word {
+		if at, ok := r.s.wordAt[w.hash]; ok && w.plain && w.start >= start && w.end <= end {
+			r.words[at] = true
+		}
+	}
+	for _, u := range r.units {
+		if u.start < start || u.end > end {
+			continue
+		}
+		at, ok := r.s.unitAt[u.hash]
+		if !ok {
+			continue
+		}
+		near := 0
+		for _, w := range r.word {
+			if w.start < start || w.end > end || w.start >= u.start && w.end <= u.end || isFunctionWord(w.hash) {
+				continue
+			}
+			if _, ok := r.s.units[at].near[w.hash]; ok {
+				near++
+			}
+		}
+		if near >= naturalNear {
+			r.give(at, creditSentence)
+		}
+	}
+}
+
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
