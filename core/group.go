@@ -10,30 +10,39 @@ type Span struct{ Start, End int }
 // that is still open. The cost is linear.
 func Groups(messages []Message) []Span {
 	reach := make([]int, len(messages)) // the last message that must stay with this one
-	open := map[string][]int{}          // call ID to the messages with unanswered calls
+	var open openCalls
 	for i := range messages {
 		reach[i] = i
 		for _, p := range messages[i].Parts {
 			switch p := p.(type) {
 			case ToolCall:
-				open[p.ID] = append(open[p.ID], i)
+				open.call(p.ID, i)
 			case ToolResult:
-				if calls := open[p.CallID]; len(calls) > 0 {
-					reach[calls[0]] = i
-					open[p.CallID] = calls[1:]
+				if call, ok := open.result(p.CallID); ok {
+					reach[call] = i
 				}
 			case Text, Image, Reasoning, Opaque:
 			}
 		}
 	}
-	var groups []Span
+	n := 0
+	for start := 0; start < len(messages); n++ {
+		start = groupEnd(reach, start)
+	}
+	groups := make([]Span, 0, n)
 	for start := 0; start < len(messages); {
-		end := reach[start]
-		for i := start; i <= end; i++ {
-			end = max(end, reach[i])
-		}
-		groups = append(groups, Span{start, end + 1})
-		start = end + 1
+		end := groupEnd(reach, start)
+		groups = append(groups, Span{start, end})
+		start = end
 	}
 	return groups
+}
+
+// groupEnd returns where the group that begins with message start ends.
+func groupEnd(reach []int, start int) int {
+	end := reach[start]
+	for i := start; i <= end; i++ {
+		end = max(end, reach[i])
+	}
+	return end + 1
 }

@@ -92,3 +92,81 @@ func TestHidingWholeGroupsKeepsPairs(t *testing.T) {
 		}
 	})
 }
+
+// TestByDefinition compares with the definitions, at whatever cost: two messages are of one
+// group if a pair of call and result, or a chain of pairs that overlap, spans both; a call
+// is pending if nobody answered it and only the assistant and results stand behind it.
+func TestByDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := anyTools(t)
+		partner := pairs(ms)
+		answered := map[place]bool{}
+		cut := make([]bool, len(ms)+1) // whether a group may begin with the message
+		for i := range cut {
+			cut[i] = true
+		}
+		for result, call := range partner {
+			answered[call] = true
+			for i := call.message + 1; i <= result.message; i++ {
+				cut[i] = false
+			}
+		}
+		var groups []core.Span
+		for i := range ms {
+			if cut[i] {
+				groups = append(groups, core.Span{Start: i})
+			}
+			groups[len(groups)-1].End = i + 1
+		}
+		if got := core.Groups(ms); !slices.Equal(got, groups) {
+			t.Fatalf("groups: got %v, want %v", got, groups)
+		}
+		var pending []int
+		walk(ms, func(at place, p core.Part) {
+			if _, ok := p.(core.ToolCall); !ok || answered[at] {
+				return
+			}
+			for _, m := range ms[at.message+1:] {
+				isResult := func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok }
+				if m.Role != core.RoleAssistant && !slices.ContainsFunc(m.Parts, isResult) {
+					return
+				}
+			}
+			pending = append(pending, at.message)
+		})
+		if got, want := core.Pending(ms), slices.Compact(pending); !slices.Equal(got, want) {
+			t.Fatalf("pending: got %v, want %v", got, want)
+		}
+	})
+}
+
+// anyTools draws messages with calls and results in any order, of few IDs or of many, and
+// now and then a word of the user.
+func anyTools(t *rapid.T) []core.Message {
+	ids := rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "ids")
+	users := rapid.IntRange(0, 3).Draw(t, "users in ten")
+	calls := rapid.IntRange(4, 9).Draw(t, "calls in ten")
+	var words []string
+	user := map[int]bool{}
+	for i := range rapid.IntRange(0, 60).Draw(t, "messages") {
+		if rapid.IntRange(0, 9).Draw(t, "who") < users {
+			user[i] = true
+			words = append(words, "t")
+			continue
+		}
+		var parts []string
+		for range rapid.IntRange(1, 3).Draw(t, "parts") {
+			kind := "r"
+			if rapid.IntRange(0, 9).Draw(t, "kind") < calls {
+				kind = "c"
+			}
+			parts = append(parts, fmt.Sprint(kind, rapid.IntRange(1, ids).Draw(t, "id")))
+		}
+		words = append(words, strings.Join(parts, ","))
+	}
+	ms := tooled(strings.Join(words, " "))
+	for i := range user {
+		ms[i].Role = core.RoleUser
+	}
+	return ms
+}

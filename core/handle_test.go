@@ -22,9 +22,15 @@ func TestHandle(t *testing.T) {
 	for _, p := range []core.Part{
 		core.Text(""), core.Text("a"), core.Text("ab"),
 		result("1"), result("1", core.Text("a")), result("1", core.Text("ab")), result("1", core.Text("a"), core.Text("b")),
-		core.ToolCall{Name: "a", Args: "b"}, core.ToolCall{Name: "ab"}, core.ToolCall{Args: "ab"},
-		core.Image{Data: "ab"}, core.Image{URL: "ab"}, core.Reasoning{Text: "ab"}, core.Reasoning{Signature: "ab"},
-		core.Opaque{Kind: "ab"}, core.Opaque{JSON: "ab"},
+		core.ToolCall{Name: "a", Args: "b"},
+		core.ToolCall{Name: "ab"},
+		core.ToolCall{Args: "ab"},
+		core.Image{Data: "ab"},
+		core.Image{URL: "ab"},
+		core.Reasoning{Text: "ab"},
+		core.Reasoning{Signature: "ab"},
+		core.Opaque{Kind: "ab"},
+		core.Opaque{JSON: "ab"},
 	} {
 		h := core.Handle(p)
 		if other, ok := seen[h]; ok {

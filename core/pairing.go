@@ -9,7 +9,6 @@ type use struct {
 	tool    string // of a call; empty for a result
 	result  bool
 	partner int // index of the result or call that belongs to it; -1 if none does
-	next    int // for a call, the next one of its ID that was open when it was
 }
 
 // String says what u is, for people.
@@ -22,7 +21,7 @@ func (u *use) String() string {
 
 func sameCall(a, b use) bool { return a.call == b.call && a.result == b.result }
 
-// A pairing says which call each result answers, by the same rule as [Groups].
+// A pairing says which call each result answers.
 type pairing struct {
 	uses   []use // in order
 	starts []int // where the uses of a message start; one more than there are messages
@@ -41,34 +40,18 @@ func pairUp(messages []Message) *pairing {
 		}
 	}
 	p := &pairing{uses: make([]use, 0, n), starts: make([]int, len(messages)+1)}
-	type queue struct{ first, last int }
-	open := map[string]queue{}
+	var open openCalls
 	for i := range messages {
 		for _, part := range messages[i].Parts {
 			k := len(p.uses)
 			switch part := part.(type) {
 			case ToolCall:
 				p.uses = append(p.uses, use{message: i, call: part.ID, tool: part.Name, partner: -1})
-				q, ok := open[part.ID]
-				if ok {
-					p.uses[q.last].next = k
-				} else {
-					q.first = k
-				}
-				q.last = k
-				open[part.ID] = q
+				open.call(part.ID, k)
 			case ToolResult:
 				p.uses = append(p.uses, use{message: i, call: part.CallID, result: true, partner: -1})
-				q, ok := open[part.CallID]
-				if !ok {
-					continue
-				}
-				p.uses[k].partner, p.uses[q.first].partner = q.first, k
-				if q.first == q.last {
-					delete(open, part.CallID)
-				} else {
-					q.first = p.uses[q.first].next
-					open[part.CallID] = q
+				if call, ok := open.result(part.CallID); ok {
+					p.uses[k].partner, p.uses[call].partner = call, k
 				}
 			case Text, Image, Reasoning, Opaque:
 			}
@@ -108,14 +91,39 @@ func isResult(p Part) bool {
 }
 
 // Pending returns the indices, ascending, of the messages with tool calls whose results
-// are still to come. They may be rewritten but not hidden. The cost is linear.
+// are still to come. They may be rewritten but not hidden. The cost is linear, and only
+// that of the turn that is not over if it makes no calls.
 func Pending(messages []Message) []int {
+	start := waiting(messages)
+	if !slices.ContainsFunc(messages[start:], hasCall) {
+		return nil
+	}
+	// What came before matters too: a result may answer an older call of the same ID.
+	var open openCalls
+	for i := range messages {
+		for _, part := range messages[i].Parts {
+			switch part := part.(type) {
+			case ToolCall:
+				open.call(part.ID, i)
+			case ToolResult:
+				open.result(part.CallID)
+			case Text, Image, Reasoning, Opaque:
+			}
+		}
+	}
 	var at []int
-	p := pairUp(messages)
-	for _, k := range p.pending(messages) {
-		if i := p.uses[k].message; len(at) == 0 || at[len(at)-1] != i {
+	for i := range open.keys() {
+		if i >= start {
 			at = append(at, i)
 		}
 	}
-	return at
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+func hasCall(m Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool {
+		_, ok := p.(ToolCall)
+		return ok
+	})
 }

@@ -30,11 +30,13 @@ type group struct {
 func (g *group) messages() int { return g.End - g.Start }
 
 func newWindow(req *core.Request) *window {
-	w := &window{req: req, room: req.Budget.Room()}
+	spans := core.Groups(req.Messages)
+	w := &window{req: req, room: req.Budget.Room(), groups: make([]group, len(spans))}
 	pinned := 0
 	all := tally{again: true}
-	for _, span := range core.Groups(req.Messages) {
-		g := group{Span: span}
+	for k, span := range spans {
+		g := &w.groups[k]
+		g.Span = span
 		for i := span.Start; i < span.End; i++ {
 			m := &req.Messages[i]
 			g.tokens += m.Tokens
@@ -46,7 +48,6 @@ func newWindow(req *core.Request) *window {
 		if g.pinned {
 			pinned += g.tokens
 		}
-		w.groups = append(w.groups, g)
 	}
 	w.markOpen()
 	all.messages = max(all.messages, 2) // the plural is the longer
