@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"roo":                     "",
 	"overflow":                "roo",
 	"models":                  "internal/near",
-	"config":                  "models internal/near github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
+	"config":                  "models internal/near internal/secret github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
 	"providers":               "registry providers/slidingwindow providers/smart",
 	"providers/smart":         "core registry internal/near internal/tooling",
 	"providers/slidingwindow": "core registry",

@@ -23,6 +23,8 @@ type Model struct {
 	// Tiers are the higher prices of long requests, if the built-in table has any and the
 	// configuration sets no price.
 	Tiers []models.Tier `json:"tiers,omitempty"`
+	// Free says that the configuration sets the price to nothing, as of a local model.
+	Free bool `json:"free,omitempty"`
 }
 
 // Model returns what is known about a model: one of the section models, or of the built-in
@@ -57,6 +59,7 @@ func (c *Config) Model(name string) (*Model, error) {
 	m.Window, m.MaxOutput = either(declared.Window, m.Window), declared.MaxOutput
 	if declared.Price != nil {
 		m.Price, m.Tiers = *declared.Price, nil
+		m.Free = m.Price == models.Price{}
 	}
 	return m, nil
 }

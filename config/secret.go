@@ -1,19 +1,13 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/secret"
 )
 
-// secretShapes are the beginnings of keys that vendors hand out. The list is not complete
-// and need not be: it exists so that a pasted key is noticed, not so that one can hide.
-var secretShapes = regexp.MustCompile(
-	`\b(sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
-		`xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}|gsk_[A-Za-z0-9]{20,}|` +
-		`xai-[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.)`)
-
-func looksSecret(s string) bool { return secretShapes.MatchString(s) }
+func looksSecret(s string) bool { return secret.Shown(s) }
 
 // secretKeys are keys whose value would be a secret, spelled without separators.
 var secretKeys = []string{
