@@ -33,7 +33,8 @@ type Attempt struct {
 	TokensAfter  int           `json:"tokens_after"`
 	Duration     time.Duration `json:"-"`
 	Usage        Usage         `json:"usage,omitzero"`
-	Err          error         `json:"-"` // why it failed or was rejected
+	Steps        []Step        `json:"steps,omitempty"` // what the provider says it did
+	Err          error         `json:"-"`               // why it failed or was rejected
 }
 
 // attempt asks one candidate to work on what the candidates before it left. The messages
@@ -48,7 +49,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 		TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter,
 	}
 	if res != nil {
-		att.Usage = plausible(res.Usage)
+		att.Usage, att.Steps = plausible(res.Usage), res.Steps
 	}
 	fail := func(o Outcome, err error) (Attempt, []Message) {
 		att.Outcome, att.Reason, att.Err = o, reason(err), err

@@ -2,9 +2,11 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // A CondensationProvider shortens conversations. Implementations must:
@@ -37,6 +39,30 @@ type Result struct {
 	Messages []Message
 	// Usage is what the provider spent on models.
 	Usage Usage
+	// Steps say what the provider did, for people; optional. The host passes them on and
+	// believes none of it. They do not travel through the plugin protocol.
+	Steps []Step
+}
+
+// A Step is what a provider says of one of the things that it did. Numbers are its own.
+type Step struct {
+	Name         string         `json:"name"`
+	Looked       int            `json:"looked,omitempty"`  // pieces of content that were considered
+	Changed      int            `json:"changed,omitempty"` // and those that were changed
+	Saved        map[string]int `json:"saved,omitempty"`   // tokens, by kind of content
+	TokensBefore int            `json:"tokens_before,omitempty"`
+	TokensAfter  int            `json:"tokens_after,omitempty"`
+	Duration     time.Duration  `json:"-"`
+	Note         string         `json:"note,omitempty"` // what numbers do not say
+}
+
+// MarshalJSON writes the duration in milliseconds.
+func (s Step) MarshalJSON() ([]byte, error) {
+	type plain Step
+	return json.Marshal(struct {
+		plain
+		MS float64 `json:"ms"`
+	}{plain(s), float64(s.Duration.Microseconds()) / 1000})
 }
 
 // Usage is the sum of a provider's calls to language models.

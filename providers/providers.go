@@ -3,6 +3,7 @@ package providers
 
 import (
 	"github.com/condensehq/condense/providers/slidingwindow"
+	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -10,5 +11,6 @@ import (
 func Builtin() []registry.Strategy {
 	return []registry.Strategy{
 		slidingwindow.Strategy(),
+		smart.Strategy(),
 	}
 }

@@ -1,0 +1,74 @@
+package smart
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/registry"
+)
+
+// A class says what a pass costs the reader.
+type class string
+
+const (
+	// Lossless: what is removed says nothing, or stands elsewhere in the conversation, and
+	// the stub says where.
+	classLossless class = "lossless"
+	// Superseded: a newer version of what is removed stands elsewhere.
+	classSuperseded class = "superseded"
+	// Lossy: what is removed is left to be recalled by its handle.
+	classLossy class = "lossy"
+	// Model: a language model writes what stands in place of what is removed.
+	classModel class = "model"
+)
+
+// A pass is one way to make a conversation smaller.
+type pass struct {
+	name   string
+	class  class
+	source string // of the method and its constants; empty if it is our own
+	strategy
+}
+
+// A strategy carries the settings of a pass: the registry decodes and documents those of
+// providers, and does the same for passes.
+type strategy = registry.Strategy
+
+// runner does the work of a pass whose settings are known.
+type runner func(ctx context.Context, w *work) error
+
+// Condense makes a runner what a registry can open. It is never called.
+func (runner) Condense(context.Context, *core.Request) (*core.Result, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func define[C any](name string, c class, source, doc string, defaults C, run func(context.Context, *work, C) error) pass {
+	return pass{
+		name: name, class: c, source: source,
+		strategy: registry.Define(name, doc, func() C { return defaults },
+			func(_ context.Context, settings C, _ registry.Env) (core.CondensationProvider, error) {
+				return runner(func(ctx context.Context, w *work) error { return run(ctx, w, settings) }), nil
+			}),
+	}
+}
+
+// A step is a pass in a list, with its settings.
+type step struct {
+	pass   *pass
+	always bool
+	run    runner
+}
+
+// do runs s and reports whether it changed anything.
+func (s *step) do(ctx context.Context, w *work, now func() time.Time) (core.Step, error) {
+	start, before := now(), w.tokens
+	rep := core.Step{Name: s.pass.name, Saved: map[string]int{}}
+	w.step = &rep
+	err := s.run(ctx, w)
+	w.settle()
+	rep.TokensBefore, rep.TokensAfter = before, w.tokens
+	rep.Duration = now().Sub(start)
+	return rep, err
+}

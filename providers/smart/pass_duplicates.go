@@ -1,0 +1,65 @@
+package smart
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+)
+
+type duplicatesSettings struct {
+	Tokens int `json:"tokens" doc:"size below which a repeated text is left alone"`
+}
+
+func (s *duplicatesSettings) Validate() error {
+	if s.Tokens < 0 {
+		return fmt.Errorf("tokens: %d is negative", s.Tokens)
+	}
+	return nil
+}
+
+var duplicatesPass = define("duplicates", classLossless, "",
+	"Of tool results, injected texts and long texts of the assistant that stand there more than once, word for word, the newest stays.",
+	duplicatesSettings{Tokens: 40},
+	func(_ context.Context, w *work, c duplicatesSettings) error {
+		seed := maphash.MakeSeed()
+		newest := map[uint64][]int{} // by hash, pieces of different text
+		for i := len(w.pieces) - 1; i >= 0; i-- {
+			p := &w.pieces[i]
+			if p.gone || w.hidden[w.message(i)] || p.tokens < c.Tokens || !repeats(p.kind) || isStub(p.text) {
+				continue
+			}
+			w.looked()
+			h := maphash.String(seed, p.text)
+			at := -1
+			for _, k := range newest[h] {
+				if w.pieces[k].text == p.text {
+					at = k
+					break
+				}
+			}
+			if at < 0 {
+				newest[h] = append(newest[h], i)
+				continue
+			}
+			w.leave(i, stub{where: w.refer("same text in the", at)})
+		}
+		return nil
+	})
+
+// repeats reports whether texts of kind k are worth a reference to their like. What a
+// person typed stays where it was typed.
+func repeats(k kind) bool {
+	switch k {
+	case kindResult, kindInjected, kindProse:
+		return true
+	case kindOther, kindUser, kindEnvironment, kindReasoning, kindCall, kinds:
+	}
+	return false
+}
+
+// refer says where the piece at stands, for the stub of one before it: "same text in the
+// read_file src/a.go below".
+func (w *work) refer(what string, at int) string {
+	of, _ := w.label(&w.pieces[at])
+	return what + " " + of + " below"
+}

@@ -1,0 +1,69 @@
+package smart
+
+import (
+	"context"
+
+	"github.com/condensehq/condense/internal/tooling"
+)
+
+type supersededSettings struct {
+	Reads  bool `json:"reads" doc:"what a read showed goes if a later read shows the same lines of the file or more"`
+	Writes bool `json:"writes" doc:"what a call wrote goes if a later read shows the whole file, or a later call writes it again"`
+}
+
+var supersededPass = define("superseded", classSuperseded, "",
+	"Takes out old states of files of which a newer state stands below. Ranges of lines are respected.",
+	supersededSettings{Reads: true, Writes: true},
+	func(_ context.Context, w *work, c supersededSettings) error {
+		// From the newest on: which lines of each file stand below, and where.
+		type sight struct {
+			lines tooling.Range
+			at    int
+		}
+		below := map[string][]sight{}
+		covered := func(f tooling.File) int {
+			for _, s := range below[f.Path] {
+				if s.lines.Covers(f.Range) {
+					return s.at
+				}
+			}
+			return -1
+		}
+		for i := len(w.pieces) - 1; i >= 0; i-- {
+			p := &w.pieces[i]
+			if p.use < 0 || p.gone || w.hidden[w.message(i)] {
+				continue
+			}
+			u := &w.uses[p.use]
+			switch {
+			case p.kind == kindResult && u.about.Family == tooling.Read && p.file.Path != "" && !u.isError:
+				if isStub(p.text) {
+					continue
+				}
+				w.looked()
+				if at := covered(p.file); at >= 0 && c.Reads {
+					if at != i {
+						w.leave(i, stub{where: w.refer("see the newer", at)})
+					}
+					continue
+				}
+				if p.file.Range != tooling.Several && len(below[p.file.Path]) < maxSights {
+					below[p.file.Path] = append(below[p.file.Path], sight{p.file.Range, i})
+				}
+			case p.kind == kindCall && u.about.Family == tooling.Write && len(u.about.Files) == 1 && !u.isError:
+				w.looked()
+				f := tooling.File{Path: u.about.Files[0].Path}
+				if at := covered(f); at >= 0 && c.Writes {
+					w.shortenCall(i, 0, w.refer("see the newer", at))
+					continue
+				}
+				if u.results.Start < u.results.End && c.Writes {
+					below[f.Path] = append(below[f.Path], sight{tooling.Range{}, i})
+				}
+			}
+		}
+		return nil
+	})
+
+// maxSights bounds the work on a file that is read in ever new pieces.
+const maxSights = 64

@@ -1,0 +1,92 @@
+package smart
+
+import "encoding/json"
+
+// The presets.
+const (
+	PresetLossless           = "lossless"
+	PresetConservative       = "conservative"
+	PresetBalanced           = "balanced"
+	PresetAggressive         = "aggressive"
+	PresetObservationMasking = "observation_masking"
+	PresetClearToolUses      = "clear_tool_uses"
+	PresetPrune              = "prune"
+	PresetHeadTail           = "headtail"
+	PresetScore              = "score"
+)
+
+// A preset is a list of passes with a name.
+type preset struct {
+	name, doc, source string
+	land              float64 // see [Config.Land]
+	passes            []PassConfig
+}
+
+// lossless are the passes that every preset of ours begins with.
+var lossless = []PassConfig{
+	{Pass: "layout", Always: true},
+	{Pass: "duplicates", Always: true},
+	{Pass: "environment", Always: true},
+	{Pass: "superseded", Always: true},
+	{Pass: "near_duplicates", Always: true},
+}
+
+func after(passes []PassConfig, more ...PassConfig) []PassConfig {
+	return append(passes[:len(passes):len(passes)], more...)
+}
+
+func with(name, settings string) PassConfig {
+	return PassConfig{Pass: name, Settings: json.RawMessage(settings)}
+}
+
+// presets makes the documentation too: docs/smart.md is generated from it.
+var presets = []preset{
+	{
+		name: PresetLossless, doc: "what is repeated, stale or empty goes; nothing that stands only once is touched",
+		land: 1, passes: lossless,
+	},
+	{
+		name: PresetBalanced, doc: "what lossless removes, then the middle of long results, then old results, until the target is met",
+		land: 1, passes: after(lossless, with("headtail", `{}`), with("mask", `{"keep": 3, "until_target": true}`)),
+	},
+	{
+		name:   PresetObservationMasking,
+		doc:    "the results of all but the newest tool calls go",
+		source: "OpenHands observation_masking with the window of 10 of SWE-agent's and JetBrains' studies", land: 1,
+		passes: []PassConfig{with("mask", `{"keep": 10}`)},
+	},
+	{
+		name: PresetClearToolUses, doc: "the results of all but the three newest tool calls go, oldest first, until the target is met",
+		source: "Anthropic context editing, clear_tool_uses_20250919: keep 3", land: 1,
+		passes: []PassConfig{with("mask", `{"keep": 3, "until_target": true}`)},
+	},
+	{
+		name: PresetPrune, doc: "old results go, if there are many: the last two turns and the newest 40,000 tokens of results stay",
+		source: "opencode prune: protect 40,000, minimum 20,000, skip 2 turns, never the tool skill", land: 1,
+		passes: []PassConfig{with("prune", `{}`)},
+	},
+	{
+		name: PresetHeadTail, doc: "of long results the beginning and the end stay, less of each until the target is met",
+		land: 1, passes: []PassConfig{with("headtail", `{}`)},
+	},
+}
+
+func presetNames() []string {
+	names := make([]string, len(presets))
+	for i := range presets {
+		names[i] = presets[i].name
+	}
+	return names
+}
+
+func findPreset(name string) (*preset, bool) {
+	for i := range presets {
+		if presets[i].name == name {
+			return &presets[i], true
+		}
+	}
+	return nil, false
+}
+
+// Presets returns the names of the presets.
+func Presets() []string { return presetNames() }

@@ -1,0 +1,237 @@
+package smart
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/tooling"
+)
+
+// A reader takes messages apart into the pieces of a work.
+type reader struct {
+	w      *work
+	open   map[string][]int // ID of a native call to the uses that are not answered
+	xml    []int            // uses of the last assistant's message that are called in its text
+	answer int              // the use whose result goes on in the next text; -1 if none
+	at     int              // the message that is read
+}
+
+func (r *reader) message(i int) {
+	w, m := r.w, &r.w.msgs[i]
+	start := len(w.boxes)
+	r.answer, r.at = -1, i
+	if m.Role == core.RoleAssistant {
+		r.xml = r.xml[:0]
+	}
+	for j, p := range m.Parts {
+		b := box{msg: i, part: j, pieces: core.Span{Start: len(w.pieces)}}
+		switch p := p.(type) {
+		case core.Text:
+			r.text(m, string(p))
+		case core.ToolCall:
+			r.call(p)
+		case core.ToolResult:
+			b.result = true
+			b.media = r.result(p)
+		case core.Reasoning:
+			w.pieces = append(w.pieces, piece{kind: kindReasoning, use: -1, text: p.Text})
+		case core.Image, core.Opaque:
+			continue
+		}
+		b.pieces.End = len(w.pieces)
+		r.finish(b, m)
+	}
+	w.ofMsg[i] = core.Span{Start: start, End: len(w.boxes)}
+}
+
+// finish measures the pieces of a box and links them to it.
+func (r *reader) finish(b box, m *core.Message) {
+	w := r.w
+	if b.pieces.Start == b.pieces.End {
+		return
+	}
+	if len(m.Parts) == 1 {
+		b.tokens = max(0, m.Tokens-core.FramingTokens)
+	} else {
+		b.tokens = w.req.Counter.Count(m.Parts[b.part])
+	}
+	at := len(w.boxes)
+	w.boxes = append(w.boxes, b)
+	left := m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal
+	total := 0
+	for k := b.pieces.Start; k < b.pieces.End; k++ {
+		total += len(w.pieces[k].text)
+	}
+	texts := b.tokens
+	if b.media {
+		texts = w.textTokens(m.Parts[b.part])
+	}
+	for k := b.pieces.Start; k < b.pieces.End; k++ {
+		p := &w.pieces[k]
+		p.box = at
+		p.tokens = texts
+		if b.pieces.End-b.pieces.Start > 1 {
+			p.tokens = int(int64(texts) * int64(len(p.text)) / int64(max(total, 1)))
+		}
+		if left {
+			p.kind = kindOther
+		}
+		p.fixed = p.fixed || left || isStub(p.text)
+	}
+}
+
+func (w *work) textTokens(p core.Part) int {
+	n := 0
+	if r, ok := p.(core.ToolResult); ok {
+		for _, c := range r.Content {
+			if t, ok := c.(core.Text); ok {
+				n += w.req.Counter.Count(t)
+			}
+		}
+	}
+	return n
+}
+
+func (r *reader) call(c core.ToolCall) {
+	w := r.w
+	u := len(w.uses)
+	w.uses = append(w.uses, use{name: c.Name, about: tooling.Parse(c.Name, c.Args), call: len(w.pieces), msg: r.at})
+	w.pieces = append(w.pieces, piece{kind: kindCall, use: u, text: c.Args})
+	r.open[c.ID] = append(r.open[c.ID], u)
+}
+
+// result adds the pieces of a native result and reports whether it holds anything but
+// text.
+func (r *reader) result(t core.ToolResult) (media bool) {
+	w := r.w
+	u := -1
+	if open := r.open[t.CallID]; len(open) > 0 {
+		u = open[0]
+		if len(open) == 1 {
+			delete(r.open, t.CallID)
+		} else {
+			r.open[t.CallID] = open[1:]
+		}
+	} else {
+		u = len(w.uses)
+		w.uses = append(w.uses, use{name: "tool", call: -1})
+	}
+	var texts []string
+	for _, c := range t.Content {
+		if s, ok := c.(core.Text); ok {
+			texts = append(texts, string(s))
+		} else {
+			media = true
+		}
+	}
+	text := ""
+	switch len(texts) {
+	case 0:
+		if !media {
+			return false // the tool said nothing
+		}
+	case 1:
+		text = texts[0]
+	default:
+		text = strings.Join(texts, "\n")
+	}
+	start := len(w.pieces)
+	r.answered(u, text)
+	w.uses[u].results = core.Span{Start: start, End: len(w.pieces)}
+	w.uses[u].msg = r.at
+	w.uses[u].isError = t.IsError
+	return media
+}
+
+// answered adds the pieces of what a tool answered: one for each file, if it shows several
+// in Roo-Code's form, and else one.
+func (r *reader) answered(u int, text string) {
+	w := r.w
+	files := w.uses[u].about.Files
+	if w.uses[u].about.Family != tooling.Read {
+		w.pieces = append(w.pieces, piece{kind: kindResult, use: u, text: text})
+		return
+	}
+	shown := splitFiles(text)
+	if len(shown) == 1 {
+		if shown[0].file.Path == "" && len(files) == 1 {
+			shown[0].file = files[0]
+		}
+	}
+	for _, s := range shown {
+		w.pieces = append(w.pieces, piece{kind: kindResult, use: u, text: s.text, file: s.file})
+	}
+}
+
+// text adds the pieces of a text part.
+func (r *reader) text(m *core.Message, text string) {
+	w := r.w
+	switch m.Role {
+	case core.RoleAssistant:
+		for _, s := range splitCalls(text) {
+			p := piece{kind: kindProse, use: -1, text: s.text}
+			if s.tool != "" {
+				p.kind, p.use = kindCall, len(w.uses)
+				w.uses = append(w.uses, use{name: s.tool, about: s.about, call: len(w.pieces), msg: r.at})
+				r.xml = append(r.xml, p.use)
+			}
+			w.pieces = append(w.pieces, p)
+		}
+	case core.RoleUser:
+		for _, s := range splitUser(text, r.answer >= 0) {
+			r.segment(s)
+		}
+	case core.RoleSystem, core.RoleTool:
+		w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: text, fixed: m.Role == core.RoleSystem})
+	}
+}
+
+// segment adds the pieces of one segment of a user's text.
+func (r *reader) segment(s segment) {
+	w := r.w
+	switch s.what {
+	case segHeader:
+		r.answer = r.find(s)
+		w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: s.text, fixed: true})
+	case segResult:
+		u := r.answer
+		if u < 0 {
+			w.pieces = append(w.pieces, piece{kind: kindUser, use: -1, text: s.text})
+			return
+		}
+		if strings.TrimSpace(s.text) == "" {
+			w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: s.text, fixed: true})
+			return
+		}
+		start := len(w.pieces)
+		r.answered(u, s.text)
+		w.uses[u].results = core.Span{Start: start, End: len(w.pieces)}
+		w.uses[u].isError = textError(s.text)
+		w.uses[u].msg = r.at
+		r.answer = -1
+	case segEnvironment:
+		w.pieces = append(w.pieces, piece{kind: kindEnvironment, use: -1, text: s.text})
+	case segInjected:
+		w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: s.text})
+	case segWords:
+		w.pieces = append(w.pieces, piece{kind: kindUser, use: -1, text: s.text})
+	}
+}
+
+// find returns the use that a header announces the result of: the oldest call of that tool
+// that is not answered, or a new one if there is none.
+func (r *reader) find(s segment) int {
+	w := r.w
+	for k, u := range r.xml {
+		if w.uses[u].name == s.tool {
+			r.xml = append(r.xml[:k:k], r.xml[k+1:]...)
+			return u
+		}
+	}
+	about := tooling.Use{Family: tooling.FamilyOf(s.tool), Target: s.target}
+	if s.target != "" && about.Family == tooling.Read {
+		about.Files = []tooling.File{{Path: tooling.Clean(s.target)}}
+	}
+	w.uses = append(w.uses, use{name: s.tool, about: about, call: -1})
+	return len(w.uses) - 1
+}

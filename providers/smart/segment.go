@@ -1,0 +1,149 @@
+package smart
+
+import "strings"
+
+// What the segments of a user's message are.
+type segmentKind uint8
+
+const (
+	segWords       segmentKind = iota
+	segInjected                // by a program
+	segEnvironment             // the surroundings as they were
+	segHeader                  // announces the result of a tool
+	segResult
+)
+
+// A segment is a run of a user's text.
+type segment struct {
+	what         segmentKind
+	text         string
+	tool, target string // of a header
+}
+
+// blocks are the elements that agents put into what users say, and what they are. Sources:
+// Roo-Code and Cline (environment_details), Claude Code (system-reminder, command output,
+// notices of tasks and of the editor), Codex (environment_context, user_instructions).
+var blocks = []struct {
+	name string
+	what segmentKind
+}{
+	{"environment_details", segEnvironment},
+	{"environment_context", segEnvironment},
+	{"system-reminder", segInjected},
+	{"local-command-stdout", segInjected},
+	{"local-command-caveat", segInjected},
+	{"bash-stdout", segInjected},
+	{"task-notification", segInjected},
+	{"ide_opened_file", segInjected},
+	{"ide_selection", segInjected},
+	{"user_instructions", segInjected},
+	{"notice", segInjected},
+}
+
+// maxSegments bounds the work on one text: looking for the next segment is linear.
+const maxSegments = 64
+
+// splitUser finds the results, environment blocks and injected blocks in a user's text. The
+// segments, put together, are the text. If answers is set, a header in the text before it
+// announced a result.
+func splitUser(text string, answers bool) []segment {
+	words := segWords
+	if answers {
+		words = segResult
+	}
+	var out []segment
+	add := func(what segmentKind, s string) {
+		if s == "" {
+			return
+		}
+		if what == segWords && strings.HasPrefix(strings.TrimSpace(s), "[ERROR]") {
+			what = segInjected
+		}
+		out = append(out, segment{what: what, text: s})
+	}
+	for text != "" {
+		if len(out) >= maxSegments {
+			add(words, text)
+			break
+		}
+		at, b := nextBlock(text, words == segResult)
+		h, end, tool, target := nextHeader(text)
+		switch {
+		case h >= 0 && (at < 0 || h < at):
+			add(words, text[:h])
+			out = append(out, segment{what: segHeader, text: text[h:end], tool: tool, target: target})
+			text, words = text[end:], segResult
+		case at >= 0:
+			add(words, text[:at])
+			stop := strings.Index(text[at:], "</"+blocks[b].name+">") + at + len(blocks[b].name) + 3
+			add(blocks[b].what, text[at:stop])
+			text, words = text[stop:], segWords
+		default:
+			add(words, text)
+			text = ""
+		}
+	}
+	return out
+}
+
+// nextBlock returns where the next complete block of [blocks] begins, at the start of a
+// line, and which it is. Inside a result only blocks at its end are those of the agent:
+// any other is part of what a tool showed.
+func nextBlock(text string, inResult bool) (at, which int) {
+	at = -1
+	for k := range blocks {
+		open := "<" + blocks[k].name + ">"
+		for from := 0; ; {
+			i := strings.Index(text[from:], open)
+			if i < 0 {
+				break
+			}
+			i += from
+			from = i + len(open)
+			if i > 0 && text[i-1] != '\n' {
+				continue
+			}
+			n := strings.Index(text[i:], "</"+blocks[k].name+">")
+			if n < 0 {
+				break
+			}
+			if inResult && strings.TrimSpace(text[i+n+len(open)+1:]) != "" {
+				continue
+			}
+			if at < 0 || i < at {
+				at, which = i, k
+			}
+			break
+		}
+	}
+	return at, which
+}
+
+// nextHeader finds the line "[tool for 'target'] Result:" that stands before a result in
+// the text protocol of Roo-Code and Cline.
+func nextHeader(text string) (at, end int, tool, target string) {
+	const mark = "] Result:"
+	for from := 0; ; {
+		i := strings.Index(text[from:], mark)
+		if i < 0 {
+			return -1, 0, "", ""
+		}
+		i += from
+		from = i + len(mark)
+		at = strings.LastIndexByte(text[:i], '\n') + 1
+		if at == i || text[at] != '[' {
+			continue
+		}
+		head := text[at+1 : i]
+		tool, rest, _ := strings.Cut(head, " ")
+		if !xmlTools[tool] {
+			continue
+		}
+		if a := strings.IndexByte(rest, '\''); a >= 0 {
+			if z := strings.IndexByte(rest[a+1:], '\''); z >= 0 {
+				target = rest[a+1 : a+1+z]
+			}
+		}
+		return at, from, tool, target
+	}
+}

@@ -1,0 +1,158 @@
+// Package smart shortens conversations by passes: first what is repeated, stale or empty
+// goes, then what is worth least. Passes work on the parts of messages, in place; every
+// pass leaves a lawful conversation, and a stub for whatever it takes out. No model is
+// called unless a pass that needs one is named.
+package smart
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/registry"
+)
+
+// Name is the name of the strategy.
+const Name = "smart"
+
+const doc = `Takes out what is repeated, stale or worth least, in passes, and leaves stubs.
+Lossless passes come first: duplicates, stale environment blocks, superseded reads and
+layout; then lossy ones, until the target is met. What a user said stays. No model is
+called unless a pass that needs one is named. A preset is a list of passes with a name;
+docs/smart.md describes both.`
+
+// Strategy returns the strategy, for a registry.
+func Strategy() registry.Strategy {
+	return registry.Define(Name, doc, DefaultConfig,
+		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
+			return New(c, env)
+		})
+}
+
+// A Provider shortens conversations. It is safe for concurrent use.
+type Provider struct {
+	c     Config
+	env   registry.Env
+	land  float64
+	steps []step
+}
+
+// New returns a provider. The error says which setting is wrong.
+func New(c Config, env registry.Env) (*Provider, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Provider{c: c, env: env, land: 1}
+	list := c.Passes
+	if len(list) == 0 {
+		name := c.Preset
+		if name == "" {
+			name = PresetBalanced
+		}
+		set, _ := findPreset(name)
+		list, p.land = set.passes, set.land
+	}
+	if c.Land > 0 {
+		p.land = c.Land
+	}
+	var err error
+	p.steps, err = steps(list)
+	return p, err
+}
+
+// maxRounds is how often the list of passes is run: what one pass does may be something
+// for a pass before it, and a second condensation must find nothing left to do.
+const maxRounds = 4
+
+// Condense implements [core.CondensationProvider]. It leaves a conversation that is on
+// target alone. The cost is linear in the conversation, and no text is counted that the
+// counter has counted before. It ends soon after ctx, between two passes.
+func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if req.Counter == nil {
+		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	same := &core.Result{Messages: req.Messages}
+	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
+		return same, nil
+	}
+	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())))
+	before := w.tokens
+	var done []core.Step
+	for range maxRounds {
+		changed := false
+		for i := range p.steps {
+			s := &p.steps[i]
+			if w.met() && !s.always {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, fmt.Errorf("before the pass %s: %w", s.pass.name, err)
+			}
+			rep, err := s.do(ctx, w, time.Now)
+			if err != nil {
+				return nil, fmt.Errorf("pass %s: %w", s.pass.name, err)
+			}
+			changed = changed || rep.Changed > 0
+			done = addStep(done, rep)
+		}
+		if !changed {
+			break
+		}
+	}
+	out := &core.Result{Messages: w.result(), Usage: w.usage, Steps: done}
+	if gain := before - size(out.Messages); gain <= 0 || !p.worth(gain, before, req) {
+		same.Usage, same.Steps = w.usage, done
+		return same, nil
+	}
+	out.Steps = append(out.Steps, cacheStep(req, out.Messages))
+	return out, nil
+}
+
+// worth reports whether saving gain of before tokens is worth an edit.
+func (p *Provider) worth(gain, before int, req *core.Request) bool {
+	if before-gain <= req.Budget.Room() {
+		return true
+	}
+	return gain >= p.c.MinGain && float64(gain) >= p.c.MinShare*float64(before)
+}
+
+// addStep adds what a pass did to what it did in rounds before.
+func addStep(done []core.Step, s core.Step) []core.Step {
+	for i := range done {
+		d := &done[i]
+		if d.Name != s.Name {
+			continue
+		}
+		if s.Changed == 0 {
+			d.Duration += s.Duration
+			return done
+		}
+	}
+	return append(done, s)
+}
+
+func size(messages []core.Message) int {
+	n := 0
+	for i := range messages {
+		n += messages[i].Tokens
+	}
+	return n
+}
+
+// cacheStep says how much of the conversation stands as it stood before the first change:
+// a vendor's prompt cache holds what comes before it.
+func cacheStep(req *core.Request, after []core.Message) core.Step {
+	same, tokens := 0, 0
+	for same < len(after) && same < len(req.Messages) && req.Messages[same].Equal(after[same]) {
+		tokens += req.Messages[same].Tokens
+		same++
+	}
+	all := max(1, size(req.Messages))
+	s := core.Step{Name: "cache", Note: fmt.Sprintf("message %d of %d is the first that changed; %.1f %% of the tokens stand before it",
+		same+1, len(req.Messages), 100*float64(tokens)/float64(all))}
+	return s
+}

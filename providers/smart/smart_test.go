@@ -1,0 +1,93 @@
+package smart_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/registry"
+)
+
+func open(t testing.TB, settings string) core.CondensationProvider {
+	t.Helper()
+	p, err := smart.Strategy().Open(t.Context(), json.RawMessage(settings), registry.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func presets() []string { return smart.Presets() }
+
+func TestConformance(t *testing.T) {
+	for _, name := range presets() {
+		t.Run(name, func(t *testing.T) {
+			coretest.Run(t, func(t *testing.T) core.CondensationProvider { return open(t, `{"preset": "`+name+`"}`) })
+		})
+	}
+}
+
+// condense asks p and checks the answer as a host would. The messages come back as the
+// chain would adopt them.
+func condense(t failer, p core.CondensationProvider, req *core.Request) *core.Result {
+	t.Helper()
+	res, err := p.Condense(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := core.Verify(req, res); err != nil {
+		t.Fatalf("unlawful: %v", err)
+	}
+	return res
+}
+
+// again returns the request that the host would make of an answer.
+func again(req *core.Request, res *core.Result) *core.Request {
+	next := *req
+	next.Messages = make([]core.Message, len(res.Messages))
+	for i, m := range res.Messages {
+		if m.ID == "" {
+			m.ID = "new" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+			if m.Kind == core.KindOriginal {
+				m.Kind = core.KindSummary
+			}
+		}
+		m.Tokens = core.MessageTokens(req.Counter, m)
+		next.Messages[i] = m
+	}
+	return &next
+}
+
+func TestPresetsAreLawfulAndIdempotent(t *testing.T) {
+	for _, name := range presets() {
+		t.Run(name, func(t *testing.T) {
+			p := open(t, `{"preset": "`+name+`"}`)
+			rapid.Check(t, func(t *rapid.T) {
+				r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+				messages := coretest.Random(r, &coretest.RandomOptions{Tidy: rapid.Bool().Draw(t, "tidy")})
+				req := coretest.Request(messages, rapid.IntRange(1, 4000).Draw(t, "target"))
+				res := condense(t, p, req)
+				next := again(req, res)
+				second := condense(t, p, next)
+				for i := range second.Messages {
+					if i >= len(next.Messages) || !second.Messages[i].Equal(next.Messages[i]) {
+						t.Fatalf("a second run changed message %d:\n%v\n%v", i, next.Messages[i], second.Messages[i])
+					}
+				}
+			})
+		})
+	}
+}
+
+// A failer is a test or a property of one.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}

@@ -1,0 +1,158 @@
+package smart
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A stub says what stood in its place. There is one form, for whole results and for gaps
+// in them, in the words of the reader, a language model:
+//
+//	[… 120 lines, 4 kB of read_file src/a.go left out; recall h:ab12cd34ef]
+//	[… 14 lines of execute_command npm test (error) left out: same text in the newer one below; recall h:ab12cd34ef]
+//
+// The handle is that of [core.Handle] of the part as it was before.
+type stub struct {
+	lines, bytes int
+	gap          bool   // the size in bytes is of no use: text stands around it
+	of           string // tool and digest of its arguments, or what else it was
+	isError      bool
+	media        bool
+	where        string // where the content, or what replaces it, stands; may be empty
+	handle       string
+}
+
+const (
+	stubStart = "[… "
+	stubEnd   = "]"
+	stubMark  = " left out"
+	stubHand  = "; recall h:"
+)
+
+func (s stub) String() string {
+	var b strings.Builder
+	b.WriteString(stubStart)
+	switch {
+	case s.lines > 1:
+		b.WriteString(strconv.Itoa(s.lines) + " lines")
+		if !s.gap {
+			b.WriteString(", " + weight(s.bytes))
+		}
+	default:
+		b.WriteString(weight(s.bytes))
+	}
+	if s.media {
+		b.WriteString(" and an image")
+	}
+	if s.of != "" {
+		b.WriteString(" of " + strings.TrimSpace(s.of))
+	}
+	if s.isError {
+		b.WriteString(" (error)")
+	}
+	b.WriteString(stubMark)
+	if s.where != "" {
+		b.WriteString(": " + s.where)
+	}
+	if s.handle != "" {
+		b.WriteString(stubHand + s.handle)
+	}
+	b.WriteString(stubEnd)
+	return b.String()
+}
+
+// weight writes a number of bytes in few tokens.
+func weight(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n) + " B"
+	}
+	return strconv.Itoa((n+500)/1000) + " kB"
+}
+
+// isStub reports whether text is nothing but one stub.
+func isStub(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, stubStart) && strings.HasSuffix(text, stubEnd) &&
+		strings.Contains(text, stubMark) && !strings.Contains(text, "\n")
+}
+
+// hasStub reports whether a stub stands somewhere in text.
+func hasStub(text string) bool {
+	i := strings.Index(text, stubStart)
+	return i >= 0 && strings.Contains(text[i:], stubMark)
+}
+
+// stubLines returns how many lines a line of text stands for: one, unless it is the stub of
+// a gap.
+func stubLines(line string) int {
+	if !isStub(line) {
+		return 1
+	}
+	n := 0
+	for _, c := range []byte(strings.TrimSpace(line)[len(stubStart):]) {
+		if c < '0' || c > '9' || n > 1<<30 {
+			break
+		}
+		n = 10*n + int(c-'0')
+	}
+	if !strings.Contains(line, " lines") {
+		return 1
+	}
+	return max(n, 1)
+}
+
+// maxDigest is how many bytes of what a call is about a stub repeats.
+const maxDigest = 60
+
+// digest shortens what a call is about to one line that cannot be taken for the end of a
+// stub. Of a path it keeps the end, of anything else the beginning.
+func digest(target string) string {
+	if i := strings.IndexAny(target, "\r\n"); i >= 0 {
+		target = target[:i]
+	}
+	target = strings.NewReplacer("[", "(", "]", ")", "\t", " ").Replace(target)
+	if len(target) <= maxDigest {
+		return target
+	}
+	if !strings.ContainsAny(target, " ") && strings.Contains(target, "/") {
+		tail := target[len(target)-maxDigest:]
+		if i := strings.IndexByte(tail, '/'); i >= 0 {
+			return "…" + tail[i:]
+		}
+	}
+	cut := maxDigest
+	for cut > 0 && !utf8.RuneStart(target[cut]) {
+		cut--
+	}
+	return target[:cut] + "…"
+}
+
+// countLines returns the lines of s; a newline at the end begins none.
+func countLines(s string) int {
+	if s == "" {
+		return 0
+	}
+	n := strings.Count(s, "\n")
+	if s[len(s)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// marker returns the message that stands where n messages are hidden.
+func (w *work) marker(n int) core.Message {
+	text := fmt.Sprintf("%s%d messages%s%s", stubStart, n, stubMark, stubEnd)
+	if n == 1 {
+		text = stubStart + "1 message" + stubMark + stubEnd
+	}
+	if w.req.Originals != "" {
+		text = strings.TrimSuffix(text, stubEnd) + "; originals in " + w.req.Originals + stubEnd
+	}
+	m := core.Message{Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text(text)}}
+	m.Tokens = core.MessageTokens(w.req.Counter, m)
+	return m
+}

@@ -1,0 +1,351 @@
+package smart
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/registry"
+)
+
+// A kind says what a piece of text is, which decides what may become of it.
+type kind uint8
+
+const (
+	kindOther       kind = iota // system messages, summaries, markers: left alone
+	kindUser                    // what a person typed
+	kindInjected                // what a program put into the user's mouth
+	kindEnvironment             // a block that describes the surroundings as they were
+	kindProse                   // what the assistant said
+	kindReasoning               // what it thought
+	kindCall                    // what it told a tool
+	kindResult                  // what a tool answered
+	kinds
+)
+
+var kindNames = [kinds]string{"other", "user", "injected", "environment", "assistant", "reasoning", "tool_call", "tool_result"}
+
+func (k kind) String() string { return kindNames[k] }
+
+// A box is what holds text in a message: a text part, the arguments of a call, reasoning,
+// or the texts of a tool result. Its pieces, put together, are its text.
+type box struct {
+	msg, part  int
+	pieces     core.Span
+	tokens     int    // of the part as it came, its media included
+	media      bool   // a result that holds images or blocks of unknown kind
+	mediaGone  bool   // and they were taken out
+	result     bool   // it is a result
+	handleText string // the handle of the part as it came; see work.handle
+}
+
+// A piece is the unit that passes look at and change: a whole box, or a segment of a text
+// that holds several things, as Roo-Code's and Cline's do.
+type piece struct {
+	box    int
+	kind   kind
+	fixed  bool // may not be changed: protected, awaited, or a stub already
+	gone   bool // was cut without a stub of its own; its neighbour's speaks for it
+	edited bool
+	use    int          // the use that it is of; -1 if none
+	file   tooling.File // for the result of a read: what it shows
+	text   string
+	tokens int // exact if the box has no other piece, else in proportion to its bytes
+}
+
+// A use is a call to a tool with its result. Either may be missing.
+type use struct {
+	name    string
+	about   tooling.Use
+	call    int       // its piece; -1 if missing
+	results core.Span // its pieces, all of one box; empty if missing
+	msg     int       // the message of the result; of the call if there is none
+	isError bool
+}
+
+// A work is a conversation while passes shorten it. Passes change pieces; settle makes
+// messages of them. Nothing of the request is modified.
+type work struct {
+	req    *core.Request
+	env    registry.Env
+	msgs   []core.Message
+	hidden []bool
+	boxes  []box
+	pieces []piece
+	uses   []use
+	ofMsg  []core.Span // the boxes of each message
+	dirty  []bool      // messages whose pieces were changed since they were settled
+	head   []core.Message
+
+	tokens int // of all messages: exact once settled, before that an estimate
+	room   int // what tokens should come down to
+	usage  core.Usage
+	step   *core.Step // of the pass that runs
+}
+
+// newWork takes the conversation apart. The cost is linear; nothing is counted but what
+// shares a message with something else.
+func newWork(req *core.Request, env registry.Env, room int) *work {
+	n := len(req.Messages)
+	w := &work{
+		req: req, env: env, msgs: slices.Clone(req.Messages), room: room,
+		hidden: make([]bool, n), ofMsg: make([]core.Span, n), dirty: make([]bool, n),
+		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2), uses: make([]use, 0, n/2),
+	}
+	for i := range w.msgs {
+		w.tokens += w.msgs[i].Tokens
+	}
+	r := reader{w: w, open: map[string][]int{}}
+	for i := range w.msgs {
+		r.message(i)
+	}
+	for _, i := range core.Pending(req.Messages) {
+		for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
+			w.fix(&w.boxes[k])
+		}
+	}
+	return w
+}
+
+func (w *work) fix(b *box) {
+	for k := b.pieces.Start; k < b.pieces.End; k++ {
+		w.pieces[k].fixed = true
+	}
+}
+
+// met reports whether there is nothing left to do.
+func (w *work) met() bool { return w.tokens <= w.room }
+
+// count returns the tokens of a text.
+func (w *work) count(s string) int { return w.req.Counter.Count(core.Text(s)) }
+
+// looked says that the pass considered a piece.
+func (w *work) looked() { w.step.Looked++ }
+
+// put gives piece i another text, if that is smaller. It reports whether it did.
+func (w *work) put(i int, text string) bool {
+	p := &w.pieces[i]
+	if p.fixed || p.gone || len(text) >= 2*len(p.text) || text == p.text {
+		return false
+	}
+	n := w.count(text)
+	if n >= p.tokens {
+		return false
+	}
+	w.book(p, p.tokens-n)
+	p.text, p.tokens, p.edited = text, n, true
+	return true
+}
+
+// drop removes piece i without a text in its place.
+func (w *work) drop(i int) {
+	p := &w.pieces[i]
+	w.book(p, p.tokens)
+	p.text, p.tokens, p.gone, p.edited = "", 0, true, true
+}
+
+// book notes that n tokens were saved in p.
+func (w *work) book(p *piece, n int) {
+	w.tokens -= n
+	w.step.Changed++
+	w.step.Saved[p.kind.String()] += n
+	w.dirty[w.boxes[p.box].msg] = true
+}
+
+// leave replaces piece i by the stub of what it was. See [stub].
+func (w *work) leave(i int, s stub) bool {
+	p := &w.pieces[i]
+	if p.fixed || p.gone {
+		return false
+	}
+	w.describe(i, &s)
+	ok := w.put(i, s.String())
+	if ok {
+		p.fixed = true // a stub is not stubbed again
+	}
+	return ok
+}
+
+// clear replaces the result of a use, pictures included, by one stub.
+func (w *work) clear(u *use, s stub) bool {
+	if u.results.Start == u.results.End {
+		return false
+	}
+	first := u.results.Start
+	b := &w.boxes[w.pieces[first].box]
+	lines, size, tokens := 0, 0, 0
+	for i := u.results.Start; i < u.results.End; i++ {
+		p := &w.pieces[i]
+		if p.fixed {
+			return false
+		}
+		lines, size, tokens = lines+countLines(p.text), size+len(p.text), tokens+p.tokens
+	}
+	if b.media && !b.mediaGone {
+		s.media = true
+		tokens += max(0, b.tokens-tokens)
+	}
+	s.lines, s.bytes = lines, size
+	w.describe(first, &s)
+	text := s.String()
+	n := w.count(text)
+	if n >= tokens {
+		return false
+	}
+	w.book(&w.pieces[first], tokens-n)
+	for i := u.results.Start; i < u.results.End; i++ {
+		p := &w.pieces[i]
+		p.text, p.tokens, p.gone, p.edited, p.fixed = "", 0, true, true, true
+	}
+	p := &w.pieces[first]
+	p.text, p.tokens, p.gone = text, n, false
+	b.mediaGone = b.media
+	return true
+}
+
+// describe fills in what a stub for piece i says of it.
+func (w *work) describe(i int, s *stub) {
+	p := &w.pieces[i]
+	if s.lines == 0 && s.bytes == 0 {
+		s.lines, s.bytes = countLines(p.text), len(p.text)
+	}
+	s.of, s.isError = w.label(p)
+	s.handle = w.handle(p)
+}
+
+// label names what a piece is of, for a stub.
+func (w *work) label(p *piece) (of string, isError bool) {
+	if p.use < 0 {
+		switch p.kind {
+		case kindEnvironment:
+			return "environment", false
+		case kindProse:
+			return "what was said", false
+		case kindOther, kindUser, kindInjected, kindReasoning, kindCall, kindResult, kinds:
+			return "text", false
+		}
+	}
+	u := &w.uses[p.use]
+	target := u.about.Target
+	if p.file.Path != "" {
+		target = p.file.Path
+	}
+	return u.name + " " + digest(target), u.isError && p.kind == kindResult
+}
+
+// handle returns the handle of the part that p stood in when the work began: the one under
+// which its text is found again.
+func (w *work) handle(p *piece) string {
+	b := &w.boxes[p.box]
+	if b.handleText == "" {
+		b.handleText = core.Handle(w.req.Messages[b.msg].Parts[b.part])
+	}
+	return b.handleText
+}
+
+// message returns the index of the message that holds piece i.
+func (w *work) message(i int) int { return w.boxes[w.pieces[i].box].msg }
+
+// settle makes messages of the pieces that were changed and measures them.
+func (w *work) settle() {
+	w.tokens = 0
+	for i := range w.msgs {
+		if w.dirty[i] {
+			w.rebuild(i)
+			w.dirty[i] = false
+		}
+		if !w.hidden[i] {
+			w.tokens += w.msgs[i].Tokens
+		}
+	}
+	for i := range w.head {
+		w.tokens += w.head[i].Tokens
+	}
+}
+
+func (w *work) rebuild(i int) {
+	was := w.req.Messages[i].Parts
+	parts := make([]core.Part, 0, len(was))
+	next := w.ofMsg[i].Start
+	for j, p := range was {
+		if next == w.ofMsg[i].End || w.boxes[next].part != j {
+			parts = append(parts, p)
+			continue
+		}
+		b := &w.boxes[next]
+		next++
+		if !w.edited(b) {
+			parts = append(parts, p)
+			continue
+		}
+		text := w.join(b)
+		switch p := p.(type) {
+		case core.Text:
+			if strings.TrimSpace(text) != "" {
+				parts = append(parts, core.Text(text))
+			}
+		case core.ToolCall:
+			p.Args = text
+			parts = append(parts, p)
+		case core.ToolResult:
+			p.Content = content(p.Content, text, b.mediaGone)
+			parts = append(parts, p)
+		case core.Reasoning: // it was dropped
+		case core.Image, core.Opaque:
+			parts = append(parts, p)
+		}
+	}
+	w.msgs[i].Parts, w.msgs[i].Source = parts, nil
+	w.msgs[i].Tokens = core.MessageTokens(w.req.Counter, w.msgs[i])
+}
+
+func (w *work) edited(b *box) bool {
+	for k := b.pieces.Start; k < b.pieces.End; k++ {
+		if w.pieces[k].edited {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *work) join(b *box) string {
+	if b.pieces.End-b.pieces.Start == 1 {
+		return w.pieces[b.pieces.Start].text
+	}
+	var s strings.Builder
+	for k := b.pieces.Start; k < b.pieces.End; k++ {
+		s.WriteString(w.pieces[k].text)
+	}
+	return s.String()
+}
+
+// content returns what a result says after its texts became one.
+func content(was []core.Part, text string, mediaGone bool) []core.Part {
+	out := []core.Part{core.Text(text)}
+	for _, p := range was {
+		if _, ok := p.(core.Text); !ok && !mediaGone {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// result returns the conversation as it is now. The work must be settled.
+func (w *work) result() []core.Message {
+	out := make([]core.Message, 0, len(w.msgs)+len(w.head)+8)
+	out = append(out, w.head...)
+	gap := 0
+	for i := range w.msgs {
+		if w.hidden[i] {
+			gap++
+			continue
+		}
+		if gap > 0 {
+			out = append(out, w.marker(gap))
+			gap = 0
+		}
+		out = append(out, w.msgs[i])
+	}
+	return out
+}
