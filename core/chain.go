@@ -180,18 +180,17 @@ func checkRequest(req *Request) error {
 	if b := req.Budget; b.Target > b.Limit {
 		return fmt.Errorf("%w: target of %d tokens above the limit of %d", ErrInvalidRequest, b.Target, b.Limit)
 	}
-	ids := make(map[string]bool, len(req.Messages))
+	ids := newIDSet(req.Messages)
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.ID == "":
 			return fmt.Errorf("%w: message %d has no ID", ErrInvalidRequest, i)
-		case ids[m.ID]:
+		case !ids.add(i):
 			return fmt.Errorf("%w: message %d has the ID %q, as one before it", ErrInvalidRequest, i, m.ID)
 		case m.Tokens <= 0:
 			return fmt.Errorf("%w: message %s is not measured", ErrInvalidRequest, m.ID)
 		}
-		ids[m.ID] = true
 		for j, p := range m.Parts {
 			if fault := invalidPart(p, true); fault != "" {
 				return fmt.Errorf("%w: message %s: part %d: %s", ErrInvalidRequest, m.ID, j, fault)

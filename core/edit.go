@@ -68,10 +68,7 @@ func (e Edit) Empty() bool {
 // for, right before the next one that was kept.
 func Diff(before, after []Message) Edit {
 	var e Edit
-	at := make(map[string]int, len(before))
-	for i := range before {
-		at[before[i].ID] = i
-	}
+	find := finder(before)
 	next := 0              // the first message of before that after has not passed
 	var pending []Message  // inserted, their place not yet known
 	place := func(i int) { // the pending messages stand before before[i]
@@ -86,10 +83,14 @@ func Diff(before, after []Message) Edit {
 	}
 	for i := range after {
 		m := &after[i]
-		j, ok := at[m.ID]
-		if !ok {
+		j := find(m.ID)
+		if j < 0 {
 			pending = append(pending, *m)
 			continue
+		}
+		if next < j && e.Hide == nil {
+			// Room for all, if what is new stands in the place of what is hidden.
+			e.Hide = make([]string, 0, max(0, len(before)-len(after))+len(pending))
 		}
 		for ; next < j; next++ {
 			e.Hide = append(e.Hide, before[next].ID)

@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // A Trigger says why a condensation was asked for.
 type Trigger string
 
@@ -72,28 +74,45 @@ func (r *Request) Tokens() int {
 // a provider does to it reaches the conversation, and holds no Source.
 func (r *Request) Clone() *Request {
 	c := *r
-	c.Messages = make([]Message, len(r.Messages))
+	c.Messages = slices.Clone(r.Messages)
 	total := 0
-	for i := range r.Messages {
-		total += len(r.Messages[i].Parts)
+	for i := range c.Messages {
+		total += partsIn(c.Messages[i].Parts)
 	}
-	// One array for all parts: a copy of a long history costs two allocations and those
-	// of its tool results.
-	parts := make([]Part, 0, total)
-	for i := range r.Messages {
-		m := r.Messages[i]
-		start := len(parts)
-		parts = append(parts, m.Parts...)
-		for j, p := range parts[start:] {
-			if t, ok := p.(ToolResult); ok {
-				t.Content = cloneParts(t.Content)
-				parts[start+j] = t
-			}
-		}
-		m.Parts = parts[start:len(parts):len(parts)]
+	// One array for all parts, so that a copy of a long history takes few allocations.
+	free := make([]Part, total)
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		m.Parts, free = copyParts(m.Parts, free)
 		m.Source = nil
-		c.Messages[i] = m
 	}
 	c.FilesRead = append([]string(nil), r.FilesRead...)
 	return &c
+}
+
+// partsIn counts parts and what tool results among them hold.
+func partsIn(parts []Part) int {
+	n := len(parts)
+	for _, p := range parts {
+		if t, ok := p.(ToolResult); ok {
+			n += partsIn(t.Content)
+		}
+	}
+	return n
+}
+
+// copyParts is [cloneParts] into the beginning of free. It returns the rest of that.
+func copyParts(parts, free []Part) (c, rest []Part) {
+	if parts == nil {
+		return nil, free
+	}
+	n := copy(free, parts)
+	c, free = free[:n:n], free[n:]
+	for i, p := range c {
+		if t, ok := p.(ToolResult); ok {
+			t.Content, free = copyParts(t.Content, free)
+			c[i] = t
+		}
+	}
+	return c, free
 }

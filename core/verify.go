@@ -115,35 +115,6 @@ func (v *verifier) locate() {
 	}
 }
 
-// finder returns a function that finds messages by ID; -1 if there is none. As long as
-// it is asked for them in their order, which is the rule, it only walks along; it builds
-// an index for the first that is not ahead.
-func finder(messages []Message) func(id string) int {
-	next := 0
-	var index map[string]int
-	return func(id string) int {
-		if id == "" {
-			return -1
-		}
-		if index == nil {
-			for j := next; j < len(messages); j++ {
-				if messages[j].ID == id {
-					next = j + 1
-					return j
-				}
-			}
-			index = make(map[string]int, len(messages))
-			for j := range messages {
-				index[messages[j].ID] = j
-			}
-		}
-		if j, ok := index[id]; ok {
-			return j
-		}
-		return -1
-	}
-}
-
 func (v *verifier) identity() {
 	last := -1
 	for i := range v.out {

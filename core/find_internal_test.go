@@ -1,0 +1,56 @@
+package core
+
+import (
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestFinder compares with a map, asked in order, out of it, and for what is not there.
+func TestFinder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := make([]Message, rapid.IntRange(0, 40).Draw(t, "messages"))
+		index := map[string]int{}
+		for i := range messages {
+			messages[i].ID = "m" + strconv.Itoa(i)
+			index[messages[i].ID] = i
+		}
+		find := finder(messages)
+		next := 0
+		for range rapid.IntRange(0, 60).Draw(t, "questions") {
+			if rapid.IntRange(0, 4).Draw(t, "jump") == 0 {
+				next = rapid.IntRange(0, 50).Draw(t, "next")
+			}
+			id := "m" + strconv.Itoa(next)
+			want, ok := index[id]
+			if !ok {
+				want = -1
+			}
+			if got := find(id); got != want {
+				t.Fatalf("%s of %d messages: got %d, want %d", id, len(messages), got, want)
+			}
+			next++
+		}
+		if got := find(""); got != -1 {
+			t.Fatalf("no ID: got %d, want -1", got)
+		}
+	})
+}
+
+// TestIDSet compares with a map.
+func TestIDSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := make([]Message, rapid.IntRange(0, 100).Draw(t, "messages"))
+		ids := rapid.SampledFrom([]int{2, 50, 10_000}).Draw(t, "ids")
+		set, seen := newIDSet(messages), map[string]bool{}
+		for i := range messages {
+			id := strconv.Itoa(rapid.IntRange(1, ids).Draw(t, "id"))
+			messages[i].ID = id
+			if got, want := set.add(i), !seen[id]; got != want {
+				t.Fatalf("message %d, ID %s: got %v, want %v", i, id, got, want)
+			}
+			seen[id] = true
+		}
+	})
+}
