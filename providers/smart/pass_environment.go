@@ -36,7 +36,7 @@ var environmentPass = define("environment", classSuperseded, "",
 			case kept < c.Keep:
 				kept++
 			case !c.Sections:
-				w.leave(i, stub{where: "stale, newer below"})
+				w.leave(i, stub{bare: true})
 			default:
 				w.staleSections(i, own, newer)
 			}
@@ -69,7 +69,7 @@ func sections(block string) []section {
 // staleSections takes out of block i the sections that a newer block has.
 func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 	if !slices.ContainsFunc(own, func(s section) bool { return s.title != "" && !newer[s.title] }) {
-		w.leave(i, stub{where: "stale, newer below"})
+		w.leave(i, stub{bare: true})
 		return
 	}
 	var kept, gone strings.Builder
@@ -84,7 +84,7 @@ func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 	if gone.Len() == 0 || hasStub(p.text) {
 		return
 	}
-	s := stub{where: "stale, newer below", lines: countLines(gone.String()), bytes: gone.Len(), gap: true}
+	s := stub{lines: countLines(gone.String()), bytes: gone.Len(), gap: true}
 	w.describe(i, &s)
 	text := kept.String()
 	if end := strings.LastIndex(text, "</"); end > 0 {

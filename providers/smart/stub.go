@@ -19,6 +19,7 @@ import (
 type stub struct {
 	lines, bytes int
 	gap          bool   // the size in bytes is of no use: text stands around it
+	bare         bool   // its size is of no use either
 	of           string // tool and digest of its arguments, or what else it was
 	isError      bool
 	media        bool
@@ -37,6 +38,7 @@ func (s stub) String() string {
 	var b strings.Builder
 	b.WriteString(stubStart)
 	switch {
+	case s.bare:
 	case s.lines > 1:
 		b.WriteString(strconv.Itoa(s.lines) + " lines")
 		if !s.gap {
@@ -48,7 +50,11 @@ func (s stub) String() string {
 	if s.media {
 		b.WriteString(" and an image")
 	}
-	if s.of != "" {
+	switch {
+	case s.of == "":
+	case s.bare:
+		b.WriteString(strings.TrimSpace(s.of))
+	default:
 		b.WriteString(" of " + strings.TrimSpace(s.of))
 	}
 	if s.isError {

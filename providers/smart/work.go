@@ -219,7 +219,7 @@ func (w *work) label(p *piece) (of string, isError bool) {
 	if p.use < 0 {
 		switch p.kind {
 		case kindEnvironment:
-			return "environment", false
+			return "stale environment", false
 		case kindProse:
 			return "what was said", false
 		case kindOther, kindUser, kindInjected, kindReasoning, kindCall, kindResult, kinds:
