@@ -9,9 +9,27 @@ import (
 type language struct {
 	exts string // extensions with the dot, separated by spaces
 	scan func(*language, string) []Definition
+	is   traits
 }
 
-var languages = map[string]*language{}
+// languages is read only.
+var languages = map[string]*language{
+	"go":         {".go", scanGo, backquoteRaw},
+	"rust":       {".rs", scanKeywords(rustGrammar), nestedComments | lifetimes | multiline | rawHashes},
+	"kotlin":     {".kt .kts", scanKeywords(kotlinGrammar), nestedComments | tripleQuotes | dollarCode},
+	"swift":      {".swift", scanKeywords(swiftGrammar), nestedComments | tripleQuotes | hashQuotes | parenCode},
+	"php":        {".php", scanKeywords(phpGrammar), hashComments | attributes | multiline | multiline1 | hereDocs},
+	"python":     {".py .pyi", scanIndented(pythonLines, pythonHead, ""), 0},
+	"ruby":       {".rb .rake .gemspec", scanIndented(rubyLines, rubyHead, "end"), 0},
+	"markdown":   {".md .markdown", scanMarkdown, 0},
+	"c":          {".c .h", scanCFamily("c"), directives},
+	"cpp":        {".cc .cpp .cxx .hpp .hh .hxx .ipp .inl .tpp", scanCFamily("cpp"), directives | rawParens},
+	"java":       {".java", scanCFamily("java"), tripleQuotes},
+	"javascript": {".js .jsx .mjs .cjs", scanScript, templates | regexps | jsx},
+	"typescript": {".ts .mts .cts", scanScript, templates | regexps},
+	"tsx":        {".tsx", scanScript, templates | regexps | jsx},
+	"csharp":     {".cs", scanCFamily("csharp"), directives | tripleQuotes | verbatim},
+}
 
 var byExtension = func() map[string]string {
 	m := make(map[string]string)
@@ -29,3 +47,40 @@ func Language(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
 	return byExtension[strings.ToLower(path.Ext(name))]
 }
+
+var (
+	goGrammar = &grammar{
+		functions: kinds("func"),
+		plain:     kinds("type"),
+		lines:     true,
+	}
+	rustGrammar = &grammar{
+		functions: kinds("fn"),
+		types:     kinds("struct enum union trait impl mod macro_rules=macro"),
+		plain:     kinds("type"),
+		modifiers: set("pub async unsafe extern default const crate auto"),
+	}
+	kotlinGrammar = &grammar{
+		functions: kinds("fun"),
+		types:     kinds("class interface object"),
+		plain:     kinds("typealias=type"),
+		modifiers: set(`public private protected internal open abstract final sealed data inner enum annotation
+			inline noinline crossinline suspend tailrec operator infix external override lateinit const
+			expect actual value companion`),
+		lines: true,
+	}
+	swiftGrammar = &grammar{
+		functions: kinds("func init deinit subscript"),
+		types:     kinds("class struct enum protocol extension actor"),
+		plain:     kinds("typealias=type"),
+		modifiers: set(`public private fileprivate internal open final static class override mutating nonmutating
+			required convenience dynamic lazy weak unowned indirect prefix postfix infix optional isolated
+			nonisolated async distributed`),
+		lines: true,
+	}
+	phpGrammar = &grammar{
+		functions: kinds("function"),
+		types:     kinds("class interface trait enum namespace"),
+		modifiers: set("public private protected static abstract final readonly var"),
+	}
+)

@@ -1,0 +1,613 @@
+package outline
+
+import "strings"
+
+// A cfamily scanner reads languages whose functions have no keyword: C, C++, Java and C#.
+// A function is a name before round brackets; its statement tells what else it is.
+type cfamily struct {
+	parser
+	c, cpp, java, csharp bool
+}
+
+var (
+	cContainers = set("class struct union enum namespace interface record concept")
+	cNotNames   = set(`if while for switch return catch sizeof alignof decltype defined throw new delete
+		else do case default using lock fixed checked unchecked foreach when where typeof static_assert
+		_Static_assert alignas _Alignas __attribute__ __attribute __declspec __asm__ __asm asm noexcept
+		requires explicit __extension__ synchronized try int void char short long float double unsigned signed bool auto const`)
+	cNotCalls = set("__attribute__ __attribute __declspec alignas _Alignas noexcept requires explicit decltype typeof __typeof__ throw __asm__ asm static_assert _Static_assert")
+	csAccess  = set("public private protected signals slots default Q_SIGNALS Q_SLOTS")
+)
+
+func scanCFamily(name string) func(*language, string) []Definition {
+	return func(l *language, src string) []Definition {
+		x := lex(src, l.is)
+		p := &cfamily{parser: parser{src: src, toks: x.toks}}
+		switch name {
+		case "c":
+			p.c = true
+		case "cpp":
+			p.c, p.cpp = true, true
+		case "java":
+			p.java = true
+		default:
+			p.csharp = true
+		}
+		p.scope(0, len(p.toks), 0, "")
+		for _, m := range x.macros {
+			text := strings.TrimSpace(strings.TrimSpace(src[m.pos+1 : m.end])[len("define"):])
+			p.defs = append(p.defs, found{
+				name: text[:wordEnd(text)], kind: "macro", start: m.pos, body: -1, end: m.end - 1,
+				depth: 0,
+			})
+		}
+		return definitions(src, p.defs)
+	}
+}
+
+// scope reads the statements from i to n. Class is the name of the type around them.
+func (p *cfamily) scope(i, n, depth int, class string) {
+	if depth > maxDepth {
+		return
+	}
+	for i < n {
+		next := p.statement(i, n, depth, class)
+		i = max(next, i+1)
+	}
+}
+
+// A header is what is known of a statement before its body or end.
+type header struct {
+	first   int // token that it begins with
+	keyword int // class, struct, …; or -1
+	name    int // before the parameters; or -1
+	params  int // the bracket that opens them; or -1
+	equals  int // the first = ; or -1
+	colon   int // the first : after the parameters or the keyword; or -1
+	typedef bool
+	friend  bool
+	alias   bool // using
+	opName  string
+}
+
+// prelude skips what may come before a statement and is no part of it.
+func (p *cfamily) prelude(i, n int) int {
+	for i < n {
+		switch k := p.kind(i); {
+		case k == ';' || k == '}' || k == ')' || k == ']' || k == ',':
+			i++
+		case k == '@' && p.text(i+1) != "interface":
+			i += 2
+			for p.kind(i) == '.' && p.isWord(i+1) {
+				i += 2
+			}
+			if p.kind(i) == '(' {
+				i = p.after(i)
+			}
+		case k == '[':
+			i = p.after(i)
+		case k == word && csAccess[p.text(i)] && p.kind(i+1) == ':' && !p.is(i+1, "::"):
+			i += 2
+		case k == word && csAccess[p.text(i)] && csAccess[p.text(i+1)] && p.kind(i+2) == ':':
+			i += 3
+		case k == word && p.c && p.loneMacro(i, n):
+			i++
+			if p.kind(i) == '(' {
+				i = p.after(i)
+			}
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// loneMacro reports whether the word at i is a macro on a line of its own, without a
+// semicolon, as __BEGIN_DECLS and Q_OBJECT are.
+func (p *cfamily) loneMacro(i, n int) bool {
+	t := p.text(i)
+	if strings.ToUpper(t) != t || len(t) < 3 {
+		return false
+	}
+	j := i + 1
+	if p.kind(j) == '(' {
+		j = p.after(j)
+		return j < n && p.newline(j) && p.isWord(j) && !p.headOnly(i, j)
+	}
+	return j < n && p.newline(j) && (p.isWord(j) || p.kind(j) == '[')
+}
+
+// headOnly reports whether tokens j… are the old declarations of the parameters of a
+// function in capitals; those are rare, so never.
+func (*cfamily) headOnly(int, int) bool { return false }
+
+// statement reads one statement and answers the index after it.
+func (p *cfamily) statement(i, n, depth int, class string) int {
+	i = p.prelude(i, n)
+	h := header{first: i, keyword: -1, name: -1, params: -1, equals: -1, colon: -1}
+	for j := i; j < n; {
+		switch p.kind(j) {
+		case word:
+			j = p.word(&h, j, n)
+		case '<':
+			if k := p.angle(j); k > 0 && k <= n && h.equals < 0 {
+				j = k
+			} else {
+				j++
+			}
+		case '(':
+			p.bracket(&h, j)
+			j = p.after(j)
+		case '[':
+			j = p.after(j)
+		case '@':
+			// An annotation between modifiers, or of a type.
+			if p.isWord(j+1) && p.text(j+1) != "interface" {
+				j += 2
+				for p.kind(j) == '.' && p.isWord(j+1) {
+					j += 2
+				}
+				if p.kind(j) == '(' {
+					j = p.after(j)
+				}
+				continue
+			}
+			j++
+		case '=':
+			if h.equals < 0 {
+				h.equals = j
+			}
+			if p.is(j, "=>") && p.csharp {
+				return p.expression(h, j, n, depth)
+			}
+			j++
+		case ':':
+			if p.is(j, "::") {
+				j += 2
+				continue
+			}
+			if h.colon < 0 {
+				h.colon = j
+			}
+			j++
+		case '{':
+			next, done := p.body(&h, j, n, depth, class)
+			if done {
+				return next
+			}
+			j = next
+		case ';':
+			p.declaration(h, j, n, depth, class)
+			return j + 1
+		case '}':
+			return j + 1
+		default:
+			j++
+		}
+	}
+	return n
+}
+
+// word reads a word of a header.
+func (p *cfamily) word(h *header, j, n int) int {
+	t := p.text(j)
+	switch {
+	case h.equals >= 0:
+	case t == "template" && p.kind(j+1) == '<':
+		if k := p.angle(j + 1); k > 0 {
+			return k
+		}
+	case t == "operator" && (p.cpp || p.csharp) && h.params < 0:
+		k := j + 1
+		if p.is(k, "()") {
+			k += 2
+		}
+		for k < n && p.kind(k) != '(' && p.kind(k) != ';' && p.kind(k) != '{' {
+			if p.kind(k) == '[' {
+				k = p.after(k)
+				continue
+			}
+			k++
+		}
+		if k < n && p.kind(k) == '(' {
+			h.opName = strings.Join(strings.Fields(p.src[p.toks[j].pos:p.toks[k].pos]), " ")
+			h.name, h.params = j, k
+			return p.after(k)
+		}
+	case t == "typedef":
+		h.typedef = true
+	case t == "friend":
+		h.friend = true
+	case t == "using" && j == h.first, t == "import" && j == h.first && p.java, t == "package" && j == h.first && p.java:
+		h.alias = true
+	case h.keyword < 0 && h.params < 0 && h.colon < 0 && cContainers[t] && p.containerAt(j):
+		h.keyword = j
+	case t == "where" && p.csharp && h.colon < 0:
+		h.colon = j
+	}
+	return j + 1
+}
+
+// containerAt reports whether the word at j, one of cContainers, is a keyword here.
+func (p *cfamily) containerAt(j int) bool {
+	switch p.text(j) {
+	case "record":
+		return !p.c && p.isWord(j+1) && (p.kind(j+2) == '(' || p.kind(j+2) == '<' || p.kind(j+2) == '{' || p.kind(j+2) == ':' ||
+			p.kind(j+2) == ';' || p.text(j+1) == "struct" || p.text(j+1) == "class" || p.text(j+2) == "implements")
+	case "interface":
+		return !p.c
+	case "union":
+		return p.c
+	case "struct":
+		return !p.java
+	case "namespace":
+		return !p.java && (p.cpp || p.csharp)
+	case "class":
+		return p.cpp || !p.c
+	case "concept":
+		return p.cpp && p.isWord(j+1)
+	}
+	return true
+}
+
+// bracket looks whether ( at j opens the parameters of a function.
+func (p *cfamily) bracket(h *header, j int) {
+	if h.equals >= 0 || h.alias {
+		return
+	}
+	k := j - 1
+	if p.kind(k) == '>' { // name<T>(…)
+		depth := 0
+		for lo := max(h.first, j-maxAngle); k > lo; k-- {
+			if p.kind(k) == '>' {
+				depth++
+			} else if p.kind(k) == '<' {
+				depth--
+				if depth == 0 {
+					k--
+					break
+				}
+			}
+		}
+	}
+	if k < h.first || !p.isWord(k) {
+		return
+	}
+	t := p.text(k)
+	if cNotNames[t] || h.keyword >= 0 && k == h.keyword {
+		return
+	}
+	if h.params >= 0 {
+		// MACRO(x) type name(…): what comes first was a macro.
+		if !p.c || h.name != h.first || h.colon >= 0 || strings.ToUpper(p.text(h.name)) != p.text(h.name) || cNotCalls[t] || strings.ToUpper(t) == t {
+			return
+		}
+	}
+	if h.colon >= 0 && h.params < 0 && h.keyword < 0 && p.c {
+		return // a bit field, or a label
+	}
+	h.name, h.params = k, j
+}
+
+// functionPointer reports whether ( at j begins (*name)(…).
+func (p *cfamily) functionPointer(j int) bool {
+	k := p.kind(j + 1)
+	return (k == '*' || k == '&' || k == '^') && p.kind(p.after(j)) == '('
+}
+
+// body looks at { at j. Done means that the statement ends before next.
+func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done bool) {
+	end := p.closing(j)
+	next = p.after(j)
+	switch {
+	case h.equals >= 0 && h.opName == "": // = { … }
+		return next, false
+	case h.keyword >= 0 && (h.params < 0 || !p.c || h.params < h.keyword || p.baseAfter(h)):
+		return p.container(h, j, n, depth), false || !p.c || p.text(h.keyword) == "namespace"
+	case h.params >= 0:
+		if h.colon > h.params && p.cpp && p.initializer(j) {
+			return next, false
+		}
+		p.add(p.name(h), p.functionKind(h, class), h.first, j, end, depth)
+		return next, true
+	case p.isWord(h.first) && p.text(h.first) == "extern" && j == h.first+2:
+		p.scope(j+1, min(end, n), depth, class)
+		return next, true
+	case p.csharp && class != "" && (p.isWord(j-1) || p.kind(j-1) == ']') && j-1 > h.first:
+		p.property(h, j, end, depth)
+		if p.kind(next) == '=' {
+			return next, false
+		}
+		return next, true
+	case p.c && j > h.first && p.isWord(j-1) && p.text(h.first) != "namespace":
+		return next, false // int x{3};
+	}
+	return next, true
+}
+
+// baseAfter reports whether the brackets seen belong to a macro between the keyword and
+// the name of a class, or to its bases.
+func (p *cfamily) baseAfter(h *header) bool {
+	if h.colon >= 0 && h.params > h.colon {
+		return true
+	}
+	t := p.text(h.name)
+	return h.name == h.keyword+1 && (cNotCalls[t] || strings.ToUpper(t) == t) && p.isWord(p.after(h.params))
+}
+
+// initializer reports whether { at j gives a member its value: A::A() : x{1} {}.
+func (p *cfamily) initializer(j int) bool {
+	if p.kind(j-1) == '>' {
+		return true
+	}
+	return p.isWord(j-1) && !cSpecifiers[p.text(j-1)]
+}
+
+var cSpecifiers = set("const noexcept override final volatile try mutable throw requires")
+
+func (p *cfamily) name(h *header) string {
+	if h.opName != "" {
+		return h.opName
+	}
+	if p.kind(h.name-1) == '~' {
+		return "~" + p.text(h.name)
+	}
+	return p.text(h.name)
+}
+
+func (p *cfamily) functionKind(h *header, class string) string {
+	switch {
+	case class == "" && !p.is(h.name-2, "::"):
+		return "function"
+	case p.text(h.name) == class:
+		return "constructor"
+	}
+	return "method"
+}
+
+// container reads a type or namespace with its members and answers the index after it.
+func (p *cfamily) container(h *header, j, n, depth int) int {
+	kind := p.text(h.keyword)
+	end := p.closing(j)
+	name := p.containerName(h, j)
+	inner := depth
+	if name != "" {
+		p.add(name, kind, h.first, j, end, depth)
+		inner++
+	}
+	from := j + 1
+	switch kind {
+	case "enum":
+		if !p.java {
+			return p.after(j)
+		}
+		for from < end && p.kind(from) != ';' { // the constants
+			switch p.kind(from) {
+			case '(', '[', '{':
+				from = p.after(from)
+			default:
+				from++
+			}
+		}
+	case "namespace":
+		name = ""
+	}
+	p.scope(from, min(end, n), inner, simple(name))
+	return p.after(j)
+}
+
+// simple is the last part of a qualified name.
+func simple(name string) string {
+	if i := strings.LastIndexAny(name, ":."); i >= 0 {
+		return name[i+1:]
+	}
+	return name
+}
+
+// containerName is the name of the type whose body j opens, or "".
+func (p *cfamily) containerName(h *header, j int) string {
+	k := h.keyword + 1
+	if t := p.text(k); t == "class" || t == "struct" {
+		k++
+	}
+	if p.text(h.keyword) == "namespace" {
+		var parts []string
+		for ; k < j; k++ {
+			if p.isWord(k) && p.text(k) != "inline" && p.kind(k+1) != '(' {
+				parts = append(parts, p.text(k))
+			}
+		}
+		sep := "."
+		if p.cpp {
+			sep = "::"
+		}
+		return strings.Join(parts, sep)
+	}
+	if !p.c {
+		if p.isWord(k) {
+			return p.text(k)
+		}
+		return ""
+	}
+	name := ""
+	for k < j {
+		switch p.kind(k) {
+		case word:
+			if t := p.text(k); t != "final" && !cNotCalls[t] {
+				name = t
+			}
+			if p.kind(k+1) == '(' { // a macro
+				if p.text(k) == name {
+					name = ""
+				}
+				k = p.after(k + 1)
+				continue
+			}
+		case '[':
+			k = p.after(k)
+			continue
+		case '<':
+			return name
+		case ':':
+			if !p.is(k, "::") {
+				return name
+			}
+			k++
+		}
+		k++
+	}
+	return name
+}
+
+// property reads a property or an event of C# with accessors in braces.
+func (p *cfamily) property(h *header, j, end, depth int) {
+	k := j - 1
+	if p.kind(k) == ']' { // this[int i]
+		for k > h.first && p.text(k) != "this" {
+			k--
+		}
+	}
+	t := p.text(k)
+	if t == "get" || t == "set" || t == "add" || t == "remove" || t == "init" || cNotNames[t] {
+		return
+	}
+	last := end
+	if next := p.after(j); p.kind(next) == '=' {
+		for next < len(p.toks) && p.kind(next) != ';' && p.kind(next) != '}' {
+			if b := p.kind(next); b == '{' || b == '(' || b == '[' {
+				next = p.after(next)
+				continue
+			}
+			next++
+		}
+		last = next
+	}
+	p.add(t, "property", h.first, j, last, depth)
+}
+
+// expression reads a member of C# that is defined by => at j.
+func (p *cfamily) expression(h header, j, n, depth int) int {
+	end := j + 2
+	for end < n && p.kind(end) != ';' {
+		switch p.kind(end) {
+		case '(', '[', '{':
+			end = p.after(end)
+			continue
+		case '}':
+			return end
+		}
+		end++
+	}
+	switch {
+	case h.params >= 0:
+		p.add(p.name(&h), "method", h.first, -1, end, depth)
+	case h.equals == j && j-1 > h.first && p.isWord(j-1):
+		p.add(p.text(j-1), "property", h.first, -1, end, depth)
+	case h.equals == j && p.kind(j-1) == ']':
+		p.add("this", "property", h.first, -1, end, depth)
+	}
+	return end + 1
+}
+
+// declaration looks at a statement without a body of its own that ends at j.
+func (p *cfamily) declaration(h header, j, n, depth int, class string) {
+	switch {
+	case h.typedef:
+		p.add(p.typedefName(h, j), "typedef", h.first, p.typedefBody(h, j), j, depth)
+	case h.alias:
+		if p.cpp && p.isWord(h.first+1) && h.equals > 0 {
+			p.add(p.text(h.first+1), "using", h.first, -1, j, depth)
+		}
+	case h.keyword >= 0 && !p.c && h.params < 0 && p.text(h.keyword) == "namespace":
+		p.add(p.containerName(&h, j), "namespace", h.first, -1, j, depth)
+	case h.keyword >= 0 && p.text(h.keyword) == "concept":
+		p.add(p.text(h.keyword+1), "concept", h.first, -1, j, depth)
+	case h.keyword >= 0 && !p.c && p.isWord(h.keyword+1):
+		p.add(p.text(h.keyword+1), p.text(h.keyword), h.first, -1, j, depth)
+	case h.friend, h.params < 0, p.functionPointer(h.params):
+	case h.name == h.first && p.kind(h.name-1) != '~' && p.text(h.name) != class:
+		// FOO(x); is a macro.
+	case h.equals >= 0 && h.opName == "" && h.equals < h.params:
+	case p.c && p.callLike(h):
+	case p.csharp && p.delegate(h):
+		p.add(p.name(&h), "delegate", h.first, -1, j, depth)
+	case (p.java || p.csharp) && (class == "" || h.equals >= 0):
+	default:
+		p.add(p.name(&h), p.functionKind(&h, class), h.first, -1, j, depth)
+	}
+}
+
+// callLike reports whether the brackets hold values, not parameters: Foo x(1);
+func (p *cfamily) callLike(h header) bool {
+	k := h.params + 1
+	switch p.kind(k) {
+	case literal, '&', '-', '{', '!', '*', '+':
+		return true
+	case word:
+		t := p.text(k)
+		if t == "this" || t == "true" || t == "false" || t == "nullptr" || t == "NULL" || t == "sizeof" {
+			return true
+		}
+		return p.kind(k+1) == '.' && !p.is(k+1, "...") || p.is(k+1, "->")
+	}
+	return false
+}
+
+func (p *cfamily) delegate(h header) bool {
+	for k := h.first; k < h.name; k++ {
+		if p.text(k) == "delegate" {
+			return true
+		}
+	}
+	return false
+}
+
+// typedefName is what a typedef that ends at j defines.
+func (p *cfamily) typedefName(h header, j int) string {
+	for k := h.first + 1; k < j; {
+		switch p.kind(k) {
+		case '(':
+			if p.functionPointer(k) {
+				for m := k + 1; m < p.closing(k); m++ {
+					if p.isWord(m) && !p.isWord(m+1) {
+						return p.text(m)
+					}
+				}
+			}
+			k = p.after(k)
+		case '[', '{':
+			k = p.after(k)
+		case '<':
+			if e := p.angle(k); e > 0 {
+				k = e
+			} else {
+				k++
+			}
+		default:
+			k++
+		}
+	}
+	for k := j - 1; k > h.first; k-- {
+		switch p.kind(k) {
+		case ')', ']':
+			for k > h.first && p.toks[k].kind != '(' && p.toks[k].kind != '[' {
+				k--
+			}
+		case word:
+			if t := p.text(k); !cNotCalls[t] {
+				return t
+			}
+		}
+	}
+	return ""
+}
+
+// typedefBody is the brace in a typedef that ends at j, or -1.
+func (p *cfamily) typedefBody(h header, j int) int {
+	for k := h.first; k < j; k++ {
+		if p.kind(k) == '{' {
+			return k
+		}
+	}
+	return -1
+}

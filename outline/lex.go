@@ -1,0 +1,308 @@
+package outline
+
+import "strings"
+
+// A token is a word, a literal or one byte of punctuation. Comments, white space and
+// preprocessor directives are none.
+type token struct {
+	kind  byte // word, literal, or the byte itself
+	nl    bool // a line break comes before it
+	pos   int32
+	end   int32
+	match int32 // of a bracket: the index of its partner; of an open one that is never closed: len(tokens)
+}
+
+const (
+	word    = 'w'
+	literal = 'l'
+)
+
+// maxSource bounds what is scanned: offsets are 32 bits wide.
+const maxSource = 1 << 30
+
+// maxGuesses bounds how often the lexer may look ahead for something that turns out not to
+// be there (an element of JSX, the end of a here document), so that it stays linear.
+const maxGuesses = 8
+
+// maxNesting bounds recursion into literals that contain code.
+const maxNesting = 64
+
+// traits say how the literals and comments of a language look.
+type traits uint32
+
+const (
+	hashComments   traits = 1 << iota // # to the end of the line
+	nestedComments                    // /* /* */ */
+	directives                        // lines that begin with # are for a preprocessor
+	lifetimes                         // 'a is no literal, 'a' is
+	multiline                         // "…" may contain line breaks
+	multiline1                        // '…' may
+	tripleQuotes                      // """…"""
+	rawParens                         // R"x(…)x"
+	rawHashes                         // r#"…"#
+	hashQuotes                        // #"…"#
+	backquoteRaw                      // `…` without escapes
+	templates                         // `…${ code }…`
+	regexps                           // /…/ where an operand may stand
+	jsx                               // <a>text {code}</a> where an operand may stand
+	verbatim                          // @"…""…", $"…{ code }…"
+	dollarCode                        // "…${ code }…"
+	parenCode                         // "…\( code )…"
+	hereDocs                          // <<<X
+	attributes                        // #[…] is no comment
+)
+
+type lexer struct {
+	src     string
+	is      traits
+	toks    []token
+	open    []int32 // indexes of open brackets
+	braces  int     // how many of them are {
+	nl      bool
+	guesses int
+	noRegex int // no regular expression ends on the line before this offset
+	macros  []span
+	cond    []condition
+}
+
+// A span is a part of the source.
+type span struct{ pos, end int }
+
+// A condition is an #if that has not ended.
+type condition struct {
+	open, braces int  // at its beginning
+	dead         bool // its branch so far is never compiled: #if 0
+	skip         bool // tokens of the present branch are dropped
+}
+
+// lex never fails: text that is no program gives some tokens. A closing bracket that does
+// not fit is no token if it is round or square; a brace closes everything within.
+func lex(src string, is traits) *lexer {
+	x := &lexer{src: src, is: is, nl: true}
+	x.toks = make([]token, 0, len(src)/5+8)
+	if strings.HasPrefix(src, "#!") {
+		x.line(0, len(src))
+	}
+	x.run(x.start(), len(src))
+	n := int32(len(x.toks))
+	for _, i := range x.open {
+		x.toks[i].match = n
+	}
+	return x
+}
+
+// start skips a byte order mark and the first line of a script.
+func (x *lexer) start() int {
+	i := 0
+	if strings.HasPrefix(x.src, "\uFEFF") {
+		i = 3
+	}
+	if strings.HasPrefix(x.src[i:], "#!") && x.is&attributes == 0 {
+		i = x.line(i, len(x.src))
+	}
+	return i
+}
+
+func (x *lexer) run(i, n int) {
+	src := x.src
+	for i < n {
+		c := src[i]
+		switch class[c] {
+		case clsSpace:
+			i++
+		case clsLine:
+			x.nl = true
+			i++
+		case clsWord:
+			j := i + 1
+			for j < n && inWord[src[j]] {
+				j++
+			}
+			if j < n && (src[j] == '"' || src[j] == '#') {
+				if k := x.prefixed(i, j); k > 0 {
+					x.emit(literal, i, k)
+					i = k
+					continue
+				}
+			}
+			x.emit(word, i, j)
+			i = j
+		case clsDigit:
+			j := x.number(i)
+			x.emit(literal, i, j)
+			i = j
+		default:
+			i = x.punct(i)
+		}
+	}
+}
+
+func (x *lexer) emit(kind byte, i, j int) {
+	if len(x.cond) > 0 && x.cond[len(x.cond)-1].skip {
+		return
+	}
+	x.toks = append(x.toks, token{kind: kind, nl: x.nl, pos: int32(i), end: int32(j), match: -1})
+	x.nl = false
+}
+
+// punct handles everything that is not a word, a number or space, and answers the offset
+// after it.
+func (x *lexer) punct(i int) int {
+	if j, kind := x.skip(i, 0); j > i {
+		if kind != 0 {
+			x.emit(kind, i, j)
+		}
+		if kind != literal && strings.IndexByte(x.src[i:j], '\n') >= 0 {
+			x.nl = true
+		}
+		return j
+	}
+	c := x.src[i]
+	switch c {
+	case '#':
+		if x.is&directives != 0 && x.nl {
+			return x.directive(i)
+		}
+	case '<':
+		if x.is&jsx != 0 && x.guesses < maxGuesses && x.operand() {
+			if j := x.element(i, 0); j > 0 {
+				x.emit(literal, i, j)
+				return j
+			}
+		}
+	case '/':
+		if x.is&regexps != 0 && i >= x.noRegex && x.operand() {
+			if j := x.regex(i); j > 0 {
+				x.emit(literal, i, j)
+				return j
+			}
+		}
+	case '(', '[', '{', ')', ']', '}':
+		x.bracket(c, i)
+		return i + 1
+	}
+	x.emit(c, i, i+1)
+	return i + 1
+}
+
+func (x *lexer) bracket(c byte, i int) {
+	if len(x.cond) > 0 && x.cond[len(x.cond)-1].skip {
+		return
+	}
+	k := int32(len(x.toks))
+	switch c {
+	case '(', '[', '{':
+		x.open = append(x.open, k)
+		if c == '{' {
+			x.braces++
+		}
+	case '}':
+		if x.braces == 0 {
+			return
+		}
+		for {
+			o := x.open[len(x.open)-1]
+			x.open = x.open[:len(x.open)-1]
+			x.toks[o].match = k
+			if x.toks[o].kind == '{' {
+				break
+			}
+		}
+		x.braces--
+	default:
+		want := byte('(')
+		if c == ']' {
+			want = '['
+		}
+		if len(x.open) == 0 || x.toks[x.open[len(x.open)-1]].kind != want {
+			return
+		}
+		x.toks[x.open[len(x.open)-1]].match = k
+		x.open = x.open[:len(x.open)-1]
+	}
+	x.emit(c, i, i+1)
+}
+
+// operand reports whether an operand may stand here, so that / and < are no operators.
+func (x *lexer) operand() bool {
+	if len(x.toks) == 0 {
+		return true
+	}
+	t := x.toks[len(x.toks)-1]
+	switch t.kind {
+	case literal, ']':
+		return false
+	case ')':
+		// if (…) /x/: not seen; a division is much more common.
+		return false
+	case '}':
+		return t.pos+1 < int32(len(x.src)) && x.nl
+	case '+', '-':
+		// x++ / 2
+		return len(x.toks) < 2 || x.toks[len(x.toks)-2].kind != t.kind
+	case word:
+		return operandWords[x.src[t.pos:t.end]]
+	}
+	return true
+}
+
+var operandWords = set(`return typeof instanceof in of new delete void throw case do else
+	yield await default and or not if elsif unless when while until then`)
+
+// line is the offset of the line break that ends the line of i, or n.
+func (x *lexer) line(i, n int) int {
+	if j := strings.IndexByte(x.src[i:n], '\n'); j >= 0 {
+		return i + j
+	}
+	return n
+}
+
+// number spans digits, letters, points and digit separators.
+func (x *lexer) number(i int) int {
+	src := x.src
+	j := i + 1
+	for j < len(src) {
+		c := src[j]
+		switch {
+		case inWord[c]:
+		case c == '.' && j+1 < len(src) && class[src[j+1]] == clsDigit:
+		case c == '\'' && x.is&directives != 0 && j+1 < len(src) && inWord[src[j+1]]:
+		default:
+			return j
+		}
+		j++
+	}
+	return j
+}
+
+const (
+	clsPunct = iota
+	clsSpace
+	clsLine
+	clsWord
+	clsDigit
+)
+
+var class, inWord = func() (class [256]uint8, in [256]bool) {
+	for c := range 256 {
+		switch {
+		case c == '\n':
+			class[c] = clsLine
+		case c <= ' ':
+			class[c] = clsSpace
+		case c >= '0' && c <= '9':
+			class[c], in[c] = clsDigit, true
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c == '$', c >= 0x80:
+			class[c], in[c] = clsWord, true
+		}
+	}
+	return class, in
+}()
+
+func set(words string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
