@@ -37,10 +37,11 @@ var mayImport = map[string]string{
 	"overflow":                "roo",
 	"models":                  "internal/near",
 	"config":                  "models internal/near internal/secret github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
-	"providers":               "registry providers/slidingwindow providers/smart",
+	"providers":               "registry providers/native providers/slidingwindow providers/smart",
 	"providers/smart":         "core registry internal/near internal/tooling",
+	"providers/native":        "core registry model outline roo",
 	"providers/slidingwindow": "core registry",
-	"host":                    "model internal/near internal/lock internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
+	"host":                    "model model/anthropic model/extractive model/openai model/remote internal/near internal/lock internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
 	"cmd/condense":            "model core core/coretest core/history core/policy config host internal/lock internal/supervise models providers registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
 	"compare":                 "compare/retention core transcript",
 	"compare/retention":       "core", // and no provider imports it: see its documentation

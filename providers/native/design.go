@@ -1,0 +1,261 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
+)
+
+// A design says in which parts a model reads what it is to summarize.
+type design struct {
+	parts  [][]core.Message // as the model is shown them
+	output int              // tokens for the summary of one part
+	batch  int              // summaries of parts that are merged at once
+	limit  int              // tokens that a request may have
+}
+
+// calls returns how often the model is asked: once for every part, and for every merger of
+// what it wrote.
+func (d *design) calls() int {
+	n := len(d.parts)
+	for k := n; k > 1; {
+		k = (k + d.batch - 1) / d.batch
+		n += k
+	}
+	return n
+}
+
+// window returns the tokens that the model can read and write together; where that is not
+// known, the window of the agent's model, which is the same one more often than not.
+func (p *Provider) window(req *core.Request) int {
+	if w := p.gen.Info().Window; w > 0 {
+		return w
+	}
+	return req.Budget.Window
+}
+
+// design divides the messages of a task into parts that fit the window. Tool results and
+// arguments are shortened first: source files to their signatures, then everything to its
+// beginning and end. Only what is still too long is divided, where that breaks no group,
+// and neighbors overlap.
+func (p *Provider) design(req *core.Request, t *task, window int) (*design, error) {
+	d := &design{limit: int(float64(window)*(1-p.c.Margin)) - t.tokens, output: t.tokens}
+	if t.prefix {
+		if prompt := p.prefixPrompt(req, t); promptTokens(req.Counter, prompt) <= d.limit {
+			d.parts = [][]core.Message{nil}
+			return d, nil
+		}
+		t.prefix, t.kept = false, 0
+	}
+	room := d.limit - p.promptOverhead(req, t)
+	shape := &shaper{images: p.gen.Info().Images, native: p.c.Request == requestNative}
+	var shaped []core.Message
+	for _, lighten := range []func([]core.Message) []core.Message{keepAll, foldResults, p.clipResults} {
+		t.messages = lighten(t.messages)
+		shaped = shape.shape(t.messages)
+		if messagesTokens(req.Counter, shaped) <= room {
+			d.parts = [][]core.Message{shaped}
+			return d, nil
+		}
+	}
+	d.output = min(t.tokens, max(d.limit/4, leastGain))
+	d.batch = (d.limit-p.promptOverhead(req, t)-mergeOverhead(req.Counter))/(d.output+partHeading) - 1
+	if d.batch < 2 || room < leastPart {
+		if p.gen.Info().Window == 0 {
+			// The window was a guess, and a bad one. The model will say what it can read.
+			d.parts = [][]core.Message{shaped}
+			return d, nil
+		}
+		return nil, fmt.Errorf("the window of %s is too small: %d tokens, of which %d are left for the conversation", nameOf(p.gen), window, max(room, 0))
+	}
+	d.parts = p.divide(req.Counter, t.messages, room-partNote)
+	return d, nil
+}
+
+const (
+	partHeading = 16  // tokens of the words above a part's summary
+	partNote    = 100 // tokens of what a model is told about the part that it reads
+	leastPart   = 512 // tokens below which reading in parts says nothing
+)
+
+func nameOf(g model.Generator) string {
+	if n := g.Info().Name; n != "" {
+		return "the model " + n
+	}
+	return "the model"
+}
+
+func keepAll(messages []core.Message) []core.Message { return messages }
+
+func mergeOverhead(c core.Counter) int { return c.Count(core.Text(mergePrompt)) + core.FramingTokens }
+
+// promptOverhead returns the tokens of a request without what is to be summarized.
+func (p *Provider) promptOverhead(req *core.Request, t *task) int {
+	return req.Counter.Count(core.Text(p.system)) + req.Counter.Count(core.Text(p.instructions(req, t))) + 2*core.FramingTokens
+}
+
+func messagesTokens(c core.Counter, messages []core.Message) int {
+	n := 0
+	for i := range messages {
+		n += core.MessageTokens(c, messages[i])
+	}
+	return n
+}
+
+func promptTokens(c core.Counter, p *model.Prompt) int {
+	n := messagesTokens(c, p.Messages) + c.Count(core.Text(p.System)) + core.FramingTokens
+	if p.Tools != "" {
+		n += c.Count(core.Text(p.Tools))
+	}
+	return n
+}
+
+// textPrompt returns the request for a summary of messages that are shaped.
+func (p *Provider) textPrompt(req *core.Request, t *task, shaped []core.Message) *model.Prompt {
+	prompt := &model.Prompt{System: strings.TrimSpace(p.system), MaxOutput: t.tokens}
+	last := p.instructions(req, t)
+	if p.c.PromptAs == "system" {
+		prompt.System += "\n\n" + last
+		last = begin
+	}
+	prompt.Messages = append(slices.Clip(shaped), userText(last))
+	if p.c.Request == requestNative {
+		prompt.Tools = req.Tools
+	}
+	return prompt
+}
+
+func userText(text string) core.Message {
+	return core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
+}
+
+// prefixPrompt returns the agent's own request with the instructions behind it, word for
+// word what the vendor has in its cache.
+func (p *Provider) prefixPrompt(req *core.Request, t *task) *model.Prompt {
+	prompt := &model.Prompt{System: req.System, Tools: req.Tools, MaxOutput: t.tokens, Cached: true}
+	last := core.Message{Role: core.RoleUser}
+	messages := req.Messages
+	for len(messages) > 0 && messages[0].Role == core.RoleSystem {
+		for _, part := range messages[0].Parts {
+			if text, ok := part.(core.Text); ok {
+				prompt.System = strings.TrimPrefix(prompt.System+"\n\n"+string(text), "\n\n")
+			}
+		}
+		messages = messages[1:]
+	}
+	if with := withDeferredResults(messages); len(with) > len(messages) {
+		last.Parts = with[len(messages)].Parts
+	}
+	for i := range messages {
+		prompt.Messages = append(prompt.Messages, core.Message{Role: messages[i].Role, Parts: messages[i].Parts})
+	}
+	last.Parts = append(last.Parts, core.Text(strings.TrimSpace(p.system)+"\n\n"+p.instructions(req, t)))
+	prompt.Messages = append(prompt.Messages, last)
+	return prompt
+}
+
+// summarize has the summary of one task written, in the parts of its design.
+func (p *Provider) summarize(ctx context.Context, s *scribe, req *core.Request, t *task, d *design) (string, error) {
+	text, err := p.read(ctx, s, req, t, d)
+	if !errors.Is(err, model.ErrTooLong) {
+		return text, err
+	}
+	// The vendor counts otherwise than we do. Half of what it refused is worth one try.
+	smaller, fault := p.design(req, t, d.limit/2+t.tokens)
+	if fault != nil {
+		return "", fmt.Errorf("%w; in smaller parts: %w", err, fault)
+	}
+	return p.read(ctx, s, req, t, smaller)
+}
+
+func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *task, d *design) (string, error) {
+	if len(d.parts) == 1 {
+		return p.ask(ctx, s, req.Counter, t, func(t *task) *model.Prompt {
+			if t.prefix {
+				return p.prefixPrompt(req, t)
+			}
+			return p.textPrompt(req, t, d.parts[0])
+		})
+	}
+	texts, err := gather(ctx, p.c.Parallel, len(d.parts), func(ctx context.Context, i int) (string, error) {
+		part := *t
+		part.tokens, part.fits = d.output, 2*d.output
+		part.note = fmt.Sprintf("The conversation is too long to be read at once: this is part %d of %d. Write about this part only.", i+1, len(d.parts))
+		if i > 0 {
+			part.note += " Its beginning repeats the end of the part before."
+		}
+		return p.ask(ctx, s, req.Counter, &part, func(t *task) *model.Prompt { return p.textPrompt(req, t, d.parts[i]) })
+	})
+	if err != nil {
+		return "", err
+	}
+	for len(texts) > 1 {
+		batches := (len(texts) + d.batch - 1) / d.batch
+		texts, err = gather(ctx, p.c.Parallel, batches, func(ctx context.Context, i int) (string, error) {
+			merged := *t
+			if batches > 1 {
+				merged.tokens, merged.fits = d.output, 2*d.output
+			}
+			return p.merge(ctx, s, req, &merged, texts[i*d.batch:min(len(texts), (i+1)*d.batch)])
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return texts[0], nil
+}
+
+// merge has one summary made of those of neighboring parts.
+func (p *Provider) merge(ctx context.Context, s *scribe, req *core.Request, t *task, texts []string) (string, error) {
+	var b strings.Builder
+	for i, text := range texts {
+		fmt.Fprintf(&b, "# Part %d of %d\n\n%s\n\n", i+1, len(texts), text)
+	}
+	return p.ask(ctx, s, req.Counter, t, func(t *task) *model.Prompt {
+		return &model.Prompt{
+			System:    strings.TrimSpace(p.system),
+			Messages:  []core.Message{userText(b.String()), userText(strings.TrimSpace(mergePrompt) + "\n\n" + p.instructions(req, t))},
+			MaxOutput: t.tokens,
+		}
+	})
+}
+
+// ask has one summary written. One that was cut off, or that is too long for its place, is
+// asked for once more, shorter; if that is cut off too, it says so.
+func (p *Provider) ask(ctx context.Context, s *scribe, counter core.Counter, t *task, prompt func(*task) *model.Prompt) (string, error) {
+	write := func(t *task) (text string, cut bool, err error) {
+		a, err := s.generate(ctx, prompt(t))
+		if err != nil {
+			return "", false, err
+		}
+		text, err = tidy(a.Text, p.prompt)
+		return text, a.Truncated, err
+	}
+	text, cut, err := write(t)
+	if err != nil {
+		return "", err
+	}
+	long := counter.Count(core.Text(text)) > t.fits
+	if !cut && !long {
+		return text, nil
+	}
+	again := *t
+	again.tokens = t.tokens * 3 / 5
+	again.note = strings.TrimSpace(t.note + " A first attempt was too long. Say less about what is finished, and do not exceed the limit.")
+	shorter, cutAgain, err := write(&again)
+	switch {
+	case ctx.Err() != nil:
+		return "", err
+	case err == nil && (!cutAgain || cut):
+		text, cut = shorter, cutAgain
+	}
+	if cut {
+		text += "\n\n[The summary ends here because the model reached its limit; what happened last may be missing.]"
+	}
+	return text, nil
+}

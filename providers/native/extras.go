@@ -1,0 +1,90 @@
+package native
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// What stands beside the text of a summary is written as Roo-Code writes it, so that each
+// finds the other's.
+const (
+	reminderOpen   = "<system-reminder>\n"
+	reminderClose  = "\n</system-reminder>"
+	workflowsHead  = "## Active Workflows\n"
+	workflowsIntro = "The following directives must be maintained across all future condensings:\n"
+)
+
+// commandForm is Roo-Code's: it also matches longer names, and an attribute may not hold a
+// ">".
+var commandForm = regexp.MustCompile(`(?s)<command[^>]*>.*?</command>`)
+
+// commandBlocks returns the <command> blocks of a message, a newline between them.
+func commandBlocks(m *core.Message) string {
+	var texts []string
+	for _, p := range m.Parts {
+		if t, ok := p.(core.Text); ok {
+			texts = append(texts, string(t))
+		}
+	}
+	return strings.Join(commandForm.FindAllString(strings.Join(texts, "\n"), -1), "\n")
+}
+
+// workflows returns the commands of the conversation's first message, or what an earlier
+// summary repeats of them, as a block; "" if there are none or if they stay where they
+// stand.
+func (p *plan) workflows() string {
+	messages := p.req.Messages
+	blocks := ""
+	p.hidden(func(i int, m *core.Message) {
+		if blocks != "" {
+			return
+		}
+		if m.Kind != core.KindSummary {
+			if first := firstOriginal(messages); i == first {
+				blocks = commandBlocks(m)
+			}
+			return
+		}
+		for _, part := range m.Parts {
+			if t, ok := part.(core.Text); ok {
+				if _, after, ok := strings.Cut(string(t), reminderOpen+workflowsHead); ok {
+					inside, _, _ := strings.Cut(after, reminderClose)
+					blocks = strings.Join(commandForm.FindAllString(inside, -1), "\n")
+				}
+			}
+		}
+	})
+	return workflowsBlock(blocks)
+}
+
+func workflowsBlock(commands string) string {
+	if commands == "" {
+		return ""
+	}
+	return reminderOpen + workflowsHead + workflowsIntro + commands + reminderClose
+}
+
+// firstOriginal returns the index of the first message that is not a system's; -1 if that
+// one is not as it was said.
+func firstOriginal(messages []core.Message) int {
+	for i := range messages {
+		if messages[i].Role == core.RoleSystem {
+			continue
+		}
+		if messages[i].Kind == core.KindOriginal {
+			return i
+		}
+		break
+	}
+	return -1
+}
+
+// originalsNote tells the reader where the words are that a summary stands for.
+func originalsNote(path string) string {
+	if path == "" {
+		return ""
+	}
+	return "The messages that this summary stands for can be read word for word in " + path + ". Look there before you guess at a detail."
+}

@@ -1,0 +1,97 @@
+// Package native has a language model write a summary of what a conversation said, and
+// puts it in the place of the messages.
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/registry"
+)
+
+// Name is the name of the strategy.
+const Name = "native"
+
+const doc = `Has a language model write a summary that takes the place of older messages.
+A preset gives every setting its default: "fresh_start" (Roo-Code) replaces everything,
+"keep_recent" keeps the first message and the last three, "rolling" (Ripple) keeps the
+newest messages from a user's turn on, "sections" writes a short summary for every stretch
+of the conversation. What the user typed is repeated word for word, up to a limit. A
+conversation that is longer than the model's window is read in parts.`
+
+// Strategy returns the strategy, for a registry.
+func Strategy() registry.Strategy {
+	return registry.Define(Name, doc, DefaultConfig,
+		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
+			gen, err := env.Model(c.Model)
+			if err != nil {
+				return nil, fmt.Errorf("settings: model: %w", err)
+			}
+			return New(c, gen)
+		})
+}
+
+// A Provider has a model write summaries. It is safe for concurrent use if the model is,
+// and does not call it if nothing can be gained.
+type Provider struct {
+	c      Config
+	gen    model.Generator
+	system string // what the model is told about its work
+	prompt string // what it is asked for
+	fold   folder
+}
+
+// New returns a provider with settings that are valid. It reads the file that they name.
+func New(c Config, gen model.Generator) (*Provider, error) {
+	if gen == nil {
+		return nil, errors.New("settings: model: there is none")
+	}
+	p := &Provider{c: c, gen: gen, system: systemPrompt, prompt: builtinPrompts[c.Prompt], fold: foldFiles}
+	own := c.PromptText
+	if c.PromptFile != "" {
+		data, err := os.ReadFile(c.PromptFile)
+		if err != nil {
+			return nil, fmt.Errorf("settings: prompt_file: %w", err)
+		}
+		if own = string(data); strings.TrimSpace(own) == "" {
+			return nil, fmt.Errorf("settings: prompt_file: %s is empty", c.PromptFile)
+		}
+	}
+	if own = strings.TrimSpace(own); own != "" {
+		p.prompt = own
+	}
+	return p, nil
+}
+
+// Condense implements [core.CondensationProvider]. The error wraps [core.ErrUnavailable]
+// if the model cannot be asked. What was spent before an error is in the result that
+// comes with it.
+func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if req.Counter == nil {
+		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	if p.c.Parity == parityRoo {
+		return p.condenseRoo(ctx, req)
+	}
+	plan, err := newPlan(req, &p.c)
+	if err != nil {
+		return nil, err
+	}
+	if plan == nil {
+		return &core.Result{Messages: req.Messages}, nil
+	}
+	s := &scribe{gen: p.gen, calls: p.c.MaxCalls}
+	messages, err := p.write(ctx, s, plan)
+	if err != nil {
+		return &core.Result{Usage: s.spent()}, err
+	}
+	return &core.Result{Messages: messages, Usage: s.spent()}, nil
+}

@@ -1,0 +1,343 @@
+package native
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+)
+
+// leastGain is, in tokens, what must be movable for a summary to be worth asking for, and
+// the room that there must be for one. Nothing useful is said in less.
+const leastGain = 64
+
+// A plan says which messages of a request stay and which are summarized. It is made before
+// anything is spent.
+type plan struct {
+	req    *core.Request
+	groups []group
+	before int // tokens of all messages
+	room   int // tokens that the messages may have
+	text   int // tokens for the text of each summary
+	// sections holds, for every summary, the indices of the messages that it stands for.
+	sections [][]int
+}
+
+// A group is a run of messages that stay or go together.
+type group struct {
+	core.Span
+	tokens int
+	pinned bool // holds a protected or a system message
+	open   bool // of a turn whose results are still to come
+	keep   bool
+	recent bool // stays because it is recent; the first to go if there is no room
+}
+
+func (g *group) messages() int { return g.End - g.Start }
+
+// newPlan returns nil if there is nothing to gain. The error says that there is no room
+// for a summary at all.
+func newPlan(req *core.Request, c *Config) (*plan, error) {
+	p := &plan{req: req}
+	pending := core.Pending(req.Messages)
+	floor, fresh := 0, false
+	for _, span := range core.Groups(req.Messages) {
+		g := group{Span: span, open: len(pending) > 0 && span.End > pending[0]}
+		for i := span.Start; i < span.End; i++ {
+			m := &req.Messages[i]
+			g.tokens += m.Tokens
+			g.pinned = g.pinned || m.Protected || m.Role == core.RoleSystem
+		}
+		g.keep = g.pinned || g.open
+		if g.keep {
+			floor += g.tokens
+		} else if slices.ContainsFunc(req.Messages[span.Start:span.End], original) {
+			fresh = true
+		}
+		p.before += g.tokens
+		p.groups = append(p.groups, g)
+	}
+	movable := p.before - floor
+	onTarget := req.Tokens() <= req.Budget.Target
+	switch {
+	case movable < leastGain:
+		return nil, nil
+	case onTarget && (req.Trigger != core.TriggerManual || !fresh):
+		return nil, nil // nothing but summaries, or nobody wants it
+	}
+	p.room = req.Budget.Room()
+	if floor+leastGain > p.room {
+		// What may not be removed can be more than the target, if not more than the limit.
+		p.room = req.Budget.Limit - req.Budget.Overhead
+	}
+	if floor+leastGain > p.room {
+		return nil, fmt.Errorf("no room for a summary: %d tokens of messages are allowed, and %d must stay as they are", max(p.room, 0), floor)
+	}
+	free := min(p.room-floor, movable-1)
+	p.keepFirst(c.KeepFirst, free/4)
+	if c.KeepUnanswered {
+		p.keepUnanswered(free / 4)
+	}
+	text := min(c.MaxOutput, free/2)
+	if c.SectionMessages > 0 {
+		p.keepSummaries(free / 4)
+		text = free / 4 // of all sections; the rest is for what is recent
+	}
+	p.keepRecent(c, floor, free-text-min(wordsBudget(req, c), free/8))
+	p.cut(c.SectionMessages)
+	if len(p.sections) == 0 {
+		return nil, nil
+	}
+	p.text = max(min(c.MaxOutput, text/len(p.sections)), min(leastGain, c.MaxOutput))
+	return p, nil
+}
+
+func original(m core.Message) bool { return m.Kind == core.KindOriginal }
+
+// keepFirst keeps the groups of the first n messages while they are small beside the room.
+// A summary at the beginning is not what the conversation began with.
+func (p *plan) keepFirst(n, allowed int) {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if g.pinned {
+			continue
+		}
+		if allowed -= g.tokens; n <= 0 || allowed < 0 || p.req.Messages[g.Start].Kind != core.KindOriginal {
+			return
+		}
+		g.keep = true
+		n -= g.messages()
+	}
+}
+
+// keepUnanswered keeps what the user typed last, if nobody has answered it.
+func (p *plan) keepUnanswered(allowed int) {
+	for i := len(p.groups) - 1; i >= 0; i-- {
+		g := &p.groups[i]
+		if g.keep {
+			continue
+		}
+		m := &p.req.Messages[g.Start]
+		if allowed -= g.tokens; allowed < 0 || g.messages() > 1 || !userTurn(m) {
+			return
+		}
+		g.keep = true
+	}
+}
+
+// keepSummaries keeps the summaries of earlier sections while they are small beside the
+// room; otherwise they are summarized again.
+func (p *plan) keepSummaries(allowed int) {
+	for i := range p.groups {
+		if g := &p.groups[i]; p.req.Messages[g.Start].Kind == core.KindSummary {
+			allowed -= g.tokens
+		}
+	}
+	for i := range p.groups {
+		if g := &p.groups[i]; allowed >= 0 && p.req.Messages[g.Start].Kind == core.KindSummary {
+			g.keep = true
+		}
+	}
+}
+
+// userTurn reports whether m is something that the user said, not what a tool answered.
+func userTurn(m *core.Message) bool {
+	if m.Role != core.RoleUser || m.Kind != core.KindOriginal || m.Blank() {
+		return false
+	}
+	return !slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
+}
+
+// keepRecent keeps the newest groups within the limits of the settings and within room,
+// which is what there is beside the floor and a summary.
+func (p *plan) keepRecent(c *Config, floor, room int) {
+	limit := room
+	for i := range p.groups {
+		if g := &p.groups[i]; g.keep && !g.pinned && !g.open {
+			room -= g.tokens
+		}
+	}
+	wanted := max(c.MinTokens, int(c.MinShare*float64(p.req.Budget.Window)))
+	wanted -= p.req.Budget.Overhead + floor + c.MaxOutput/2
+	none := c.RecentMessages == 0 && c.RecentTokens == 0 && c.RecentShare == 0
+	if none && wanted <= 0 {
+		return
+	}
+	messages := math.MaxInt
+	if c.RecentMessages > 0 {
+		messages = c.RecentMessages
+	}
+	if c.RecentTokens > 0 {
+		limit = min(limit, c.RecentTokens)
+	}
+	if c.RecentShare > 0 {
+		limit = min(limit, int(c.RecentShare*float64(p.req.Budget.Window)))
+	}
+	if none {
+		limit = 0
+	}
+	start, seen, tokens := len(p.groups), 0, 0
+	for i := len(p.groups) - 1; i >= 0; i-- {
+		g := &p.groups[i]
+		if !g.keep {
+			few := seen+g.messages() <= messages || seen == 0 // one group is better than none
+			if room -= g.tokens; room < 0 || (!few || tokens+g.tokens > limit) && tokens >= wanted {
+				break
+			}
+		}
+		seen += g.messages()
+		if !g.pinned {
+			tokens += g.tokens
+		}
+		start = i
+	}
+	if c.SnapToUser {
+		start = p.snap(start)
+	}
+	for i := start; i < len(p.groups); i++ {
+		if g := &p.groups[i]; !g.keep {
+			g.keep, g.recent = true, true
+		}
+	}
+}
+
+// snap returns the first group from start on that begins with a turn of the user; start
+// itself if there is none, because a long chain of calls has no other place to cut.
+func (p *plan) snap(start int) int {
+	for i := start; i < len(p.groups); i++ {
+		if userTurn(&p.req.Messages[p.groups[i].Start]) {
+			return i
+		}
+	}
+	return start
+}
+
+// cut divides what does not stay into sections of at least so many messages; one section
+// if every is 0.
+func (p *plan) cut(every int) {
+	var section []int
+	for i := range p.groups {
+		g := &p.groups[i]
+		if g.keep {
+			continue
+		}
+		for j := g.Start; j < g.End; j++ {
+			section = append(section, j)
+		}
+		if every > 0 && len(section) >= every {
+			p.sections = append(p.sections, section)
+			section = nil
+		}
+	}
+	switch last := len(p.sections) - 1; {
+	case len(section) == 0:
+	case last >= 0 && len(section) < every/2:
+		p.sections[last] = append(p.sections[last], section...) // too little for one of its own
+	default:
+		p.sections = append(p.sections, section)
+	}
+}
+
+// hidden calls yield for every message that does not stay.
+func (p *plan) hidden(yield func(i int, m *core.Message)) {
+	for _, s := range p.sections {
+		for _, i := range s {
+			yield(i, &p.req.Messages[i])
+		}
+	}
+}
+
+// kept returns the tokens of what stays.
+func (p *plan) kept() int {
+	n := 0
+	for i := range p.groups {
+		if p.groups[i].keep {
+			n += p.groups[i].tokens
+		}
+	}
+	return n
+}
+
+// dropRecent gives up the oldest group that stays only because it is recent, and returns
+// the number of its messages; 0 if there is none.
+func (p *plan) dropRecent() int {
+	for i := range p.groups {
+		if g := &p.groups[i]; g.keep && g.recent {
+			g.keep, g.recent = false, false
+			last := len(p.sections) - 1
+			for j := g.Start; j < g.End; j++ {
+				p.sections[last] = append(p.sections[last], j)
+			}
+			slices.Sort(p.sections[last])
+			return g.messages()
+		}
+	}
+	return 0
+}
+
+// assemble returns the messages that stay with the summaries among them. Each stands where
+// the last of its messages stood, or else the first, so that the conversation begins with
+// the user if it did. Ack, if not nil, follows the last one if the user speaks next.
+func (p *plan) assemble(summaries []core.Message, ack *core.Message) []core.Message {
+	out := p.place(summaries, ack, false)
+	if was, ok := firstSpeaker(p.req.Messages); ok && was == core.RoleUser {
+		if is, ok := firstSpeaker(out); !ok || is != core.RoleUser {
+			summaries = slices.Clone(summaries)
+			summaries[0].Role = core.RoleUser
+			out = p.place(summaries, ack, true)
+		}
+	}
+	return out
+}
+
+func (p *plan) place(summaries []core.Message, ack *core.Message, front bool) []core.Message {
+	const kept = -1
+	at := make([]int, len(p.req.Messages)) // which section a message belongs to
+	for i := range at {
+		at[i] = kept
+	}
+	place := make([]int, len(summaries)) // the message after which a summary stands
+	for s, section := range p.sections {
+		for _, i := range section {
+			at[i] = s
+		}
+		place[s] = section[len(section)-1]
+	}
+	if front {
+		place[0] = p.sections[0][0]
+	}
+	out := make([]core.Message, 0, len(at))
+	next, last := 0, kept
+	for i := range at {
+		if at[i] == kept {
+			out = append(out, p.req.Messages[i])
+		}
+		for next < len(summaries) && place[next] == i {
+			out = append(out, summaries[next])
+			last = len(out) - 1
+			next++
+		}
+	}
+	if ack != nil && out[last].Role == core.RoleUser && last+1 < len(out) && out[last+1].Role == core.RoleUser {
+		out = slices.Insert(out, last+1, *ack)
+	}
+	return out
+}
+
+func firstSpeaker(messages []core.Message) (core.Role, bool) {
+	for i := range messages {
+		if messages[i].Role != core.RoleSystem {
+			return messages[i].Role, true
+		}
+	}
+	return "", false
+}
+
+func size(messages []core.Message) int {
+	n := 0
+	for i := range messages {
+		n += messages[i].Tokens
+	}
+	return n
+}

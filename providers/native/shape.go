@@ -1,0 +1,211 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/roo"
+)
+
+// deferred is the result of a call that has none: every vendor's API demands one, and the
+// model must not think that the call was answered.
+const deferred = "Context condensation triggered. Tool execution deferred."
+
+// A shaper turns messages into what a model is shown.
+type shaper struct {
+	images bool // the model can read them
+	native bool // calls and results stay calls and results
+	raw    bool // of roo: calls and results stay as they are
+	roo    bool // nothing is left out, merged or described that Roo-Code does not
+}
+
+// shape returns messages that every model can read: only users and assistants speak, in
+// turn, the user first; no reasoning, no block that only one vendor knows.
+func (s *shaper) shape(messages []core.Message) []core.Message {
+	if s.roo {
+		return s.shapeRoo(messages)
+	}
+	var tools map[partAt]toolUse
+	if s.native {
+		tools = pairTools(messages)
+	}
+	var out []core.Message
+	add := func(role core.Role, parts ...core.Part) {
+		if len(parts) == 0 {
+			return
+		}
+		if last := len(out) - 1; last >= 0 && out[last].Role == role {
+			out[last].Parts = append(out[last].Parts, parts...)
+			return
+		}
+		out = append(out, core.Message{Role: role, Parts: parts})
+	}
+	for i := range messages {
+		m := &messages[i]
+		role := core.RoleUser
+		if m.Role == core.RoleAssistant {
+			role = core.RoleAssistant
+		}
+		if m.Kind == core.KindMarker && m.Role == core.RoleAssistant {
+			continue // an acknowledgement of ours
+		}
+		var parts, answers []core.Part
+		if m.Role == core.RoleSystem {
+			parts = append(parts, core.Text("[System message]"))
+		}
+		for j, p := range m.Parts {
+			switch use := tools[partAt{i, j}]; {
+			case use.moved:
+			case use.answer != nil:
+				parts = append(parts, p)
+				answers = append(answers, *use.answer)
+			default:
+				parts = s.part(parts, p)
+			}
+		}
+		if m.Role == core.RoleSystem && len(parts) == 1 {
+			continue
+		}
+		add(role, parts...)
+		add(core.RoleUser, answers...)
+	}
+	return withUserFirst(out)
+}
+
+// beginning stands before an assistant who speaks first.
+const beginning = core.Text("[The conversation begins before this point.]")
+
+func withUserFirst(messages []core.Message) []core.Message {
+	if len(messages) > 0 && messages[0].Role != core.RoleUser {
+		messages = slices.Insert(messages, 0, core.Message{Role: core.RoleUser, Parts: []core.Part{beginning}})
+	}
+	return messages
+}
+
+// part appends to parts what stands for p.
+func (s *shaper) part(parts []core.Part, p core.Part) []core.Part {
+	switch p := p.(type) {
+	case core.Text:
+		if strings.TrimSpace(string(p)) != "" {
+			parts = append(parts, p)
+		}
+	case core.ToolCall:
+		parts = append(parts, core.Text(roo.ToolUseText(p.Name, p.Args)))
+	case core.ToolResult:
+		parts = append(parts, core.Text(s.resultText(p)))
+		if s.images {
+			for _, c := range p.Content {
+				if i, ok := c.(core.Image); ok {
+					parts = append(parts, i)
+				}
+			}
+		}
+	case core.Image:
+		parts = append(parts, s.image(p))
+	case core.Reasoning: // it is the model's own, and signed for one vendor
+	case core.Opaque:
+		parts = append(parts, core.Text(describeOpaque(p)))
+	}
+	return parts
+}
+
+func (s *shaper) resultText(r core.ToolResult) string {
+	var items []string
+	if r.Content != nil {
+		items = make([]string, 0, len(r.Content))
+	}
+	for _, c := range r.Content {
+		switch c := c.(type) {
+		case core.Text:
+			items = append(items, string(c))
+		case core.Image:
+			items = append(items, "[Image]")
+		case core.Opaque:
+			items = append(items, "["+c.Kind+"]")
+		case core.ToolCall, core.ToolResult, core.Reasoning: // not in a result
+		}
+	}
+	return roo.ToolResultText(r.IsError, items)
+}
+
+// image returns i if the model can see it, else what can be said of it.
+func (s *shaper) image(i core.Image) core.Part {
+	switch {
+	case s.images:
+		return i
+	case s.roo:
+		return core.Text("[Referenced image in conversation]")
+	}
+	kind := i.MediaType
+	if kind == "" {
+		kind = "image"
+	}
+	if i.URL != "" {
+		return core.Text(fmt.Sprintf("[Referenced image in conversation: %s, %s; not shown here]", kind, i.URL))
+	}
+	return core.Text(fmt.Sprintf("[Referenced image in conversation: %s, %d kB; not shown here]", kind, (len(i.Data)*3/4+1023)/1024))
+}
+
+func describeOpaque(o core.Opaque) string {
+	return fmt.Sprintf("[A block of kind %q, %d bytes; not shown here]", o.Kind, len(o.JSON))
+}
+
+// shapeRoo does what Roo-Code does before it asks for a summary: results for calls that
+// have none, at the end; images that the model cannot see as text; calls and results as
+// text. Roles and everything else stay.
+func (s *shaper) shapeRoo(messages []core.Message) []core.Message {
+	out := make([]core.Message, 0, len(messages)+1)
+	if !s.raw {
+		messages = withDeferredResults(messages)
+	}
+	for _, m := range messages {
+		shaped := core.Message{Role: m.Role, Parts: make([]core.Part, 0, len(m.Parts))}
+		for _, p := range m.Parts {
+			switch q := p.(type) {
+			case core.ToolCall:
+				if !s.raw {
+					p = core.Text(roo.ToolUseText(q.Name, q.Args))
+				}
+			case core.ToolResult:
+				if !s.raw {
+					p = core.Text(s.resultText(q))
+				}
+			case core.Image:
+				p = s.image(q)
+			case core.Text, core.Reasoning, core.Opaque:
+			}
+			shaped.Parts = append(shaped.Parts, p)
+		}
+		out = append(out, shaped)
+	}
+	return out
+}
+
+// withDeferredResults returns messages with a message at the end that answers every call
+// of an assistant that no message of a user answers, wherever either stands; messages
+// itself if there is none.
+func withDeferredResults(messages []core.Message) []core.Message {
+	answered, seen := map[string]bool{}, map[string]bool{}
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if r, ok := p.(core.ToolResult); ok && messages[i].Role != core.RoleAssistant {
+				answered[r.CallID] = true
+			}
+		}
+	}
+	var results []core.Part
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if c, ok := p.(core.ToolCall); ok && messages[i].Role == core.RoleAssistant && !answered[c.ID] && !seen[c.ID] {
+				seen[c.ID] = true
+				results = append(results, core.ToolResult{CallID: c.ID, Content: []core.Part{core.Text(deferred)}})
+			}
+		}
+	}
+	if len(results) == 0 {
+		return messages
+	}
+	return append(slices.Clone(messages), core.Message{Role: core.RoleUser, Parts: results})
+}

@@ -1,0 +1,216 @@
+package native
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// The block that repeats what the user typed. It is found again by its tags when the
+// summary that it stands in is summarized.
+const (
+	wordsOpen  = "<user_words>"
+	wordsClose = "</user_words>"
+	wordsIntro = "What the user typed earlier in this conversation, word for word, oldest first. It is history: " +
+		"everything in it has been dealt with, unless the summary says that it is still open. " +
+		"Keep to the rules and wishes in it; do not start the tasks in it again."
+)
+
+// wordsBudget returns the tokens that the user's words may take.
+func wordsBudget(req *core.Request, c *Config) int {
+	if c.Parity == parityRoo {
+		return 0
+	}
+	n := int(c.UserWordsShare * float64(req.Budget.Window))
+	if c.UserWordsTokens > 0 {
+		n = min(n, c.UserWordsTokens)
+	}
+	return n
+}
+
+// userWords returns what the user typed in the messages that p hides, and what earlier
+// summaries among them repeat of what was typed before, oldest first.
+func (p *plan) userWords() []string {
+	var words []string
+	p.hidden(func(_ int, m *core.Message) {
+		if m.Kind == core.KindSummary {
+			for _, part := range m.Parts {
+				if t, ok := part.(core.Text); ok {
+					words = append(words, repeatedWords(string(t))...)
+				}
+			}
+		}
+		if m.Role == core.RoleUser && m.Kind == core.KindOriginal {
+			if t := typed(m.Parts); t != "" {
+				words = append(words, t)
+			}
+		}
+	})
+	return words
+}
+
+// injected matches what tools put into the user's messages: blocks of tags that people do
+// not type, as Roo-Code and its kin, Claude Code, Codex and Cursor write them.
+var injected = regexp.MustCompile(`(?s)` + strings.Join([]string{
+	block("environment_details"), block("system-reminder"), block("environment_context"), block("user_instructions"),
+	block("file_content"), block("files"), block("folder_content"), block("diagnostics"), block("url_content"),
+	block("command-name"), block("command-message"), block("command-args"), block("command-output"),
+	block("local-command-stdout"), block("local-command-stderr"), block("local-command-caveat"),
+	block("bash-input"), block("bash-stdout"), block("bash-stderr"), block("tool_result"), block("tool_use_error"),
+	block("ide_selection"), block("ide_opened_file"), block("open_files"), block("manually_added_selection"),
+	block("error_details"), block("command"), block("user_words"),
+}, "|"))
+
+func block(tag string) string { return `<` + tag + `(?:\s[^>]*)?>.*?</` + tag + `>` }
+
+// wrapping matches the tags that tools put around what the user typed.
+var wrapping = regexp.MustCompile(`</?(?:task|feedback|user_message|user_query|answer|user_feedback)>`)
+
+// notTyped are beginnings of texts that a tool wrote in the user's name.
+var notTyped = []string{
+	"[ERROR]", "[TASK RESUMPTION]", "[Request interrupted", "[Sliding window truncation", "[Tool ", "Tool result:",
+	"This session is being continued from a previous conversation", "Caveat: The messages below were generated",
+	"The tool execution failed", "(see below for",
+}
+
+// resultText matches a tool's result where tools are called in text:
+// "[read_file for 'src/main.go'] Result:".
+var resultText = regexp.MustCompile(`^\[[a-z_]+(?: for [^\n]*)?\] Result:`)
+
+// typed returns what a person wrote of a message of the user; "" if a tool wrote it all.
+func typed(parts []core.Part) string {
+	var texts []string
+	results := false
+	for _, p := range parts {
+		t, ok := p.(core.Text)
+		if !ok {
+			continue
+		}
+		text := strings.TrimSpace(string(t))
+		if resultText.MatchString(text) {
+			results = true // what follows is what the tool said
+			if !strings.Contains(text, "<feedback>") {
+				continue
+			}
+		}
+		if results {
+			// In such a message, only what is marked as the person's is.
+			_, after, ok := strings.Cut(text, "<feedback>")
+			if !ok {
+				continue
+			}
+			text, _, _ = strings.Cut(after, "</feedback>")
+		}
+		if strings.Contains(text, "</") {
+			text = injected.ReplaceAllString(text, "")
+			text = strings.TrimSpace(wrapping.ReplaceAllString(text, ""))
+		}
+		if text == "" || slices.ContainsFunc(notTyped, func(s string) bool { return strings.HasPrefix(text, s) }) {
+			continue
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// wordsBlock returns a block of words with at most so many tokens, "" if there is no room
+// for any: the first, which set the task, if it takes no more than half of it, then the
+// newest ones. A message that is too long for what is left is cut in its middle if a good
+// part of it can stay.
+func wordsBlock(counter core.Counter, words []string, budget int) string {
+	tokens := func(s string) int { return counter.Count(core.Text(s)) }
+	budget -= tokens(wordsIntro) + tokens(wordsOpen) + tokens(wordsClose) + 2*leftOutTokens
+	if len(words) == 0 || budget <= 0 {
+		return ""
+	}
+	entries := make([]string, len(words))
+	take := func(i, room int) int {
+		entry := said(words[i])
+		n := tokens(entry)
+		if n > room && room >= leastGain {
+			// Texts differ in bytes per token; a smaller try follows one that was too large.
+			for keep := len(words[i]) * room / n; n > room && keep > 0; keep = keep * 3 / 4 {
+				entry = said(clip(words[i], keep))
+				n = tokens(entry)
+			}
+		}
+		if n > room {
+			return 0
+		}
+		entries[i] = entry
+		return n
+	}
+	half := budget / 2
+	if len(words) == 1 {
+		half = budget
+	}
+	budget -= take(0, half)
+	for i := len(words) - 1; i > 0; i-- {
+		n := take(i, budget)
+		if n == 0 {
+			break // a gap inside would look as if nothing had been said
+		}
+		budget -= n
+	}
+	var b strings.Builder
+	b.WriteString(wordsOpen + "\n" + wordsIntro + "\n")
+	kept, missing := 0, 0
+	for _, e := range entries {
+		if e == "" {
+			missing++
+			continue
+		}
+		if missing > 0 {
+			b.WriteString(leftOut(missing))
+			missing = 0
+		}
+		kept++
+		b.WriteString(e)
+	}
+	if kept == 0 {
+		return ""
+	}
+	b.WriteString(wordsClose)
+	return b.String()
+}
+
+// leftOutTokens is about what leftOut takes.
+const leftOutTokens = 12
+
+func leftOut(n int) string { return "<left_out messages=\"" + strconv.Itoa(n) + "\"/>\n" }
+
+// closing holds the tags that would end a block early, and how they are written inside of
+// one: with a word joiner, which nobody sees.
+var (
+	hideClosing = strings.NewReplacer("</said>", "<\u2060/said>", wordsClose, "<\u2060/user_words>")
+	showClosing = strings.NewReplacer("<\u2060/said>", "</said>", "<\u2060/user_words>", wordsClose)
+)
+
+// said marks one message.
+func said(text string) string {
+	return "<said>\n" + hideClosing.Replace(text) + "\n</said>\n"
+}
+
+var saidForm = regexp.MustCompile(`(?s)<said>\n(.*?)\n</said>`)
+
+// repeatedWords returns the messages that blocks of words in text repeat.
+func repeatedWords(text string) []string {
+	var words []string
+	for {
+		_, after, ok := strings.Cut(text, wordsOpen+"\n"+wordsIntro)
+		if !ok {
+			return words
+		}
+		var in string
+		in, text, ok = strings.Cut(after, wordsClose)
+		if !ok {
+			return words
+		}
+		for _, m := range saidForm.FindAllStringSubmatch(in, -1) {
+			words = append(words, showClosing.Replace(m[1]))
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/condensehq/condense/core"
+)
+
+// write has the summaries of a plan written and returns the messages to send.
+func (p *Provider) write(ctx context.Context, s *scribe, plan *plan) ([]core.Message, error) {
+	tasks := p.tasks(plan)
+	designs := make([]*design, len(tasks))
+	calls := 0
+	for i := range tasks {
+		d, err := p.design(plan.req, &tasks[i], p.window(plan.req))
+		if err != nil {
+			return nil, err
+		}
+		designs[i] = d
+		calls += d.calls()
+	}
+	if calls > p.c.MaxCalls {
+		return nil, fmt.Errorf("the conversation would have to be read in %d calls to %s, and max_calls allows %d", calls, nameOf(s.gen), p.c.MaxCalls)
+	}
+	texts, err := gather(ctx, p.c.Parallel, len(tasks), func(ctx context.Context, i int) (string, error) {
+		return p.summarize(ctx, s, plan.req, &tasks[i], designs[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.compose(ctx, plan, texts)
+}
+
+// tasks says what the model is to write for a plan: a summary of every section. What
+// stands before a section and stays is read too, if the settings say so and it is the
+// beginning of the conversation: a summary is better if its author knows the task.
+func (p *Provider) tasks(plan *plan) []task {
+	tasks := make([]task, len(plan.sections))
+	for n, section := range plan.sections {
+		t := &tasks[n]
+		t.tokens = plan.text
+		if most := p.gen.Info().MaxOutput; most > 0 {
+			t.tokens = min(t.tokens, most)
+		}
+		t.fits = plan.room - plan.kept() + plan.recent()
+		if n == 0 && p.c.ReadFirst {
+			for i := range section[0] {
+				if m := &plan.req.Messages[i]; m.Role != core.RoleSystem {
+					t.messages = append(t.messages, *m)
+				}
+			}
+		}
+		for _, i := range section {
+			t.messages = append(t.messages, plan.req.Messages[i])
+		}
+	}
+	if p.c.Request == requestPrefix && len(tasks) == 1 {
+		last := plan.sections[0][len(plan.sections[0])-1]
+		tasks[0].prefix = true
+		tasks[0].kept = len(plan.req.Messages) - last - 1
+	}
+	return tasks
+}
+
+// gather calls f for 0 to n-1, so many at a time, and returns what it answered in order.
+// The first error ends the others.
+func gather[T any](ctx context.Context, parallel, n int, f func(ctx context.Context, i int) (T, error)) ([]T, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := make([]T, n)
+	slots := make(chan struct{}, max(1, parallel))
+	var wait sync.WaitGroup
+	for i := range n {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		wait.Go(func() {
+			defer func() {
+				// A client is somebody else's code, and a panic here is beyond the reach of
+				// whoever called the provider.
+				if r := recover(); r != nil {
+					cancel(fmt.Errorf("panic: %v", r))
+				}
+				<-slots
+			}()
+			v, err := f(ctx, i)
+			if err != nil {
+				cancel(err)
+				return
+			}
+			out[i] = v
+		})
+	}
+	wait.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return out, nil
+}
+
+// compose puts the summaries in their places and beside them what else the reader needs,
+// as far as there is room.
+func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]core.Message, error) {
+	req := plan.req
+	room := min(plan.room, plan.before-1)
+	summaries := make([]core.Message, len(texts))
+	for i, text := range texts {
+		heading := strings.ReplaceAll(p.c.Heading, "%d", strconv.Itoa(len(plan.sections[i])))
+		summaries[i] = core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(heading + text)}}
+	}
+	last := &summaries[len(summaries)-1]
+	add := func(text string) {
+		if text != "" {
+			last.Parts = append(last.Parts, core.Text(text))
+		}
+	}
+	if p.c.CommandBlocks {
+		add(plan.workflows())
+	}
+	var ack *core.Message
+	if p.c.Acknowledgement != "" {
+		ack = &core.Message{Role: core.RoleAssistant, Kind: core.KindMarker, Parts: []core.Part{core.Text(p.c.Acknowledgement)}}
+		ack.Tokens = core.MessageTokens(req.Counter, *ack)
+	}
+	total := func() int {
+		n := plan.kept()
+		for i := range summaries {
+			n += core.MessageTokens(req.Counter, summaries[i])
+		}
+		if ack != nil {
+			n += ack.Tokens
+		}
+		return n
+	}
+	unread := 0
+	for total() > room {
+		n := plan.dropRecent()
+		if n == 0 {
+			return nil, tooLong(plan, total())
+		}
+		if unread += n; unread == n {
+			last.Parts = append(last.Parts, core.Text(""))
+		}
+		last.Parts[len(last.Parts)-1] = core.Text(fmt.Sprintf("[%d messages between this summary and what follows were left out for want of room]", unread))
+	}
+	if err := p.addExtras(ctx, plan, last, room-total()); err != nil {
+		return nil, err
+	}
+	for i := range summaries {
+		summaries[i].Tokens = core.MessageTokens(req.Counter, summaries[i])
+	}
+	out := plan.assemble(summaries, ack)
+	if size(out) >= plan.before {
+		return nil, tooLong(plan, size(out))
+	}
+	return out, nil
+}
+
+func tooLong(plan *plan, after int) error {
+	if after >= plan.before {
+		return fmt.Errorf("the summary saves nothing: %d tokens of messages would become %d", plan.before, after)
+	}
+	return fmt.Errorf("the summary is too long: %d tokens of messages would become %d, and %d are allowed", plan.before, after, plan.room)
+}
+
+// addExtras adds to the last summary what fits into room: where the originals are, what
+// the user typed, the environment, signatures of files. No part of it is worth failing for.
+func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message, room int) error {
+	req := plan.req
+	add := func(text string) bool {
+		if text == "" {
+			return true
+		}
+		if n := req.Counter.Count(core.Text(text)); n < room { // one is lost where parts meet
+			last.Parts = append(last.Parts, core.Text(text))
+			room -= n + 1
+			return true
+		}
+		return false
+	}
+	add(originalsNote(req.Originals))
+	add(wordsBlock(req.Counter, plan.userWords(), min(wordsBudget(req, &p.c), room)))
+	environment := p.c.Environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
+	reserve := 0
+	if environment {
+		if reserve = req.Counter.Count(core.Text(req.Environment)) + 1; reserve >= room/2 {
+			environment, reserve = false, 0
+		}
+	}
+	room -= reserve
+	if chars := min(p.c.FoldedChars, room*charsPerToken); chars >= minFolded && len(req.FilesRead) > 0 && req.Dir != "" {
+		blocks, err := p.fold(ctx, req, chars, p.c.FoldedIgnore)
+		if err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			if !add(b) {
+				break
+			}
+		}
+	}
+	if environment {
+		last.Parts = append(last.Parts, core.Text(req.Environment))
+	}
+	return nil
+}
+
+// charsPerToken is about what signatures have; minFolded is what a block must have to say
+// anything.
+const (
+	charsPerToken = 4
+	minFolded     = 200
+)
+
+// recent returns the tokens of what stays only because it is recent.
+func (p *plan) recent() int {
+	n := 0
+	for i := range p.groups {
+		if p.groups[i].recent {
+			n += p.groups[i].tokens
+		}
+	}
+	return n
+}
