@@ -24,8 +24,8 @@ var references = map[string]maker{
 	"random_groups": func(_ *retention.Scorer, m []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
 		return retention.RandomGroups(m, budget, 1), nil
 	},
-	"keep_last": func(_ *retention.Scorer, m []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
-		return retention.KeepLast(m, budget), nil
+	"keep_last": func(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+		return retention.KeepLast(m, budget, c), nil
 	},
 	"everything": func(_ *retention.Scorer, m []core.Message, _ int, _ core.Counter) ([]core.Message, error) {
 		return m, nil
@@ -56,7 +56,7 @@ func size(m []core.Message) int {
 
 // rooHalving is Roo-Code's truncation, again and again: the first message is kept, half of
 // the rest, rounded down to even, is dropped.
-func rooHalving(_ *retention.Scorer, m []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
+func rooHalving(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 	for size(m) > budget && len(m) > 1 {
 		n := (len(m) - 1) / 2
 		n -= n % 2
@@ -64,6 +64,9 @@ func rooHalving(_ *retention.Scorer, m []core.Message, budget int, _ core.Counte
 			break
 		}
 		m = append([]core.Message{m[0]}, m[1+n:]...)
+	}
+	if size(m) > budget {
+		return firstAndLast(m, budget, c), nil
 	}
 	return m, nil
 }
@@ -122,16 +125,16 @@ func masking(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) 
 	if size(m) <= budget {
 		return m, nil
 	}
-	return firstAndLast(m, budget), nil
+	return firstAndLast(m, budget, c), nil
 }
 
 // firstAndLast keeps the first message, if it takes no more than a quarter of the budget,
 // and the newest groups.
-func firstAndLast(m []core.Message, budget int) []core.Message {
+func firstAndLast(m []core.Message, budget int, c core.Counter) []core.Message {
 	if len(m) > 0 && m[0].Tokens <= budget/4 {
-		return append([]core.Message{m[0]}, retention.KeepLast(m[1:], budget-m[0].Tokens)...)
+		return append([]core.Message{m[0]}, retention.KeepLast(m[1:], budget-m[0].Tokens, c)...)
 	}
-	return retention.KeepLast(m, budget)
+	return retention.KeepLast(m, budget, c)
 }
 
 // headTail cuts the middle out of every long result, as many bytes as it takes; if that is
@@ -140,19 +143,28 @@ func headTail(_ *retention.Scorer, m []core.Message, budget int, c core.Counter)
 	if size(m) <= budget {
 		return m, nil
 	}
-	var out []core.Message
-	for _, limit := range []int{8000, 6000, 4000, 3000, 2000, 1500, 1000, 700, 500, 350, 200} {
-		out = mapResults(m, 0, c, func(s string) string {
+	cut := func(limit int) []core.Message {
+		return mapResults(m, 0, c, func(s string) string {
 			if len(s) <= limit {
 				return s
 			}
 			return s[:limit*6/10] + "\n[…]\n" + s[len(s)-limit*4/10:]
 		})
-		if size(out) <= budget {
-			return out, nil
+	}
+	least, most := 200, 100_000
+	out := cut(least)
+	if size(out) > budget {
+		return firstAndLast(out, budget, c), nil
+	}
+	for most-least > least/20 {
+		limit := (least + most) / 2
+		if try := cut(limit); size(try) <= budget {
+			out, least = try, limit
+		} else {
+			most = limit
 		}
 	}
-	return firstAndLast(out, budget), nil
+	return out, nil
 }
 
 // identifiers is the cheat that plain recall falls for: every name, once, and nothing said

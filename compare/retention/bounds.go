@@ -8,22 +8,62 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// KeepLast returns the newest whole tool groups of messages that have no more than budget
-// tokens: the lower bound that every strategy should be above. Messages must be measured.
-func KeepLast(messages []core.Message, budget int) []core.Message {
-	groups := core.Groups(messages)
-	start, used := len(messages), 0
-	for _, g := range slices.Backward(groups) {
+// KeepLast returns the newest tool groups of messages that have no more than budget tokens
+// by c, the oldest of them with its texts cut to their ends: the lower bound that every
+// strategy should be above. Messages must be measured.
+func KeepLast(messages []core.Message, budget int, c core.Counter) []core.Message {
+	start, left := len(messages), budget
+	for _, g := range slices.Backward(core.Groups(messages)) {
+		group := messages[g.Start:g.End]
 		n := 0
-		for i := g.Start; i < g.End; i++ {
-			n += messages[i].Tokens
+		for i := range group {
+			n += group[i].Tokens
 		}
-		if used+n > budget {
-			break
+		if n > left {
+			return append(shorten(group, left, c), messages[start:]...)
 		}
-		used, start = used+n, g.Start
+		left -= n
+		start = g.Start
 	}
 	return messages[start:]
+}
+
+// shorten returns group with the ends of its texts, as long as its calls leave room; nil
+// if they do not.
+func shorten(group []core.Message, budget int, c core.Counter) []core.Message {
+	for limit := 1 << 16; limit >= 64; limit = limit * 3 / 4 {
+		out := make([]core.Message, len(group))
+		n := 0
+		for i, m := range group {
+			m.Parts = tails(m.Parts, limit)
+			m.Tokens = core.MessageTokens(c, m)
+			n += m.Tokens
+			out[i] = m
+		}
+		if n <= budget {
+			return out
+		}
+	}
+	return nil
+}
+
+// tails returns parts with no text of more than limit bytes.
+func tails(parts []core.Part, limit int) []core.Part {
+	out := make([]core.Part, len(parts))
+	for i, p := range parts {
+		switch t := p.(type) {
+		case core.Text:
+			if len(t) > limit {
+				p = core.Text(strings.ToValidUTF8(string(t[len(t)-limit:]), ""))
+			}
+		case core.ToolResult:
+			t.Content = tails(t.Content, limit)
+			p = t
+		case core.ToolCall, core.Image, core.Reasoning, core.Opaque:
+		}
+		out[i] = p
+	}
+	return out
 }
 
 // RandomGroups returns tool groups of messages, chosen at random, that have no more than

@@ -42,7 +42,8 @@ func lower(b byte) byte {
 	return b
 }
 
-// A word is a run of letters, digits and underscores.
+// A word is a run of letters, digits and underscores; dots, slashes and hyphens between
+// two of them belong to it, so that a path is one word and not seven.
 type word struct {
 	hash       uint64 // without regard to case
 	start, end int    // in the line
@@ -64,7 +65,12 @@ func appendWords(words []word, line string) []word {
 		b := line[i]
 		if b < utf8.RuneSelf {
 			if class[b]&isWord == 0 {
-				flush(i)
+				if start >= 0 && (b == '.' || b == '/' || b == '-') && i+1 < len(line) && class[line[i+1]]&isWord != 0 {
+					plain = false
+					h = hashByte(h, b)
+				} else {
+					flush(i)
+				}
 			} else {
 				if start < 0 {
 					start = i

@@ -79,8 +79,8 @@ func readFuture(cut *Cut) *future {
 
 // learn makes all of text available.
 func (f *future) learn(text string) {
-	var g grams
 	lines(text, func(line string) {
+		var g grams
 		for _, u := range appendUnits(nil, line) {
 			f.available[u.hash] = struct{}{}
 		}
@@ -96,8 +96,8 @@ func (f *future) learn(text string) {
 // refer notes what text, of message m, refers to and what was not available.
 func (f *future) refer(text string, m int, at *later) {
 	isNew := func(h uint64) bool { _, ok := f.available[h]; return !ok }
-	var g grams
 	lines(text, func(line string) {
+		var g grams
 		for _, u := range appendUnits(nil, line) {
 			if _, ok := f.unitAt[u.hash]; !ok && isNew(u.hash) {
 				f.unitAt[u.hash] = int32(len(f.units))           //nolint:gosec // a future has few
@@ -121,7 +121,8 @@ func (f *future) refer(text string, m int, at *later) {
 	})
 }
 
-// grams turns a stream of words into 4-grams.
+// grams turns the words of a line into 4-grams. They end with the line, so that choosing
+// lines tears none apart.
 type grams struct {
 	last [4]uint64
 	n    int

@@ -115,40 +115,44 @@ func (o *oracle) add(start, end int) {
 func (o *oracle) lineCredit(i int, span core.Span) float64 {
 	kept := func(j int) bool { return j >= span.Start && j < span.End || o.keep[j] }
 	c := creditLine
-	if l := &o.s.prefix.lines[i]; true {
-		if l.first || kept(i-1) {
-			c += creditNeighbour
-		}
-		if l.last || kept(i+1) {
-			c += creditNeighbour
-		}
+	l := &o.s.prefix.lines[i]
+	if l.first || kept(i-1) {
+		c += creditNeighbour
 	}
-	return c
+	if l.last || kept(i+1) {
+		c += creditNeighbour
+	}
+	return max(c, l.long)
 }
 
 // value returns what taking the lines of span would add to the panel, and its tokens.
 func (o *oracle) value(span core.Span) (gain, size float64) {
 	lines := o.s.prefix.lines
-	for i := span.Start; i < span.End; i++ {
-		if o.keep[i] {
+	// The lines around it, if they are kept, gain a neighbour.
+	for i := max(0, span.Start-1); i < min(len(lines), span.End+1); i++ {
+		l := &lines[i]
+		inside := i >= span.Start && i < span.End
+		if !inside && !o.keep[i] {
 			continue
 		}
-		l := &lines[i]
-		size += o.sizes[i]
 		if len(l.units) > 0 {
 			c := o.lineCredit(i, span)
 			for _, u := range l.units {
 				gain += max(0, c-o.credit[u]) * o.s.units[u].weight * o.perUnit
 			}
 		}
-		for _, w := range l.words {
-			if !o.words[w] {
-				gain += o.s.words[w].weight * o.perWord
-			}
+		if o.keep[i] {
+			continue
 		}
+		size += o.sizes[i]
 		for _, g := range l.grams {
 			if !o.grams[g] {
 				gain += o.perGram
+			}
+		}
+		for _, w := range l.words {
+			if !o.words[w] {
+				gain += o.s.words[w].weight * o.perWord
 			}
 		}
 	}

@@ -129,8 +129,8 @@ type readLine struct {
 // block reads one text.
 func (r *reader) block(text string) {
 	r.lines = r.lines[:0]
-	var g grams
 	lines(text, func(text string) {
+		var g grams
 		h := lineHash(text)
 		l := readLine{hash: h, text: text}
 		if h != 0 {
@@ -184,7 +184,7 @@ func (r *reader) verbatim(i int) {
 	if len(units) == 0 {
 		return
 	}
-	best := 0.0
+	best := p.lines[l.at[0]].long
 	for _, at := range l.at {
 		c := creditLine
 		if p.lines[at].first || i > 0 && r.lines[i-1].hash == p.lines[at-1].hash {
@@ -250,9 +250,17 @@ func (r *reader) other(text string) {
 	}
 }
 
+// runCredit is the credit of a run of so many words.
+func runCredit(words int) float64 {
+	if words < shortestRun {
+		return 0
+	}
+	return creditRun + creditLongRun*min(1, float64(words-shortestRun)/longRun)
+}
+
 // run gives credit for the units between start and end, a run of words of the prefix.
 func (r *reader) run(start, end, words int) {
-	credit := creditRun + creditLongRun*min(1, float64(words-shortestRun)/longRun)
+	credit := runCredit(words)
 	for _, u := range r.units {
 		if u.start >= start && u.end <= end {
 			if at, ok := r.s.unitAt[u.hash]; ok {

@@ -48,9 +48,11 @@ type line struct {
 	message     int32
 	first, last bool // of its block
 	text        string
+	long        float64 // credit for its length alone
 	units       []int32
 	words       []int32
-	grams       []int32
+	grams       []int32  // that end here
+	from        []int32  // the lines that they begin in
 	content     []uint64 // words that are no function words
 }
 
@@ -94,11 +96,12 @@ func readPrefix(cut *Cut, f *future) prefix {
 	var words []word
 	for m, msg := range cut.Prefix() {
 		blocks(msg.Parts, func(_ int, text string) {
-			var g grams
 			start := len(p.lines)
+			var runs grams // of three words, across the ends of lines
 			lines(text, func(text string) {
+				var g grams
 				units, words = appendUnits(units[:0], text), appendWords(words[:0], text)
-				l := line{hash: lineHash(text), message: int32(m), text: text} //nolint:gosec // an index
+				l := line{hash: lineHash(text), message: int32(m), text: text, long: runCredit(len(words))} //nolint:gosec // an index
 				for _, u := range units {
 					if at, ok := f.unitAt[u.hash]; ok && !slices.Contains(l.units, at) {
 						seen(&f.units[at], m)
@@ -119,7 +122,8 @@ func readPrefix(cut *Cut, f *future) prefix {
 							l.grams = append(l.grams, at)
 						}
 					}
-					if h, ok := g.tri(); ok {
+					runs.push(w.hash)
+					if h, ok := runs.tri(); ok {
 						p.tri[h] = struct{}{}
 					}
 				}

@@ -47,7 +47,7 @@ func lines(text string, yield func(line string)) {
 			if head := strings.TrimSpace(line[:at]); head != "" {
 				yield(head)
 			}
-			flatten(line[at:], yield)
+			flatten(line[at:], func(value string) { lines(value, yield) })
 			continue
 		}
 		split(line, yield)
@@ -85,9 +85,7 @@ func flatten(s string, yield func(string)) {
 				top.isKey = true
 			}
 		}
-		for line := range strings.SplitSeq(v, "\n") {
-			split(line, yield)
-		}
+		yield(v)
 	}
 	for {
 		t, err := d.Token()
