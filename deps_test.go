@@ -38,7 +38,7 @@ var mayImport = map[string]string{
 	"models":                  "internal/near",
 	"config":                  "models internal/near internal/secret github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
 	"providers":               "registry providers/native providers/slidingwindow providers/smart",
-	"providers/smart":         "core registry internal/near internal/tooling",
+	"providers/smart":         "core registry internal/near internal/tooling outline",
 	"providers/native":        "core registry model outline roo",
 	"providers/slidingwindow": "core registry",
 	"host":                    "model model/anthropic model/extractive model/openai model/remote internal/near internal/lock internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",

@@ -36,7 +36,9 @@ type Options struct {
 	Tokenizers []string
 	// CheckProvider is asked about every declared provider in which nothing else is wrong,
 	// and returns what is; nil asks nobody. What settings mean, the package does not know.
-	CheckProvider func(Provider) []ProviderFault
+	// The models that a provider may use are those of the Config, which may be asked for
+	// nothing else yet.
+	CheckProvider func(*Config, Provider) []ProviderFault
 	// IgnoreEnv are variables that begin with CONDENSE_ but are somebody else's.
 	IgnoreEnv []string
 }

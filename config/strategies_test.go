@@ -15,7 +15,7 @@ import (
 func TestCheckProvider(t *testing.T) {
 	opts := known
 	var asked []string
-	opts.CheckProvider = func(p config.Provider) []config.ProviderFault {
+	opts.CheckProvider = func(_ *config.Config, p config.Provider) []config.ProviderFault {
 		asked = append(asked, p.Name)
 		switch p.Name {
 		case "a.b":

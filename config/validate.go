@@ -204,13 +204,13 @@ func within(folder, file string) bool {
 }
 
 // foreign reports what somebody else finds wrong with the provider at p.
-func (v *validator) foreign(p path, check func(Provider) []ProviderFault) {
+func (v *validator) foreign(p path, check func(*Config, Provider) []ProviderFault) {
 	provider, err := v.c.Provider(p[1])
 	if err != nil {
 		v.fail(p, &fault{problem: err.Error()})
 		return
 	}
-	for _, f := range check(*provider) {
+	for _, f := range check(v.c, *provider) {
 		key := p
 		for _, name := range f.Key {
 			key = key.with(name)

@@ -13,6 +13,8 @@ type Conversation struct {
 	journal *history.Journal
 	state   policy.State
 
+	originals string // the directory for them; empty for nowhere
+
 	tokenizer string // the view is measured with; empty if it is not
 	pinned    int    // tokens of the view that no condensation may remove
 	counted   int    // messages of the view that pinned covers
@@ -84,7 +86,7 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 // that it was asked about before.
 func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
 	view := c.journal.View()
-	by := counter.Breakdown(view[min(c.booked, len(view)):]...)
+	by := counter.BreakdownMeasured(view[min(c.booked, len(view)):]...)
 	for kind, n := range c.byKind {
 		by[kind] += n
 	}

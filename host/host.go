@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 )
@@ -29,6 +30,12 @@ type Options struct {
 	// Reattach names plugins that run already, in a debugger for instance, and are not to
 	// be started: the value of CONDENSE_REATTACH that a plugin prints with -debug.
 	Reattach string
+	// Models are language models of the program's own, lent to providers by these names.
+	// They come before models of the configuration with the same name.
+	Models map[string]model.Generator
+	// Model is the name of the language model for providers whose settings name none: one
+	// of Models, of the configuration, or of the built-in table; see [Lender.Model].
+	Model string
 	// Adjust may change what was resolved for a profile and mode before it is used: a
 	// command line does so for its flags.
 	Adjust func(*config.Resolved)
@@ -42,6 +49,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	current  *setup
+	pool     map[string][]*opened // providers that are open, by what they follow from; they differ in models
 	counters map[string]*tokens.Counter
 }
 
@@ -57,7 +65,7 @@ func Open(ctx context.Context, c *config.Config, reg *registry.Registry, opts *O
 }
 
 func newHost(reg *registry.Registry, opts *Options) *Host {
-	h := &Host{reg: reg, counters: map[string]*tokens.Counter{}}
+	h := &Host{reg: reg, pool: map[string][]*opened{}, counters: map[string]*tokens.Counter{}}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -116,7 +124,8 @@ func (h *Host) reloaded(ctx context.Context, err error) {
 
 // Reload makes the host use another configuration from the next turn on. If anything in
 // it is wrong, it keeps the one it has and the error says what. Turns under way end with
-// the configuration that they began with.
+// the configuration that they began with. Providers for which nothing changed, neither
+// their own settings nor the models that they use, stay open.
 func (h *Host) Reload(ctx context.Context, c *config.Config) error {
 	s, err := h.newSetup(ctx, c)
 	if err != nil {
@@ -126,6 +135,7 @@ func (h *Host) Reload(ctx context.Context, c *config.Config) error {
 	old := h.current
 	h.current = s
 	h.mu.Unlock()
+	s.inForce()
 	return h.retire(old)
 }
 

@@ -28,9 +28,10 @@ type Turn struct {
 	// sent beside the messages. They count against the window.
 	System string
 	Tools  json.RawMessage
-	// Environment, FilesRead and Instructions are handed to the providers: see
+	// Environment, Dir, FilesRead and Instructions are handed to the providers: see
 	// [core.Request].
 	Environment  string
+	Dir          string
 	FilesRead    []string
 	Instructions string
 }
@@ -105,14 +106,20 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	if err != nil {
 		return err
 	}
-	err = c.journal.Condense(history.Condensation{
-		ID: id.String(), Provider: got.Provider, Trigger: p.decision.Trigger, Time: time.Now(),
-		Edit: got.Edit, TokensBefore: got.TokensBefore, TokensAfter: got.TokensAfter,
-		Attempts: got.Attempts,
-	})
+	// The originals first: once the condensation is in force, its summary points there.
+	originals, undo, err := p.keepOriginals(c, &got.Edit)
 	if err != nil {
 		return err
 	}
+	err = c.journal.Condense(history.Condensation{
+		ID: id.String(), Provider: got.Provider, Trigger: p.decision.Trigger, Time: time.Now(),
+		Edit: got.Edit, TokensBefore: got.TokensBefore, TokensAfter: got.TokensAfter,
+		Attempts: got.Attempts, Originals: originals,
+	})
+	if err != nil {
+		return errors.Join(err, undo())
+	}
+	r.Originals = originals
 	c.state = c.state.After(p.decision, got.TokensAfter)
 	c.changed()
 	r.Acted = true

@@ -10,7 +10,7 @@ import (
 // overflow knows.
 func (h *Host) Overflow(t Turn, err error) (bool, error) {
 	s, release := h.use()
-	set, fault := s.resolve(key{t.Profile, t.Mode})
+	set, fault := s.resolve(turnKey{t.Profile, t.Mode})
 	if e := release(); fault == nil {
 		fault = e
 	}

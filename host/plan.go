@@ -1,6 +1,9 @@
 package host
 
 import (
+	"fmt"
+
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/providers/slidingwindow"
@@ -14,10 +17,11 @@ type plan struct {
 	tools    int // tokens
 	decision policy.Decision
 	request  *core.Request // nil unless the decision is to act
+	part     string        // the file for the originals; empty if there is to be none
 }
 
 func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
-	set, err := s.resolve(key{t.Profile, t.Mode})
+	set, err := s.resolve(turnKey{t.Profile, t.Mode})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +51,14 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	p.request = &core.Request{
 		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger,
 		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
-		FilesRead: t.FilesRead, Instructions: t.Instructions, Counter: p.counter,
+		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
+		Instructions: t.Instructions, Counter: p.counter,
+	}
+	if p.Originals == config.OriginalsParts && c.originals != "" {
+		if p.part, err = nextPart(c.originals); err != nil {
+			return nil, fmt.Errorf("originals: %w", err)
+		}
+		p.request.Originals = fromDir(t.Dir, p.part)
 	}
 	if p.request.Instructions == "" {
 		p.request.Instructions = p.Prompt

@@ -10,28 +10,40 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
+// pin returns the checksum that the program of a plugin must have; empty for what is no
+// plugin, or is not started by the host.
+func (s *setup) pin(c config.Provider) (string, error) {
+	if c.Plugin == "" {
+		return "", nil
+	}
+	if attach, err := s.attached(c.Name); err != nil || attach != nil {
+		return "", err
+	}
+	pin, err := lock.Find(c)
+	if err != nil {
+		return "", fmt.Errorf("plugin %s: %w", c.Name, err)
+	}
+	if pin.SHA256 == "" {
+		return "", &unpinnedError{c.Name, c.Plugin}
+	}
+	return pin.SHA256, nil
+}
+
 // plugin returns the plugin of a chain as a provider. Its program must be there and pinned;
 // whether it is the one that was pinned is found out when the first call starts it, and
 // costs it its turns.
-func (s *setup) plugin(c config.Provider) (*supervise.Process, error) {
+func (s *setup) plugin(c config.Provider, pin string, o *opened) (*supervise.Process, error) {
 	attach, err := s.attached(c.Name)
 	if err != nil {
 		return nil, err
 	}
+	opts := &supervise.Options{Logger: s.host.opts.Logger}
 	if attach != nil {
-		return supervise.Open(supervise.Spec{Name: c.Name, Path: c.Plugin, Settings: c.Settings, Attach: attach},
-			&supervise.Options{Logger: s.host.opts.Logger})
-	}
-	pin, err := lock.Find(c)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", c.Name, err)
-	}
-	if pin.SHA256 == "" {
-		return nil, &unpinnedError{c.Name, c.Plugin}
+		return supervise.Open(supervise.Spec{Name: c.Name, Path: c.Plugin, Settings: c.Settings, Attach: attach}, opts)
 	}
 	return supervise.Open(supervise.Spec{
-		Name: c.Name, Path: c.Plugin, Tree: c.Folder, SHA256: pin.SHA256, Env: c.Env, Settings: c.Settings,
-	}, &supervise.Options{Logger: s.host.opts.Logger})
+		Name: c.Name, Path: c.Plugin, Tree: c.Folder, SHA256: pin, Env: c.Env, Settings: c.Settings,
+	}, opts)
 }
 
 // attached returns where the plugin of this name runs already; nil if the host is to start

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/tokens"
@@ -20,9 +21,12 @@ type Report struct {
 	Tokens   TokenReport     `json:"tokens"`
 	Attempts []AttemptReport `json:"attempts"`
 	// CondensationID names the condensation in the journal; empty if there is none.
-	CondensationID string        `json:"condensation_id,omitempty"`
-	Messages       MessageReport `json:"messages"`
-	Usage          core.Usage    `json:"usage,omitzero"`
+	CondensationID string `json:"condensation_id,omitempty"`
+	// Originals is the file with what the condensation hid or rewrote; empty if there is
+	// none.
+	Originals string        `json:"originals,omitempty"`
+	Messages  MessageReport `json:"messages"`
+	Usage     core.Usage    `json:"usage,omitzero"`
 	// Warnings are what a person should know: an option that had no effect, a target
 	// that had to be raised.
 	Warnings []string `json:"warnings,omitempty"`
@@ -69,7 +73,7 @@ type MessageReport struct {
 
 func newReport(p *plan) *Report {
 	d := p.decision
-	return &Report{
+	r := &Report{
 		Decision: d.Reason, Reason: d.String(), Trigger: d.Trigger, Profile: p.Profile, Mode: p.Mode,
 		Budget: BudgetReport{
 			Window: d.Budget.Window, Reserve: d.Budget.Reserve, Limit: d.Budget.Limit, Target: d.Budget.Target,
@@ -78,6 +82,10 @@ func newReport(p *plan) *Report {
 		Messages: MessageReport{Before: len(p.view), After: len(p.view)},
 		Attempts: []AttemptReport{},
 	}
+	if p.Originals == config.OriginalsParts && p.request != nil && p.part == "" {
+		r.Warnings = append(r.Warnings, "originals: parts has no effect, because the conversation has no file to write them beside")
+	}
+	return r
 }
 
 func (r *Report) attempts(attempts []core.Attempt) {

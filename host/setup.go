@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/providers/slidingwindow"
-	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -23,13 +23,15 @@ type setup struct {
 	users   int  // guarded by host.mu
 	retired bool // guarded by host.mu; it is closed once nobody uses it
 
+	lender *Lender
+
 	mu        sync.Mutex
-	resolved  map[key]*settings
-	providers map[string]core.CondensationProvider // by name and settings
+	resolved  map[turnKey]*settings
+	providers map[string]*opened // by name, settings and the model of the profile
 }
 
-// A key is what a turn names.
-type key struct{ profile, mode string }
+// A turnKey is what a turn names.
+type turnKey struct{ profile, mode string }
 
 // Settings are what holds for a profile and mode, ready for use.
 type settings struct {
@@ -40,16 +42,16 @@ type settings struct {
 
 func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 	s := &setup{
-		host: h, config: c,
-		resolved:  map[key]*settings{},
-		providers: map[string]core.CondensationProvider{},
+		host: h, config: c, lender: NewLender(c, &h.opts),
+		resolved:  map[turnKey]*settings{},
+		providers: map[string]*opened{},
 	}
-	keys := []key{{}}
+	keys := []turnKey{{}}
 	for _, p := range c.Profiles() {
-		keys = append(keys, key{profile: p})
+		keys = append(keys, turnKey{profile: p})
 	}
 	for _, m := range c.Modes() {
-		keys = append(keys, key{mode: m})
+		keys = append(keys, turnKey{mode: m})
 	}
 	var errs []error
 	seen := map[string]bool{} // profiles share providers, and their faults
@@ -67,14 +69,14 @@ func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 	return s, nil
 }
 
-func (s *setup) prepare(ctx context.Context, k key) []error {
+func (s *setup) prepare(ctx context.Context, k turnKey) []error {
 	set, err := s.resolve(k)
 	if err != nil {
 		return []error{err}
 	}
 	var errs []error
 	for _, c := range set.Chain {
-		if _, err := s.provider(ctx, c); err != nil {
+		if _, err := s.provider(ctx, c, set.Model.Name); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -86,14 +88,14 @@ func (s *setup) close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, p := range s.providers {
-		errs = append(errs, core.Close(p))
+		errs = append(errs, s.host.release(p))
 	}
 	clear(s.providers)
 	return errors.Join(errs...)
 }
 
 // resolve returns what holds for a profile and mode.
-func (s *setup) resolve(k key) (*settings, error) {
+func (s *setup) resolve(k turnKey) (*settings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if set, ok := s.resolved[k]; ok {
@@ -129,40 +131,38 @@ func Rule(r *config.Resolved) policy.Rule {
 	}
 }
 
-// provider returns the provider of a chain, opened on first use.
-func (s *setup) provider(ctx context.Context, c config.Provider) (core.CondensationProvider, error) {
-	fault := func(err error) error { return fmt.Errorf("%s: provider %s: %w", c.Origin, c.Name, err) }
+// provider returns the provider of a chain of a profile with this model, opened on first
+// use.
+func (s *setup) provider(ctx context.Context, c config.Provider, agent string) (core.CondensationProvider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := c.Name + "\x00" + string(c.Settings)
+	id := strings.Join([]string{c.Name, string(c.Settings), agent}, "\x00")
 	if p, ok := s.providers[id]; ok {
-		return p, nil
+		return p.CondensationProvider, nil
 	}
-	if c.Plugin != "" {
-		p, err := s.plugin(c)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Origin, err)
-		}
-		s.providers[id] = p
-		return p, nil
-	}
-	strategy, err := s.host.reg.Get(c.Strategy)
+	p, err := s.acquire(ctx, c, agent)
 	if err != nil {
-		return nil, fault(err)
-	}
-	p, err := strategy.Open(ctx, c.Settings, registry.Env{Logger: s.host.opts.Logger.With("provider", c.Name)})
-	if err != nil {
-		return nil, fault(err)
+		return nil, fmt.Errorf("%s: %w", c.Origin, err)
 	}
 	s.providers[id] = p
-	return p, nil
+	return p.CondensationProvider, nil
+}
+
+// inForce has the providers that s shares with the setup before it look for models in the
+// configuration of s.
+func (s *setup) inForce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.providers {
+		p.lender.Store(s.lender)
+	}
 }
 
 // chain returns the candidates of a plan, truncation last.
 func (s *setup) chain(ctx context.Context, p *plan) (*core.Chain, error) {
 	var candidates []core.Candidate
 	for _, c := range p.Chain {
-		provider, err := s.provider(ctx, c)
+		provider, err := s.provider(ctx, c, p.Model.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -75,6 +75,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	configPath     string
+	model          string // for providers that name none
+	loans          []loan // of models, to the providers of the configuration that was loaded last
 }
 
 func (a *app) root() *cobra.Command {
@@ -93,7 +95,7 @@ needs neither a key nor a network.`,
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(
 		a.runCommand(), a.checkCommand(), a.viewCommand(), a.inspectCommand(),
-		a.rewindCommand(), a.undoCommand(), a.providersCommand(), a.configCommand(), a.pluginCommand(), a.versionCommand(),
+		a.rewindCommand(), a.undoCommand(), a.recallCommand(), a.providersCommand(), a.configCommand(), a.pluginCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -133,7 +135,7 @@ func (a *app) registry() (*registry.Registry, error) {
 // load reads the configuration. The built-in strategies can be named in chains as they
 // are.
 func (a *app) load(reg *registry.Registry) (*config.Config, error) {
-	opts := knownNames(reg)
+	opts := a.knownNames(reg)
 	opts.Path = a.configPath
 	return config.Load(opts)
 }

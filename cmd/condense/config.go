@@ -47,12 +47,12 @@ func noArguments(what string) cobra.PositionalArgs {
 
 // knownNames are the names that exist in this program. With them the configuration is
 // checked down to the settings of its providers.
-func knownNames(reg *registry.Registry) config.Options {
+func (a *app) knownNames(reg *registry.Registry) config.Options {
 	return config.Options{
 		Builtin:       reg.Names(),
 		Strategies:    reg.Names(),
 		Tokenizers:    tokens.Names(),
-		CheckProvider: providerChecker(reg),
+		CheckProvider: a.providerChecker(reg),
 	}
 }
 
@@ -66,7 +66,7 @@ func (a *app) loadChecked(file string) (*config.Config, error) {
 	if file == "" {
 		return a.load(reg)
 	}
-	opts := knownNames(reg)
+	opts := a.knownNames(reg)
 	opts.Path = file
 	return config.Load(opts)
 }

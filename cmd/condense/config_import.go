@@ -96,7 +96,7 @@ func (a *app) importRoo(file string) (*config.Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	imported, err := config.ImportRoo(text, knownNames(reg))
+	imported, err := config.ImportRoo(text, a.knownNames(reg))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

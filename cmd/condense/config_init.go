@@ -40,7 +40,7 @@ language server complete and check the file with it, offline. Commit both. Nothi
 			if err != nil {
 				return err
 			}
-			render := func(schema string) (string, error) { return config.Init(schema, knownNames(reg)), nil }
+			render := func(schema string) (string, error) { return config.Init(schema, a.knownNames(reg)), nil }
 			return a.writeConfig(cmd, cmp.Or(out, a.configPath, configFile), force, render)
 		},
 	}

@@ -11,14 +11,16 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
 // providerChecker returns a check of declared providers: one of a strategy is opened with
 // its settings and closed again, a plugin must be a program that could be started.
-func providerChecker(reg *registry.Registry) func(config.Provider) []config.ProviderFault {
-	return func(p config.Provider) []config.ProviderFault {
+func (a *app) providerChecker(reg *registry.Registry) func(*config.Config, config.Provider) []config.ProviderFault {
+	return func(c *config.Config, p config.Provider) []config.ProviderFault {
 		if p.Plugin != "" {
 			return pluginFaults(p.Plugin)
 		}
@@ -26,9 +28,41 @@ func providerChecker(reg *registry.Registry) func(config.Provider) []config.Prov
 		if err != nil {
 			return nil // reported where the name stands
 		}
-		return settingFaults(s, p.Settings)
+		return settingFaults(s, p.Settings, a.lend(c, p.Name, anyAgent(c)))
 	}
 }
+
+// lend returns the function that lends models of c to the named provider under a profile
+// with this model, and remembers which.
+func (a *app) lend(c *config.Config, provider, agent string) lending {
+	lender := host.NewLender(c, &host.Options{Model: a.model})
+	return func(name string) (model.Generator, error) {
+		g, err := lender.Model(agent, name)
+		if l := (loan{provider, agent, name}); err == nil && !slices.Contains(a.loans, l) {
+			a.loans = append(a.loans, l)
+		}
+		return g, err
+	}
+}
+
+// anyAgent returns a model of a profile that there is a client for, for checks that do not
+// know of profiles; empty if there is none.
+func anyAgent(c *config.Config) string {
+	lender := host.NewLender(c, nil)
+	for _, name := range c.Profiles() {
+		agent := c.Values().Profiles[name].Model
+		if _, err := lender.Model("", agent); err == nil && agent != "" {
+			return agent
+		}
+	}
+	return ""
+}
+
+// A lending is how a host lends language models: that of [registry.Env].
+type lending func(name string) (model.Generator, error)
+
+// A loan is a language model that a provider uses, by the name that it asked for.
+type loan struct{ provider, agent, model string }
 
 func pluginFaults(program string) []config.ProviderFault {
 	shown := fromHere(program)
@@ -53,7 +87,7 @@ func pluginFaults(program string) []config.ProviderFault {
 //
 // A strategy reports one wrong type at a time. So what was blamed is taken out and the rest
 // tried again, until nothing new comes.
-func settingFaults(s registry.Strategy, raw json.RawMessage) []config.ProviderFault {
+func settingFaults(s registry.Strategy, raw json.RawMessage, lend lending) []config.ProviderFault {
 	settings := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &settings); err != nil {
 		return []config.ProviderFault{settingFault("", "must be a mapping", "")}
@@ -71,7 +105,7 @@ func settingFaults(s registry.Strategy, raw json.RawMessage) []config.ProviderFa
 	}
 	for first := true; ; first = false {
 		blamed := false
-		for name, problem := range openFaults(s, settings, known) {
+		for name, problem := range openFaults(s, settings, known, lend) {
 			_, set := settings[name]
 			if set || first {
 				faults = append(faults, settingFault(name, problem, ""))
@@ -106,12 +140,12 @@ func settingFault(name, problem, suggestion string) config.ProviderFault {
 
 // openFaults opens a provider and returns what was wrong, by the name of the setting; ""
 // if it is none in particular.
-func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known []string) map[string]string {
+func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known []string, lend lending) map[string]string {
 	raw, err := json.Marshal(settings)
 	if err != nil {
 		return map[string]string{"": err.Error()}
 	}
-	p, err := s.Open(context.Background(), raw, registry.Env{})
+	p, err := s.Open(context.Background(), raw, registry.Env{Model: lend})
 	if err == nil {
 		err = core.Close(p)
 	}

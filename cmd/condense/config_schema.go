@@ -49,5 +49,5 @@ func (a *app) schema() ([]byte, error) {
 		}
 		docs = append(docs, d)
 	}
-	return config.Schema(docs, knownNames(reg))
+	return config.Schema(docs, a.knownNames(reg))
 }

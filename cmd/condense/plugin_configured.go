@@ -15,7 +15,7 @@ func (a *app) configuredPlugins() ([]config.Provider, *config.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := knownNames(reg)
+	opts := a.knownNames(reg)
 	opts.Path = a.configPath
 	opts.CheckProvider = nil // a program that is not there is found out below, with the others
 	c, err := config.Load(opts)

@@ -69,14 +69,15 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.Resolve(s.profile, s.mode); err != nil {
+	r, err := c.Resolve(s.profile, s.mode)
+	if err != nil {
 		return nil, usage(cmd, "%w", err)
 	}
-	chosen, err := s.chosen(cmd, c, reg)
+	chosen, err := s.chosen(cmd, a, c, reg, r.Model.Name)
 	if err != nil {
 		return nil, err
 	}
-	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Adjust: func(r *config.Resolved) {
+	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
 			r.Window = s.window
 		}
@@ -93,7 +94,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 }
 
 // chosen returns the provider of --provider: one of the configuration, or a strategy.
-func (s *selection) chosen(cmd *cobra.Command, c *config.Config, reg *registry.Registry) (*config.Provider, error) {
+func (s *selection) chosen(cmd *cobra.Command, a *app, c *config.Config, reg *registry.Registry, agent string) (*config.Provider, error) {
 	if s.provider == "" {
 		return nil, nil //nolint:nilnil // the flag was not given
 	}
@@ -112,7 +113,7 @@ func (s *selection) chosen(cmd *cobra.Command, c *config.Config, reg *registry.R
 		if err != nil {
 			return nil, usage(cmd, "--provider: %w", err)
 		}
-		opened, err := strategy.Open(cmd.Context(), p.Settings, registry.Env{})
+		opened, err := strategy.Open(cmd.Context(), p.Settings, registry.Env{Model: a.lend(c, p.Name, agent)})
 		if err != nil {
 			return nil, usage(cmd, "--provider %s: %w", s.provider, err)
 		}
@@ -185,6 +186,7 @@ others hold what would be sent to the model. A conversation below its threshold 
 	f := cmd.Flags()
 	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider to ask before truncation: one of the configuration, or a strategy")
 	f.StringVar(&sel.settings, "settings", "", "its settings, a `JSON` object")
+	f.StringVar(&a.model, "model", "", "`name` of the language model for providers whose settings name none: of the configuration, provider/model, or extractive")
 	f.StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
 	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&ask, "instructions", "", "`text` of your own for providers that heed it")

@@ -22,7 +22,10 @@ type Condensation struct {
 	TokensAfter  int `json:"tokens_after,omitempty"`
 	// Attempts report on everyone who was asked.
 	Attempts []core.Attempt `json:"attempts,omitempty"`
-	Edit     core.Edit      `json:"edit"`
+	// Originals is the file that what it hid or rewrote was written to besides, as
+	// [EncodeOriginals] writes it; empty if there is none.
+	Originals string    `json:"originals,omitempty"`
+	Edit      core.Edit `json:"edit"`
 }
 
 // An applied condensation is one that a journal holds.
