@@ -14,10 +14,7 @@ import (
 // New returns the client of a model; see [remote.New]. A base URL may end before or
 // behind /v1. Without one the model is Anthropic's own, with the key in ANTHROPIC_API_KEY
 // unless the options name another place.
-func New(o remote.Options) (*remote.Client, error) {
-	o.Images = true // every model that this API serves today can
-	return remote.New(&vendor, o)
-}
+func New(o remote.Options) (*remote.Client, error) { return remote.New(&vendor, o) }
 
 var vendor = remote.Vendor{
 	BaseURL:  "https://api.anthropic.com",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
@@ -122,17 +123,11 @@ func mark(sent []json.RawMessage, p *model.Prompt) ([]json.RawMessage, error) {
 	if len(p.Messages) < 2 {
 		return sent, nil
 	}
-	behind, err := messages.Encode(&model.Prompt{Messages: p.Messages[len(p.Messages)-1:]}, "anthropic")
-	if err != nil {
-		return nil, err
-	}
 	skip := 0 // blocks of the last message of p
-	for _, m := range behind.Messages {
-		all, err := blocks(m)
-		if err != nil {
-			return nil, err
+	for _, part := range p.Messages[len(p.Messages)-1].Parts {
+		if t, ok := part.(core.Text); !ok || strings.TrimSpace(string(t)) != "" {
+			skip++
 		}
-		skip += len(all)
 	}
 	sent = slices.Clone(sent)
 	for i := len(sent) - 1; i >= 0; i-- {
