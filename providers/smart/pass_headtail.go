@@ -56,7 +56,7 @@ var headTailPass = define("headtail", classLossy, "",
 // beginning gets the share head.
 func (w *work) headTail(i, limit int, head float64) bool {
 	p := &w.pieces[i]
-	if p.fixed || p.gone || p.tokens <= limit {
+	if !w.tooLong(p, limit) {
 		return false
 	}
 	s := stub{gap: true}

@@ -47,7 +47,7 @@ var presets = []preset{
 	},
 	{
 		name: PresetBalanced, doc: "what lossless removes, then the middle of long results, then old results, until the target is met",
-		land: 1, passes: after(lossless, with("headtail", `{}`), with("mask", `{"keep": 3, "until_target": true}`)),
+		land: 1, passes: after(lossless, with("cut", `{}`), with("mask", `{"keep": 3, "until_target": true}`)),
 	},
 	{
 		name:   PresetObservationMasking,
@@ -68,6 +68,11 @@ var presets = []preset{
 	{
 		name: PresetHeadTail, doc: "of long results the beginning and the end stay, less of each until the target is met",
 		land: 1, passes: []PassConfig{with("headtail", `{}`)},
+	},
+	{
+		name: PresetScore, doc: "whole messages go, those with the fewest points first",
+		source: "Roo-Code's documented smart truncation, with its order mended", land: 1,
+		passes: []PassConfig{with("score", `{}`)},
 	},
 }
 

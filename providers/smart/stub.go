@@ -1,6 +1,7 @@
 package smart
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 // The handle is that of [core.Handle] of the part as it was before.
 type stub struct {
 	lines, bytes int
+	noun         string // what is counted in lines; empty means lines
 	gap          bool   // the size in bytes is of no use: text stands around it
 	bare         bool   // its size is of no use either
 	of           string // tool and digest of its arguments, or what else it was
@@ -40,7 +42,7 @@ func (s stub) String() string {
 	switch {
 	case s.bare:
 	case s.lines > 1:
-		b.WriteString(strconv.Itoa(s.lines) + " lines")
+		b.WriteString(strconv.Itoa(s.lines) + " " + cmp.Or(s.noun, "lines"))
 		if !s.gap {
 			b.WriteString(", " + weight(s.bytes))
 		}

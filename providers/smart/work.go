@@ -262,6 +262,7 @@ func (w *work) settle() {
 	for i := range w.head {
 		w.tokens += w.head[i].Tokens
 	}
+	w.markers(func(_ int, m core.Message) { w.tokens += m.Tokens })
 }
 
 func (w *work) rebuild(i int) {
@@ -335,17 +336,19 @@ func content(was []core.Part, text string, mediaGone bool) []core.Part {
 func (w *work) result() []core.Message {
 	out := make([]core.Message, 0, len(w.msgs)+len(w.head)+8)
 	out = append(out, w.head...)
-	gap := 0
-	for i := range w.msgs {
-		if w.hidden[i] {
-			gap++
-			continue
+	next := 0
+	w.markers(func(before int, m core.Message) {
+		for ; next < before; next++ {
+			if !w.hidden[next] {
+				out = append(out, w.msgs[next])
+			}
 		}
-		if gap > 0 {
-			out = append(out, w.marker(gap))
-			gap = 0
+		out = append(out, m)
+	})
+	for ; next < len(w.msgs); next++ {
+		if !w.hidden[next] {
+			out = append(out, w.msgs[next])
 		}
-		out = append(out, w.msgs[i])
 	}
 	return out
 }

@@ -1,0 +1,336 @@
+package smart
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/outline"
+)
+
+// Units of a text that is to be cut are its lines, or the elements of a JSON array. What a
+// unit is worth follows from the structure of the text. Higher stays longer.
+const (
+	worthLittle = iota
+	worthEnds   // the first and the last units
+	worthNear   // stands beside something that counts
+	worthMuch   // an error, a signature, a changed line
+	worthAll    // the headers that the rest cannot be read without
+)
+
+// A unitText is a text cut into units, with what each is worth.
+type unitText struct {
+	units []string
+	worth []uint8
+	noun  string // what units are called, in the plural
+}
+
+// understand finds the structure of a text and what its units are worth by it.
+func understand(text string, u *use, f tooling.File) unitText {
+	if t, ok := jsonArray(text); ok {
+		return t
+	}
+	t := unitText{units: splitLines(text), noun: "lines"}
+	t.worth = make([]uint8, len(t.units))
+	switch {
+	case isDiff(t.units):
+		t.diff()
+	case isTable(t.units):
+		t.worth[0], t.worth[1] = worthAll, worthAll
+	case outline.Language(f.Path) != "" && u != nil && u.about.Family == tooling.Read:
+		t.code(outline.Language(f.Path), text)
+	default:
+		t.log()
+	}
+	t.ends()
+	return t
+}
+
+// ends gives the first and the last units, between which a reader can tell what the text
+// was, some worth.
+func (t *unitText) ends() {
+	n := len(t.units)
+	for i := range min(4, n) {
+		t.worth[i] = max(t.worth[i], worthEnds)
+		t.worth[n-1-i] = max(t.worth[n-1-i], worthEnds)
+	}
+}
+
+// log looks for what went wrong.
+func (t *unitText) log() {
+	for i, line := range t.units {
+		if !wrong(line) {
+			continue
+		}
+		t.worth[i] = worthMuch
+		for _, k := range []int{i - 1, i + 1, i + 2} {
+			if k >= 0 && k < len(t.worth) && t.worth[k] < worthNear {
+				t.worth[k] = worthNear
+			}
+		}
+	}
+}
+
+// signs of failure, in lower case.
+var signs = []string{"error", "fail", "panic", "exception", "traceback", "fatal", "assert", "undefined", "cannot ", "not found", "denied", "warning", "segfault", "expected"}
+
+// wrong reports whether a line says that something failed.
+func wrong(line string) bool {
+	if len(line) > 2000 {
+		line = line[:2000]
+	}
+	low := strings.ToLower(line)
+	return slices.ContainsFunc(signs, func(s string) bool { return strings.Contains(low, s) })
+}
+
+func isDiff(lines []string) bool {
+	heads := 0
+	for _, l := range lines[:min(len(lines), 60)] {
+		if strings.HasPrefix(l, "@@ ") || strings.HasPrefix(l, "diff --git ") || strings.HasPrefix(l, "+++ ") {
+			heads++
+		}
+	}
+	return heads >= 2
+}
+
+// diff keeps what changed and where.
+func (t *unitText) diff() {
+	for i, l := range t.units {
+		switch {
+		case strings.HasPrefix(l, "diff "), strings.HasPrefix(l, "@@ "), strings.HasPrefix(l, "+++ "):
+			t.worth[i] = worthAll
+		case strings.HasPrefix(l, "+"), strings.HasPrefix(l, "-"):
+			t.worth[i] = worthMuch
+		}
+	}
+}
+
+// isTable reports whether lines are a table with a header: of Markdown, or of values
+// between commas or tabs, the same number in every line.
+func isTable(lines []string) bool {
+	if len(lines) < 4 {
+		return false
+	}
+	if strings.HasPrefix(lines[0], "|") && strings.HasPrefix(lines[1], "|") && strings.Contains(lines[1], "---") {
+		return true
+	}
+	for _, sep := range []string{"\t", ","} {
+		n := strings.Count(lines[0], sep)
+		if n < 2 {
+			continue
+		}
+		same := 0
+		for _, l := range lines[:min(len(lines), 40)] {
+			if strings.Count(l, sep) == n {
+				same++
+			}
+		}
+		if same*10 >= 9*min(len(lines), 40) {
+			return true
+		}
+	}
+	return false
+}
+
+// code keeps signatures.
+func (t *unitText) code(language, text string) {
+	src := text
+	if plain, ok := withoutNumbers(t.units); ok {
+		src = plain
+	}
+	for _, d := range outline.Definitions(language, src) {
+		for i := d.Start; i < d.Body && i <= len(t.worth); i++ {
+			t.worth[i-1] = worthMuch
+			if d.Depth > 0 {
+				t.worth[i-1] = worthNear
+			}
+		}
+	}
+}
+
+// withoutNumbers returns lines without the numbers that tools put before them ("  12→",
+// "12 | ", "12: "), if nearly all have one.
+func withoutNumbers(lines []string) (string, bool) {
+	var b strings.Builder
+	numbered := 0
+	for _, l := range lines {
+		i := 0
+		for i < len(l) && (l[i] == ' ' || '0' <= l[i] && l[i] <= '9') {
+			i++
+		}
+		if i > 0 && i < len(l) && '0' <= l[i-1] && l[i-1] <= '9' || i > 1 && l[i-1] == ' ' && i < len(l) && l[i] == '|' {
+			rest := l[i:]
+			for _, sep := range []string{"→", "\t", "| ", "|", ": ", ":"} {
+				if r, ok := strings.CutPrefix(rest, sep); ok {
+					l = r
+					numbered++
+					break
+				}
+			}
+		}
+		b.WriteString(l)
+	}
+	return b.String(), numbered*10 >= 8*len(lines)
+}
+
+// jsonArray cuts a JSON array, or the largest one in an object, into its elements. What
+// stands before and behind is a unit too.
+func jsonArray(text string) (unitText, bool) {
+	t := strings.TrimSpace(text)
+	if len(t) < 2 || t[0] != '[' && t[0] != '{' || t[len(t)-1] != ']' && t[len(t)-1] != '}' {
+		return unitText{}, false
+	}
+	cuts := arrayCuts(text)
+	if len(cuts) < 8 {
+		return unitText{}, false
+	}
+	out := unitText{noun: "elements"}
+	from := 0
+	for _, c := range cuts {
+		out.units = append(out.units, text[from:c])
+		from = c
+	}
+	out.units = append(out.units, text[from:])
+	out.worth = make([]uint8, len(out.units))
+	out.worth[0], out.worth[len(out.units)-1] = worthAll, worthAll
+	lengths := make([]int, 0, len(out.units))
+	for _, e := range out.units[1 : len(out.units)-1] {
+		lengths = append(lengths, len(e))
+	}
+	slices.Sort(lengths)
+	usual := lengths[len(lengths)/2]
+	for i := 1; i < len(out.units)-1; i++ {
+		if e := out.units[i]; wrong(e) || len(e) > 3*usual+40 { // an outlier
+			out.worth[i] = worthMuch
+		}
+	}
+	out.ends()
+	return out, true
+}
+
+// arrayCuts returns the offsets behind the opening bracket of the largest array at depth 0
+// or 1 of a JSON text, and behind the comma after each of its elements; nil if the text is
+// not well-formed.
+func arrayCuts(s string) []int {
+	var (
+		best, cuts [2][]int // by depth
+		stack      []byte
+	)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '"':
+			for i++; i < len(s) && s[i] != '"'; i++ {
+				if s[i] == '\\' {
+					i++
+				}
+			}
+			if i >= len(s) {
+				return nil
+			}
+		case '[', '{':
+			if d := len(stack); d < 2 && c == '[' {
+				cuts[d] = []int{i + 1}
+			}
+			stack = append(stack, c)
+		case ']', '}':
+			if len(stack) == 0 || stack[len(stack)-1] != c-2 {
+				return nil
+			}
+			stack = stack[:len(stack)-1]
+			if d := len(stack); d < 2 && c == ']' && len(cuts[d]) > len(best[d]) {
+				best[d] = cuts[d]
+			}
+		case ',':
+			if d := len(stack) - 1; d >= 0 && d < 2 && stack[d] == '[' {
+				cuts[d] = append(cuts[d], i+1)
+			}
+		}
+	}
+	if len(stack) > 0 {
+		return nil
+	}
+	if len(best[1]) > len(best[0]) {
+		return best[1]
+	}
+	return best[0]
+}
+
+// cut keeps the units that are worth most within about room bytes and puts stubs where the
+// others were. It reports false if nothing can be cut.
+func (t *unitText) cut(room int, s stub) (string, bool) {
+	keep := make([]bool, len(t.units))
+	long := max(200, room/4) // a unit above this is not worth its place
+	for w := worthAll; w > worthLittle; w-- {
+		t.inward(func(i int) bool {
+			if int(t.worth[i]) == w && len(t.units[i]) <= min(long, room) {
+				keep[i] = true
+				room -= len(t.units[i])
+			}
+			return room > 0
+		})
+	}
+	// What is left goes to both ends.
+	t.inward(func(i int) bool {
+		if !keep[i] && len(t.units[i]) <= room {
+			keep[i] = true
+			room -= len(t.units[i])
+			return true
+		}
+		return keep[i]
+	})
+	return t.render(keep, s)
+}
+
+// inward visits units from both ends to the middle while f returns true.
+func (t *unitText) inward(f func(int) bool) {
+	for i, k := 0, len(t.units)-1; i <= k; i, k = i+1, k-1 {
+		if !f(i) || i < k && !f(k) {
+			return
+		}
+	}
+}
+
+// minGap is the size in bytes below which a gap is not worth its stub.
+const minGap = 80
+
+// render writes what is kept, and one stub for each gap. The first names the tool and the
+// handle, the others only their size. It reports false if there is no gap.
+func (t *unitText) render(keep []bool, s stub) (string, bool) {
+	var b strings.Builder
+	gaps := 0
+	for i := 0; i < len(t.units); {
+		if keep[i] {
+			b.WriteString(t.units[i])
+			i++
+			continue
+		}
+		from, bytes, lines := i, 0, 0
+		for ; i < len(t.units) && !keep[i]; i++ {
+			bytes += len(t.units[i])
+			if t.noun == "lines" {
+				lines += stubLines(t.units[i])
+			} else {
+				lines++
+			}
+		}
+		if bytes < minGap {
+			for ; from < i; from++ {
+				b.WriteString(t.units[from])
+			}
+			continue
+		}
+		g := stub{gap: true, lines: lines, bytes: bytes, noun: t.noun}
+		if gaps == 0 {
+			g.of, g.handle, g.isError = s.of, s.handle, s.isError
+		}
+		gaps++
+		if b.Len() > 0 && t.noun == "lines" && !strings.HasSuffix(t.units[from-1], "\n") {
+			b.WriteByte('\n')
+		}
+		b.WriteString(g.String())
+		if strings.HasSuffix(t.units[i-1], "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String(), gaps > 0
+}

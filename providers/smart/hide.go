@@ -1,0 +1,100 @@
+package smart
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A group is a run of messages that stay or go together, and whether it may go.
+type group struct {
+	core.Span
+	tokens int
+	stays  bool // it holds what is protected, awaited, a summary or a system message
+}
+
+// groups returns the runs that may be hidden without breaking a pair. The first message of
+// the conversation and the last stay.
+func (w *work) groups() []group {
+	spans := core.Groups(w.req.Messages)
+	out := make([]group, len(spans))
+	for k, s := range spans {
+		g := group{Span: s, stays: k == 0 || k == len(spans)-1}
+		for i := s.Start; i < s.End; i++ {
+			m := &w.msgs[i]
+			g.tokens += m.Tokens
+			if m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal && !isMarker(m) {
+				g.stays = true
+			}
+		}
+		out[k] = g
+	}
+	for _, i := range core.Pending(w.req.Messages) {
+		for k := range out {
+			if out[k].Start <= i {
+				out[k].stays = out[k].stays || i < out[k].End
+			}
+		}
+	}
+	// The first user's message begins the conversation, behind system messages too.
+	for k := range out {
+		if w.msgs[out[k].Start].Role != core.RoleSystem {
+			out[k].stays = true
+			break
+		}
+	}
+	return out
+}
+
+// hide takes the messages of g out of the conversation. A marker stands for them.
+func (w *work) hide(g group) {
+	for i := g.Start; i < g.End; i++ {
+		if w.hidden[i] {
+			continue
+		}
+		w.hidden[i] = true
+		w.tokens -= w.msgs[i].Tokens
+		w.step.Changed++
+		w.step.Saved["message"] += w.msgs[i].Tokens
+	}
+}
+
+// markers calls f with the index that each marker stands before and with its message.
+func (w *work) markers(f func(before int, m core.Message)) {
+	gap := 0
+	for i := 0; i <= len(w.msgs); i++ {
+		if i < len(w.msgs) && w.hidden[i] {
+			gap += hides(&w.msgs[i])
+			continue
+		}
+		if gap > 0 {
+			f(i, w.marker(gap))
+			gap = 0
+		}
+	}
+}
+
+// isMarker reports whether m is a marker that an earlier condensation left, of the form
+// that work.marker gives it.
+func isMarker(m *core.Message) bool {
+	if m.Kind != core.KindMarker || len(m.Parts) != 1 {
+		return false
+	}
+	t, ok := m.Parts[0].(core.Text)
+	return ok && isStub(string(t)) && strings.Contains(string(t), " message")
+}
+
+// hides returns for how many messages m stands.
+func hides(m *core.Message) int {
+	if !isMarker(m) {
+		return 1
+	}
+	n := 0
+	for _, c := range []byte(m.Parts[0].(core.Text)[len(stubStart):]) {
+		if c < '0' || c > '9' || n > 1<<30 {
+			break
+		}
+		n = 10*n + int(c-'0')
+	}
+	return max(n, 1)
+}

@@ -1,0 +1,121 @@
+package smart
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/condensehq/condense/core"
+)
+
+type argsSettings struct {
+	Over int `json:"over" doc:"size in bytes above which an argument is shortened"`
+	Head int `json:"head" doc:"bytes of it that stay"`
+	Keep int `json:"keep" doc:"newest calls that stay whole"`
+}
+
+func (s *argsSettings) Validate() error {
+	if s.Over < 0 || s.Head < 0 || s.Keep < 0 {
+		return fmt.Errorf("over, head and keep: %d, %d, %d; none may be negative", s.Over, s.Head, s.Keep)
+	}
+	return nil
+}
+
+var argsPass = define("args", classLossy,
+	"deepagents: arguments of old writes and edits above 2,000 characters become their first 20",
+	"Shortens long arguments of old calls, the oldest first, until the target is met.",
+	argsSettings{Over: 2000, Head: 20, Keep: 5},
+	func(_ context.Context, w *work, c argsSettings) error {
+		var calls []int
+		for i := range w.pieces {
+			if w.pieces[i].kind == kindCall && !w.hidden[w.message(i)] {
+				calls = append(calls, i)
+			}
+		}
+		for _, i := range calls[:max(0, len(calls)-c.Keep)] {
+			if w.met() {
+				break
+			}
+			w.looked()
+			if len(w.pieces[i].text) > c.Over {
+				w.shortenCall(i, c.Head, "")
+			}
+		}
+		return nil
+	})
+
+type reasoningSettings struct {
+	Turns int `json:"turns" doc:"newest turns of the user whose reasoning stays; at least 1: vendors want it back while tools run"`
+}
+
+func (s *reasoningSettings) Validate() error {
+	if s.Turns < 1 {
+		return fmt.Errorf("turns: %d is below 1", s.Turns)
+	}
+	return nil
+}
+
+var reasoningPass = define("reasoning", classLossy,
+	"Anthropic context editing, clear_thinking_20251015: the last turn stays",
+	"Takes out what the model thought in old turns. It is signed, so it goes as a whole, and no stub stands for it.",
+	reasoningSettings{Turns: 1},
+	func(_ context.Context, w *work, c reasoningSettings) error {
+		last := w.turnFromEnd(c.Turns)
+		for i := range w.pieces {
+			p := &w.pieces[i]
+			msg := w.message(i)
+			if p.kind != kindReasoning || p.fixed || p.gone || msg >= last || w.hidden[msg] {
+				continue
+			}
+			if w.met() {
+				break
+			}
+			w.looked()
+			if w.saysMore(msg) {
+				w.drop(i)
+			}
+		}
+		return nil
+	})
+
+// saysMore reports whether a message says anything beside its reasoning.
+func (w *work) saysMore(msg int) bool {
+	m := w.msgs[msg]
+	var rest []core.Part
+	for _, p := range m.Parts {
+		if _, ok := p.(core.Reasoning); !ok {
+			rest = append(rest, p)
+		}
+	}
+	m.Parts = rest
+	return !m.Blank()
+}
+
+type proseSettings struct {
+	Tokens int `json:"tokens" doc:"what a text of the assistant may have"`
+	Keep   int `json:"keep" doc:"newest messages that stay whole"`
+}
+
+func (s *proseSettings) Validate() error {
+	if s.Tokens < 40 || s.Keep < 0 {
+		return fmt.Errorf("tokens: %d, keep: %d; want at least 40 and 0", s.Tokens, s.Keep)
+	}
+	return nil
+}
+
+var prosePass = define("prose", classLossy, "",
+	"Keeps the beginning and the end of long texts of the assistant and of those put into the user's mouth, the oldest first, until the target is met. What a user said stays.",
+	proseSettings{Tokens: 200, Keep: 10},
+	func(_ context.Context, w *work, c proseSettings) error {
+		for i := range w.pieces {
+			p := &w.pieces[i]
+			if w.met() || w.message(i) >= len(w.msgs)-c.Keep {
+				break
+			}
+			if p.kind != kindProse && p.kind != kindInjected || w.hidden[w.message(i)] {
+				continue
+			}
+			w.looked()
+			w.headTail(i, c.Tokens, 0.5)
+		}
+		return nil
+	})

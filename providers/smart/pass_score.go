@@ -1,0 +1,152 @@
+package smart
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/tooling"
+)
+
+type scoreSettings struct {
+	Error     int  `json:"error" doc:"points of messages in which something failed"`
+	Calls     int  `json:"calls" doc:"points of messages that call tools"`
+	Files     int  `json:"files" doc:"points of messages about files"`
+	User      int  `json:"user" doc:"points of what a user said"`
+	Short     int  `json:"short" doc:"points of messages of less than 50 bytes"`
+	Thinking  int  `json:"thinking" doc:"points of messages in which thinking is mentioned"`
+	KeepUsers int  `json:"keep_users" doc:"newest messages of the user that never go"`
+	KeepCalls bool `json:"keep_calls" doc:"messages that call tools never go"`
+	KeepError bool `json:"keep_errors" doc:"messages in which something failed never go"`
+}
+
+func (s *scoreSettings) Validate() error {
+	if s.KeepUsers < 0 {
+		return fmt.Errorf("keep_users: %d is negative", s.KeepUsers)
+	}
+	return nil
+}
+
+var scorePass = define("score", classLossy,
+	"Roo-Code's documented smart truncation, with its points; the order is kept and pairs stay whole",
+	"Hides whole messages, those with the fewest points first and of equals the oldest, until the target is met. The first message and the last never go.",
+	scoreSettings{Error: 10, Calls: 8, Files: 7, User: 5, Short: -3, Thinking: -2, KeepUsers: 2},
+	func(_ context.Context, w *work, c scoreSettings) error {
+		groups := w.groups()
+		points := make([]int, len(groups))
+		about := w.scores()
+		users := c.KeepUsers
+		for k := len(groups) - 1; k >= 0; k-- {
+			g := &groups[k]
+			w.looked()
+			s := about.group(g.Span)
+			points[k] = s.points(&c)
+			if s.user && !s.calls && users > 0 {
+				users--
+				g.stays = true
+			}
+			if s.calls && c.KeepCalls || s.wrong && c.KeepError {
+				g.stays = true
+			}
+		}
+		order := make([]int, 0, len(groups))
+		for k := range groups {
+			if !groups[k].stays {
+				order = append(order, k)
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(points[a], points[b]) })
+		w.hideInOrder(groups, order)
+		return nil
+	})
+
+// hideInOrder hides groups until the target is met, the markers counted. If the target
+// cannot be met, all of them go.
+func (w *work) hideInOrder(groups []group, order []int) {
+	cost := w.marker(1000).Tokens
+	gone := make([]bool, len(groups)+2) // with an edge at both ends
+	for _, k := range order {
+		if w.met() {
+			return
+		}
+		g := groups[k]
+		left, right := gone[k], gone[k+2]
+		switch {
+		case !left && !right:
+			if g.tokens <= cost {
+				continue // the marker is as long
+			}
+			w.tokens += cost
+		case left && right:
+			w.tokens -= cost
+		}
+		gone[k+1] = true
+		w.hide(g)
+	}
+}
+
+// A score is what is said of a message or a group of them.
+type score struct{ wrong, calls, files, user, thinking, short bool }
+
+func (s score) points(c *scoreSettings) int {
+	n := 0
+	for _, t := range []struct {
+		is     bool
+		points int
+	}{{s.wrong, c.Error}, {s.calls, c.Calls}, {s.files, c.Files}, {s.user, c.User}, {s.short, c.Short}, {s.thinking, c.Thinking}} {
+		if t.is {
+			n += t.points
+		}
+	}
+	return n
+}
+
+type scores []score
+
+func (s scores) group(g core.Span) score {
+	var out score
+	out.short = true
+	for _, m := range s[g.Start:g.End] {
+		out.wrong = out.wrong || m.wrong
+		out.calls = out.calls || m.calls
+		out.files = out.files || m.files
+		out.user = out.user || m.user
+		out.thinking = out.thinking || m.thinking
+		out.short = out.short && m.short
+	}
+	return out
+}
+
+// scores looks at every message once.
+func (w *work) scores() scores {
+	out := make(scores, len(w.msgs))
+	bytes := make([]int, len(w.msgs))
+	for i := range w.pieces {
+		p := &w.pieces[i]
+		s := &out[w.message(i)]
+		bytes[w.message(i)] += len(p.text)
+		switch p.kind {
+		case kindUser:
+			s.user = true
+		case kindCall, kindResult:
+			s.calls = true
+			u := &w.uses[p.use]
+			s.wrong = s.wrong || u.isError
+			switch u.about.Family {
+			case tooling.Read, tooling.Write, tooling.Edit:
+				s.files = true
+			case tooling.Unknown, tooling.List, tooling.Search, tooling.Command, tooling.Web, tooling.Plan, tooling.Done:
+			}
+		case kindOther, kindInjected, kindEnvironment, kindProse, kindReasoning, kinds:
+		}
+		s.wrong = s.wrong || strings.Contains(p.text, "error")
+		s.thinking = s.thinking || strings.Contains(p.text, "thinking")
+	}
+	for i := range out {
+		out[i].short = bytes[i] < 50
+	}
+	return out
+}

@@ -1,0 +1,260 @@
+package need
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A class says what a term looks like.
+type class uint8
+
+const (
+	classWord       class = iota // lower-case letters, five or more
+	classCapital                 // one capital, then lower-case letters
+	classIdentifier              // letters with an inner capital, digit, underscore or hyphen
+	classFile                    // a name with an extension
+	classNumber                  // three digits or more, or a version
+	classHash                    // hexadecimal digits, seven or more
+	classes
+)
+
+// A token is a word of a line: letters, digits and underscores, with dots, slashes and
+// hyphens between two of them.
+type token struct {
+	hash   uint64 // without regard to case
+	filler bool   // a word that only holds others together
+}
+
+// A mention is a term in a line.
+type mention struct {
+	hash  uint64
+	class class
+	size  int
+}
+
+// A lexer takes lines apart. Its slices are overwritten by every line.
+type lexer struct {
+	tokens   []token
+	mentions []mention
+}
+
+const (
+	hashSeed  = 0xcbf29ce484222325 // FNV-1a
+	hashPrime = 0x100000001b3
+)
+
+func hashOf(s string) uint64 {
+	h := uint64(hashSeed)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * hashPrime
+	}
+	return h
+}
+
+func hashFolded(s string) uint64 {
+	h := uint64(hashSeed)
+	for i := range len(s) {
+		h = (h ^ uint64(fold[s[i]])) * hashPrime
+	}
+	return h
+}
+
+var fold = func() (t [256]byte) {
+	for i := range t {
+		t[i] = byte(i)
+		if 'A' <= i && i <= 'Z' {
+			t[i] += 'a' - 'A'
+		}
+	}
+	return t
+}()
+
+const (
+	isLower = 1 << iota
+	isUpper
+	isDigit
+	isUnder
+	isJoint // between two words it belongs to them
+	isWord  = isLower | isUpper | isDigit | isUnder
+)
+
+var bytesOf = func() (t [256]uint8) {
+	for i := range t {
+		switch {
+		case 'a' <= i && i <= 'z':
+			t[i] = isLower
+		case 'A' <= i && i <= 'Z':
+			t[i] = isUpper
+		case '0' <= i && i <= '9':
+			t[i] = isDigit
+		case i == '_':
+			t[i] = isUnder
+		case i == '.' || i == '/' || i == '-':
+			t[i] = isJoint
+		}
+	}
+	return t
+}()
+
+// read takes a line apart.
+func (x *lexer) read(line string) {
+	x.tokens, x.mentions = x.tokens[:0], x.mentions[:0]
+	for i := 0; i < len(line); {
+		b := line[i]
+		if b < utf8.RuneSelf && bytesOf[b]&isWord == 0 {
+			i++
+			continue
+		}
+		start, ascii := i, true
+		for i < len(line) {
+			b := line[i]
+			if b < utf8.RuneSelf {
+				if bytesOf[b]&isWord != 0 || bytesOf[b] == isJoint && i > start && i+1 < len(line) && bytesOf[line[i+1]]&isWord != 0 {
+					i++
+					continue
+				}
+				break
+			}
+			r, size := utf8.DecodeRuneInString(line[i:])
+			if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) {
+				break
+			}
+			ascii = false
+			i += size
+			if r >= 0x2E80 { // a script without spaces: every character is a word
+				break
+			}
+		}
+		if i == start { // a symbol
+			_, size := utf8.DecodeRuneInString(line[i:])
+			i += size
+			continue
+		}
+		s := line[start:i]
+		h := hashFolded(s)
+		x.tokens = append(x.tokens, token{hash: h, filler: len(s) <= longestFiller && fillers[h]})
+		if ascii {
+			x.chunk(s)
+		} else if len(s) >= 6 {
+			x.mention(s, classWord)
+		}
+	}
+}
+
+func (x *lexer) mention(s string, c class) {
+	h := hashOf(s)
+	for i := range x.mentions {
+		if x.mentions[i].hash == h {
+			return
+		}
+	}
+	x.mentions = append(x.mentions, mention{hash: h, class: c, size: len(s)})
+}
+
+// chunk finds the terms of a token: the components of a path, the names of a qualified
+// name.
+func (x *lexer) chunk(s string) {
+	if len(s) < 3 {
+		return
+	}
+	for s != "" {
+		part := s
+		if i := strings.IndexByte(s, '/'); i >= 0 {
+			part, s = s[:i], s[i+1:]
+		} else {
+			s = ""
+		}
+		dot := strings.LastIndexByte(part, '.')
+		switch {
+		case dot < 0:
+			x.name(part)
+		case isNumber(part):
+			if len(part) >= 3 {
+				x.mention(strings.TrimPrefix(part, "v"), classNumber)
+			}
+		case dot > 0 && extensions[part[dot+1:]]:
+			x.mention(part, classFile)
+		default:
+			for n := range strings.SplitSeq(part, ".") {
+				x.name(n)
+			}
+		}
+	}
+}
+
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(s, "v")
+	for i := range len(s) {
+		if s[i] != '.' && bytesOf[s[i]] != isDigit {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// name adds s, which has letters, digits, underscores and hyphens, if it is a term.
+func (x *lexer) name(s string) {
+	s = strings.Trim(s, "-_")
+	if len(s) < 3 {
+		return
+	}
+	var n [isJoint + 1]int
+	hex, inner := 0, 0
+	for i := range len(s) {
+		c := bytesOf[s[i]]
+		n[c]++
+		if c == isDigit || c == isLower && s[i] <= 'f' {
+			hex++
+		}
+		if c == isUpper && i > 0 && bytesOf[s[i-1]] == isLower {
+			inner++
+		}
+	}
+	switch {
+	case n[isLower] == len(s):
+		if len(s) >= 5 {
+			x.mention(s, classWord)
+		}
+	case n[isDigit] == len(s):
+		x.mention(s, classNumber)
+	case hex == len(s) && n[isDigit] > 0 && len(s) >= 7:
+		x.mention(s[:7], classHash)
+	case n[isLower]+n[isUpper] == 0:
+		if n[isDigit] >= 6 { // a date
+			x.mention(s, classNumber)
+		}
+	case len(s) >= 4 && n[isUnder]+n[isJoint]+n[isDigit]+inner > 0:
+		x.mention(s, classIdentifier)
+	case n[isUpper] == 1 && bytesOf[s[0]] == isUpper:
+		x.mention(s, classCapital)
+	}
+}
+
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		out[w] = true
+	}
+	return out
+}
+
+// extensions of files that agents work on. Without one, a name with a dot is a field or a
+// method.
+var extensions = set(`bash bat c cc cfg conf cpp cs css csv cxx dart env ex exs gif go gradle h hpp htm html
+	ini ipynb java jpg js json jsonl jsx kt lock log lua md mdx mjs mod patch pdf php pl png proto ps1 py
+	r rb rs rst scala scss sh sql sum svelte svg swift tar tex tf toml ts tsv tsx txt vue xml yaml yml zip zsh`)
+
+const longestFiller = 7
+
+// fillers are the words of English that say least.
+var fillers = func() map[uint64]bool {
+	out := map[uint64]bool{}
+	for w := range set(`a about after all also an and any are as at be been but by can could did do does for from
+		get had has have he her here how i if in into is it its just let like may me more my need no not now
+		of on one only or our out over see she should so some than that the their them then there these they
+		this those to up us use was we were what when where which while who will with would you your`) {
+		out[hashOf(w)] = true
+	}
+	return out
+}()

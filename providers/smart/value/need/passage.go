@@ -1,0 +1,267 @@
+package need
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/tooling"
+)
+
+// A Kind says who a passage is by.
+type Kind uint8
+
+// The kinds.
+const (
+	Human    Kind = iota // typed by the person
+	Injected             // put into the person's mouth by a program
+	Agent                // said by the model
+	Thought              // thought by the model
+	Call                 // told a tool
+	Output               // answered by a tool
+	Failure              // answered by a tool, as an error
+	kinds
+)
+
+var kindNames = [kinds]string{"user", "context", "assistant", "thought", "call", "result", "error"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// A Passage is what one author said in one part of a message.
+type Passage struct {
+	Kind    Kind
+	Message int    // its index
+	Part    int    // the index of the part in the message
+	Content int    // the index in the content of a result
+	Name    string // of the tool that was called
+	Target  string // what the call was about: a path, a command
+	Handle  string // of the part that it was taken from, if a former extract says so
+	Partial bool   // a former extract holds it, not all of it
+	Lines   core.Span
+	file    int32 // the term that names the file it is about; -1 if none
+}
+
+// A Line is one of a passage. Lines without a letter or digit are left out.
+type Line struct {
+	Text    string
+	Passage int32
+	// Joins says that the line continues the one before it: a long line was taken apart.
+	Joins bool
+	// Gap says that something was left out before it by a former condensation.
+	Gap      bool
+	mentions core.Span // in Conversation.mentions
+	phrases  core.Span // in Conversation.phrases
+	start    int       // bytes of all lines before it
+	pattern  uint8     // shape of the text; see shapeOf
+}
+
+// A Conversation is a conversation as lines. It refers to the texts of the messages that
+// it was read from.
+type Conversation struct {
+	Passages []Passage
+	Lines    []Line
+
+	messages int
+	bytes    int
+	mentions []int32 // numbers of terms
+	phrased  []int32 // numbers of phrases; negative (^n) if it begins in the line before
+	termAt   table
+	phraseAt table
+	terms    []term
+	phrases  []phrase
+	newest   map[string]int32 // target to the last passage of results about it
+}
+
+// Read takes messages apart. The cost is linear.
+func Read(messages []core.Message) *Conversation {
+	c := &Conversation{messages: len(messages), termAt: newTable(1 << 12), phraseAt: newTable(1 << 12), newest: map[string]int32{}}
+	r := reader{c: c, calls: map[string]use{}}
+	for i := range messages {
+		r.message(i, &messages[i])
+	}
+	c.index()
+	return c
+}
+
+// A use is a call whose result is expected.
+type use struct{ name, target, file string }
+
+type reader struct {
+	c     *Conversation
+	calls map[string]use
+}
+
+func (r *reader) message(i int, m *core.Message) {
+	if m.Role == core.RoleSystem {
+		return
+	}
+	if m.Kind != core.KindOriginal && r.extract(i, m) {
+		return
+	}
+	textual := use{} // the call in text whose result the texts of this message are
+	for j, p := range m.Parts {
+		switch p := p.(type) {
+		case core.Text:
+			kind := Agent
+			switch {
+			case m.Role == core.RoleTool:
+				kind = Output
+			case m.Kind != core.KindOriginal:
+				kind = Agent
+			case m.Role == core.RoleUser:
+				kind = typed(string(p))
+				if name, target, ok := resultInText(string(p)); ok {
+					textual = use{name: name, target: target, file: target}
+					kind = Output
+				} else if textual.name != "" && kind == Human {
+					kind = Output
+				}
+			}
+			u := use{}
+			if kind == Output {
+				u = textual
+			}
+			r.add(Passage{Kind: kind, Message: i, Part: j, Name: u.name, Target: u.target}, u.file, string(p))
+		case core.Reasoning:
+			r.add(Passage{Kind: Thought, Message: i, Part: j}, "", p.Text)
+		case core.ToolCall:
+			r.call(i, j, &p)
+		case core.ToolResult:
+			r.result(i, j, &p)
+		case core.Opaque, core.Image:
+		}
+	}
+}
+
+func (r *reader) call(i, j int, p *core.ToolCall) {
+	about := tooling.Parse(p.Name, p.Args)
+	u := use{name: p.Name, target: about.Target}
+	if len(about.Files) > 0 {
+		u.file = about.Files[0].Path
+	}
+	r.calls[p.ID] = u
+	at := r.open(Passage{Kind: Call, Message: i, Part: j, Name: p.Name, Target: u.target}, u.file)
+	if !flatten(p.Args, func(s string) { r.text(s) }) {
+		r.text(p.Args)
+	}
+	r.close(at)
+}
+
+func (r *reader) result(i, j int, p *core.ToolResult) {
+	u := r.calls[p.CallID]
+	kind := Output
+	if p.IsError {
+		kind = Failure
+	}
+	for k, q := range p.Content {
+		if t, ok := q.(core.Text); ok {
+			r.add(Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target}, u.file, string(t))
+		}
+	}
+}
+
+// add adds a passage, unless it says nothing.
+func (r *reader) add(p Passage, file, text string) {
+	at := r.open(p, file)
+	r.text(text)
+	r.close(at)
+}
+
+func (r *reader) open(p Passage, file string) int {
+	p.file = -1
+	p.Lines = core.Span{Start: len(r.c.Lines), End: len(r.c.Lines)}
+	if file != "" {
+		if i := strings.LastIndexByte(strings.TrimRight(file, "/"), '/'); i >= 0 {
+			file = file[i+1:]
+		}
+		n, _ := r.c.termAt.number(hashOf(file))
+		p.file = n
+	}
+	r.c.Passages = append(r.c.Passages, p)
+	return len(r.c.Passages) - 1
+}
+
+func (r *reader) close(at int) {
+	p := &r.c.Passages[at]
+	p.Lines.End = len(r.c.Lines)
+	if p.Lines.Start == p.Lines.End {
+		r.c.Passages = r.c.Passages[:at]
+		return
+	}
+	if (p.Kind == Output || p.Kind == Failure) && p.Target != "" {
+		r.c.newest[p.Name+"\x00"+p.Target] = int32(at) //nolint:gosec // an index
+	}
+}
+
+// text adds the lines of a text to the passage that is open.
+func (r *reader) text(s string) {
+	at := int32(len(r.c.Passages) - 1) //nolint:gosec // an index
+	for line := range strings.SplitSeq(s, "\n") {
+		if len(line) <= longLine {
+			if says(line) {
+				r.line(Line{Text: line, Passage: at})
+			}
+			continue
+		}
+		first := true
+		pieces(line, func(piece string) {
+			if says(piece) {
+				r.line(Line{Text: piece, Passage: at, Joins: !first})
+				first = false
+			}
+		})
+	}
+}
+
+func (r *reader) line(l Line) {
+	l.start = r.c.bytes
+	r.c.bytes += len(l.Text) + 1
+	r.c.Lines = append(r.c.Lines, l)
+}
+
+// says reports whether there is a letter or digit in s.
+func says(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; b >= 0x80 || bytesOf[b]&(isLower|isUpper|isDigit) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// injected is how texts begin that agents' programs write in the user's name. They are
+// published by the vendors or visible in any recorded session.
+var injected = []string{
+	"<system-reminder>", "<environment_details>", "<environment_context>", "<user_instructions>", "# AGENTS.md instructions",
+	"<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted", "<ide_",
+	"<permissions instructions>", "<INSTRUCTIONS>", "<turn_aborted>", "<system_warning>", "<task-notification>",
+	"Base directory for this skill:", "This session is being continued from a previous conversation", "[ERROR] You did not use a tool",
+	"<execution_context>", "<objective>", "<file_content ",
+}
+
+// typed tells a person's text from a program's.
+func typed(s string) Kind {
+	s = strings.TrimLeft(s, " \n\t\r")
+	for _, p := range injected {
+		if strings.HasPrefix(s, p) {
+			return Injected
+		}
+	}
+	return Human
+}
+
+// resultInText reads the head of a tool's answer as Roo-Code and Cline write it in texts:
+// "[read_file for 'src/a.go'] Result:".
+func resultInText(s string) (name, target string, ok bool) {
+	line, _, _ := strings.Cut(s, "\n")
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "[") || !strings.HasSuffix(line, "Result:") {
+		return "", "", false
+	}
+	inner, _, found := strings.Cut(line[1:], "]")
+	if !found || inner == "" {
+		return "", "", false
+	}
+	name, rest, _ := strings.Cut(inner, " ")
+	target = strings.TrimSuffix(strings.TrimPrefix(rest, "for '"), "'")
+	return name, target, true
+}
