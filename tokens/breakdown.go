@@ -20,54 +20,153 @@ const (
 	KindImage      Kind = "image" // in a message or in a tool result
 )
 
-var kinds = []Kind{KindSystem, KindUser, KindAssistant, KindReasoning, KindToolCall, KindToolResult, KindImage}
+var kinds = [...]Kind{KindSystem, KindUser, KindAssistant, KindReasoning, KindToolCall, KindToolResult, KindImage}
 
 // Kinds returns all kinds in the order in which a report should list them.
-func Kinds() []Kind { return slices.Clone(kinds) }
+func Kinds() []Kind { return slices.Clone(kinds[:]) }
 
 // Breakdown returns the tokens of messages by kind. The sum over all kinds is the sum of
 // [core.MessageTokens]. Kinds that have none are absent.
 func (c *Counter) Breakdown(messages ...core.Message) map[Kind]int {
-	by := make(map[Kind]int)
-	for _, m := range messages {
-		kind := kindOf(m.Role)
-		by[kind] += core.FramingTokens
-		c.book(by, kind, m.Parts)
+	var by amounts
+	for i := range messages {
+		c.breakDown(&by, &messages[i])
 	}
-	return by
+	return by.byKind()
 }
 
-// book adds the tokens of parts; those without a kind of their own are of the given one.
-func (c *Counter) book(by map[Kind]int, kind Kind, parts []core.Part) {
+// BreakdownMeasured is [Counter.Breakdown] for messages that c has measured: their Tokens
+// are set. It counts less, and in a message of one kind nothing: what the other kinds leave
+// of the tokens of a message is of the kind with the most bytes.
+func (c *Counter) BreakdownMeasured(messages ...core.Message) map[Kind]int {
+	var by amounts
+	for i := range messages {
+		m := &messages[i]
+		kind := kindOf(m.Role)
+		var bytes, counted amounts
+		bytes.each(kind, m.Parts, size)
+		most := bytes.most(kind)
+		counted.each(kind, m.Parts, func(k int, p core.Part) int {
+			if k == most {
+				return 0
+			}
+			return c.Count(p)
+		})
+		counted[kind] += core.FramingTokens
+		rest := m.Tokens - counted.sum()
+		if rest < 0 { // another counter has measured it
+			c.breakDown(&by, m)
+			continue
+		}
+		counted[most] += rest
+		by.add(&counted)
+	}
+	return by.byKind()
+}
+
+// breakDown adds the tokens of m.
+func (c *Counter) breakDown(by *amounts, m *core.Message) {
+	kind := kindOf(m.Role)
+	by[kind] += core.FramingTokens
+	by.each(kind, m.Parts, func(_ int, p core.Part) int { return c.Count(p) })
+}
+
+// size returns the bytes of p.
+func size(_ int, p core.Part) int {
+	switch p := p.(type) {
+	case core.Text:
+		return len(p)
+	case core.ToolCall:
+		return len(p.Name) + len(p.Args)
+	case core.Image:
+		return len(p.Data) + len(p.URL)
+	case core.Reasoning:
+		return len(p.Text) + len(p.Encrypted)
+	case core.Opaque:
+		return len(p.JSON)
+	case core.ToolResult: // each looks into it
+	}
+	return 0
+}
+
+// amounts hold a number for each of the kinds, by its index there.
+type amounts [len(kinds)]int
+
+// The indices.
+const (
+	atSystem = iota
+	atUser
+	atAssistant
+	atReasoning
+	atToolCall
+	atToolResult
+	atImage
+)
+
+// each adds what amount says of each of the parts, which is not asked about tool results but
+// about what they hold. Parts without a kind of their own are of the given one.
+func (a *amounts) each(kind int, parts []core.Part, amount func(kind int, p core.Part) int) {
 	for _, p := range parts {
 		k := kind
 		switch p := p.(type) {
 		case core.ToolResult:
-			c.book(by, KindToolResult, p.Content)
+			a.each(atToolResult, p.Content, amount)
 			continue
 		case core.ToolCall:
-			k = KindToolCall
+			k = atToolCall
 		case core.Image:
-			k = KindImage
+			k = atImage
 		case core.Reasoning:
-			k = KindReasoning
+			k = atReasoning
 		case core.Text, core.Opaque:
 		}
-		if n := c.Count(p); n > 0 {
-			by[k] += n
-		}
+		a[k] += amount(k, p)
 	}
 }
 
-func kindOf(r core.Role) Kind {
+// most returns the kind with the largest amount, the given one if there is none.
+func (a *amounts) most(kind int) int {
+	for k := range a {
+		if a[k] > a[kind] {
+			kind = k
+		}
+	}
+	return kind
+}
+
+func (a *amounts) sum() int {
+	n := 0
+	for _, m := range a {
+		n += m
+	}
+	return n
+}
+
+func (a *amounts) add(b *amounts) {
+	for k := range a {
+		a[k] += b[k]
+	}
+}
+
+func (a *amounts) byKind() map[Kind]int {
+	by := make(map[Kind]int)
+	for k, n := range a {
+		if n > 0 {
+			by[kinds[k]] = n
+		}
+	}
+	return by
+}
+
+func kindOf(r core.Role) int {
 	switch r {
 	case core.RoleSystem:
-		return KindSystem
+		return atSystem
 	case core.RoleAssistant:
-		return KindAssistant
+		return atAssistant
 	case core.RoleTool:
-		return KindToolResult
+		return atToolResult
 	case core.RoleUser:
 	}
-	return KindUser // a role that is none of ours is some user's
+	return atUser // a role that is none of ours is some user's
 }

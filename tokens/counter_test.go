@@ -87,12 +87,19 @@ func TestBreakdownAddsUp(t *testing.T) {
 				messages[i] = message(r)
 				want += core.MessageTokens(c, messages[i])
 			}
+			by := c.Breakdown(messages...)
 			got := 0
-			for n := range maps.Values(c.Breakdown(messages...)) {
+			for n := range maps.Values(by) {
 				got += n
 			}
 			if got != want {
 				t.Errorf("%s: the kinds of %v add up to %d, want %d", name, messages, got, want)
+			}
+			for range 2 { // not measured, and measured
+				if diff := cmp.Diff(by, c.BreakdownMeasured(messages...)); diff != "" {
+					t.Errorf("%s: BreakdownMeasured of %v (-Breakdown +got):\n%s", name, messages, diff)
+				}
+				core.Measure(c, messages)
 			}
 		}
 	}
