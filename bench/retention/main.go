@@ -48,6 +48,7 @@ type options struct {
 	sources    bool
 	rows       string
 	match      string
+	background string
 }
 
 func run(args []string, stdout, stderr io.Writer) error {
@@ -61,6 +62,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.IntVar(&o.jobs, "jobs", 2, "sessions at a time")
 	flags.BoolVar(&o.sources, "sources", false, "also by source")
 	flags.StringVar(&o.rows, "rows", "", "write every row as a line of JSON to this file")
+	flags.StringVar(&o.background, "background", "", "only write what is common to the sources to this file")
 	flags.StringVar(&o.match, "match", "", "only sessions whose ID has this in it")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -115,7 +117,7 @@ func (o *options) open() ([]strategy, error) {
 			return nil, err
 		}
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && o.background == "" {
 		return nil, fmt.Errorf("no strategy named; references are %s, strategies %s", strings.Join(sortedKeys(references), ", "), strings.Join(reg.Names(), ", "))
 	}
 	return out, nil
@@ -168,7 +170,18 @@ func measure(o *options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	background := retention.NewBackground(sessions)
+	if o.background != "" {
+		background := retention.NewBackground(sessions)
+		f, err := os.Create(o.background)
+		if err != nil {
+			return err
+		}
+		if _, err := background.WriteTo(f); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	background := retention.Common()
 	fmt.Fprintf(stderr, "%d sessions read in %v\n", len(sessions), time.Since(start).Round(time.Millisecond))
 	rows := make([][]row, len(sessions))
 	var wg sync.WaitGroup

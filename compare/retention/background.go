@@ -14,6 +14,7 @@ import (
 type Background struct {
 	sources map[string]bool
 	count   map[uint64]uint16 // sources that have the unit or the word
+	shift   int               // bits of the hash that count has dropped
 }
 
 // NewBackground learns from sessions. The outcome does not depend on their order.
@@ -57,7 +58,7 @@ func (b *Background) others(h uint64, source string) int {
 	if b == nil {
 		return 0
 	}
-	n := int(b.count[h])
+	n := int(b.count[h>>b.shift])
 	if n > 0 && b.sources[source] {
 		n--
 	}
