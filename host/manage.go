@@ -29,11 +29,14 @@ type Turn struct {
 	System string
 	Tools  json.RawMessage
 	// Environment, Dir, FilesRead and Instructions are handed to the providers: see
-	// [core.Request].
+	// [core.Request]. With a Dir and without FilesRead these are found out, see [FilesRead].
 	Environment  string
 	Dir          string
 	FilesRead    []string
 	Instructions string
+	// Estimate has the providers say what they might cost before one is asked: see
+	// [Report.Estimates] and [EventEstimated]. It takes some time.
+	Estimate bool
 }
 
 // Check says what [Host.Manage] would decide, and changes nothing. After the first call
@@ -73,7 +76,12 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 		return r, p.decision.Err()
 	}
 	s.host.observe(Event{Kind: EventStarted, Profile: p.Profile, Mode: p.Mode, Decision: p.decision})
-	err = s.condense(ctx, c, p, r)
+	if t.Estimate {
+		err = s.announce(ctx, p, r)
+	}
+	if err == nil {
+		err = s.condense(ctx, c, p, r)
+	}
 	r.fill(p, before, c.kinds(p.counter))
 	s.host.observe(Event{Kind: EventFinished, Profile: p.Profile, Mode: p.Mode, Report: r, Err: err})
 	return r, err
@@ -94,7 +102,6 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		return err
 	}
 	r.attempts(got.Attempts)
-	r.Usage = got.Usage
 	if got.Edit.Empty() || !p.decision.Worth(got.TokensAfter) {
 		c.state = c.state.After(p.decision, p.decision.Used)
 		if !got.Edit.Empty() {

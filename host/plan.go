@@ -54,6 +54,9 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
 		Instructions: t.Instructions, Counter: p.counter,
 	}
+	if t.Dir != "" && t.FilesRead == nil {
+		p.request.FilesRead = FilesRead(c.journal.Messages(), t.Dir)
+	}
 	if p.Originals == config.OriginalsParts && c.originals != "" {
 		if p.part, err = nextPart(c.originals); err != nil {
 			return nil, fmt.Errorf("originals: %w", err)

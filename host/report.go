@@ -20,6 +20,8 @@ type Report struct {
 	Budget   BudgetReport    `json:"budget"`
 	Tokens   TokenReport     `json:"tokens"`
 	Attempts []AttemptReport `json:"attempts"`
+	// Estimates are what was said before of the costs, if Turn.Estimate was set.
+	Estimates []Estimate `json:"estimates,omitempty"`
 	// CondensationID names the condensation in the journal; empty if there is none.
 	CondensationID string `json:"condensation_id,omitempty"`
 	// Originals is the file with what the condensation hid or rewrote; empty if there is
@@ -90,6 +92,7 @@ func newReport(p *plan) *Report {
 
 func (r *Report) attempts(attempts []core.Attempt) {
 	for _, a := range attempts {
+		r.Usage = r.Usage.Add(a.Usage)
 		r.Attempts = append(r.Attempts, AttemptReport{a, float64(a.Duration.Microseconds()) / 1000})
 	}
 }

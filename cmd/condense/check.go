@@ -14,6 +14,8 @@ import (
 type checkListing struct {
 	File string `json:"file"`
 	policy.Decision
+	// Estimates are what the providers of the chain would cost at most.
+	Estimates []host.Estimate `json:"estimates,omitempty"`
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -25,7 +27,8 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE|-...",
 		Short: "Say whether conversations are due, with every number",
-		Long: `check says whether run would act on each file, and shows every number of the formula. Nothing is changed.
+		Long: `check says whether run would act on each file, and shows every number of the formula, and what the providers of
+the chain would spend on language models at most. Nothing is changed and no model is asked.
 It exits with 0 if run would act on any of the files, with 3 if on none.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -46,14 +49,22 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 				if err != nil {
 					return err
 				}
-				decision, err := h.Check(host.NewConversation(d.Journal), sel.turn(d))
+				c, turn := host.NewConversation(d.Journal), sel.turn(d)
+				decision, err := h.Check(c, turn)
+				if err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				estimates, err := h.Estimate(cmd.Context(), c, turn)
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
 				due = due || decision.Act
-				list = append(list, checkListing{path, decision})
+				list = append(list, checkListing{path, decision, estimates})
 				if !asJSON {
 					printDecision(a.stdout, path, decision)
+					for _, e := range estimates {
+						fmt.Fprintf(a.stdout, "  %-14s %s\n", "cost", estimateText(e))
+					}
 				}
 				if err := decision.Err(); err != nil {
 					return fmt.Errorf("%s: %w", path, err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/tokens"
 )
@@ -29,8 +30,14 @@ func printReport(w io.Writer, name, format string, r *host.Report) {
 			if at.DurationMS > 0 {
 				fmt.Fprintf(w, " (%s ms)", number(at.DurationMS))
 			}
+			if at.Usage.Calls > 0 {
+				fmt.Fprintf(w, "; %s", usageText(at.Usage))
+			}
 			fmt.Fprintln(w)
 		}
+	}
+	if r.Usage.Calls > 0 {
+		fmt.Fprintf(w, "spent on language models: %s\n", usageText(r.Usage))
 	}
 	for _, text := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", text)
@@ -51,6 +58,36 @@ func printReport(w io.Writer, name, format string, r *host.Report) {
 	fmt.Fprintf(w, "  %-12s %12s %12s   %s hidden, %s rewritten, %s inserted\n", "messages",
 		thousands(m.Before), thousands(m.After), thousands(m.Hidden), thousands(m.Rewritten), thousands(m.Inserted))
 	fmt.Fprintf(w, "condensation %s\n", r.CondensationID)
+	if r.Originals != "" {
+		fmt.Fprintf(w, "originals %s\n", fromHere(r.Originals))
+	}
+}
+
+// estimateText says what asking a provider would cost.
+func estimateText(e host.Estimate) string {
+	if e.Problem != "" {
+		return fmt.Sprintf("%s cannot say what it would cost: %s", e.Provider, e.Problem)
+	}
+	return fmt.Sprintf("%s would cost at most %s", e.Provider, usageText(e.Usage))
+}
+
+// usageText says what calls of language models took, or would.
+func usageText(u core.Usage) string {
+	s := fmt.Sprintf("%s, %s tokens read", plural(u.Calls, "model call"), thousands(u.InputTokens))
+	if u.CachedTokens > 0 {
+		s += fmt.Sprintf(" (%s of them cached)", thousands(u.CachedTokens))
+	}
+	s += fmt.Sprintf(", %s written, ", thousands(u.OutputTokens))
+	switch {
+	case u.Unpriced > 0 && u.Unpriced >= u.Calls:
+		return s + "price unknown"
+	case u.Unpriced > 0:
+		return s + fmt.Sprintf("%.4f USD and %s at an unknown price", u.USD, plural(u.Unpriced, "call"))
+	case u.USD == 0:
+		return s + "free of charge"
+	default:
+		return s + fmt.Sprintf("%.4f USD", u.USD)
+	}
 }
 
 func profileAndMode(r *host.Report) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,8 +24,9 @@ import (
 // A selection is the flags that choose and change the configuration.
 type selection struct {
 	profile, mode, tokenizer, provider string
-	settings                           string
+	settings, originals                string
 	window, maxOutput                  int
+	observe                            func(host.Event)
 }
 
 func (s *selection) flags(cmd *cobra.Command) {
@@ -77,7 +79,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	if err != nil {
 		return nil, err
 	}
-	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Adjust: func(r *config.Resolved) {
+	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Observe: s.observe, Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
 			r.Window = s.window
 		}
@@ -86,6 +88,9 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 		}
 		if s.tokenizer != "" {
 			r.Tokenizer = s.tokenizer
+		}
+		if s.originals != "" {
+			r.Originals = s.originals
 		}
 		if chosen != nil {
 			r.Chain = []config.Provider{*chosen}
@@ -133,6 +138,7 @@ func (a *app) runCommand() *cobra.Command {
 	var (
 		sel                          selection
 		format, to, out, report, ask string
+		dir                          string
 		force, quiet                 bool
 	)
 	cmd := &cobra.Command{
@@ -154,6 +160,16 @@ others hold what would be sent to the model. A conversation below its threshold 
 			if to != "" && !slices.Contains(formatNames(), to) {
 				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
 			}
+			if o := sel.originals; o != "" && o != config.OriginalsNone && o != config.OriginalsParts {
+				return usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
+			}
+			if !quiet {
+				sel.observe = func(e host.Event) {
+					if e.Kind == host.EventEstimated {
+						fmt.Fprintf(a.stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
+					}
+				}
+			}
 			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {
 				return err
@@ -164,11 +180,23 @@ others hold what would be sent to the model. A conversation below its threshold 
 				return err
 			}
 			turn := sel.turn(d)
-			turn.Instructions = ask
+			turn.Instructions, turn.Estimate = ask, true
+			if dir != "" {
+				if turn.Dir, err = workingDir(dir); err != nil {
+					return usage(cmd, "--dir: %w", err)
+				}
+			}
+			conversation := host.NewConversation(d.Journal)
+			for _, file := range []string{out, args[0]} { // what the agent goes on with
+				if file != "" && file != "-" {
+					conversation.KeepOriginals(host.OriginalsDir(file))
+					break
+				}
+			}
 			if force {
 				turn.Trigger = core.TriggerManual
 			}
-			r, err := h.Manage(cmd.Context(), host.NewConversation(d.Journal), turn)
+			r, err := h.Manage(cmd.Context(), conversation, turn)
 			if r != nil && report != "" {
 				err = errors.Join(err, a.writeReport(report, r))
 			}
@@ -190,9 +218,24 @@ others hold what would be sent to the model. A conversation below its threshold 
 	f.StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
 	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&ask, "instructions", "", "`text` of your own for providers that heed it")
+	f.StringVar(&dir, "dir", "", "`directory` that the agent works in: files that it read may be read there again")
+	f.StringVar(&sel.originals, "originals", "", "parts to write what is hidden or rewritten to FILE.history/part-N.jsonl too, none not to (default: the profile's)")
+	complete(cmd, "originals", []string{config.OriginalsNone, config.OriginalsParts})
 	f.BoolVar(&force, "force", false, "condense even if it is not due")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
 	return cmd
+}
+
+// workingDir returns the absolute path of a directory that is there.
+func workingDir(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", dir)
+	}
+	return filepath.Abs(dir)
 }
 
 func (a *app) writeReport(path string, r *host.Report) error {

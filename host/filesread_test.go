@@ -1,0 +1,40 @@
+package host_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/host"
+)
+
+func TestFilesRead(t *testing.T) {
+	call := func(name, args string) core.Part { return core.ToolCall{ID: "c", Name: name, Args: args} }
+	messages := []core.Message{
+		{ID: "1", Role: core.RoleAssistant, Parts: []core.Part{
+			call("read_file", `{"path":"old.go"}`),
+			call("Read", `{"file_path":"/work/proj/a.go","offset":3}`),
+		}},
+		{ID: "2", Role: core.RoleUser, Parts: []core.Part{core.Text("cat said.go")}},
+		{ID: "3", Role: core.RoleAssistant, Parts: []core.Part{
+			call("str_replace_based_edit_tool", `{"command":"view","path":"/work/proj/sub/b.go"}`),
+			call("str_replace_based_edit_tool", `{"command":"create","path":"/work/proj/made.go"}`),
+			call("read_file", `{"files":[{"path":"x.ts"},{"path":"./y.ts"}]}`),
+		}},
+		{ID: "4", Role: core.RoleAssistant, Parts: []core.Part{
+			call("Bash", `{"command":"cd sub && cat c.go d.go | head -n 20; cat $HOME/.ssh/id_rsa"}`),
+			call("Bash", `{"command":"cat /etc/passwd ../outside.go"}`),
+			call("Write", `{"file_path":"/work/proj/written.go"}`),
+			call("Read", `{"file_path":"/work/projection/no.go"}`),
+			call("Read", `not JSON`),
+			call("unheard_of", `{"path":"z.go"}`),
+			call("Read", `{"file_path":"/work/proj/a.go"}`),
+		}},
+	}
+	got := host.FilesRead(messages, "/work/proj")
+	want := []string{"a.go", "sub/d.go", "sub/c.go", "y.ts", "x.ts", "sub/b.go", "old.go"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
