@@ -295,9 +295,12 @@ var columns = []struct {
 	{"gFRR", func(r *row) (float64, bool) { return r.Score.GFRR.Value() }},
 	{"FRR", func(r *row) (float64, bool) { return r.Score.FRR.Value() }},
 	{"UIR", func(r *row) (float64, bool) { return r.Score.UIR.Value() }},
+	{"art", func(r *row) (float64, bool) { return r.Score.Artefacts.Value() }},
+	{"err", func(r *row) (float64, bool) { return r.Score.Errors.Value() }},
 	{"recent", func(r *row) (float64, bool) { return r.Score.Recent.Value() }},
 	{"size", func(r *row) (float64, bool) { return r.Size, true }},
 	{"faults", func(r *row) (float64, bool) { return float64(r.Score.PairErrors), true }},
+	{"told", func(r *row) (float64, bool) { return r.Score.Foretold.Value() }},
 	{"ms", func(r *row) (float64, bool) { return r.MS, true }},
 }
 

@@ -30,6 +30,14 @@ type Score struct {
 	UIR Share `json:"uir"`
 	// Recent are the last ten messages, word for word.
 	Recent Share `json:"recent"`
+	// Artefacts are the files that were touched, half for the name and half for the lines
+	// of the last state; Errors are lines of results that report a fault.
+	Artefacts Share `json:"artefacts"`
+	Errors    Share `json:"errors"`
+	// Foretold are the runs of four words that the agent or the person wrote after the cut
+	// and that stand nowhere before it: a strategy that has more than a few of them knows
+	// the future.
+	Foretold Share `json:"foretold"`
 	// PairErrors are the faults that were added: calls without results and the like.
 	PairErrors int `json:"pair_errors"`
 }
@@ -60,10 +68,7 @@ func (s Score) Panel() (float64, bool) {
 // is read as a model would read it: text, calls and results, whoever wrote them. The cost
 // is linear in view.
 func (s *Scorer) Score(view []core.Message) Score {
-	r := reader{s: s, present: make([]bool, len(s.units)), credit: make([]float64, len(s.units)), words: make([]bool, len(s.words)), grams: make([]bool, len(s.grams))}
-	for i := range view {
-		blocks(view[i].Parts, func(_ int, text string) { r.block(text) })
-	}
+	r := s.read(view)
 	var out Score
 	for i := range s.units {
 		u := &s.units[i]
@@ -100,8 +105,22 @@ func (s *Scorer) Score(view []core.Message) Score {
 	}
 	out.UIR = s.userKept(view)
 	out.Recent = s.recentKept(view)
+	out.Artefacts, out.Errors = s.keptLines(r.have, r.names)
+	out.Foretold = Share{Kept: float64(len(r.told)), Needed: float64(len(s.unseen))}
 	out.PairErrors = max(0, faults(view)-s.faults)
 	return out
+}
+
+// read reads view.
+func (s *Scorer) read(view []core.Message) *reader {
+	r := &reader{
+		s: s, present: make([]bool, len(s.units)), credit: make([]float64, len(s.units)), words: make([]bool, len(s.words)), grams: make([]bool, len(s.grams)),
+		have: map[uint64]struct{}{}, names: map[uint64]struct{}{}, told: map[uint64]struct{}{},
+	}
+	for i := range view {
+		blocks(view[i].Parts, func(_ int, text string) { r.block(text) })
+	}
+	return r
 }
 
 // A reader reads what was made of a prefix.
@@ -111,6 +130,9 @@ type reader struct {
 	credit  []float64
 	words   []bool
 	grams   []bool
+	have    map[uint64]struct{} // lines of errors and artefacts
+	names   map[uint64]struct{} // paths of artefacts
+	told    map[uint64]struct{} // 4-grams of the future
 
 	// scratch, for one block
 	lines  []readLine
@@ -137,18 +159,19 @@ func (r *reader) block(text string) {
 			l.at = r.s.prefix.positions[h]
 		}
 		r.word = appendWords(r.word[:0], text)
-		if len(r.s.gramAt) > 0 {
-			for _, w := range r.word {
-				if h, ok := g.push(w.hash); ok {
-					if at, ok := r.s.gramAt[h]; ok {
-						r.grams[at] = true
-					}
+		for _, w := range r.word {
+			if h, ok := g.push(w.hash); ok {
+				if at, ok := r.s.gramAt[h]; ok {
+					r.grams[at] = true
+				} else if _, ok := r.s.unseen[h]; ok {
+					r.told[h] = struct{}{}
 				}
 			}
 		}
 		if h == 0 {
 			return
 		}
+		r.have[h] = struct{}{}
 		if l.at == nil {
 			r.other(text)
 		}
@@ -179,6 +202,9 @@ func (r *reader) verbatim(i int) {
 	p := &r.s.prefix
 	for _, w := range p.words[l.hash] {
 		r.words[w] = true
+	}
+	for _, n := range p.names[l.hash] {
+		r.names[n] = struct{}{}
 	}
 	units := p.units[l.hash]
 	if len(units) == 0 {
@@ -224,14 +250,17 @@ func (r *reader) other(text string) {
 			}
 		}
 	}
-	any := false
+	needed := false
 	for _, u := range r.units {
+		if u.kind == UnitPath {
+			r.names[u.hash] = struct{}{}
+		}
 		if at, ok := r.s.unitAt[u.hash]; ok {
 			r.present[at] = true
-			any = true
+			needed = true
 		}
 	}
-	if any {
+	if needed {
 		for i := 2; i < n; i++ {
 			if r.runEnd[i] == 0 {
 				continue

@@ -30,6 +30,10 @@ type Scorer struct {
 	humanTri map[uint64]int32
 	recent   []uint64
 	faults   int
+
+	artefacts []artefact
+	errors    []uint64
+	unseen    map[uint64]struct{} // 4-grams of the future that the prefix does not have
 }
 
 // A prefix is the index of the messages before a cut.
@@ -40,6 +44,7 @@ type prefix struct {
 	// units and words that are needed, by line hash
 	units map[uint64][]int32
 	words map[uint64][]int32
+	names map[uint64][]uint64 // paths of artefacts, the same way
 }
 
 // A line is one of the prefix that says something.
@@ -67,13 +72,15 @@ type sentence struct {
 // background takes every name and word for the project's own.
 func NewScorer(cut Cut, background *Background) *Scorer {
 	f := readFuture(&cut)
-	s := &Scorer{cut: cut, humanTri: map[uint64]int32{}}
-	s.prefix = readPrefix(&cut, f)
+	s := &Scorer{cut: cut, humanTri: map[uint64]int32{}, unseen: map[uint64]struct{}{}}
+	s.readArtefacts()
+	s.prefix = readPrefix(&cut, f, s.artefactNames())
 	s.choose(f, background)
 	s.relate()
 	s.readHuman()
 	s.recent = messageHashes(cut.Prefix()[max(0, cut.At-recentMessages):])
 	s.faults = faults(cut.Prefix())
+	s.readErrors()
 	return s
 }
 
@@ -81,10 +88,10 @@ func NewScorer(cut Cut, background *Background) *Scorer {
 func (s *Scorer) Cut() Cut { return s.cut }
 
 // readPrefix indexes the prefix; the indices in its lines are those of f.
-func readPrefix(cut *Cut, f *future) prefix {
+func readPrefix(cut *Cut, f *future, artefacts map[uint64]bool) prefix {
 	p := prefix{
 		positions: map[uint64][]int32{}, tri: map[uint64]struct{}{},
-		units: map[uint64][]int32{}, words: map[uint64][]int32{},
+		units: map[uint64][]int32{}, words: map[uint64][]int32{}, names: map[uint64][]uint64{},
 	}
 	seen := func(n *need, m int) {
 		if n.df == 0 || n.last != m {
@@ -103,6 +110,9 @@ func readPrefix(cut *Cut, f *future) prefix {
 				units, words = appendUnits(units[:0], text), appendWords(words[:0], text)
 				l := line{hash: lineHash(text), message: int32(m), text: text, long: runCredit(len(words))} //nolint:gosec // an index
 				for _, u := range units {
+					if artefacts[u.hash] && !slices.Contains(p.names[l.hash], u.hash) {
+						p.names[l.hash] = append(p.names[l.hash], u.hash)
+					}
 					if at, ok := f.unitAt[u.hash]; ok && !slices.Contains(l.units, at) {
 						seen(&f.units[at], m)
 						l.units = append(l.units, at)
@@ -174,6 +184,9 @@ func (s *Scorer) choose(f *future, b *Background) {
 		counted := 0
 		for _, at := range msg.grams {
 			g := &f.grams[at]
+			if g.df == 0 {
+				s.unseen[g.hash] = struct{}{}
+			}
 			if g.df == 0 || g.df > gramMessages || counted == gramsPerMessage {
 				continue
 			}
