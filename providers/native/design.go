@@ -21,11 +21,15 @@ type design struct {
 
 // calls returns how often the model is asked: once for every part, and for every merger of
 // what it wrote.
-func (d *design) calls() int {
-	n := len(d.parts)
-	for k := n; k > 1; {
-		k = (k + d.batch - 1) / d.batch
-		n += k
+func (d *design) calls() int { return len(d.parts) + len(d.mergers()) }
+
+// mergers returns how many summaries each merger reads.
+func (d *design) mergers() []int {
+	var n []int
+	for k := len(d.parts); k > 1; k = (k + d.batch - 1) / d.batch {
+		for i := 0; i < k; i += d.batch {
+			n = append(n, min(d.batch, k-i))
+		}
 	}
 	return n
 }

@@ -20,30 +20,15 @@ var (
 // condenseRoo does what Roo-Code does, defects included: it reads what is hidden, leaves no
 // call that is open, and takes any summary that is not empty.
 func (p *Provider) condenseRoo(ctx context.Context, req *core.Request) (*core.Result, error) {
-	keep := min(p.c.RecentMessages, len(req.Messages))
-	recent := req.Messages[len(req.Messages)-keep:]
-	read := req.Messages[:len(req.Messages)-keep]
-	if !p.c.ReadFirst && p.c.KeepFirst > 0 {
-		read = read[min(p.c.KeepFirst, len(read)):]
-	}
-	read = sinceSummary(read)
-	if keep > 0 {
-		read = p.openWithUser(read, req.Messages)
-	}
-	switch summaries := slices.IndexFunc(read, isSummary) >= 0; {
-	case len(read) <= 1 && len(req.Messages) <= 1+keep:
-		return nil, errNotEnough
-	case len(read) <= 1, keep == 0 && summaries && len(read) <= 2, slices.ContainsFunc(recent, isSummary):
-		return nil, errRecently
-	}
-	shape := &shaper{images: p.gen.Info().Images, roo: true, raw: keep > 0}
-	prompt := &model.Prompt{System: p.system, Messages: append(shape.shape(read), userText(strings.TrimSpace(p.prompt)))}
-	if p.c.PromptAs == "system" {
-		prompt.System = strings.TrimSpace(p.prompt)
-		prompt.Messages[len(prompt.Messages)-1] = userText(begin)
+	prompt, err := p.rooPrompt(req)
+	if err != nil {
+		return nil, err
 	}
 	s := &scribe{gen: p.gen, calls: 1}
 	a, err := s.generate(ctx, prompt)
+	if err == nil && trimJS(a.Text) == "" {
+		err = model.ErrNoText
+	}
 	if err != nil {
 		return &core.Result{Usage: s.spent()}, err
 	}
@@ -52,8 +37,41 @@ func (p *Provider) condenseRoo(ctx context.Context, req *core.Request) (*core.Re
 		return &core.Result{Usage: s.spent()}, err
 	}
 	out := slices.Clone(req.Messages[:min(p.c.KeepFirst, len(req.Messages))])
-	out = append(append(out, summary), recent...)
+	out = append(append(out, summary), p.rooRecent(req)...)
 	return &core.Result{Messages: out, Usage: s.spent()}, nil
+}
+
+// rooRecent returns the messages that stay behind the summary, whatever groups they are of.
+func (p *Provider) rooRecent(req *core.Request) []core.Message {
+	return req.Messages[max(0, len(req.Messages)-p.c.RecentMessages):]
+}
+
+// rooPrompt returns what the model is asked. The error says why it is not.
+func (p *Provider) rooPrompt(req *core.Request) (*model.Prompt, error) {
+	recent := p.rooRecent(req)
+	keep := len(recent)
+	read := req.Messages[:len(req.Messages)-keep]
+	if !p.c.ReadFirst && p.c.KeepFirst > 0 {
+		read = read[min(p.c.KeepFirst, len(read)):]
+	}
+	all := read
+	read = sinceSummary(all)
+	if keep > 0 {
+		read = openWithUser(read, all)
+	}
+	switch summaries := slices.ContainsFunc(read, isSummary); {
+	case len(read) <= 1 && len(req.Messages) <= 1+keep:
+		return nil, errNotEnough
+	case len(read) <= 1, keep == 0 && summaries && len(read) <= 2, slices.ContainsFunc(recent, isSummary):
+		return nil, errRecently
+	}
+	shape := &shaper{images: p.gen.Info().Images, roo: true, raw: keep > 0}
+	prompt := &model.Prompt{System: strings.TrimSpace(p.system), Messages: append(shape.shape(read), userText(strings.TrimSpace(p.prompt)))}
+	if p.c.PromptAs == "system" {
+		prompt.System = strings.TrimSpace(p.prompt)
+		prompt.Messages[len(prompt.Messages)-1] = userText(begin)
+	}
+	return prompt, nil
 }
 
 func isSummary(m core.Message) bool { return m.Kind == core.KindSummary }
@@ -94,7 +112,7 @@ func (p *Provider) addExtrasRoo(ctx context.Context, req *core.Request, summary 
 
 // openWithUser returns messages that begin with the user, as some vendors demand: what the
 // conversation began with is put before a summary of the assistant.
-func (p *Provider) openWithUser(read, all []core.Message) []core.Message {
+func openWithUser(read, all []core.Message) []core.Message {
 	if len(read) == 0 || !isSummary(read[0]) || read[0].Role == core.RoleUser {
 		return read
 	}

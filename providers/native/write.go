@@ -12,19 +12,9 @@ import (
 
 // write has the summaries of a plan written and returns the messages to send.
 func (p *Provider) write(ctx context.Context, s *scribe, plan *plan) ([]core.Message, error) {
-	tasks := p.tasks(plan)
-	designs := make([]*design, len(tasks))
-	calls := 0
-	for i := range tasks {
-		d, err := p.design(plan.req, &tasks[i], p.window(plan.req))
-		if err != nil {
-			return nil, err
-		}
-		designs[i] = d
-		calls += d.calls()
-	}
-	if calls > p.c.MaxCalls {
-		return nil, fmt.Errorf("the conversation would have to be read in %d calls to %s, and max_calls allows %d", calls, nameOf(s.gen), p.c.MaxCalls)
+	tasks, designs, err := p.designs(plan)
+	if err != nil {
+		return nil, err
 	}
 	texts, err := gather(ctx, p.c.Parallel, len(tasks), func(ctx context.Context, i int) (string, error) {
 		return p.summarize(ctx, s, plan.req, &tasks[i], designs[i])
@@ -33,6 +23,26 @@ func (p *Provider) write(ctx context.Context, s *scribe, plan *plan) ([]core.Mes
 		return nil, err
 	}
 	return p.compose(ctx, plan, texts)
+}
+
+// designs says what the model is to write for a plan, and how it reads it. The error says
+// that it cannot, or not within the calls that the settings allow.
+func (p *Provider) designs(plan *plan) ([]task, []*design, error) {
+	tasks := p.tasks(plan)
+	designs := make([]*design, len(tasks))
+	calls := 0
+	for i := range tasks {
+		d, err := p.design(plan.req, &tasks[i], p.window(plan.req))
+		if err != nil {
+			return nil, nil, err
+		}
+		designs[i] = d
+		calls += d.calls()
+	}
+	if calls > p.c.MaxCalls {
+		return nil, nil, fmt.Errorf("the conversation would have to be read in %d calls to %s, and max_calls allows %d", calls, nameOf(p.gen), p.c.MaxCalls)
+	}
+	return tasks, designs, nil
 }
 
 // tasks says what the model is to write for a plan: a summary of every section. What
