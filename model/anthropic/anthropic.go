@@ -175,7 +175,8 @@ func meter(r *remote.Reply, u *usage) {
 
 // set takes a number over that a later event repeats or raises.
 func set(to *int, n *int) {
+	const most = 1e12 // what is more is wrong, and sums would overflow
 	if n != nil {
-		*to = max(0, *n)
+		*to = min(max(0, *n), most)
 	}
 }

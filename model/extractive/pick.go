@@ -29,6 +29,8 @@ const (
 	recentShare = 0.25
 	// said is what a word counts when it has been said, SumBasic squares its probability.
 	said = 0.3
+	// stale is the share of its value below which a sentence repeats what was said.
+	stale = 0.1
 )
 
 // A candidate is a sentence that may be picked.
@@ -37,6 +39,7 @@ type candidate struct {
 	words  []int32 // distinct
 	weight float64
 	value  float64 // per token, when it was last looked at
+	alone  float64 // value before anything was picked
 }
 
 // pick returns the indices, ascending, of the sentences that say most in room tokens.
@@ -46,7 +49,6 @@ func pick(ctx context.Context, sentences []sentence, room int) ([]int, error) {
 	queue, worth := rate(sentences)
 	heap.Init(&queue)
 	var picked []int
-	seen := map[string]bool{}
 	for steps := 0; len(queue) > 0; steps++ {
 		if steps%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -60,13 +62,12 @@ func pick(ctx context.Context, sentences []sentence, room int) ([]int, error) {
 		c, _ := heap.Pop(&queue).(candidate)
 		s := &sentences[c.index]
 		need := s.cost + headingCost // wherever it will stand
-		if c.value <= 0 || need > room || seen[s.text] {
-			if room < smallest {
-				break
-			}
+		if room < smallest {
+			break
+		}
+		if c.value <= stale*c.alone || need > room {
 			continue
 		}
-		seen[s.text] = true
 		room -= need
 		for _, w := range c.words {
 			worth[w] *= said
@@ -125,6 +126,7 @@ func rate(sentences []sentence) (queue, []float64) {
 	}
 	for i := range all {
 		all[i].value = all[i].valueOf(sentences, worth)
+		all[i].alone = all[i].value
 	}
 	return all, worth
 }
@@ -149,13 +151,14 @@ func weigh(s *sentence, last int) float64 {
 	return w
 }
 
-// words yields the words of s in lower case; of scripts without spaces, every character.
+// words yields the words of s in lower case. Numbers are none: every line of a log has its
+// own.
 func words(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for w := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '\''
 		}) {
-			if len(w) > 1 && !yield(w) {
+			if len(w) > 1 && strings.Trim(w, "0123456789") != "" && !yield(w) {
 				return
 			}
 		}

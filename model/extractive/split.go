@@ -104,20 +104,21 @@ func cut(s string) string {
 	return s
 }
 
-// cost returns how many tokens s has at most, for every common vocabulary: words and
-// numbers have one for three letters, what is no letter one each, and other scripts than
-// the Latin up to two a character. The usual count is a quarter to a half less, which is
-// the price of never exceeding a limit.
+// cost returns how many tokens s has at most, for every common vocabulary: words have one
+// for three letters, what is no letter has one each, as has every character of a number or
+// a hash, and other scripts than the Latin have up to two a character. The usual count is a
+// quarter to a half less, which is the price of never exceeding a limit.
 func cost(s string) int {
-	thirds := 0
+	thirds, number := 0, false
 	for _, r := range s {
+		digit := r >= '0' && r <= '9'
+		letter := r < utf8.RuneSelf && unicode.IsLetter(r)
+		number = digit || number && letter
 		switch {
 		case r == ' ':
-		case r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+		case letter && !number:
 			thirds++
-		case r < utf8.RuneSelf:
-			thirds += 3
-		case r < 0x250: // accented letters
+		case r < 0x250: // Latin, digits, signs
 			thirds += 3
 		default:
 			thirds += 6

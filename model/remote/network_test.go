@@ -100,7 +100,7 @@ func TestProxyAndAuthority(t *testing.T) {
 			return
 		}
 		tunnels.Add(1)
-		tunnel(w, s.Listener.Addr().String())
+		tunnel(r.Context(), w, s.Listener.Addr().String())
 	}))
 	defer proxy.Close()
 
@@ -131,18 +131,17 @@ func TestProxyAndAuthority(t *testing.T) {
 }
 
 // tunnel connects a client to a server, whatever they say to each other.
-func tunnel(w http.ResponseWriter, to string) {
-	server, err := new(net.Dialer).DialContext(context.Background(), "tcp", to)
+func tunnel(ctx context.Context, w http.ResponseWriter, to string) {
+	server, err := new(net.Dialer).DialContext(ctx, "tcp", to)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	client, buffered, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
-	defer client.Close()
 	fmt.Fprint(client, "HTTP/1.1 200 Connection established\r\n\r\n")
 	done := make(chan struct{})
 	go func() {

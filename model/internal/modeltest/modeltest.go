@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,7 +35,7 @@ type Request struct {
 
 // Serve starts a server whose nth request is answered by the nth handler, and all further
 // ones by the last.
-func Serve(t testing.TB, script ...http.HandlerFunc) *Server {
+func Serve(t *testing.T, script ...http.HandlerFunc) *Server {
 	t.Helper()
 	s := &Server{}
 	s.Server = httptest.NewServer(s.handler(t, script))
@@ -44,11 +44,11 @@ func Serve(t testing.TB, script ...http.HandlerFunc) *Server {
 }
 
 // ServeTLS is Serve with a certificate that nobody trusts.
-func ServeTLS(t testing.TB, script ...http.HandlerFunc) *Server {
+func ServeTLS(t *testing.T, script ...http.HandlerFunc) *Server {
 	t.Helper()
 	s := &Server{}
 	s.Server = httptest.NewUnstartedServer(s.handler(t, script))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // clients that do not trust it
 	s.StartTLS()
 	t.Cleanup(s.close)
 	return s
@@ -60,7 +60,7 @@ func (s *Server) close() {
 	s.Close()
 }
 
-func (s *Server) handler(t testing.TB, script []http.HandlerFunc) http.HandlerFunc {
+func (s *Server) handler(t *testing.T, script []http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // a client that is gone is part of some tests
 		s.mu.Lock()
@@ -92,7 +92,7 @@ func (s *Server) Requests() []Request {
 }
 
 // Decode decodes the body of the nth request, the first is 0.
-func (s *Server) Decode(t testing.TB, n int, to any) {
+func (s *Server) Decode(t *testing.T, n int, to any) {
 	t.Helper()
 	all := s.Requests()
 	if n >= len(all) {
@@ -187,4 +187,12 @@ func quote(s string) string {
 		panic(err) // a string always can be
 	}
 	return string(raw)
+}
+
+// Response returns the answer of a transport that needs no network.
+func Response(r *http.Request, stream string) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(strings.NewReader(stream)),
+	}
 }
