@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -101,14 +102,15 @@ func (c *Config) Validate() error {
 	if !(c.MinShare >= 0 && c.MinShare < 1) {
 		errs = append(errs, fmt.Errorf("min_share: %v is not at least 0 and below 1", c.MinShare))
 	}
-	if _, err := steps(c.Passes); err != nil {
+	anyModel := registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
+	if _, err := steps(c.Passes, anyModel); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // steps makes passes ready to run.
-func steps(list []PassConfig) ([]step, error) {
+func steps(list []PassConfig, env registry.Env) ([]step, error) {
 	var (
 		out  []step
 		errs []error
@@ -119,7 +121,7 @@ func steps(list []PassConfig) ([]step, error) {
 			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, near.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))
 			continue
 		}
-		opened, err := p.Open(context.Background(), pc.Settings, registry.Env{})
+		opened, err := p.Open(context.Background(), pc.Settings, env)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("passes: %d: %s: %w", i+1, pc.Pass, errors.Unwrap(err)))
 			continue

@@ -19,7 +19,7 @@ func (w *work) groups() []group {
 	spans := core.Groups(w.req.Messages)
 	out := make([]group, len(spans))
 	for k, s := range spans {
-		g := group{Span: s, stays: k == 0 || k == len(spans)-1}
+		g := group{Span: s, stays: k == len(spans)-1}
 		for i := s.Start; i < s.End; i++ {
 			m := &w.msgs[i]
 			g.tokens += m.Tokens
@@ -29,16 +29,16 @@ func (w *work) groups() []group {
 		}
 		out[k] = g
 	}
-	for _, i := range core.Pending(w.req.Messages) {
+	// A marker behind a call whose result is still to come would part the two.
+	if pending := core.Pending(w.req.Messages); len(pending) > 0 {
 		for k := range out {
-			if out[k].Start <= i {
-				out[k].stays = out[k].stays || i < out[k].End
-			}
+			out[k].stays = out[k].stays || out[k].End > pending[0]
 		}
 	}
-	// The first user's message begins the conversation, behind system messages too.
+	// What the conversation began with is the task. System messages and what earlier
+	// condensations put in front do not count.
 	for k := range out {
-		if w.msgs[out[k].Start].Role != core.RoleSystem {
+		if m := &w.msgs[out[k].Start]; m.Role != core.RoleSystem && m.Kind == core.KindOriginal {
 			out[k].stays = true
 			break
 		}
@@ -59,17 +59,28 @@ func (w *work) hide(g group) {
 	}
 }
 
-// markers calls f with the index that each marker stands before and with its message.
+// markers calls f with the index that each marker stands before and with its message: a
+// summary, if a model wrote one.
 func (w *work) markers(f func(before int, m core.Message)) {
 	gap := 0
+	var told []string
 	for i := 0; i <= len(w.msgs); i++ {
 		if i < len(w.msgs) && w.hidden[i] {
 			gap += hides(&w.msgs[i])
+			if s, ok := w.told[i]; ok {
+				told = append(told, s)
+			}
 			continue
 		}
 		if gap > 0 {
-			f(i, w.marker(gap))
-			gap = 0
+			m := w.marker(gap)
+			if len(told) > 0 {
+				m.Kind = core.KindSummary
+				m.Parts = []core.Part{m.Parts[0].(core.Text) + "\n" + core.Text(strings.Join(told, "\n\n"))}
+				m.Tokens = core.MessageTokens(w.req.Counter, m)
+			}
+			f(i, m)
+			gap, told = 0, nil
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (w *work) turnFromEnd(n int) int {
 	}
 	seen := -1
 	for i := len(w.pieces) - 1; i >= 0; i-- {
-		if p := &w.pieces[i]; p.kind == kindUser && w.message(i) != seen {
+		if p := &w.pieces[i]; p.kind == kindUser && w.message(i) != seen && !w.hidden[w.message(i)] {
 			seen = w.message(i)
 			if n--; n == 0 {
 				return seen

@@ -68,9 +68,15 @@ var scorePass = define("score", classLossy,
 func (w *work) hideInOrder(groups []group, order []int) {
 	cost := w.marker(1000).Tokens
 	gone := make([]bool, len(groups)+2) // with an edge at both ends
+	for k := range groups {
+		gone[k+1] = w.hidden[groups[k].Start]
+	}
 	for _, k := range order {
 		if w.met() {
 			return
+		}
+		if gone[k+1] {
+			continue
 		}
 		g := groups[k]
 		left, right := gone[k], gone[k+2]

@@ -63,8 +63,12 @@ func (r *reader) finish(b box, m *core.Message) {
 		total += len(w.pieces[k].text)
 	}
 	texts := b.tokens
-	if b.media {
-		texts = w.textTokens(m.Parts[b.part])
+	switch p := m.Parts[b.part].(type) {
+	case core.ToolCall:
+		texts = w.count(p.Args)
+	case core.ToolResult:
+		texts = w.textTokens(p)
+	case core.Text, core.Reasoning, core.Image, core.Opaque:
 	}
 	for k := b.pieces.Start; k < b.pieces.End; k++ {
 		p := &w.pieces[k]
@@ -80,13 +84,11 @@ func (r *reader) finish(b box, m *core.Message) {
 	}
 }
 
-func (w *work) textTokens(p core.Part) int {
+func (w *work) textTokens(r core.ToolResult) int {
 	n := 0
-	if r, ok := p.(core.ToolResult); ok {
-		for _, c := range r.Content {
-			if t, ok := c.(core.Text); ok {
-				n += w.req.Counter.Count(t)
-			}
+	for _, c := range r.Content {
+		if t, ok := c.(core.Text); ok {
+			n += w.req.Counter.Count(t)
 		}
 	}
 	return n

@@ -57,7 +57,7 @@ func New(c Config, env registry.Env) (*Provider, error) {
 		p.land = c.Land
 	}
 	var err error
-	p.steps, err = steps(list)
+	p.steps, err = steps(list, env)
 	return p, err
 }
 

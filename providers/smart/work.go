@@ -76,7 +76,8 @@ type work struct {
 	uses   []use
 	ofMsg  []core.Span // the boxes of each message
 	dirty  []bool      // messages whose pieces were changed since they were settled
-	head   []core.Message
+	head   []core.Message // new, in front of all but system messages
+	told   map[int]string // what stands for a run of hidden messages, by the first of them
 
 	tokens int // of all messages: exact once settled, before that an estimate
 	room   int // what tokens should come down to
@@ -91,7 +92,7 @@ func newWork(req *core.Request, env registry.Env, room int) *work {
 	w := &work{
 		req: req, env: env, msgs: slices.Clone(req.Messages), room: room,
 		hidden: make([]bool, n), ofMsg: make([]core.Span, n), dirty: make([]bool, n),
-		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2), uses: make([]use, 0, n/2),
+		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2), uses: make([]use, 0, n/2), told: map[int]string{},
 	}
 	for i := range w.msgs {
 		w.tokens += w.msgs[i].Tokens
@@ -335,8 +336,11 @@ func content(was []core.Part, text string, mediaGone bool) []core.Part {
 // result returns the conversation as it is now. The work must be settled.
 func (w *work) result() []core.Message {
 	out := make([]core.Message, 0, len(w.msgs)+len(w.head)+8)
-	out = append(out, w.head...)
 	next := 0
+	for ; next < len(w.msgs) && w.msgs[next].Role == core.RoleSystem; next++ {
+		out = append(out, w.msgs[next])
+	}
+	out = append(out, w.head...)
 	w.markers(func(before int, m core.Message) {
 		for ; next < before; next++ {
 			if !w.hidden[next] {

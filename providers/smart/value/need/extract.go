@@ -1,0 +1,176 @@
+package need
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/condensehq/condense/core"
+)
+
+// The form of an extract: a message that holds lines of messages that are hidden. A
+// later condensation reads it again, as what it is made of.
+const (
+	// Head is its first line.
+	Head = "[Extract of the conversation so far, oldest first. Lines are verbatim; … stands for lines left out; h: names what recall brings back.]"
+	// GapMark is the line that stands for lines left out.
+	GapMark = "…"
+
+	handleMark = "h:"
+)
+
+// Header returns the line above the lines of p: who said it, the tool, and the handle of
+// the whole, unless it is empty. If answers is set the call stands right above, and need
+// not be named.
+func (p *Passage) Header(answers bool, handle string) string {
+	s := p.Kind.String()
+	switch p.Kind {
+	case Call:
+		if p.Name != "" {
+			s = p.Name
+		}
+	case Output, Failure:
+		if !answers && p.Name != "" {
+			s += " of " + p.Name
+			if t := digest(p.Target); t != "" {
+				s += " " + t
+			}
+		}
+	case Human, Injected, Agent, Thought, kinds:
+	}
+	if handle != "" {
+		s += " " + handleMark + handle
+	}
+	return "[" + s + "]"
+}
+
+// digest shortens what a call is about to what identifies it.
+func digest(target string) string {
+	const most = 48
+	target, _, _ = strings.Cut(strings.TrimSpace(target), "\n")
+	if len(target) <= most {
+		return target
+	}
+	if strings.IndexByte(target, ' ') < 0 { // a path: its end says more
+		cut := len(target) - most
+		if i := strings.IndexByte(target[cut:], '/'); i >= 0 {
+			return GapMark + target[cut+i:]
+		}
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(target[cut]) {
+		cut--
+	}
+	return target[:cut] + GapMark
+}
+
+// extract reads a former extract, if m is one.
+func (r *reader) extract(i int, m *core.Message) bool {
+	if len(m.Parts) == 0 {
+		return false
+	}
+	for _, p := range m.Parts {
+		if t, ok := p.(core.Text); !ok || !strings.HasPrefix(string(t), Head[:1]) {
+			return false
+		}
+	}
+	if t, _ := m.Parts[0].(core.Text); !strings.HasPrefix(string(t), Head) {
+		return false
+	}
+	for j, p := range m.Parts {
+		t, _ := p.(core.Text)
+		r.extractPart(i, j, strings.TrimPrefix(strings.TrimPrefix(string(t), Head), "\n"))
+	}
+	return true
+}
+
+func (r *reader) extractPart(i, j int, s string) {
+	at, gap := -1, false
+	var call Passage // the last one, which a result without a name answers
+	for line := range strings.SplitSeq(s, "\n") {
+		if p, ok := readHeader(line); ok {
+			if at >= 0 {
+				r.close(at)
+			}
+			if (p.Kind == Output || p.Kind == Failure) && p.Name == "" {
+				p.Name, p.Target = call.Name, call.Target
+			}
+			if p.Kind == Call {
+				call = p
+			}
+			p.Message, p.Part, p.Partial = i, j, true
+			at, gap = r.open(p, fileOf(p.Target)), false
+			continue
+		}
+		if line == GapMark {
+			gap = true
+			continue
+		}
+		if at < 0 {
+			at = r.open(Passage{Kind: Agent, Message: i, Part: j, Partial: true}, "")
+		}
+		if says(line) {
+			r.line(Line{Text: line, Passage: int32(at), Gap: gap}) //nolint:gosec // an index
+			gap = false
+		}
+	}
+	if at >= 0 {
+		r.close(at)
+	}
+}
+
+// fileOf returns target if it can be the path of a file.
+func fileOf(target string) string {
+	if strings.ContainsAny(target, " …") {
+		return ""
+	}
+	return target
+}
+
+// readHeader reads what Header wrote.
+func readHeader(line string) (Passage, bool) {
+	s, ok := strings.CutPrefix(line, "[")
+	if !ok || !strings.HasSuffix(s, "]") || len(s) < 2 {
+		return Passage{}, false
+	}
+	s = s[:len(s)-1]
+	var p Passage
+	if i := strings.LastIndex(s, " "+handleMark); i >= 0 && isHandle(s[i+1+len(handleMark):]) {
+		s, p.Handle = s[:i], s[i+1+len(handleMark):]
+	}
+	who, rest, more := strings.Cut(s, " ")
+	for k := range kinds {
+		if kindNames[k] != who {
+			continue
+		}
+		p.Kind = k
+		if k == Call || more && k != Output && k != Failure {
+			return Passage{}, false
+		}
+		if more {
+			if rest, more = strings.CutPrefix(rest, "of "); !more {
+				return Passage{}, false
+			}
+			p.Name, p.Target, _ = strings.Cut(rest, " ")
+		}
+		return p, true
+	}
+	p.Kind, p.Name = Call, s
+	for i := range len(s) {
+		if b := s[i]; bytesOf[b]&isWord == 0 && b != '-' && b != '.' && b != ':' || i == 0 && bytesOf[b]&(isLower|isUpper) == 0 {
+			return Passage{}, false
+		}
+	}
+	return p, true
+}
+
+func isHandle(s string) bool {
+	if len(s) != 10 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,167 @@
+package need
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Model holds the weights of every step of every feature, and the terms that are common
+// to unrelated projects. It never changes and is safe for concurrent use.
+type Model struct {
+	terms, phrases []float32
+	common         map[uint64]uint8 // term to the number of projects that have it
+}
+
+//go:embed weights.json
+var weightsJSON []byte
+
+//go:embed common.txt
+var commonText string
+
+// Default returns the model that comes with the package.
+var Default = sync.OnceValues(func() (*Model, error) { return parseModel(weightsJSON, commonText) })
+
+// weights is the form of weights.json: for every feature its weights by step.
+type weights struct {
+	Note    string               `json:"note"`
+	Terms   map[string][]float32 `json:"terms"`
+	Phrases map[string][]float32 `json:"phrases"`
+}
+
+func parseModel(data []byte, common string) (*Model, error) {
+	var w weights
+	if err := json.Unmarshal(data, &w); err != nil {
+		return nil, fmt.Errorf("weights: %w", err)
+	}
+	m := &Model{}
+	var err error
+	if m.terms, err = layOut(termFeatures, w.Terms); err != nil {
+		return nil, fmt.Errorf("weights: terms: %w", err)
+	}
+	if m.phrases, err = layOut(phraseFeatures, w.Phrases); err != nil {
+		return nil, fmt.Errorf("weights: phrases: %w", err)
+	}
+	m.common, err = parseCommon(common)
+	return m, err
+}
+
+func layOut(features []feature, w map[string][]float32) ([]float32, error) {
+	var out []float32
+	for _, f := range features {
+		if len(w[f.name]) != f.steps {
+			return nil, fmt.Errorf("%q has %d weights, want %d", f.name, len(w[f.name]), f.steps)
+		}
+		out = append(out, w[f.name]...)
+	}
+	return out, nil
+}
+
+// parseCommon reads lines of a number of projects and the terms that so many have.
+func parseCommon(s string) (map[uint64]uint8, error) {
+	out := make(map[uint64]uint8, 16384)
+	for line := range strings.SplitSeq(s, "\n") {
+		count, rest, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(count, 10, 8)
+		if err != nil {
+			return nil, fmt.Errorf("common terms: %w", err)
+		}
+		for t := range strings.FieldsSeq(rest) {
+			out[hashOf(t)] = uint8(n)
+		}
+	}
+	return out, nil
+}
+
+// rarity returns the step of a term. The project that it is met in may be one of those
+// that are counted: in two projects means in one other.
+func (m *Model) rarity(h uint64) int { return min(max(0, int(m.common[h])-1), rarities-1) }
+
+// An Estimate says what keeping a term or phrase is worth.
+type Estimate struct {
+	// Names and Words hold a value for every term, one of them zero: how likely it is to
+	// be written again, times how hard it would be to guess.
+	Names, Words []float32
+	// Phrases holds a value for every phrase.
+	Phrases []float32
+	// Rates hold the sum of each.
+	NameSum, WordSum, PhraseSum float64
+}
+
+// Estimate values all terms and phrases of c. The cost is linear.
+func (m *Model) Estimate(c *Conversation) *Estimate {
+	e := &Estimate{Names: make([]float32, len(c.terms)), Words: make([]float32, len(c.terms)), Phrases: make([]float32, len(c.phrases))}
+	odds := make([]float32, len(c.terms))
+	var buf [32]uint16
+	for n := range c.terms {
+		t := &c.terms[n]
+		if t.messages == 0 {
+			continue
+		}
+		rarity := m.rarity(c.termAt.keys[n])
+		p := sum(m.terms, c.termSteps(n, rarity, &buf))
+		odds[n] = float32(p)
+		v := p * c.weight(n, rarity)
+		if t.class == classWord {
+			e.Words[n] = float32(v)
+			e.WordSum += v
+		} else {
+			e.Names[n] = float32(v)
+			e.NameSum += v
+		}
+	}
+	best := c.bestTerms(odds)
+	for n := range c.phrases {
+		f := &c.phrases[n]
+		if f.messages > phraseMessages {
+			continue
+		}
+		p := sum(m.phrases, c.phraseSteps(n, best[f.lastLine], &buf))
+		e.Phrases[n] = float32(p)
+		e.PhraseSum += p
+	}
+	return e
+}
+
+// phraseMessages is in how many messages a phrase may stand to be one's own: what stands
+// in more is a formula.
+const phraseMessages = 3
+
+func sum(w []float32, steps []uint16) float64 {
+	x := 0.0
+	for _, s := range steps {
+		x += float64(w[s])
+	}
+	return sigmoid(x)
+}
+
+// weight is how much it would cost to lose term n: 1 for what stands in one message of one
+// project, 0 for what stands everywhere.
+func (c *Conversation) weight(n, rarity int) float64 {
+	t := &c.terms[n]
+	all := float64(c.messages)
+	idf := math.Log((1+all)/(0.5+float64(t.messages))) / math.Log((1+all)/1.5)
+	w := min(1, max(0, idf)) * (1 - float64(rarity)/(rarities-1))
+	if t.class == classCapital {
+		w /= 2
+	}
+	return w
+}
+
+// bestTerms returns, for every line, the greatest of the odds of its terms.
+func (c *Conversation) bestTerms(odds []float32) []float32 {
+	best := make([]float32, len(c.Lines))
+	for l := range c.Lines {
+		for _, n := range c.TermsOf(l) {
+			best[l] = max(best[l], odds[n])
+		}
+	}
+	return best
+}
