@@ -8,7 +8,8 @@ import (
 
 type supersededSettings struct {
 	Reads  bool `json:"reads" doc:"what a read showed goes if a later read shows the same lines of the file or more"`
-	Writes bool `json:"writes" doc:"what a call wrote goes if a later read shows the whole file, or a later call writes it again"`
+	Writes bool `json:"writes" doc:"what a call wrote goes if a later read shows the whole file"`
+	By     bool `json:"by_writes" doc:"a later call that writes the whole file counts as a read of it"`
 }
 
 var supersededPass = define("superseded", classSuperseded, "",
@@ -42,9 +43,11 @@ var supersededPass = define("superseded", classSuperseded, "",
 				}
 				w.looked()
 				if at := covered(p.file); at >= 0 && c.Reads {
-					if at != i {
-						w.leave(i, stub{where: w.refer("see the newer", at)})
+					what := "see the newer"
+					if w.pieces[at].text == p.text {
+						what = "same text in the"
 					}
+					w.leave(i, stub{where: w.refer(what, at)})
 					continue
 				}
 				if p.file.Range != tooling.Several && len(below[p.file.Path]) < maxSights {
@@ -57,7 +60,7 @@ var supersededPass = define("superseded", classSuperseded, "",
 					w.shortenCall(i, 0, w.refer("see the newer", at))
 					continue
 				}
-				if u.results.Start < u.results.End && c.Writes {
+				if u.results.Start < u.results.End && c.By {
 					below[f.Path] = append(below[f.Path], sight{tooling.Range{}, i})
 				}
 			}

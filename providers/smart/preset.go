@@ -25,9 +25,9 @@ type preset struct {
 // lossless are the passes that every preset of ours begins with.
 var lossless = []PassConfig{
 	{Pass: "layout", Always: true},
-	{Pass: "duplicates", Always: true},
 	{Pass: "environment", Always: true},
 	{Pass: "superseded", Always: true},
+	{Pass: "duplicates", Always: true}, // behind superseded, so that no reference leads to a stub
 	{Pass: "near_duplicates", Always: true},
 }
 

@@ -74,8 +74,8 @@ type work struct {
 	boxes  []box
 	pieces []piece
 	uses   []use
-	ofMsg  []core.Span // the boxes of each message
-	dirty  []bool      // messages whose pieces were changed since they were settled
+	ofMsg  []core.Span    // the boxes of each message
+	dirty  []bool         // messages whose pieces were changed since they were settled
 	head   []core.Message // new, in front of all but system messages
 	told   map[int]string // what stands for a run of hidden messages, by the first of them
 
