@@ -61,7 +61,7 @@ var mayImport = map[string]string{
 	"internal/wire":                               "core registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
 	"plugin-sdk":                                  "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
-	"plugin-sdk/sdktest":                          "core registry internal/wire google.golang.org/grpc",
+	"plugin-sdk/sdktest":                          "core model registry internal/wire google.golang.org/grpc",
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",

@@ -11,7 +11,9 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/models"
 )
@@ -119,6 +121,26 @@ func (l *Lender) declared() []string {
 	names = slices.AppendSeq(names, maps.Keys(l.own))
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// agent returns the name of the model that the agent of a request talks to.
+func (l *Lender) agent(req *core.Request) string {
+	r, err := l.config.Resolve(req.Profile, req.Mode)
+	if err != nil {
+		return ""
+	}
+	return r.Model.Name
+}
+
+// list returns the models that have a name, and the one that is meant without a name.
+func (l *Lender) list(agent string) []wire.LentModel {
+	var list []wire.LentModel
+	for _, name := range append(l.declared(), Extractive, "") {
+		if g, err := l.Model(agent, name); err == nil {
+			list = append(list, wire.LentModel{Name: name, Info: g.Info()})
+		}
+	}
+	return list
 }
 
 // find returns the model of the configuration or the table; nil for the extractive one.

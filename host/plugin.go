@@ -5,9 +5,11 @@ import (
 	"fmt"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/internal/supervise"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/model"
 )
 
 // pin returns the checksum that the program of a plugin must have; empty for what is no
@@ -38,6 +40,14 @@ func (s *setup) plugin(c config.Provider, pin string, o *opened) (*supervise.Pro
 		return nil, err
 	}
 	opts := &supervise.Options{Logger: s.host.opts.Logger}
+	opts.Client.Model = func(req *core.Request, name string) (model.Generator, error) {
+		l := o.lender.Load()
+		return l.Model(l.agent(req), name)
+	}
+	opts.Client.Lent = func(req *core.Request) []wire.LentModel {
+		l := o.lender.Load()
+		return l.list(l.agent(req))
+	}
 	if attach != nil {
 		return supervise.Open(supervise.Spec{Name: c.Name, Path: c.Plugin, Settings: c.Settings, Attach: attach}, opts)
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 )
@@ -134,11 +137,20 @@ func (d *dev) print(at core.Attempt) {
 	fmt.Fprintln(d.app.stdout)
 }
 
+// lendForFree lends the plugin the model that is none under whatever name it asks for: to
+// try a plugin a hundred times a day must cost nothing.
+func lendForFree(opts *supervise.Options) {
+	m := extractive.New()
+	opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
+	opts.Client.Lent = func(*core.Request) []wire.LentModel { return []wire.LentModel{{Info: m.Info()}} }
+}
+
 // options has the plugin's log go to standard error: all that it logs in a call, and what
 // else it prints, less the debug lines of its SDK.
 func (d *dev) options() *supervise.Options {
 	var mu sync.Mutex
 	opts := &supervise.Options{Logger: slog.New(authorLog{mu: &mu, w: d.app.stderr, level: slog.LevelInfo, stream: true})}
 	opts.Client.Logger = slog.New(authorLog{mu: &mu, w: d.app.stderr, level: slog.LevelDebug})
+	lendForFree(opts)
 	return opts
 }

@@ -37,6 +37,8 @@ the plugin is, runs the conformance suite over the protocol (ordinary, empty, hu
 parallel calls, calls that are given up), compares two answers to the same question, and has the plugin bring
 conversations to half their size. For every rule that was broken it says where, how, and what to do.
 
+If it asks for a language model, it gets one that picks sentences and costs nothing, whatever the name.
+
 It exits with 0 if there is no fault and with 1 if there is one. Saving nothing is no fault.`,
 		Example: `  condense plugin test ./condense-provider-ours
   condense plugin test ./ours --settings '{"keep": 3}' --trace session.jsonl --trace other.json
@@ -103,6 +105,7 @@ func (t *pluginTest) options(a *app) *supervise.Options {
 		Restart: supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000},
 		Breaker: supervise.Breaker{Failures: 1_000_000},
 	}
+	lendForFree(opts)
 	if t.verbose {
 		var mu sync.Mutex
 		opts.Logger = slog.New(authorLog{mu: &mu, w: a.stderr, level: slog.LevelInfo, stream: true})

@@ -49,8 +49,21 @@ func Open(s Spec, opts *Options) (*Process, error) {
 // Condense asks the plugin for a shorter conversation. If ctx has no deadline the call has
 // [core.DefaultTimeout]. If the process dies while it has other calls too, the call is
 // repeated once. The error wraps [core.ErrUnavailable] if the plugin was not asked,
-// is a [*CrashError] if its process ended meanwhile, and wraps [ErrClosed] after Close.
+// is a [*CrashError] if its process ended meanwhile, and wraps [ErrClosed] after Close. A
+// result that comes with an error says only what was spent on models of the host.
 func (p *Process) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	var lost core.Usage // of calls that came to nothing
+	res, err := p.condense(ctx, req, &lost)
+	if lost != (core.Usage{}) {
+		if res == nil {
+			res = &core.Result{}
+		}
+		res.Usage = res.Usage.Add(lost)
+	}
+	return res, err
+}
+
+func (p *Process) condense(ctx context.Context, req *core.Request, lost *core.Usage) (*core.Result, error) {
 	return p.do(ctx, func(ctx context.Context, g *generation) (*core.Result, error) {
 		if err := p.enter(ctx, g); err != nil {
 			return nil, err
@@ -58,8 +71,12 @@ func (p *Process) Condense(ctx context.Context, req *core.Request) (*core.Result
 		defer g.leave()
 		return g.breaker.do(func() (res *core.Result, err error) {
 			err = p.on(ctx, g, func(ctx context.Context, i *instance) (err error) {
-				if res, err = i.wire.Condense(ctx, req); err == nil {
+				res, err = i.wire.Condense(ctx, req)
+				switch {
+				case err == nil:
 					i.served.Add(1)
+				case res != nil:
+					*lost, res = lost.Add(res.Usage), nil
 				}
 				return err
 			})

@@ -224,7 +224,7 @@ func (a *answer) insert(in *condensepb.Insert) error {
 // result returns the messages as the edits have them.
 func (a *answer) result(d *condensepb.Done) (*core.Result, error) {
 	u := d.GetUsage()
-	if u.GetCalls() < 0 || u.GetInputTokens() < 0 || u.GetOutputTokens() < 0 || u.GetCachedTokens() < 0 ||
+	if u.GetCalls() < 0 || u.GetInputTokens() < 0 || u.GetOutputTokens() < 0 || u.GetCachedTokens() < 0 || u.GetUnpriced() < 0 ||
 		!(u.GetUsd() >= 0) || math.IsInf(u.GetUsd(), 0) {
 		return nil, fmt.Errorf("usage is %v", fromUsage(u))
 	}

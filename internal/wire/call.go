@@ -28,6 +28,7 @@ type call struct {
 	stream  clientStream
 	replies chan *condensepb.Reply
 	work    chan *condensepb.Callback // callbacks that take time; nil before the first
+	models  *lending                  // nil before the first is asked for
 	others  sync.WaitGroup
 
 	answer    answer
@@ -42,7 +43,8 @@ const waiting = 64
 
 // Condense asks the plugin for a shorter conversation. Messages of the result that the
 // plugin kept are those of req. It returns within moments of ctx being done, whatever the
-// plugin does. An error of the plugin's is a [*RemoteError].
+// plugin does. An error of the plugin's is a [*RemoteError]. A result that comes with an
+// error says only what was spent on models of the host.
 func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	if req == nil || req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
@@ -70,14 +72,28 @@ func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result,
 	}
 	cancel(nil)
 	call.others.Wait()
+	res = call.charge(res)
 	switch {
 	case err == nil:
 		return res, nil
 	case errors.Is(err, ErrProtocol), errors.Is(err, core.ErrInvalidRequest):
-		return nil, err
+		return res, err
 	default:
-		return nil, fromStatus(ctx, err)
+		return res, fromStatus(ctx, err)
 	}
+}
+
+// charge adds to the result what the host's models cost, whatever the plugin says of it.
+// A call that failed has a result for that alone.
+func (c *call) charge(res *core.Result) *core.Result {
+	if c.models == nil || c.models.spent == (core.Usage{}) {
+		return res
+	}
+	if res == nil {
+		res = &core.Result{}
+	}
+	res.Usage = res.Usage.Add(c.models.spent)
+	return res
 }
 
 // send sends the history, and replies as they become ready, until ctx is done. Its error
@@ -102,6 +118,9 @@ func (c *call) send(ctx context.Context) error {
 func (c *call) history(ctx context.Context) error {
 	start := toStart(c.req)
 	start.LogLevel = c.logLevel(ctx)
+	if lent := c.client.opts.Lent; lent != nil {
+		start.Models = toLent(lent(c.req))
+	}
 	err := send(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}}, wrapRequest, c.stream.Send)
 	if err != nil {
 		return err

@@ -37,7 +37,17 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 		c.enqueue(ctx, cb)
 		return nil
 	case *condensepb.Callback_Generate:
-		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host lends no language model to plugins")
+		if c.client.opts.Model == nil {
+			return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host lends no language model to plugins")
+		}
+		if c.countable -= size; c.countable < 0 {
+			return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count or to read in a call", limits.CountBytes)
+		}
+		if c.models == nil {
+			c.models = newLending(c)
+		}
+		c.models.enqueue(ctx, cb)
+		return nil
 	default:
 		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host does not know what is asked for")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -22,6 +23,18 @@ type ClientOptions struct {
 	Logger   *slog.Logger                    // for what the plugin logs in a call; default: discard
 	Progress func(context.Context, Progress) // told what the plugin says of its progress, from the goroutine of the call
 	Limits   Limits
+	// Model returns the language model of that name for a call with this request, or the
+	// host's choice if the name is empty; nil if the host lends none. What a plugin asks
+	// costs the user, and is added to the usage of its results.
+	Model func(req *core.Request, name string) (model.Generator, error)
+	// Lent lists what Model would return, as far as it is known; nil for nothing.
+	Lent func(req *core.Request) []LentModel
+}
+
+// A LentModel is a language model that a plugin may ask, and what is known about it.
+type LentModel struct {
+	Name string // as Generate takes it; empty for the host's choice
+	Info model.Info
 }
 
 // A Progress is what a plugin says of how far it is.

@@ -28,6 +28,11 @@ type Limits struct {
 	Callbacks int
 	// CountBytes bounds the content that is counted for a plugin. Default 256 MiB.
 	CountBytes int
+	// ModelCalls bounds how often language models of the host are asked. Default 64.
+	ModelCalls int
+	// ModelInput and ModelOutput bound, in tokens, what they read by the host's counter
+	// and write by their own. Defaults 4,000,000 and 500,000.
+	ModelInput, ModelOutput int
 	// LogLines bounds how many lines are logged for a call; the rest is dropped. Default
 	// 1,000. A line is cut at 8 KiB.
 	LogLines int
@@ -47,6 +52,9 @@ func (l Limits) withDefaults() Limits {
 	set(&l.NewParts, 1_000_000)
 	set(&l.Callbacks, 100_000)
 	set(&l.CountBytes, 256<<20)
+	set(&l.ModelCalls, 64)
+	set(&l.ModelInput, 4_000_000)
+	set(&l.ModelOutput, 500_000)
 	set(&l.LogLines, 1_000)
 	set(&l.Envelopes, 1_000_000)
 	return l

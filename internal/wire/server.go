@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -35,7 +37,8 @@ type Server struct {
 	logger   *slog.Logger // given to providers: a call's records go to its host
 
 	mu      sync.Mutex
-	current *opened // nil before the first Configure
+	current *opened                               // nil before the first Configure
+	models  atomic.Pointer[map[string]model.Info] // of the host, as of its last call
 	old     sync.WaitGroup
 }
 
@@ -88,7 +91,7 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 			end()
 		}
 	}()
-	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger})
+	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger, Model: s.model})
 	switch {
 	case err == nil && p == nil:
 		return nil, status.Error(codes.Internal, "the strategy opened no provider")
@@ -106,6 +109,12 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
 	}
 	return res, nil
+}
+
+// model returns the host's language model of that name. Whether there is one, the host
+// says when it is asked.
+func (s *Server) model(name string) (model.Generator, error) {
+	return &remoteModel{server: s, name: name}, nil
 }
 
 // problems sorts what [registry.Strategy.Open] says by setting.

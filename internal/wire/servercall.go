@@ -31,6 +31,7 @@ type serverCall struct {
 	stream    serverStream
 	fragments assembler
 	level     slog.Level     // the least that the host wants
+	messages  []core.Message // as they came
 	at        map[string]int // index of a message, by ID
 
 	sending sync.Mutex // held while sending, so that fragments stay together
@@ -38,6 +39,7 @@ type serverCall struct {
 
 	mu      sync.Mutex
 	lastID  uint64
+	lent    core.Usage                        // what the provider was told that models of the host took
 	waiting map[uint64]chan *condensepb.Reply // nil when no reply will come any more
 }
 
@@ -55,7 +57,7 @@ func (s *Server) Condense(stream serverStream) error {
 	}()
 	c := &serverCall{stream: stream, fragments: assembler{max: math.MaxInt}, waiting: map[uint64]chan *condensepb.Reply{}}
 	defer c.end()
-	req, err := c.history()
+	req, err := c.history(s)
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func where(stack []byte) string {
 }
 
 // history receives the request. Nothing else comes before it is complete.
-func (c *serverCall) history() (*core.Request, error) {
+func (c *serverCall) history(s *Server) (*core.Request, error) {
 	_, env, err := c.next()
 	if err != nil {
 		return nil, err
@@ -141,6 +143,7 @@ func (c *serverCall) history() (*core.Request, error) {
 	if start == nil {
 		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
+	s.learn(start.GetModels())
 	req := fromStart(start)
 	c.level = slog.LevelInfo
 	if l, ok := levels[start.GetLogLevel()]; ok {
@@ -167,6 +170,7 @@ func (c *serverCall) history() (*core.Request, error) {
 		}
 		c.at[id] = i
 	}
+	c.messages = req.Messages
 	return req, nil
 }
 
@@ -337,6 +341,6 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(res.Usage)},
+		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage))},
 	}})
 }

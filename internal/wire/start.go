@@ -15,6 +15,7 @@ func toStart(req *core.Request) *condensepb.Start {
 		},
 		Trigger: name(string(req.Trigger)), Profile: name(req.Profile), Mode: name(req.Mode),
 		System: bytesOf(req.System), Environment: bytesOf(req.Environment), Instructions: bytesOf(req.Instructions),
+		Dir: bytesOf(req.Dir), Tools: bytesOf(req.Tools), Originals: bytesOf(req.Originals),
 	}
 	for _, f := range req.FilesRead {
 		s.FilesRead = append(s.FilesRead, bytesOf(f))
@@ -32,6 +33,7 @@ func fromStart(s *condensepb.Start) *core.Request {
 		},
 		Trigger: core.Trigger(unname(s.GetTrigger())), Profile: unname(s.GetProfile()), Mode: unname(s.GetMode()),
 		System: stringOf(s.GetSystem()), Environment: stringOf(s.GetEnvironment()), Instructions: stringOf(s.GetInstructions()),
+		Dir: stringOf(s.GetDir()), Tools: stringOf(s.GetTools()), Originals: stringOf(s.GetOriginals()),
 	}
 	for _, f := range s.GetFilesRead() {
 		req.FilesRead = append(req.FilesRead, stringOf(f))
@@ -42,13 +44,13 @@ func fromStart(s *condensepb.Start) *core.Request {
 func toUsage(u core.Usage) *condensepb.Usage {
 	return &condensepb.Usage{
 		Calls: int64(u.Calls), InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens),
-		CachedTokens: int64(u.CachedTokens), Usd: u.USD,
+		CachedTokens: int64(u.CachedTokens), Usd: u.USD, Unpriced: int64(u.Unpriced),
 	}
 }
 
 func fromUsage(u *condensepb.Usage) core.Usage {
 	return core.Usage{
 		Calls: int(u.GetCalls()), InputTokens: int(u.GetInputTokens()), OutputTokens: int(u.GetOutputTokens()),
-		CachedTokens: int(u.GetCachedTokens()), USD: u.GetUsd(),
+		CachedTokens: int(u.GetCachedTokens()), USD: u.GetUsd(), Unpriced: int(u.GetUnpriced()),
 	}
 }

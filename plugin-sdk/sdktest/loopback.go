@@ -5,9 +5,12 @@ package sdktest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -32,6 +36,14 @@ import (
 //		return sdktest.Loopback(t, Strategy(), nil)
 //	})
 func Loopback(tb testing.TB, s registry.Strategy, settings json.RawMessage) core.CondensationProvider {
+	tb.Helper()
+	return LoopbackLending(tb, s, settings, nil)
+}
+
+// LoopbackLending is [Loopback] with a host that lends the strategy these language models,
+// by name; the one with an empty name is the host's choice. What they take is part of the
+// usage of a result, whether the strategy says so or not.
+func LoopbackLending(tb testing.TB, s registry.Strategy, settings json.RawMessage, models map[string]model.Generator) core.CondensationProvider {
 	tb.Helper()
 	out := &output{w: tb.Output()}
 	log := slog.New(slog.NewTextHandler(out, nil))
@@ -62,11 +74,33 @@ func Loopback(tb testing.TB, s registry.Strategy, settings json.RawMessage) core
 		}
 		out.end()
 	})
-	client := wire.NewClient(conn, &wire.ClientOptions{Host: "sdktest", Logger: log})
+	client := wire.NewClient(conn, lending(models, &wire.ClientOptions{Host: "sdktest", Logger: log}))
 	if err := client.Configure(tb.Context(), settings); err != nil {
 		tb.Fatalf("%s refuses its settings: %v", s.Name, err)
 	}
 	return client
+}
+
+// lending adds to the options of a host that it lends these models; none if there are none.
+func lending(models map[string]model.Generator, opts *wire.ClientOptions) *wire.ClientOptions {
+	if len(models) == 0 {
+		return opts
+	}
+	names := slices.Sorted(maps.Keys(models))
+	opts.Model = func(_ *core.Request, name string) (model.Generator, error) {
+		if m, ok := models[name]; ok {
+			return m, nil
+		}
+		return nil, fmt.Errorf("the test lends no language model %q; there are %q", name, names)
+	}
+	opts.Lent = func(*core.Request) []wire.LentModel {
+		var list []wire.LentModel
+		for _, name := range names {
+			list = append(list, wire.LentModel{Name: name, Info: models[name].Info()})
+		}
+		return list
+	}
+	return opts
 }
 
 // closeTimeout is how long a provider may go on working when its test has ended.

@@ -47,6 +47,9 @@ const (
 	CallbackError_CODE_QUOTA       CallbackError_Code = 2 // more than a call may have
 	CallbackError_CODE_INVALID     CallbackError_Code = 3 // the callback is wrong
 	CallbackError_CODE_FAILED      CallbackError_Code = 4 // the host tried
+	CallbackError_CODE_TOO_LONG    CallbackError_Code = 5 // what the model was to read is longer than its window
+	CallbackError_CODE_NO_TEXT     CallbackError_Code = 6 // the model answered without text
+	CallbackError_CODE_UNAVAILABLE CallbackError_Code = 7 // the model cannot be asked at the moment, for want of a key for instance
 )
 
 // Enum value maps for CallbackError_Code.
@@ -57,6 +60,9 @@ var (
 		2: "CODE_QUOTA",
 		3: "CODE_INVALID",
 		4: "CODE_FAILED",
+		5: "CODE_TOO_LONG",
+		6: "CODE_NO_TEXT",
+		7: "CODE_UNAVAILABLE",
 	}
 	CallbackError_Code_value = map[string]int32{
 		"CODE_UNSPECIFIED": 0,
@@ -64,6 +70,9 @@ var (
 		"CODE_QUOTA":       2,
 		"CODE_INVALID":     3,
 		"CODE_FAILED":      4,
+		"CODE_TOO_LONG":    5,
+		"CODE_NO_TEXT":     6,
+		"CODE_UNAVAILABLE": 7,
 	}
 )
 
@@ -91,7 +100,7 @@ func (x CallbackError_Code) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CallbackError_Code.Descriptor instead.
 func (CallbackError_Code) EnumDescriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29, 0}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30, 0}
 }
 
 type DescribeRequest struct {
@@ -762,6 +771,10 @@ type Start struct {
 	FilesRead     [][]byte               `protobuf:"bytes,8,rep,name=files_read,json=filesRead,proto3" json:"files_read,omitempty"` // paths, newest first
 	Instructions  []byte                 `protobuf:"bytes,9,opt,name=instructions,proto3" json:"instructions,omitempty"`            // the user's wishes for this condensation
 	LogLevel      string                 `protobuf:"bytes,10,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`   // the least level that the host wants to be sent; empty for info
+	Dir           []byte                 `protobuf:"bytes,11,opt,name=dir,proto3" json:"dir,omitempty"`                             // where the agent works; read no file outside of it. Empty if unknown
+	Tools         []byte                 `protobuf:"bytes,12,opt,name=tools,proto3" json:"tools,omitempty"`                         // definitions of the agent's tools as they are sent, a JSON array; empty if unknown
+	Originals     []byte                 `protobuf:"bytes,13,opt,name=originals,proto3" json:"originals,omitempty"`                 // where the agent will find what the answer hides or rewrites; empty if nowhere
+	Models        []*LentModel           `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`                       // what Generate may ask, as far as the host knows them beforehand
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -866,6 +879,103 @@ func (x *Start) GetLogLevel() string {
 	return ""
 }
 
+func (x *Start) GetDir() []byte {
+	if x != nil {
+		return x.Dir
+	}
+	return nil
+}
+
+func (x *Start) GetTools() []byte {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *Start) GetOriginals() []byte {
+	if x != nil {
+		return x.Originals
+	}
+	return nil
+}
+
+func (x *Start) GetModels() []*LentModel {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+// A LentModel is a language model of the host. Sizes are in tokens, 0 if unknown.
+type LentModel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // as Generate takes it; empty for the host's choice
+	Window        int64                  `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
+	MaxOutput     int64                  `protobuf:"varint,3,opt,name=max_output,json=maxOutput,proto3" json:"max_output,omitempty"`
+	Images        bool                   `protobuf:"varint,4,opt,name=images,proto3" json:"images,omitempty"` // it can read images
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LentModel) Reset() {
+	*x = LentModel{}
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LentModel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LentModel) ProtoMessage() {}
+
+func (x *LentModel) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LentModel.ProtoReflect.Descriptor instead.
+func (*LentModel) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LentModel) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LentModel) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *LentModel) GetMaxOutput() int64 {
+	if x != nil {
+		return x.MaxOutput
+	}
+	return 0
+}
+
+func (x *LentModel) GetImages() bool {
+	if x != nil {
+		return x.Images
+	}
+	return false
+}
+
 // A Budget says how many tokens the conversation may have. limit and target have the
 // same scope: system prompt, tool definitions and messages together.
 type Budget struct {
@@ -881,7 +991,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +1003,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +1016,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Budget) GetWindow() int64 {
@@ -954,7 +1064,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1076,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1089,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Messages) GetMessages() []*Message {
@@ -1004,7 +1114,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1126,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1139,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Message) GetId() string {
@@ -1099,7 +1209,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1221,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1234,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Part) GetKind() isPart_Kind {
@@ -1240,7 +1350,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1362,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1375,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ToolCall) GetId() string {
@@ -1301,7 +1411,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1423,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1436,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -1362,7 +1472,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1484,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1497,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Image) GetMediaType() string {
@@ -1424,7 +1534,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1546,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1559,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Reasoning) GetText() []byte {
@@ -1484,7 +1594,7 @@ type Opaque struct {
 
 func (x *Opaque) Reset() {
 	*x = Opaque{}
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1606,7 @@ func (x *Opaque) String() string {
 func (*Opaque) ProtoMessage() {}
 
 func (x *Opaque) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1619,7 @@ func (x *Opaque) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Opaque.ProtoReflect.Descriptor instead.
 func (*Opaque) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Opaque) GetKind() string {
@@ -1537,7 +1647,7 @@ type MessageRange struct {
 
 func (x *MessageRange) Reset() {
 	*x = MessageRange{}
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1659,7 @@ func (x *MessageRange) String() string {
 func (*MessageRange) ProtoMessage() {}
 
 func (x *MessageRange) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1672,7 @@ func (x *MessageRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRange.ProtoReflect.Descriptor instead.
 func (*MessageRange) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MessageRange) GetFirst() string {
@@ -1592,7 +1702,7 @@ type Edit struct {
 
 func (x *Edit) Reset() {
 	*x = Edit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1714,7 @@ func (x *Edit) String() string {
 func (*Edit) ProtoMessage() {}
 
 func (x *Edit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1727,7 @@ func (x *Edit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edit.ProtoReflect.Descriptor instead.
 func (*Edit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Edit) GetHide() []*MessageRange {
@@ -1652,7 +1762,7 @@ type Rewrite struct {
 
 func (x *Rewrite) Reset() {
 	*x = Rewrite{}
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1774,7 @@ func (x *Rewrite) String() string {
 func (*Rewrite) ProtoMessage() {}
 
 func (x *Rewrite) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1787,7 @@ func (x *Rewrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rewrite.ProtoReflect.Descriptor instead.
 func (*Rewrite) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Rewrite) GetId() string {
@@ -1710,7 +1820,7 @@ type NewPart struct {
 
 func (x *NewPart) Reset() {
 	*x = NewPart{}
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1832,7 @@ func (x *NewPart) String() string {
 func (*NewPart) ProtoMessage() {}
 
 func (x *NewPart) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1845,7 @@ func (x *NewPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPart.ProtoReflect.Descriptor instead.
 func (*NewPart) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NewPart) GetKind() isNewPart_Kind {
@@ -1805,7 +1915,7 @@ type ResultEdit struct {
 
 func (x *ResultEdit) Reset() {
 	*x = ResultEdit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1927,7 @@ func (x *ResultEdit) String() string {
 func (*ResultEdit) ProtoMessage() {}
 
 func (x *ResultEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1940,7 @@ func (x *ResultEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEdit.ProtoReflect.Descriptor instead.
 func (*ResultEdit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ResultEdit) GetPart() uint32 {
@@ -1862,7 +1972,7 @@ type Insert struct {
 
 func (x *Insert) Reset() {
 	*x = Insert{}
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1874,7 +1984,7 @@ func (x *Insert) String() string {
 func (*Insert) ProtoMessage() {}
 
 func (x *Insert) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +1997,7 @@ func (x *Insert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Insert.ProtoReflect.Descriptor instead.
 func (*Insert) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Insert) GetAfter() string {
@@ -1929,7 +2039,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2051,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2064,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Done) GetUsage() *Usage {
@@ -1964,21 +2074,23 @@ func (x *Done) GetUsage() *Usage {
 	return nil
 }
 
-// Usage is the sum of the plugin's own calls to language models.
+// Usage is the sum of the plugin's own calls to language models: those of Generate are the
+// host's, which adds them itself.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Calls         int64                  `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
 	InputTokens   int64                  `protobuf:"varint,2,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	OutputTokens  int64                  `protobuf:"varint,3,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	CachedTokens  int64                  `protobuf:"varint,4,opt,name=cached_tokens,json=cachedTokens,proto3" json:"cached_tokens,omitempty"` // of input_tokens
-	Usd           float64                `protobuf:"fixed64,5,opt,name=usd,proto3" json:"usd,omitempty"`                                      // 0 if unknown or free
+	Usd           float64                `protobuf:"fixed64,5,opt,name=usd,proto3" json:"usd,omitempty"`                                      // of the calls whose price is known
+	Unpriced      int64                  `protobuf:"varint,6,opt,name=unpriced,proto3" json:"unpriced,omitempty"`                             // calls whose price is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2102,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2115,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Usage) GetCalls() int64 {
@@ -2041,6 +2153,13 @@ func (x *Usage) GetUsd() float64 {
 	return 0
 }
 
+func (x *Usage) GetUnpriced() int64 {
+	if x != nil {
+		return x.Unpriced
+	}
+	return 0
+}
+
 // A Callback asks the host for something. Several may be open at the same time. Their
 // number, and what they may cost, is limited for each call.
 type Callback struct {
@@ -2057,7 +2176,7 @@ type Callback struct {
 
 func (x *Callback) Reset() {
 	*x = Callback{}
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2188,7 @@ func (x *Callback) String() string {
 func (*Callback) ProtoMessage() {}
 
 func (x *Callback) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2201,7 @@ func (x *Callback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callback.ProtoReflect.Descriptor instead.
 func (*Callback) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Callback) GetId() uint64 {
@@ -2149,7 +2268,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2280,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2293,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -2251,7 +2370,7 @@ type CallbackError struct {
 
 func (x *CallbackError) Reset() {
 	*x = CallbackError{}
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2382,7 @@ func (x *CallbackError) String() string {
 func (*CallbackError) ProtoMessage() {}
 
 func (x *CallbackError) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2395,7 @@ func (x *CallbackError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallbackError.ProtoReflect.Descriptor instead.
 func (*CallbackError) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CallbackError) GetCode() CallbackError_Code {
@@ -2304,7 +2423,7 @@ type CountTokens struct {
 
 func (x *CountTokens) Reset() {
 	*x = CountTokens{}
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2435,7 @@ func (x *CountTokens) String() string {
 func (*CountTokens) ProtoMessage() {}
 
 func (x *CountTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2448,7 @@ func (x *CountTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokens.ProtoReflect.Descriptor instead.
 func (*CountTokens) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CountTokens) GetItems() []*CountItem {
@@ -2355,7 +2474,7 @@ type CountItem struct {
 
 func (x *CountItem) Reset() {
 	*x = CountItem{}
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2486,7 @@ func (x *CountItem) String() string {
 func (*CountItem) ProtoMessage() {}
 
 func (x *CountItem) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2499,7 @@ func (x *CountItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountItem.ProtoReflect.Descriptor instead.
 func (*CountItem) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CountItem) GetKind() isCountItem_Kind {
@@ -2449,7 +2568,7 @@ type PartRef struct {
 
 func (x *PartRef) Reset() {
 	*x = PartRef{}
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2580,7 @@ func (x *PartRef) String() string {
 func (*PartRef) ProtoMessage() {}
 
 func (x *PartRef) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2593,7 @@ func (x *PartRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRef.ProtoReflect.Descriptor instead.
 func (*PartRef) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PartRef) GetMessage() string {
@@ -2502,7 +2621,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2633,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2646,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Content) GetParts() []*Part {
@@ -2548,7 +2667,7 @@ type TokenCounts struct {
 
 func (x *TokenCounts) Reset() {
 	*x = TokenCounts{}
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2679,7 @@ func (x *TokenCounts) String() string {
 func (*TokenCounts) ProtoMessage() {}
 
 func (x *TokenCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2692,7 @@ func (x *TokenCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenCounts.ProtoReflect.Descriptor instead.
 func (*TokenCounts) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TokenCounts) GetTokens() []int64 {
@@ -2591,20 +2710,23 @@ func (x *TokenCounts) GetFramingTokens() int64 {
 }
 
 // Generate asks a language model of the host, so that a plugin needs neither keys nor a
-// network. A host without one for it answers CODE_UNSUPPORTED, as all do in this release.
+// network. The user pays: how much one call may ask for is limited. A host that lends no
+// models answers CODE_UNSUPPORTED.
 type Generate struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Model           string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"` // a name that the user's settings give; empty for the host's choice
 	System          []byte                 `protobuf:"bytes,2,opt,name=system,proto3" json:"system,omitempty"`
 	Input           []*GenerateInput       `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
 	MaxOutputTokens int64                  `protobuf:"varint,4,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"` // 0 for the host's choice
+	Tools           []byte                 `protobuf:"bytes,5,opt,name=tools,proto3" json:"tools,omitempty"`                                               // definitions of the tools that the input calls, as in Start; may be empty
+	Cached          bool                   `protobuf:"varint,6,opt,name=cached,proto3" json:"cached,omitempty"`                                            // all input but the last was sent to this model before in just this form
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2738,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2751,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Generate) GetModel() string {
@@ -2660,6 +2782,20 @@ func (x *Generate) GetMaxOutputTokens() int64 {
 	return 0
 }
 
+func (x *Generate) GetTools() []byte {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *Generate) GetCached() bool {
+	if x != nil {
+		return x.Cached
+	}
+	return false
+}
+
 // A GenerateInput is something that the model is to read.
 type GenerateInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2674,7 +2810,7 @@ type GenerateInput struct {
 
 func (x *GenerateInput) Reset() {
 	*x = GenerateInput{}
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2686,7 +2822,7 @@ func (x *GenerateInput) String() string {
 func (*GenerateInput) ProtoMessage() {}
 
 func (x *GenerateInput) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2699,7 +2835,7 @@ func (x *GenerateInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateInput.ProtoReflect.Descriptor instead.
 func (*GenerateInput) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GenerateInput) GetKind() isGenerateInput_Kind {
@@ -2745,7 +2881,7 @@ func (*GenerateInput_Message) isGenerateInput_Kind() {}
 
 type NewMessage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // user or assistant
+	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // user, assistant or tool
 	Parts         []*Part                `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2753,7 +2889,7 @@ type NewMessage struct {
 
 func (x *NewMessage) Reset() {
 	*x = NewMessage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +2901,7 @@ func (x *NewMessage) String() string {
 func (*NewMessage) ProtoMessage() {}
 
 func (x *NewMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +2914,7 @@ func (x *NewMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewMessage.ProtoReflect.Descriptor instead.
 func (*NewMessage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NewMessage) GetRole() string {
@@ -2806,7 +2942,7 @@ type Generated struct {
 
 func (x *Generated) Reset() {
 	*x = Generated{}
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +2954,7 @@ func (x *Generated) String() string {
 func (*Generated) ProtoMessage() {}
 
 func (x *Generated) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +2967,7 @@ func (x *Generated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generated.ProtoReflect.Descriptor instead.
 func (*Generated) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Generated) GetText() []byte {
@@ -2867,7 +3003,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +3015,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +3028,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Log) GetLevel() string {
@@ -2926,7 +3062,7 @@ type LogField struct {
 
 func (x *LogField) Reset() {
 	*x = LogField{}
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3074,7 @@ func (x *LogField) String() string {
 func (*LogField) ProtoMessage() {}
 
 func (x *LogField) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3087,7 @@ func (x *LogField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogField.ProtoReflect.Descriptor instead.
 func (*LogField) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogField) GetKey() string {
@@ -2979,7 +3115,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3127,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +3140,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -3063,7 +3199,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\"2\n" +
 	"\bFragment\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xbb\x02\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xb1\x03\n" +
 	"\x05Start\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.condense.v1.BudgetR\x06budget\x12\x18\n" +
@@ -3076,7 +3212,17 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"files_read\x18\b \x03(\fR\tfilesRead\x12\"\n" +
 	"\finstructions\x18\t \x01(\fR\finstructions\x12\x1b\n" +
 	"\tlog_level\x18\n" +
-	" \x01(\tR\blogLevel\"\x84\x01\n" +
+	" \x01(\tR\blogLevel\x12\x10\n" +
+	"\x03dir\x18\v \x01(\fR\x03dir\x12\x14\n" +
+	"\x05tools\x18\f \x01(\fR\x05tools\x12\x1c\n" +
+	"\toriginals\x18\r \x01(\fR\toriginals\x12.\n" +
+	"\x06models\x18\x0e \x03(\v2\x16.condense.v1.LentModelR\x06models\"n\n" +
+	"\tLentModel\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06window\x18\x02 \x01(\x03R\x06window\x12\x1d\n" +
+	"\n" +
+	"max_output\x18\x03 \x01(\x03R\tmaxOutput\x12\x16\n" +
+	"\x06images\x18\x04 \x01(\bR\x06images\"\x84\x01\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x03R\x06window\x12\x18\n" +
 	"\areserve\x18\x02 \x01(\x03R\areserve\x12\x1a\n" +
@@ -3150,13 +3296,14 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12'\n" +
 	"\x05parts\x18\x04 \x03(\v2\x11.condense.v1.PartR\x05parts\"0\n" +
 	"\x04Done\x12(\n" +
-	"\x05usage\x18\x01 \x01(\v2\x12.condense.v1.UsageR\x05usage\"\x9c\x01\n" +
+	"\x05usage\x18\x01 \x01(\v2\x12.condense.v1.UsageR\x05usage\"\xb8\x01\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x03R\x05calls\x12!\n" +
 	"\finput_tokens\x18\x02 \x01(\x03R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x03 \x01(\x03R\foutputTokens\x12#\n" +
 	"\rcached_tokens\x18\x04 \x01(\x03R\fcachedTokens\x12\x10\n" +
-	"\x03usd\x18\x05 \x01(\x01R\x03usd\"\x96\x01\n" +
+	"\x03usd\x18\x05 \x01(\x01R\x03usd\x12\x1a\n" +
+	"\bunpriced\x18\x06 \x01(\x03R\bunpriced\"\x96\x01\n" +
 	"\bCallback\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12=\n" +
 	"\fcount_tokens\x18\x02 \x01(\v2\x18.condense.v1.CountTokensH\x00R\vcountTokens\x123\n" +
@@ -3167,17 +3314,20 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\ftoken_counts\x18\x02 \x01(\v2\x18.condense.v1.TokenCountsH\x00R\vtokenCounts\x126\n" +
 	"\tgenerated\x18\x03 \x01(\v2\x16.condense.v1.GeneratedH\x00R\tgenerated\x122\n" +
 	"\x05error\x18\x04 \x01(\v2\x1a.condense.v1.CallbackErrorH\x00R\x05errorB\b\n" +
-	"\x06result\"\xc5\x01\n" +
+	"\x06result\"\x81\x02\n" +
 	"\rCallbackError\x123\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1f.condense.v1.CallbackError.CodeR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"e\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xa0\x01\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10CODE_UNSUPPORTED\x10\x01\x12\x0e\n" +
 	"\n" +
 	"CODE_QUOTA\x10\x02\x12\x10\n" +
 	"\fCODE_INVALID\x10\x03\x12\x0f\n" +
-	"\vCODE_FAILED\x10\x04\";\n" +
+	"\vCODE_FAILED\x10\x04\x12\x11\n" +
+	"\rCODE_TOO_LONG\x10\x05\x12\x10\n" +
+	"\fCODE_NO_TEXT\x10\x06\x12\x14\n" +
+	"\x10CODE_UNAVAILABLE\x10\a\";\n" +
 	"\vCountTokens\x12,\n" +
 	"\x05items\x18\x01 \x03(\v2\x16.condense.v1.CountItemR\x05items\"\xaa\x01\n" +
 	"\tCountItem\x127\n" +
@@ -3192,12 +3342,14 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05parts\x18\x01 \x03(\v2\x11.condense.v1.PartR\x05parts\"L\n" +
 	"\vTokenCounts\x12\x16\n" +
 	"\x06tokens\x18\x01 \x03(\x03R\x06tokens\x12%\n" +
-	"\x0eframing_tokens\x18\x02 \x01(\x03R\rframingTokens\"\x96\x01\n" +
+	"\x0eframing_tokens\x18\x02 \x01(\x03R\rframingTokens\"\xc4\x01\n" +
 	"\bGenerate\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06system\x18\x02 \x01(\fR\x06system\x120\n" +
 	"\x05input\x18\x03 \x03(\v2\x1a.condense.v1.GenerateInputR\x05input\x12*\n" +
-	"\x11max_output_tokens\x18\x04 \x01(\x03R\x0fmaxOutputTokens\"\x85\x01\n" +
+	"\x11max_output_tokens\x18\x04 \x01(\x03R\x0fmaxOutputTokens\x12\x14\n" +
+	"\x05tools\x18\x05 \x01(\fR\x05tools\x12\x16\n" +
+	"\x06cached\x18\x06 \x01(\bR\x06cached\"\x85\x01\n" +
 	"\rGenerateInput\x127\n" +
 	"\bmessages\x18\x01 \x01(\v2\x19.condense.v1.MessageRangeH\x00R\bmessages\x123\n" +
 	"\amessage\x18\x02 \x01(\v2\x17.condense.v1.NewMessageH\x00R\amessageB\x06\n" +
@@ -3239,7 +3391,7 @@ func file_condense_v1_condense_proto_rawDescGZIP() []byte {
 }
 
 var file_condense_v1_condense_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_condense_v1_condense_proto_goTypes = []any{
 	(CallbackError_Code)(0),   // 0: condense.v1.CallbackError.Code
 	(*DescribeRequest)(nil),   // 1: condense.v1.DescribeRequest
@@ -3252,98 +3404,100 @@ var file_condense_v1_condense_proto_goTypes = []any{
 	(*CondenseResponse)(nil),  // 8: condense.v1.CondenseResponse
 	(*Fragment)(nil),          // 9: condense.v1.Fragment
 	(*Start)(nil),             // 10: condense.v1.Start
-	(*Budget)(nil),            // 11: condense.v1.Budget
-	(*Messages)(nil),          // 12: condense.v1.Messages
-	(*Message)(nil),           // 13: condense.v1.Message
-	(*Part)(nil),              // 14: condense.v1.Part
-	(*ToolCall)(nil),          // 15: condense.v1.ToolCall
-	(*ToolResult)(nil),        // 16: condense.v1.ToolResult
-	(*Image)(nil),             // 17: condense.v1.Image
-	(*Reasoning)(nil),         // 18: condense.v1.Reasoning
-	(*Opaque)(nil),            // 19: condense.v1.Opaque
-	(*MessageRange)(nil),      // 20: condense.v1.MessageRange
-	(*Edit)(nil),              // 21: condense.v1.Edit
-	(*Rewrite)(nil),           // 22: condense.v1.Rewrite
-	(*NewPart)(nil),           // 23: condense.v1.NewPart
-	(*ResultEdit)(nil),        // 24: condense.v1.ResultEdit
-	(*Insert)(nil),            // 25: condense.v1.Insert
-	(*Done)(nil),              // 26: condense.v1.Done
-	(*Usage)(nil),             // 27: condense.v1.Usage
-	(*Callback)(nil),          // 28: condense.v1.Callback
-	(*Reply)(nil),             // 29: condense.v1.Reply
-	(*CallbackError)(nil),     // 30: condense.v1.CallbackError
-	(*CountTokens)(nil),       // 31: condense.v1.CountTokens
-	(*CountItem)(nil),         // 32: condense.v1.CountItem
-	(*PartRef)(nil),           // 33: condense.v1.PartRef
-	(*Content)(nil),           // 34: condense.v1.Content
-	(*TokenCounts)(nil),       // 35: condense.v1.TokenCounts
-	(*Generate)(nil),          // 36: condense.v1.Generate
-	(*GenerateInput)(nil),     // 37: condense.v1.GenerateInput
-	(*NewMessage)(nil),        // 38: condense.v1.NewMessage
-	(*Generated)(nil),         // 39: condense.v1.Generated
-	(*Log)(nil),               // 40: condense.v1.Log
-	(*LogField)(nil),          // 41: condense.v1.LogField
-	(*Progress)(nil),          // 42: condense.v1.Progress
+	(*LentModel)(nil),         // 11: condense.v1.LentModel
+	(*Budget)(nil),            // 12: condense.v1.Budget
+	(*Messages)(nil),          // 13: condense.v1.Messages
+	(*Message)(nil),           // 14: condense.v1.Message
+	(*Part)(nil),              // 15: condense.v1.Part
+	(*ToolCall)(nil),          // 16: condense.v1.ToolCall
+	(*ToolResult)(nil),        // 17: condense.v1.ToolResult
+	(*Image)(nil),             // 18: condense.v1.Image
+	(*Reasoning)(nil),         // 19: condense.v1.Reasoning
+	(*Opaque)(nil),            // 20: condense.v1.Opaque
+	(*MessageRange)(nil),      // 21: condense.v1.MessageRange
+	(*Edit)(nil),              // 22: condense.v1.Edit
+	(*Rewrite)(nil),           // 23: condense.v1.Rewrite
+	(*NewPart)(nil),           // 24: condense.v1.NewPart
+	(*ResultEdit)(nil),        // 25: condense.v1.ResultEdit
+	(*Insert)(nil),            // 26: condense.v1.Insert
+	(*Done)(nil),              // 27: condense.v1.Done
+	(*Usage)(nil),             // 28: condense.v1.Usage
+	(*Callback)(nil),          // 29: condense.v1.Callback
+	(*Reply)(nil),             // 30: condense.v1.Reply
+	(*CallbackError)(nil),     // 31: condense.v1.CallbackError
+	(*CountTokens)(nil),       // 32: condense.v1.CountTokens
+	(*CountItem)(nil),         // 33: condense.v1.CountItem
+	(*PartRef)(nil),           // 34: condense.v1.PartRef
+	(*Content)(nil),           // 35: condense.v1.Content
+	(*TokenCounts)(nil),       // 36: condense.v1.TokenCounts
+	(*Generate)(nil),          // 37: condense.v1.Generate
+	(*GenerateInput)(nil),     // 38: condense.v1.GenerateInput
+	(*NewMessage)(nil),        // 39: condense.v1.NewMessage
+	(*Generated)(nil),         // 40: condense.v1.Generated
+	(*Log)(nil),               // 41: condense.v1.Log
+	(*LogField)(nil),          // 42: condense.v1.LogField
+	(*Progress)(nil),          // 43: condense.v1.Progress
 }
 var file_condense_v1_condense_proto_depIdxs = []int32{
 	3,  // 0: condense.v1.DescribeResponse.settings:type_name -> condense.v1.Setting
 	6,  // 1: condense.v1.ConfigureResponse.problems:type_name -> condense.v1.Problem
 	10, // 2: condense.v1.CondenseRequest.start:type_name -> condense.v1.Start
-	12, // 3: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
-	29, // 4: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
+	13, // 3: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
+	30, // 4: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
 	9,  // 5: condense.v1.CondenseRequest.fragment:type_name -> condense.v1.Fragment
-	28, // 6: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
-	40, // 7: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
-	42, // 8: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
-	21, // 9: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
-	26, // 10: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
+	29, // 6: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
+	41, // 7: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
+	43, // 8: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
+	22, // 9: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
+	27, // 10: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
 	9,  // 11: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
-	11, // 12: condense.v1.Start.budget:type_name -> condense.v1.Budget
-	13, // 13: condense.v1.Messages.messages:type_name -> condense.v1.Message
-	14, // 14: condense.v1.Message.parts:type_name -> condense.v1.Part
-	15, // 15: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
-	16, // 16: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
-	17, // 17: condense.v1.Part.image:type_name -> condense.v1.Image
-	18, // 18: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
-	19, // 19: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
-	14, // 20: condense.v1.ToolResult.content:type_name -> condense.v1.Part
-	20, // 21: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
-	22, // 22: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
-	25, // 23: condense.v1.Edit.insert:type_name -> condense.v1.Insert
-	23, // 24: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
-	24, // 25: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
-	14, // 26: condense.v1.NewPart.put:type_name -> condense.v1.Part
-	23, // 27: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
-	14, // 28: condense.v1.Insert.parts:type_name -> condense.v1.Part
-	27, // 29: condense.v1.Done.usage:type_name -> condense.v1.Usage
-	31, // 30: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
-	36, // 31: condense.v1.Callback.generate:type_name -> condense.v1.Generate
-	35, // 32: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
-	39, // 33: condense.v1.Reply.generated:type_name -> condense.v1.Generated
-	30, // 34: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
-	0,  // 35: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
-	32, // 36: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
-	20, // 37: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
-	33, // 38: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
-	34, // 39: condense.v1.CountItem.content:type_name -> condense.v1.Content
-	14, // 40: condense.v1.Content.parts:type_name -> condense.v1.Part
-	37, // 41: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
-	20, // 42: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
-	38, // 43: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
-	14, // 44: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
-	27, // 45: condense.v1.Generated.usage:type_name -> condense.v1.Usage
-	41, // 46: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 47: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 48: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 49: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 50: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 51: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 52: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	50, // [50:53] is the sub-list for method output_type
-	47, // [47:50] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	12, // 12: condense.v1.Start.budget:type_name -> condense.v1.Budget
+	11, // 13: condense.v1.Start.models:type_name -> condense.v1.LentModel
+	14, // 14: condense.v1.Messages.messages:type_name -> condense.v1.Message
+	15, // 15: condense.v1.Message.parts:type_name -> condense.v1.Part
+	16, // 16: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
+	17, // 17: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
+	18, // 18: condense.v1.Part.image:type_name -> condense.v1.Image
+	19, // 19: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
+	20, // 20: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
+	15, // 21: condense.v1.ToolResult.content:type_name -> condense.v1.Part
+	21, // 22: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
+	23, // 23: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
+	26, // 24: condense.v1.Edit.insert:type_name -> condense.v1.Insert
+	24, // 25: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
+	25, // 26: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
+	15, // 27: condense.v1.NewPart.put:type_name -> condense.v1.Part
+	24, // 28: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
+	15, // 29: condense.v1.Insert.parts:type_name -> condense.v1.Part
+	28, // 30: condense.v1.Done.usage:type_name -> condense.v1.Usage
+	32, // 31: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
+	37, // 32: condense.v1.Callback.generate:type_name -> condense.v1.Generate
+	36, // 33: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
+	40, // 34: condense.v1.Reply.generated:type_name -> condense.v1.Generated
+	31, // 35: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
+	0,  // 36: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
+	33, // 37: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
+	21, // 38: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
+	34, // 39: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
+	35, // 40: condense.v1.CountItem.content:type_name -> condense.v1.Content
+	15, // 41: condense.v1.Content.parts:type_name -> condense.v1.Part
+	38, // 42: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
+	21, // 43: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
+	39, // 44: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
+	15, // 45: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
+	28, // 46: condense.v1.Generated.usage:type_name -> condense.v1.Usage
+	42, // 47: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 48: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 49: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 50: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 51: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 52: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 53: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	51, // [51:54] is the sub-list for method output_type
+	48, // [48:51] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }
@@ -3365,8 +3519,8 @@ func file_condense_v1_condense_proto_init() {
 		(*CondenseResponse_Done)(nil),
 		(*CondenseResponse_Fragment)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[12].OneofWrappers = []any{}
-	file_condense_v1_condense_proto_msgTypes[13].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[13].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[14].OneofWrappers = []any{
 		(*Part_Text)(nil),
 		(*Part_ToolCall)(nil),
 		(*Part_ToolResult)(nil),
@@ -3374,37 +3528,37 @@ func file_condense_v1_condense_proto_init() {
 		(*Part_Reasoning)(nil),
 		(*Part_Opaque)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[22].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[23].OneofWrappers = []any{
 		(*NewPart_Keep)(nil),
 		(*NewPart_Result)(nil),
 		(*NewPart_Put)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[27].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[28].OneofWrappers = []any{
 		(*Callback_CountTokens)(nil),
 		(*Callback_Generate)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[28].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[29].OneofWrappers = []any{
 		(*Reply_TokenCounts)(nil),
 		(*Reply_Generated)(nil),
 		(*Reply_Error)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[31].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[32].OneofWrappers = []any{
 		(*CountItem_Messages)(nil),
 		(*CountItem_Part)(nil),
 		(*CountItem_Content)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[36].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[37].OneofWrappers = []any{
 		(*GenerateInput_Messages)(nil),
 		(*GenerateInput_Message)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[41].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_condense_v1_condense_proto_rawDesc), len(file_condense_v1_condense_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/model"
+)
+
+// A lending is the language models that one call may ask, and what it spent on them.
+type lending struct {
+	call  *call
+	at    map[string]int // index of a message, by ID
+	slots chan struct{}  // one for each model that is being asked
+
+	mu            sync.Mutex
+	asked         int // calls so far
+	input, output int // tokens that may still be read and written
+	spent         core.Usage
+}
+
+// concurrentModels is how many models answer one call at the same time; more wait.
+const concurrentModels = 8
+
+// unknownOutput is what a model is taken to write at most if nobody knows, in tokens.
+const unknownOutput = 8192
+
+func newLending(c *call) *lending {
+	limits := &c.client.opts.Limits
+	l := &lending{
+		call: c, at: make(map[string]int, len(c.req.Messages)), slots: make(chan struct{}, concurrentModels),
+		input: limits.ModelInput, output: limits.ModelOutput,
+	}
+	for i := range c.req.Messages {
+		l.at[c.req.Messages[i].ID] = i
+	}
+	return l
+}
+
+// codes says what a model's error is to a plugin. The first match wins.
+var generateCodes = []struct {
+	err  error
+	code condensepb.CallbackError_Code
+}{
+	{errQuota, condensepb.CallbackError_CODE_QUOTA},
+	{errInvalid, condensepb.CallbackError_CODE_INVALID},
+	{model.ErrTooLong, condensepb.CallbackError_CODE_TOO_LONG},
+	{model.ErrNoText, condensepb.CallbackError_CODE_NO_TEXT},
+	{core.ErrUnavailable, condensepb.CallbackError_CODE_UNAVAILABLE},
+}
+
+var (
+	errQuota   = errors.New("quota")
+	errInvalid = errors.New("invalid")
+)
+
+// enqueue has a model answer cb, in a goroutine of its own that ends soon after ctx.
+func (l *lending) enqueue(ctx context.Context, cb *condensepb.Callback) {
+	l.call.others.Go(func() {
+		select {
+		case l.slots <- struct{}{}:
+			defer func() { <-l.slots }()
+		case <-ctx.Done():
+			return
+		}
+		l.call.put(ctx, l.reply(ctx, cb))
+	})
+}
+
+// reply answers cb. A model that panics must not cost more than this answer.
+func (l *lending) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
+	fail := func(err error) *condensepb.Reply {
+		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: valid(err.Error())}
+		for _, c := range generateCodes {
+			if errors.Is(err, c.err) {
+				e.Code = c.code
+				break
+			}
+		}
+		return &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Error{Error: e}}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r = fail(fmt.Errorf("generate: panic: %v", p))
+		}
+	}()
+	answer, err := l.generate(ctx, cb.GetGenerate())
+	if err != nil {
+		return fail(err)
+	}
+	return &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Generated{Generated: &condensepb.Generated{
+		Text: bytesOf(answer.Text), Truncated: answer.Truncated, Usage: toUsage(answer.Usage),
+	}}}
+}
+
+func (l *lending) generate(ctx context.Context, g *condensepb.Generate) (*model.Answer, error) {
+	m, err := l.call.client.opts.Model(l.call.req, g.GetModel())
+	if err != nil {
+		return nil, err
+	}
+	p, size, err := l.prompt(g)
+	if err != nil {
+		return nil, err
+	}
+	want := p.MaxOutput
+	if want == 0 {
+		want = m.Info().MaxOutput
+	}
+	if want == 0 {
+		want = unknownOutput
+	}
+	if p.MaxOutput, err = l.reserve(size, want); err != nil {
+		return nil, err
+	}
+	answer, err := m.Generate(ctx, p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.output += p.MaxOutput
+	if answer != nil {
+		l.output -= answer.Usage.OutputTokens
+		l.spent = l.spent.Add(answer.Usage)
+	}
+	if err == nil && answer == nil {
+		err = model.ErrNoText
+	}
+	return answer, err
+}
+
+// reserve takes a call with so many tokens from what is left, and returns how many it may
+// write.
+func (l *lending) reserve(input, output int) (int, error) {
+	limits := &l.call.client.opts.Limits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.asked >= limits.ModelCalls:
+		return 0, fmt.Errorf("%w: more than %d calls of models", errQuota, limits.ModelCalls)
+	case input > l.input:
+		return 0, fmt.Errorf("%w: more than %d tokens for models to read", errQuota, limits.ModelInput)
+	case l.output <= 0:
+		return 0, fmt.Errorf("%w: more than %d tokens for models to write", errQuota, limits.ModelOutput)
+	}
+	l.asked++
+	l.input -= input
+	output = min(output, l.output)
+	l.output -= output
+	return output, nil
+}
+
+// prompt returns what the model is asked and its size in tokens.
+func (l *lending) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
+	req := l.call.req
+	p := &model.Prompt{System: stringOf(g.GetSystem()), Tools: stringOf(g.GetTools()), Cached: g.GetCached()}
+	size := req.Counter.Count(core.Text(p.System), core.Text(p.Tools))
+	invalid := func(i int, format string, args ...any) (*model.Prompt, int, error) {
+		return nil, 0, fmt.Errorf("%w: input %d: "+format, append([]any{errInvalid, i}, args...)...)
+	}
+	if n := g.GetMaxOutputTokens(); n < 0 || n > 1<<31-1 {
+		return nil, 0, fmt.Errorf("%w: max_output_tokens: %d", errInvalid, n)
+	}
+	p.MaxOutput = int(g.GetMaxOutputTokens())
+	for i, in := range g.GetInput() {
+		switch k := in.GetKind().(type) {
+		case *condensepb.GenerateInput_Messages:
+			first, last, err := span(l.at, k.Messages)
+			if err != nil {
+				return invalid(i, "%w", err)
+			}
+			for n := first; n <= last; n++ {
+				size += req.Messages[n].Tokens
+			}
+			if size > l.call.client.opts.Limits.ModelInput { // before it takes memory too
+				return nil, 0, fmt.Errorf("%w: more than %d tokens for models to read", errQuota, l.call.client.opts.Limits.ModelInput)
+			}
+			p.Messages = append(p.Messages, req.Messages[first:last+1]...)
+		case *condensepb.GenerateInput_Message:
+			m := core.Message{Role: core.Role(unname(k.Message.GetRole()))}
+			switch m.Role {
+			case core.RoleUser, core.RoleAssistant, core.RoleTool:
+			default:
+				return invalid(i, "role %q: want user, assistant or tool", printable(string(m.Role)))
+			}
+			for j, part := range k.Message.GetParts() {
+				if part.GetKind() == nil {
+					return invalid(i, "part %d is of a kind that this host does not know", j)
+				}
+			}
+			m.Parts = fromParts(k.Message.GetParts())
+			size += core.MessageTokens(req.Counter, m)
+			p.Messages = append(p.Messages, m)
+		default:
+			return invalid(i, "of a kind that this host does not know")
+		}
+	}
+	if len(p.Messages) == 0 {
+		return nil, 0, fmt.Errorf("%w: no input", errInvalid)
+	}
+	return p, size, nil
+}

@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/model"
+)
+
+// A remoteModel is a language model of the host as a provider in a plugin sees it.
+type remoteModel struct {
+	server *Server
+	name   string
+}
+
+// errNoCall is what becomes of a question outside of a call.
+var errNoCall = errors.New("a language model of the host can be asked during Condense only, with the context of the call")
+
+// Generate has the host ask the model, within the call of ctx.
+func (m *remoteModel) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	answer, err := m.generate(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("language model %q: %w", m.name, err)
+	}
+	return answer, nil
+}
+
+func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	c, ok := callOf(ctx)
+	if !ok {
+		return nil, errNoCall
+	}
+	g := &condensepb.Generate{
+		Model: valid(m.name), System: bytesOf(p.System), MaxOutputTokens: int64(p.MaxOutput), Tools: bytesOf(p.Tools), Cached: p.Cached,
+	}
+	var err error
+	if g.Input, err = c.inputs(p.Messages); err != nil {
+		return nil, err
+	}
+	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: g}})
+	if err != nil {
+		return nil, lendingError(err)
+	}
+	got := r.GetGenerated()
+	if got == nil {
+		return nil, errors.New("the host answered something else")
+	}
+	usage := fromUsage(got.GetUsage())
+	c.mu.Lock()
+	c.lent = c.lent.Add(usage)
+	c.mu.Unlock()
+	return &model.Answer{Text: stringOf(got.GetText()), Truncated: got.GetTruncated(), Usage: usage}, nil
+}
+
+// Info says what the host said of the model when it made its last call: nothing is known
+// before the first, and of models that the host's configuration does not declare.
+func (m *remoteModel) Info() model.Info {
+	if known := m.server.models.Load(); known != nil {
+		if i, ok := (*known)[m.name]; ok {
+			return i
+		}
+	}
+	return model.Info{Name: m.name}
+}
+
+// inputs returns messages as a host takes them: those of the conversation by name.
+func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInput, error) {
+	var inputs []*condensepb.GenerateInput
+	for i := 0; i < len(messages); {
+		if n := c.run(messages[i:]); n > 0 {
+			r := &condensepb.MessageRange{First: name(messages[i].ID)}
+			if n > 1 {
+				r.Last = name(messages[i+n-1].ID)
+			}
+			inputs = append(inputs, &condensepb.GenerateInput{Kind: &condensepb.GenerateInput_Messages{Messages: r}})
+			i += n
+			continue
+		}
+		parts, err := toParts(messages[i].Parts)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+		inputs = append(inputs, &condensepb.GenerateInput{Kind: &condensepb.GenerateInput_Message{
+			Message: &condensepb.NewMessage{Role: name(string(messages[i].Role)), Parts: parts},
+		}})
+		i++
+	}
+	return inputs, nil
+}
+
+// run returns how many of messages, from the first, stand in the conversation in this
+// order and with these words.
+func (c *serverCall) run(messages []core.Message) int {
+	start, ok := c.at[messages[0].ID]
+	if !ok {
+		return 0
+	}
+	n := 0
+	for n < len(messages) && start+n < len(c.messages) {
+		m, was := &messages[n], &c.messages[start+n]
+		if m.ID != was.ID || m.Role != was.Role || !core.EqualParts(m.Parts, was.Parts) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// own returns what of u the provider spent itself: the host knows what it has lent.
+func (c *serverCall) own(u core.Usage) core.Usage {
+	c.mu.Lock()
+	l := c.lent
+	c.mu.Unlock()
+	return core.Usage{
+		Calls: max(u.Calls-l.Calls, 0), InputTokens: max(u.InputTokens-l.InputTokens, 0),
+		OutputTokens: max(u.OutputTokens-l.OutputTokens, 0), CachedTokens: max(u.CachedTokens-l.CachedTokens, 0),
+		USD: cents(u.USD - l.USD), Unpriced: max(u.Unpriced-l.Unpriced, 0),
+	}
+}
+
+// cents returns an amount without what only floating-point arithmetic left of it.
+func cents(usd float64) float64 {
+	const least = 1e-9
+	if usd < least {
+		return 0
+	}
+	return usd
+}
+
+// lendingError is what the refusal of a model means to its provider.
+func lendingError(err error) error {
+	var refused *callbackError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	for _, c := range generateCodes {
+		if c.code == refused.Code && c.code != condensepb.CallbackError_CODE_QUOTA && c.code != condensepb.CallbackError_CODE_INVALID {
+			return fmt.Errorf("%w: %w", c.err, err)
+		}
+	}
+	if refused.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
+		return fmt.Errorf("%w: %s", core.ErrUnavailable, refused.Error())
+	}
+	return err
+}
+
+func toLent(models []LentModel) []*condensepb.LentModel {
+	var out []*condensepb.LentModel
+	for _, m := range models {
+		out = append(out, &condensepb.LentModel{
+			Name: valid(m.Name), Window: int64(m.Info.Window), MaxOutput: int64(m.Info.MaxOutput), Images: m.Info.Images,
+		})
+	}
+	return out
+}
+
+// learn takes over what a host says of its models.
+func (s *Server) learn(models []*condensepb.LentModel) {
+	known := make(map[string]model.Info, len(models))
+	for _, m := range models {
+		known[m.GetName()] = model.Info{
+			Name: m.GetName(), Window: int(m.GetWindow()), MaxOutput: int(m.GetMaxOutput()), Images: m.GetImages(),
+		}
+	}
+	s.models.Store(&known)
+}
