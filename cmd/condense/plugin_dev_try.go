@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
-	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
@@ -142,7 +141,6 @@ func (d *dev) print(at core.Attempt) {
 func lendForFree(opts *supervise.Options) {
 	m := extractive.New()
 	opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
-	opts.Client.Lent = func(*core.Request) []wire.LentModel { return []wire.LentModel{{Info: m.Info()}} }
 }
 
 // options has the plugin's log go to standard error: all that it logs in a call, and what
