@@ -11,12 +11,15 @@ type cfamily struct {
 
 var (
 	cContainers = set("class struct union enum namespace interface record concept")
-	cNotNames   = set(`if while for switch return catch sizeof alignof decltype defined throw new delete
-		else do case default using lock fixed checked unchecked foreach when where typeof static_assert
-		_Static_assert alignas _Alignas __attribute__ __attribute __declspec __asm__ __asm asm noexcept
-		requires explicit __extension__ synchronized try int void char short long float double unsigned signed bool auto const`)
-	cNotCalls = set("__attribute__ __attribute __declspec alignas _Alignas noexcept requires explicit decltype typeof __typeof__ throw __asm__ asm static_assert _Static_assert")
-	csAccess  = set("public private protected signals slots default Q_SIGNALS Q_SLOTS")
+	// Words before round brackets that do not name a function.
+	notNames = set(`if while for switch return catch throw new else do case default int void char short long
+		float double const`)
+	cNotNames = set(`sizeof alignof decltype defined delete static_assert _Static_assert alignas _Alignas
+		__attribute__ __attribute __declspec __asm__ __asm asm noexcept requires explicit __extension__ typeof
+		unsigned signed bool auto`)
+	csNotNames = set("lock using fixed checked unchecked foreach when where sizeof typeof delegate bool")
+	cNotCalls  = set("__attribute__ __attribute __declspec alignas _Alignas noexcept requires explicit decltype typeof __typeof__ throw __asm__ asm static_assert _Static_assert")
+	csAccess   = set("public private protected signals slots default Q_SIGNALS Q_SLOTS")
 )
 
 func scanCFamily(name string) func(*language, string) []Definition {
@@ -220,6 +223,8 @@ func (p *cfamily) word(h *header, j, n int) int {
 		h.friend = true
 	case t == "using" && j == h.first, t == "import" && j == h.first && p.java, t == "package" && j == h.first && p.java:
 		h.alias = true
+	case t == "using" && p.cpp && p.kind(j-1) == '>' && p.isWord(j+1): // template <…> using
+		h.alias = true
 	case h.keyword < 0 && h.params < 0 && h.colon < 0 && cContainers[t] && p.containerAt(j):
 		h.keyword = j
 	case t == "where" && p.csharp && h.colon < 0:
@@ -256,6 +261,10 @@ func (p *cfamily) bracket(h *header, j int) {
 		return
 	}
 	k := j - 1
+	if p.c && h.params < 0 && p.parenthesized(j) { // type (name)(…)
+		h.name, h.params = j+1, j+3
+		return
+	}
 	if p.kind(k) == '>' { // name<T>(…)
 		depth := 0
 		for lo := max(h.first, j-maxAngle); k > lo; k-- {
@@ -274,7 +283,7 @@ func (p *cfamily) bracket(h *header, j int) {
 		return
 	}
 	t := p.text(k)
-	if cNotNames[t] || h.keyword >= 0 && k == h.keyword {
+	if p.notName(t) || h.keyword >= 0 && k == h.keyword {
 		return
 	}
 	if h.params >= 0 {
@@ -287,6 +296,15 @@ func (p *cfamily) bracket(h *header, j int) {
 		return // a bit field, or a label
 	}
 	h.name, h.params = k, j
+}
+
+// parenthesized reports whether (name)( begins at j.
+func (p *cfamily) parenthesized(j int) bool {
+	return p.isWord(j+1) && p.kind(j+2) == ')' && p.kind(j+3) == '(' && (p.isWord(j-1) || p.kind(j-1) == '*')
+}
+
+func (p *cfamily) notName(t string) bool {
+	return notNames[t] || p.c && cNotNames[t] || p.csharp && csNotNames[t]
 }
 
 // functionPointer reports whether ( at j begins (*name)(…).
@@ -468,7 +486,7 @@ func (p *cfamily) property(h *header, j, end, depth int) {
 		}
 	}
 	t := p.text(k)
-	if t == "get" || t == "set" || t == "add" || t == "remove" || t == "init" || cNotNames[t] {
+	if t == "get" || t == "set" || t == "add" || t == "remove" || t == "init" || p.notName(t) {
 		return
 	}
 	last := end
@@ -515,8 +533,8 @@ func (p *cfamily) declaration(h header, j, n, depth int, class string) {
 	case h.typedef:
 		p.add(p.typedefName(h, j), "typedef", h.first, p.typedefBody(h, j), j, depth)
 	case h.alias:
-		if p.cpp && p.isWord(h.first+1) && h.equals > 0 {
-			p.add(p.text(h.first+1), "using", h.first, -1, j, depth)
+		if p.cpp && h.equals > 0 && p.isWord(h.equals-1) {
+			p.add(p.text(h.equals-1), "using", h.first, -1, j, depth)
 		}
 	case h.keyword >= 0 && !p.c && h.params < 0 && p.text(h.keyword) == "namespace":
 		p.add(p.containerName(&h, j), "namespace", h.first, -1, j, depth)
@@ -567,6 +585,9 @@ func (p *cfamily) typedefName(h header, j int) string {
 	for k := h.first + 1; k < j; {
 		switch p.kind(k) {
 		case '(':
+			if p.parenthesized(k) {
+				return p.text(k + 1)
+			}
 			if p.functionPointer(k) {
 				for m := k + 1; m < p.closing(k); m++ {
 					if p.isWord(m) && !p.isWord(m+1) {

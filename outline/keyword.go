@@ -14,6 +14,8 @@ type grammar struct {
 	modifiers map[string]bool
 	// lines says that a line break ends a statement that could end there.
 	lines bool
+	// blocks says that functions may be defined in the branches of an if.
+	blocks bool
 }
 
 // A keywords scanner reads languages with a keyword for every definition.
@@ -115,6 +117,16 @@ func (p *keywords) keyword(i int) bool {
 // skipStatement passes a statement that defines nothing here. Blocks of extern and of
 // namespaces are looked into.
 func (p *keywords) skipStatement(i, n, depth, level, first int) int {
+	if t := p.text(i); p.blocks && (t == "if" || t == "else" || t == "elseif") && i < n {
+		if i++; p.kind(i) == '(' {
+			i = p.after(i)
+		}
+		if p.kind(i) == '{' {
+			p.scope(i+1, min(p.closing(i), n), depth, level+1)
+			return p.after(i)
+		}
+		return i
+	}
 	if p.kind(i) == '{' && i < n {
 		if p.text(first) == "extern" || p.text(first) == "unsafe" {
 			p.scope(i+1, min(p.closing(i), n), depth, level+1)
@@ -149,8 +161,8 @@ func (p *keywords) function(first, i, n, depth int, kind string) (next int, ok b
 		if c := p.kind(k); c != '(' && c != '<' && (c != '{' || t != "deinit") {
 			return 0, false
 		}
-	case p.isWord(k) || p.kind(k) == literal && p.src[p.toks[k].pos] == '`':
-		name = strings.Trim(p.text(k), "`")
+	case p.isWord(k):
+		name = p.text(k)
 		k++
 		for p.kind(k) == '.' || p.kind(k) == '<' || p.kind(k) == '?' { // fun Type<T>.name
 			switch p.kind(k) {
@@ -211,10 +223,7 @@ func (p *keywords) typ(first, i, n, depth, level int, kind string) (next int, ok
 			return p.after(k), true
 		}
 		return 0, false
-	case p.text(i) == "companion" || p.kind(k) == '{':
-		if p.kind(k) == '{' && kind != "namespace" {
-			return 0, false
-		}
+	case p.kind(k) == '{' && (kind == "object" || kind == "namespace"): // without a name
 	case p.isWord(k):
 		if p.types[p.text(k)] != "" && p.isWord(k+1) { // enum class X
 			kind = p.text(i)
@@ -291,8 +300,8 @@ func (p *keywords) implemented(k, n int) (name string, after int) {
 // body looks for the brace that opens the body of what has been named before k. If there
 // is none, it answers -1 and the index after the statement.
 func (p *keywords) body(k, n int) (open, end int) {
-	for begin := k; k < n; {
-		if k > begin && p.lines && p.toks[k].nl && p.ends(k) {
+	for k < n {
+		if p.lines && p.toks[k].nl && p.ends(k) {
 			return -1, k
 		}
 		switch p.kind(k) {
@@ -301,7 +310,9 @@ func (p *keywords) body(k, n int) (open, end int) {
 		case ';', '}':
 			return -1, k + 1
 		case '=':
-			if !p.is(k, "=>") && !p.is(k-1, "==") {
+			if p.is(k, "==") {
+				k++
+			} else if !p.is(k, "=>") {
 				return -1, p.end(k, n)
 			}
 		case '(', '[':
@@ -353,6 +364,14 @@ func (p *keywords) ends(k int) bool {
 			return false
 		}
 	case literal, ')', ']', '}', '>', '?', '!', ';', '{':
+	case '+', '-':
+		if p.kind(k-2) != p.kind(k-1) {
+			return false
+		}
+	case '*':
+		if p.kind(k-2) != '.' { // import x.*
+			return false
+		}
 	default:
 		return false
 	}

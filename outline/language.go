@@ -16,9 +16,9 @@ type language struct {
 var languages = map[string]*language{
 	"go":         {".go", scanGo, backquoteRaw},
 	"rust":       {".rs", scanKeywords(rustGrammar), nestedComments | lifetimes | multiline | rawHashes},
-	"kotlin":     {".kt .kts", scanKeywords(kotlinGrammar), nestedComments | tripleQuotes | dollarCode},
-	"swift":      {".swift", scanKeywords(swiftGrammar), nestedComments | tripleQuotes | hashQuotes | parenCode},
-	"php":        {".php", scanKeywords(phpGrammar), hashComments | attributes | multiline | multiline1 | hereDocs},
+	"kotlin":     {".kt .kts", scanKeywords(kotlinGrammar), nestedComments | tripleQuotes | dollarCode | backquoteName},
+	"swift":      {".swift", scanKeywords(swiftGrammar), nestedComments | tripleQuotes | hashQuotes | parenCode | backquoteName},
+	"php":        {".php", scanKeywords(phpGrammar), hashComments | attributes | multiline | multiline1 | hereDocs | tags},
 	"python":     {".py .pyi", scanIndented(pythonLines, pythonHead, ""), 0},
 	"ruby":       {".rb .rake .gemspec", scanIndented(rubyLines, rubyHead, "end"), 0},
 	"markdown":   {".md .markdown", scanMarkdown, 0},
@@ -82,5 +82,6 @@ var (
 		functions: kinds("function"),
 		types:     kinds("class interface trait enum namespace"),
 		modifiers: set("public private protected static abstract final readonly var"),
+		blocks:    true,
 	}
 )

@@ -50,6 +50,8 @@ const (
 	parenCode                         // "…\( code )…"
 	hereDocs                          // <<<X
 	attributes                        // #[…] is no comment
+	backquoteName                     // `…` is a word
+	tags                              // code stands between <?php and ?>
 )
 
 type lexer struct {
@@ -99,6 +101,22 @@ func (x *lexer) start() int {
 	}
 	if strings.HasPrefix(x.src[i:], "#!") && x.is&attributes == 0 {
 		i = x.line(i, len(x.src))
+	}
+	if x.is&tags != 0 {
+		i = x.phpTag(i)
+	}
+	return i
+}
+
+// phpTag is the offset after the next <?php from i.
+func (x *lexer) phpTag(i int) int {
+	j := strings.Index(x.src[i:], "<?")
+	if j < 0 {
+		return len(x.src)
+	}
+	i += j + 2
+	if len(x.src) >= i+3 && strings.EqualFold(x.src[i:i+3], "php") {
+		i += 3
 	}
 	return i
 }
@@ -176,6 +194,18 @@ func (x *lexer) punct(i int) int {
 				x.emit(literal, i, j)
 				return j
 			}
+		}
+	case '`':
+		if x.is&backquoteName != 0 {
+			if j := strings.IndexAny(x.src[i+1:min(len(x.src), i+200)], "`\n"); j > 0 && x.src[i+1+j] == '`' {
+				x.emit(word, i+1, i+1+j)
+				return i + j + 2
+			}
+		}
+	case '?':
+		if x.is&tags != 0 && strings.HasPrefix(x.src[i:], "?>") {
+			x.emit(';', i, i+1)
+			return x.phpTag(i + 2)
 		}
 	case '(', '[', '{', ')', ']', '}':
 		x.bracket(c, i)

@@ -166,7 +166,7 @@ func (r *ruby) operand(i, begin int) bool {
 	if j < begin {
 		return true
 	}
-	if inWord[src[j]] || src[j] == '?' || src[j] == '!' {
+	if inWord[src[j]] || (src[j] == '?' || src[j] == '!') && j > begin && inWord[src[j-1]] {
 		k := j
 		for k > begin && (inWord[src[k-1]] || src[k] == '?' || src[k] == '!') && j-k < 12 {
 			k--
@@ -377,9 +377,12 @@ func rubyMethod(rest string, k int) (name, after string) {
 	if k < len(rest) && k > 0 && rest[k] == '.' { // self.x
 		rest = rest[k+1:]
 		k = wordEnd(rest)
+	} else if i := strings.LastIndex(rest[:k], "::"); i >= 0 { // Text::x
+		rest = rest[i+2:]
+		k = wordEnd(rest)
 	}
 	if k > 0 {
-		if k < len(rest) && (rest[k] == '?' || rest[k] == '!' || rest[k] == '=' && k+1 < len(rest) && (rest[k+1] == '(' || inWord[rest[k+1]])) {
+		if k < len(rest) && (rest[k] == '?' || rest[k] == '!' || rest[k] == '=' && k+1 < len(rest) && strings.IndexByte("=~>", rest[k+1]) < 0) {
 			k++
 		}
 		return rest[:k], rest[k:]

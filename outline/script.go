@@ -8,7 +8,7 @@ type script struct {
 var (
 	jsModifiers = set("export default declare async abstract public private protected static override readonly accessor get set")
 	jsContinues = set("instanceof in of as satisfies extends is keyof implements")
-	jsOpen      = set("typeof new await return extends keyof instanceof in of as satisfies is readonly infer unique asserts default void delete yield async case throw else do")
+	jsOpen      = set("typeof new await return extends keyof instanceof in of as satisfies is readonly infer unique asserts default delete yield async case throw else do")
 	jsControl   = set("if for while switch with catch")
 )
 
@@ -207,7 +207,7 @@ func (p *script) signature(k, n int) (open, end int) {
 	if p.kind(k) == '{' && k < n {
 		return k, 0
 	}
-	return -1, p.end(k, n)
+	return -1, p.rest(k, n)
 }
 
 // typeEnd is the index after the type that begins at k.
@@ -377,12 +377,12 @@ func (p *script) variables(first, i, n, depth, level int) int {
 		}
 		if p.kind(k) == '=' && !p.is(k, "=>") {
 			k = p.value(name, "function", start, k+1, n, depth, level)
-			if k > 0 && p.kind(k-1) == ';' {
+			if p.kind(k) != ',' {
 				return k
 			}
 		}
 		if p.kind(k) != ',' || k >= n {
-			return p.end(k, n)
+			return p.rest(k, n)
 		}
 		i = k + 1
 	}
@@ -645,18 +645,18 @@ func (p *script) member(i, n, depth, level int) int {
 	}
 	if p.kind(k) == '=' {
 		k = p.value(name, "method", first, k+1, n, depth, level)
-		if k > 0 && p.kind(k-1) == ';' || p.newline(k) {
+		if p.kind(k) != ',' {
 			return k
 		}
 	}
-	return p.end(k, n)
+	return p.rest(k, n)
 }
 
 // expression reads an expression statement from i.
 func (p *script) expression(first, i, n, depth, level int) int {
 	if name, k := p.target(i, n); name != "" {
 		k = p.value(name, "function", first, k, n, depth, level)
-		if k > 0 && p.kind(k-1) == ';' {
+		if p.kind(k) != ',' {
 			return k
 		}
 		return p.end(k, n)
@@ -708,15 +708,19 @@ func (p *script) wrapper(i, n, depth, level int) {
 }
 
 // until is the index of the next comma, or after the end of the statement.
-func (p *script) until(k, n int) int { return p.stop(k, n, true) }
+func (p *script) until(k, n int) int { return p.stop(k, k, n, true) }
 
-// end is the index after the statement or member that k is in.
-func (p *script) end(k, n int) int { return p.stop(k, n, false) }
+// end is the index after the statement or member that begins at k.
+func (p *script) end(k, n int) int { return p.stop(k, k+1, n, false) }
 
-func (p *script) stop(k, n int, comma bool) int {
-	for begin := k; k < n; {
+// rest is the index after the statement or member that k may still be in.
+func (p *script) rest(k, n int) int { return p.stop(k, k, n, false) }
+
+// stop looks for the end of a statement, from token least on.
+func (p *script) stop(k, least, n int, comma bool) int {
+	for k < n {
 		c := p.kind(k)
-		if k > begin && p.toks[k].nl && p.ends(k) {
+		if k >= least && p.toks[k].nl && p.ends(k) {
 			return k
 		}
 		switch c {
