@@ -65,6 +65,9 @@ var mayImport = map[string]string{
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
+	"providers/smart/value":                       "core providers/smart/value/need",
+	"providers/smart/value/need":                  "core internal/tooling",
+	"bench/train":                                 "compare compare/retention core providers/smart/value/need tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 

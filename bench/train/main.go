@@ -1,0 +1,131 @@
+// The train command fits the weights of package need to recorded sessions:
+//
+//	go run ./bench/train -traces DIR
+//
+// It cuts every session at several places, notes what the agent and the person wrote
+// after each cut of what stood before it, and writes weights.json and common.txt. The same
+// sessions give the same files. With -without NAME the sessions of one source are left
+// out, for a test on what the weights have not seen.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/compare/retention"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/smart/value/need"
+	"github.com/condensehq/condense/tokens"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "train:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, stderr io.Writer) error {
+	flags := flag.NewFlagSet("train", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	traces := flags.String("traces", os.Getenv("CONDENSE_TRACES_DIR"), "folder of the sessions")
+	out := flags.String("out", "providers/smart/value/need", "folder that the files are written to")
+	without := flags.String("without", "", "source whose sessions are left out")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	sessions, err := load(*traces, *without)
+	if err != nil {
+		return err
+	}
+	projects := map[string][][]core.Message{}
+	var lessons []need.Lesson
+	for _, s := range sessions {
+		projects[s.Source] = append(projects[s.Source], s.Messages)
+		lessons = append(lessons, cut(s)...)
+	}
+	fmt.Fprintf(stderr, "%d sessions, %d lessons\n", len(sessions), len(lessons))
+	common := need.Common(projects)
+	model, err := need.Train(lessons, common, stderr)
+	if err != nil {
+		return err
+	}
+	note := fmt.Sprintf("made by go run ./bench/train from %d recorded sessions of %d projects", len(sessions), len(projects))
+	if err := os.WriteFile(filepath.Join(*out, "weights.json"), model.Weights(note), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600)
+}
+
+func load(dir, without string) ([]*retention.Session, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+	if err != nil {
+		return nil, err
+	}
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		return nil, err
+	}
+	counter := tokens.NewCounter(encoding)
+	var out []*retention.Session
+	for _, name := range files {
+		f, err := os.Open(name) //nolint:gosec // a file that the user names
+		if err != nil {
+			return nil, err
+		}
+		s, err := compare.ReadSession(f, name, counter)
+		_ = f.Close()
+		if err != nil {
+			return nil, err
+		}
+		if s.Source != without {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no sessions (*.json.gz): say with -traces or CONDENSE_TRACES_DIR where they are")
+	}
+	return out, nil
+}
+
+const (
+	cuts        = 8
+	firstShare  = 0.15 // of the turns before the first cut
+	turnsAfter  = 6    // at least
+	turnsWithin = 40   // at most are looked at
+)
+
+// cut makes lessons of a session: it is cut before turns of the assistant, evenly.
+func cut(s *retention.Session) []need.Lesson {
+	var turns []int
+	for i := range s.Messages {
+		if s.Messages[i].Role == core.RoleAssistant {
+			turns = append(turns, i)
+		}
+	}
+	var out []need.Lesson
+	last := -1
+	for k := range cuts {
+		share := firstShare + (1-firstShare)*float64(k)/cuts
+		t := int(share * float64(len(turns)))
+		if t == last || len(turns)-t < turnsAfter || t == 0 {
+			continue
+		}
+		last = t
+		end := len(s.Messages)
+		if t+turnsWithin < len(turns) {
+			end = turns[t+turnsWithin]
+		}
+		out = append(out, need.Lesson{
+			Project: s.Source, System: s.System,
+			Before: slices.Clip(s.Messages[:turns[t]]), After: s.Messages[turns[t]:end],
+		})
+	}
+	return out
+}

@@ -1,0 +1,277 @@
+package value
+
+import (
+	"container/heap"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/smart/value/need"
+)
+
+// keepHuman takes what the person said: the first message, then the newest, then the rest,
+// as far as the share goes.
+func (w *work) keepHuman() {
+	w.settle(0, len(w.c.Lines))
+	var order []int
+	for p := range w.c.Passages {
+		if w.c.Passages[p].Kind == need.Human && w.modes[p] != modeFixed {
+			order = append(order, p)
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	for i, j := 1, len(order)-1; i < j; i, j = i+1, j-1 {
+		order[i], order[j] = order[j], order[i]
+	}
+	room := w.o.Shares.Human * float64(w.o.Room)
+	for k, p := range order {
+		left := room
+		if k == 0 && len(order) > 1 {
+			left *= w.o.Shares.First
+		}
+		pass := &w.c.Passages[p]
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			span := core.Span{Start: l, End: l + 1}
+			cost := w.cost(span)
+			if cost > left {
+				continue
+			}
+			w.take(span, cost)
+			left -= cost
+			room -= cost
+		}
+	}
+}
+
+// A candidate is a run of lines, and what it was worth by the token when it was last
+// looked at.
+type candidate struct {
+	rate       float32
+	start, end int32
+}
+
+type queue []candidate
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	if q[i].rate != q[j].rate {
+		return q[i].rate > q[j].rate
+	}
+	if q[i].start != q[j].start {
+		return q[i].start > q[j].start // the newer one
+	}
+	return q[i].end < q[j].end
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(candidate)) } //nolint:errcheck,forcetypeassert // only push does
+func (q *queue) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}
+
+// overshoot is how far above the room lines are chosen: what they cost is an estimate.
+const overshoot = 1.08
+
+// choose takes lines, best first, until the room is used.
+func (w *work) choose() {
+	w.normalise()
+	limit := overshoot * float64(w.o.Room)
+	q := make(queue, 0, 2*len(w.c.Lines))
+	add := func(s core.Span) {
+		if r := w.rate(s); r > 0 {
+			q = append(q, candidate{r, int32(s.Start), int32(s.End)}) //nolint:gosec // indices
+		}
+	}
+	for p := range w.c.Passages {
+		if w.modes[p] != modeFixed {
+			w.spans(w.c.Passages[p].Lines, w.c.Passages[p].Lines, add)
+		}
+	}
+	heap.Init(&q)
+	for len(q) > 0 && w.spent() < limit {
+		top := q[0]
+		s := core.Span{Start: int(top.start), End: int(top.end)}
+		r := w.rate(s)
+		if r <= 0 {
+			heap.Pop(&q)
+			continue
+		}
+		if r < top.rate*0.999 {
+			q[0].rate = r
+			heap.Fix(&q, 0)
+			continue
+		}
+		heap.Pop(&q)
+		w.take(s, w.cost(s))
+		// What stands beside kept lines became cheaper and worth more.
+		pass := w.c.Passages[w.c.Lines[s.Start].Passage].Lines
+		w.spans(core.Span{Start: max(pass.Start, s.Start-2), End: min(pass.End, s.End+2)}, pass, func(s core.Span) {
+			if r := w.rate(s); r > 0 {
+				heap.Push(&q, candidate{r, int32(s.Start), int32(s.End)}) //nolint:gosec // indices
+			}
+		})
+	}
+}
+
+// spans yields what may be chosen at once around the lines of near: each of them, each
+// with its neighbours, and the whole passage if that is short.
+func (w *work) spans(near, pass core.Span, yield func(core.Span)) {
+	for l := near.Start; l < near.End; l++ {
+		if w.keptAt[l] != 0 {
+			continue
+		}
+		yield(core.Span{Start: l, End: l + 1})
+		if s := (core.Span{Start: max(pass.Start, l-1), End: min(pass.End, l+2)}); s.End-s.Start > 1 {
+			yield(s)
+		}
+	}
+	const short = 10
+	if n := pass.End - pass.Start; n > 3 && n <= short {
+		yield(pass)
+	}
+}
+
+func (w *work) spent() float64 { return w.picks[len(w.picks)-1] }
+
+// rate is what taking s is worth by the token; 0 if nothing.
+func (w *work) rate(s core.Span) float32 {
+	gain := w.gain(s)
+	if gain <= 0 {
+		return 0
+	}
+	return gain / float32(w.cost(s))
+}
+
+// cost returns the tokens of the lines of s that are not kept, and of what is written
+// around them.
+func (w *work) cost(s core.Span) float64 {
+	n := 0.0
+	for l := s.Start; l < s.End; l++ {
+		if w.keptAt[l] == 0 {
+			n += float64(w.tokens[l])
+		}
+	}
+	p := w.c.Lines[s.Start].Passage
+	pass := &w.c.Passages[p]
+	if w.opened[p] == 0 {
+		n += float64(w.opens[p])
+	}
+	before := s.Start == pass.Lines.Start || w.keptAt[s.Start-1] != 0
+	after := s.End == pass.Lines.End || w.keptAt[s.End] != 0
+	switch {
+	case !before && !after:
+		n += gapTokens
+	case before && after && s.Start > pass.Lines.Start && s.End < pass.Lines.End:
+		n -= gapTokens
+	}
+	return max(n, 1)
+}
+
+// normalise scales the values of the families: each is a share of what is expected to be
+// needed of it.
+func (w *work) normalise() {
+	s, e := w.o.Shares, w.estimate
+	scale := func(v []float32, by, sum float64) {
+		f := float32(0)
+		if sum > 0 {
+			f = float32(1e4 * by / sum)
+		}
+		for i := range v {
+			v[i] *= f
+		}
+	}
+	scale(e.Names, s.Names, e.NameSum)
+	scale(e.Words, s.Words, e.WordSum)
+	scale(e.Phrases, s.Phrases, e.PhraseSum)
+}
+
+// lineCredit is the share of the value of its names that line l gives, if the lines of s
+// are kept.
+func (w *work) lineCredit(l int, pass core.Span, s core.Span) float32 {
+	credit := w.o.Shares.Line
+	if l == pass.Start || l-1 >= s.Start && l-1 < s.End || w.keptAt[l-1] != 0 {
+		credit += w.o.Shares.Beside
+	}
+	if l+1 == pass.End || l+1 >= s.Start && l+1 < s.End || w.keptAt[l+1] != 0 {
+		credit += w.o.Shares.Beside
+	}
+	return float32(credit)
+}
+
+// gain returns what keeping the lines of s adds.
+func (w *work) gain(s core.Span) float32 {
+	pass := w.c.Passages[w.c.Lines[s.Start].Passage].Lines
+	gain := float32(0)
+	from, to := max(pass.Start, s.Start-1), min(pass.End, s.End+1)
+	for l := from; l < to; l++ {
+		inside := l >= s.Start && l < s.End
+		if !inside && w.keptAt[l] == 0 {
+			continue
+		}
+		credit := w.lineCredit(l, pass, s)
+		fresh := inside && w.keptAt[l] == 0
+		for _, n := range w.c.TermsOf(l) {
+			if v := w.estimate.Names[n]; v > 0 {
+				if d := credit - w.credit[n]; d > 0 {
+					gain += d * v
+				}
+			} else if fresh && w.credit[n] == 0 {
+				gain += w.estimate.Words[n]
+			}
+		}
+		for _, n := range w.c.PhrasesOf(l) {
+			if n >= 0 {
+				if fresh && !w.has[n] {
+					gain += w.estimate.Phrases[n]
+				}
+				continue
+			}
+			if n = ^n; !w.has[n] && l > pass.Start && (w.keptAt[l-1] != 0 || l-1 >= s.Start && l-1 < s.End) {
+				gain += w.estimate.Phrases[n]
+			}
+		}
+	}
+	return gain
+}
+
+// take keeps the lines of s, at the cost given.
+func (w *work) take(s core.Span, cost float64) {
+	at := int32(len(w.picks)) //nolint:gosec // an index
+	if at == 1 {
+		at = 2 // 1 is what was there
+		w.picks = append(w.picks, w.picks[0])
+	}
+	w.picks = append(w.picks, w.spent()+cost)
+	p := w.c.Lines[s.Start].Passage
+	for l := s.Start; l < s.End; l++ {
+		if w.keptAt[l] == 0 {
+			w.keptAt[l] = at
+			w.opened[p]++
+		}
+	}
+	pass := w.c.Passages[p].Lines
+	w.settle(max(pass.Start, s.Start-1), min(pass.End, s.End+1))
+}
+
+// settle notes what the kept lines between from and to hold.
+func (w *work) settle(from, to int) {
+	for l := from; l < to; l++ {
+		if w.keptAt[l] == 0 {
+			continue
+		}
+		pass := w.c.Passages[w.c.Lines[l].Passage].Lines
+		credit := w.lineCredit(l, pass, core.Span{})
+		for _, n := range w.c.TermsOf(l) {
+			w.credit[n] = max(w.credit[n], credit)
+		}
+		for _, n := range w.c.PhrasesOf(l) {
+			if n >= 0 {
+				w.has[n] = true
+			} else if l > pass.Start && w.keptAt[l-1] != 0 {
+				w.has[^n] = true
+			}
+		}
+	}
+}

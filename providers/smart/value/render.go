@@ -1,0 +1,242 @@
+package value
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/smart/value/need"
+)
+
+// fit returns the messages of as many picks as there is room for, and their tokens.
+func (w *work) fit() ([]core.Message, int) {
+	last := int32(len(w.picks) - 1) //nolint:gosec // an index
+	k := w.pickAt(float64(w.o.Room), last)
+	bestOut, best, bestK := []core.Message(nil), 0, int32(-1)
+	scale := 1.0
+	high := last + 1 // the fewest picks known to be too many
+	for range 8 {
+		out, tokens := w.render(k)
+		if tokens <= w.o.Room && k > bestK {
+			bestOut, best, bestK = out, tokens, k
+		}
+		if tokens > w.o.Room {
+			high = min(high, k)
+		}
+		scale = float64(tokens) / w.picks[k]
+		next := w.pickAt(float64(w.o.Room)*0.999/scale, last)
+		if tokens > w.o.Room && next >= k {
+			next = k - max(1, k/100)
+		}
+		if next >= high {
+			next = high - 1
+		}
+		if next <= bestK || next < 0 {
+			break
+		}
+		k = next
+	}
+	if bestK < 0 {
+		out, tokens := w.render(1)
+		return out, tokens
+	}
+	return bestOut, best
+}
+
+// pickAt returns the last pick that ends within size tokens, by estimate.
+func (w *work) pickAt(size float64, last int32) int32 {
+	lo, hi := int32(0), last
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if w.picks[mid] <= size {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return lo
+}
+
+// render returns the messages with the lines of the first k picks, and their tokens.
+func (w *work) render(k int32) ([]core.Message, int) {
+	k = max(k, 1)
+	var out []core.Message
+	var extract strings.Builder
+	p, tokens := 0, 0
+	first := true
+	add := func(m core.Message) {
+		tokens += m.Tokens
+		out = append(out, m)
+	}
+	flush := func() {
+		if extract.Len() == 0 {
+			return
+		}
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(need.Head + strings.TrimSuffix(extract.String(), "\n"))}}
+		m.Tokens = core.MessageTokens(w.o.Counter, m)
+		add(m)
+		extract.Reset()
+	}
+	hidden := false
+	for g, group := range w.groups {
+		if w.native[g] {
+			if hidden && first && extract.Len() == 0 {
+				extract.WriteByte('\n')
+			}
+			if !w.allSystem(group) {
+				flush()
+				first, hidden = false, false
+			}
+		}
+		for i := group.Start; i < group.End; i++ {
+			from := p
+			for p < len(w.c.Passages) && w.c.Passages[p].Message == i {
+				p++
+			}
+			if !w.native[g] {
+				hidden = true
+				w.renderExtract(&extract, from, p, k)
+				continue
+			}
+			add(w.renderNative(i, from, p, k))
+		}
+	}
+	if hidden && first && extract.Len() == 0 {
+		extract.WriteByte('\n')
+	}
+	flush()
+	return out, tokens
+}
+
+func (w *work) allSystem(g core.Span) bool {
+	for i := g.Start; i < g.End; i++ {
+		if w.messages[i].Role != core.RoleSystem {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *work) kept(l int, k int32) bool { return w.keptAt[l] != 0 && w.keptAt[l] <= k }
+
+// renderExtract writes the kept lines of passages from to to.
+func (w *work) renderExtract(b *strings.Builder, from, to int, k int32) {
+	for p := from; p < to; p++ {
+		pass := &w.c.Passages[p]
+		kept, lost := 0, 0
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if w.kept(l, k) {
+				kept++
+			} else {
+				lost += len(w.c.Lines[l].Text)
+			}
+		}
+		if kept == 0 {
+			continue
+		}
+		handle := ""
+		if lost >= handleFrom {
+			handle = w.handle(pass)
+		}
+		b.WriteByte('\n')
+		b.WriteString(pass.Header(false, handle))
+		b.WriteByte('\n')
+		w.renderLines(b, pass, k)
+	}
+}
+
+// handleFrom is how many bytes must be left out of a passage for it to get a handle.
+const handleFrom = 1 << 30
+
+func (w *work) handle(p *need.Passage) string {
+	if p.Handle != "" || p.Partial {
+		return p.Handle
+	}
+	return core.Handle(w.messages[p.Message].Parts[p.Part])
+}
+
+// renderLines writes the kept lines of a passage, with a mark where others are missing.
+func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32) {
+	gap, began := false, false
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		line := &w.c.Lines[l]
+		if !w.kept(l, k) {
+			gap = true
+			continue
+		}
+		switch {
+		case began && (gap || line.Gap):
+			b.WriteString("\n" + need.GapMark + "\n")
+		case began && !line.Joins:
+			b.WriteByte('\n')
+		}
+		b.WriteString(line.Text)
+		began, gap = true, false
+	}
+}
+
+// renderNative returns message i with the lines that are kept.
+func (w *work) renderNative(i, from, to int, k int32) core.Message {
+	m := w.messages[i]
+	changed := false
+	parts := m.Parts
+	for p := from; p < to; p++ {
+		pass := &w.c.Passages[p]
+		if w.modes[p] != modeOpen {
+			continue
+		}
+		lost := 0
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if !w.kept(l, k) {
+				lost++
+			}
+		}
+		if lost == 0 {
+			continue
+		}
+		r, ok := parts[pass.Part].(core.ToolResult)
+		if !ok {
+			continue
+		}
+		if !changed {
+			parts = append([]core.Part(nil), parts...)
+			changed = true
+		}
+		var b strings.Builder
+		w.renderLines(&b, pass, k)
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString("[" + need.GapMark + " h:" + w.handle(pass) + "]")
+		text, _ := r.Content[pass.Content].(core.Text)
+		if b.Len() >= len(text) {
+			continue
+		}
+		content := append([]core.Part(nil), r.Content...)
+		content[pass.Content] = core.Text(b.String())
+		r.Content = content
+		parts[pass.Part] = r
+	}
+	if changed {
+		m.Parts = parts
+		m.Source = nil
+		m.Tokens = core.MessageTokens(w.o.Counter, m)
+	}
+	return m
+}
+
+// account says how much of every kind stayed.
+func (w *work) account() map[string]Account {
+	out := map[string]Account{}
+	for l := range w.c.Lines {
+		kind := w.c.Passages[w.c.Lines[l].Passage].Kind.String()
+		a := out[kind]
+		a.Lines++
+		a.Tokens += int(w.tokens[l])
+		if w.keptAt[l] != 0 {
+			a.LinesKept++
+			a.TokensKept += int(w.tokens[l])
+		}
+		out[kind] = a
+	}
+	return out
+}

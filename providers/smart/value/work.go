@@ -1,0 +1,159 @@
+package value
+
+import (
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/smart/value/need"
+)
+
+// A mode says what may become of a passage.
+type mode uint8
+
+const (
+	modeExtract mode = iota // its message is hidden; chosen lines stand in an extract
+	modeOpen                // its message stays; lines that are not chosen are left out in place
+	modeFixed               // it stays as it is
+)
+
+// A work is a conversation while lines of it are chosen.
+type work struct {
+	o        *Options
+	messages []core.Message
+	groups   []core.Span
+	native   []bool // groups whose messages stay
+	c        *need.Conversation
+	estimate *need.Estimate
+
+	modes  []mode    // of passages
+	opens  []float32 // what the first line of a passage costs more: its header
+	opened []int32   // how many lines of a passage are kept
+	tokens []float32 // of lines
+	keptAt []int32   // the pick that took a line; 0 if none did
+	dup    []bool    // lines that stand again further down
+	picks  []float64 // tokens of all picks up to each; picks[0] is what is there before any
+	credit []float32 // of the names that stand in kept lines
+	has    []bool    // phrases that do
+}
+
+func newWork(messages []core.Message, o *Options) *work {
+	w := &work{o: o, messages: messages, groups: core.Groups(messages), c: need.Read(messages)}
+	w.native = make([]bool, len(w.groups))
+	w.tokens = make([]float32, len(w.c.Lines))
+	for i := range w.c.Lines {
+		w.tokens[i] = float32(o.Counter.Count(core.Text(w.c.Lines[i].Text))) + 1 // and its end
+		if w.c.Lines[i].Joins {
+			w.tokens[i]--
+		}
+	}
+	w.keptAt = make([]int32, len(w.c.Lines))
+	w.modes = make([]mode, len(w.c.Passages))
+	w.opens = make([]float32, len(w.c.Passages))
+	w.opened = make([]int32, len(w.c.Passages))
+	w.credit = make([]float32, w.c.Terms())
+	w.has = make([]bool, w.c.Phrases())
+	w.stay()
+	w.findDuplicates()
+	return w
+}
+
+// stay decides which messages stay: those that must, and the newest.
+func (w *work) stay() {
+	pending := core.Pending(w.messages)
+	first := len(w.messages) // of a turn that is not over
+	if len(pending) > 0 {
+		first = pending[0]
+	}
+	base := float64(headTokens)
+	left := w.o.Shares.Tail * float64(w.o.Room)
+	tail := true
+	open := make([]bool, len(w.messages)) // messages whose results may be shortened
+	for g := len(w.groups) - 1; g >= 0; g-- {
+		group := w.groups[g]
+		must := group.End > first
+		cost := 0.0
+		for i := group.Start; i < group.End; i++ {
+			m := &w.messages[i]
+			must = must || m.Protected || m.Role == core.RoleSystem
+			cost += w.fixedCost(m)
+		}
+		if !must && (!tail || cost > left) {
+			tail = false
+			continue
+		}
+		w.native[g] = true
+		for i := group.Start; i < group.End; i++ {
+			open[i] = tail && !w.messages[i].Protected && w.messages[i].Role != core.RoleSystem
+			if !open[i] {
+				cost += float64(w.messages[i].Tokens) - w.fixedCost(&w.messages[i])
+			}
+		}
+		base += cost
+		if !must || tail {
+			left -= cost
+		}
+	}
+	w.picks = []float64{base}
+	nativeMessage := make([]bool, len(w.messages))
+	for g, group := range w.groups {
+		for i := group.Start; i < group.End; i++ {
+			nativeMessage[i] = w.native[g]
+		}
+	}
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		_, result := w.messages[pass.Message].Parts[pass.Part].(core.ToolResult)
+		switch {
+		case !nativeMessage[pass.Message]:
+			w.opens[p] = headerTokens
+		case open[pass.Message] && result:
+			w.modes[p] = modeOpen
+		default:
+			w.modes[p] = modeFixed
+		}
+	}
+}
+
+// What is written around lines, in tokens, before it is counted.
+const (
+	headTokens   = 40
+	headerTokens = 8
+	stubTokens   = 14
+	gapTokens    = 2
+)
+
+// fixedCost returns the tokens of m without the texts of its results.
+func (w *work) fixedCost(m *core.Message) float64 {
+	n := m.Tokens
+	for _, p := range m.Parts {
+		if r, ok := p.(core.ToolResult); ok {
+			for _, q := range r.Content {
+				if t, ok := q.(core.Text); ok {
+					n -= max(0, w.o.Counter.Count(t)-stubTokens)
+				}
+			}
+		}
+	}
+	return float64(n)
+}
+
+// findDuplicates marks lines that stand again in a later passage, and takes those of
+// fixed passages as kept.
+func (w *work) findDuplicates() {
+	w.dup = make([]bool, len(w.c.Lines))
+	last := make(map[string]struct{}, len(w.c.Lines)/2)
+	for l := len(w.c.Lines) - 1; l >= 0; l-- {
+		line := &w.c.Lines[l]
+		if w.modes[line.Passage] == modeFixed {
+			w.keptAt[l] = 1
+		}
+		if _, ok := last[line.Text]; ok {
+			w.dup[l] = true
+		} else {
+			last[line.Text] = struct{}{}
+		}
+	}
+	for p := range w.c.Passages {
+		if w.modes[p] == modeFixed {
+			w.opened[p] = int32(w.c.Passages[p].Lines.End - w.c.Passages[p].Lines.Start) //nolint:gosec // lines
+		}
+	}
+}
