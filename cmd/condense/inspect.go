@@ -32,6 +32,8 @@ type inspection struct {
 	ByTool     []toolShare `json:"by_tool"`
 	Largest    []large     `json:"largest"`
 	Duplicates []duplicate `json:"duplicates"`
+	// Opportunities are what the passes of smart would save, if that was asked for.
+	Opportunities []opportunity `json:"opportunities,omitempty"`
 }
 
 type share struct {
@@ -66,13 +68,14 @@ func (a *app) inspectCommand() *cobra.Command {
 	var (
 		format, tokenizer string
 		top               int
-		asJSON            bool
+		asJSON, chances   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "inspect FILE|-",
 		Short: "Show what a conversation consists of",
 		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the
-texts that stand there more than once. The cost of an image is an estimate.`,
+texts that stand there more than once. The cost of an image is an estimate. With --opportunities it tries every pass
+of the strategy smart on a copy and says what each would save.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if top < 0 {
@@ -86,12 +89,22 @@ texts that stand there more than once. The cost of an image is an estimate.`,
 			if err != nil {
 				return err
 			}
-			in := inspect(args[0], d, tokens.NewCounter(encoding), top)
+			counter := tokens.NewCounter(encoding)
+			in := inspect(args[0], d, counter, top)
 			in.Tokenizer = tokenizer
+			if chances {
+				if in.Opportunities, err = opportunities(cmd.Context(), d.Journal.View(), counter); err != nil {
+					return err
+				}
+			}
 			if asJSON {
 				return printJSON(a.stdout, in)
 			}
 			printInspection(a.stdout, in)
+			if chances {
+				fmt.Fprintln(a.stdout)
+				printOpportunities(a.stdout, in.Opportunities, in.Tokens)
+			}
 			return nil
 		},
 	}
@@ -99,6 +112,7 @@ texts that stand there more than once. The cost of an image is an estimate.`,
 	cmd.Flags().StringVar(&tokenizer, "tokenizer", "o200k_base", "`name` of the encoding to count with")
 	complete(cmd, "tokenizer", tokens.Names())
 	cmd.Flags().IntVar(&top, "top", 10, "how many of the largest messages and duplicates to list")
+	cmd.Flags().BoolVar(&chances, "opportunities", false, "say what each pass of the strategy smart would save, before anything is done")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

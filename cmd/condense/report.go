@@ -34,6 +34,7 @@ func printReport(w io.Writer, name, format string, r *host.Report) {
 				fmt.Fprintf(w, "; %s", usageText(at.Usage))
 			}
 			fmt.Fprintln(w)
+			printSteps(w, at.Steps)
 		}
 	}
 	if r.Usage.Calls > 0 {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/tokens"
+)
+
+// An opportunity says what one pass of the strategy smart could save.
+type opportunity struct {
+	Pass    string         `json:"pass"`
+	Class   string         `json:"class"`
+	Looked  int            `json:"looked"`
+	Changed int            `json:"changed"`
+	Saved   int            `json:"saved"`
+	ByKind  map[string]int `json:"by_kind,omitempty"`
+	MS      float64        `json:"ms"`
+}
+
+// opportunities tries every pass on a copy of the view.
+func opportunities(ctx context.Context, view []core.Message, counter *tokens.Counter) ([]opportunity, error) {
+	messages := make([]core.Message, len(view))
+	copy(messages, view)
+	for i := range messages {
+		messages[i].Tokens = core.MessageTokens(counter, messages[i])
+	}
+	req := &core.Request{Messages: messages, Counter: counter, Budget: core.Budget{Target: 1}, Trigger: core.TriggerManual}
+	found, err := smart.Opportunities(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("opportunities: %w", err)
+	}
+	var out []opportunity
+	for _, o := range found {
+		out = append(out, opportunity{
+			Pass: o.Name, Class: o.Class, Looked: o.Looked, Changed: o.Changed,
+			Saved: max(0, o.TokensBefore-o.TokensAfter), ByKind: o.Saved, MS: float64(o.Duration.Microseconds()) / 1000,
+		})
+	}
+	return out, nil
+}
+
+func printOpportunities(w io.Writer, list []opportunity, total int) {
+	t := newTable("pass of smart", "class", "looked at", "would change", "tokens to save", "share")
+	for _, o := range list {
+		t.AppendRow(table.Row{
+			o.Pass, o.Class, thousands(o.Looked), thousands(o.Changed), thousands(o.Saved),
+			fmt.Sprintf("%.1f %%", 100*float64(o.Saved)/float64(max(1, total))),
+		})
+	}
+	render(w, t, 3, 4, 5, 6)
+	fmt.Fprintln(w, "each pass alone and at most; together they save less than the sum")
+}

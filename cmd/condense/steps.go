@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// printSteps tells what a provider says that it did, one line for each step.
+func printSteps(w io.Writer, steps []core.Step) {
+	for _, s := range steps {
+		fmt.Fprintf(w, "    %-16s", s.Name)
+		if s.Note == "" || s.Looked > 0 {
+			fmt.Fprintf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), savedByStep(s))
+		}
+		if s.Note != "" {
+			fmt.Fprintf(w, " %s", s.Note)
+		}
+		if ms := float64(s.Duration.Microseconds()) / 1000; ms > 0 {
+			fmt.Fprintf(w, " (%s ms)", number(ms))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// savedByStep says how many tokens a step saved and of what.
+func savedByStep(s core.Step) string {
+	n := s.TokensBefore - s.TokensAfter
+	if n == 0 {
+		return "0 tokens saved"
+	}
+	var of []string
+	for _, k := range slices.Sorted(maps.Keys(s.Saved)) {
+		if s.Saved[k] != 0 {
+			of = append(of, k)
+		}
+	}
+	if len(of) == 0 {
+		return fmt.Sprintf("%s tokens saved", thousands(n))
+	}
+	return fmt.Sprintf("%s tokens saved of %s", thousands(n), strings.Join(of, ", "))
+}

@@ -1,0 +1,45 @@
+package smart
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/registry"
+)
+
+// An Opportunity says what one pass, with its default settings and alone, would save.
+type Opportunity struct {
+	Class string // lossless, superseded or lossy
+	core.Step
+}
+
+// Opportunities tries every pass that needs no model on the conversation of req, each for
+// itself, and changes nothing. Passes that stop when the target is met stop there: give a
+// target of one token to learn what they could save at most. The error is that of ctx.
+func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error) {
+	if req.Counter == nil {
+		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	var out []Opportunity
+	for _, p := range passes() {
+		if p.class == classModel || p.name == "digest" {
+			continue
+		}
+		ready, err := steps([]PassConfig{{Pass: p.name}}, registry.Env{})
+		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		w := newWork(req, registry.Env{}, req.Budget.Room())
+		rep, err := ready[0].do(ctx, w, time.Now)
+		if err != nil {
+			return nil, fmt.Errorf("pass %s: %w", p.name, err)
+		}
+		out = append(out, Opportunity{Class: string(p.class), Step: rep})
+	}
+	return out, nil
+}
