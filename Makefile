@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk lint fmt fmt-check tidy-check generate generate-check fuzz bench bench-docs bench-peers golden
+.PHONY: check build test test-sdk lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers golden
 
 check: tidy-check build lint test
 
@@ -55,6 +55,11 @@ fuzz:
 			echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$pkg; \
 		done; \
 	done
+
+# 16,000 conversations with a plugin that crashes again and again, in about two minutes;
+# `make test` has 200.
+soak:
+	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/supervise
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
