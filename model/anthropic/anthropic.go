@@ -162,7 +162,6 @@ func meter(r *remote.Reply, u *usage) {
 	if u == nil {
 		return
 	}
-	r.Metered = true
 	if u.Read != nil || u.Written != nil || u.Input != nil {
 		input := r.Usage.InputTokens - r.Usage.CachedTokens - r.Written
 		set(&input, u.Input)
@@ -171,6 +170,7 @@ func meter(r *remote.Reply, u *usage) {
 		r.Usage.InputTokens = input + r.Usage.CachedTokens + r.Written
 	}
 	set(&r.Usage.OutputTokens, u.Output)
+	r.Metered = r.Usage.InputTokens > 0 // nothing is read for nothing
 }
 
 // set takes a number over that a later event repeats or raises.
