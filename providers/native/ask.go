@@ -73,11 +73,15 @@ const repeated = 200
 // model gave back what it was told.
 func tidy(answer, instructions string) (string, error) {
 	text := strings.TrimSpace(answer)
-	for _, tag := range []string{"think", "thinking", "analysis"} {
+	for _, tag := range []string{"think", "thinking"} {
 		if rest, ok := strings.CutPrefix(text, "<"+tag+">"); ok {
-			if _, after, ok := strings.Cut(rest, "</"+tag+">"); ok && strings.TrimSpace(after) != "" {
-				text = strings.TrimSpace(after)
-			}
+			_, after, _ := strings.Cut(rest, "</"+tag+">")
+			text = strings.TrimSpace(after)
+		}
+	}
+	if rest, ok := strings.CutPrefix(text, "<analysis>"); ok {
+		if _, after, ok := strings.Cut(rest, "</analysis>"); ok && strings.TrimSpace(after) != "" {
+			text = strings.TrimSpace(after)
 		}
 	}
 	if rest, ok := strings.CutPrefix(text, "<summary>"); ok {

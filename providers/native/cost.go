@@ -50,7 +50,7 @@ func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Us
 			if k == len(d.mergers())-1 {
 				output = t.tokens
 			}
-			sum = sum.Add(p.charge(p.promptOverhead(req, t)+mergeOverhead(req.Counter)+n*(d.output+partHeading), output))
+			sum = sum.Add(p.charge(p.promptOverhead(req, t)+mergeOverhead(req.Counter)+n*(d.most()+partHeading), output))
 		}
 	}
 	return sum, nil

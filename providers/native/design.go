@@ -67,8 +67,8 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 			return d, nil
 		}
 	}
-	d.output = min(t.tokens, max(d.limit/4, leastGain))
-	d.batch = (d.limit-p.promptOverhead(req, t)-mergeOverhead(req.Counter))/(d.output+partHeading) - 1
+	d.output = min(t.tokens, max(d.limit/8, leastGain))
+	d.batch = (d.limit - p.promptOverhead(req, t) - mergeOverhead(req.Counter)) / (d.most() + partHeading)
 	if d.batch < 2 || room < leastPart {
 		if p.gen.Info().Window == 0 {
 			// The window was a guess, and a bad one. The model will say what it can read.
@@ -80,6 +80,10 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 	d.parts = p.divide(req.Counter, t.messages, room-partNote)
 	return d, nil
 }
+
+// most returns the tokens that are kept of a part's summary, should the model exceed what
+// it was told.
+func (d *design) most() int { return d.output * 5 / 4 }
 
 const (
 	partHeading = 16  // tokens of the words above a part's summary
@@ -188,7 +192,7 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 	}
 	texts, err := gather(ctx, p.c.Parallel, len(d.parts), func(ctx context.Context, i int) (string, error) {
 		part := *t
-		part.tokens, part.fits = d.output, 2*d.output
+		part.tokens, part.fits = d.output, d.most()
 		part.note = fmt.Sprintf("The conversation is too long to be read at once: this is part %d of %d. Write about this part only.", i+1, len(d.parts))
 		if i > 0 {
 			part.note += " Its beginning repeats the end of the part before."
@@ -203,9 +207,9 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 		texts, err = gather(ctx, p.c.Parallel, batches, func(ctx context.Context, i int) (string, error) {
 			merged := *t
 			if batches > 1 {
-				merged.tokens, merged.fits = d.output, 2*d.output
+				merged.tokens, merged.fits = d.output, d.most()
 			}
-			return p.merge(ctx, s, req, &merged, texts[i*d.batch:min(len(texts), (i+1)*d.batch)])
+			return p.merge(ctx, s, req, &merged, d.most(), texts[i*d.batch:min(len(texts), (i+1)*d.batch)])
 		})
 		if err != nil {
 			return "", err
@@ -214,10 +218,14 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 	return texts[0], nil
 }
 
-// merge has one summary made of those of neighboring parts.
-func (p *Provider) merge(ctx context.Context, s *scribe, req *core.Request, t *task, texts []string) (string, error) {
+// merge has one summary made of those of neighboring parts, each of which has at most so
+// many tokens or is cut.
+func (p *Provider) merge(ctx context.Context, s *scribe, req *core.Request, t *task, most int, texts []string) (string, error) {
 	var b strings.Builder
 	for i, text := range texts {
+		if n := req.Counter.Count(core.Text(text)); n > most {
+			text = clip(text, len(text)*most/n)
+		}
 		fmt.Fprintf(&b, "# Part %d of %d\n\n%s\n\n", i+1, len(texts), text)
 	}
 	return p.ask(ctx, s, req.Counter, t, func(t *task) *model.Prompt {

@@ -52,7 +52,7 @@ func (p *Provider) tasks(plan *plan) []task {
 	tasks := make([]task, len(plan.sections))
 	for n, section := range plan.sections {
 		t := &tasks[n]
-		t.tokens = plan.text
+		t.tokens = min(plan.text, p.window(plan.req)/4)
 		if most := p.gen.Info().MaxOutput; most > 0 {
 			t.tokens = min(t.tokens, most)
 		}
