@@ -35,6 +35,7 @@ func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error
 			return nil, err
 		}
 		w := newWork(req, registry.Env{}, req.Budget.Room())
+		w.first = req.Messages
 		rep, err := ready[0].do(ctx, w, time.Now)
 		if err != nil {
 			return nil, fmt.Errorf("pass %s: %w", p.name, err)

@@ -46,8 +46,25 @@ var presets = []preset{
 		land: 1, passes: lossless,
 	},
 	{
-		name: PresetBalanced, doc: "what lossless removes, then the middle of long results, then old results, until the target is met",
-		land: 1, passes: after(lossless, with("cut", `{}`), with("mask", `{"keep": 3, "until_target": true}`)),
+		name: PresetConservative, doc: "what lossless removes, sections of environment blocks apart, then the middle of very long results and arguments; may end above the target",
+		land: 1, passes: []PassConfig{
+			{Pass: "layout", Always: true},
+			{Pass: "environment", Always: true, Settings: json.RawMessage(`{"sections": true}`)},
+			{Pass: "superseded", Always: true},
+			{Pass: "duplicates", Always: true},
+			{Pass: "near_duplicates", Always: true},
+			with("reasoning", `{}`),
+			with("args", `{"over": 4000, "head": 200, "keep": 10}`),
+			with("cut", `{"start": 4000, "tokens": 500, "keep": 10}`),
+		},
+	},
+	{
+		name: PresetBalanced, doc: "what lossless removes, then the lines that are worth least, until the target is met",
+		land: 1, passes: after(lossless, with("value", `{}`)),
+	},
+	{
+		name: PresetAggressive, doc: "what lossless removes, old reasoning, then the lines that are worth least, down to half of the target, so that the next condensation is far away",
+		land: 0.5, passes: after(lossless, with("reasoning", `{}`), with("value", `{}`)),
 	},
 	{
 		name:   PresetObservationMasking,

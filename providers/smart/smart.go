@@ -80,6 +80,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 		return same, nil
 	}
 	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())))
+	w.first = req.Messages
 	before := w.tokens
 	var done []core.Step
 	for range maxRounds {

@@ -79,6 +79,9 @@ type work struct {
 	head   []core.Message // new, in front of all but system messages
 	told   map[int]string // what stands for a run of hidden messages, by the first of them
 
+	first []core.Message // as the provider was given them
+	base  map[string]int // and where each is, by its ID; made when it is needed
+
 	tokens int // of all messages: exact once settled, before that an estimate
 	room   int // what tokens should come down to
 	usage  core.Usage
@@ -240,7 +243,14 @@ func (w *work) label(p *piece) (of string, isError bool) {
 func (w *work) handle(p *piece) string {
 	b := &w.boxes[p.box]
 	if b.handleText == "" {
-		b.handleText = core.Handle(w.req.Messages[b.msg].Parts[b.part])
+		m := &w.req.Messages[b.msg]
+		part := m.Parts[b.part]
+		if was := w.original(m); was != nil {
+			if k := counterpart(was.Parts, part, b.part, len(m.Parts)); k >= 0 {
+				part = was.Parts[k]
+			}
+		}
+		b.handleText = core.Handle(part)
 	}
 	return b.handleText
 }

@@ -1,0 +1,166 @@
+package smart
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/smart/value"
+)
+
+type valueSettings struct {
+	Tail  float64 `json:"tail" doc:"share of the room for the newest messages, which stay but for lines of long results; 0 means the measured default"`
+	Human float64 `json:"human" doc:"share of the room for what the user said; 0 means the measured default"`
+}
+
+func (s *valueSettings) Validate() error {
+	if !(s.Tail >= 0 && s.Tail <= 1 && s.Human >= 0 && s.Human <= 1) {
+		return fmt.Errorf("tail and human: %v, %v; want shares between 0 and 1", s.Tail, s.Human)
+	}
+	return nil
+}
+
+var valuePass = define("value", classLossy, "",
+	"Keeps the newest messages, and of all before them the lines that are worth most for what they cost, in one message. What a line is worth is learned from recorded sessions: see docs/decisions/0017-value.md.",
+	valueSettings{},
+	func(ctx context.Context, w *work, c valueSettings) error {
+		if w.met() {
+			return nil
+		}
+		shares := value.DefaultShares()
+		if c.Tail > 0 {
+			shares.Tail = c.Tail
+		}
+		if c.Human > 0 {
+			shares.Human = c.Human
+		}
+		before := w.result()
+		res, err := value.Shorten(ctx, before, value.Options{Room: w.room, Counter: w.req.Counter, Shares: &shares})
+		if err != nil {
+			return err
+		}
+		changed := 0
+		for kind, a := range res.Kinds {
+			w.step.Looked += a.Lines
+			changed += a.Lines - a.LinesKept
+			if gone := a.Tokens - a.TokensKept; gone > 0 {
+				w.step.Saved[kind] += gone
+			}
+		}
+		if res.Tokens >= w.tokens || changed == 0 {
+			return nil
+		}
+		w.step.Changed += changed
+		w.adopt(w.rightHandles(res.Messages))
+		return nil
+	})
+
+// rightHandles returns messages with the handles of what the conversation held when the
+// provider was asked, and not of what passes have made of it since, which nobody stores.
+func (w *work) rightHandles(messages []core.Message) []core.Message {
+	var pairs []string
+	for i := range w.msgs {
+		was := w.original(&w.msgs[i])
+		if was == nil || core.EqualParts(was.Parts, w.msgs[i].Parts) {
+			continue
+		}
+		for j, p := range w.msgs[i].Parts {
+			if k := counterpart(was.Parts, p, j, len(w.msgs[i].Parts)); k >= 0 {
+				if now, then := core.Handle(p), core.Handle(was.Parts[k]); now != then {
+					pairs = append(pairs, now, then)
+				}
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return messages
+	}
+	replace := strings.NewReplacer(pairs...)
+	for i := range messages {
+		m := &messages[i]
+		changed := false
+		parts := make([]core.Part, len(m.Parts))
+		for j, p := range m.Parts {
+			parts[j] = p
+			switch p := p.(type) {
+			case core.Text:
+				if s := replace.Replace(string(p)); s != string(p) {
+					parts[j], changed = core.Text(s), true
+				}
+			case core.ToolResult:
+				content := make([]core.Part, len(p.Content))
+				for k, q := range p.Content {
+					content[k] = q
+					if t, ok := q.(core.Text); ok {
+						if s := replace.Replace(string(t)); s != string(t) {
+							content[k], changed = core.Text(s), true
+						}
+					}
+				}
+				p.Content = content
+				parts[j] = p
+			case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
+			}
+		}
+		if changed && !m.Protected {
+			m.Parts = parts
+			m.Tokens = core.MessageTokens(w.req.Counter, *m)
+		}
+	}
+	return messages
+}
+
+// original returns m as it was when the provider was asked; nil for a new message.
+func (w *work) original(m *core.Message) *core.Message {
+	if m.ID == "" {
+		return nil
+	}
+	if w.base == nil {
+		w.base = make(map[string]int, len(w.first))
+		for i := range w.first {
+			w.base[w.first[i].ID] = i
+		}
+	}
+	if i, ok := w.base[m.ID]; ok {
+		return &w.first[i]
+	}
+	return nil
+}
+
+// counterpart returns the index in was of what the part p, at index j of n, was made of; -1
+// if that cannot be told.
+func counterpart(was []core.Part, p core.Part, j, n int) int {
+	switch p := p.(type) {
+	case core.ToolCall:
+		for k, q := range was {
+			if c, ok := q.(core.ToolCall); ok && c.ID == p.ID {
+				return k
+			}
+		}
+	case core.ToolResult:
+		for k, q := range was {
+			if r, ok := q.(core.ToolResult); ok && r.CallID == p.CallID {
+				return k
+			}
+		}
+	case core.Text:
+		if n == len(was) {
+			if _, ok := was[j].(core.Text); ok {
+				return j
+			}
+		}
+	case core.Reasoning, core.Image, core.Opaque:
+	}
+	return -1
+}
+
+// adopt goes on with other messages, which a pass has made of those of the work.
+func (w *work) adopt(messages []core.Message) {
+	req := *w.req
+	req.Messages = messages
+	next := newWork(&req, w.env, w.room)
+	next.first, next.base = w.first, w.base
+	next.usage, next.step = w.usage, w.step
+	*w = *next
+}
