@@ -88,6 +88,20 @@ func Cuts(s *Session, c core.Counter) []Cut {
 	return out
 }
 
+// CutAt returns the cut of s before message at; false if too little follows it, or if it
+// is not before the first recorded compaction. Every message of s must be measured.
+func CutAt(s *Session, name string, at int) (Cut, bool) {
+	turns := s.turns()
+	if at < 1 || at > len(s.Messages) || turnsFrom(turns, at) < turnsAfter || len(s.Compactions) > 0 && at > s.Compactions[0].At {
+		return Cut{}, false
+	}
+	tokens := 0
+	for i := range at {
+		tokens += s.Messages[i].Tokens
+	}
+	return s.cut(name, at, tokens, turns), true
+}
+
 func (s *Session) cut(name string, at, tokens int, turns []int) Cut {
 	end := len(s.Messages)
 	if n := len(turns) - turnsFrom(turns, at) + turnsOfTheFuture; n < len(turns) {

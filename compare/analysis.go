@@ -1,0 +1,161 @@
+package compare
+
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/tokens"
+)
+
+// An analysis derives tables, differences and verdicts from the rows of a report.
+type analysis struct {
+	*Report
+	sampler *sampler
+	groups  map[group][]*Row // in the order of Rows
+	unfit   map[string]bool  // strategies that no verdict may call better
+}
+
+type group struct{ budget, mode, strategy string }
+
+func newAnalysis(r *Report) *analysis {
+	a := &analysis{Report: r, sampler: newSampler(r.Seed), groups: map[group][]*Row{}, unfit: map[string]bool{}}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		g := group{row.Budget, "", row.Strategy}
+		a.groups[g] = append(a.groups[g], row)
+		if row.Mode != "" {
+			g.mode = row.Mode
+			a.groups[g] = append(a.groups[g], row)
+		}
+	}
+	return a
+}
+
+// scopes calls f with every budget and mode that has rows; all modes together come first.
+func (a *analysis) scopes(f func(budget, mode string)) {
+	for _, b := range a.Budgets {
+		for _, m := range slices.Concat([]string{""}, a.Modes) {
+			if m == "" || len(a.groups[group{b, m, Oracle}]) > 0 {
+				f(b, m)
+			}
+		}
+	}
+}
+
+// tables returns the means of every budget and mode.
+func (a *analysis) tables() []Table {
+	a.Modes = slices.DeleteFunc(a.Modes, func(m string) bool { return m == "" })
+	var out []Table
+	a.scopes(func(budget, mode string) {
+		t := Table{Budget: budget, Mode: mode}
+		for i := range a.Strategies {
+			s := &a.Strategies[i]
+			if rows := a.groups[group{budget, mode, s.Name}]; len(rows) > 0 {
+				t.Lines = append(t.Lines, a.line(s, rows, a.groups[group{budget, mode, Oracle}]))
+			}
+		}
+		if len(t.Lines) > 0 {
+			out = append(out, t)
+		}
+	})
+	return out
+}
+
+func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
+	l := Line{Strategy: s.Name, Bound: s.Bound, Values: map[string]Estimate{}, KindsBefore: map[tokens.Kind]int{}, KindsAfter: map[tokens.Kind]int{}}
+	sessions := map[string]bool{}
+	for _, r := range rows {
+		l.Cuts++
+		sessions[r.Session] = true
+		l.Usage = l.Usage.Add(r.Usage)
+		if !r.measured() {
+			l.Failed++
+			continue
+		}
+		if r.Values[MeasureSize] > overSize {
+			l.Over++
+		}
+		for k, n := range r.KindsBefore {
+			l.KindsBefore[k] += n
+		}
+		for k, n := range r.KindsAfter {
+			l.KindsAfter[k] += n
+		}
+	}
+	l.Sessions = len(sessions)
+	for i := range a.Measures {
+		m := &a.Measures[i]
+		e, ok := a.sampler.estimate(sessionMeans(rows, m.Name))
+		if !ok {
+			continue
+		}
+		if m.OfOracle && s.Name != Oracle {
+			if best := sessionMeans(oracle, m.Name); len(best) > 0 && mean(best) > 0 {
+				e.OfOracle = value(e.Mean/mean(best), true)
+			}
+		}
+		l.Values[m.Name] = e
+	}
+	return l
+}
+
+// sessionMeans returns the mean of a measure over the rows of every session, in the order
+// of the rows.
+func sessionMeans(rows []*Row, measure string) []float64 {
+	var out []float64
+	sum, n := 0.0, 0
+	flush := func() {
+		if n > 0 {
+			out = append(out, sum/float64(n))
+		}
+		sum, n = 0, 0
+	}
+	for i, r := range rows {
+		if i > 0 && rows[i-1].Session != r.Session {
+			flush()
+		}
+		// What is measured of a result needs one; whether it is lawful does not.
+		if v, ok := r.Values[measure]; ok {
+			sum += v
+			n++
+		}
+	}
+	flush()
+	return out
+}
+
+// A Warning is something that a reader should know before believing a number.
+type Warning struct {
+	Strategy string `json:"strategy,omitempty"` // empty: it concerns all
+	Text     string `json:"text"`
+	// Unfit says that no verdict calls the strategy better than another.
+	Unfit bool `json:"unfit,omitempty"`
+}
+
+// candidates returns the strategies that are no bounds.
+func (a *analysis) candidates() []string {
+	var out []string
+	for i := range a.Strategies {
+		if !a.Strategies[i].Bound {
+			out = append(out, a.Strategies[i].Name)
+		}
+	}
+	return out
+}
+
+// rowsOf returns all rows of a strategy.
+func (a *analysis) rowsOf(strategy string) []*Row {
+	var out []*Row
+	for _, b := range a.Budgets {
+		out = append(out, a.groups[group{b, "", strategy}]...)
+	}
+	return out
+}
+
+func (a *analysis) outcomes(strategy string) map[core.Outcome]int {
+	out := map[core.Outcome]int{}
+	for _, r := range a.rowsOf(strategy) {
+		out[r.Outcome]++
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/condensehq/condense/compare/retention"
+)
+
+// cacheVersion changes whenever a row of the same inputs would be another one.
+const cacheVersion = "1"
+
+// A cache is a folder of rows by the hash of all that they depend on. Processes may share
+// it: a file is written under another name and then renamed.
+type cache struct{ dir string }
+
+func openCache(dir string) (*cache, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return &cache{dir}, nil
+}
+
+func (c *cache) path(key string) string { return filepath.Join(c.dir, key[:2], key+".json") }
+
+// get returns the row of key. What cannot be read is measured again.
+func (c *cache) get(key string) (Row, bool) {
+	data, err := os.ReadFile(c.path(key))
+	if err != nil {
+		return Row{}, false
+	}
+	var r Row
+	if json.Unmarshal(data, &r) != nil || r.Values == nil {
+		return Row{}, false
+	}
+	return r, true
+}
+
+func (c *cache) put(key string, r Row) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	name := c.path(key)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "new-*")
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("cache: %w", err)
+	}
+	return nil
+}
+
+func cacheKey(session, strategy, encoding string, seed uint64, t task) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s\n%s\n%q\n%s\n%d\n%s %q %d %d %d", cacheVersion, session, strategy, encoding, seed, t.budget, t.cut.Name, t.cut.At, t.cut.End, t.room)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// sessionHash is a hash of all of s that a row depends on, its name left out.
+func sessionHash(s *retention.Session) string {
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	_ = e.Encode([]string{s.Source, s.Mode, s.System})
+	_ = e.Encode(s.Tools)
+	_ = e.Encode(s.Messages)
+	_ = e.Encode(s.Origins)
+	_ = e.Encode(s.Compactions)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,119 @@
+package compare
+
+import (
+	"context"
+
+	"github.com/condensehq/condense/compare/retention"
+	"github.com/condensehq/condense/core"
+)
+
+// A Round is one of several condensations along a session: what a strategy makes of what
+// it made before. The session is condensed whenever it has grown to a third of itself, to
+// half of that, so that a session leads to about five rounds.
+type Round struct {
+	Strategy string `json:"strategy"`
+	Session  string `json:"session"`
+	Source   string `json:"source"`
+	Mode     string `json:"mode"`
+	Round    int    `json:"round"` // from 1
+	At       int    `json:"at"`    // messages of the session before it
+	After    int    `json:"after"` // tokens
+	// Outcome is that of the chain; with anything but applied and insufficient the view
+	// went on as it was.
+	Outcome core.Outcome `json:"outcome"`
+	// Panel and User are the measures of the view, against all that was said before; Once
+	// and OnceUser those of a single condensation of all that, to the same size.
+	Panel    *float64 `json:"panel,omitempty"`
+	User     *float64 `json:"user,omitempty"`
+	Once     *float64 `json:"once,omitempty"`
+	OnceUser *float64 `json:"once_user,omitempty"`
+	// FirstUser and FirstFiles say what is left of the user's words and of the files
+	// touched that stood before the first round.
+	FirstUser  *float64 `json:"first_user,omitempty"`
+	FirstFiles *float64 `json:"first_files,omitempty"`
+}
+
+// shortestLong is the tokens of a session from where on it is worth several rounds.
+const shortestLong = 30_000
+
+// rounds condenses the session along its way with every strategy.
+func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) {
+	total := 0
+	for i := range w.session.Messages {
+		total += w.session.Messages[i].Tokens
+	}
+	if total < shortestLong {
+		return nil, nil
+	}
+	var out []Round
+	for i := range w.strategies {
+		rounds, err := w.along(ctx, name, &w.strategies[i], total/3)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rounds...)
+	}
+	return out, nil
+}
+
+// along condenses with s whenever the view has size tokens.
+func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size int) ([]Round, error) {
+	var out []Round
+	var view []core.Message
+	var first *retention.Scorer
+	tokens := 0
+	for i := range w.session.Messages {
+		m := &w.session.Messages[i]
+		if tokens >= size && m.Role == core.RoleAssistant && len(out) < w.opts.Rounds {
+			cut, ok := retention.CutAt(w.session, "round", i)
+			if !ok {
+				break
+			}
+			b := w.bench(name, task{budget: "rounds", cut: cut, room: size / 2})
+			b.scorer = w.scorer(cut)
+			if first == nil {
+				first = b.scorer
+			}
+			r := Round{Strategy: s.Name, Session: name, Source: w.session.Source, Mode: w.session.Mode, Round: len(out) + 1, At: i}
+			next, _, err := b.condense(ctx, s, view, len(out)+1)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			r.Outcome = core.OutcomeFailed
+			if err == nil {
+				r.Outcome, _ = outcome(next)
+				view = next.Messages
+			}
+			once, _, err := b.condense(ctx, s, cut.Prefix(), len(out)+1)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err == nil {
+				score := b.scorer.Score(once.Messages)
+				r.Once, r.OnceUser = value(score.Panel()), value(score.UIR.Value())
+			}
+			score, start := b.scorer.Score(view), first.Score(view)
+			r.Panel, r.User = value(score.Panel()), value(score.UIR.Value())
+			r.FirstUser, r.FirstFiles = value(start.UIR.Value()), value(start.Artefacts.Value())
+			tokens = 0
+			for k := range view {
+				tokens += core.MessageTokens(w.counter, view[k])
+			}
+			r.After = tokens
+			out = append(out, r)
+			if tokens >= size { // it would be asked again at once
+				break
+			}
+		}
+		view = append(view[:len(view):len(view)], *m)
+		tokens += m.Tokens
+	}
+	return out, nil
+}
+
+func value(v float64, ok bool) *float64 {
+	if !ok {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,261 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/compare/retention"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/tokens"
+)
+
+// Run cuts the sessions of items, has every strategy condense every prefix under every
+// budget, and measures the results against what came afterwards. A session that cannot be
+// read, or is too short to be cut, is reported and skipped.
+//
+// If ctx ends, or the money does, Run returns the report on the sessions that are finished
+// together with the error; with a cache, the next run goes on from there.
+func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (*Report, error) {
+	o, encoding, err := opts.settled()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStrategies(strategies); err != nil {
+		return nil, err
+	}
+	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}
+	for i, it := range items {
+		if o.Shard.has(i) {
+			r.items = append(r.items, it)
+		}
+	}
+	if o.Cache != "" {
+		if r.cache, err = openCache(o.Cache); err != nil {
+			return nil, err
+		}
+	}
+	err = r.work(ctx)
+	return r.report(err != nil), err
+}
+
+// A runner is one call of Run.
+type runner struct {
+	opts       Options
+	encoding   *tokens.Encoding
+	strategies []Strategy
+	items      []Item
+	cache      *cache
+	start      time.Time
+
+	mu       sync.Mutex
+	sessions []outcomeOf
+	progress Progress
+}
+
+// An outcomeOf is what came of one session.
+type outcomeOf struct {
+	info    SessionInfo
+	skipped string // why; empty if it was not
+	rows    []Row
+	rounds  []Round
+	cached  int
+}
+
+// work works on all sessions. What is finished when it returns an error is in r.sessions.
+func (r *runner) work(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.progress.Total = len(r.items)
+	next := make(chan Item)
+	var wg sync.WaitGroup
+	for range min(r.opts.Jobs, max(1, len(r.items))) {
+		wg.Go(func() {
+			for it := range next {
+				out, err := r.session(ctx, it)
+				if err != nil {
+					stop(err)
+					continue
+				}
+				if r.add(out) {
+					stop(ErrMaxCost)
+				}
+			}
+		})
+	}
+feed:
+	for _, it := range r.items {
+		select {
+		case next <- it:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// add takes over what came of a session and reports whether the money is spent.
+func (r *runner) add(out outcomeOf) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessions = append(r.sessions, out)
+	p := &r.progress
+	p.Done++
+	p.Session = out.info.Name
+	p.Rows += len(out.rows)
+	p.Cached += out.cached
+	for i := range out.rows {
+		p.USD += out.rows[i].Usage.USD
+	}
+	p.Elapsed = r.opts.Now().Sub(r.start)
+	p.Left = p.Elapsed / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
+	r.opts.Progress(*p)
+	return r.opts.MaxUSD > 0 && p.USD >= r.opts.MaxUSD && p.Done < p.Total
+}
+
+// session compares the strategies on one session. The error is that of ctx, or one of the
+// cache.
+func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
+	out := outcomeOf{info: SessionInfo{Name: it.Name}}
+	s, counter, err := r.read(it)
+	if err != nil {
+		out.skipped = err.Error()
+		return out, ctx.Err()
+	}
+	out.info = describe(it.Name, s)
+	if len(r.opts.Modes) > 0 && !slices.Contains(r.opts.Modes, s.Mode) {
+		out.skipped = fmt.Sprintf("mode %q is not asked for", s.Mode)
+		return out, ctx.Err()
+	}
+	w := &sessionWork{runner: r, session: s, counter: counter, hash: sessionHash(s)}
+	cuts := retention.Cuts(s, counter)
+	for _, budget := range r.opts.Budgets {
+		for _, t := range budget.tasks(s, cuts, counter) {
+			rows, err := w.task(ctx, it.Name, t)
+			if err != nil {
+				return out, err
+			}
+			out.rows = append(out.rows, rows...)
+		}
+	}
+	if r.opts.Rounds > 0 {
+		if out.rounds, err = w.rounds(ctx, it.Name); err != nil {
+			return out, err
+		}
+	}
+	out.cached = w.cached
+	for i := range out.rows {
+		if !slices.Contains(out.info.Cuts, out.rows[i].Cut) {
+			out.info.Cuts = append(out.info.Cuts, out.rows[i].Cut)
+		}
+	}
+	if len(out.rows) == 0 {
+		out.skipped = "too short to be cut, or nothing recorded that a budget asks for"
+	}
+	return out, nil
+}
+
+// read reads a session and measures it with a counter of its own, so that what was counted
+// is forgotten with the session.
+func (r *runner) read(it Item) (*retention.Session, *tokens.Counter, error) {
+	f, err := it.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	counter := tokens.NewCounter(r.encoding)
+	s, err := ReadSession(f, it.Name, counter)
+	return s, counter, errors.Join(err, f.Close())
+}
+
+// sessionWork is the work on one session.
+type sessionWork struct {
+	*runner
+	session *retention.Session
+	counter *tokens.Counter
+	hash    string
+	scorers map[scorerKey]*retention.Scorer
+	cached  int
+}
+
+type scorerKey struct {
+	at, end int
+}
+
+// scorer returns the scorer of a cut; budgets share it.
+func (w *sessionWork) scorer(cut retention.Cut) *retention.Scorer {
+	k := scorerKey{cut.At, cut.End}
+	if s, ok := w.scorers[k]; ok {
+		return s
+	}
+	s := retention.NewScorer(cut, retention.Common())
+	if w.scorers == nil {
+		w.scorers = map[scorerKey]*retention.Scorer{}
+	}
+	w.scorers[k] = s
+	return s
+}
+
+func (w *sessionWork) bench(name string, t task) *bench {
+	b := &bench{session: w.session, name: name, counter: w.counter, task: t, seed: w.opts.Seed, now: w.opts.Now}
+	if w.session.System != "" {
+		b.system = w.counter.Count(core.Text(w.session.System))
+	}
+	return b
+}
+
+// task returns the rows of all strategies and bounds for one cut and budget.
+func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, error) {
+	b := w.bench(name, t)
+	var out []Row
+	for i := range bounds {
+		row, err := w.remember(b, bounds[i].Name, "bound "+bounds[i].Name, func() (Row, error) {
+			b.scorer = w.scorer(t.cut)
+			row, _ := b.bounded(bounds[i].Name)
+			return row, ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, row)
+	}
+	for i := range w.strategies {
+		s := &w.strategies[i]
+		row, err := w.remember(b, s.Name, s.Key, func() (Row, error) {
+			b.scorer = w.scorer(t.cut)
+			return b.run(ctx, s)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// remember returns the row from the cache, or measures it and puts it there. A failure is
+// not remembered: the next time it may go well.
+func (w *sessionWork) remember(b *bench, strategy, key string, measure func() (Row, error)) (Row, error) {
+	if w.cache == nil || key == "" {
+		return measure()
+	}
+	k := cacheKey(w.hash, key, w.opts.Encoding, w.opts.Seed, b.task)
+	if row, ok := w.cache.get(k); ok {
+		w.cached++
+		fresh := b.row(strategy)
+		row.Strategy, row.Session, row.Source, row.Mode = strategy, fresh.Session, fresh.Source, fresh.Mode
+		return row, nil
+	}
+	row, err := measure()
+	if err != nil || row.Outcome == core.OutcomeFailed {
+		return row, err
+	}
+	return row, w.cache.put(k, row)
+}

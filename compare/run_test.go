@@ -1,0 +1,314 @@
+package compare_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/slidingwindow"
+)
+
+// still is a clock that stands, so that reports can be compared byte for byte.
+func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func window(name, mode string) compare.Strategy {
+	c := slidingwindow.DefaultConfig()
+	c.Mode = mode
+	return compare.Strategy{Name: name, Provider: slidingwindow.New(c), Key: "sliding_window/1/" + mode}
+}
+
+// small are sessions that take little time.
+func small() []compare.Item {
+	var out []compare.Item
+	for _, it := range compare.Demo() {
+		if !strings.Contains(it.Name, "context-evaluator") && !strings.Contains(it.Name, "super-bench") {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+func run(t *testing.T, items []compare.Item, opts compare.Options, strategies ...compare.Strategy) *compare.Report {
+	t.Helper()
+	if opts.Now == nil {
+		opts.Now = still
+	}
+	r, err := compare.Run(t.Context(), items, strategies, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func encode(t *testing.T, r *compare.Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// line returns the means of a strategy, all modes together.
+func line(t *testing.T, r *compare.Report, budget, strategy string) compare.Line {
+	t.Helper()
+	for _, tb := range r.Tables {
+		if tb.Budget != budget || tb.Mode != "" {
+			continue
+		}
+		for _, l := range tb.Lines {
+			if l.Strategy == strategy {
+				return l
+			}
+		}
+	}
+	t.Fatalf("no line for %s at %s", strategy, budget)
+	return compare.Line{}
+}
+
+// budgets reads budgets as people write them.
+func budgets(t *testing.T, s ...string) []compare.Budget {
+	t.Helper()
+	var out []compare.Budget
+	for _, s := range s {
+		b, err := compare.ParseBudget(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	r := run(t, compare.Demo(), compare.Options{Jobs: 2, Budgets: budgets(t, "10%", "50%", "32k", "real"), Rounds: 5}, window("window", "budget"))
+	for _, s := range r.Skipped {
+		t.Errorf("skipped %s: %s", s.Name, s.Reason)
+	}
+	for _, b := range []string{"10%", "50%"} {
+		oracle, last, random, win := line(t, r, b, compare.Oracle), line(t, r, b, compare.KeepLast), line(t, r, b, compare.Random), line(t, r, b, "window")
+		if p := oracle.Values["panel"].Mean; p < 0.95 {
+			t.Errorf("%s: the oracle has %.2f of what was needed", b, p)
+		}
+		for _, l := range []compare.Line{last, random, win} {
+			if l.Values["panel"].Mean >= oracle.Values["panel"].Mean {
+				t.Errorf("%s: %s is above the oracle", b, l.Strategy)
+			}
+			if l.Values["panel"].OfOracle == nil {
+				t.Errorf("%s: %s has no share of the oracle", b, l.Strategy)
+			}
+		}
+		if win.Values["lawful"].Mean != 1 || win.Values["stable"].Mean != 1 || win.Values["faults"].Mean != 0 {
+			t.Errorf("%s: truncation is lawful %v, stable %v, adds %v faults", b, win.Values["lawful"].Mean, win.Values["stable"].Mean, win.Values["faults"].Mean)
+		}
+		if k := win.KindsBefore; k["tool_result"] == 0 || win.KindsAfter["tool_result"] >= k["tool_result"] {
+			t.Errorf("%s: kinds before %v, after %v", b, k, win.KindsAfter)
+		}
+	}
+	if l := line(t, r, "real", "window"); l.Cuts != 1 {
+		t.Errorf("%d recorded compactions, want 1", l.Cuts)
+	}
+	if l := line(t, r, "32k", "window"); l.Sessions < 3 {
+		t.Errorf("%d sessions overflow a window of 32k, want 3 or more", l.Sessions)
+	}
+	most := 0
+	for _, x := range r.Rounds {
+		most = max(most, x.Round)
+		if x.Panel == nil && x.User == nil {
+			t.Errorf("round %d of %s measures nothing", x.Round, x.Session)
+		}
+	}
+	if most < 4 {
+		t.Errorf("at most %d rounds along a session, want about five", most)
+	}
+}
+
+func TestSameSeedSameReport(t *testing.T) {
+	t.Parallel()
+	items := small()
+	strategies := []compare.Strategy{window("window", "budget"), window("half", "half")}
+	one := run(t, items, compare.Options{Jobs: 1, Rounds: 3}, strategies...)
+	three := run(t, items, compare.Options{Jobs: 3, Rounds: 3}, strategies...)
+	if encode(t, one) != encode(t, three) {
+		t.Error("three jobs at a time gave another report than one")
+	}
+	if other := run(t, items, compare.Options{Seed: 7}, strategies...); encode(t, one) == encode(t, other) {
+		t.Error("another seed gave the same report")
+	}
+	back, err := compare.ReadReport(strings.NewReader(encode(t, one)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if encode(t, back) != encode(t, one) {
+		t.Error("read and written, the report is another one")
+	}
+}
+
+func TestShardsMerged(t *testing.T) {
+	t.Parallel()
+	items := small()
+	opts := compare.Options{Budgets: budgets(t, "25%"), Rounds: 2}
+	whole := run(t, items, opts, window("window", "budget"))
+	var parts []*compare.Report
+	for i := range 3 {
+		opts.Shard = compare.Shard{Index: 3 - i, Count: 3}
+		parts = append(parts, run(t, items, opts, window("window", "budget")))
+	}
+	merged, err := compare.Merge(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if encode(t, merged) != encode(t, whole) {
+		t.Error("three shards merged are not one run")
+	}
+	other := run(t, items, compare.Options{Shard: compare.Shard{Index: 1, Count: 3}}, window("window", "budget"))
+	for name, reports := range map[string][]*compare.Report{
+		"missing": parts[:2], "twice": {parts[0], parts[1], parts[1]}, "other budgets": {parts[0], parts[1], other}, "none": nil, "no shard": {parts[0], whole},
+	} {
+		if _, err := compare.Merge(reports...); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestCache(t *testing.T) {
+	t.Parallel()
+	items := small()[:3]
+	opts := compare.Options{Budgets: budgets(t, "25%"), Cache: filepath.Join(t.TempDir(), "cache"), Now: still}
+	calls := 0
+	s := compare.Strategy{Name: "counted", Key: "counted/1", Provider: core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+		calls++
+		return slidingwindow.New(slidingwindow.DefaultConfig()).Condense(ctx, req)
+	})}
+	first := run(t, items, opts, s)
+	if calls == 0 {
+		t.Fatal("nothing was asked")
+	}
+	asked := calls
+	if second := run(t, items, opts, s); encode(t, second) != encode(t, first) {
+		t.Error("from the cache comes another report")
+	}
+	if calls != asked {
+		t.Errorf("asked %d times more with everything in the cache", calls-asked)
+	}
+	s.Key = "counted/2"
+	run(t, items, opts, s)
+	if calls != 2*asked {
+		t.Errorf("a new version was asked %d times, want %d", calls-asked, asked)
+	}
+	// What a crash leaves behind is measured again.
+	broken := 0
+	err := filepath.WalkDir(opts.Cache, func(name string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			broken++
+			return os.WriteFile(name, []byte(`{"strategy":`), 0o600)
+		}
+		return err
+	})
+	if err != nil || broken == 0 {
+		t.Fatal(broken, err)
+	}
+	if third := run(t, items, opts, s); third.Rows[0].Values["panel"] != first.Rows[0].Values["panel"] {
+		t.Error("a broken cache changed what is measured")
+	}
+}
+
+func TestCancelKeepsWhatIsFinished(t *testing.T) {
+	t.Parallel()
+	items := small()
+	ctx, cancel := context.WithCancel(t.Context())
+	opts := compare.Options{Budgets: budgets(t, "25%"), Now: still, Cache: t.TempDir()}
+	opts.Progress = func(p compare.Progress) {
+		if p.Done == 2 {
+			cancel()
+		}
+	}
+	r, err := compare.Run(ctx, items, []compare.Strategy{window("window", "budget")}, &opts)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want canceled", err)
+	}
+	if !r.Partial || len(r.Sessions) < 2 || len(r.Sessions) == len(items) {
+		t.Fatalf("partial %v with %d of %d sessions", r.Partial, len(r.Sessions), len(items))
+	}
+	last := compare.Progress{}
+	opts.Progress = func(p compare.Progress) { last = p }
+	if full := run(t, items, opts, window("window", "budget")); full.Partial || len(full.Sessions) != len(items) {
+		t.Errorf("the next run has %d of %d sessions", len(full.Sessions), len(items))
+	}
+	if last.Cached == 0 {
+		t.Error("the next run began from nothing")
+	}
+}
+
+func TestMaxUSD(t *testing.T) {
+	t.Parallel()
+	s := compare.Strategy{Name: "dear", Provider: core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		n := len(req.Messages)
+		return &core.Result{Messages: append([]core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("It went well.")}}}, req.Messages[n-1:]...),
+			Usage: core.Usage{Calls: 1, InputTokens: 1000, OutputTokens: 10, USD: 1}}, nil
+	})}
+	r, err := compare.Run(t.Context(), small(), []compare.Strategy{s}, &compare.Options{Budgets: budgets(t, "25%"), MaxUSD: 1})
+	if !errors.Is(err, compare.ErrMaxCost) {
+		t.Fatalf("got %v, want %v", err, compare.ErrMaxCost)
+	}
+	if !r.Partial || len(r.Sessions) != 1 {
+		t.Errorf("%d sessions for a dollar each", len(r.Sessions))
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	p := window("a", "budget")
+	for want, f := range map[string]func() error{
+		"taken": func() error {
+			_, err := compare.Run(t.Context(), nil, []compare.Strategy{p, p}, nil)
+			return err
+		},
+		`"oracle"`: func() error {
+			_, err := compare.Run(t.Context(), nil, []compare.Strategy{{Name: "oracle", Provider: p.Provider}}, nil)
+			return err
+		},
+		"neither a provider nor a chain": func() error {
+			_, err := compare.Run(t.Context(), nil, []compare.Strategy{{Name: "b"}}, nil)
+			return err
+		},
+		"stands twice": func() error {
+			_, err := compare.Run(t.Context(), nil, nil, &compare.Options{Budgets: budgets(t, "25%", "25.0%")})
+			return err
+		},
+		"shard 3/2": func() error {
+			_, err := compare.Run(t.Context(), nil, nil, &compare.Options{Shard: compare.Shard{Index: 3, Count: 2}})
+			return err
+		},
+		"o200k_base": func() error {
+			_, err := compare.Run(t.Context(), nil, nil, &compare.Options{Encoding: "p50k"})
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
+
+func TestUnreadableSessionIsSkipped(t *testing.T) {
+	t.Parallel()
+	items := append(small()[:1], compare.Bytes("broken.json", []byte(`{"messages": 7}`)), compare.Bytes("short.json", []byte(`[{"role":"user","content":"hello"}]`)))
+	r := run(t, items, compare.Options{}, window("window", "budget"))
+	if len(r.Sessions) != 1 || len(r.Skipped) != 2 {
+		t.Fatalf("%d compared, %d skipped", len(r.Sessions), len(r.Skipped))
+	}
+	for _, s := range r.Skipped {
+		if s.Reason == "" {
+			t.Errorf("%s: no reason", s.Name)
+		}
+	}
+}
