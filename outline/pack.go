@@ -1,7 +1,6 @@
 package outline
 
 import (
-	"errors"
 	"strings"
 	"unicode/utf16"
 )
@@ -51,12 +50,6 @@ func (f Folded) String() string {
 	return strings.Join(texts, "\n")
 }
 
-// Reasons for which a file is skipped. Others are errors of reading it.
-var (
-	ErrNothing = errors.New("nothing to outline")
-	ErrBudget  = errors.New("over the budget")
-)
-
 // Pack makes a block of what define answers for each path, in order, until chars UTF-16
 // code units are spent, as Roo-Code does: the first outline that does not fit is cut, or
 // left out if fewer than 200 units remain, and define is not asked for the paths after it.
@@ -69,7 +62,7 @@ func Pack(paths []string, chars int, define func(path string) (string, error)) F
 	for i, p := range paths {
 		text, err := define(p)
 		if err == nil && text == "" {
-			err = ErrNothing
+			err = errNothing
 		}
 		if err != nil {
 			f.Skipped = append(f.Skipped, Skipped{p, err})
@@ -87,7 +80,7 @@ func Pack(paths []string, chars int, define func(path string) (string, error)) F
 			i++
 		}
 		for _, p := range paths[i:] {
-			f.Skipped = append(f.Skipped, Skipped{p, ErrBudget})
+			f.Skipped = append(f.Skipped, Skipped{p, errBudget})
 		}
 		break
 	}
