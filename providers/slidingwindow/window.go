@@ -33,15 +33,13 @@ func newWindow(req *core.Request) *window {
 	spans := core.Groups(req.Messages)
 	w := &window{req: req, room: req.Budget.Room(), groups: make([]group, len(spans))}
 	pinned := 0
-	all := tally{again: true}
 	for k, span := range spans {
 		g := &w.groups[k]
 		g.Span = span
 		for i := span.Start; i < span.End; i++ {
 			m := &req.Messages[i]
 			g.tokens += m.Tokens
-			all.add(m)
-			if m.Protected || m.Role == core.RoleSystem {
+			if isPinned(m) {
 				g.pinned, g.keep = true, true
 			}
 		}
@@ -50,14 +48,26 @@ func newWindow(req *core.Request) *window {
 		}
 	}
 	w.markOpen()
-	all.messages = max(all.messages, 2) // the plural is the longer
-	w.marker = core.MessageTokens(req.Counter, all.marker())
+	w.marker = largestMarker(req.Counter, req.Messages)
 	// What may not be removed can be more than the target, though never more than the
 	// limit, which the host has checked.
 	if pinned+w.marker > w.room {
 		w.room = max(w.room, req.Budget.Limit-req.Budget.Overhead)
 	}
 	return w
+}
+
+// isPinned reports whether m must stay as it is.
+func isPinned(m *core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
+
+// largestMarker returns the tokens of the largest marker that can be needed.
+func largestMarker(counter core.Counter, messages []core.Message) int {
+	all := tally{again: true}
+	for i := range messages {
+		all.add(&messages[i])
+	}
+	all.messages = max(all.messages, 2) // the plural is the longer
+	return core.MessageTokens(counter, all.marker())
 }
 
 // markOpen finds the groups of a turn that is not over: from the first call whose result
@@ -77,30 +87,6 @@ func (w *window) markOpen() {
 		g.least = min(least, g.tokens)
 	}
 }
-
-// Floor returns the tokens of messages that truncation cannot go below: system and
-// protected messages with the tool groups that they stand in, a turn with calls whose
-// results are still to come, as short as it gets, and a note of what is missing. The messages must
-// be measured by the counter. The cost is linear.
-func Floor(counter core.Counter, messages []core.Message) int {
-	w := newWindow(&core.Request{Messages: messages, Counter: counter})
-	floor, all := 0, 0
-	for i := range w.groups {
-		g := &w.groups[i]
-		all += g.tokens
-		switch {
-		case g.pinned:
-			floor += g.tokens
-		case g.open:
-			floor += g.least
-		}
-	}
-	return min(all, floor+max(w.marker, leastNote))
-}
-
-// leastNote is the room, in tokens, that a note is given when nothing is known yet of what
-// it will say. It also keeps a handful of short messages from being replaced by a note.
-const leastNote = 64
 
 // fits reports whether the conversation is on target as it is.
 func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
