@@ -41,7 +41,7 @@ var families = map[Family]string{
 var byName = func() map[string]Family {
 	m := map[string]Family{}
 	for f, names := range families {
-		for _, n := range strings.Fields(names) {
+		for n := range strings.FieldsSeq(names) {
 			m[n] = f
 		}
 	}

@@ -12,12 +12,11 @@ import (
 const minArgument = 200
 
 // shortenCall replaces the long arguments of the call that piece i is by stubs, after the
-// first keep bytes of each. Where says what is left where. It reports whether the call
-// became smaller.
-func (w *work) shortenCall(i, keep int, where string) bool {
+// first keep bytes of each. Where says what is left where.
+func (w *work) shortenCall(i, keep int, where string) {
 	p := &w.pieces[i]
 	if p.fixed || p.gone || len(p.text) < minArgument {
-		return false
+		return
 	}
 	of := ""
 	if p.use >= 0 {
@@ -36,14 +35,14 @@ func (w *work) shortenCall(i, keep int, where string) bool {
 		}.String(), true
 	}
 	if text, ok := mapStrings(p.text, shorten); ok {
-		return w.put(i, text)
+		w.put(i, text)
+		return
 	}
 	if strings.HasPrefix(p.text, "<") {
 		if text, ok := mapElement(p.text, shorten); ok {
-			return w.put(i, text)
+			w.put(i, text)
 		}
 	}
-	return false
 }
 
 // mapStrings replaces string values, wherever they stand in the JSON, and leaves every

@@ -76,7 +76,7 @@ func (w *work) markers(f func(before int, m core.Message)) {
 			m := w.marker(gap)
 			if len(told) > 0 {
 				m.Kind = core.KindSummary
-				m.Parts = []core.Part{m.Parts[0].(core.Text) + "\n" + core.Text(strings.Join(told, "\n\n"))}
+				m.Parts = []core.Part{core.Text(markerText(&m) + "\n" + strings.Join(told, "\n\n"))}
 				m.Tokens = core.MessageTokens(w.req.Counter, m)
 			}
 			f(i, m)
@@ -91,8 +91,13 @@ func isMarker(m *core.Message) bool {
 	if m.Kind != core.KindMarker || len(m.Parts) != 1 {
 		return false
 	}
-	t, ok := m.Parts[0].(core.Text)
-	return ok && isStub(string(t)) && strings.Contains(string(t), " message")
+	t := markerText(m)
+	return isStub(t) && strings.Contains(t, " message")
+}
+
+func markerText(m *core.Message) string {
+	t, _ := m.Parts[0].(core.Text)
+	return string(t)
 }
 
 // hides returns for how many messages m stands.
@@ -101,7 +106,7 @@ func hides(m *core.Message) int {
 		return 1
 	}
 	n := 0
-	for _, c := range []byte(m.Parts[0].(core.Text)[len(stubStart):]) {
+	for _, c := range []byte(markerText(m)[len(stubStart):]) {
 		if c < '0' || c > '9' || n > 1<<30 {
 			break
 		}

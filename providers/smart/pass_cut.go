@@ -3,7 +3,6 @@ package smart
 import (
 	"context"
 	"fmt"
-	"strings"
 )
 
 type cutSettings struct {
@@ -12,6 +11,7 @@ type cutSettings struct {
 	Keep   int `json:"keep" doc:"results of the newest calls that stay whole"`
 }
 
+// Validate says which setting is out of range.
 func (s *cutSettings) Validate() error {
 	switch {
 	case s.Tokens < 40:
@@ -39,7 +39,9 @@ var cutPass = define("cut", classLossy, "",
 					return nil
 				}
 				for i := w.uses[k].results.Start; i < w.uses[k].results.End; i++ {
-					w.looked()
+					if limit == c.Start {
+						w.looked()
+					}
 					w.cut(i, limit)
 				}
 			}
@@ -50,33 +52,30 @@ var cutPass = define("cut", classLossy, "",
 	})
 
 // cut shortens piece i to about limit tokens by its structure.
-func (w *work) cut(i, limit int) bool {
+func (w *work) cut(i, limit int) {
 	p := &w.pieces[i]
 	if !w.tooLong(p, limit) {
-		return false
+		return
 	}
 	s := stub{gap: true}
 	w.describe(i, &s)
 	room := limit - w.count(s.String())
 	if room <= 0 {
-		return false
+		return
 	}
 	var u *use
 	if p.use >= 0 {
 		u = &w.uses[p.use]
 	}
 	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
-	if !strings.Contains(strings.TrimSpace(p.text), "\n") && p.text[0] != '[' && p.text[0] != '{' {
-		text, ok := cutMiddle(p.text, bytes/2, bytes/2, s)
-		return ok && w.put(i, text)
-	}
 	t := understand(p.text, u, p.file)
 	text, ok := t.cut(bytes, s)
-	if ok {
-		return w.put(i, text)
+	if !ok || len(t.units) == 1 {
+		text, ok = cutMiddle(p.text, bytes/2, bytes/2, s)
 	}
-	text, ok = cutMiddle(p.text, bytes/2, bytes/2, s)
-	return ok && w.put(i, text)
+	if ok {
+		w.put(i, text)
+	}
 }
 
 // tooLong reports whether a piece may be cut to limit. One that was cut already may be

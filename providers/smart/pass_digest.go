@@ -14,6 +14,7 @@ type digestSettings struct {
 	Tokens int `json:"tokens" doc:"what the digest may have"`
 }
 
+// Validate says which setting is out of range.
 func (s *digestSettings) Validate() error {
 	if s.Tokens < 60 {
 		return fmt.Errorf("tokens: %d is below 60", s.Tokens)
@@ -71,7 +72,8 @@ func (w *work) digest(limit int) string {
 		{"Last errors", w.lastErrors(3)},
 		{"Files", w.filesTouched()},
 	}
-	text := digestHead
+	var text strings.Builder
+	text.WriteString(digestHead)
 	room := limit - w.count(digestHead)
 	for k, l := range lists {
 		share := room / (len(lists) - k)
@@ -87,14 +89,14 @@ func (w *work) digest(limit int) string {
 		}
 		if len(kept) > 0 {
 			slices.Reverse(kept)
-			text += "\n" + l.title + ":\n" + strings.Join(kept, "\n")
+			text.WriteString("\n" + l.title + ":\n" + strings.Join(kept, "\n"))
 			room -= 4
 		}
 	}
-	if text == digestHead {
+	if text.Len() == len(digestHead) {
 		return ""
 	}
-	return text
+	return text.String()
 }
 
 // asked quotes what the user said, the newest first and then the task, which came first.

@@ -10,6 +10,7 @@ type duplicatesSettings struct {
 	Tokens int `json:"tokens" doc:"size below which a repeated text is left alone"`
 }
 
+// Validate says which setting is out of range.
 func (s *duplicatesSettings) Validate() error {
 	if s.Tokens < 0 {
 		return fmt.Errorf("tokens: %d is negative", s.Tokens)
@@ -25,7 +26,7 @@ var duplicatesPass = define("duplicates", classLossless, "",
 		newest := map[uint64][]int{} // by hash, pieces of different text
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
-			if p.gone || w.hidden[w.message(i)] || p.tokens < c.Tokens || !repeats(p.kind) || isStub(p.text) {
+			if p.gone || p.needed || w.hidden[w.message(i)] || p.tokens < c.Tokens || !repeats(p.kind) || hasStub(p.text) {
 				continue
 			}
 			w.looked()

@@ -12,6 +12,7 @@ type environmentSettings struct {
 	Sections bool `json:"sections" doc:"sections that no newer block has stay too, such as the list of files in Roo-Code's first block"`
 }
 
+// Validate says which setting is out of range.
 func (s *environmentSettings) Validate() error {
 	if s.Keep < 1 {
 		return fmt.Errorf("keep: %d is below 1", s.Keep)

@@ -14,6 +14,7 @@ type headTailSettings struct {
 	Keep   int     `json:"keep" doc:"results of the newest calls that stay whole"`
 }
 
+// Validate says which setting is out of range.
 func (s *headTailSettings) Validate() error {
 	switch {
 	case s.Tokens < 40:
@@ -40,7 +41,9 @@ var headTailPass = define("headtail", classLossy, "",
 					return nil
 				}
 				for i := w.uses[k].results.Start; i < w.uses[k].results.End; i++ {
-					w.looked()
+					if limit == c.Start {
+						w.looked()
+					}
 					if w.pieces[i].tokens > limit {
 						w.headTail(i, limit, c.Head)
 					}
@@ -54,21 +57,23 @@ var headTailPass = define("headtail", classLossy, "",
 
 // headTail cuts the middle out of piece i, so that about limit tokens stay, of which the
 // beginning gets the share head.
-func (w *work) headTail(i, limit int, head float64) bool {
+func (w *work) headTail(i, limit int, head float64) {
 	p := &w.pieces[i]
 	if !w.tooLong(p, limit) {
-		return false
+		return
 	}
 	s := stub{gap: true}
 	w.describe(i, &s)
 	room := limit - w.count(s.String()) - 2
 	if room <= 0 {
-		return false
+		return
 	}
 	// Bytes stand for tokens: what the text has of them on average.
 	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
 	text, ok := cutMiddle(p.text, int(head*float64(bytes)), bytes-int(head*float64(bytes)), s)
-	return ok && w.put(i, text)
+	if ok {
+		w.put(i, text)
+	}
 }
 
 // cutMiddle keeps about head and tail bytes of text, in whole lines unless a line is longer

@@ -15,6 +15,7 @@ type maskSettings struct {
 	Errors      bool     `json:"errors" doc:"results of failed calls go too"`
 }
 
+// Validate says which setting is out of range.
 func (s *maskSettings) Validate() error {
 	if s.Keep < 0 {
 		return fmt.Errorf("keep: %d is negative", s.Keep)
@@ -37,7 +38,7 @@ var maskPass = define("mask", classLossy,
 			if u.isError && !c.Errors || slices.Contains(c.Except, u.name) {
 				continue
 			}
-			w.clear(u, stub{})
+			w.clear(u)
 			if c.Inputs && u.call >= 0 {
 				w.shortenCall(u.call, 0, "")
 			}
@@ -64,6 +65,7 @@ type pruneSettings struct {
 	Except  []string `json:"except" doc:"tools whose results stay"`
 }
 
+// Validate says which setting is out of range.
 func (s *pruneSettings) Validate() error {
 	if s.Protect < 0 || s.Minimum < 0 || s.Turns < 0 {
 		return fmt.Errorf("protect, minimum and turns: %d, %d, %d; none may be negative", s.Protect, s.Minimum, s.Turns)
@@ -99,7 +101,7 @@ var prunePass = define("prune", classLossy,
 			return nil
 		}
 		for _, k := range slices.Backward(prune) {
-			w.clear(&w.uses[k], stub{})
+			w.clear(&w.uses[k])
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package smart
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 type nearSettings struct {
@@ -10,6 +11,7 @@ type nearSettings struct {
 	Share  float64 `json:"share" doc:"the diff must be smaller than this share of what it replaces"`
 }
 
+// Validate says which setting is out of range.
 func (s *nearSettings) Validate() error {
 	if s.Tokens < 0 {
 		return fmt.Errorf("tokens: %d is negative", s.Tokens)
@@ -28,16 +30,22 @@ var nearPass = define("near_duplicates", classLossless, "",
 		newest := map[key]int{}
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
-			if p.kind != kindResult || p.gone || p.use < 0 || p.tokens < c.Tokens || w.hidden[w.message(i)] || hasStub(p.text) {
+			if p.kind != kindResult || p.gone || p.use < 0 || p.tokens < c.Tokens || w.hidden[w.message(i)] {
 				continue
 			}
 			u := &w.uses[p.use]
 			if u.about.Target == "" && p.file.Path == "" {
 				continue
 			}
-			w.looked()
 			k := key{u.name, u.about.Target, p.file.Path}
 			at, ok := newest[k]
+			if hasStub(p.text) {
+				if ok && strings.Contains(p.text, stubMark+": "+patchThe) {
+					w.pieces[at].needed = true // for an earlier condensation's diff
+				}
+				continue
+			}
+			w.looked()
 			if !ok {
 				newest[k] = i
 				continue
@@ -49,6 +57,8 @@ var nearPass = define("near_duplicates", classLossless, "",
 		}
 		return nil
 	})
+
+const patchThe = "patch the"
 
 // asDiff replaces piece i by what turns the piece at, below it, into it.
 func (w *work) asDiff(i, at int, share float64) bool {
@@ -63,8 +73,12 @@ func (w *work) asDiff(i, at int, share float64) bool {
 	if back, err := patch(newer, diff); err != nil || back != p.text {
 		return false
 	}
-	s := stub{where: w.refer("patch the", at) + " with this diff"}
+	s := stub{where: w.refer(patchThe, at) + " with this diff"}
 	w.describe(i, &s)
 	text := s.String() + "\n" + diff
-	return float64(w.count(text)) < share*float64(p.tokens) && w.put(i, text)
+	if float64(w.count(text)) >= share*float64(p.tokens) || !w.put(i, text) {
+		return false
+	}
+	w.pieces[at].needed = true
+	return true
 }

@@ -13,6 +13,7 @@ type argsSettings struct {
 	Keep int `json:"keep" doc:"newest calls that stay whole"`
 }
 
+// Validate says which setting is out of range.
 func (s *argsSettings) Validate() error {
 	if s.Over < 0 || s.Head < 0 || s.Keep < 0 {
 		return fmt.Errorf("over, head and keep: %d, %d, %d; none may be negative", s.Over, s.Head, s.Keep)
@@ -47,6 +48,7 @@ type reasoningSettings struct {
 	Turns int `json:"turns" doc:"newest turns of the user whose reasoning stays; at least 1: vendors want it back while tools run"`
 }
 
+// Validate says which setting is out of range.
 func (s *reasoningSettings) Validate() error {
 	if s.Turns < 1 {
 		return fmt.Errorf("turns: %d is below 1", s.Turns)
@@ -95,6 +97,7 @@ type proseSettings struct {
 	Keep   int `json:"keep" doc:"newest messages that stay whole"`
 }
 
+// Validate says which setting is out of range.
 func (s *proseSettings) Validate() error {
 	if s.Tokens < 40 || s.Keep < 0 {
 		return fmt.Errorf("tokens: %d, keep: %d; want at least 40 and 0", s.Tokens, s.Keep)

@@ -23,6 +23,7 @@ type scoreSettings struct {
 	KeepError bool `json:"keep_errors" doc:"messages in which something failed never go"`
 }
 
+// Validate says which setting is out of range.
 func (s *scoreSettings) Validate() error {
 	if s.KeepUsers < 0 {
 		return fmt.Errorf("keep_users: %d is negative", s.KeepUsers)

@@ -31,6 +31,7 @@ type summarizeSettings struct {
 	Prompt   string  `json:"prompt" doc:"what the model is told; empty means a prompt of ours"`
 }
 
+// Validate says which setting is out of range.
 func (s *summarizeSettings) Validate() error {
 	var errs []error
 	if s.What != summarizeBlock && s.What != summarizeSection && s.What != summarizeBefore {

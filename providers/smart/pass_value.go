@@ -14,6 +14,7 @@ type valueSettings struct {
 	Human float64 `json:"human" doc:"share of the room for what the user said; 0 means the measured default"`
 }
 
+// Validate says which setting is out of range.
 func (s *valueSettings) Validate() error {
 	if !(s.Tail >= 0 && s.Tail <= 1 && s.Human >= 0 && s.Human <= 1) {
 		return fmt.Errorf("tail and human: %v, %v; want shares between 0 and 1", s.Tail, s.Human)

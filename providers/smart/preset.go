@@ -1,6 +1,9 @@
 package smart
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // The presets.
 const (
@@ -27,12 +30,12 @@ var lossless = []PassConfig{
 	{Pass: "layout", Always: true},
 	{Pass: "environment", Always: true},
 	{Pass: "superseded", Always: true},
-	{Pass: "duplicates", Always: true}, // behind superseded, so that no reference leads to a stub
 	{Pass: "near_duplicates", Always: true},
+	{Pass: "duplicates", Always: true}, // the last, so that no reference leads to a stub
 }
 
 func after(passes []PassConfig, more ...PassConfig) []PassConfig {
-	return append(passes[:len(passes):len(passes)], more...)
+	return append(slices.Clip(passes), more...)
 }
 
 func with(name, settings string) PassConfig {
@@ -51,8 +54,8 @@ var presets = []preset{
 			{Pass: "layout", Always: true},
 			{Pass: "environment", Always: true, Settings: json.RawMessage(`{"sections": true}`)},
 			{Pass: "superseded", Always: true},
-			{Pass: "duplicates", Always: true},
 			{Pass: "near_duplicates", Always: true},
+			{Pass: "duplicates", Always: true},
 			with("reasoning", `{}`),
 			with("args", `{"over": 4000, "head": 200, "keep": 10}`),
 			with("cut", `{"start": 4000, "tokens": 500, "keep": 10}`),

@@ -106,7 +106,7 @@ func (r *reader) call(c core.ToolCall) {
 // text.
 func (r *reader) result(t core.ToolResult) (media bool) {
 	w := r.w
-	u := -1
+	var u int
 	if open := r.open[t.CallID]; len(open) > 0 {
 		u = open[0]
 		if len(open) == 1 {

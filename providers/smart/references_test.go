@@ -75,7 +75,7 @@ func TestWhatIsRemovedIsFound(t *testing.T) {
 					if strings.HasPrefix(where, "same text") {
 						gone := strings.TrimSuffix(strings.TrimPrefix(before, now[:found[0]]), now[found[1]:])
 						if !strings.Contains(below, gone) {
-							t.Fatalf("not below: %q", gone)
+							t.Fatalf("not below: %q\n%s", gone, dump(res.Messages))
 						}
 					}
 				}
@@ -118,6 +118,14 @@ func textOf(messages ...core.Message) string {
 	}
 	for _, m := range messages {
 		add(m.Parts)
+	}
+	return b.String()
+}
+
+func dump(messages []core.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "%s %s:\n%s\n", m.ID, m.Role, textOf(m))
 	}
 	return b.String()
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-func counter(t testing.TB) *tokens.Counter {
-	t.Helper()
+func counter(tb testing.TB) *tokens.Counter {
+	tb.Helper()
 	e, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return tokens.NewCounter(e)
 }

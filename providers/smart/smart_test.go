@@ -14,11 +14,11 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-func open(t testing.TB, settings string) core.CondensationProvider {
-	t.Helper()
-	p, err := smart.Strategy().Open(t.Context(), json.RawMessage(settings), registry.Env{})
+func open(tb testing.TB, settings string) core.CondensationProvider {
+	tb.Helper()
+	p, err := smart.Strategy().Open(tb.Context(), json.RawMessage(settings), registry.Env{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }

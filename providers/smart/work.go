@@ -48,6 +48,7 @@ type piece struct {
 	fixed  bool // may not be changed: protected, awaited, or a stub already
 	gone   bool // was cut without a stub of its own; its neighbour's speaks for it
 	edited bool
+	needed bool         // a diff can only be read with it
 	use    int          // the use that it is of; -1 if none
 	file   tooling.File // for the result of a read: what it shows
 	text   string
@@ -158,31 +159,30 @@ func (w *work) book(p *piece, n int) {
 }
 
 // leave replaces piece i by the stub of what it was. See [stub].
-func (w *work) leave(i int, s stub) bool {
+func (w *work) leave(i int, s stub) {
 	p := &w.pieces[i]
 	if p.fixed || p.gone {
-		return false
+		return
 	}
 	w.describe(i, &s)
-	ok := w.put(i, s.String())
-	if ok {
+	if w.put(i, s.String()) {
 		p.fixed = true // a stub is not stubbed again
 	}
-	return ok
 }
 
 // clear replaces the result of a use, pictures included, by one stub.
-func (w *work) clear(u *use, s stub) bool {
+func (w *work) clear(u *use) {
 	if u.results.Start == u.results.End {
-		return false
+		return
 	}
+	var s stub
 	first := u.results.Start
 	b := &w.boxes[w.pieces[first].box]
 	lines, size, tokens := 0, 0, 0
 	for i := u.results.Start; i < u.results.End; i++ {
 		p := &w.pieces[i]
 		if p.fixed {
-			return false
+			return
 		}
 		lines, size, tokens = lines+countLines(p.text), size+len(p.text), tokens+p.tokens
 	}
@@ -195,7 +195,7 @@ func (w *work) clear(u *use, s stub) bool {
 	text := s.String()
 	n := w.count(text)
 	if n >= tokens {
-		return false
+		return
 	}
 	w.book(&w.pieces[first], tokens-n)
 	for i := u.results.Start; i < u.results.End; i++ {
@@ -205,7 +205,6 @@ func (w *work) clear(u *use, s stub) bool {
 	p := &w.pieces[first]
 	p.text, p.tokens, p.gone = text, n, false
 	b.mediaGone = b.media
-	return true
 }
 
 // describe fills in what a stub for piece i says of it.

@@ -10,7 +10,7 @@ import (
 // tags in an assistant's text are prose.
 var xmlTools = func() map[string]bool {
 	m := map[string]bool{}
-	for _, n := range strings.Fields(`read_file write_to_file apply_diff insert_content search_and_replace
+	for n := range strings.FieldsSeq(`read_file write_to_file apply_diff insert_content search_and_replace
 		replace_in_file edit_file list_files search_files list_code_definition_names codebase_search
 		execute_command browser_action use_mcp_tool access_mcp_resource ask_followup_question
 		attempt_completion switch_mode new_task update_todo_list fetch_instructions generate_image
