@@ -53,9 +53,11 @@ func (p *plan) userWords() []string {
 }
 
 // injected matches what tools put into the user's messages: blocks of tags that people do
-// not type, as Roo-Code and its kin, Claude Code, Codex and Cursor write them.
+// not type, as Roo-Code and its kin, Claude Code, Codex and Cursor write them. Standing
+// instructions from a file (AGENTS.md) are not among them: they are rules of the user's.
 var injected = regexp.MustCompile(`(?s)` + strings.Join([]string{
-	block("environment_details"), block("system-reminder"), block("environment_context"), block("user_instructions"),
+	block("environment_details"), block("system-reminder"), block("environment_context"),
+	block("permissions instructions"), block("task-notification"),
 	block("file_content"), block("files"), block("folder_content"), block("diagnostics"), block("url_content"),
 	block("command-name"), block("command-message"), block("command-args"), block("command-output"),
 	block("local-command-stdout"), block("local-command-stderr"), block("local-command-caveat"),
@@ -76,9 +78,9 @@ var notTyped = []string{
 	"The tool execution failed", "(see below for",
 }
 
-// resultText matches a tool's result where tools are called in text:
+// resultText matches a tool's result where tools are called in text, as in
 // "[read_file for 'src/main.go'] Result:".
-var resultText = regexp.MustCompile(`^\[[a-z_]+(?: for [^\n]*)?\] Result:`)
+var resultText = regexp.MustCompile(`^\[(?:[a-z]+(?:_[a-z]+)+[^\n]*\]|[a-z]+(?: for [^\n]*)?\] Result:|[a-z]+(?:_[a-z]+)+ )`)
 
 // typed returns what a person wrote of a message of the user; "" if a tool wrote it all.
 func typed(parts []core.Part) string {

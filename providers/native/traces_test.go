@@ -1,0 +1,83 @@
+package native_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/transcript"
+)
+
+// TestRecordedSessions holds the promises on sessions of real agents: every preset brings
+// them below the target, lawfully, and every request that leaves is one that an API takes.
+// The directory CONDENSE_TRACES_DIR adds sessions to those of this repository.
+func TestRecordedSessions(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../testdata/traces/*.json.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded sessions (%v)", err)
+	}
+	if dir := os.Getenv("CONDENSE_TRACES_DIR"); dir != "" {
+		more, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+		if err != nil || len(more) == 0 {
+			t.Fatalf("CONDENSE_TRACES_DIR: no *.json.gz in %s (%v)", dir, err)
+		}
+		files = append(files, more...)
+	}
+	forEachPreset(t, func(t *testing.T, name string) {
+		t.Parallel()
+		condensed := 0
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Name: file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			messages := d.Journal.View()
+			for i := range messages {
+				messages[i].Tokens = 0
+			}
+			core.Measure(coretest.Counter{}, messages)
+			for _, request := range []string{"text", "native"} {
+				req := coretest.HalfRequest(messages)
+				if req.Budget.Target < 2000 {
+					continue // nobody condenses these
+				}
+				gen := &fake{answer: say(strings.Repeat("What was said. ", 60)), info: model.Info{Window: 64_000}}
+				res, err := open(t, `{"preset":"`+name+`","max_calls":500,"request":"`+request+`"}`, gen).Condense(t.Context(), req)
+				if err != nil {
+					t.Errorf("%s: %v", filepath.Base(file), err)
+					continue
+				}
+				if err := core.Verify(req, res); err != nil {
+					t.Errorf("%s: %v", filepath.Base(file), err)
+				}
+				after := 0
+				for _, m := range res.Messages {
+					after += core.MessageTokens(coretest.Counter{}, m)
+				}
+				if after > req.Budget.Target {
+					t.Errorf("%s: %d tokens are left, target %d", filepath.Base(file), after, req.Budget.Target)
+				}
+				for _, ask := range gen.asks {
+					checkPrompt(t, ask)
+					if n := promptSize(ask) + ask.MaxOutput; n > 64_000 {
+						t.Errorf("%s: a request has %d tokens", filepath.Base(file), n)
+					}
+				}
+				condensed++
+			}
+		}
+		if condensed < 10 {
+			t.Errorf("only %d sessions were condensed", condensed)
+		}
+	})
+}
