@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 	"github.com/condensehq/condense/registry"
 )
@@ -19,13 +20,42 @@ func main() { pluginsdk.Main(strategy) }
 var strategy = registry.Define("keep_last",
 	"Keeps the first question and the last messages. A plugin for tests.",
 	func() config { return config{Last: 10} },
-	func(_ context.Context, c config, _ registry.Env) (core.CondensationProvider, error) {
-		return core.ProviderFunc(c.condense), nil
+	func(_ context.Context, c config, env registry.Env) (core.CondensationProvider, error) {
+		m, err := env.Model(c.Model)
+		if err != nil {
+			return nil, err
+		}
+		return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+			if c.Do == "ask" {
+				return ask(ctx, m, req)
+			}
+			return c.condense(ctx, req)
+		}), nil
 	})
 
 type config struct {
-	Last int    `json:"last" doc:"Messages to keep at the end."`
-	Do   string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env"`
+	Last  int    `json:"last" doc:"Messages to keep at the end."`
+	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env|ask"`
+	Model string `json:"model" doc:"The language model to ask."`
+}
+
+// ask puts what a language model of the host says of the user's words in the place of
+// everything.
+func ask(ctx context.Context, m model.Generator, req *core.Request) (*core.Result, error) {
+	p := &model.Prompt{System: "Summarize."}
+	for _, said := range req.Messages {
+		if said.Role == core.RoleUser && len(said.Parts) > 0 {
+			if text, ok := said.Parts[0].(core.Text); ok {
+				p.Messages = append(p.Messages, core.Message{Role: core.RoleUser, Parts: []core.Part{text}})
+			}
+		}
+	}
+	answer, err := m.Generate(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	summary := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(answer.Text)}}
+	return &core.Result{Messages: []core.Message{summary}, Usage: answer.Usage}, nil
 }
 
 func (c *config) Validate() error {
