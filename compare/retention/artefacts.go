@@ -123,6 +123,18 @@ func hashes(text string) []uint64 {
 // errorLine is what a line looks like that reports a fault, in any language's toolchain.
 var errorLine = regexp.MustCompile(`(?i)^\s*(error|fatal|panic|fail|failed|exception|traceback|undefined|cannot)\b|\b(error|exception|panic|fatal)( ?\[[a-z0-9]+\])?:|^\s*(--- FAIL|FAIL\b|E   |✗|✘|×)|\w+(Error|Exception)\b`)
 
+// errorHints are what a line must have for errorLine to be worth asking.
+var errorHints = []string{"rror", "RROR", "ail", "AIL", "anic", "ANIC", "atal", "ATAL", "xception", "raceback", "ndefined", "annot", "E   ", "✗", "✘", "×"}
+
+func reportsFault(line string) bool {
+	for _, h := range errorHints {
+		if strings.Contains(line, h) {
+			return errorLine.MatchString(line)
+		}
+	}
+	return false
+}
+
 // errorsMost bounds the errors of a prefix: a log of thousands is one fault, many times.
 const errorsMost = 200
 
@@ -143,7 +155,7 @@ func (s *Scorer) readErrors() {
 					if h == 0 || seen[h] || len(s.errors) >= errorsMost {
 						return
 					}
-					if first || errorLine.MatchString(line) {
+					if first || reportsFault(line) {
 						seen[h] = true
 						s.errors = append(s.errors, h)
 					}

@@ -1,0 +1,88 @@
+package compare_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/core"
+)
+
+// rows makes a report of sessions on which strategy a has the panel that f returns and b
+// half. Merging a single report derives everything anew.
+func rows(t *testing.T, sessions int, f func(i int) float64) *compare.Report {
+	t.Helper()
+	r := &compare.Report{Format: compare.ReportFormat, Budgets: []string{"25%"}, Strategies: []compare.StrategyInfo{{Name: "a"}, {Name: "b"}}}
+	for i := range sessions {
+		name := fmt.Sprint("session ", i)
+		r.Sessions = append(r.Sessions, compare.SessionInfo{Name: name, Mode: "code"})
+		for _, s := range []string{"a", "b"} {
+			v := 0.5
+			if s == "a" {
+				v = f(i)
+			}
+			r.Rows = append(r.Rows, compare.Row{Strategy: s, Budget: "25%", Session: name, Mode: "code", Cut: "32k", Outcome: core.OutcomeApplied, Values: map[string]float64{"panel": v, "size": 1}})
+		}
+	}
+	out, err := compare.Merge(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct {
+		name     string
+		sessions int
+		f        func(i int) float64
+		want     string
+		shown    bool
+	}{
+		{"clearly better", 20, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "a keeps most", true},
+		{"clearly worse", 20, func(i int) float64 { return 0.4 - float64(i%3)/100 }, "b keeps most", true},
+		{"noise", 20, func(int) float64 { return 0.5 + 0.2*rng.NormFloat64() }, "no difference shown between", false},
+		{"too few", 3, func(int) float64 { return 0.9 }, "too few sessions", false},
+	} {
+		r := rows(t, c.sessions, c.f)
+		v := r.Verdicts[0]
+		if !strings.Contains(v.Text, c.want) || v.Shown != c.shown {
+			t.Errorf("%s: got %q (shown %v), want %q", c.name, v.Text, v.Shown, c.want)
+		}
+	}
+}
+
+// An interval of 95 % should miss the truth in about one of twenty samples, and in no case
+// in many more.
+func TestIntervalsCover(t *testing.T) {
+	t.Parallel()
+	const samples, sessions = 200, 40
+	rng := rand.New(rand.NewPCG(3, 4))
+	missed := 0
+	for range samples {
+		d := rows(t, sessions, func(int) float64 { return 0.5 + 0.1 + 0.2*rng.NormFloat64() }).Difference("a", "b", "panel")
+		if d.Low > 0.1 || d.High < 0.1 {
+			missed++
+		}
+	}
+	if share := float64(missed) / samples; share > 0.11 || share < 0.01 {
+		t.Errorf("%.0f %% of the intervals miss the truth, want about 5 %%", 100*share)
+	}
+}
+
+func TestSince(t *testing.T) {
+	t.Parallel()
+	before := rows(t, 12, func(int) float64 { return 0.7 })
+	after := rows(t, 12, func(int) float64 { return 0.6 })
+	d := after.Since(before, "a", "panel")
+	if !d.Shown || d.Mean > -0.09 || !d.Below(0.03) || d.NotBelow(0.03) {
+		t.Errorf("a loss of 0.1 is %v", d)
+	}
+	if d := after.Since(before, "b", "panel"); d.Shown || d.Mean != 0 || !d.NotBelow(0) {
+		t.Errorf("no change is %v", d)
+	}
+}
