@@ -42,7 +42,7 @@ func TestWhatStays(t *testing.T) {
 		{name: "a call that is open", settings: `{}`, change: func(r *core.Request) {
 			r.Messages = append(r.Messages, coretest.Conversation(core.Message{ID: "open", Role: core.RoleAssistant, Parts: []core.Part{coretest.Call("z")}})...)
 		}, want: "S open"},
-		{name: "sections", settings: `{"preset":"sections","section_messages":16,"recent_messages":4,"max_output":100}`, want: "S S S m45 m46 m47 m48"},
+		{name: "sections", settings: `{"preset":"sections","section_messages":16,"recent_messages":4,"max_output":100}`, want: strings.Repeat("S ", 3) + "m45 m46 m47 m48"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

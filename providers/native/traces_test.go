@@ -17,7 +17,6 @@ import (
 // them below the target, lawfully, and every request that leaves is one that an API takes.
 // The directory CONDENSE_TRACES_DIR adds sessions to those of this repository.
 func TestRecordedSessions(t *testing.T) {
-	t.Parallel()
 	files, err := filepath.Glob("../../testdata/traces/*.json.gz")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recorded sessions (%v)", err)
