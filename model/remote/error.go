@@ -29,20 +29,19 @@ type Error struct {
 	Err      error         // what caused it, if that was an error
 }
 
-// Error says it in one line.
+// Error says it in one line, without the name of the model: who asked it knows.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Model)
+	var all []string
 	if e.Status != 0 {
-		fmt.Fprintf(&b, ": %d", e.Status)
-		if s := http.StatusText(e.Status); s != "" {
-			b.WriteString(" " + strings.ToLower(s))
-		}
+		all = append(all, strings.TrimSpace(strconv.Itoa(e.Status)+" "+strings.ToLower(http.StatusText(e.Status))))
 	}
 	for _, s := range []string{e.Code, e.Message} {
 		if s != "" {
-			b.WriteString(": " + s)
+			all = append(all, s)
 		}
+	}
+	if len(all) == 0 {
+		all = append(all, string(e.Kind))
 	}
 	var more []string
 	if e.Attempts > 1 {
@@ -54,10 +53,11 @@ func (e *Error) Error() string {
 	if e.Request != "" {
 		more = append(more, "request "+e.Request)
 	}
+	text := strings.Join(all, ": ")
 	if len(more) > 0 {
-		b.WriteString(" (" + strings.Join(more, ", ") + ")")
+		text += " (" + strings.Join(more, ", ") + ")"
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns what the error is by its kind, and what caused it.

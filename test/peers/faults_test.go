@@ -66,6 +66,7 @@ func misbehave(t *testing.T, what misbehaviour) (url string) {
 
 // What happens on the wire below HTTP, which aimock cannot do, has the right outcome too.
 func TestConnections(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		what     misbehaviour
