@@ -132,7 +132,7 @@ func flatten(s string, yield func(string)) {
 func split(line string, yield func(string)) {
 	const least, most = 160, 320 // bytes of a piece
 	for len(line) > longLine {
-		if i := strings.Index(line, `\n`); i >= 0 && i < most {
+		if i := strings.Index(line[:most], `\n`); i >= 0 {
 			yield(line[:i])
 			line = line[i+2:]
 			continue

@@ -1,0 +1,45 @@
+package retention_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/core"
+)
+
+// What is read costs time in proportion to its length, whatever it looks like: twice the
+// text must not take eight times as long.
+func TestLinear(t *testing.T) {
+	s := cutAt(t, before, []core.Message{agent(core.Text("now decodeHeader returns"))}, nil)
+	for name, unit := range map[string]string{
+		"no space":       "x",
+		"spaces":         " ",
+		"brackets":       "[",
+		"braces, quotes": `{"`,
+		"escapes":        `\n`,
+		"quotes":         `'a b`,
+		"slashes":        "a/",
+		"dots":           "a.",
+		"hyphens":        "-a",
+		"capitals":       "A ",
+		"short lines":    "{}\n",
+		"sentences":      "It is. ",
+		"invalid":        "\xff",
+	} {
+		took := func(n int) time.Duration {
+			view := []core.Message{user(strings.Repeat(unit, n/len(unit)) + "}")}
+			best := time.Hour
+			for range 3 {
+				start := time.Now()
+				s.Score(view)
+				best = min(best, time.Since(start))
+			}
+			return best
+		}
+		const small = 1 << 18
+		if a, b := took(small), took(2*small); b > 8*a && b > 100*time.Millisecond {
+			t.Errorf("%s: %v for %d bytes, %v for twice that", name, a, small, b)
+		}
+	}
+}
