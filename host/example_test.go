@@ -2,9 +2,11 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
@@ -152,4 +156,51 @@ func ExampleConversation_Undo() {
 	// Output:
 	// 51 messages
 	// 100 messages
+}
+
+// A program with a client of its own lends it to the providers, under the name that their
+// settings use. It takes one method: see [model.Generator].
+func ExampleOptions_models() {
+	h := openWith(config.Values{
+		Profiles: map[string]config.ProfileValues{"p": {Window: new(16000), Tuning: config.Tuning{Chain: []string{"summary"}}}},
+		Providers: map[string]config.ProviderValues{
+			"summary": {Strategy: "native", Settings: json.RawMessage(`{"model": "ours"}`)},
+		},
+	}, &host.Options{Models: map[string]model.Generator{"ours": extractive.New()}}) // yours in its place
+	defer h.Close()
+	ctx := context.Background()
+	c := talk(150)
+	estimates, err := h.Estimate(ctx, c, host.Turn{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("at most", estimates[0].Usage.Calls, "call of", estimates[0].Provider)
+	report, err := h.Manage(ctx, c, host.Turn{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Attempts[0].Provider, report.Attempts[0].Outcome)
+	// Output:
+	// at most 1 call of summary
+	// summary applied
+}
+
+// What was hidden is found by the handle that a provider left in its place.
+func ExampleConversation_Recall() {
+	h := openWith(config.Values{}, nil)
+	defer h.Close()
+	messages := slices.Clone(talk(100).View())
+	messages[3].Parts = []core.Part{core.Text("The port is 8443, not 443.")}
+	said := messages[3].Parts[0]
+	c := host.NewConversation(history.New())
+	if err := c.Append(messages...); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := h.Manage(context.Background(), c, host.Turn{Trigger: core.TriggerManual}); err != nil {
+		log.Fatal(err)
+	}
+	r := c.Recall(core.Handle(said))[0]
+	fmt.Println("message", r.Message.ID, "has it, in the view:", r.InView)
+	// Output:
+	// message 4 has it, in the view: false
 }

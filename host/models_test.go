@@ -117,7 +117,9 @@ func TestWhichModel(t *testing.T) {
 		sonnet = "profiles: {p: {model: anthropic/claude-sonnet-4-5, chain: [ask]}}\n"
 		odd    = "profiles: {p: {model: deepseek/deepseek-chat, chain: [ask]}}\n"
 	)
-	named := func(name string) string { return "providers: {ask: {strategy: asker, settings: {model: '" + name + "'}}}\n" }
+	named := func(name string) string {
+		return "providers: {ask: {strategy: asker, settings: {model: '" + name + "'}}}\n"
+	}
 	for _, tt := range []struct {
 		name, text string
 		opts       *host.Options

@@ -84,8 +84,8 @@ func (a *app) root() *cobra.Command {
 		Use:   "condense",
 		Short: "Shorten conversations with language models, losing nothing",
 		Long: `condense shortens recorded conversations between people, language models and their tools, so that the
-work can go on when the context window is nearly full. It reads and writes the files of other tools and
-needs neither a key nor a network.`,
+work can go on when the context window is nearly full. It reads and writes the files of other tools. Only
+providers that ask a language model need a key and a network, and say before what that would cost.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,
