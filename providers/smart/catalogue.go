@@ -5,7 +5,7 @@ package smart
 func passes() []pass {
 	return []pass{
 		layoutPass, duplicatesPass, environmentPass, supersededPass, nearPass,
-		maskPass, prunePass, valuePass, headTailPass, cutPass, scorePass, argsPass, reasoningPass, prosePass, digestPass, summarizePass,
+		maskPass, prunePass, valuePass, headTailPass, cutPass, windowPass, scorePass, argsPass, reasoningPass, prosePass, digestPass, summarizePass,
 	}
 }
 

@@ -20,6 +20,7 @@ type Config struct {
 	Land     float64      `json:"land" doc:"where lossy passes stop, as a share of the room that messages have on target; 0 means what the preset says"`
 	MinGain  int          `json:"min_gain" doc:"tokens that must be saved in all, unless the target is met; else nothing is changed"`
 	MinShare float64      `json:"min_share" doc:"the same, as a share of the conversation"`
+	Accept   Accept       `json:"accept" doc:"what must be left, or nothing is changed and the next provider is asked: messages (how many), users (newest messages of the user, word for word), first (the first message)"`
 }
 
 // DefaultConfig returns the default settings.
@@ -103,6 +104,9 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("min_share: %v is not at least 0 and below 1", c.MinShare))
 	}
 	anyModel := registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
+	if err := c.Accept.Validate(); err != nil {
+		errs = append(errs, err)
+	}
 	if _, err := steps(c.Passes, anyModel); err != nil {
 		errs = append(errs, err)
 	}

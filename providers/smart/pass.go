@@ -66,6 +66,7 @@ func (s *step) do(ctx context.Context, w *work, now func() time.Time) (core.Step
 	start, before := now(), w.tokens
 	rep := core.Step{Name: s.pass.name, Saved: map[string]int{}}
 	w.step = &rep
+	w.steps++
 	err := s.run(ctx, w)
 	w.settle()
 	rep.TokensBefore, rep.TokensAfter = before, w.tokens

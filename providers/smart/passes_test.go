@@ -23,7 +23,7 @@ var drawn = []string{
 	`{"pass": "prune", "protect": 50, "minimum": 20, "turns": 1}`, `{"pass": "headtail", "tokens": 40, "start": 80}`,
 	`{"pass": "cut", "tokens": 40, "start": 80, "keep": 0}`, `"score"`, `{"pass": "score", "keep_calls": true, "keep_errors": true}`,
 	`{"pass": "args", "over": 100, "keep": 0}`, `"reasoning"`, `{"pass": "prose", "tokens": 40, "keep": 0}`,
-	`{"pass": "digest", "tokens": 100}`, `"value"`, `{"pass": "value", "tail": 0.5}`, `{"pass": "layout", "always": true}`,
+	`{"pass": "digest", "tokens": 100}`, `"window"`, `"value"`, `{"pass": "value", "tail": 0.5}`, `{"pass": "layout", "always": true}`,
 }
 
 // TestAnyListOfPasses holds lists of passes to what every strategy promises: the answer is

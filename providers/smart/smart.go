@@ -7,6 +7,7 @@ package smart
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -105,8 +106,17 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 		}
 	}
 	out := &core.Result{Messages: w.result(), Usage: w.usage, Steps: done}
-	if gain := before - size(out.Messages); gain <= 0 || !p.worth(gain, before, req) {
-		same.Usage, same.Steps = w.usage, done
+	why := ""
+	switch gain := before - size(out.Messages); {
+	case gain <= 0:
+		why = "nothing to take out: 0 tokens, 0 % saved"
+	case !p.worth(gain, before, req):
+		why = fmt.Sprintf("%d tokens are %.1f %%, less than an edit is worth", gain, 100*float64(gain)/float64(before))
+	case p.c.Accept != Accept{}:
+		why = p.c.Accept.refuses(newWork(req, p.env, 0), req.Messages, out.Messages)
+	}
+	if why != "" {
+		same.Usage, same.Steps = w.usage, append(done, core.Step{Name: "unchanged", Note: why})
 		return same, nil
 	}
 	out.Steps = append(out.Steps, cacheStep(req, out.Messages))
@@ -153,7 +163,11 @@ func cacheStep(req *core.Request, after []core.Message) core.Step {
 		same++
 	}
 	all := max(1, size(req.Messages))
-	s := core.Step{Name: "cache", Note: fmt.Sprintf("message %d of %d is the first that changed; %.1f %% of the tokens stand before it",
-		same+1, len(req.Messages), 100*float64(tokens)/float64(all))}
-	return s
+	// In a cache that reads at a tenth of the price and writes at five quarters, what stands
+	// behind the change is written once, and every turn after saves a tenth of what is gone.
+	left := size(after)
+	turns := 1.25 * float64(left-tokens) / (0.1 * float64(max(1, all-left)))
+	return core.Step{Name: "cache", Note: fmt.Sprintf(
+		"message %d of %d is the first that changed, %.1f %% of the tokens stand before it; a prompt cache is paid back after %.0f turns",
+		same+1, len(req.Messages), 100*float64(tokens)/float64(all), math.Ceil(turns))}
 }

@@ -49,6 +49,7 @@ type piece struct {
 	gone   bool // was cut without a stub of its own; its neighbour's speaks for it
 	edited bool
 	needed bool         // a diff can only be read with it
+	step   int32        // the pass that changed it last
 	use    int          // the use that it is of; -1 if none
 	file   tooling.File // for the result of a read: what it shows
 	text   string
@@ -87,6 +88,7 @@ type work struct {
 	room   int // what tokens should come down to
 	usage  core.Usage
 	step   *core.Step // of the pass that runs
+	steps  int32      // how many ran, with that one
 }
 
 // newWork takes the conversation apart. The cost is linear; nothing is counted but what
@@ -153,7 +155,10 @@ func (w *work) drop(i int) {
 // book notes that n tokens were saved in p.
 func (w *work) book(p *piece, n int) {
 	w.tokens -= n
-	w.step.Changed++
+	if p.step != w.steps {
+		p.step = w.steps
+		w.step.Changed++
+	}
 	w.step.Saved[p.kind.String()] += n
 	w.dirty[w.boxes[p.box].msg] = true
 }
