@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 )
@@ -27,6 +28,12 @@ const (
 	leadBonus   = 2   // of the first message, which says what is to be done
 	recentBonus = 2   // at the end, falling to 1 over the newest quarter
 	recentShare = 0.25
+	// rough is what counts of what is not a sentence but code, a path, a line of a log:
+	// its parts may stand in a message as text, whoever wrote them. Prose has a few words,
+	// and letters and spaces make up prosaic of it.
+	rough    = 0.2
+	prosaic  = 0.8
+	fewWords = 4
 	// said is what a word counts when it has been said, SumBasic squares its probability.
 	said = 0.3
 	// stale is the share of its value below which a sentence repeats what was said.
@@ -140,6 +147,9 @@ func weigh(s *sentence, last int) float64 {
 	if s.first {
 		w *= firstBonus
 	}
+	if !prose(s.text) {
+		w *= rough
+	}
 	if s.message == 0 {
 		w *= leadBonus
 	}
@@ -149,6 +159,25 @@ func weigh(s *sentence, last int) float64 {
 		}
 	}
 	return w
+}
+
+// prose reports whether s looks like a sentence that somebody wrote for a reader.
+func prose(s string) bool {
+	letters, all, spaces := 0, 0, 0
+	for _, r := range s {
+		all++
+		switch {
+		case r == ' ':
+			spaces++
+		case unicode.IsLetter(r):
+			letters++
+		}
+	}
+	dense := letters > 0 && spaces == 0 && s[0] >= utf8.RuneSelf // a script without spaces
+	if strings.ContainsRune(";{}(,\\<>[]", rune(s[len(s)-1])) || strings.HasPrefix(s, "//") {
+		return false
+	}
+	return (spaces >= fewWords-1 || dense) && float64(letters+spaces) >= prosaic*float64(all)
 }
 
 // words yields the words of s in lower case. Numbers are none: every line of a log has its

@@ -59,7 +59,7 @@ func addText(all []sentence, text string, role core.Role, message int) []sentenc
 	for line := range strings.Lines(text) {
 		for s := strings.TrimSpace(line); s != ""; {
 			end := sentenceEnd(s)
-			one := strings.TrimSpace(s[:end])
+			one := strings.TrimLeft(strings.TrimSpace(s[:end]), "-*#>•=+| \t") // marks of lists and headings
 			s = strings.TrimSpace(s[end:])
 			if len(one) < shortest {
 				continue
