@@ -14,6 +14,7 @@ const (
 	worthLittle = iota
 	worthEnds   // the first and the last units
 	worthNear   // stands beside something that counts
+	worthSome   // perhaps an error
 	worthMuch   // an error, a signature, a changed line
 	worthAll    // the headers that the rest cannot be read without
 )
@@ -50,19 +51,27 @@ func understand(text string, u *use, f tooling.File) unitText {
 // was, some worth.
 func (t *unitText) ends() {
 	n := len(t.units)
-	for i := range min(4, n) {
-		t.worth[i] = max(t.worth[i], worthEnds)
-		t.worth[n-1-i] = max(t.worth[n-1-i], worthEnds)
+	for i := range min(6, n) {
+		w := uint8(worthEnds)
+		if i < 2 {
+			w = worthMuch
+		}
+		t.worth[i] = max(t.worth[i], w)
+		t.worth[n-1-i] = max(t.worth[n-1-i], w)
 	}
 }
 
 // log looks for what went wrong.
 func (t *unitText) log() {
 	for i, line := range t.units {
-		if !wrong(line) {
+		worth := wrong(line)
+		if worth == worthLittle {
 			continue
 		}
-		t.worth[i] = worthMuch
+		t.worth[i] = worth
+		if worth < worthMuch {
+			continue
+		}
 		for _, k := range []int{i - 1, i + 1, i + 2} {
 			if k >= 0 && k < len(t.worth) && t.worth[k] < worthNear {
 				t.worth[k] = worthNear
@@ -71,16 +80,26 @@ func (t *unitText) log() {
 	}
 }
 
-// signs of failure, in lower case.
-var signs = []string{"error", "fail", "panic", "exception", "traceback", "fatal", "assert", "undefined", "cannot ", "not found", "denied", "warning", "segfault", "expected"}
+// signs of failure: the first are what compilers, test runners and shells print, the others
+// may be anything that is about failure, in lower case.
+var (
+	clearSigns = []string{"error:", "Error:", "ERROR", "panic:", "FAIL", "Traceback (", "Exception", "fatal:", "Segmentation fault", "command not found", "No such file", "Permission denied", "✗", "✕", "error TS", "error["}
+	vagueSigns = []string{"error", "fail", "panic", "fatal", "assert", "undefined", "cannot ", "not found", "warning", "expected"}
+)
 
-// wrong reports whether a line says that something failed.
-func wrong(line string) bool {
+// wrong says what a line is worth as a report of failure.
+func wrong(line string) uint8 {
 	if len(line) > 2000 {
 		line = line[:2000]
 	}
+	if slices.ContainsFunc(clearSigns, func(s string) bool { return strings.Contains(line, s) }) {
+		return worthMuch
+	}
 	low := strings.ToLower(line)
-	return slices.ContainsFunc(signs, func(s string) bool { return strings.Contains(low, s) })
+	if slices.ContainsFunc(vagueSigns, func(s string) bool { return strings.Contains(low, s) }) {
+		return worthSome
+	}
+	return worthLittle
 }
 
 func isDiff(lines []string) bool {
@@ -200,7 +219,7 @@ func jsonArray(text string) (unitText, bool) {
 	slices.Sort(lengths)
 	usual := lengths[len(lengths)/2]
 	for i := 1; i < len(out.units)-1; i++ {
-		if e := out.units[i]; wrong(e) || len(e) > 3*usual+40 { // an outlier
+		if e := out.units[i]; wrong(e) > worthLittle || len(e) > 3*usual+40 { // an outlier
 			out.worth[i] = worthMuch
 		}
 	}
@@ -296,6 +315,11 @@ const minGap = 80
 // render writes what is kept, and one stub for each gap. The first names the tool and the
 // handle, the others only their size. It reports false if there is no gap.
 func (t *unitText) render(keep []bool, s stub) (string, bool) {
+	for i := range keep {
+		if keep[i] && isStub(t.units[i]) {
+			keep[i] = false // of an earlier cut: what it counts goes into the new stub
+		}
+	}
 	var b strings.Builder
 	gaps := 0
 	for i := 0; i < len(t.units); {
@@ -304,16 +328,17 @@ func (t *unitText) render(keep []bool, s stub) (string, bool) {
 			i++
 			continue
 		}
-		from, bytes, lines := i, 0, 0
+		from, bytes, lines, again := i, 0, 0, false
 		for ; i < len(t.units) && !keep[i]; i++ {
 			bytes += len(t.units[i])
+			again = again || isStub(t.units[i])
 			if t.noun == "lines" {
 				lines += stubLines(t.units[i])
 			} else {
 				lines++
 			}
 		}
-		if bytes < minGap {
+		if bytes < minGap && !again {
 			for ; from < i; from++ {
 				b.WriteString(t.units[from])
 			}

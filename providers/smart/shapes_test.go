@@ -150,8 +150,8 @@ func (g *history) read(path, content string) {
 	g.tool("read_file", "path", path, "", fmt.Sprintf("<file><path>%s</path>\n<content lines=\"1-%d\">\n%s\n</content>\n</file>", path, n, content))
 }
 
-var vocabulary = strings.Fields(`parser reads line returns number before next one asked last file ends newline lost
-scanner stops early error value function test passes build output written second failed skipped issue module import
+var vocabulary = strings.Fields(`parser reads line returns number before next one asked last file ends newline column
+scanner stops early char value function test passes build output written second table skipped issue module import
 export const await promise string number object array index length name path config option default handler request
 response server client message token limit window cache buffer queue worker thread signal timer event state store`)
 
