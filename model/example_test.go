@@ -1,0 +1,81 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+)
+
+// ours is a program's own client of a language model, here one that always says the same.
+type ours struct{}
+
+func (ours) Info() model.Info {
+	return model.Info{Name: "ours", Window: 100_000, MaxOutput: 4000, Free: true}
+}
+
+func (m ours) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	if err := ctx.Err(); err != nil { // pass ctx on to whatever is asked
+		return nil, err
+	}
+	usage := core.Usage{Calls: 1, InputTokens: 9000, OutputTokens: 12} // as it reports them
+	return &model.Answer{
+		Text:  fmt.Sprintf("A summary of %d messages.", len(p.Messages)-1),
+		Usage: m.Info().Charge(usage),
+	}, nil
+}
+
+// A program that has a client of its own lends it to providers under a name.
+func Example() {
+	ctx := context.Background()
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	cfg, err := config.New(config.Values{
+		Profiles: map[string]config.ProfileValues{"main": {Window: new(10_000), Tuning: config.Tuning{Chain: []string{"summary"}}}},
+		Providers: map[string]config.ProviderValues{
+			"summary": {Strategy: "native", Settings: []byte(`{"model": "ours"}`)},
+		},
+	}, config.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	h, err := host.Open(ctx, cfg, reg, &host.Options{Models: map[string]model.Generator{"ours": ours{}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+
+	c := host.NewConversation(history.New())
+	for i := range 90 {
+		m := core.Message{ID: strconv.Itoa(i), Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("word ", 96))}}
+		if i%2 == 1 {
+			m.Role = core.RoleAssistant
+		}
+		if err := c.Append(m); err != nil {
+			log.Fatal(err)
+		}
+	}
+	report, err := h.Manage(ctx, c, host.Turn{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range report.Attempts {
+		fmt.Println(a.Provider, a.Outcome)
+	}
+	fmt.Println(report.Usage.Calls, "call,", report.Usage.Unpriced, "of unknown price")
+	// Output:
+	// summary applied
+	// truncation skipped
+	// 1 call, 0 of unknown price
+}
