@@ -21,7 +21,7 @@ type Item struct {
 
 // File returns the item of a file.
 func File(name string) Item {
-	return Item{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }} //nolint:gosec // a file that the user names
+	return Item{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
 }
 
 // Bytes returns the item of a transcript in memory.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,8 +43,8 @@ func fit(req *core.Request, text string) string {
 func names(req *core.Request) ([]core.Message, error) {
 	seen := map[string]bool{}
 	var list []string
-	for i := len(req.Messages) - 1; i >= 0; i-- {
-		raw, err := json.Marshal(req.Messages[i])
+	for _, m := range slices.Backward(req.Messages) {
+		raw, err := json.Marshal(m)
 		if err != nil {
 			return nil, err
 		}
@@ -74,11 +75,6 @@ func cheat(t *testing.T, items []compare.Item) compare.Strategy {
 		}
 		all := d.Journal.Messages()
 		for i := range all {
-			text, err := json.Marshal(all[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = text
 			ends[fingerprint(all[i])] = all[i+1:]
 		}
 	}

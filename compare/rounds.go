@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"slices"
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
@@ -82,7 +83,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			r.Outcome = core.OutcomeFailed
 			if err == nil {
 				r.Outcome, _ = outcome(next)
-				view = next.Messages
+				view = slices.Clip(next.Messages)
 			}
 			once, _, err := b.condense(ctx, s, cut.Prefix(), len(out)+1)
 			if ctx.Err() != nil {
@@ -105,7 +106,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 				break
 			}
 		}
-		view = append(view[:len(view):len(view)], *m)
+		view = append(view, *m)
 		tokens += m.Tokens
 	}
 	return out, nil

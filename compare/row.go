@@ -111,7 +111,7 @@ func (b *bench) run(ctx context.Context, s *Strategy) (Row, error) {
 	r.Values["ms"] = milliseconds(took)
 	if err != nil {
 		r.Outcome, r.Error = core.OutcomeFailed, err.Error()
-		return r, nil
+		return r, nil //nolint:nilerr // that a strategy fails is a result
 	}
 	r.Usage, r.Provider = out.Usage, out.Provider
 	r.Outcome, r.Error = outcome(out)

@@ -131,7 +131,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		return out, ctx.Err()
 	}
 	out.info = describe(it.Name, s)
-	if len(r.opts.Modes) > 0 && !slices.Contains(r.opts.Modes, s.Mode) {
+	if !r.wants(s.Mode) {
 		out.skipped = fmt.Sprintf("mode %q is not asked for", s.Mode)
 		return out, ctx.Err()
 	}
@@ -161,6 +161,11 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		out.skipped = "too short to be cut, or nothing recorded that a budget asks for"
 	}
 	return out, nil
+}
+
+// wants reports whether sessions of the mode are asked for.
+func (r *runner) wants(mode string) bool {
+	return len(r.opts.Modes) == 0 || slices.Contains(r.opts.Modes, mode)
 }
 
 // read reads a session and measures it with a counter of its own, so that what was counted

@@ -252,8 +252,10 @@ func TestMaxUSD(t *testing.T) {
 	t.Parallel()
 	s := compare.Strategy{Name: "dear", Provider: core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
 		n := len(req.Messages)
-		return &core.Result{Messages: append([]core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("It went well.")}}}, req.Messages[n-1:]...),
-			Usage: core.Usage{Calls: 1, InputTokens: 1000, OutputTokens: 10, USD: 1}}, nil
+		return &core.Result{
+			Messages: append([]core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("It went well.")}}}, req.Messages[n-1:]...),
+			Usage:    core.Usage{Calls: 1, InputTokens: 1000, OutputTokens: 10, USD: 1},
+		}, nil
 	})}
 	r, err := compare.Run(t.Context(), small(), []compare.Strategy{s}, &compare.Options{Budgets: budgets(t, "25%"), MaxUSD: 1})
 	if !errors.Is(err, compare.ErrMaxCost) {

@@ -38,7 +38,7 @@ func (s *sampler) drawn(n int) []int32 {
 		rng := rand.New(rand.NewPCG(s.seed, uint64(n))) //nolint:gosec // no secret
 		d = make([]int32, resamples*n)
 		for i := range d {
-			d[i] = int32(rng.IntN(n)) //nolint:gosec // an index
+			d[i] = int32(rng.IntN(n))
 		}
 		s.draws[n] = d
 	}

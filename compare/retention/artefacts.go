@@ -3,6 +3,7 @@ package retention
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -141,9 +142,8 @@ const errorsMost = 200
 // readErrors notes the newest lines of tool results that report a fault.
 func (s *Scorer) readErrors() {
 	seen := map[uint64]bool{}
-	prefix := s.cut.Prefix()
-	for i := len(prefix) - 1; i >= 0; i-- {
-		for _, p := range prefix[i].Parts {
+	for _, m := range slices.Backward(s.cut.Prefix()) {
+		for _, p := range m.Parts {
 			r, ok := p.(core.ToolResult)
 			if !ok {
 				continue

@@ -94,7 +94,7 @@ func RandomGroups(messages []core.Message, budget int, seed uint64) []core.Messa
 // budget tokens.
 func (s *Scorer) RandomLines(budget int, seed uint64) []core.Message {
 	keep := make([]bool, len(s.prefix.lines))
-	sizes, _ := s.lineTokens()
+	sizes := s.lineTokens()
 	used := 0.0
 	for _, at := range rand.New(rand.NewPCG(seed, 2)).Perm(len(keep)) { //nolint:gosec // no secret
 		if used+sizes[at] <= float64(budget) {
@@ -106,7 +106,7 @@ func (s *Scorer) RandomLines(budget int, seed uint64) []core.Message {
 }
 
 // lineTokens returns what the lines of the prefix cost, estimated by their bytes.
-func (s *Scorer) lineTokens() (sizes []float64, total float64) {
+func (s *Scorer) lineTokens() []float64 {
 	bytes := 0
 	for i := range s.prefix.lines {
 		bytes += len(s.prefix.lines[i].text) + 1
@@ -115,12 +115,11 @@ func (s *Scorer) lineTokens() (sizes []float64, total float64) {
 	if bytes > 0 {
 		perByte = min(1, float64(s.cut.Tokens)/float64(bytes))
 	}
-	sizes = make([]float64, len(s.prefix.lines))
+	sizes := make([]float64, len(s.prefix.lines))
 	for i := range sizes {
 		sizes[i] = float64(len(s.prefix.lines[i].text)+1) * perByte
-		total += sizes[i]
 	}
-	return sizes, total
+	return sizes
 }
 
 // render returns the lines to keep as one message of the user.

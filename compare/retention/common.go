@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	_ "embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -74,11 +75,11 @@ func ReadBackground(r io.Reader) (*Background, error) {
 	}
 	n, used := binary.Uvarint(data)
 	if used <= 0 || n > uint64(len(data)-used) {
-		return nil, fmt.Errorf("background: no list of sources")
+		return nil, errors.New("background: no list of sources")
 	}
 	b := &Background{sources: map[string]bool{}, count: map[uint64]uint16{}, shift: 24}
 	data = data[used:]
-	for _, name := range strings.Split(string(data[:n]), "\n") {
+	for name := range strings.SplitSeq(string(data[:n]), "\n") {
 		b.sources[name] = true
 	}
 	data = data[n:]

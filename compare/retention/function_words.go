@@ -18,7 +18,7 @@ yes ok let lets s t re ve ll d m don doesn didn isn aren wasn weren won wouldn s
 
 func wordSet(s string) map[uint64]struct{} {
 	out := map[uint64]struct{}{}
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		out[hashWord(w)] = struct{}{}
 	}
 	return out

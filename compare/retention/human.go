@@ -36,7 +36,7 @@ func (s *Scorer) addSentence(text string) {
 		h := trigram(words[i-2].hash, words[i-1].hash, words[i].hash)
 		at, ok := s.humanTri[h]
 		if !ok {
-			at = int32(len(s.humanTri)) //nolint:gosec // an index
+			at = int32(len(s.humanTri))
 			s.humanTri[h] = at
 		}
 		out.tri = append(out.tri, at)
@@ -97,7 +97,7 @@ func messageHashes(messages []core.Message) []uint64 {
 	for i := range messages {
 		h := hashString(fnvOffset, string(messages[i].Role))
 		blocks(messages[i].Parts, func(part int, text string) {
-			h = hashString(hashByte(hashUint(h, uint64(part)), 0xFF), text) //nolint:gosec // an index
+			h = hashString(hashByte(hashUint(h, uint64(part)), 0xFF), text)
 		})
 		out[i] = h
 	}

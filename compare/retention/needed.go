@@ -100,20 +100,20 @@ func (f *future) refer(text string, m int, at *later) {
 		var g grams
 		for _, u := range appendUnits(nil, line) {
 			if _, ok := f.unitAt[u.hash]; !ok && isNew(u.hash) {
-				f.unitAt[u.hash] = int32(len(f.units))           //nolint:gosec // a future has few
-				at.units = append(at.units, int32(len(f.units))) //nolint:gosec // the same
+				f.unitAt[u.hash] = int32(len(f.units))
+				at.units = append(at.units, int32(len(f.units)))
 				f.units = append(f.units, need{hash: u.hash, kind: u.kind, text: line[u.start:u.end], message: m})
 			}
 		}
 		for _, w := range appendWords(nil, line) {
 			if _, ok := f.wordAt[w.hash]; w.plain && !ok && isNew(w.hash) && !isFunctionWord(w.hash) {
-				f.wordAt[w.hash] = int32(len(f.words)) //nolint:gosec // the same
+				f.wordAt[w.hash] = int32(len(f.words))
 				f.words = append(f.words, need{hash: w.hash, text: line[w.start:w.end], message: m})
 			}
 			if h, ok := g.push(w.hash); ok && g.content() && isNew(h) {
 				if _, ok := f.gramAt[h]; !ok {
-					f.gramAt[h] = int32(len(f.grams))                //nolint:gosec // the same
-					at.grams = append(at.grams, int32(len(f.grams))) //nolint:gosec // the same
+					f.gramAt[h] = int32(len(f.grams))
+					at.grams = append(at.grams, int32(len(f.grams)))
 					f.grams = append(f.grams, need{hash: h, message: m})
 				}
 			}

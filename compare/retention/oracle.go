@@ -49,12 +49,17 @@ type candidate struct {
 	rate float64 // an upper bound of value per token, mostly
 }
 
-type candidates []candidate
+// candidates are a heap, the best first; see [heap.Interface].
+type candidates []candidate //nolint:recvcheck // the interface demands both
 
 func (q candidates) Len() int           { return len(q) }
 func (q candidates) Less(i, j int) bool { return q[i].rate > q[j].rate }
 func (q candidates) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *candidates) Push(x any)        { *q = append(*q, x.(candidate)) } //nolint:errcheck,forcetypeassert // only this file pushes
+
+// Push adds x.
+func (q *candidates) Push(x any) { *q = append(*q, x.(candidate)) } //nolint:errcheck,forcetypeassert // only this file pushes
+
+// Pop removes the last.
 func (q *candidates) Pop() any {
 	old := *q
 	x := old[len(old)-1]
@@ -64,7 +69,7 @@ func (q *candidates) Pop() any {
 
 func newOracle(s *Scorer) *oracle {
 	o := &oracle{s: s, keep: make([]bool, len(s.prefix.lines)), credit: make([]float64, len(s.units)), words: make([]bool, len(s.words)), grams: make([]bool, len(s.grams))}
-	o.sizes, _ = s.lineTokens()
+	o.sizes = s.lineTokens()
 	var units, words float64
 	for i := range s.units {
 		units += s.units[i].weight

@@ -57,7 +57,6 @@ type line struct {
 	units       []int32
 	words       []int32
 	grams       []int32  // that end here
-	from        []int32  // the lines that they begin in
 	content     []uint64 // words that are no function words
 }
 
@@ -108,7 +107,7 @@ func readPrefix(cut *Cut, f *future, artefacts map[uint64]bool) prefix {
 			lines(text, func(text string) {
 				var g grams
 				units, words = appendUnits(units[:0], text), appendWords(words[:0], text)
-				l := line{hash: lineHash(text), message: int32(m), text: text, long: runCredit(len(words))} //nolint:gosec // an index
+				l := line{hash: lineHash(text), message: int32(m), text: text, long: runCredit(len(words))}
 				for _, u := range units {
 					if artefacts[u.hash] && !slices.Contains(p.names[l.hash], u.hash) {
 						p.names[l.hash] = append(p.names[l.hash], u.hash)
@@ -178,7 +177,7 @@ func (s *Scorer) choose(f *future, b *Background) {
 			}
 			u.weight *= scale
 			u.far = float64(sizes[n]-sizes[u.last+1]) > farTokens*float64(sizes[n]) && n-1-u.last > farMessages
-			unitTo[at] = int32(len(s.units)) //nolint:gosec // an index
+			unitTo[at] = int32(len(s.units))
 			s.units = append(s.units, *u)
 		}
 		counted := 0
@@ -192,7 +191,7 @@ func (s *Scorer) choose(f *future, b *Background) {
 			}
 			counted++
 			g.weight = 1
-			gramTo[at] = int32(len(s.grams)) //nolint:gosec // an index
+			gramTo[at] = int32(len(s.grams))
 			s.grams = append(s.grams, *g)
 		}
 	}
@@ -204,7 +203,7 @@ func (s *Scorer) choose(f *future, b *Background) {
 		if w.weight = idf(w.df, n); w.weight == 0 {
 			continue
 		}
-		wordTo[at] = int32(len(s.words)) //nolint:gosec // an index
+		wordTo[at] = int32(len(s.words))
 		s.words = append(s.words, *w)
 	}
 	for i := range s.prefix.lines {
@@ -238,7 +237,7 @@ func (m mapping) apply(in []int32) []int32 {
 func index(needs []need) map[uint64]int32 {
 	out := make(map[uint64]int32, len(needs))
 	for i := range needs {
-		out[needs[i].hash] = int32(i) //nolint:gosec // an index
+		out[needs[i].hash] = int32(i)
 	}
 	return out
 }
@@ -249,7 +248,7 @@ func (s *Scorer) relate() {
 	for i := range p.lines {
 		l := &p.lines[i]
 		if at := p.positions[l.hash]; len(at) < positionsPerLine {
-			p.positions[l.hash] = append(at, int32(i)) //nolint:gosec // an index
+			p.positions[l.hash] = append(at, int32(i))
 		}
 		if _, ok := p.units[l.hash]; !ok && len(l.units) > 0 {
 			p.units[l.hash] = l.units

@@ -1,0 +1,210 @@
+package compare_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/compare/retention"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/tokens"
+)
+
+func put(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, n := range []string{"a.json", "b.jsonl", "sub/c.json.gz", "sub/notes.txt", ".git/d.json", "task/api_conversation_history.json", "task/ui_messages.json"} {
+		put(t, filepath.Join(dir, n), "[]")
+	}
+	for _, c := range []struct {
+		paths []string
+		want  string
+	}{
+		{[]string{""}, "a.json b.jsonl sub/c.json.gz task/api_conversation_history.json"},
+		{[]string{"a.json", "a.json"}, "a.json"},
+		{[]string{"sub/notes.txt"}, "sub/notes.txt"}, // who names a file means it
+		{[]string{"*.json*"}, "a.json b.jsonl"},
+		{[]string{"s*"}, "sub/c.json.gz"},
+	} {
+		var paths []string
+		for _, p := range c.paths {
+			paths = append(paths, filepath.Join(dir, p))
+		}
+		items, err := compare.Find(paths...)
+		if err != nil {
+			t.Errorf("%v: %v", c.paths, err)
+		}
+		var got []string
+		for _, it := range items {
+			rel, err := filepath.Rel(dir, it.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, filepath.ToSlash(rel))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%v: got %s, want %s", c.paths, s, c.want)
+		}
+	}
+	if items, err := compare.Find("demo:"); err != nil || len(items) != len(compare.Demo()) {
+		t.Errorf("demo: %d sessions, %v", len(items), err)
+	}
+	for _, p := range []string{filepath.Join(dir, "none.json"), filepath.Join(dir, "*.xyz"), filepath.Join(dir, ".git"), "demo:none"} {
+		if items, err := compare.Find(p); err == nil && len(items) == 0 {
+			t.Errorf("%s: neither sessions nor an error", p)
+		}
+	}
+}
+
+func TestParseBudget(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ in, want string }{
+		{"25%", "25%"},
+		{" 12.5% ", "12.5%"},
+		{"32k", "32k"},
+		{"128000", "128k"},
+		{"200123", "200123"},
+		{"REAL", "real"},
+		{"0%", ""},
+		{"100%", ""},
+		{"-3k", ""},
+		{"12", ""},
+		{"", ""},
+		{"k", ""},
+		{"NaN%", ""},
+		{"x%", ""},
+	} {
+		b, err := compare.ParseBudget(c.in)
+		if (err != nil) != (c.want == "") || err == nil && b.String() != c.want {
+			t.Errorf("%q: got %s, %v, want %q", c.in, b, err, c.want)
+		}
+	}
+}
+
+func TestParseShard(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in string
+		ok bool
+	}{{"1/1", true}, {"3/8", true}, {"0/8", false}, {"9/8", false}, {"1/0", false}, {"1", false}, {"", false}, {"1/2/3", false}, {"01/2", false}} {
+		if s, err := compare.ParseShard(c.in); (err == nil) != c.ok || c.ok && s.String() != c.in {
+			t.Errorf("%q: got %v, %v", c.in, s, err)
+		}
+	}
+}
+
+func read(t *testing.T, name, text string) *retention.Session {
+	t.Helper()
+	e, err := tokens.Open(tokens.Chars4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := compare.ReadSession(strings.NewReader(text), name, tokens.NewCounter(e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Who typed what is found out for formats that do not say it.
+func TestReadSession(t *testing.T) {
+	t.Parallel()
+	s := read(t, "/logs/project-x/one.json", `[
+		{"role":"user","content":[{"type":"text","text":"<environment_details>\nopen: a.go\n</environment_details>"},{"type":"text","text":"Fix it."}]},
+		{"role":"assistant","content":[{"type":"text","text":"I read it."},{"type":"tool_use","id":"1","name":"read","input":{"path":"a.go"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"package a"}]},
+		{"role":"user","content":[{"type":"text","text":"[read_file for 'a.go'] Result:"},{"type":"text","text":"package a"}]},
+		{"role":"assistant","content":"Done."}]`)
+	if s.ID != "one" || s.Source != "project-x" {
+		t.Errorf("ID %q, source %q", s.ID, s.Source)
+	}
+	var got []string
+	for i, m := range s.Messages {
+		if m.Tokens == 0 {
+			t.Errorf("message %d is not measured", i)
+		}
+		for p := range m.Parts {
+			o := retention.OriginUnknown
+			if i < len(s.Origins) && p < len(s.Origins[i]) {
+				o = s.Origins[i][p]
+			}
+			got = append(got, map[retention.Origin]string{retention.OriginUnknown: "-", retention.OriginInjected: "injected", retention.OriginTool: "tool"}[o])
+		}
+	}
+	if s := strings.Join(got, ","); s != "injected,-,-,-,-,tool,tool,-" {
+		t.Errorf("got %s", s)
+	}
+}
+
+func TestReadTrace(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(`{"id":"x","source":"src","mode":"code","messages":[
+		{"role":"user","origin":"human","content":[{"type":"text","text":"a","origin":"injected"},{"type":"text","text":"b","origin":"human"}]},
+		{"role":"assistant","origin":"agent","content":[{"type":"text","text":"c","origin":"agent"}]}],
+		"compactions":[{"at":2,"kept_from":1,"summary":"S"},{"at":2,"summary":null}]}`))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, "x.json.gz", packed.String())
+	if s.ID != "x" || s.Source != "src" || s.Mode != "code" {
+		t.Errorf("got %q of %q, mode %q", s.ID, s.Source, s.Mode)
+	}
+	if o := s.Origins[0]; len(o) != 2 || o[0] != retention.OriginInjected || o[1] != retention.OriginHuman {
+		t.Errorf("origins %v", o)
+	}
+	if len(s.Compactions) != 2 || s.Compactions[0] != (retention.Compaction{At: 2, KeptFrom: 1, Summary: "S"}) || s.Compactions[1].KeptFrom != 2 {
+		t.Errorf("compactions %v", s.Compactions)
+	}
+	e, err := tokens.Open(tokens.Chars4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, broken := range []string{`{"source":"s","messages":[{"role":"user","origin":"human","content":"a"}],"compactions":[{"at":9}]}`, "\x1f\x8bno"} {
+		if _, err := compare.ReadSession(strings.NewReader(broken), "b.json", tokens.NewCounter(e)); err == nil || !strings.Contains(err.Error(), "b.json") {
+			t.Errorf("%q: got %v, want an error that names the file", broken, err)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	opts := compare.Options{Budgets: budgets(t, "25%"), Cache: t.TempDir(), Now: still}
+	items := small()[:2]
+	w := window("window", "budget")
+	dear := compare.Strategy{Name: "dear", Provider: estimator{w.Provider}}
+	p, err := compare.NewPlan(t.Context(), items, []compare.Strategy{w, dear}, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Sessions != 2 || p.Rows < 4 || p.Cached != 0 || p.Usage.Calls != p.Rows/2 || p.ByStrategy["dear"] != p.Usage || strings.Join(p.Silent, " ") != "window" {
+		t.Errorf("got %+v", p)
+	}
+	run(t, items, opts, w)
+	if q, err := compare.NewPlan(t.Context(), items, []compare.Strategy{w, dear}, &opts); err != nil || q.Cached != p.Rows/2 {
+		t.Errorf("after a run %d of %d rows are cached (%v)", q.Cached, q.Rows, err)
+	}
+}
+
+type estimator struct{ core.CondensationProvider }
+
+func (estimator) EstimateCost(_ context.Context, _ *core.Request) (core.Usage, error) {
+	return core.Usage{Calls: 1, InputTokens: 100, USD: 0.5}, nil
+}
