@@ -40,8 +40,7 @@ func scanCFamily(name string) func(*language, string) []Definition {
 		for _, m := range x.macros {
 			text := strings.TrimSpace(strings.TrimSpace(src[m.pos+1 : m.end])[len("define"):])
 			p.defs = append(p.defs, found{
-				name: text[:wordEnd(text)], kind: "macro", start: m.pos, body: -1, end: m.end - 1,
-				depth: 0,
+				name: text[:wordEnd(text)], kind: "macro", start: m.pos, body: m.pos, end: m.end - 1,
 			})
 		}
 		return definitions(src, p.defs)
@@ -205,7 +204,7 @@ func (p *cfamily) word(h *header, j, n int) int {
 		if p.is(k, "()") {
 			k += 2
 		}
-		for k < n && p.kind(k) != '(' && p.kind(k) != ';' && p.kind(k) != '{' {
+		for k < min(n, j+maxOperator) && p.kind(k) != '(' && p.kind(k) != ';' && p.kind(k) != '{' {
 			if p.kind(k) == '[' {
 				k = p.after(k)
 				continue
@@ -321,7 +320,9 @@ func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done
 	case h.equals >= 0 && h.opName == "": // = { … }
 		return next, false
 	case h.keyword >= 0 && (h.params < 0 || !p.c || h.params < h.keyword || p.baseAfter(h)):
-		return p.container(h, j, n, depth), false || !p.c || p.text(h.keyword) == "namespace"
+		next = p.container(h, j, n, depth)
+		h.name, h.params, h.colon = -1, -1, -1 // brackets so far belonged to the type
+		return next, !p.c || p.text(h.keyword) == "namespace"
 	case h.params >= 0:
 		if h.colon > h.params && p.cpp && p.initializer(j) {
 			return next, false
@@ -336,6 +337,9 @@ func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done
 		if p.kind(next) == '=' {
 			return next, false
 		}
+		return next, true
+	case p.java && class != "" && p.text(j-1) == class: // of a record, without parameters
+		p.add(class, "constructor", h.first, j, end, depth)
 		return next, true
 	case p.c && j > h.first && p.isWord(j-1) && p.text(h.first) != "namespace":
 		return next, false // int x{3};
@@ -360,6 +364,9 @@ func (p *cfamily) initializer(j int) bool {
 	}
 	return p.isWord(j-1) && !cSpecifiers[p.text(j-1)]
 }
+
+// maxOperator bounds, in tokens, the name of an operator or conversion.
+const maxOperator = 60
 
 var cSpecifiers = set("const noexcept override final volatile try mutable throw requires")
 
@@ -543,7 +550,7 @@ func (p *cfamily) declaration(h header, j, n, depth int, class string) {
 	case h.keyword >= 0 && !p.c && p.isWord(h.keyword+1):
 		p.add(p.text(h.keyword+1), p.text(h.keyword), h.first, -1, j, depth)
 	case h.friend, h.params < 0, p.functionPointer(h.params):
-	case h.name == h.first && p.kind(h.name-1) != '~' && p.text(h.name) != class:
+	case h.name == h.first && h.opName == "" && p.kind(h.name-1) != '~' && p.text(h.name) != class:
 		// FOO(x); is a macro.
 	case h.equals >= 0 && h.opName == "" && h.equals < h.params:
 	case p.c && p.callLike(h):

@@ -115,11 +115,11 @@ func (r *reader) fold(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := r.ignore.ignored(rel); err != nil {
-		return "", err
-	}
 	file, err := r.resolve(rel)
 	if err != nil {
+		return "", err
+	}
+	if err := r.ignore.ignored(rel); err != nil {
 		return "", err
 	}
 	if file != rel {

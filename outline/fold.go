@@ -18,7 +18,8 @@ const maxSignature = 240
 //	42--61 | func (s *Server) Serve(l net.Listener) error
 //
 // The first line has the name of the file, the others the first and last line of a
-// definition and its signature on one line, indented as in the file.
+// definition and its signature on one line, indented as in the file. Of definitions that
+// begin on the same line only the outer one is shown.
 func Fold(name, src string) string {
 	defs := Definitions(Language(name), src)
 	if len(defs) == 0 {
@@ -27,7 +28,10 @@ func Fold(name, src string) string {
 	lines := lineStarts(src)
 	var b strings.Builder
 	b.WriteString("# " + path.Base(strings.ReplaceAll(name, `\`, "/")) + "\n")
-	for _, d := range defs {
+	for i, d := range defs {
+		if i > 0 && d.Start == defs[i-1].Start {
+			continue // the line has been shown
+		}
 		b.WriteString(strconv.Itoa(d.Start) + "--" + strconv.Itoa(d.End) + " | ")
 		writeSignature(&b, src[lines[d.Start-1]:lines[d.Body-1]])
 		b.WriteByte('\n')

@@ -17,7 +17,8 @@ const maxIgnoreFile = 1 << 20
 // A pattern is a line of a .gitignore. Its rules are those of gitignore(5); the tests
 // compare with git itself.
 type pattern struct {
-	segments []string // between slashes; one if it may match at any depth
+	prefix   string   // of an anchored one: what comes before the first special byte
+	segments []string // the rest between slashes, or the whole if it may match at any depth
 	anchored bool
 	dirOnly  bool
 	negated  bool
@@ -46,8 +47,44 @@ func parsePatterns(text string) []pattern {
 			continue
 		}
 		p.anchored = strings.Contains(line, "/")
-		p.segments = strings.Split(strings.TrimPrefix(line, "/"), "/")
+		line = strings.TrimPrefix(line, "/")
+		if p.anchored {
+			k := strings.IndexAny(line, `*?[\`)
+			if k < 0 {
+				k = len(line)
+			}
+			p.prefix, line = line[:k], line[k:]
+		}
+		p.segments = splitPattern(line)
 		out = append(out, p)
+	}
+	return out
+}
+
+// splitPattern splits at slashes that are not part of a set.
+func splitPattern(line string) []string {
+	var out []string
+	begin := 0
+	for i := 0; i < len(line); {
+		switch line[i] {
+		case '/':
+			out = append(out, line[begin:i])
+			begin = i + 1
+		case '\\':
+			i++
+		case '[':
+			if n, _ := globSet(line[i:], 0); n > 0 {
+				i += n
+				continue
+			}
+		}
+		i++
+	}
+	out = append(out, line[begin:])
+	for i, s := range out {
+		if len(s) > 2 && strings.Trim(s, "*") == "" {
+			out[i] = "**"
+		}
 	}
 	return out
 }
@@ -77,7 +114,10 @@ func (p *pattern) match(segs []string, isDir bool) bool {
 	if !p.anchored {
 		return glob(p.segments[0], segs[len(segs)-1])
 	}
-	return matchSegments(p.segments, segs)
+	// Git, too, compares the prefix first. It is seen in a**/b, where ** then begins what is
+	// left and stands for directories.
+	rest, ok := strings.CutPrefix(strings.Join(segs, "/"), p.prefix)
+	return ok && matchSegments(p.segments, strings.Split(rest, "/"))
 }
 
 // matchSegments matches a path. A segment ** stands for any number of directories, and at
@@ -194,7 +234,7 @@ func globSet(pat string, c byte) (n int, ok bool) {
 			}
 			i++
 		}
-		ok = ok || lo <= c && c <= hi
+		ok = ok || c == lo || lo <= c && c <= hi // as git: [z-a] is z
 	}
 }
 

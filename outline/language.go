@@ -49,11 +49,6 @@ func Language(name string) string {
 }
 
 var (
-	goGrammar = &grammar{
-		functions: kinds("func"),
-		plain:     kinds("type"),
-		lines:     true,
-	}
 	rustGrammar = &grammar{
 		functions: kinds("fn"),
 		types:     kinds("struct enum union trait impl mod macro_rules=macro"),

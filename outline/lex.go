@@ -132,6 +132,10 @@ func (x *lexer) run(i, n int) {
 			x.nl = true
 			i++
 		case clsWord:
+			if c == '$' && x.is&verbatim != 0 {
+				i = x.punct(i)
+				continue
+			}
 			j := i + 1
 			for j < n && inWord[src[j]] {
 				j++

@@ -70,7 +70,7 @@ func scanMarkdown(_ *language, src string) []Definition {
 				continue
 			}
 		}
-		if strings.IndexByte(">-*+|<", bare[0]) < 0 || strings.HasPrefix(bare, "**") {
+		if !ordered(bare) && (strings.IndexByte(">-*+|<", bare[0]) < 0 || strings.HasPrefix(bare, "**")) {
 			prev = bare
 		}
 	}
@@ -81,6 +81,15 @@ func scanMarkdown(_ *language, src string) []Definition {
 		d.Body = d.Start + 1
 	}
 	return nest(defs)
+}
+
+// ordered reports whether a line begins an item of an ordered list.
+func ordered(s string) bool {
+	k := 0
+	for k < len(s) && k < 9 && isDigit(s[k]) {
+		k++
+	}
+	return k > 0 && len(s) > k+1 && (s[k] == '.' || s[k] == ')') && s[k+1] == ' '
 }
 
 // fenceOf is the fence that a line of Markdown begins with, or "".
