@@ -50,6 +50,7 @@ var mayImport = map[string]string{
 	"internal/lock":            "config",
 	"internal/near":            "",
 	"internal/secret":          "",
+	"internal/peers":           "",
 	"internal/tooling":         "",
 	"internal/benchdata":       "core",
 	"bench/peers/eino":         "github.com/cloudwego/eino", // a module of its own
