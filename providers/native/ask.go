@@ -13,27 +13,28 @@ import (
 
 // A scribe asks a model and adds up what that takes. It is safe for concurrent use.
 type scribe struct {
-	gen   model.Generator
-	calls int // that may still be made
+	gen model.Generator
 
 	mu    sync.Mutex
+	spare int // calls beyond those that are planned, for what must be asked again
 	usage core.Usage
 }
 
-// errCalls says that the model would have to be asked more often than the settings allow.
-var errCalls = errors.New("max_calls is reached")
+// again takes n calls from those that are not planned, if there are so many.
+func (s *scribe) again(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > s.spare {
+		return false
+	}
+	s.spare -= n
+	return true
+}
 
 // generate asks the model once.
 func (s *scribe) generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
-	}
-	s.mu.Lock()
-	left := s.calls
-	s.calls--
-	s.mu.Unlock()
-	if left <= 0 {
-		return nil, errCalls
 	}
 	a, err := s.gen.Generate(ctx, p)
 	if a != nil {
@@ -94,4 +95,47 @@ func tidy(answer, instructions string) (string, error) {
 		return "", errors.New("the model repeated its instructions in place of a summary")
 	}
 	return text, nil
+}
+
+// ask has one summary written. One that was cut off, or that is too long for its place, is
+// asked for once more, shorter; if that is cut off too, it says so.
+func (p *Provider) ask(ctx context.Context, s *scribe, counter core.Counter, t *task, prompt func(*task) *model.Prompt) (string, error) {
+	write := func(t *task) (text string, cut bool, err error) {
+		a, err := s.generate(ctx, prompt(t))
+		if err != nil {
+			return "", false, err
+		}
+		text, err = tidy(a.Text, p.prompt)
+		return text, a.Truncated, err
+	}
+	text, cut, err := write(t)
+	if err != nil {
+		return "", err
+	}
+	long := counter.Count(core.Text(text)) > t.fits
+	if !cut && !long {
+		return text, nil
+	}
+	if !s.again(1) {
+		return withCutNote(text, cut), nil
+	}
+	again := *t
+	again.tokens = t.tokens * 3 / 5
+	again.note = strings.TrimSpace(t.note + " A first attempt was too long. Say less about what is finished, and do not exceed the limit.")
+	shorter, cutAgain, err := write(&again)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", err
+	case err == nil && (!cutAgain || cut):
+		text, cut = shorter, cutAgain
+	}
+	return withCutNote(text, cut), nil
+}
+
+// withCutNote returns text with a last line that says that it is not complete.
+func withCutNote(text string, cut bool) string {
+	if cut {
+		text += "\n\n[The summary ends here because the model reached its limit; what happened last may be missing.]"
+	}
+	return text
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -115,58 +114,6 @@ func messagesTokens(c core.Counter, messages []core.Message) int {
 	return n
 }
 
-func promptTokens(c core.Counter, p *model.Prompt) int {
-	n := messagesTokens(c, p.Messages) + c.Count(core.Text(p.System)) + core.FramingTokens
-	if p.Tools != "" {
-		n += c.Count(core.Text(p.Tools))
-	}
-	return n
-}
-
-// textPrompt returns the request for a summary of messages that are shaped.
-func (p *Provider) textPrompt(req *core.Request, t *task, shaped []core.Message) *model.Prompt {
-	prompt := &model.Prompt{System: strings.TrimSpace(p.system), MaxOutput: t.tokens}
-	last := p.instructions(req, t)
-	if p.c.PromptAs == "system" {
-		prompt.System += "\n\n" + last
-		last = begin
-	}
-	prompt.Messages = append(slices.Clip(shaped), userText(last))
-	if p.c.Request == requestNative {
-		prompt.Tools = req.Tools
-	}
-	return prompt
-}
-
-func userText(text string) core.Message {
-	return core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
-}
-
-// prefixPrompt returns the agent's own request with the instructions behind it, word for
-// word what the vendor has in its cache.
-func (p *Provider) prefixPrompt(req *core.Request, t *task) *model.Prompt {
-	prompt := &model.Prompt{System: req.System, Tools: req.Tools, MaxOutput: t.tokens, Cached: true}
-	last := core.Message{Role: core.RoleUser}
-	messages := req.Messages
-	for len(messages) > 0 && messages[0].Role == core.RoleSystem {
-		for _, part := range messages[0].Parts {
-			if text, ok := part.(core.Text); ok {
-				prompt.System = strings.TrimPrefix(prompt.System+"\n\n"+string(text), "\n\n")
-			}
-		}
-		messages = messages[1:]
-	}
-	if with := withDeferredResults(messages); len(with) > len(messages) {
-		last.Parts = with[len(messages)].Parts
-	}
-	for i := range messages {
-		prompt.Messages = append(prompt.Messages, core.Message{Role: messages[i].Role, Parts: messages[i].Parts})
-	}
-	last.Parts = append(last.Parts, core.Text(strings.TrimSpace(p.system)+"\n\n"+p.instructions(req, t)))
-	prompt.Messages = append(prompt.Messages, last)
-	return prompt
-}
-
 // summarize has the summary of one task written, in the parts of its design.
 func (p *Provider) summarize(ctx context.Context, s *scribe, req *core.Request, t *task, d *design) (string, error) {
 	text, err := p.read(ctx, s, req, t, d)
@@ -175,6 +122,9 @@ func (p *Provider) summarize(ctx context.Context, s *scribe, req *core.Request, 
 	}
 	// The vendor counts otherwise than we do. Half of what it refused is worth one try.
 	smaller, fault := p.design(req, t, d.limit/2+t.tokens)
+	if fault == nil && !s.again(smaller.calls()) {
+		fault = fmt.Errorf("%d more calls, and max_calls allows %d in all", smaller.calls(), p.c.MaxCalls)
+	}
 	if fault != nil {
 		return "", fmt.Errorf("%w; in smaller parts: %w", err, fault)
 	}
@@ -235,39 +185,4 @@ func (p *Provider) merge(ctx context.Context, s *scribe, req *core.Request, t *t
 			MaxOutput: t.tokens,
 		}
 	})
-}
-
-// ask has one summary written. One that was cut off, or that is too long for its place, is
-// asked for once more, shorter; if that is cut off too, it says so.
-func (p *Provider) ask(ctx context.Context, s *scribe, counter core.Counter, t *task, prompt func(*task) *model.Prompt) (string, error) {
-	write := func(t *task) (text string, cut bool, err error) {
-		a, err := s.generate(ctx, prompt(t))
-		if err != nil {
-			return "", false, err
-		}
-		text, err = tidy(a.Text, p.prompt)
-		return text, a.Truncated, err
-	}
-	text, cut, err := write(t)
-	if err != nil {
-		return "", err
-	}
-	long := counter.Count(core.Text(text)) > t.fits
-	if !cut && !long {
-		return text, nil
-	}
-	again := *t
-	again.tokens = t.tokens * 3 / 5
-	again.note = strings.TrimSpace(t.note + " A first attempt was too long. Say less about what is finished, and do not exceed the limit.")
-	shorter, cutAgain, err := write(&again)
-	switch {
-	case ctx.Err() != nil:
-		return "", err
-	case err == nil && (!cutAgain || cut):
-		text, cut = shorter, cutAgain
-	}
-	if cut {
-		text += "\n\n[The summary ends here because the model reached its limit; what happened last may be missing.]"
-	}
-	return text, nil
 }

@@ -88,7 +88,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if plan == nil {
 		return &core.Result{Messages: req.Messages}, nil
 	}
-	s := &scribe{gen: p.gen, calls: p.c.MaxCalls}
+	s := &scribe{gen: p.gen}
 	messages, err := p.write(ctx, s, plan)
 	if err != nil {
 		return &core.Result{Usage: s.spent()}, err

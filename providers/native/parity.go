@@ -24,7 +24,7 @@ func (p *Provider) condenseRoo(ctx context.Context, req *core.Request) (*core.Re
 	if err != nil {
 		return nil, err
 	}
-	s := &scribe{gen: p.gen, calls: 1}
+	s := &scribe{gen: p.gen}
 	a, err := s.generate(ctx, prompt)
 	if err == nil && trimJS(a.Text) == "" {
 		err = model.ErrNoText

@@ -3,9 +3,11 @@ package native
 import (
 	_ "embed" // the prompts are files, so that they read as what they are
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
 )
 
 // The built-in prompts.
@@ -53,4 +55,56 @@ func (p *Provider) instructions(req *core.Request, t *task) string {
 		b.WriteString("\n\n" + t.note)
 	}
 	return b.String()
+}
+
+func promptTokens(c core.Counter, p *model.Prompt) int {
+	n := messagesTokens(c, p.Messages) + c.Count(core.Text(p.System)) + core.FramingTokens
+	if p.Tools != "" {
+		n += c.Count(core.Text(p.Tools))
+	}
+	return n
+}
+
+// textPrompt returns the request for a summary of messages that are shaped.
+func (p *Provider) textPrompt(req *core.Request, t *task, shaped []core.Message) *model.Prompt {
+	prompt := &model.Prompt{System: strings.TrimSpace(p.system), MaxOutput: t.tokens}
+	last := p.instructions(req, t)
+	if p.c.PromptAs == "system" {
+		prompt.System += "\n\n" + last
+		last = begin
+	}
+	prompt.Messages = append(slices.Clip(shaped), userText(last))
+	if p.c.Request == requestNative {
+		prompt.Tools = req.Tools
+	}
+	return prompt
+}
+
+func userText(text string) core.Message {
+	return core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
+}
+
+// prefixPrompt returns the agent's own request with the instructions behind it, word for
+// word what the vendor has in its cache.
+func (p *Provider) prefixPrompt(req *core.Request, t *task) *model.Prompt {
+	prompt := &model.Prompt{System: req.System, Tools: req.Tools, MaxOutput: t.tokens, Cached: true}
+	last := core.Message{Role: core.RoleUser}
+	messages := req.Messages
+	for len(messages) > 0 && messages[0].Role == core.RoleSystem {
+		for _, part := range messages[0].Parts {
+			if text, ok := part.(core.Text); ok {
+				prompt.System = strings.TrimPrefix(prompt.System+"\n\n"+string(text), "\n\n")
+			}
+		}
+		messages = messages[1:]
+	}
+	if with := withDeferredResults(messages); len(with) > len(messages) {
+		last.Parts = with[len(messages)].Parts
+	}
+	for i := range messages {
+		prompt.Messages = append(prompt.Messages, core.Message{Role: messages[i].Role, Parts: messages[i].Parts})
+	}
+	last.Parts = append(last.Parts, core.Text(strings.TrimSpace(p.system)+"\n\n"+p.instructions(req, t)))
+	prompt.Messages = append(prompt.Messages, last)
+	return prompt
 }

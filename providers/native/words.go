@@ -52,21 +52,66 @@ func (p *plan) userWords() []string {
 	return words
 }
 
-// injected matches what tools put into the user's messages: blocks of tags that people do
+// injected are the tags of what tools put into the user's messages, blocks that people do
 // not type, as Roo-Code and its kin, Claude Code, Codex and Cursor write them. Standing
 // instructions from a file (AGENTS.md) are not among them: they are rules of the user's.
-var injected = regexp.MustCompile(`(?s)` + strings.Join([]string{
-	block("environment_details"), block("system-reminder"), block("environment_context"),
-	block("permissions instructions"), block("task-notification"),
-	block("file_content"), block("files"), block("folder_content"), block("diagnostics"), block("url_content"),
-	block("command-name"), block("command-message"), block("command-args"), block("command-output"),
-	block("local-command-stdout"), block("local-command-stderr"), block("local-command-caveat"),
-	block("bash-input"), block("bash-stdout"), block("bash-stderr"), block("tool_result"), block("tool_use_error"),
-	block("ide_selection"), block("ide_opened_file"), block("open_files"), block("manually_added_selection"),
-	block("error_details"), block("command"), block("user_words"),
-}, "|"))
+var injected = closings(
+	"environment_details", "system-reminder", "environment_context", "permissions instructions", "task-notification",
+	"file_content", "files", "folder_content", "diagnostics", "url_content", "error_details", "tool_result", "tool_use_error",
+	"command", "command-name", "command-message", "command-args", "command-output",
+	"local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout", "bash-stderr",
+	"ide_selection", "ide_opened_file", "open_files", "manually_added_selection", "user_words",
+)
 
-func block(tag string) string { return `<` + tag + `(?:\s[^>]*)?>.*?</` + tag + `>` }
+// closings returns the closing tags of tags, by the first word of their name.
+func closings(tags ...string) map[string]string {
+	m := map[string]string{}
+	for _, t := range tags {
+		word, _, _ := strings.Cut(t, " ")
+		m[word] = "</" + t + ">"
+	}
+	return m
+}
+
+// withoutInjected returns text without the blocks that a tool put there. The cost is linear
+// in the length of the text and the number of tags.
+func withoutInjected(text string) string {
+	var b strings.Builder
+	missing := map[string]bool{} // closing tags that the rest of the text does not have
+	rest := text
+	for {
+		i := strings.IndexByte(rest, '<')
+		if i < 0 {
+			break
+		}
+		name := rest[i+1:]
+		if end := strings.IndexAny(name[:min(len(name), longestTag)], " \t\n>"); end >= 0 {
+			name = name[:end]
+		}
+		closing, ok := injected[name]
+		end := -1
+		if ok && !missing[closing] {
+			if end = strings.Index(rest[i:], closing); end < 0 {
+				missing[closing] = true
+			}
+		}
+		if end < 0 {
+			b.WriteString(rest[:i+1])
+			rest = rest[i+1:]
+			continue
+		}
+		b.WriteString(rest[:i])
+		rest = rest[i+end+len(closing):]
+	}
+	if b.Len() == 0 && len(rest) == len(text) {
+		return text
+	}
+	b.WriteString(rest)
+	return b.String()
+}
+
+// longestTag is more bytes than the name of any tag has.
+const longestTag = 40
 
 // wrapping matches the tags that tools put around what the user typed.
 var wrapping = regexp.MustCompile(`</?(?:task|feedback|user_message|user_query|answer|user_feedback)>`)
@@ -107,7 +152,7 @@ func typed(parts []core.Part) string {
 			text, _, _ = strings.Cut(after, "</feedback>")
 		}
 		if strings.Contains(text, "</") {
-			text = injected.ReplaceAllString(text, "")
+			text = withoutInjected(text)
 			text = strings.TrimSpace(wrapping.ReplaceAllString(text, ""))
 		}
 		if text == "" || slices.ContainsFunc(notTyped, func(s string) bool { return strings.HasPrefix(text, s) }) {

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,6 +16,10 @@ func (p *Provider) write(ctx context.Context, s *scribe, plan *plan) ([]core.Mes
 	tasks, designs, err := p.designs(plan)
 	if err != nil {
 		return nil, err
+	}
+	s.spare = p.c.MaxCalls
+	for _, d := range designs {
+		s.spare -= d.calls()
 	}
 	texts, err := gather(ctx, p.c.Parallel, len(tasks), func(ctx context.Context, i int) (string, error) {
 		return p.summarize(ctx, s, plan.req, &tasks[i], designs[i])
@@ -79,6 +84,7 @@ func (p *Provider) tasks(plan *plan) []task {
 // gather calls f for 0 to n-1, so many at a time, and returns what it answered in order.
 // The first error ends the others.
 func gather[T any](ctx context.Context, parallel, n int, f func(ctx context.Context, i int) (T, error)) ([]T, error) {
+	caller := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := make([]T, n)
@@ -110,8 +116,12 @@ func gather[T any](ctx context.Context, parallel, n int, f func(ctx context.Cont
 		})
 	}
 	wait.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	err := context.Cause(ctx)
+	if caller.Err() != nil && !errors.Is(err, caller.Err()) {
+		err = fmt.Errorf("%w: %w", caller.Err(), err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }

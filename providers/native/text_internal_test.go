@@ -1,0 +1,125 @@
+package native
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+var counter coretest.Counter
+
+// TestWordsBlock holds that a block never has more tokens than it may, and that what it
+// says is a part of what was typed, in order and unchanged except for what is cut.
+func TestWordsBlock(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.Custom(func(t *rapid.T) string {
+			base := rapid.StringMatching(`([a-zé ]|</said>|</user_words>|<said>|\n){1,40}`).Draw(t, "text")
+			return strings.TrimSpace(strings.Repeat(base, rapid.IntRange(1, 30).Draw(t, "times")) + "x")
+		})
+		words := rapid.SliceOfN(text, 0, 20).Draw(t, "words")
+		budget := rapid.IntRange(0, 2000).Draw(t, "budget")
+		block := wordsBlock(counter, words, budget)
+		if n := counter.Count(core.Text(block)); n > budget {
+			t.Fatalf("%d tokens, and %d are allowed", n, budget)
+		}
+		if block == "" {
+			return
+		}
+		rest := words
+		for _, w := range repeatedWords("Summary.\n" + block + "\nMore.") {
+			i := slices.IndexFunc(rest, func(r string) bool {
+				head, _, cut := strings.Cut(w, "\n[… ")
+				return r == w || cut && strings.HasPrefix(r, head)
+			})
+			if i < 0 {
+				t.Fatalf("%q was not typed, or not there:\n%q", w, words)
+			}
+			rest = rest[i+1:]
+		}
+		if budget == 2000 && len(words) == 1 && len(words[0]) < 4000 && len(rest) > 0 {
+			t.Fatalf("one message that fits is not repeated: %q", words)
+		}
+	})
+}
+
+// TestFragments holds that a text which is divided is all there.
+func TestFragments(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Repeat(rapid.String().Draw(t, "text"), rapid.IntRange(1, 200).Draw(t, "times")) + "."
+		room := rapid.IntRange(2, 100).Draw(t, "room")
+		var b strings.Builder
+		for _, f := range fragments(counter, core.Text(text), room) {
+			if n := counter.Count(f); n > room {
+				t.Fatalf("a fragment of %d tokens, and %d are allowed", n, room)
+			}
+			b.WriteString(string(f.(core.Text)))
+		}
+		// Only white space between fragments may be missing.
+		if got, want := strings.Join(strings.Fields(b.String()), ""), strings.Join(strings.Fields(text), ""); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestClip holds that a clipped text is about as long as it may be, says how much is
+// missing, and is valid if it was.
+func TestClip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		keep := rapid.IntRange(0, 100).Draw(t, "keep")
+		got := clip(text, keep)
+		switch {
+		case len(text) <= keep && got != text:
+			t.Fatalf("%q became %q", text, got)
+		case len(got) > keep+60:
+			t.Fatalf("%d bytes, want about %d", len(got), keep)
+		case utf8.ValidString(text) && !utf8.ValidString(got):
+			t.Fatalf("%q is not valid", got)
+		}
+	})
+}
+
+// TestUnnumbered holds that line numbers, as tools write them, are taken off, and nothing
+// else is.
+func TestUnnumbered(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"1 | a\n2 |   b\n3 |\n":  "a\n  b\n\n",
+		"  9\ta\n 10\tb":         "a\nb",
+		"9→a\n10→b":              "a\nb",
+		"1 | a\nb":               "1 | a\nb",
+		"2026 was\n2027 will be": "2026 was\n2027 will be",
+		"":                       "",
+	} {
+		if got := unnumbered(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestInjected holds that blocks of tools are cut out wherever they stand, and that what
+// only looks like one stays.
+func TestInjected(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a<files>x</files>b":                                      "ab",
+		"a<files path='x'>\nx\n</files>b<command>c":               "ab<command>c",
+		"<permissions instructions>x</permissions instructions>a": "a",
+		"if a < b { <files }":                                     "if a < b { <files }",
+		"<filesystem>x</filesystem>":                              "<filesystem>x</filesystem>",
+		"<":                                                       "<",
+	} {
+		if got := withoutInjected(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
