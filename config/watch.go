@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,9 @@ type WatchOptions struct {
 	// Interval is the time between looks at the files; 0 means a second. A change is loaded
 	// when a second look, a fifth of the interval later, finds nothing further changed.
 	Interval time.Duration
+	// Beside are names of other files that belong to the configuration, such as a lock file:
+	// when one of them changes in the folder of a configuration file, that is loaded again.
+	Beside []string
 	// Changed is called after a new configuration has taken the place of an old one.
 	Changed func(before, after *Config)
 	// Failed is called when changed files are wrong, once for each state of theirs. The
@@ -217,6 +221,11 @@ func (w *Watcher) look() snapshot {
 		fmt.Fprintf(h, "%q %v %d\n", file, err, len(text))
 		h.Write(text)
 		s.empty[file] = err == nil && len(bytes.TrimSpace(text)) == 0
+		for _, name := range w.on.Beside {
+			text, err := readLimited(filepath.Join(filepath.Dir(file), name))
+			fmt.Fprintf(h, "%q %v %d\n", name, err, len(text))
+			h.Write(text)
+		}
 	}
 	h.Sum(s.sum[:0])
 	return s

@@ -311,3 +311,40 @@ func TestWatchUnderFire(t *testing.T) {
 		t.Errorf("%d changes and %d reads prove little", len(n.changed), reads.Load())
 	}
 }
+
+// TestWatchBeside: a file that belongs to the configuration, such as that of the pins of
+// plugins, counts as a part of it, whether it comes, changes or goes.
+func TestWatchBeside(t *testing.T) {
+	dir := t.TempDir()
+	file, beside := filepath.Join(dir, "condense.yaml"), filepath.Join(dir, "condense.lock")
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(file, "threshold: 50\n")
+	var n notebook
+	on := n.options(tick)
+	on.Beside = []string{"condense.lock"}
+	watch(t, config.Options{Path: file, Env: []string{}}, on)
+	for i, change := range []func(){
+		func() { put(beside, "one\n") },
+		func() { put(beside, "two\n") },
+		func() {
+			if err := os.Remove(beside); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		change()
+		eventually(t, fmt.Sprint("change ", i+1), func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return len(n.changed) > i
+		})
+	}
+	if f := n.failures(); len(f) > 0 {
+		t.Errorf("got %q", f)
+	}
+}

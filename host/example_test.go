@@ -94,7 +94,7 @@ func ExampleOptions_observe() {
 				fmt.Println("attempt:", e.Provider, e.Attempt.Outcome)
 			case host.EventFinished:
 				fmt.Println("finished:", e.Report.Messages.Hidden, "messages hidden")
-			case host.EventAsking, host.EventReloaded:
+			case host.EventEstimated, host.EventAsking, host.EventReloaded:
 			}
 		}})
 	defer h.Close()

@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -84,6 +86,7 @@ func Watch(ctx context.Context, where config.Options, reg *registry.Registry, op
 	if watch != nil {
 		on = *watch
 	}
+	on.Beside = append(slices.Clip(on.Beside), lock.Name) // who is pinned anew is opened anew
 	changed, failed := on.Changed, on.Failed
 	opened := make(chan struct{}) // the watcher may be quicker than we are
 	on.Changed = func(before, after *config.Config) {

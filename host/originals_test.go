@@ -27,7 +27,7 @@ func readPart(t *testing.T, path string) []core.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: mode %v, %v; want 0600", path, info.Mode(), err)
 	}

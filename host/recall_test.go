@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,16 +28,14 @@ func TestHandlesOutlive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer f.Close()
+			defer f.Close() //nolint:errcheck // it was only read
 			d, err := transcript.Read(f, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			handles := map[string]core.Part{}
 			for _, m := range d.Journal.Messages() {
-				for h, p := range history.Handles(m.Parts) {
-					handles[h] = p
-				}
+				maps.Insert(handles, history.Handles(m.Parts))
 			}
 			c := host.NewConversation(d.Journal)
 			all := func(when string, j *history.Journal) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/internal/lock"
 )
 
 // A configListing is what check found, as JSON.
@@ -90,7 +91,38 @@ func (a *app) checkConfig(file string) (configListing, error) {
 	l.Warnings = append(l.Warnings, c.Warnings()...)
 	l.Faults, err = a.chainFaults(c)
 	l.Warnings = append(l.Warnings, a.modelWarnings(c)...)
+	l.Warnings = append(l.Warnings, pinWarnings(c)...)
 	return l, err
+}
+
+// pinWarnings says which plugins would not be started, because nobody approved them or
+// because they are not what was approved.
+func pinWarnings(c *config.Config) config.Errors {
+	var warnings config.Errors
+	for _, name := range c.Providers() {
+		p, err := c.Provider(name)
+		if err != nil || p.Plugin == "" {
+			continue
+		}
+		pin, err := lock.Find(*p)
+		is := ""
+		if err == nil && pin.SHA256 != "" {
+			is, err = digest(*p)
+		}
+		problem := ""
+		switch {
+		case err != nil:
+			problem = err.Error()
+		case pin.SHA256 == "":
+			problem = fmt.Sprintf("is not pinned and would not be started: if you trust it, run 'condense plugin pin %s'", name)
+		case is != pin.SHA256:
+			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, pin.SHA256, name)
+		default:
+			continue
+		}
+		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + name, Problem: problem})
+	}
+	return warnings
 }
 
 // chainFaults returns what is wrong with providers in the chains that they stand in: those

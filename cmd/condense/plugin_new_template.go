@@ -39,7 +39,7 @@ var templateLangs = map[string]templateLang{
 		)
 	}},
 	"node": {next: func(*naming) []string {
-		return []string{"npm ci", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs --folder ."}
+		return []string{"npm ci --ignore-scripts", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs --folder ."}
 	}},
 	"python": {next: func(*naming) []string {
 		return []string{"/usr/bin/python3 -B -m unittest", "condense plugin dev .", "condense plugin test plugin.py --folder ."}

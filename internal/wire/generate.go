@@ -179,9 +179,7 @@ func (l *lending) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 			p.Messages = append(p.Messages, req.Messages[first:last+1]...)
 		case *condensepb.GenerateInput_Message:
 			m := core.Message{Role: core.Role(unname(k.Message.GetRole()))}
-			switch m.Role {
-			case core.RoleUser, core.RoleAssistant, core.RoleTool:
-			default:
+			if m.Role != core.RoleUser && m.Role != core.RoleAssistant && m.Role != core.RoleTool {
 				return invalid(i, "role %q: want user, assistant or tool", printable(string(m.Role)))
 			}
 			for j, part := range k.Message.GetParts() {
