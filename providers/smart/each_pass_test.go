@@ -170,11 +170,11 @@ func TestMaskKeepsTheNewest(t *testing.T) {
 			t.Errorf("%s: got %q, want %q in it", tt.preset, got[0], want)
 		}
 	}
-	// Anthropic's edit goes no further than it must.
+	// Until the target is met: no further than it must.
 	req := coretest.Request(coretest.Conversation(messages...), 0)
 	req.Budget.Target = req.Tokens() - 50
 	req.Budget.Limit = req.Tokens()
-	got := results(condense(t, open(t, `{"preset": "clear_tool_uses"}`), req).Messages)
+	got := results(condense(t, open(t, `{"passes": [{"pass": "mask", "keep": 3, "until_target": true}]}`), req).Messages)
 	if !strings.HasPrefix(got[0], "[… ") || strings.HasPrefix(got[1], "[… ") {
 		t.Errorf("got %q and %q, want the first result alone cleared", got[0], got[1])
 	}

@@ -72,13 +72,13 @@ var presets = []preset{
 	{
 		name:   PresetObservationMasking,
 		doc:    "the results of all but the newest tool calls go",
-		source: "OpenHands observation_masking with the window of 10 of SWE-agent's and JetBrains' studies", land: 1,
+		source: "OpenHands observation_masking and SWE-agent LastNObservations, with the newest 10", land: 1,
 		passes: []PassConfig{with("mask", `{"keep": 10}`)},
 	},
 	{
-		name: PresetClearToolUses, doc: "the results of all but the three newest tool calls go, oldest first, until the target is met",
-		source: "Anthropic context editing, clear_tool_uses_20250919: keep 3", land: 1,
-		passes: []PassConfig{with("mask", `{"keep": 3, "until_target": true}`)},
+		name: PresetClearToolUses, doc: "the results of all but the three newest tool calls go",
+		source: "Anthropic context editing, clear_tool_uses_20250919: keep 3, inputs stay; when (there: at 100,000 tokens) is the threshold of the profile", land: 1,
+		passes: []PassConfig{with("mask", `{"keep": 3}`)},
 	},
 	{
 		name: PresetPrune, doc: "old results go, if there are many: the last two turns and the newest 40,000 tokens of results stay",

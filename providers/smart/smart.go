@@ -84,12 +84,12 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	w.first = req.Messages
 	before := w.tokens
 	var done []core.Step
-	for range maxRounds {
+	for round := range maxRounds {
 		changed := false
 		for i := range p.steps {
 			s := &p.steps[i]
-			if w.met() && !s.always {
-				continue
+			if w.met() && !s.always || round > 0 && s.pass.class == classModel {
+				continue // a model is asked once
 			}
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("before the pass %s: %w", s.pass.name, err)

@@ -1,0 +1,111 @@
+package smart_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
+	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/registry"
+)
+
+// hybrid is the chain of the configuration file in docs/smart.md.
+func hybrid(t *testing.T) *core.Chain {
+	t.Helper()
+	doc, err := os.ReadFile("../../docs/smart.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```yaml condense.yaml\n")
+	text, _, _ := strings.Cut(rest, "```\n")
+	var file struct {
+		Profiles  map[string]struct{ Chain []string }
+		Providers map[string]struct{ Settings map[string]any }
+	}
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		t.Fatal(err)
+	}
+	env := registry.Env{Model: func(name string) (model.Generator, error) {
+		if name != extractive.Name {
+			return nil, fmt.Errorf("no model %q", name)
+		}
+		return extractive.New(), nil
+	}}
+	var candidates []core.Candidate
+	for _, name := range file.Profiles["hybrid"].Chain {
+		settings, err := json.Marshal(file.Providers[name].Settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := smart.Strategy().Open(t.Context(), settings, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		candidates = append(candidates, core.Candidate{Name: name, Provider: p})
+	}
+	chain, err := core.NewChain(candidates, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain
+}
+
+// TestHybrid lets each of the three be the one whose result is accepted.
+func TestHybrid(t *testing.T) {
+	chain := hybrid(t)
+	dialogue := func(n, size int) []core.Message {
+		var m []core.Message
+		for i := range n {
+			m = append(m, coretest.User(core.Text(fmt.Sprintf("%d? %s", i, text(i, size)))), coretest.Assistant(core.Text(text(100+i, size))))
+		}
+		return m
+	}
+	calls := func(n, size int) []core.Message {
+		var m []core.Message
+		for i := range n {
+			m = append(m, tool(fmt.Sprint(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, size))...)
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		name     string
+		messages []core.Message
+		percent  int
+		want     string
+	}{
+		{"many small messages", dialogue(30, 40), 60, "window"},
+		{"one long result", join(say("Go."), calls(12, 50), tool("x", "bash", `{"command":"find"}`, code(9, 4000)), calls(5, 50), say("And?"), say("So?")), 40, "smart_truncation"},
+		{"long words of a user", join(dialogue(12, 400), say("And?"), say("So?")), 25, "condensation"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req := coretest.Request(coretest.Conversation(tt.messages...), 0)
+			req.Budget.Target = req.Tokens() * tt.percent / 100
+			req.Budget.Limit = req.Tokens()
+			done, err := chain.Condense(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done.Provider != tt.want || done.TokensAfter > req.Budget.Target {
+				for _, a := range done.Attempts {
+					t.Logf("%s %s: %d -> %d %s %+v", a.Provider, a.Outcome, a.TokensBefore, a.TokensAfter, a.Reason, a.Steps)
+				}
+				t.Fatalf("got %s with %d tokens, want %s with at most %d", done.Provider, done.TokensAfter, tt.want, req.Budget.Target)
+			}
+			// What is never removed: the first message and the last two of the user.
+			all := textOf(done.Messages...)
+			for _, m := range []core.Message{tt.messages[0], tt.messages[len(tt.messages)-1]} {
+				if m.Role == core.RoleUser && !strings.Contains(all, textOf(m)) {
+					t.Errorf("gone: %.60s", textOf(m))
+				}
+			}
+		})
+	}
+}
