@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func BenchmarkFiles50(b *testing.B) {
 	for i := range 50 {
 		s := all[i%len(all)]
 		src := strings.Repeat(s.src, 1+20_000/len(s.src))
-		name := filepath.Join(fmt.Sprintf("d%d", i%7), fmt.Sprint(i)+"-"+s.file)
+		name := filepath.Join(fmt.Sprintf("d%d", i%7), strconv.Itoa(i)+"-"+s.file)
 		p := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
 			b.Fatal(err)

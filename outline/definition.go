@@ -26,10 +26,10 @@ type Definition struct {
 // names and answers nil for others.
 //
 // It is total: malformed, hostile and binary text costs time and memory linear in its
-// length and gives some list, possibly empty.
+// length and gives some list, possibly empty. Of more than 1 GiB it is always empty.
 func Definitions(language, src string) []Definition {
 	l := languages[language]
-	if l == nil || src == "" {
+	if l == nil || src == "" || len(src) > maxSource {
 		return nil
 	}
 	return l.scan(l, src)

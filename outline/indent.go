@@ -91,7 +91,7 @@ func pythonLines(src string) []logical {
 	var out []logical
 	line := 1
 	for i := 0; i < len(src); {
-		begin, first, indent := i, line, 0
+		first, indent := line, 0
 		for i < len(src) && (src[i] == ' ' || src[i] == '\t' || src[i] == '\f') {
 			if src[i] == '\t' {
 				indent = indent/8*8 + 8
@@ -100,8 +100,7 @@ func pythonLines(src string) []logical {
 			}
 			i++
 		}
-		begin = i
-		code := i // end of the code
+		begin, code := i, i // of the code
 		last := line
 		open := 0
 		for i < len(src) {

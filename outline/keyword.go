@@ -306,6 +306,10 @@ func (p *keywords) body(k, n int) (open, end int) {
 		}
 		switch p.kind(k) {
 		case '{':
+			if t := p.text(k - 1); t == "interface" || t == "struct" { // a result of Go
+				k = p.after(k)
+				continue
+			}
 			return k, 0
 		case ';', '}':
 			return -1, k + 1

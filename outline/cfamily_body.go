@@ -1,0 +1,212 @@
+package outline
+
+import "strings"
+
+// body looks at { at j. Done means that the statement ends before next.
+func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done bool) {
+	end := p.closing(j)
+	next = p.after(j)
+	switch {
+	case h.equals >= 0 && h.opName == "": // = { … }
+		return next, false
+	case h.keyword >= 0 && (h.params < 0 || !p.c || h.params < h.keyword || p.baseAfter(h)):
+		next = p.container(h, j, n, depth)
+		h.name, h.params, h.colon = -1, -1, -1 // brackets so far belonged to the type
+		return next, !p.c || p.text(h.keyword) == "namespace"
+	case h.params >= 0:
+		if h.colon > h.params && p.cpp && p.initializer(j) {
+			return next, false
+		}
+		p.add(p.name(h), p.functionKind(h, class), h.first, j, end, depth)
+		return next, true
+	case p.isWord(h.first) && p.text(h.first) == "extern" && j == h.first+2:
+		p.scope(j+1, min(end, n), depth, class)
+		return next, true
+	case p.csharp && class != "" && (p.isWord(j-1) || p.kind(j-1) == ']') && j-1 > h.first:
+		p.property(h, j, end, depth)
+		if p.kind(next) == '=' {
+			return next, false
+		}
+		return next, true
+	case p.java && class != "" && p.text(j-1) == class: // of a record, without parameters
+		p.add(class, "constructor", h.first, j, end, depth)
+		return next, true
+	case p.c && j > h.first && p.isWord(j-1) && p.text(h.first) != "namespace":
+		return next, false // int x{3};
+	}
+	return next, true
+}
+
+// initializer reports whether { at j gives a member its value: A::A() : x{1} {}.
+func (p *cfamily) initializer(j int) bool {
+	if p.kind(j-1) == '>' {
+		return true
+	}
+	return p.isWord(j-1) && !cSpecifiers[p.text(j-1)]
+}
+
+var cSpecifiers = set("const noexcept override final volatile try mutable throw requires")
+
+func (p *cfamily) name(h *header) string {
+	if h.opName != "" {
+		return h.opName
+	}
+	if p.kind(h.name-1) == '~' {
+		return "~" + p.text(h.name)
+	}
+	return p.text(h.name)
+}
+
+func (p *cfamily) functionKind(h *header, class string) string {
+	switch {
+	case class == "" && !p.is(h.name-2, "::"):
+		return "function"
+	case p.text(h.name) == class:
+		return "constructor"
+	}
+	return "method"
+}
+
+// container reads a type or namespace with its members and answers the index after it.
+func (p *cfamily) container(h *header, j, n, depth int) int {
+	kind := p.text(h.keyword)
+	end := p.closing(j)
+	name := p.containerName(h, j)
+	inner := depth
+	if name != "" {
+		p.add(name, kind, h.first, j, end, depth)
+		inner++
+	}
+	from := j + 1
+	switch kind {
+	case "enum":
+		if !p.java {
+			return p.after(j)
+		}
+		for from < end && p.kind(from) != ';' { // the constants
+			switch p.kind(from) {
+			case '(', '[', '{':
+				from = p.after(from)
+			default:
+				from++
+			}
+		}
+	case "namespace":
+		name = ""
+	}
+	p.scope(from, min(end, n), inner, simple(name))
+	return p.after(j)
+}
+
+// simple is the last part of a qualified name.
+func simple(name string) string {
+	if i := strings.LastIndexAny(name, ":."); i >= 0 {
+		return name[i+1:]
+	}
+	return name
+}
+
+// containerName is the name of the type whose body j opens, or "".
+func (p *cfamily) containerName(h *header, j int) string {
+	k := h.keyword + 1
+	if t := p.text(k); t == "class" || t == "struct" {
+		k++
+	}
+	if p.text(h.keyword) == "namespace" {
+		var parts []string
+		for ; k < j; k++ {
+			if p.isWord(k) && p.text(k) != "inline" && p.kind(k+1) != '(' {
+				parts = append(parts, p.text(k))
+			}
+		}
+		sep := "."
+		if p.cpp {
+			sep = "::"
+		}
+		return strings.Join(parts, sep)
+	}
+	if !p.c {
+		if p.isWord(k) {
+			return p.text(k)
+		}
+		return ""
+	}
+	name := ""
+	for k < j {
+		switch p.kind(k) {
+		case word:
+			if t := p.text(k); t != "final" && !cNotCalls[t] {
+				name = t
+			}
+			if p.kind(k+1) == '(' { // a macro
+				if p.text(k) == name {
+					name = ""
+				}
+				k = p.after(k + 1)
+				continue
+			}
+		case '[':
+			k = p.after(k)
+			continue
+		case '<':
+			return name
+		case ':':
+			if !p.is(k, "::") {
+				return name
+			}
+			k++
+		}
+		k++
+	}
+	return name
+}
+
+// property reads a property or an event of C# with accessors in braces.
+func (p *cfamily) property(h *header, j, end, depth int) {
+	k := j - 1
+	if p.kind(k) == ']' { // this[int i]
+		for k > h.first && p.text(k) != "this" {
+			k--
+		}
+	}
+	t := p.text(k)
+	if t == "get" || t == "set" || t == "add" || t == "remove" || t == "init" || p.notName(t) {
+		return
+	}
+	last := end
+	if next := p.after(j); p.kind(next) == '=' {
+		for next < len(p.toks) && p.kind(next) != ';' && p.kind(next) != '}' {
+			if b := p.kind(next); b == '{' || b == '(' || b == '[' {
+				next = p.after(next)
+				continue
+			}
+			next++
+		}
+		last = next
+	}
+	p.add(t, "property", h.first, j, last, depth)
+}
+
+// expression reads a member of C# that is defined by => at j.
+func (p *cfamily) expression(h header, j, n, depth int) int {
+	end := j + 2
+	for end < n && p.kind(end) != ';' {
+		switch p.kind(end) {
+		case '(', '[', '{':
+			end = p.after(end)
+			continue
+		case '}':
+			return end
+		}
+		end++
+	}
+	switch {
+	case h.params >= 0:
+		p.add(p.name(&h), "method", h.first, -1, end, depth)
+	case h.equals == j && j-1 > h.first && p.isWord(j-1):
+		p.add(p.text(j-1), "property", h.first, -1, end, depth)
+	case h.equals == j && p.kind(j-1) == ']':
+		p.add("this", "property", h.first, -1, end, depth)
+	}
+	return end + 1
+}
