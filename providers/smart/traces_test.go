@@ -1,0 +1,80 @@
+package smart_test
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/transcript"
+)
+
+// sessions reads recorded sessions: those of the repository, or of the directory that
+// CONDENSE_TRACES_DIR names.
+func sessions(t *testing.T) map[string][]core.Message {
+	t.Helper()
+	dir := cmp.Or(os.Getenv("CONDENSE_TRACES_DIR"), "../../testdata/traces")
+	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions in %s: %v", dir, err)
+	}
+	out := map[string][]core.Message{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Name: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[strings.TrimSuffix(filepath.Base(file), ".json.gz")] = d.Journal.View()
+	}
+	return out
+}
+
+// TestRecordedSessions condenses recorded sessions by every preset to half and to a tenth:
+// the answers are lawful, presets that go on until the target is met meet it, every handle
+// leads to something that was there, and a second run changes nothing.
+func TestRecordedSessions(t *testing.T) {
+	c := counter(t)
+	for name, messages := range sessions(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := request(messages, c, 1)
+			handles := map[string]bool{}
+			for _, m := range messages {
+				for _, p := range m.Parts {
+					handles[core.Handle(p)] = true
+				}
+			}
+			for _, preset := range presets() {
+				p := open(t, `{"preset": "`+preset+`"}`)
+				for _, share := range []int{2, 10} {
+					r := *req
+					r.Budget.Target = total(messages) / share
+					res := condense(t, p, &r)
+					after := total(again(&r, res).Messages)
+					if preset == "balanced" && after > r.Budget.Target {
+						t.Errorf("%s: got %d tokens, want at most %d", preset, after, r.Budget.Target)
+					}
+					was := textOf(messages...)
+					for _, m := range res.Messages {
+						for _, found := range stubForm.FindAllStringSubmatch(textOf(m), -1) {
+							if !handles[found[2]] && !strings.Contains(was, found[0]) {
+								t.Errorf("%s: nothing has the handle of %s", preset, found[0])
+							}
+						}
+					}
+					next := again(&r, res)
+					if at := differs(next.Messages, condense(t, p, next).Messages); at != "" {
+						t.Errorf("%s to 1/%d: a second run changed %.500s", preset, share, at)
+					}
+				}
+			}
+		})
+	}
+}
