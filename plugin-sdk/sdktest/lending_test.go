@@ -1,0 +1,64 @@
+package sdktest_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
+	"github.com/condensehq/condense/plugin-sdk/sdktest"
+	"github.com/condensehq/condense/providers/native"
+	"github.com/condensehq/condense/registry"
+)
+
+// TestLending: a strategy that has a model write does so as a plugin too, with what the
+// test lends it.
+func TestLending(t *testing.T) {
+	lent := map[string]model.Generator{"": extractive.New(), "cheap": extractive.New()}
+	for _, settings := range []string{`{}`, `{"model":"cheap"}`} {
+		p := sdktest.LoopbackLending(t, native.Strategy(), json.RawMessage(settings), lent)
+		res, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(res.Messages)
+		if err != nil || !strings.Contains(string(text), "No language model has written this summary") {
+			t.Errorf("%s: got %s, %v", settings, text, err)
+		}
+	}
+	p := sdktest.LoopbackLending(t, native.Strategy(), json.RawMessage(`{"model":"dear"}`), lent)
+	_, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
+	if err == nil || !strings.Contains(err.Error(), `lends no language model "dear"; there are ["" "cheap"]`) {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// TestLendingNothing: what needs a model and has none is skipped, not broken.
+func TestLendingNothing(t *testing.T) {
+	type none struct{}
+	s := registry.Define("asks", "A test.", func() none { return none{} },
+		func(_ context.Context, _ none, env registry.Env) (core.CondensationProvider, error) {
+			m, err := env.Model("")
+			return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+				_, err := m.Generate(ctx, &model.Prompt{Messages: req.Messages})
+				return nil, err
+			}), err
+		})
+	chain, err := core.NewChain([]core.Candidate{{Name: "asks", Provider: sdktest.Loopback(t, s, nil)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := coretest.HalfRequest(coretest.Session())
+	req.Budget.Limit = req.Tokens()
+	got, err := chain.Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := got.Attempts[0]; at.Outcome != core.OutcomeSkipped || !strings.Contains(at.Reason, "lends no language model") {
+		t.Errorf("got %s: %s", at.Outcome, at.Reason)
+	}
+}
