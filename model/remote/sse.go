@@ -81,20 +81,30 @@ func (r *eventReader) readLine() ([]byte, error) {
 	}
 	r.line = r.line[:0]
 	for {
-		b, err := r.in.ReadByte()
-		if err != nil {
+		if _, err := r.in.Peek(1); err != nil {
 			return nil, err
 		}
-		after := r.cr
-		r.cr = b == '\r'
-		switch {
-		case b == '\n' && after:
-		case b == '\n' || b == '\r':
-			return r.line, nil
-		case len(r.line) == longestLine:
-			return nil, errLongEvent
-		default:
-			r.line = append(r.line, b)
+		some, _ := r.in.Peek(r.in.Buffered()) // never blocks, never fails
+		if r.cr && some[0] == '\n' {
+			r.cr = false
+			_, _ = r.in.Discard(1)
+			continue
 		}
+		r.cr = false
+		end := bytes.IndexAny(some, "\r\n")
+		part := some
+		if end >= 0 {
+			part = some[:end]
+			r.cr = some[end] == '\r'
+		}
+		if len(r.line)+len(part) > longestLine {
+			return nil, errLongEvent
+		}
+		r.line = append(r.line, part...)
+		if end >= 0 {
+			_, _ = r.in.Discard(end + 1)
+			return r.line, nil
+		}
+		_, _ = r.in.Discard(len(part))
 	}
 }
