@@ -21,7 +21,7 @@ func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 func window(name, mode string) compare.Strategy {
 	c := slidingwindow.DefaultConfig()
 	c.Mode = mode
-	return compare.Strategy{Name: name, Provider: slidingwindow.New(c), Key: "sliding_window/1/" + mode}
+	return compare.Strategy{Name: name, Provider: slidingwindow.New(c), Key: "slidingwindow/1/" + mode}
 }
 
 // small are sessions that take little time.

@@ -2,7 +2,7 @@
 // of what the agent later needed is still there at a budget. Package compare/retention
 // says what the columns mean.
 //
-//	go run ./bench/retention -traces DIR -strategies keep_last,masking,sliding_window
+//	go run ./bench/retention -traces DIR -strategies keep_last,masking,slidingwindow
 //	go run ./bench/retention -traces DIR -s 'tight=smart:{"preset":"aggressive"}' -budgets 10,25
 package main
 

@@ -2,7 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 
 	"github.com/condensehq/condense/compare/retention"
@@ -36,7 +36,7 @@ var references = map[string]maker{
 	"recorded": func(s *retention.Scorer, _ []core.Message, _ int, _ core.Counter) ([]core.Message, error) {
 		cut := s.Cut()
 		if cut.Compaction < 0 {
-			return nil, fmt.Errorf("nothing was recorded here")
+			return nil, errors.New("nothing was recorded here")
 		}
 		return cut.Recorded(), nil
 	},
@@ -179,7 +179,7 @@ func identifiers(_ *retention.Scorer, m []core.Message, budget int, c core.Count
 			return nil, err
 		}
 		for _, w := range strings.FieldsFunc(string(text), func(r rune) bool {
-			return !(r == '_' || r == '-' || r == '.' || r == '/' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+			return r != '_' && r != '-' && r != '.' && r != '/' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 		}) {
 			if len(w) < 4 || seen[w] || !strings.ContainsAny(w[1:], "_-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 				continue

@@ -15,7 +15,7 @@
 //
 // From the command line, on a folder of recorded sessions:
 //
-//	go run ./bench/retention -traces DIR -strategies oracle,headtail,keep_last,sliding_window
+//	go run ./bench/retention -traces DIR -strategies oracle,headtail,keep_last,slidingwindow
 //	go run ./bench/retention -traces DIR -s 'tight=smart:{"preset":"aggressive"}' -budgets 10,25,50,real
 //
 // No provider may import this package: a strategy that shares the metric's idea of what a
