@@ -10,9 +10,11 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/condensehq/condense/model"
@@ -43,6 +45,8 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 	}
 	silence := c.silence(ctx)
 	inner, cancel := context.WithCancelCause(ctx)
+	var connected atomic.Bool
+	inner = httptrace.WithClientTrace(inner, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	defer cancel(nil)
 	watch := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer watch.Stop()
@@ -58,7 +62,11 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 	c.vendor.Sign(req.Header, key)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, broken(ctx, inner, silence, err, "before an answer")
+		e := broken(ctx, inner, silence, err, "before an answer")
+		if _, standard := c.http.Transport.(*http.Transport); e.Kind == KindCut && !connected.Load() && (standard || c.http.Transport == nil) {
+			e.Kind, e.Message = KindUnreachable, e.Err.Error() // no connection: a proxy that refuses, a server that speaks no TLS
+		}
+		return nil, e
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	in := &watched{in: resp.Body, watch: watch, silence: silence}
@@ -183,6 +191,9 @@ func broken(ctx, inner context.Context, silence time.Duration, err error, when s
 	}
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err // without the URL, in whose query there may be a secret
+	}
+	if strings.Contains(err.Error(), "invalid proxy address") { // an error of net/http, which quotes it with its password
+		err = errors.New("the proxy that the environment names is not a URL")
 	}
 	e := &Error{Kind: KindCut, Message: fmt.Sprintf("the connection broke off %s: %v", when, err), Err: err}
 	if errors.Is(err, errManyBytes) {

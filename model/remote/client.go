@@ -100,6 +100,7 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		}
 		if e == nil {
 			answer.Text, answer.Truncated = reply.Text.String(), reply.Truncated
+			c.doubt(ctx, p, reply)
 			return answer, attempts, nil
 		}
 		e.Message, e.Code = tidy(e.Message, key), tidy(e.Code, key)
@@ -143,6 +144,39 @@ func (c *Client) charge(r *Reply) core.Usage {
 	return u
 }
 
+// doubt warns of a server that seems to have read less than it was sent. Ollama for one
+// cuts the beginning off whatever exceeds its num_ctx, and says nothing. No common text has
+// so many bytes to a token; it is no error, because some servers leave out of the count
+// what they had in their cache.
+func (c *Client) doubt(ctx context.Context, p *model.Prompt, r *Reply) {
+	const (
+		enough = 16 << 10 // bytes of text, below which nothing is said
+		most   = 10       // bytes to a token
+	)
+	text := len(p.System)
+	for _, m := range p.Messages {
+		for _, part := range m.Parts {
+			switch part := part.(type) {
+			case core.Text:
+				text += len(part)
+			case core.ToolResult:
+				for _, q := range part.Content {
+					if t, ok := q.(core.Text); ok {
+						text += len(t)
+					}
+				}
+			case core.ToolCall:
+				text += len(part.Args)
+			case core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+	}
+	if r.Metered && text >= enough && text > most*r.Usage.InputTokens {
+		c.opts.Logger.WarnContext(ctx, "the server reports far fewer tokens than the prompt must have; it may have cut it: compare its context length with the window configured",
+			"model", c.info.Name, "input_tokens", r.Usage.InputTokens, "bytes", text)
+	}
+}
+
 // learn reports whether e refuses a parameter that can be left out, and remembers it.
 func (c *Client) learn(e *Error) bool {
 	if !unknownParameter.MatchString(e.Message) && !unknownParameter.MatchString(e.Code) {
@@ -170,9 +204,14 @@ func (c *Client) advise(e *Error) *Error {
 	case e.Status == http.StatusUnauthorized:
 		e.Message += "; the key is from " + source
 	case e.Status == http.StatusNotFound:
-		e.Message += fmt.Sprintf("; asked for the model %s at %s", c.opts.ID, c.at.Redacted())
+		e.Message += fmt.Sprintf("; asked for the model %s at %s", c.opts.ID, withoutQuery(c.at))
 	}
 	return e
+}
+
+// withoutQuery returns a URL without what may be a secret.
+func withoutQuery(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // stopped returns the error of a context that has ended.

@@ -1,10 +1,12 @@
 package remote_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"strings"
@@ -328,4 +330,24 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A server that cuts a prompt without a word is noticed by its count.
+func TestDoubt(t *testing.T) {
+	long := *prompt
+	long.Messages = []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("Some words. ", 4000))}}}
+	for _, v := range vendors {
+		for name, p := range map[string]*model.Prompt{"cut": &long, "": prompt} {
+			var log bytes.Buffer
+			s := modeltest.Serve(t, modeltest.Stream(v.says("Said.")...)) // 420 tokens read, it says
+			o := options(s.URL)
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			if _, err := open(t, v, o).Generate(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(log.String(), "may have cut it"); got != (name == "cut") {
+				t.Errorf("%s: got the log %q", v.name, log.String())
+			}
+		}
+	}
 }

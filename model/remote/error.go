@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -172,8 +173,8 @@ func refusal(status int, header http.Header, body []byte) *Error {
 			e.Request = id
 		}
 	}
-	if to := header.Get("Location"); status >= 300 && status < 400 {
-		e.Message = "the server redirects to " + to + "; set base_url to where the API is"
+	if to, err := url.Parse(header.Get("Location")); err == nil && status >= 300 && status < 400 {
+		e.Message = "the server redirects to " + withoutQuery(to) + "; set base_url to where the API is"
 	}
 	e.Wait = retryAfter(header, time.Now())
 	switch header.Get("x-should-retry") { // what Anthropic and OpenAI tell their clients

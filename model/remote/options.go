@@ -46,7 +46,7 @@ type Options struct {
 	// is longer: a local model may read for minutes before it writes.
 	Silence time.Duration
 	// Logger is told at debug level of requests and why they are repeated, never what is
-	// in them; nil means nobody.
+	// in them, and warned if a server seems to have read only a part; nil means nobody.
 	Logger *slog.Logger
 	// HTTPClient sends the requests; nil means one that uses [http.DefaultTransport], with
 	// the proxy and the certificates that the environment names. Redirects are never
