@@ -192,9 +192,6 @@ func broken(ctx, inner context.Context, silence time.Duration, err error, when s
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err // without the URL, in whose query there may be a secret
 	}
-	if strings.Contains(err.Error(), "invalid proxy address") { // an error of net/http, which quotes it with its password
-		err = errors.New("the proxy that the environment names is not a URL")
-	}
 	e := &Error{Kind: KindCut, Message: fmt.Sprintf("the connection broke off %s: %v", when, err), Err: err}
 	if errors.Is(err, errManyBytes) {
 		e.Kind, e.Message = KindTooLarge, err.Error()
