@@ -58,6 +58,15 @@ func writeSignature(b *strings.Builder, header string) {
 	b.WriteString(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
+// countLines is the number of lines of src.
+func countLines(src string) int {
+	n := strings.Count(src, "\n")
+	if src != "" && src[len(src)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
 // lineStarts gives the offset of every line and, last, the length of src, as if src ended
 // with a line break.
 func lineStarts(src string) []int {

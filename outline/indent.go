@@ -21,7 +21,7 @@ type head struct {
 
 // scanIndented finds definitions by indentation. The lexer gives the lines; head says what
 // a line defines; end, if not "", is the word that closes a definition at its indentation.
-func scanIndented(lines func(string) []logical, read func(string) (head, bool), end string) func(*language, string) []Definition {
+func scanIndented(split func(string) []logical, read func(string) (head, bool), end string) func(*language, string) []Definition {
 	return func(_ *language, src string) []Definition {
 		var defs []Definition
 		type frame struct {
@@ -41,7 +41,7 @@ func scanIndented(lines func(string) []logical, read func(string) (head, bool), 
 			}
 			open = open[:k]
 		}
-		for _, l := range lines(src) {
+		for _, l := range split(src) {
 			text := src[l.pos:l.end]
 			k := len(open)
 			for k > 0 && (open[k-1].indent > l.indent || end == "" && open[k-1].indent == l.indent) {
@@ -74,6 +74,13 @@ func scanIndented(lines func(string) []logical, read func(string) (head, bool), 
 			}
 		}
 		closeTo(0, prev)
+		// A literal that is never closed takes the last line break for one of its own.
+		lines := countLines(src)
+		for i := range defs {
+			d := &defs[i]
+			d.End = min(d.End, lines)
+			d.Body = min(d.Body, d.End+1)
+		}
 		return nest(defs)
 	}
 }
