@@ -274,3 +274,41 @@ func TestPictures(t *testing.T) {
 		wantNone(t, "what was read", read, "The test names the function") // reasoning
 	}
 }
+
+// TestConcurrency holds that one provider serves many conversations at once, and that none
+// gets the words of another.
+func TestConcurrency(t *testing.T) {
+	t.Parallel()
+	gen := &fake{info: model.Info{Window: 12_000}, answer: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+		// It names the conversation that it was shown.
+		id := regexp.MustCompile(`conversation-\d+`).FindString(allText(p.Messages))
+		return say("About "+id+".")(ctx, p)
+	}}
+	p := open(t, `{}`, gen)
+	errs := make(chan error)
+	const n = 8
+	for i := range n {
+		go func() {
+			req := session(30, 30_000)
+			for j := range req.Messages {
+				m := &req.Messages[j]
+				m.Parts = append([]core.Part{core.Text(fmt.Sprintf("conversation-%d", i))}, m.Parts...)
+				m.Tokens = core.MessageTokens(coretest.Counter{}, *m)
+			}
+			req = coretest.HalfRequest(req.Messages)
+			res, err := p.Condense(t.Context(), req)
+			if err == nil {
+				err = core.Verify(req, res)
+			}
+			if err == nil && !strings.Contains(allText(res.Messages), fmt.Sprintf("About conversation-%d.", i)) {
+				err = fmt.Errorf("conversation %d has the summary of another: %.300s", i, allText(res.Messages))
+			}
+			errs <- err
+		}()
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
