@@ -212,7 +212,7 @@ var fields = []field{
 	},
 	{
 		key: "api_key_env", kind: kindVariable, in: []place{inModel}, example: "ANTHROPIC_API_KEY",
-		doc: "The environment variable that holds the API key. Keys themselves are refused in files. Either this or api_key_file.",
+		doc: "The environment variable that holds the API key. Keys themselves are refused in files. Either this or api_key_file; absent means the vendor's usual one, ANTHROPIC_API_KEY or OPENAI_API_KEY, and at a base_url none.",
 	},
 	{
 		key: "api_key_file", kind: kindPath, in: []place{inModel}, example: "/run/secrets/anthropic",
@@ -225,6 +225,10 @@ var fields = []field{
 	{
 		key: "max_output", kind: kindTokens, in: []place{inModel}, max: maxTokens, example: "8192",
 		doc: "Tokens that the agent asks this model for as maximum output; a profile that sets none takes it from here.",
+	},
+	{
+		key: "images", kind: kindBool, in: []place{inModel}, example: "true",
+		doc: "Whether the model reads images. Absent means that it does at Anthropic and is not known to elsewhere; then images are told about in words.",
 	},
 	{
 		key: "price", kind: kindObject, of: inPrice, in: []place{inModel},

@@ -25,6 +25,8 @@ type Model struct {
 	Tiers []models.Tier `json:"tiers,omitempty"`
 	// Free says that the configuration sets the price to nothing, as of a local model.
 	Free bool `json:"free,omitempty"`
+	// Images says that it reads images: as configured, or because all models at its vendor do.
+	Images bool `json:"images,omitempty"`
 }
 
 // Model returns what is known about a model: one of the section models, or of the built-in
@@ -57,6 +59,10 @@ func (c *Config) Model(name string) (*Model, error) {
 	m.API = either(declared.API, m.API)
 	m.BaseURL, m.APIKeyEnv, m.APIKeyFile = declared.BaseURL, declared.APIKeyEnv, declared.APIKeyFile
 	m.Window, m.MaxOutput = either(declared.Window, m.Window), declared.MaxOutput
+	m.Images = readsImages(m)
+	if declared.Images != nil {
+		m.Images = *declared.Images
+	}
 	if declared.Price != nil {
 		m.Price, m.Tiers = *declared.Price, nil
 		m.Free = m.Price == models.Price{}
@@ -72,8 +78,13 @@ func fromTable(name string, known *models.Model) *Model {
 	if f, _ := fieldAt(inModel, "api"); slices.Contains(f.enum, known.Provider) {
 		m.API = known.Provider
 	}
+	m.Images = readsImages(m)
 	return m
 }
+
+// readsImages reports whether every model that is reached as m is reads images. Of others
+// the table does not say, and a model that cannot read one refuses the whole request.
+func readsImages(m *Model) bool { return m.API == "anthropic" && m.BaseURL == "" }
 
 func either[T comparable](first, second T) T {
 	var zero T

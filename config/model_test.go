@@ -20,3 +20,25 @@ models:
 		}
 	}
 }
+
+func TestModelImages(t *testing.T) {
+	c := load(t, `
+models:
+  claude:  {api: anthropic, model: claude-haiku-4-5}
+  blind:   {api: anthropic, model: claude-haiku-4-5, images: false}
+  gateway: {api: anthropic, model: claude-haiku-4-5, base_url: "http://localhost:1"}
+  gpt:     {api: openai, model: gpt-4.1}
+  seeing:  {api: openai, model: gpt-4.1, images: true}
+`)
+	for name, want := range map[string]bool{
+		"claude": true, "blind": false, "gateway": false, "gpt": false, "seeing": true, "anthropic/claude-haiku-4-5": true, "openai/gpt-4.1": false,
+	} {
+		m, err := c.Model(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Images != want {
+			t.Errorf("%s: reads images: got %v, want %v", name, m.Images, want)
+		}
+	}
+}

@@ -74,6 +74,7 @@ type ModelValues struct {
 	APIKeyFile string        `json:"api_key_file,omitempty"`
 	Window     int           `json:"window,omitempty"`
 	MaxOutput  int           `json:"max_output,omitempty"`
+	Images     *bool         `json:"images,omitempty"`
 	Price      *models.Price `json:"price,omitempty"`
 }
 

@@ -20,16 +20,12 @@ const Extractive = extractive.Name
 type api struct {
 	keyEnv string // the environment variable that holds the key by convention
 	dial   func(remote.Options) (*remote.Client, error)
-	// images says that all models of the vendor read images. Where some do not, and at
-	// servers that only speak the vendor's protocol, images are told about in words: a
-	// model that cannot read one refuses the whole request.
-	images bool
 }
 
 // apis is the table of those that there are, by their name in the configuration.
 var apis = map[string]api{
-	"anthropic": {"ANTHROPIC_API_KEY", anthropic.New, true},
-	"openai":    {"OPENAI_API_KEY", openai.New, false},
+	"anthropic": {"ANTHROPIC_API_KEY", anthropic.New},
+	"openai":    {"OPENAI_API_KEY", openai.New},
 }
 
 // open returns a client of the model of that name.
@@ -45,10 +41,9 @@ func (l *Lender) open(name string) (model.Generator, error) {
 	if output == 0 {
 		output = m.Output
 	}
-	api := apis[m.API]
-	g, err := api.dial(remote.Options{
+	g, err := apis[m.API].dial(remote.Options{
 		Name: m.Name, ID: m.ID, BaseURL: m.BaseURL, KeyEnv: m.APIKeyEnv, KeyFile: m.APIKeyFile,
-		Window: m.Window, MaxOutput: output, Images: api.images && m.BaseURL == "", Price: m.Price, Tiers: m.Tiers, Free: m.Free,
+		Window: m.Window, MaxOutput: output, Images: m.Images, Price: m.Price, Tiers: m.Tiers, Free: m.Free,
 		Logger: l.logger,
 	})
 	if err != nil {

@@ -180,7 +180,7 @@ others hold what would be sent to the model. A conversation below its threshold 
 				return err
 			}
 			turn := sel.turn(d)
-			turn.Instructions, turn.Estimate = ask, true
+			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
 			if dir != "" {
 				if turn.Dir, err = workingDir(dir); err != nil {
 					return usage(cmd, "--dir: %w", err)
