@@ -126,13 +126,13 @@ func read(t *testing.T, name, text string) *retention.Session {
 func TestReadSession(t *testing.T) {
 	t.Parallel()
 	s := read(t, "/logs/project-x/one.json", `[
-		{"role":"user","content":[{"type":"text","text":"<environment_details>\nopen: a.go\n</environment_details>"},{"type":"text","text":"Fix it."}]},
+		{"role":"user","content":[{"type":"text","text":"<environment_details>\nopen: a.go\n<slug>ask</slug>\n</environment_details>"},{"type":"text","text":"Fix it."}]},
 		{"role":"assistant","content":[{"type":"text","text":"I read it."},{"type":"tool_use","id":"1","name":"read","input":{"path":"a.go"}}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"package a"}]},
 		{"role":"user","content":[{"type":"text","text":"[read_file for 'a.go'] Result:"},{"type":"text","text":"package a"}]},
 		{"role":"assistant","content":"Done."}]`)
-	if s.ID != "one" || s.Source != "project-x" {
-		t.Errorf("ID %q, source %q", s.ID, s.Source)
+	if s.ID != "one" || s.Source != "project-x" || s.Mode != "ask" {
+		t.Errorf("ID %q, source %q, mode %q", s.ID, s.Source, s.Mode)
 	}
 	var got []string
 	for i, m := range s.Messages {

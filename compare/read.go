@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/compare/retention"
@@ -16,9 +17,10 @@ import (
 
 // ReadSession reads a conversation in any format that package transcript knows; name is
 // that of the file. Messages are measured with c. A recorded session (format "trace") says
-// itself who typed what and where it was compacted; of another format text of the user is
+// itself who typed what, in which mode, and where it was compacted; of another format text of the user is
 // taken for typed unless it looks like what agents put there, the source is the folder
-// that the file is in, and the compactions are those of its journal.
+// that the file is in, the mode is what the environment says that Roo-Code sends along, and
+// the compactions are those of its journal.
 func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, error) {
 	data, err := readAll(r)
 	if err != nil {
@@ -34,6 +36,9 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, 
 		if err := readTrace(data, s); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	if s.Mode == "" {
+		s.Mode = modeOf(s.Messages)
 	}
 	for i := range s.Messages {
 		s.Messages[i].Source = nil
@@ -125,6 +130,32 @@ func textOf(parts []core.Part) string {
 		}
 	}
 	return strings.Join(out, "\n")
+}
+
+// slug is how Roo-Code and its kin tell the model its mode.
+var slug = regexp.MustCompile(`<slug>([\w-]{1,40})</slug>`)
+
+// modeOf returns the mode that most messages name; empty if none does.
+func modeOf(messages []core.Message) string {
+	count := map[string]int{}
+	best := ""
+	for i := range messages {
+		if messages[i].Role != core.RoleUser {
+			continue
+		}
+		for _, p := range messages[i].Parts {
+			t, ok := p.(core.Text)
+			if !ok || !strings.Contains(string(t), "<slug>") {
+				continue
+			}
+			for _, m := range slug.FindAllStringSubmatch(string(t), -1) {
+				if count[m[1]]++; best == "" || count[m[1]] > count[best] {
+					best = m[1]
+				}
+			}
+		}
+	}
+	return best
 }
 
 // injected is what agents' programs put into the user's messages, by how it begins.

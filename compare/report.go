@@ -39,6 +39,7 @@ type Report struct {
 	Rounds []Round `json:"rounds,omitempty"`
 
 	Tables      []Table      `json:"tables"`
+	RoundLines  []RoundLine  `json:"round_lines,omitempty"`
 	Differences []Difference `json:"differences"`
 	Verdicts    []Verdict    `json:"verdicts"`
 	Warnings    []Warning    `json:"warnings"`
@@ -156,6 +157,7 @@ func (r *Report) conclude() {
 	slices.Sort(r.Modes)
 	a := newAnalysis(r)
 	r.Tables = a.tables()
+	r.RoundLines = a.roundLines()
 	r.Warnings = a.warnings()
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()

@@ -34,6 +34,50 @@ type Round struct {
 	FirstFiles *float64 `json:"first_files,omitempty"`
 }
 
+// A RoundLine holds the means of one strategy after so many rounds.
+type RoundLine struct {
+	Strategy string `json:"strategy"`
+	Round    int    `json:"round"`
+	// Values are "panel", "user", "once", "once_user", "first_user", "first_files" as in
+	// [Round].
+	Values map[string]Estimate `json:"values"`
+}
+
+// roundLines returns the means over sessions of every strategy and round.
+func (a *analysis) roundLines() []RoundLine {
+	most := 0
+	for i := range a.Rounds {
+		most = max(most, a.Rounds[i].Round)
+	}
+	var out []RoundLine
+	for _, s := range a.candidates() {
+		for n := 1; n <= most; n++ {
+			values := map[string][]float64{}
+			for i := range a.Rounds {
+				r := &a.Rounds[i]
+				if r.Strategy != s || r.Round != n {
+					continue
+				}
+				for name, v := range map[string]*float64{
+					MeasurePanel: r.Panel, MeasureUser: r.User, "once": r.Once, "once_user": r.OnceUser, "first_user": r.FirstUser, "first_files": r.FirstFiles,
+				} {
+					if v != nil {
+						values[name] = append(values[name], *v)
+					}
+				}
+			}
+			l := RoundLine{Strategy: s, Round: n, Values: map[string]Estimate{}}
+			for name, v := range values {
+				l.Values[name], _ = a.sampler.estimate(v)
+			}
+			if len(l.Values) > 0 {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
 // shortestLong is the tokens of a session from where on it is worth several rounds.
 const shortestLong = 30_000
 

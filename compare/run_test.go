@@ -120,11 +120,22 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d sessions overflow a window of 32k, want 3 or more", l.Sessions)
 	}
 	most := 0
+	left := map[string]float64{}
 	for _, x := range r.Rounds {
 		most = max(most, x.Round)
+		// What truncation has dropped does not come back.
+		if x.FirstUser != nil {
+			if was, ok := left[x.Session]; ok && *x.FirstUser > was {
+				t.Errorf("%s: after round %d %.2f of the user's first words are left, before %.2f", x.Session, x.Round, *x.FirstUser, was)
+			}
+			left[x.Session] = *x.FirstUser
+		}
 		if x.Panel == nil && x.User == nil {
 			t.Errorf("round %d of %s measures nothing", x.Round, x.Session)
 		}
+	}
+	if len(r.RoundLines) != most || r.RoundLines[0].Values["panel"].Sessions == 0 {
+		t.Errorf("%d lines for %d rounds", len(r.RoundLines), most)
 	}
 	if most < 4 {
 		t.Errorf("at most %d rounds along a session, want about five", most)

@@ -141,8 +141,10 @@ type Verdict struct {
 	// Ties are the others that it is not shown to be better than.
 	Ties []string `json:"ties,omitempty"`
 	// Shown says that Best is better than all others.
-	Shown bool   `json:"shown"`
-	Text  string `json:"text"`
+	Shown bool `json:"shown"`
+	// Few says that there are too few sessions to tell anything.
+	Few  bool   `json:"few,omitempty"`
+	Text string `json:"text"`
 }
 
 // verdicts returns one for every budget and mode.
@@ -171,7 +173,7 @@ func (a *analysis) verdicts() []Verdict {
 		case len(names) == 0:
 			v.Text = "no strategy to choose"
 		case panel[names[0]].Sessions < fewSessions:
-			v.Best, v.Ties = names[0], names[1:]
+			v.Few, v.Best, v.Ties = true, names[0], names[1:]
 			v.Text = fmt.Sprintf("too few sessions to tell (%d; it takes %d)", panel[names[0]].Sessions, fewSessions)
 		case len(names) == 1:
 			v.Best = names[0]
