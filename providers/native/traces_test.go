@@ -28,55 +28,63 @@ func TestRecordedSessions(t *testing.T) {
 		}
 		files = append(files, more...)
 	}
+	sessions := map[string][]core.Message{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Name: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages := d.Journal.View()
+		for i := range messages {
+			messages[i].Tokens = 0
+		}
+		core.Measure(coretest.Counter{}, messages)
+		if coretest.HalfRequest(messages).Budget.Target >= 2000 { // nobody condenses the others
+			sessions[filepath.Base(file)] = messages
+		}
+	}
+	if len(sessions) < 10 {
+		t.Errorf("only %d sessions are worth condensing", len(sessions))
+	}
 	forEachPreset(t, func(t *testing.T, name string) {
 		t.Parallel()
-		condensed := 0
-		for _, file := range files {
-			data, err := os.ReadFile(file)
+		for file, messages := range sessions {
+			// Half of them each way, and the other half with the next preset.
+			request := "text"
+			if (len(messages)+len(name))%2 == 0 {
+				request = "native"
+			}
+			req := coretest.HalfRequest(messages)
+			gen := &fake{answer: say(strings.Repeat("What was said. ", 60)), info: model.Info{Window: 64_000}}
+			res, err := open(t, `{"preset":"`+name+`","max_calls":500,"request":"`+request+`"}`, gen).Condense(t.Context(), req)
 			if err != nil {
-				t.Fatal(err)
+				t.Errorf("%s: %v", file, err)
+				continue
 			}
-			d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Name: file})
-			if err != nil {
-				t.Fatal(err)
+			if err := core.Verify(req, res); err != nil {
+				t.Errorf("%s: %v", file, err)
 			}
-			messages := d.Journal.View()
-			for i := range messages {
-				messages[i].Tokens = 0
+			if after := messagesSize(res.Messages); after > req.Budget.Target {
+				t.Errorf("%s: %d tokens are left, target %d", file, after, req.Budget.Target)
 			}
-			core.Measure(coretest.Counter{}, messages)
-			for _, request := range []string{"text", "native"} {
-				req := coretest.HalfRequest(messages)
-				if req.Budget.Target < 2000 {
-					continue // nobody condenses these
+			for _, ask := range gen.asks {
+				checkPrompt(t, ask)
+				if n := promptSize(ask) + ask.MaxOutput; n > 64_000 {
+					t.Errorf("%s: a request has %d tokens", file, n)
 				}
-				gen := &fake{answer: say(strings.Repeat("What was said. ", 60)), info: model.Info{Window: 64_000}}
-				res, err := open(t, `{"preset":"`+name+`","max_calls":500,"request":"`+request+`"}`, gen).Condense(t.Context(), req)
-				if err != nil {
-					t.Errorf("%s: %v", filepath.Base(file), err)
-					continue
-				}
-				if err := core.Verify(req, res); err != nil {
-					t.Errorf("%s: %v", filepath.Base(file), err)
-				}
-				after := 0
-				for _, m := range res.Messages {
-					after += core.MessageTokens(coretest.Counter{}, m)
-				}
-				if after > req.Budget.Target {
-					t.Errorf("%s: %d tokens are left, target %d", filepath.Base(file), after, req.Budget.Target)
-				}
-				for _, ask := range gen.asks {
-					checkPrompt(t, ask)
-					if n := promptSize(ask) + ask.MaxOutput; n > 64_000 {
-						t.Errorf("%s: a request has %d tokens", filepath.Base(file), n)
-					}
-				}
-				condensed++
 			}
-		}
-		if condensed < 10 {
-			t.Errorf("only %d sessions were condensed", condensed)
 		}
 	})
+}
+
+func messagesSize(messages []core.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += core.MessageTokens(coretest.Counter{}, m)
+	}
+	return n
 }
