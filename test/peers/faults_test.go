@@ -100,14 +100,18 @@ func TestConnections(t *testing.T) {
 		for vendor, open := range vendors {
 			t.Run(tt.name+"/"+vendor, func(t *testing.T) {
 				t.Parallel()
+				silence := 20 * time.Second
+				if tt.kind == remote.KindSilent {
+					silence = 400 * time.Millisecond
+				}
 				client, err := open(remote.Options{
-					ID: "m", BaseURL: misbehave(t, tt.what), Silence: 400 * time.Millisecond,
+					ID: "m", BaseURL: misbehave(t, tt.what), Silence: silence,
 					Retry: remote.Retry{Attempts: 2, First: time.Millisecond},
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				deadline := 20 * time.Second
+				deadline := 30 * time.Second
 				if tt.kind == remote.KindStopped {
 					deadline = time.Second
 				}
