@@ -100,6 +100,26 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
+func TestSupersededRuns(t *testing.T) {
+	fails := []core.Message{
+		coretest.Assistant(core.ToolCall{ID: "e", Name: "bash", Args: `{"command":"npm test"}`}),
+		coretest.User(core.ToolResult{CallID: "e", IsError: true, Content: []core.Part{core.Text(code(4, 200))}}),
+	}
+	messages := join(say("Go."), fails, tool("1", "bash", `{"command":"npm test"}`, code(1, 200)), tool("2", "bash", `{"command":"npm test -v"}`, code(2, 200)),
+		tool("3", "bash", `{"command":"npm test"}`, code(3, 200)), say("And?"))
+	for settings, want := range map[string]string{`"superseded"`: "", `{"pass": "superseded", "runs": true}`: "1"} {
+		got := ""
+		for i, r := range results(run(t, settings, messages...).Messages) {
+			if strings.Contains(r, "left out: see the newer bash npm test below") {
+				got += fmt.Sprint(i)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got stubs at %q, want %q: the run before the newest, not the one that failed", settings, got, want)
+		}
+	}
+}
+
 func TestSupersededWrites(t *testing.T) {
 	body := code(1, 300)
 	res := run(t, `"superseded"`, join(say("Go."),

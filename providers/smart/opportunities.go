@@ -15,8 +15,9 @@ type Opportunity struct {
 	core.Step
 }
 
-// Opportunities tries every pass that needs no model on the conversation of req, each for
-// itself, and changes nothing. Passes that stop when the target is met stop there: give a
+// Opportunities tries passes on the conversation of req, each for itself, and changes
+// nothing. Those that need a model, that add something, or that take out as much as they are
+// told to (value, window, score) are left out. Passes that stop when the target is met stop there: give a
 // target of one token to learn what they could save at most. The error is that of ctx.
 func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error) {
 	if req.Counter == nil {
@@ -24,7 +25,7 @@ func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error
 	}
 	var out []Opportunity
 	for _, p := range passes() {
-		if p.class == classModel || p.name == "digest" {
+		if p.class == classModel || p.open {
 			continue
 		}
 		ready, err := steps([]PassConfig{{Pass: p.name}}, registry.Env{})

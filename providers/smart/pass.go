@@ -29,6 +29,7 @@ type pass struct {
 	name   string
 	class  class
 	source string // of the method and its constants; empty if it is our own
+	open   bool   // what it saves is what it is asked for
 	strategy
 }
 

@@ -10,6 +10,7 @@ type supersededSettings struct {
 	Reads  bool `json:"reads" doc:"what a read showed goes if a later read shows the same lines of the file or more"`
 	Writes bool `json:"writes" doc:"what a call wrote goes if a later read shows the whole file"`
 	By     bool `json:"by_writes" doc:"a later call that writes the whole file counts as a read of it"`
+	Runs   bool `json:"runs" doc:"what a command, a list or a search answered goes if the same call was made again later, whatever it answered then"`
 }
 
 var supersededPass = define("superseded", classSuperseded, "",
@@ -29,6 +30,9 @@ var supersededPass = define("superseded", classSuperseded, "",
 				}
 			}
 			return -1
+		}
+		if c.Runs {
+			w.supersedeRuns()
 		}
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
@@ -67,6 +71,32 @@ var supersededPass = define("superseded", classSuperseded, "",
 		}
 		return nil
 	})
+
+// supersedeRuns takes out what calls answered that were made again with the same arguments.
+// What failed stays: how it failed may be what the later call was for.
+func (w *work) supersedeRuns() {
+	type run struct{ name, args string }
+	newest := map[run]int{}
+	for k := len(w.uses) - 1; k >= 0; k-- {
+		u := &w.uses[k]
+		switch u.about.Family {
+		case tooling.Command, tooling.List, tooling.Search:
+		case tooling.Unknown, tooling.Read, tooling.Write, tooling.Edit, tooling.Web, tooling.Plan, tooling.Done:
+			continue
+		}
+		if u.call < 0 || u.isError || u.results.End-u.results.Start != 1 || w.hidden[u.msg] {
+			continue
+		}
+		r := run{u.name, w.pieces[u.call].text}
+		at, again := newest[r]
+		if !again {
+			newest[r] = u.results.Start
+			continue
+		}
+		w.looked()
+		w.leave(u.results.Start, stub{where: w.refer("see the newer", at)})
+	}
+}
 
 // maxSights bounds the work on a file that is read in ever new pieces.
 const maxSights = 64

@@ -18,7 +18,7 @@ import (
 // drawn are passes with settings small enough to do something to a small conversation.
 var drawn = []string{
 	`"layout"`, `{"pass": "duplicates", "tokens": 5}`, `"environment"`, `{"pass": "environment", "sections": true}`,
-	`"superseded"`, `{"pass": "near_duplicates", "tokens": 10}`, `{"pass": "mask", "keep": 1}`,
+	`"superseded"`, `{"pass": "superseded", "by_writes": true, "runs": true}`, `{"pass": "near_duplicates", "tokens": 10}`, `{"pass": "mask", "keep": 1}`,
 	`{"pass": "mask", "keep": 0, "until_target": true, "inputs": true}`,
 	`{"pass": "prune", "protect": 50, "minimum": 20, "turns": 1}`, `{"pass": "headtail", "tokens": 40, "start": 80}`,
 	`{"pass": "cut", "tokens": 40, "start": 80, "keep": 0}`, `"score"`, `{"pass": "score", "keep_calls": true, "keep_errors": true}`,

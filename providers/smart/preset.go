@@ -66,8 +66,16 @@ var presets = []preset{
 		land: 1, passes: after(lossless, with("value", `{}`)),
 	},
 	{
-		name: PresetAggressive, doc: "what lossless removes, old reasoning, then the lines that are worth least, down to half of the target, so that the next condensation is far away",
-		land: 0.5, passes: after(lossless, with("reasoning", `{}`), with("value", `{}`)),
+		name: PresetAggressive, doc: "what lossless removes, what was read before it was written and run before it was run again, old reasoning, then the lines that are worth least, down to half of the target, so that the next condensation is far away",
+		land: 0.5, passes: []PassConfig{
+			{Pass: "layout", Always: true},
+			{Pass: "environment", Always: true},
+			{Pass: "superseded", Always: true, Settings: json.RawMessage(`{"by_writes": true, "runs": true}`)},
+			{Pass: "near_duplicates", Always: true},
+			{Pass: "duplicates", Always: true},
+			with("reasoning", `{}`),
+			with("value", `{}`),
+		},
 	},
 	{
 		name:   PresetObservationMasking,
