@@ -27,7 +27,14 @@ func (a *app) testPlugin(ctx context.Context, spec supervise.Spec, t *pluginTest
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, number(millis(time.Since(begun))))
+	l := &testListing{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Settings: d.Settings, ReadyMS: millis(time.Since(begun))}
+	if t.json {
+		out, quiet := a.stdout, *a
+		defer func() { err = errors.Join(printJSON(out, l), err) }()
+		quiet.stdout = io.Discard
+		a = &quiet
+	}
+	fmt.Fprintf(a.stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, number(l.ReadyMS))
 	printAbout(a.stdout, d.Doc, d.Settings)
 
 	begun = time.Now()
@@ -44,12 +51,15 @@ func (a *app) testPlugin(ctx context.Context, spec supervise.Spec, t *pluginTest
 		findings = append(findings, deaf...)
 	}
 	printVerdicts(a.stdout, report, findings, time.Since(begun), t.verbose)
+	l.examined(report, findings)
 
-	faulty, err := a.tryTraces(ctx, plugin, d.Name, t)
+	tried, faulty, err := a.tryTraces(ctx, plugin, d.Name, t)
+	l.Conversations = append(l.Conversations, tried...)
 	if err != nil {
 		return err
 	}
-	if len(findings) > 0 || report.Stopped != nil || faulty {
+	l.Passed = len(findings) == 0 && report.Stopped == nil && !faulty
+	if !l.Passed {
 		if !t.verbose {
 			fmt.Fprintln(a.stdout, "\n-v prints what the plugin logs, and every case")
 		}
@@ -191,23 +201,24 @@ func printFindings(w io.Writer, rule core.Rule, findings []finding) {
 
 // tryTraces has the plugin bring conversations to half their size, as the first of a chain,
 // and reports whether any of its answers was of no use.
-func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, name string, t *pluginTest) (faulty bool, err error) {
+func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, name string, t *pluginTest) (tried []tryListing, faulty bool, err error) {
 	fmt.Fprintln(a.stdout, "\nin a chain with truncation, to half the tokens:")
 	for _, trace := range append([]string{""}, t.traces...) {
 		d := &dev{app: a, trace: trace, format: t.format}
 		req, about, err := d.request()
 		if err != nil {
-			return faulty, err
+			return tried, faulty, err
 		}
 		chain, err := d.chain(ctx, name, plugin)
 		if err != nil {
-			return faulty, err
+			return tried, faulty, err
 		}
 		got, err := chain.Condense(ctx, req)
 		if err != nil {
-			return faulty, fmt.Errorf("%s: %w", about, err)
+			return tried, faulty, fmt.Errorf("%s: %w", about, err)
 		}
 		fmt.Fprintln(a.stdout, about)
+		tried = append(tried, tryListing{about, got.Attempts})
 		for i, at := range got.Attempts {
 			d.print(at)
 			if at.Err == nil {
@@ -219,5 +230,5 @@ func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, n
 			}
 		}
 	}
-	return faulty, nil
+	return tried, faulty, nil
 }

@@ -24,7 +24,7 @@ type pluginTest struct {
 	path, folder, settings string
 	env, traces            []string
 	format                 string
-	verbose                bool
+	verbose, json          bool
 }
 
 func (a *app) pluginTestCommand() *cobra.Command {
@@ -64,6 +64,7 @@ It exits with 0 if there is no fault and with 1 if there is one. Saving nothing 
 	f.StringSliceVar(&t.env, "env", nil, "`names` of environment variables that it may see")
 	f.StringArrayVar(&t.traces, "trace", nil, "`file` with a conversation of your own to condense; may be given again")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "print what the plugin logs, and every case")
+	f.BoolVar(&t.json, "json", false, "print JSON")
 	formatFlags(cmd, &t.format, nil)
 	return cmd
 }
