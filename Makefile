@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers golden
+.PHONY: check build test test-sdk lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers outline-accuracy golden
 
 check: tidy-check build lint test
 
@@ -80,6 +80,12 @@ bench-peers:
 	go run ./bench/session > $(BIN)/session.json
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
+
+# How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
+# and the network.
+outline-accuracy:
+	./bench/outline/corpus.sh
+	cd bench/outline && npm ci --ignore-scripts --no-audit --no-fund && node oracle.mjs > .corpus.jsonl && go run . < .corpus.jsonl
 
 golden:
 	go test . ./config -update

@@ -28,7 +28,7 @@ func scanCFamily(name string) func(*language, string) []Definition {
 		p := &cfamily{parser: parser{src: src, toks: x.toks}}
 		switch name {
 		case "c":
-			p.c = true
+			p.c, p.cpp = true, looksCPP(src)
 		case "cpp":
 			p.c, p.cpp = true, true
 		case "java":
@@ -45,6 +45,16 @@ func scanCFamily(name string) func(*language, string) []Definition {
 		}
 		return definitions(src, p.defs)
 	}
+}
+
+// looksCPP reports whether a header named .h is of C++.
+func looksCPP(src string) bool {
+	for _, s := range []string{"\nclass ", "\nnamespace ", "\ntemplate ", "\ntemplate<", "\nusing ", "public:", "private:", "protected:"} {
+		if strings.Contains(src, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // scope reads the statements from i to n. Class is the name of the type around them.
@@ -114,14 +124,10 @@ func (p *cfamily) loneMacro(i, n int) bool {
 	j := i + 1
 	if p.kind(j) == '(' {
 		j = p.after(j)
-		return j < n && p.newline(j) && p.isWord(j) && !p.headOnly(i, j)
+		return j < n && p.newline(j) && p.isWord(j)
 	}
 	return j < n && p.newline(j) && (p.isWord(j) || p.kind(j) == '[')
 }
-
-// headOnly reports whether tokens j… are the old declarations of the parameters of a
-// function in capitals; those are rare, so never.
-func (*cfamily) headOnly(int, int) bool { return false }
 
 // statement reads one statement and answers the index after it.
 func (p *cfamily) statement(i, n, depth int, class string) int {
