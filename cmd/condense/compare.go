@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A comparison is the flags of condense compare.
+type comparison struct {
+	strategies, modes, budgets, windows []string
+	tokenizer, profile                  string
+	output, save, against, failOn       string
+	shard, cache                        string
+	seed                                uint64
+	jobs, rounds                        int
+	maxUSD                              float64
+	yes, perMode, quiet                 bool
+}
+
+func (a *app) compareCommand() *cobra.Command {
+	var c comparison
+	cmd := &cobra.Command{
+		Use:   "compare [PATH]...",
+		Short: "Compare strategies on recorded sessions",
+		Long: `compare cuts recorded sessions where they would have overflowed, has every strategy shorten what was there,
+and measures the result against what the agent went on to use. PATH is a transcript, a folder of them or a
+pattern; without one, or with demo:, the small sessions that come with the program are taken.
+
+A strategy is, with commas between several:
+  NAME              a provider of the configuration, or a strategy with its default settings
+  NAME/PRESET       a strategy with a preset or a mode: smart/balanced, slidingwindow/half
+  NAME{JSON}        a strategy with settings
+  NAME+NAME         one after the other
+  profile:NAME      the chain of a profile
+  LABEL=...         any of these under another name
+  all               every preset of the built-in strategies that needs no language model
+Each is followed by truncation, as it would be in use, unless it is alone: bare:NAME.`,
+		Example: `  condense compare demo:
+  condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
+  condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
+  condense compare sessions/ --against base.json --fail-on 'recall<-0.03'`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.compare(cmd, &c, args) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
+	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of what to compare (default: the providers of the configuration, and a few built-in ones)")
+	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the prefix that may be left, such as 25%, and real for what recorded compactions left (default: 10%,25%,50%)")
+	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, to what it aims at")
+	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
+	f.StringVar(&c.save, "save", "", "`file` to write the whole result to as JSON, for --against and for condense compare merge")
+	f.StringVar(&c.against, "against", "", "`file` of an earlier result to compare with")
+	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which to exit with 1, such as 'recall<-0.03,size>0.05': changes since --against that the data show")
+	f.StringVar(&c.shard, "shard", "", "take part `i/n` of the sessions only")
+	f.StringVar(&c.cache, "cache", "", "`folder` for what was measured, so that a run that was stopped goes on (default: in the user's cache; none for no cache)")
+	f.Uint64Var(&c.seed, "seed", 1, "seed of what is drawn at random: the same seed, the same result")
+	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to work on at a time")
+	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions so many times along their way")
+	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost so many US `dollars`; what is finished is kept")
+	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
+	f.BoolVar(&c.perMode, "per-mode", false, "a table for every mode, too")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "no progress on standard error")
+	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
+	f.StringVar(&a.model, "model", "", "`name` of the language model for providers whose settings name none")
+	f.StringVar(&c.tokenizer, "tokenizer", "", "`name` of the encoding to count with (default: "+tokens.O200kBase+")")
+	complete(cmd, "tokenizer", tokens.Names())
+	complete(cmd, "output", reportFormats)
+	cmd.AddCommand(a.compareMergeCommand())
+	return cmd
+}
+
+func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
+	opts, conditions, err := c.options(cmd)
+	if err != nil {
+		return err
+	}
+	old, err := readOld(c.against)
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		paths = []string{demoSessions}
+	}
+	items, err := compare.Find(paths...)
+	if err != nil {
+		return usage(cmd, "%w", err)
+	}
+	h, strategies, err := a.contestants(cmd, c)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if err := a.agree(cmd, c, items, strategies, opts); err != nil {
+		return err
+	}
+	p := a.newProgress(c.quiet)
+	opts.Progress = p.show
+	r, err := compare.Run(cmd.Context(), items, strategies, opts)
+	p.end()
+	if r == nil || len(r.Rows) == 0 && err != nil {
+		return err
+	}
+	if err != nil {
+		err = stopped(err, r, opts)
+	}
+	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, strategies, opts}))
+}
+
+// stopped says how to go on after a run that did not come to its end.
+func stopped(err error, r *compare.Report, opts *compare.Options) error {
+	again := "there is no cache: the next run begins anew"
+	if opts.Cache != "" {
+		again = "the next run goes on from there"
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	return fmt.Errorf("%w after %s; %s", err, plural(len(r.Sessions), "session"), again)
+}
+
+// conclude writes the report where it belongs and holds it against an older one.
+func (a *app) conclude(ctx context.Context, c *comparison, r, old *compare.Report, conditions []condition, e *evidence) error {
+	if c.save != "" {
+		if err := saveReport(c.save, r); err != nil {
+			return err
+		}
+	}
+	if err := a.printComparison(ctx, c, r, e); err != nil {
+		return err
+	}
+	if old == nil {
+		return nil
+	}
+	return a.since(c, r, old, conditions)
+}
+
+func saveReport(path string, r *compare.Report) error {
+	var b strings.Builder
+	if err := r.WriteJSON(&b); err != nil {
+		return err
+	}
+	return writeFile(path, []byte(b.String()))
+}
+
+func readOld(path string) (*compare.Report, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // the flag was not given
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	r, err := compare.ReadReport(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+const demoSessions = "demo:"
+
+// options returns what the flags say, checked.
+func (c *comparison) options(cmd *cobra.Command) (*compare.Options, []condition, error) {
+	fault := func(flag string, err error) error { return usage(cmd, "--%s: %w", flag, err) }
+	opts := &compare.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
+	for _, b := range c.budgets {
+		if n, err := strconv.ParseFloat(b, 64); err == nil && n < 100 {
+			b += "%"
+		}
+		budget, err := compare.ParseBudget(b)
+		if err == nil && budget.Window > 0 {
+			err = fmt.Errorf("%s is a window: name it with --windows, or write %s%% for a share", b, b)
+		}
+		if err != nil {
+			return nil, nil, fault("budgets", err)
+		}
+		opts.Budgets = append(opts.Budgets, budget)
+	}
+	for _, w := range c.windows {
+		budget, err := compare.ParseBudget(w)
+		if err == nil && budget.Window == 0 {
+			err = fmt.Errorf("%q is no window: want tokens, such as 32k or 200000", w)
+		}
+		if err != nil {
+			return nil, nil, fault("windows", err)
+		}
+		opts.Budgets = append(opts.Budgets, budget)
+	}
+	if c.shard != "" {
+		s, err := compare.ParseShard(c.shard)
+		if err != nil {
+			return nil, nil, fault("shard", err)
+		}
+		opts.Shard = s
+	}
+	if c.jobs < 1 {
+		return nil, nil, usage(cmd, "--jobs: %d is less than 1", c.jobs)
+	}
+	if c.rounds < 0 {
+		return nil, nil, usage(cmd, "--rounds: %d is negative", c.rounds)
+	}
+	if !(c.maxUSD >= 0) {
+		return nil, nil, usage(cmd, "--max-cost: %v is no amount of money", c.maxUSD)
+	}
+	if c.tokenizer != "" {
+		if _, err := tokens.Open(c.tokenizer); err != nil {
+			return nil, nil, fault("tokenizer", err)
+		}
+	}
+	if !slices.Contains(reportFormats, c.output) {
+		return nil, nil, usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
+	}
+	if c.failOn != "" && c.against == "" {
+		return nil, nil, usage(cmd, "--fail-on needs --against: its conditions are on what changed since")
+	}
+	conditions, err := parseConditions(c.failOn)
+	if err != nil {
+		return nil, nil, fault("fail-on", err)
+	}
+	opts.Cache, err = c.cacheDir()
+	return opts, conditions, err
+}
+
+// cacheDir returns the folder of the cache, "" for none. A machine without a home has
+// none unless told.
+func (c *comparison) cacheDir() (string, error) {
+	switch c.cache {
+	case "none":
+		return "", nil
+	case "":
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return "", nil //nolint:nilerr // see above
+		}
+		return filepath.Join(dir, "condense", "compare"), nil
+	default:
+		return c.cache, os.MkdirAll(c.cache, 0o700)
+	}
+}
+
+func (a *app) compareMergeCommand() *cobra.Command {
+	var c comparison
+	cmd := &cobra.Command{
+		Use:   "merge FILE...",
+		Short: "Put the results of shards together",
+		Long: `merge reads the files that condense compare --shard i/n --save FILE wrote, one for every i, and makes the
+report that one run over all sessions would have made.`,
+		Example: `  condense compare sessions/ --shard 1/2 --save 1.json --quiet
+  condense compare sessions/ --shard 2/2 --save 2.json --quiet
+  condense compare merge 1.json 2.json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, "no file; name the results of all shards")
+			}
+			if !slices.Contains(reportFormats, c.output) {
+				return usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
+			}
+			var reports []*compare.Report
+			for _, path := range args {
+				r, err := readOld(path)
+				if err != nil {
+					return err
+				}
+				reports = append(reports, r)
+			}
+			r, err := compare.Merge(reports...)
+			if err != nil {
+				return err
+			}
+			return a.conclude(cmd.Context(), &c, r, nil, nil, nil)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
+	f.StringVar(&c.save, "save", "", "`file` to write the whole result to as JSON")
+	f.BoolVar(&c.perMode, "per-mode", false, "a table for every mode, too")
+	complete(cmd, "output", reportFormats)
+	return cmd
+}
+
+// Evidence is what a report was made of, so that single rows can be looked into.
+type evidence struct {
+	items      []compare.Item
+	strategies []compare.Strategy
+	opts       *compare.Options
+}
+
+// printComparison writes the report in the format that was asked for.
+func (a *app) printComparison(ctx context.Context, c *comparison, r *compare.Report, e *evidence) error {
+	var b strings.Builder
+	var err error
+	switch c.output {
+	case "json":
+		err = r.WriteJSON(&b)
+	case "csv":
+		err = writeCSV(&b, r)
+	case "html":
+		err = writeHTML(ctx, &b, r, e)
+	default:
+		writeTables(&b, r, c.output == "md", c.perMode)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.stdout, b.String())
+	return err
+}
+
+var reportFormats = []string{"table", "md", "csv", "json", "html"}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/core"
+)
+
+// agree says what a comparison would spend on language models, if anything, and asks
+// before it does. Where nobody can answer, --yes or --max-cost must have.
+func (a *app) agree(cmd *cobra.Command, c *comparison, items []compare.Item, strategies []compare.Strategy, opts *compare.Options) error {
+	if !anyEstimates(strategies) {
+		return nil
+	}
+	plan, err := compare.NewPlan(cmd.Context(), items, strategies, opts)
+	if err != nil {
+		return err
+	}
+	u := plan.Usage
+	if u.Calls == 0 {
+		return nil
+	}
+	fmt.Fprintf(a.stderr, "%s, %d results to measure, %d of them known: at most %s\n",
+		plural(plan.Sessions, "session"), plan.Rows, plan.Cached, usageText(u))
+	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
+		return nil
+	}
+	if f, ok := a.stdin.(*os.File); !ok || !isatty.IsTerminal(f.Fd()) {
+		return usage(cmd, "this would spend money: agree with --yes, or bound it with --max-cost")
+	}
+	fmt.Fprint(a.stderr, "continue? [y/N] ")
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
+		return errors.New("not agreed; nothing was spent")
+	}
+	return nil
+}
+
+func anyEstimates(strategies []compare.Strategy) bool {
+	for i := range strategies {
+		for _, c := range strategies[i].Chain {
+			if _, ok := c.Provider.(core.CostEstimator); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

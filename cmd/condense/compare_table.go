@@ -1,0 +1,210 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/condensehq/condense/compare"
+)
+
+// A column of the tables for people. Everything else stands in the other formats.
+type column struct{ measure, title string }
+
+var tableColumns = []column{
+	{compare.MeasurePanel, "needed later"},
+	{compare.MeasureFar, "far back"},
+	{compare.MeasureUser, "user's words"},
+	{"artefacts", "files"},
+	{"errors", "errors"},
+	{compare.MeasureKept, "tokens left"},
+	{"head_bytes", "head untouched"},
+	{"ms", "ms"},
+	{"calls", "model calls"},
+	{"usd", "USD"},
+}
+
+// writeTables writes verdicts, warnings and tables for people.
+func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool) {
+	fmt.Fprintf(w, "%s, %s, counted with %s, seed %d\n", plural(len(r.Sessions), "session"), plural(len(r.Rows), "result"), r.Encoding, r.Seed)
+	for _, s := range r.Skipped {
+		fmt.Fprintf(w, "skipped %s: %s\n", s.Name, s.Reason)
+	}
+	for _, x := range r.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", strings.TrimPrefix(x.Strategy+": ", ": ")+x.Text)
+	}
+	fmt.Fprintln(w)
+	writeVerdicts(w, r, bullet(markdown))
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		if t.Mode != "" && !perMode {
+			continue
+		}
+		title := "budget " + t.Budget
+		if t.Mode != "" {
+			title += ", mode " + t.Mode
+		}
+		if markdown {
+			title = "### " + title + "\n"
+		}
+		fmt.Fprintf(w, "\n%s\n%s\n", title, renderLines(t, columnsOf(r), markdown))
+	}
+	fmt.Fprintln(w, "\nShares of 1, means over sessions, with the half width of the 95 % interval. 'condense compare --output html' shows what is behind them.")
+}
+
+// writeVerdicts says for every budget which strategy to take, over all modes and for the
+// modes of which the data say something.
+func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
+	silent := map[string][]string{}
+	for _, v := range r.Verdicts {
+		if v.Mode != "" && v.Few {
+			silent[v.Budget] = append(silent[v.Budget], v.Mode)
+		}
+	}
+	for _, v := range r.Verdicts {
+		switch {
+		case v.Mode == "":
+			fmt.Fprintf(w, "%sbudget %s: %s\n", bullet, v.Budget, v.Text)
+			if modes := silent[v.Budget]; len(modes) > 0 && len(r.Modes) > 1 {
+				fmt.Fprintf(w, "%sbudget %s, by mode: too few sessions of %s\n", bullet, v.Budget, strings.Join(modes, ", "))
+			}
+		case !v.Few:
+			fmt.Fprintf(w, "%sbudget %s, mode %s: %s\n", bullet, v.Budget, v.Mode, v.Text)
+		}
+	}
+	for _, name := range winners(r) {
+		for _, s := range r.Strategies {
+			if s.Name == name && s.About != "" {
+				fmt.Fprintf(w, "%s%s is %s\n", bullet, name, s.About)
+			}
+		}
+	}
+}
+
+// winners returns the strategies that a verdict calls best, in the order of the verdicts.
+func winners(r *compare.Report) []string {
+	var out []string
+	for _, v := range r.Verdicts {
+		if v.Shown && !slices.Contains(out, v.Best) {
+			out = append(out, v.Best)
+		}
+	}
+	return out
+}
+
+func bullet(markdown bool) string {
+	if markdown {
+		return "- "
+	}
+	return ""
+}
+
+// columnsOf leaves out what no line has or is zero everywhere.
+func columnsOf(r *compare.Report) []column {
+	var out []column
+	for _, c := range tableColumns {
+		if used(r, c.measure) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func used(r *compare.Report, measure string) bool {
+	for i := range r.Tables {
+		for j := range r.Tables[i].Lines {
+			if e, ok := r.Tables[i].Lines[j].Values[measure]; ok && e.Mean != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func renderLines(t *compare.Table, columns []column, markdown bool) string {
+	w := table.NewWriter()
+	w.SetStyle(table.StyleLight)
+	w.Style().Format.Header = text.FormatDefault
+	header := table.Row{"strategy", "sessions"}
+	configs := []table.ColumnConfig{{Number: 2, Align: text.AlignRight}}
+	for i, c := range columns {
+		header = append(header, c.title)
+		configs = append(configs, table.ColumnConfig{Number: i + 3, Align: text.AlignRight})
+		if c.measure == compare.MeasurePanel {
+			header[len(header)-1] = c.title + " (of the oracle)"
+		}
+	}
+	w.AppendHeader(header)
+	w.SetColumnConfigs(configs)
+	bound := false
+	for i := range t.Lines {
+		l := &t.Lines[i]
+		if i > 0 && bound && !l.Bound {
+			w.AppendSeparator()
+		}
+		bound = l.Bound
+		row := table.Row{l.Strategy, l.Sessions}
+		for _, c := range columns {
+			row = append(row, cell(l, c.measure))
+		}
+		w.AppendRow(row)
+	}
+	if markdown {
+		return w.RenderMarkdown()
+	}
+	return w.Render()
+}
+
+func cell(l *compare.Line, measure string) string {
+	e, ok := l.Values[measure]
+	if !ok {
+		return ""
+	}
+	switch measure {
+	case "ms", "calls":
+		return strconv.FormatFloat(e.Mean, 'f', 1, 64)
+	case "usd":
+		return strconv.FormatFloat(e.Mean, 'f', 4, 64)
+	}
+	s := fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
+	if measure == compare.MeasurePanel && e.OfOracle != nil {
+		s += fmt.Sprintf(" (%.0f %%)", 100**e.OfOracle)
+	}
+	return s
+}
+
+// writeCSV writes every number of every table, one a line.
+func writeCSV(w io.Writer, r *compare.Report) error {
+	out := csv.NewWriter(w)
+	var errs []error
+	write := func(fields ...string) { errs = append(errs, out.Write(fields)) }
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "of_oracle")
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		for j := range t.Lines {
+			l := &t.Lines[j]
+			for _, m := range r.Measures {
+				e, ok := l.Values[m.Name]
+				if !ok {
+					continue
+				}
+				of := ""
+				if e.OfOracle != nil {
+					of = number(*e.OfOracle)
+				}
+				write(t.Budget, t.Mode, l.Strategy, strconv.FormatBool(l.Bound), m.Name, m.Unit,
+					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), of)
+			}
+		}
+	}
+	out.Flush()
+	return errors.Join(append(errs, out.Error())...)
+}
