@@ -58,7 +58,7 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 	room := d.limit - p.promptOverhead(req, t)
 	shape := &shaper{images: p.gen.Info().Images, native: p.c.Request == requestNative}
 	var shaped []core.Message
-	for _, lighten := range []func([]core.Message) []core.Message{keepAll, foldResults, p.clipResults} {
+	for _, lighten := range []func([]core.Message) []core.Message{keepAll, dropStaleEnvironment, foldResults, p.clipResults} {
 		t.messages = lighten(t.messages)
 		shaped = shape.shape(t.messages)
 		if messagesTokens(req.Counter, shaped) <= room {

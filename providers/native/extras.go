@@ -12,6 +12,7 @@ import (
 const (
 	reminderOpen   = "<system-reminder>\n"
 	reminderClose  = "\n</system-reminder>"
+	filesHead      = "## File Context: " // package outline writes it
 	workflowsHead  = "## Active Workflows\n"
 	workflowsIntro = "The following directives must be maintained across all future condensings:\n"
 )

@@ -9,6 +9,46 @@ import (
 	"github.com/condensehq/condense/outline"
 )
 
+// environment is what some agents put into every message of the user: what was open and
+// what time it was then.
+var environment = closings("environment_details")
+
+// dropStaleEnvironment returns messages in which only the newest environment details are
+// left.
+func dropStaleEnvironment(messages []core.Message) []core.Message {
+	messages = slices.Clone(messages)
+	newest := true
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := &messages[i]
+		if m.Role != core.RoleUser {
+			continue
+		}
+		var parts []core.Part
+		for j, p := range m.Parts {
+			text, ok := p.(core.Text)
+			if !ok {
+				continue
+			}
+			rest := without(string(text), environment)
+			if len(rest) == len(text) {
+				continue
+			}
+			if newest {
+				newest = false
+				break
+			}
+			if parts == nil {
+				parts = slices.Clone(m.Parts)
+			}
+			parts[j] = core.Text(rest)
+		}
+		if parts != nil {
+			m.Parts = parts
+		}
+	}
+	return messages
+}
+
 // foldable is the size, in bytes, from which on the content of a file is folded.
 const foldable = 4000
 

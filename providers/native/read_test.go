@@ -201,6 +201,34 @@ func TestLightening(t *testing.T) {
 	wantAll(t, "what was read", allText(gen.asks[0].Messages), "c := a * b", log)
 }
 
+// TestStaleEnvironment holds that environment details are the first to go if a request is
+// too long, and only the old ones.
+func TestStaleEnvironment(t *testing.T) {
+	t.Parallel()
+	var m []core.Message
+	for i := range 20 {
+		m = append(
+			m,
+			coretest.User(core.Text(fmt.Sprintf("Request %d.\n<environment_details>\nstate %d %s\n</environment_details>", i, i, strings.Repeat("tab ", 1000)))),
+			coretest.Assistant(core.Text(fmt.Sprintf("Answer %d.", i))),
+		)
+	}
+	for window, all := range map[int]bool{1 << 20: true, 16_000: false} {
+		gen := &fake{info: model.Info{Window: window}}
+		if _, err := open(t, `{}`, gen).Condense(t.Context(), coretest.HalfRequest(coretest.Conversation(m...))); err != nil {
+			t.Fatal(err)
+		}
+		if len(gen.asks) != 1 {
+			t.Errorf("window %d: asked %d times, want once", window, len(gen.asks))
+		}
+		read := allText(gen.asks[0].Messages)
+		wantAll(t, "what was read", read, "Request 0.", "Request 19.", "state 19 tab")
+		if got := strings.Contains(read, "state 3 tab"); got != all {
+			t.Errorf("window %d: old details are read: %v", window, got)
+		}
+	}
+}
+
 // TestPrefix holds that a vendor's cache can be used: the request is the agent's own, with
 // the instructions behind it and nothing before them changed.
 func TestPrefix(t *testing.T) {

@@ -69,6 +69,7 @@ func TestRooScenario(t *testing.T) {
 		t.Fatalf("got %s, want %s", got, want)
 	}
 	wantAll(t, "the second request", allText(gen.asks[len(gen.asks)-1].Messages), "## Conversation Summary\n1. Goal")
+	wantNone(t, "the second request", allText(gen.asks[len(gen.asks)-1].Messages), "## Active Workflows", "open tabs")
 	wantAll(t, "the second summary", allText(l.view()), "Run the linter before every commit.", "Build a server.", "Add a test.")
 	wantNone(t, "the second summary", allText(l.view()), "open tabs")
 	if n := strings.Count(allText(l.view()), "Run the linter"); n != 1 {

@@ -57,7 +57,7 @@ func (s *shaper) shape(messages []core.Message) []core.Message {
 		}
 		for j, p := range m.Parts {
 			switch use := tools[partAt{i, j}]; {
-			case use.moved:
+			case use.moved, m.Kind == core.KindSummary && renewed(p):
 			case use.answer != nil:
 				parts = append(parts, p)
 				answers = append(answers, *use.answer)
@@ -82,6 +82,21 @@ func withUserFirst(messages []core.Message) []core.Message {
 		messages = slices.Insert(messages, 0, core.Message{Role: core.RoleUser, Parts: []core.Part{beginning}})
 	}
 	return messages
+}
+
+// renewed reports whether p stands beside an earlier summary and is made anew for the next
+// one, so that nobody needs to read it.
+func renewed(p core.Part) bool {
+	text, ok := p.(core.Text)
+	if !ok {
+		return false
+	}
+	for _, begin := range []string{reminderOpen + filesHead, reminderOpen + workflowsHead, "<environment_details>"} {
+		if strings.HasPrefix(string(text), begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // part appends to parts what stands for p.

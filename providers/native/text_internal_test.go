@@ -118,7 +118,7 @@ func TestInjected(t *testing.T) {
 		"<filesystem>x</filesystem>":                              "<filesystem>x</filesystem>",
 		"<":                                                       "<",
 	} {
-		if got := withoutInjected(text); got != want {
+		if got := without(text, injected); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

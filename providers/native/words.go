@@ -73,9 +73,9 @@ func closings(tags ...string) map[string]string {
 	return m
 }
 
-// withoutInjected returns text without the blocks that a tool put there. The cost is linear
-// in the length of the text and the number of tags.
-func withoutInjected(text string) string {
+// without returns text without the blocks of the tags whose closing tags are given. The
+// cost is linear in the length of the text and the number of tags.
+func without(text string, closings map[string]string) string {
 	var b strings.Builder
 	missing := map[string]bool{} // closing tags that the rest of the text does not have
 	rest := text
@@ -88,7 +88,7 @@ func withoutInjected(text string) string {
 		if end := strings.IndexAny(name[:min(len(name), longestTag)], " \t\n>"); end >= 0 {
 			name = name[:end]
 		}
-		closing, ok := injected[name]
+		closing, ok := closings[name]
 		end := -1
 		if ok && !missing[closing] {
 			if end = strings.Index(rest[i:], closing); end < 0 {
@@ -152,7 +152,7 @@ func typed(parts []core.Part) string {
 			text, _, _ = strings.Cut(after, "</feedback>")
 		}
 		if strings.Contains(text, "</") {
-			text = withoutInjected(text)
+			text = without(text, injected)
 			text = strings.TrimSpace(wrapping.ReplaceAllString(text, ""))
 		}
 		if text == "" || slices.ContainsFunc(notTyped, func(s string) bool { return strings.HasPrefix(text, s) }) {
