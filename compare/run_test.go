@@ -144,7 +144,7 @@ func TestDemo(t *testing.T) {
 
 func TestSameSeedSameReport(t *testing.T) {
 	t.Parallel()
-	items := small()
+	items := small()[3:]
 	strategies := []compare.Strategy{window("window", "budget"), window("half", "half")}
 	one := run(t, items, compare.Options{Jobs: 1, Rounds: 3}, strategies...)
 	three := run(t, items, compare.Options{Jobs: 3, Rounds: 3}, strategies...)
@@ -165,7 +165,7 @@ func TestSameSeedSameReport(t *testing.T) {
 
 func TestShardsMerged(t *testing.T) {
 	t.Parallel()
-	items := small()
+	items := small()[3:]
 	opts := compare.Options{Budgets: budgets(t, "25%"), Rounds: 2}
 	whole := run(t, items, opts, window("window", "budget"))
 	var parts []*compare.Report
@@ -234,7 +234,7 @@ func TestCache(t *testing.T) {
 
 func TestCancelKeepsWhatIsFinished(t *testing.T) {
 	t.Parallel()
-	items := small()
+	items := small()[4:]
 	ctx, cancel := context.WithCancel(t.Context())
 	opts := compare.Options{Budgets: budgets(t, "25%"), Now: still, Cache: t.TempDir()}
 	opts.Progress = func(p compare.Progress) {
