@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/model"
 )
 
 // TestTricks has the plugin that does what it is told do all that it knows, in every
@@ -258,6 +261,13 @@ func TestHost(t *testing.T) {
 			if got := ask(t, p, request("generate"))[0]; got != "CODE_UNSUPPORTED" {
 				t.Errorf("generate: got %q", got)
 			}
+			lent := lentTo(t, l)
+			if got, want := ask(t, lent, request("generate"))[0], "Be brief. 2 messages after 9"; got != want {
+				t.Errorf("generate: got %q, want %q", got, want)
+			}
+			if got := ask(t, lent, request("generate"))[0]; got != "CODE_UNAVAILABLE" {
+				t.Errorf("generate without a key: got %q", got)
+			}
 			res, err := p.Condense(t.Context(), request("tell"))
 			if err != nil {
 				t.Fatal(err)
@@ -280,6 +290,27 @@ func TestHost(t *testing.T) {
 		})
 	}
 }
+
+// lentTo returns the plugin under a host that lends it a model, which answers once.
+func lentTo(t *testing.T, l *language) *plugin {
+	t.Helper()
+	return open(t, l.tricks, `{}`, func(_ *supervise.Spec, o *supervise.Options) {
+		m := &once{}
+		o.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
+	})
+}
+
+// A once is a model that loses its key when it has answered.
+type once struct{ asked atomic.Int64 }
+
+func (m *once) Generate(_ context.Context, p *model.Prompt) (*model.Answer, error) {
+	if m.asked.Add(1) > 1 {
+		return nil, core.ErrUnavailable
+	}
+	return &model.Answer{Text: fmt.Sprintf("%s %d messages", p.System, len(p.Messages)), Usage: core.Usage{Calls: 1, InputTokens: 9}}, nil
+}
+
+func (m *once) Info() model.Info { return model.Info{} }
 
 // testHideRest holds the SDKs' notion of what belongs together against the rules, on random
 // histories.

@@ -39,7 +39,15 @@ const tricks = {
     const first = call.messages.find((m) => m.role !== 'system')
     call.hideUnless((m) => m === first || m.role === 'system')
   },
-  generate: (call) => call.generate({ input: [{ messages: { first: call.messages[0].id } }] }).catch((err) => say(call, err.code)),
+  generate: async (call) => {
+    const ask = { role: 'user', parts: [{ text: 'Summarize.' }] }
+    try {
+      const answer = await call.generate({ system: 'Be brief.', input: [{ messages: { first: call.messages[0].id } }, { message: ask }] })
+      say(call, `${answer.text} after ${answer.usage.input_tokens}`)
+    } catch (err) {
+      say(call, err.code)
+    }
+  },
   count: async (call) => {
     const [first, second] = call.messages
     const [all, part, content] = await call.count([

@@ -57,7 +57,10 @@ def hide_rest(call, settings):
 def generate(call, settings):
     first = pb.MessageRange(first=call.messages[0].id)
     try:
-        call.generate(pb.Generate(input=[pb.GenerateInput(messages=first)]))
+        ask = pb.NewMessage(role="user", parts=[pb.Part(text=b"Summarize.")])
+        question = [pb.GenerateInput(messages=first), pb.GenerateInput(message=ask)]
+        answer = call.generate(pb.Generate(system=b"Be brief.", input=question))
+        say(call, f"{answer.text.decode()} after {answer.usage.input_tokens}")
     except condense.HostError as err:
         say(call, pb.CallbackError.Code.Name(err.code))
 

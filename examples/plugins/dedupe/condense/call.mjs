@@ -83,11 +83,13 @@ export class Call {
     return sizes
   }
 
-  // generate asks a language model of the host; see Generate in condense.proto. The promise
-  // is rejected with an error of code CODE_UNSUPPORTED if the host has none for plugins.
+  // generate asks a language model of the host; see Generate in condense.proto. Input are
+  // { messages: { first, last } } of the conversation and { message: { role, parts } }. The
+  // promise resolves to { text, usage, truncated }, text being a Buffer, or is rejected with an
+  // error whose code says why: CODE_TOO_LONG, CODE_UNAVAILABLE, … The host knows what it cost.
   async generate(request) {
     const input = request.input.map((i) => (i.message ? { message: { ...i.message, parts: i.message.parts.map(part) } } : i))
-    const reply = await this.#ask({ generate: { ...request, system: bytes(request.system ?? ''), input } })
+    const reply = await this.#ask({ generate: { ...request, system: bytes(request.system ?? ''), tools: bytes(request.tools ?? ''), input } })
     return reply.generated
   }
 

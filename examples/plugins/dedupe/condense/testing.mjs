@@ -10,7 +10,9 @@ import { configure } from './settings.mjs'
 //
 // messages as the edits have them. A message is { role, parts } with what else it shall have;
 // IDs are m1, m2, … and sizes are counted, a token for every four bytes, where they are not
-// given. options: settings, start (fields of Start), signal.
+// given. options: settings, start (fields of Start), signal,
+// generate: a function that stands for the host's language models, takes a Generate and
+// returns the text.
 export async function rehearse(strategy, messages, options = {}) {
   const { settings, problems } = configure(strategy, JSON.stringify(options.settings ?? {}))
   if (problems.length > 0) throw new Error(problems.map((p) => `${p.key}: ${p.message}`).join('\n'))
@@ -19,7 +21,7 @@ export async function rehearse(strategy, messages, options = {}) {
     const parts = m.parts.map(part)
     return { id: `m${i + 1}`, tokens: count(parts) + FRAMING, ...m, parts }
   })
-  const host = new Host(before)
+  const host = new Host(before, options.generate)
   const call = new Call((data) => host.receive(data), options.signal ?? new AbortController().signal)
   host.reply = (reply) => setImmediate(() => call.receive(encodeRequest({ reply })))
   const answered = call.answer((c) => strategy.condense(c, settings))
@@ -46,12 +48,14 @@ class Host {
   usage = undefined
   reply = undefined
   #messages
+  #generate
   #hidden = new Set()
   #rewritten = new Map()
   #inserted = new Map()
 
-  constructor(messages) {
+  constructor(messages, generate) {
     this.#messages = messages
+    this.#generate = generate
   }
 
   receive(data) {
@@ -89,7 +93,14 @@ class Host {
     return out
   }
 
-  #answer({ id, count_tokens: question }) {
+  #answer({ id, count_tokens: question, generate }) {
+    if (generate && this.#generate) {
+      Promise.resolve(generate).then(this.#generate).then(
+        (text) => this.reply({ id, generated: { text: bytes(text) } }),
+        (err) => this.reply({ id, error: { code: 'CODE_FAILED', message: String(err) } }),
+      )
+      return
+    }
     if (!question) {
       this.reply({ id, error: { code: 'CODE_UNSUPPORTED', message: 'this host only counts' } })
       return

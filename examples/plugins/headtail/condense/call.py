@@ -114,7 +114,11 @@ class Call:
         return sizes
 
     def generate(self, request):
-        """Asks a language model of the host; request is a Generate, the answer a Generated."""
+        """Asks a language model of the host; request is a Generate, the answer a Generated.
+
+        A HostError says with its code why there is none: CODE_TOO_LONG, CODE_UNAVAILABLE and
+        so on. The host knows what it cost.
+        """
         return self._ask(pb.Callback(generate=request)).generated
 
     def log(self, level, message, **fields):

@@ -23,12 +23,13 @@ class Rehearsal:
     usage: pb.Usage
 
 
-def rehearse(strategy, messages, settings=None, start=None, cancelled=None):
+def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None):
     """Asks strategy for a shorter conversation.
 
     messages are pb.Message; IDs are m1, m2, … and sizes are counted, a token for every four
     bytes, where they are not given. start is a pb.Start, by default one that asks for half
-    the size; cancelled is a threading.Event.
+    the size; cancelled is a threading.Event. generate stands for the host's language models:
+    a function that takes a pb.Generate and returns the text, a str.
     """
     values, problems = strategy.configure(json.dumps(settings or {}))
     if problems:
@@ -40,7 +41,7 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None):
         copy.id = copy.id or f"m{i}"
         copy.tokens = copy.tokens or count(copy.parts) + FRAMING
         before.append(copy)
-    host = _Host(before, start or _start(before))
+    host = _Host(before, start or _start(before), generate)
     call = Call(host.requests(), host.receive, (cancelled or threading.Event()).is_set)
     strategy.condense(call, values)
     call.done()
@@ -80,12 +81,13 @@ def _start(messages):
 class _Host:
     """What a plugin speaks with in a rehearsal."""
 
-    def __init__(self, messages, start):
+    def __init__(self, messages, start, generate):
         self.logs = []
         self.progress = []
         self.usage = None
         self._messages = messages
         self._start = start
+        self._generate = generate
         self._at = {m.id: i for i, m in enumerate(messages)}
         self._replies = []
         self._hidden = set()
@@ -131,6 +133,9 @@ class _Host:
         return out
 
     def _reply(self, callback):
+        if callback.HasField("generate") and self._generate:
+            text = self._generate(callback.generate)
+            return pb.Reply(id=callback.id, generated=pb.Generated(text=text.encode()))
         if not callback.HasField("count_tokens"):
             error = pb.CallbackError(code=pb.CallbackError.CODE_UNSUPPORTED, message="this host only counts")
             return pb.Reply(id=callback.id, error=error)
