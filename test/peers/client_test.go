@@ -42,8 +42,8 @@ var cases = []struct {
 	},
 	{
 		name:     "a long answer in small pieces",
-		answers:  []fixture{says(strings.Repeat("Sätze — und noch mehr. ", 400)).with("chunkSize", 1)},
-		requests: 1, want: model.Answer{Text: strings.Repeat("Sätze — und noch mehr. ", 400)},
+		answers:  []fixture{says(strings.Repeat("Sätze — und noch mehr. ", 150)).with("chunkSize", 1)},
+		requests: 1, want: model.Answer{Text: strings.Repeat("Sätze — und noch mehr. ", 150)},
 	},
 	{
 		name:     "reasoning before the answer",
@@ -143,7 +143,7 @@ var cases = []struct {
 	},
 	{
 		name:    "a huge answer",
-		answers: []fixture{says(strings.Repeat("All work and no play. ", 300_000)).with("chunkSize", 1<<16)},
+		answers: []fixture{says(strings.Repeat("All work and no play. ", 200_000)).with("chunkSize", 1<<16)},
 		kind:    remote.KindTooLarge, requests: 1,
 	},
 }

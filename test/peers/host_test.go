@@ -70,7 +70,7 @@ type turn struct {
 	unreached bool
 }
 
-// session is a conversation of an agent with some 13,000 tokens, tools included.
+// session is a conversation of an agent with some 8,000 tokens, tools included.
 func session() []core.Message {
 	var all []core.Message
 	add := func(role core.Role, parts ...core.Part) {
@@ -80,7 +80,7 @@ func session() []core.Message {
 	for i := range 30 {
 		call := core.ToolCall{ID: fmt.Sprintf("call_%d", i), Name: "read_file", Args: fmt.Sprintf(`{"path":"file%d.go"}`, i)}
 		add(core.RoleAssistant, core.Text(fmt.Sprintf("I look at file number %d.", i)), call)
-		add(core.RoleTool, core.ToolResult{CallID: call.ID, Content: []core.Part{core.Text(strings.Repeat(fmt.Sprintf("func f%d() { return %d }\n", i, i), 45))}})
+		add(core.RoleTool, core.ToolResult{CallID: call.ID, Content: []core.Part{core.Text(strings.Repeat(fmt.Sprintf("func f%d() { return %d }\n", i, i), 25))}})
 		if i%6 == 5 {
 			add(core.RoleAssistant, core.Text("That one is fine."))
 			add(core.RoleUser, core.Text("Go on, and keep the tests green."))
@@ -103,7 +103,7 @@ func configure(t *testing.T, turns []*turn, base string) *config.Config {
 		if strings.HasSuffix(u.model, "no-key") {
 			key = "PEERS_TEST_NO_KEY"
 		}
-		fmt.Fprintf(&profiles, "  %s: {window: 32000, threshold: 30, chain: [%s]}\n", u.model, u.model)
+		fmt.Fprintf(&profiles, "  %s: {window: 16000, threshold: 30, chain: [%s]}\n", u.model, u.model)
 		fmt.Fprintf(&provs, "  %s: {strategy: native, timeout: %v, settings: {model: %s%s}}\n", u.model, u.timeout, u.model, u.settings)
 		fmt.Fprintf(&models, "  %s: {api: %s, base_url: %q, api_key_env: %s, window: 200000, max_output: 8000, price: {input: 1, output: 5}}\n", u.model, api, at, key)
 	}
