@@ -73,11 +73,12 @@ func cacheKey(session, strategy, encoding string, seed uint64, t task) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// sessionHash is a hash of all of s that a row depends on, its name left out.
+// sessionHash is a hash of all of s that a row depends on, its name and its source left
+// out.
 func sessionHash(s *retention.Session) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
-	_ = e.Encode([]string{s.Source, s.Mode, s.System})
+	_ = e.Encode([]string{s.Mode, s.System})
 	_ = e.Encode(s.Tools)
 	_ = e.Encode(s.Messages)
 	_ = e.Encode(s.Origins)

@@ -71,10 +71,7 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 	if err != nil || !r.wants(s.Mode) {
 		return 0, ctx.Err()
 	}
-	w := &sessionWork{runner: r, session: s, counter: counter}
-	if r.cache != nil {
-		w.hash = sessionHash(s)
-	}
+	w := &sessionWork{runner: r, session: s, counter: counter, hash: sessionHash(s)}
 	cuts := retention.Cuts(s, counter)
 	n := 0
 	for _, budget := range r.opts.Budgets {
@@ -95,7 +92,7 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 func (w *sessionWork) price(ctx context.Context, b *bench, s *Strategy, p *Plan, silent map[string]bool) error {
 	p.Rows++
 	if w.cache != nil && s.Key != "" {
-		if _, ok := w.cache.get(cacheKey(w.hash, s.Key, w.opts.Encoding, w.opts.Seed, b.task)); ok {
+		if _, ok := w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task)); ok {
 			p.Cached++
 			return nil
 		}

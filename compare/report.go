@@ -54,6 +54,8 @@ type SessionInfo struct {
 	Messages int      `json:"messages"`
 	Tokens   int      `json:"tokens"`
 	Cuts     []string `json:"cuts"`
+	// Hash is one of the conversation: sessions with the same one are copies.
+	Hash string `json:"hash"`
 }
 
 // A Skipped is a session that was not compared, and why.
@@ -108,7 +110,7 @@ func ReadReport(rd io.Reader) (*Report, error) {
 }
 
 func describe(name string, s *retention.Session) SessionInfo {
-	info := SessionInfo{Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages)}
+	info := SessionInfo{Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Hash: sessionHash(s)}
 	for i := range s.Messages {
 		info.Tokens += s.Messages[i].Tokens
 	}
@@ -146,6 +148,7 @@ func (r *runner) report(partial bool) *Report {
 func (r *Report) conclude() {
 	r.Measures = Measures()
 	r.sort()
+	r.dropCopies()
 	modes := map[string]bool{}
 	for i := range r.Sessions {
 		modes[r.Sessions[i].Mode] = true
@@ -171,6 +174,28 @@ func some[T any](s []T) []T {
 		return []T{}
 	}
 	return s
+}
+
+// dropCopies skips all but the first of sessions with the same content: a folder of logs
+// often has copies, and counted twice they would make intervals narrower than they are.
+func (r *Report) dropCopies() {
+	first, copies := map[string]string{}, map[string]bool{}
+	r.Sessions = slices.DeleteFunc(r.Sessions, func(s SessionInfo) bool {
+		of, ok := first[s.Hash]
+		if s.Hash == "" || !ok {
+			first[s.Hash] = s.Name
+			return false
+		}
+		copies[s.Name] = true
+		r.Skipped = append(r.Skipped, Skipped{s.Name, "the same conversation as " + of})
+		return true
+	})
+	if len(copies) == 0 {
+		return
+	}
+	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return copies[row.Session] })
+	r.Rounds = slices.DeleteFunc(r.Rounds, func(x Round) bool { return copies[x.Session] })
+	r.sort()
 }
 
 func (r *Report) sort() {

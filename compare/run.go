@@ -71,6 +71,8 @@ func (r *runner) work(ctx context.Context) error {
 	defer stop(nil)
 	r.progress.Total = len(r.items)
 	next := make(chan Item)
+	spent := make(chan struct{})
+	enough := sync.OnceFunc(func() { close(spent) })
 	var wg sync.WaitGroup
 	for range min(r.opts.Jobs, max(1, len(r.items))) {
 		wg.Go(func() {
@@ -81,7 +83,7 @@ func (r *runner) work(ctx context.Context) error {
 					continue
 				}
 				if r.add(out) {
-					stop(ErrMaxCost)
+					enough() // what is under way is paid for: it may finish
 				}
 			}
 		})
@@ -90,14 +92,19 @@ feed:
 	for _, it := range r.items {
 		select {
 		case next <- it:
+		case <-spent:
+			break feed
 		case <-ctx.Done():
 			break feed
 		}
 	}
 	close(next)
 	wg.Wait()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case len(r.sessions) < len(r.items):
+		return ErrMaxCost
 	}
 	return nil
 }
@@ -135,7 +142,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		out.skipped = fmt.Sprintf("mode %q is not asked for", s.Mode)
 		return out, ctx.Err()
 	}
-	w := &sessionWork{runner: r, session: s, counter: counter, hash: sessionHash(s)}
+	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
 	cuts := retention.Cuts(s, counter)
 	for _, budget := range r.opts.Budgets {
 		for _, t := range budget.tasks(s, cuts, counter) {
@@ -251,7 +258,7 @@ func (w *sessionWork) remember(b *bench, strategy, key string, measure func() (R
 	if w.cache == nil || key == "" {
 		return measure()
 	}
-	k := cacheKey(w.hash, key, w.opts.Encoding, w.opts.Seed, b.task)
+	k := cacheKey(w.hash+" "+w.session.Source, key, w.opts.Encoding, w.opts.Seed, b.task)
 	if row, ok := w.cache.get(k); ok {
 		w.cached++
 		fresh := b.row(strategy)

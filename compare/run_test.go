@@ -312,11 +312,14 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-func TestUnreadableSessionIsSkipped(t *testing.T) {
+// What cannot be read, is too short, or was there before is no sample.
+func TestSkipped(t *testing.T) {
 	t.Parallel()
 	items := append(small()[:1], compare.Bytes("broken.json", []byte(`{"messages": 7}`)), compare.Bytes("short.json", []byte(`[{"role":"user","content":"hello"}]`)))
-	r := run(t, items, compare.Options{}, window("window", "budget"))
-	if len(r.Sessions) != 1 || len(r.Skipped) != 2 {
+	copied := items[0]
+	copied.Name = "zz copy"
+	r := run(t, append(items, copied), compare.Options{}, window("window", "budget"))
+	if len(r.Sessions) != 1 || len(r.Skipped) != 3 {
 		t.Fatalf("%d compared, %d skipped", len(r.Sessions), len(r.Skipped))
 	}
 	for _, s := range r.Skipped {
