@@ -25,6 +25,8 @@ import (
 const (
 	longestStream  = 128 << 20
 	longestText    = 4 << 20
+	longestToken   = 16       // bytes, on the average of a text
+	shortestLimit  = 64 << 10 // bytes, however few tokens were asked for
 	longestWhole   = 8 << 20
 	longestRefusal = 64 << 10
 )
@@ -76,7 +78,7 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 		return nil, refusal(resp.StatusCode, resp.Header, text)
 	}
 	r := &Reply{}
-	err = c.read(r, resp.Header.Get("Content-Type"), in)
+	err = c.read(r, resp.Header.Get("Content-Type"), in, textLimit(p))
 	if e := (*Error)(nil); errors.As(err, &e) {
 		e.Request = either(e.Request, resp.Header.Get("request-id"), resp.Header.Get("x-request-id"))
 		return r, e
@@ -108,8 +110,18 @@ func (c *Client) silence(ctx context.Context) time.Duration {
 	return DefaultSilence
 }
 
-// read reads an answer. An error that is not an *Error is one of the connection.
-func (c *Client) read(r *Reply, contentType string, in io.Reader) error {
+// textLimit returns how many bytes an answer to p may have. Some servers pass over the
+// limit of tokens, and a model that runs on would run until the time is up.
+func textLimit(p *model.Prompt) int {
+	if p.MaxOutput <= 0 || p.MaxOutput > longestText/longestToken {
+		return longestText
+	}
+	return max(shortestLimit, p.MaxOutput*longestToken)
+}
+
+// read reads an answer with at most limit bytes of text. An error that is not an *Error is
+// one of the connection.
+func (c *Client) read(r *Reply, contentType string, in io.Reader, limit int) error {
 	kind, _, _ := mime.ParseMediaType(contentType) // what cannot be read is taken for a stream
 	switch kind {
 	case "application/json":
@@ -133,8 +145,8 @@ func (c *Client) read(r *Reply, contentType string, in io.Reader) error {
 		if err := c.vendor.Event(r, e.name, e.data); err != nil {
 			return malformed(err)
 		}
-		if r.Text.Len() > longestText {
-			return &Error{Kind: KindTooLarge, Message: fmt.Sprintf("the answer has more than %d bytes", longestText)}
+		if r.Text.Len() > limit {
+			return &Error{Kind: KindTooLarge, Message: fmt.Sprintf("the answer has more than %d bytes, far more than the tokens that it may have", limit)}
 		}
 		if r.Done {
 			return nil

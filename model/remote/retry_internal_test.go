@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -55,6 +56,28 @@ func TestBackoff(t *testing.T) {
 		}
 		if len(seen) < 50 {
 			t.Errorf("after %d attempts: got %d different waits of 200, want them spread", tt.attempts, len(seen))
+		}
+	}
+}
+
+func TestSilenceAllowed(t *testing.T) {
+	for _, tt := range []struct {
+		set, left, want time.Duration
+	}{
+		{0, 0, DefaultSilence},
+		{0, 30 * time.Second, DefaultSilence},
+		{0, 20 * time.Minute, 10 * time.Minute},
+		{time.Second, 20 * time.Minute, time.Second},
+	} {
+		ctx := t.Context()
+		if tt.left > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, tt.left)
+			defer cancel()
+		}
+		c := &Client{opts: Options{Silence: tt.set}}
+		if got := c.silence(ctx).Round(time.Second); got != tt.want {
+			t.Errorf("set to %v with %v left: got %v, want %v", tt.set, tt.left, got, tt.want)
 		}
 	}
 }

@@ -142,8 +142,8 @@ var cases = []struct {
 		check: func(e *remote.Error) bool { return strings.Contains(e.Error(), "read_file") },
 	},
 	{
-		name:    "a huge answer",
-		answers: []fixture{says(strings.Repeat("All work and no play. ", 200_000)).with("chunkSize", 1<<16)},
+		name:    "an answer that does not end",
+		answers: []fixture{says(strings.Repeat("All work and no play. ", 20_000)).with("chunkSize", 1<<12).with("latency", 5)},
 		kind:    remote.KindTooLarge, requests: 1,
 	},
 }

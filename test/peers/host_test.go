@@ -25,7 +25,7 @@ const (
 	impatience = 3 * time.Second
 )
 
-var large = says(strings.Repeat("Everything that was said is said again, at length. ", 4000)).with("chunkSize", 1<<16)
+var large = says(strings.Repeat("Everything that was said is said again, at length. ", 1200)).with("chunkSize", 1<<12)
 
 // hostCases are cases of a whole host beyond those of the clients.
 var hostCases = []struct {
