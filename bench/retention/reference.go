@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/compare/retention"
@@ -173,8 +174,8 @@ func identifiers(_ *retention.Scorer, m []core.Message, budget int, c core.Count
 	seen := map[string]bool{}
 	var out []string
 	tokens := 0
-	for i := len(m) - 1; i >= 0; i-- {
-		text, err := json.Marshal(m[i])
+	for _, msg := range slices.Backward(m) {
+		text, err := json.Marshal(msg)
 		if err != nil {
 			return nil, err
 		}
