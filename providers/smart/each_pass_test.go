@@ -2,6 +2,7 @@ package smart_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,7 +112,7 @@ func TestSupersededRuns(t *testing.T) {
 		got := ""
 		for i, r := range results(run(t, settings, messages...).Messages) {
 			if strings.Contains(r, "left out: see the newer bash npm test below") {
-				got += fmt.Sprint(i)
+				got += strconv.Itoa(i)
 			}
 		}
 		if got != want {
@@ -172,7 +173,7 @@ func TestUserWordsStay(t *testing.T) {
 func TestMaskKeepsTheNewest(t *testing.T) {
 	var messages []core.Message
 	for i := range 15 {
-		messages = append(messages, tool(fmt.Sprint(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 100))...)
+		messages = append(messages, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 100))...)
 	}
 	messages = join(say("Go."), messages, say("And?"))
 	for _, tt := range []struct {
@@ -206,7 +207,7 @@ func TestPruneConstants(t *testing.T) {
 	session := func(old int) []core.Message {
 		var m []core.Message
 		for i := range old {
-			m = append(m, tool(fmt.Sprint(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), strings.Repeat(code(i, 90)+"\n", 22))...)
+			m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), strings.Repeat(code(i, 90)+"\n", 22))...)
 		}
 		return join(say("Go."), m, say("One."), tool("a", "bash", `{"command":"x"}`, code(1, 100)), say("Two."), tool("b", "bash", `{"command":"y"}`, code(2, 100)))
 	}

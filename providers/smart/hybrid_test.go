@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestHybrid(t *testing.T) {
 	calls := func(n, size int) []core.Message {
 		var m []core.Message
 		for i := range n {
-			m = append(m, tool(fmt.Sprint(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, size))...)
+			m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, size))...)
 		}
 		return m
 	}

@@ -40,6 +40,9 @@ var blocks = []struct {
 	{"notice", segInjected},
 }
 
+// maxHeader is the longest line in bytes that announces a result.
+const maxHeader = 4000
+
 // maxSegments bounds the work on one text: looking for the next segment is linear.
 const maxSegments = 64
 
@@ -93,7 +96,7 @@ func nextBlock(text string, inResult bool) (at, which int) {
 	at = -1
 	for k := range blocks {
 		open := "<" + blocks[k].name + ">"
-		for from := 0; ; {
+		for from, tries := 0, 0; tries < maxSegments; tries++ {
 			i := strings.Index(text[from:], open)
 			if i < 0 {
 				break
@@ -130,8 +133,9 @@ func nextHeader(text string) (at, end int, tool, target string) {
 		}
 		i += from
 		from = i + len(mark)
-		at = strings.LastIndexByte(text[:i], '\n') + 1
-		if at == i || text[at] != '[' {
+		low := max(0, i-maxHeader)
+		at = strings.LastIndexByte(text[low:i], '\n') + 1 + low
+		if at == low && low > 0 || at == i || text[at] != '[' {
 			continue
 		}
 		head := text[at+1 : i]

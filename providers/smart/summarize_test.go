@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,7 +51,7 @@ func turns(n int) []core.Message {
 	var m []core.Message
 	for i := range n {
 		m = append(m, coretest.User(core.Text(fmt.Sprintf("Question %d.", i))))
-		m = append(m, tool(fmt.Sprint(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 1500))...)
+		m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 1500))...)
 		m = append(m, coretest.Assistant(core.Text(fmt.Sprintf("Answer %d.", i))))
 	}
 	return coretest.Conversation(m...)

@@ -40,6 +40,7 @@ func sessions(t *testing.T) map[string][]core.Message {
 // the answers are lawful, presets that go on until the target is met meet it, every handle
 // leads to something that was there, and a second run changes nothing.
 func TestRecordedSessions(t *testing.T) {
+	t.Parallel()
 	c := counter(t)
 	for name, messages := range sessions(t) {
 		t.Run(name, func(t *testing.T) {

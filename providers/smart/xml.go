@@ -152,7 +152,7 @@ func splitFiles(text string) []shown {
 	}
 	var out []shown
 	from := 0
-	for at := 0; ; {
+	for at, tries := 0, 0; tries < maxSegments; tries++ {
 		i := strings.Index(text[at:], open)
 		if i < 0 {
 			break
@@ -190,8 +190,8 @@ func fileOf(block string) (tooling.File, bool) {
 	}
 	f := tooling.File{Path: tooling.Clean(p)}
 	runs := strings.Count(block, "\n<content lines=\"")
-	i := strings.Index(block, "<content lines=\"")
-	if i < 0 {
+	_, lines, ok := strings.Cut(block, "<content lines=\"")
+	if !ok {
 		f.Range = tooling.Several // an error, or a file whose content was not shown
 		return f, true
 	}
@@ -199,7 +199,7 @@ func fileOf(block string) (tooling.File, bool) {
 		f.Range = tooling.Several
 		return f, true
 	}
-	lines, _, _ := strings.Cut(block[i+len("<content lines=\""):], "\"")
+	lines, _, _ = strings.Cut(lines, "\"")
 	f.Range = tooling.ParseRange(lines)
 	if strings.Contains(block, "<notice>") {
 		return f, true // only the first lines were shown

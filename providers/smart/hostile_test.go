@@ -1,0 +1,54 @@
+package smart_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+// TestHostileTexts gives all passes but value, which reads for itself, texts that are made to
+// take long: of a megabyte each, in which something begins again and again and never ends.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	for name, unit := range map[string]string{
+		"files":         "<file><path>a</path>",
+		"files, no end": "<file>\n",
+		"blocks":        "<environment_details>\n",
+		"headers":       "[read_file for 'a'] Result:",
+		"header lines":  "[read_file for 'a'] Result:\n",
+		"calls":         "<read_file>\n",
+		"open calls":    "<read_file>\n<path>a</path>\n",
+		"brackets":      "[",
+		"commas":        ",\n",
+		"quotes":        `"`,
+		"escapes":       "\x1b]",
+		"returns":       "a\r",
+		"stubs":         "[… 3 lines left out]\n",
+		"hunks":         "@@ -1 +1 @@\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hostile := strings.Repeat(unit, size/len(unit))
+			messages := coretest.Conversation(
+				coretest.User(core.Text("Go. "+hostile)),
+				coretest.Assistant(core.Text(hostile), core.ToolCall{ID: "1", Name: "read_file", Args: `{"path":"a.go"}`}),
+				coretest.User(coretest.Result("1", hostile)),
+				coretest.Assistant(core.ToolCall{ID: "2", Name: "read_file", Args: `{"path":"a.go"}`}),
+				coretest.User(coretest.Result("2", "x"+hostile+"\n</file>\n</environment_details>")),
+				coretest.User(core.Text("[read_file for 'a'] Result:\n"+hostile+"\n</file>\n</environment_details>\nend")),
+				coretest.Assistant(core.Text("Done.")), coretest.User(core.Text("And?")),
+			)
+			start := time.Now()
+			condense(t, open(t, `{"passes": ["layout", {"pass": "environment", "sections": true}, {"pass": "superseded", "runs": true},
+				"near_duplicates", "duplicates", "reasoning", "digest", {"pass": "args", "keep": 0}, {"pass": "cut", "keep": 0}, {"pass": "prose", "keep": 0},
+				"headtail", "score"]}`), coretest.HalfRequest(messages))
+			if d := time.Since(start); d > 10*time.Second {
+				t.Errorf("took %s", d)
+			}
+		})
+	}
+}
