@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,6 +41,9 @@ func New(v *Vendor, o Options) (*Client, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Client{vendor: v, opts: o, info: o.info(), at: at, refused: map[string]bool{}}
+	if at.Scheme == "http" && !local(at.Hostname()) && c.keySource() != "" {
+		o.Logger.Warn("the key and the conversation are sent unencrypted: base_url begins with http://", "model", c.info.Name, "host", at.Host)
+	}
 	c.http = &http.Client{}
 	if o.HTTPClient != nil {
 		own := *o.HTTPClient
@@ -47,6 +51,12 @@ func New(v *Vendor, o Options) (*Client, error) {
 	}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c, nil
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func either(all ...string) string {

@@ -77,8 +77,7 @@ func askOnce(base string) int {
 			return 0
 		}
 	}
-	var e *remote.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*remote.Error](err); ok {
 		fmt.Fprint(os.Stdout, e.Kind, ": ")
 	}
 	fmt.Fprint(os.Stdout, err)

@@ -46,7 +46,8 @@ type Options struct {
 	// is longer: a local model may read for minutes before it writes.
 	Silence time.Duration
 	// Logger is told at debug level of requests and why they are repeated, never what is
-	// in them, and warned if a server seems to have read only a part; nil means nobody.
+	// in them. It is warned if a server seems to have read only a part, and of keys that
+	// cross a network in the clear. Nil means nobody.
 	Logger *slog.Logger
 	// HTTPClient sends the requests; nil means one that uses [http.DefaultTransport], with
 	// the proxy and the certificates that the environment names. Redirects are never
@@ -110,6 +111,9 @@ func (o *Options) check(v *Vendor) (*url.URL, error) {
 	base := o.BaseURL
 	if base == "" {
 		base = v.BaseURL
+	}
+	if v.Sign == nil || v.Body == nil || v.Event == nil || v.Whole == nil {
+		fail("the vendor lacks one of Sign, Body, Event and Whole")
 	}
 	at, err := endpoint(base, v.Path)
 	if err != nil {

@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -85,5 +87,26 @@ func TestInfo(t *testing.T) {
 		if i.Name != "cheap" || i.Window != 200_000 || i.MaxOutput != 8000 || i.Price != price {
 			t.Errorf("%s: got %+v", v.name, i)
 		}
+	}
+}
+
+func TestUnencrypted(t *testing.T) {
+	for base, want := range map[string]bool{
+		"http://gateway.corp:8080/v1": true, "https://gateway.corp/v1": false,
+		"http://localhost:11434/v1": false, "http://127.0.0.1:8000": false, "http://[::1]:8000": false,
+	} {
+		var log bytes.Buffer
+		o := options(base)
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		if open(t, vendors[0], o); strings.Contains(log.String(), "unencrypted") != want {
+			t.Errorf("%s: got the log %q", base, log.String())
+		}
+	}
+}
+
+// An incomplete vendor is an error, not a panic when it is asked.
+func TestVendorIncomplete(t *testing.T) {
+	if c, err := remote.New(&remote.Vendor{BaseURL: "https://example.com"}, remote.Options{ID: "m"}); err == nil {
+		t.Errorf("got %v, want an error", c)
 	}
 }
