@@ -36,8 +36,11 @@ func (s *Scorer) readArtefacts() {
 		}
 		last[a.name] = a
 	}
-	for _, m := range s.cut.Prefix() {
-		for _, p := range m.Parts {
+	var pending []uint64 // files that a call in XML reads
+	for i, m := range s.cut.Prefix() {
+		answer := m.Role == core.RoleUser && len(pending) == 1
+		var answered []uint64
+		for k, p := range m.Parts {
 			switch p := p.(type) {
 			case core.ToolCall:
 				name, text, ok := touched(p.Args)
@@ -61,8 +64,24 @@ func (s *Scorer) readArtefacts() {
 					}
 				}
 				touch(artefact{name: name, lines: lines})
-			case core.Text, core.Image, core.Reasoning, core.Opaque:
+			case core.Text:
+				switch s.cut.Session.origin(i, k) {
+				case OriginAgent:
+					pending = pending[:0]
+					written(string(p), func(name uint64, text string) { touch(artefact{name: name, lines: hashes(text)}) },
+						func(name uint64) { pending = append(pending, name) })
+				case OriginTool:
+					if answer {
+						answered = append(answered, hashes(string(p))...)
+					}
+				case OriginUnknown, OriginHuman, OriginInjected:
+				}
+			case core.Image, core.Reasoning, core.Opaque:
 			}
+		}
+		if answer && len(answered) > 0 {
+			touch(artefact{name: pending[0], lines: answered})
+			pending = pending[:0]
 		}
 	}
 	for _, name := range order {
@@ -90,8 +109,7 @@ func touched(args string) (name uint64, text string, ok bool) {
 		if json.Unmarshal(fields[k], &path) != nil || path == "" {
 			continue
 		}
-		if units := appendUnits(nil, path); len(units) > 0 {
-			name, ok = units[len(units)-1].hash, true
+		if name, ok = pathName(path); ok {
 			break
 		}
 	}

@@ -190,6 +190,36 @@ func TestArtefactsAndErrors(t *testing.T) {
 	}
 }
 
+// Calls that are written as XML in the text are calls, too.
+func TestArtefactsInXML(t *testing.T) {
+	t.Parallel()
+	said := []core.Message{
+		user("Write it."),
+		agent(core.Text("I read it.\n<read_file>\n<path>lib/old.go</path>\n</read_file>")),
+		user("[read_file for 'lib/old.go'] Result:\npackage old\n\nvar Answer = 42\n"),
+		agent(core.Text("<write_to_file>\n<path>lib/new.go</path>\n<content>\npackage new\n\nvar Reply = 43\n</content>\n</write_to_file>")),
+		user("[write_to_file for 'lib/new.go'] Result:\nThe content was saved."),
+	}
+	s := cutAt(t, said, nil, func(s *retention.Session) {
+		s.Origins = make([][]retention.Origin, len(s.Messages))
+		s.Origins[2], s.Origins[4] = []retention.Origin{retention.OriginTool}, []retention.Origin{retention.OriginTool}
+	})
+	for _, c := range []struct {
+		name string
+		view []core.Message
+		want float64
+	}{
+		{"all", said, 1},
+		{"one file's last state", []core.Message{user("package new\nvar Reply = 43")}, 0.25},
+		{"both names", []core.Message{user("old.go new.go")}, 0.5},
+		{"neither", nil, 0},
+	} {
+		if a, ok := s.Score(c.view).Artefacts.Value(); !ok || a != c.want {
+			t.Errorf("%s: got %.2f (%v), want %.2f", c.name, a, ok, c.want)
+		}
+	}
+}
+
 func TestPairErrors(t *testing.T) {
 	t.Parallel()
 	s := cutAt(t, before, nil, nil)
