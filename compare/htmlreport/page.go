@@ -1,0 +1,260 @@
+package htmlreport
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A page is what the template of a comparison shows.
+type page struct {
+	Title, Command, Made string
+	Policy               string
+	Style                template.CSS
+	Script               template.JS
+	Notice               string
+	Data                 template.HTML
+	Blocks               []template.HTML
+
+	Report     *compare.Report
+	Strategies []strategyData
+	Cuts       int
+	Text       *embedding
+	Rows       int // that stand in the page
+	MaxPart    string
+	Size       string // of the text
+	Modes      []modeCard
+	Scopes     []scope
+	Rounds     []roundRow
+	Priced     bool // some strategy called a model
+}
+
+func newPage(r *compare.Report, d *data, text *embedding, o *Options) *page {
+	p := &page{
+		Title: o.Title, Command: o.Command, Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
+		Report: r, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
+		MaxPart: thousands(maxPart), Size: size(text.Bytes),
+	}
+	if p.Title == "" {
+		p.Title = "Which strategy keeps what was needed later"
+	}
+	if !o.Made.IsZero() {
+		p.Made = o.Made.Format("2 January 2006, 15:04")
+	}
+	for i := range r.Sessions {
+		p.Cuts += len(r.Sessions[i].Cuts)
+	}
+	b := builder{report: r, unfit: unfitStrategies(r), about: map[string]string{}, measures: map[string]*compare.Measure{}}
+	for i := range r.Strategies {
+		b.about[r.Strategies[i].Name] = r.Strategies[i].About
+	}
+	for i := range r.Measures {
+		b.measures[r.Measures[i].Name] = &r.Measures[i]
+	}
+	p.Modes = b.modes()
+	for i := range r.Tables {
+		s := b.scope(&r.Tables[i])
+		p.Scopes = append(p.Scopes, s)
+		p.Priced = p.Priced || s.Priced
+	}
+	p.Rounds = roundRows(d.Rounds)
+	return p
+}
+
+func size(bytes int) string {
+	if bytes < 1<<20 {
+		return thousands((bytes+1023)>>10) + " KiB"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}
+
+// A builder makes what the page shows of a report.
+type builder struct {
+	report   *compare.Report
+	unfit    map[string]bool
+	about    map[string]string
+	measures map[string]*compare.Measure
+}
+
+// A name is a strategy as a table names it.
+type name struct {
+	Name, About string
+	Bound       string // "upper bound" or "lower bound"
+	Unfit       bool
+}
+
+func (b *builder) name(strategy string, bound bool) name {
+	n := name{Name: strategy, About: b.about[strategy], Unfit: b.unfit[strategy]}
+	switch {
+	case strategy == compare.Oracle:
+		n.Bound = "upper bound"
+	case bound:
+		n.Bound = "lower bound"
+	}
+	return n
+}
+
+// A modeCard is the verdict on a mode and what it rests on: needed later, by strategy and budget.
+type modeCard struct {
+	Mode, Anchor   string
+	All            bool
+	Sessions, Cuts int
+	Verdicts       []verdict
+	Budgets        []string
+	Rows           []modeRow
+	Curve          []curveRow
+}
+
+type verdict struct {
+	Budget string
+	Shown  bool
+	Text   string
+}
+
+type modeRow struct {
+	name
+	Cells []cell // by budget
+}
+
+// A curveRow is a point of the figure: tokens left and what is kept.
+type curveRow struct {
+	name
+	Budget           string
+	Kept, Panel, Far cell
+}
+
+func (b *builder) modes() []modeCard {
+	var out []modeCard
+	for i, m := range slices.Concat([]string{""}, b.report.Modes) {
+		c := modeCard{Mode: m, Anchor: fmt.Sprintf("mode-%d", i), All: m == ""}
+		for _, v := range b.report.Verdicts {
+			if v.Mode == m {
+				c.Verdicts = append(c.Verdicts, verdict{v.Budget, v.Shown, v.Text})
+			}
+		}
+		lines := map[string]map[string]*compare.Line{} // by strategy and budget
+		for t := range b.report.Tables {
+			table := &b.report.Tables[t]
+			if table.Mode != m {
+				continue
+			}
+			c.Budgets = append(c.Budgets, table.Budget)
+			for l := range table.Lines {
+				x := &table.Lines[l]
+				c.Sessions, c.Cuts = max(c.Sessions, x.Sessions), max(c.Cuts, x.Cuts)
+				if lines[x.Strategy] == nil {
+					lines[x.Strategy] = map[string]*compare.Line{}
+				}
+				lines[x.Strategy][table.Budget] = x
+			}
+		}
+		if len(c.Budgets) == 0 {
+			continue
+		}
+		for s := range b.report.Strategies {
+			info := &b.report.Strategies[s]
+			if lines[info.Name] == nil {
+				continue
+			}
+			row := modeRow{name: b.name(info.Name, info.Bound)}
+			for _, budget := range c.Budgets {
+				x := lines[info.Name][budget]
+				if x == nil {
+					row.Cells = append(row.Cells, cell{})
+					continue
+				}
+				panel := estimate(b.measures[compare.MeasurePanel], x.Values)
+				row.Cells = append(row.Cells, panel)
+				c.Curve = append(c.Curve, curveRow{
+					row.name, budget, estimate(b.measures[compare.MeasureKept], x.Values),
+					panel, estimate(b.measures[compare.MeasureFar], x.Values),
+				})
+			}
+			c.Rows = append(c.Rows, row)
+		}
+		slices.SortStableFunc(c.Rows, func(x, y modeRow) int { return cmp.Compare(meanOf(y.Cells), meanOf(x.Cells)) })
+		out = append(out, c)
+	}
+	return out
+}
+
+func meanOf(cells []cell) float64 {
+	sum, n := 0.0, 0
+	for i := range cells {
+		if cells[i].Defined {
+			sum += cells[i].Mean
+			n++
+		}
+	}
+	return sum / float64(max(1, n))
+}
+
+// A scope holds the tables of one budget and mode.
+type scope struct {
+	Budget, Mode   string
+	Sessions, Cuts int
+	Groups         []measureGroup
+	Kinds          []tokens.Kind
+	KindRows       []kindRow
+	Priced         bool
+}
+
+// A measureGroup is a table of some measures.
+type measureGroup struct {
+	ID, Title string
+	Measures  []*compare.Measure
+	Rows      []measureRow
+	Outcomes  bool // it has the columns Failed and Over
+}
+
+type measureRow struct {
+	name
+	Cells                        []cell
+	Sessions, Cuts, Failed, Over int
+}
+
+// groups say in which table a measure stands; one that is not named stands in the last.
+var groups = []struct{ id, title, measures string }{
+	{"kept", "What is kept", "panel far cfrr fnr4 rw grounded plain user artefacts errors recent"},
+	{"cost", "Size, time and cost", "kept size ms calls usd payback head_messages head_bytes"},
+	{"safety", "Safety", ""},
+}
+
+func (b *builder) scope(t *compare.Table) scope {
+	s := scope{Budget: t.Budget, Mode: t.Mode}
+	for i := range t.Lines {
+		s.Sessions, s.Cuts = max(s.Sessions, t.Lines[i].Sessions), max(s.Cuts, t.Lines[i].Cuts)
+		s.Priced = s.Priced || t.Lines[i].Usage.Calls > 0
+	}
+	named := map[string]bool{}
+	for _, g := range groups {
+		for _, m := range strings.Fields(g.measures) {
+			named[m] = true
+		}
+	}
+	for _, g := range groups {
+		out := measureGroup{ID: g.id, Title: g.title, Outcomes: g.measures == ""}
+		for i := range b.report.Measures {
+			m := &b.report.Measures[i]
+			if slices.Contains(strings.Fields(g.measures), m.Name) || g.measures == "" && !named[m.Name] {
+				out.Measures = append(out.Measures, m)
+			}
+		}
+		for i := range t.Lines {
+			x := &t.Lines[i]
+			row := measureRow{name: b.name(x.Strategy, x.Bound), Sessions: x.Sessions, Cuts: x.Cuts, Failed: x.Failed, Over: x.Over}
+			for _, m := range out.Measures {
+				row.Cells = append(row.Cells, estimate(m, x.Values))
+			}
+			out.Rows = append(out.Rows, row)
+		}
+		s.Groups = append(s.Groups, out)
+	}
+	s.Kinds, s.KindRows = b.kinds(t)
+	return s
+}

@@ -1,0 +1,81 @@
+import * as Plot from "@observablehq/plot";
+import { s } from "./dom.js";
+
+
+
+// frame are the settings that all plots share. The class name is fixed so that the styles
+// that the library adds are the same in every plot.
+export function frame(width, options) {
+  return { width, className: "plot", style: { fontSize: "12px", fontFamily: "var(--sans)", background: "none", color: "inherit" }, ...options };
+}
+
+// direct writes labels at the right of a plot, beside where their lines end, none over
+// another. Items have y (in the unit of the scale), label and colour.
+export function direct(svg, items, width, marginRight, top, bottom) {
+  const y = svg.scale("y");
+  const step = 13;
+  const placed = items.map((i) => ({ ...i, at: y.apply(i.y), pos: y.apply(i.y) })).sort((a, b) => a.at - b.at);
+  for (let pass = 0; pass < 50; pass++) {
+    let moved = false;
+    for (let i = 1; i < placed.length; i++) {
+      const gap = placed[i].pos - placed[i - 1].pos;
+      if (gap < step - 0.01) {
+        const shift = (step - gap) / 2;
+        placed[i].pos += shift;
+        placed[i - 1].pos -= shift;
+        moved = true;
+      }
+    }
+    if (placed.length && placed[0].pos < top) {
+      placed[0].pos = top;
+      moved = true;
+    }
+    const last = placed[placed.length - 1];
+    if (last && last.pos > bottom) {
+      last.pos = bottom;
+      moved = true;
+    }
+    if (!moved) break;
+  }
+  const x = width - marginRight;
+  const g = s("g", { class: "direct", "font-size": "11.5", fill: "currentColor" });
+  for (const p of placed) {
+    g.append(
+      s("path", { d: `M${x - 2},${p.at}L${x + 8},${p.pos}`, stroke: p.colour, fill: "none", "stroke-opacity": "0.7" }),
+      s("rect", { x: x + 9, y: p.pos - 4, width: 8, height: 8, rx: 1, fill: p.colour }),
+      s("text", { x: x + 21, y: p.pos, dy: "0.35em" }, p.label),
+    );
+  }
+  svg.append(g);
+  return svg;
+}
+
+// intervals is a row for each item with a point and its interval: items have label,
+// colour, mean, low, high, text and, if the point is to be hollow, hollow.
+export function intervals(width, items, { domain, label, log, zero, format }) {
+  const longest = Math.max(...items.map((i) => i.label.length));
+  const marginLeft = Math.min(Math.round(width * 0.42), 14 + 6.6 * longest);
+  const most = Math.floor((marginLeft - 12) / 6.4);
+  const short = (t) => (t.length > most ? t.slice(0, most - 1) + "…" : t);
+  const rows = items.map((i, n) => ({ ...i, n }));
+  const narrow = width < 430;
+  return Plot.plot(
+    frame(width, {
+      height: 46 + 21 * items.length,
+      marginLeft,
+      marginRight: narrow ? 14 : 96,
+      marginTop: 8,
+      marginBottom: 38,
+      x: { label, labelAnchor: "center", labelArrow: "none", grid: true, type: log ? "log" : "linear", domain, ticks: narrow ? 4 : 6, ...(format ? { tickFormat: format } : {}) },
+      y: { type: "band", domain: rows.map((r) => r.n), label: null, axis: null },
+      marks: [
+        zero ? Plot.ruleX([0], { stroke: "var(--ink)", strokeWidth: 1.2 }) : null,
+        Plot.text(rows, { y: "n", x: () => (domain ? domain[0] : undefined), frameAnchor: "left", text: (r) => short(r.label), dx: -8, textAnchor: "end", fill: "currentColor", ...(domain ? { x: undefined } : {}) }),
+        Plot.link(rows.filter((r) => r.low !== r.high), { x1: "low", x2: "high", y1: "n", y2: "n", stroke: "colour", strokeWidth: 2 }),
+        Plot.dot(rows, { x: "mean", y: "n", r: 4.5, fill: (r) => (r.hollow ? "var(--paper)" : r.colour), stroke: "colour", strokeWidth: 2 }),
+        narrow ? null : Plot.text(rows, { y: "n", frameAnchor: "right", text: "text", dx: 8, textAnchor: "start", fill: "currentColor", clip: false }),
+      ],
+    }),
+  );
+}
+
