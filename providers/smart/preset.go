@@ -5,18 +5,8 @@ import (
 	"slices"
 )
 
-// The presets.
-const (
-	PresetLossless           = "lossless"
-	PresetConservative       = "conservative"
-	PresetBalanced           = "balanced"
-	PresetAggressive         = "aggressive"
-	PresetObservationMasking = "observation_masking"
-	PresetClearToolUses      = "clear_tool_uses"
-	PresetPrune              = "prune"
-	PresetHeadTail           = "headtail"
-	PresetScore              = "score"
-)
+// defaultPreset is the one of who says nothing.
+const defaultPreset = "balanced"
 
 // A preset is a list of passes with a name.
 type preset struct {
@@ -45,11 +35,11 @@ func with(name, settings string) PassConfig {
 // presets makes the documentation too: docs/smart.md is generated from it.
 var presets = []preset{
 	{
-		name: PresetLossless, doc: "what is repeated, stale or empty goes; nothing that stands only once is touched",
+		name: "lossless", doc: "what is repeated, stale or empty goes; nothing that stands only once is touched",
 		land: 1, passes: lossless,
 	},
 	{
-		name: PresetConservative, doc: "what lossless removes, sections of environment blocks apart, then the middle of very long results and arguments; may end above the target",
+		name: "conservative", doc: "what lossless removes, sections of environment blocks apart, then the middle of very long results and arguments; may end above the target",
 		land: 1, passes: []PassConfig{
 			{Pass: "layout", Always: true},
 			{Pass: "environment", Always: true, Settings: json.RawMessage(`{"sections": true}`)},
@@ -62,11 +52,11 @@ var presets = []preset{
 		},
 	},
 	{
-		name: PresetBalanced, doc: "what lossless removes, then the lines that are worth least, until the target is met",
+		name: "balanced", doc: "what lossless removes, then the lines that are worth least, until the target is met",
 		land: 1, passes: after(lossless, with("value", `{}`)),
 	},
 	{
-		name: PresetAggressive, doc: "what lossless removes, what was read before it was written and run before it was run again, old reasoning, then the lines that are worth least, down to half of the target, so that the next condensation is far away",
+		name: "aggressive", doc: "what lossless removes, what was read before it was written and run before it was run again, old reasoning, then the lines that are worth least, down to half of the target, so that the next condensation is far away",
 		land: 0.5, passes: []PassConfig{
 			{Pass: "layout", Always: true},
 			{Pass: "environment", Always: true},
@@ -78,27 +68,27 @@ var presets = []preset{
 		},
 	},
 	{
-		name:   PresetObservationMasking,
+		name:   "observation_masking",
 		doc:    "the results of all but the newest tool calls go",
 		source: "OpenHands observation_masking and SWE-agent LastNObservations, with the newest 10", land: 1,
 		passes: []PassConfig{with("mask", `{"keep": 10}`)},
 	},
 	{
-		name: PresetClearToolUses, doc: "the results of all but the three newest tool calls go",
+		name: "clear_tool_uses", doc: "the results of all but the three newest tool calls go",
 		source: "Anthropic context editing, clear_tool_uses_20250919: keep 3, inputs stay; when (there: at 100,000 tokens) is the threshold of the profile", land: 1,
 		passes: []PassConfig{with("mask", `{"keep": 3}`)},
 	},
 	{
-		name: PresetPrune, doc: "old results go, if there are many: the last two turns and the newest 40,000 tokens of results stay",
+		name: "prune", doc: "old results go, if there are many: the last two turns and the newest 40,000 tokens of results stay",
 		source: "opencode prune: protect 40,000, minimum 20,000, skip 2 turns, never the tool skill", land: 1,
 		passes: []PassConfig{with("prune", `{}`)},
 	},
 	{
-		name: PresetHeadTail, doc: "of long results the beginning and the end stay, less of each until the target is met",
+		name: "headtail", doc: "of long results the beginning and the end stay, less of each until the target is met",
 		land: 1, passes: []PassConfig{with("headtail", `{}`)},
 	},
 	{
-		name: PresetScore, doc: "whole messages go, those with the fewest points first",
+		name: "score", doc: "whole messages go, those with the fewest points first",
 		source: "Roo-Code's documented smart truncation, with its order mended", land: 1,
 		passes: []PassConfig{with("score", `{}`)},
 	},
@@ -120,6 +110,3 @@ func findPreset(name string) (*preset, bool) {
 	}
 	return nil, false
 }
-
-// Presets returns the names of the presets.
-func Presets() []string { return presetNames() }

@@ -49,7 +49,7 @@ func New(c Config, env registry.Env) (*Provider, error) {
 	if len(list) == 0 {
 		name := c.Preset
 		if name == "" {
-			name = PresetBalanced
+			name = defaultPreset
 		}
 		set, _ := findPreset(name)
 		list, p.land = set.passes, set.land

@@ -1,0 +1,4 @@
+package smart
+
+// Presets returns the names of the presets.
+func Presets() []string { return presetNames() }
