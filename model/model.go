@@ -19,7 +19,7 @@ type Generator interface {
 	// The error wraps [ErrTooLong] if p is more than the model can read,
 	// [core.ErrUnavailable] if the model cannot be asked at all, such as for want of a
 	// key, and [ErrNoText] if it answered without saying anything. No error holds a
-	// secret. An answer that comes with an error says what was spent.
+	// secret. An answer that comes with an error says what was spent; none means nothing.
 	Generate(ctx context.Context, p *Prompt) (*Answer, error)
 	// Info says what is known about the model, without asking it.
 	Info() Info

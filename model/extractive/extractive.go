@@ -45,7 +45,7 @@ func (extractor) Info() model.Info { return model.Info{Name: Name, Window: windo
 // nothing to pick from. No usage is reported, because no model was called.
 func (extractor) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return &model.Answer{}, fmt.Errorf("%s: %w", Name, err)
+		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	limit := p.MaxOutput
 	if limit <= 0 {
@@ -57,15 +57,15 @@ func (extractor) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, 
 	}
 	sentences := split(read)
 	if len(sentences) == 0 {
-		return &model.Answer{}, fmt.Errorf("%s: %w: there is nothing to pick from", Name, model.ErrNoText)
+		return nil, fmt.Errorf("%s: %w: there is nothing to pick from", Name, model.ErrNoText)
 	}
 	room := limit - cost(Label)
 	picked, err := pick(ctx, sentences, room)
 	if err != nil {
-		return &model.Answer{}, fmt.Errorf("%s: %w", Name, err)
+		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	if len(picked) == 0 {
-		return &model.Answer{}, fmt.Errorf("%s: %w: no sentence fits %d tokens", Name, model.ErrNoText, limit)
+		return nil, fmt.Errorf("%s: %w: no sentence fits %d tokens", Name, model.ErrNoText, limit)
 	}
 	return &model.Answer{Text: write(sentences, picked)}, nil
 }

@@ -96,7 +96,7 @@ func TestNothingToPick(t *testing.T) {
 		"no room":     {Messages: story(), MaxOutput: 10},
 	} {
 		a, err := extractive.New().Generate(t.Context(), p)
-		if !errors.Is(err, model.ErrNoText) || a == nil {
+		if !errors.Is(err, model.ErrNoText) || a != nil {
 			t.Errorf("%s: got %v, %v; want %v", name, a, err, model.ErrNoText)
 		}
 	}

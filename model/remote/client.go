@@ -79,13 +79,17 @@ func (c *Client) GoString() string { return c.String() }
 
 // Generate has the model answer p; see [model.Generator]. An error is an [*Error]. A
 // request that may succeed the next time is repeated as [Options] say, within the time
-// that ctx leaves. Usage is that of all attempts, those that broke off included.
+// that ctx leaves. Usage is that of all attempts that the vendor began to answer, those
+// that broke off included; if an error comes without an answer, there was none.
 func (c *Client) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 	began := time.Now()
 	answer, attempts, e := c.generate(ctx, p)
 	if e != nil {
 		e.Model, e.Attempts = c.info.Name, attempts
 		c.opts.Logger.DebugContext(ctx, "the model gave no answer", "model", c.info.Name, "kind", string(e.Kind), "error", e.Error())
+		if answer.Usage.Calls == 0 {
+			return nil, e
+		}
 		return answer, e
 	}
 	c.opts.Logger.DebugContext(ctx, "the model answered", "model", c.info.Name, "attempts", attempts,
