@@ -1,6 +1,7 @@
 package peers_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +28,9 @@ const (
 
 var large = says(strings.Repeat("Everything that was said is said again, at length. ", 1200)).with("chunkSize", 1<<12)
 
+// tools are those of the session, in Anthropic's form.
+const tools = `[{"name":"read_file","description":"Reads a file.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}}]`
+
 // hostCases are cases of a whole host beyond those of the clients.
 var hostCases = []struct {
 	name     string
@@ -35,6 +39,7 @@ var hostCases = []struct {
 	outcome  core.Outcome
 	requests [2]int // at least and at most
 	reason   string
+	sends    map[string]string // what the request has, for each vendor
 }{
 	{
 		name:    "a summary larger than what it replaces",
@@ -45,6 +50,18 @@ var hostCases = []struct {
 		name: "a larger summary as Roo-Code would take it", settings: ", parity: roo",
 		answers: []fixture{large},
 		outcome: core.OutcomeRejected, requests: [2]int{1, 1}, reason: "growth",
+	},
+	{
+		name: "tools as tools", settings: ", request: native",
+		sends:   map[string]string{"anthropic": `"tool_choice":{"type":"none"}`, "openai": `"tool_choice":"none"`},
+		answers: []fixture{says(summary)},
+		outcome: core.OutcomeApplied, requests: [2]int{1, 1},
+	},
+	{
+		name: "behind the unchanged request", settings: ", request: prefix",
+		sends:   map[string]string{"anthropic": `"cache_control":{"type":"ephemeral"}`, "openai": `"parameters":{"type":"object","properties"`},
+		answers: []fixture{says(summary)},
+		outcome: core.OutcomeApplied, requests: [2]int{1, 1},
 	},
 	{
 		name:    "too long at first, then in parts",
@@ -61,6 +78,7 @@ type turn struct {
 	outcome   core.Outcome
 	requests  [2]int
 	reason    string
+	sends     string
 	messages  []core.Message
 	conv      *host.Conversation
 	report    *host.Report
@@ -150,7 +168,7 @@ func hostTurns() ([]*turn, map[string][]fixture) {
 			add(u, c.answers)
 		}
 		for _, c := range hostCases {
-			add(&turn{name: vendor + "/" + c.name, model: modelOf(vendor, c.name), settings: c.settings, outcome: c.outcome, requests: c.requests, reason: c.reason}, c.answers)
+			add(&turn{name: vendor + "/" + c.name, model: modelOf(vendor, c.name), settings: c.settings, outcome: c.outcome, requests: c.requests, reason: c.reason, sends: c.sends[vendor]}, c.answers)
 		}
 		add(&turn{name: vendor + "/no key", model: modelOf(vendor, "no key"), outcome: core.OutcomeSkipped, reason: "PEERS_TEST_NO_KEY"}, []fixture{says(summary)})
 		add(&turn{name: vendor + "/nobody there", model: modelOf(vendor, "nobody there"), outcome: core.OutcomeSkipped, reason: "refused", unreached: true}, []fixture{says(summary)})
@@ -181,7 +199,9 @@ func TestHost(t *testing.T) {
 		}
 		wg.Go(func() {
 			began := time.Now()
-			u.report, u.err = h.Manage(t.Context(), u.conv, host.Turn{Profile: u.model, System: "You are an agent."})
+			u.report, u.err = h.Manage(t.Context(), u.conv, host.Turn{
+				Profile: u.model, System: "You are an agent.", Tools: json.RawMessage(tools),
+			})
 			u.took = time.Since(began)
 		})
 	}
@@ -224,6 +244,9 @@ func (u *turn) check(t *testing.T, sent []request) {
 	for _, q := range sent {
 		if strings.Contains(string(q.body), `"model":"`+u.model+`"`) {
 			n++
+			if !strings.Contains(string(q.body), u.sends) {
+				t.Errorf("the request lacks %s:\n%.3000s", u.sends, q.body)
+			}
 		}
 	}
 	if n < u.requests[0] || n > u.requests[1] {
