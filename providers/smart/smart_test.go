@@ -65,10 +65,14 @@ func again(req *core.Request, res *core.Result) *core.Request {
 }
 
 func TestPresetsAreLawfulAndIdempotent(t *testing.T) {
+	opened := map[string]core.CondensationProvider{}
 	for _, name := range presets() {
-		t.Run(name, func(t *testing.T) {
-			p := open(t, `{"preset": "`+name+`"}`)
+		opened[name] = open(t, `{"preset": "`+name+`"}`)
+	}
+	for range 3 { // 300 histories
+		t.Run("", func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
+				p := opened[rapid.SampledFrom(presets()).Draw(t, "preset")]
 				r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 				messages := coretest.Random(r, &coretest.RandomOptions{Tidy: rapid.Bool().Draw(t, "tidy")})
 				req := coretest.Request(messages, rapid.IntRange(1, 4000).Draw(t, "target"))
