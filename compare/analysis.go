@@ -3,7 +3,6 @@ package compare
 import (
 	"slices"
 
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -12,13 +11,16 @@ type analysis struct {
 	*Report
 	sampler *sampler
 	groups  map[group][]*Row // in the order of Rows
-	unfit   map[string]bool  // strategies that no verdict may call better
+	unfit   map[fitness]bool // what no verdict may call better
 }
 
-type group struct{ budget, mode, strategy string }
+type (
+	group   struct{ budget, mode, strategy string }
+	fitness struct{ budget, strategy string }
+)
 
 func newAnalysis(r *Report) *analysis {
-	a := &analysis{Report: r, sampler: newSampler(r.Seed), groups: map[group][]*Row{}, unfit: map[string]bool{}}
+	a := &analysis{Report: r, sampler: newSampler(r.Seed), groups: map[group][]*Row{}, unfit: map[fitness]bool{}}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		g := group{row.Budget, "", row.Strategy}
@@ -83,6 +85,7 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 		}
 	}
 	l.Sessions = len(sessions)
+	l.Unfit = a.unfit[fitness{rows[0].Budget, s.Name}]
 	for i := range a.Measures {
 		m := &a.Measures[i]
 		e, ok := a.sampler.estimate(sessionMeans(rows, m.Name))
@@ -127,8 +130,10 @@ func sessionMeans(rows []*Row, measure string) []float64 {
 // A Warning is something that a reader should know before believing a number.
 type Warning struct {
 	Strategy string `json:"strategy,omitempty"` // empty: it concerns all
+	Budget   string `json:"budget,omitempty"`   // empty: it concerns all
 	Text     string `json:"text"`
-	// Unfit says that no verdict calls the strategy better than another.
+	// Unfit says that no verdict, on this budget if one is named, calls the strategy
+	// better than another. See also [Line].
 	Unfit bool `json:"unfit,omitempty"`
 }
 
@@ -139,23 +144,6 @@ func (a *analysis) candidates() []string {
 		if !a.Strategies[i].Bound {
 			out = append(out, a.Strategies[i].Name)
 		}
-	}
-	return out
-}
-
-// rowsOf returns all rows of a strategy.
-func (a *analysis) rowsOf(strategy string) []*Row {
-	var out []*Row
-	for _, b := range a.Budgets {
-		out = append(out, a.groups[group{b, "", strategy}]...)
-	}
-	return out
-}
-
-func (a *analysis) outcomes(strategy string) map[core.Outcome]int {
-	out := map[core.Outcome]int{}
-	for _, r := range a.rowsOf(strategy) {
-		out[r.Outcome]++
 	}
 	return out
 }

@@ -81,6 +81,8 @@ type Line struct {
 	// over the others. Over are those at which it was above 1.03 of the budget.
 	Failed int `json:"failed"`
 	Over   int `json:"over"`
+	// Unfit says that no verdict calls it better than another: a warning says why.
+	Unfit bool `json:"unfit,omitempty"`
 	// Values are the means by measure, each over the cuts of a session first.
 	Values map[string]Estimate `json:"values"`
 	// KindsBefore and KindsAfter are tokens by kind, summed over the cuts.
@@ -159,9 +161,9 @@ func (r *Report) conclude() {
 	}
 	slices.Sort(r.Modes)
 	a := newAnalysis(r)
+	r.Warnings = a.warnings() // it says what is unfit
 	r.Tables = a.tables()
 	r.RoundLines = a.roundLines()
-	r.Warnings = a.warnings()
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()
 	// A reader in another language should find arrays, not null.

@@ -88,9 +88,9 @@ func (b *bench) bounded(name string) (Row, []core.Message) {
 	start := b.now()
 	switch name {
 	case Oracle:
-		view = b.scorer.Oracle(b.task.room)
+		view = b.scorer.Oracle(b.task.room, b.counter)
 	case Random:
-		view = b.scorer.RandomLines(b.task.room, b.seed)
+		view = b.scorer.RandomLines(b.task.room, b.seed, b.counter)
 	case KeepLast:
 		view = retention.KeepLast(b.task.cut.Prefix(), b.task.room, b.counter)
 	}

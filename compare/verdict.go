@@ -162,7 +162,7 @@ func (a *analysis) verdicts() []Verdict {
 		var names []string
 		panel := map[string]Estimate{}
 		for _, l := range t.Lines {
-			if e, ok := l.Values[MeasurePanel]; ok && !l.Bound && !a.unfit[l.Strategy] {
+			if e, ok := l.Values[MeasurePanel]; ok && !l.Bound && !l.Unfit {
 				names = append(names, l.Strategy)
 				panel[l.Strategy] = e
 			}

@@ -16,67 +16,117 @@ const (
 	fewSessions  = 6    // below, no interval is believed
 )
 
-// warnings returns what a reader should know, and marks the strategies that are unfit.
+// warnings returns what a reader should know, and marks what is unfit.
 func (a *analysis) warnings() []Warning {
 	var out []Warning
-	add := func(strategy string, unfit bool, format string, args ...any) {
-		out = append(out, Warning{Strategy: strategy, Unfit: unfit, Text: fmt.Sprintf(format, args...)})
-		if unfit {
-			a.unfit[strategy] = true
-		}
-	}
 	if a.Partial {
-		add("", false, "stopped before all sessions were done: the numbers are of those that were")
+		out = append(out, Warning{Text: "stopped before all sessions were done: the numbers are of those that were"})
 	}
 	if n := len(a.Sessions); n < fewSessions {
-		add("", false, "%d sessions: too few for a verdict, which needs %d of a mode", n, fewSessions)
+		out = append(out, Warning{Text: fmt.Sprintf("%d sessions: too few for a verdict, which needs %d of a mode", n, fewSessions)})
 	}
 	for _, s := range a.candidates() {
-		rows := a.rowsOf(s)
-		if len(rows) == 0 {
-			continue
-		}
-		n := float64(len(rows))
-		failed, over, told, bare, nothing := 0, 0, []float64(nil), []float64(nil), 0
-		example := ""
-		for _, r := range rows {
-			if !r.measured() {
-				failed++
-				if example == "" {
-					example = r.Error
-				}
-				continue
-			}
-			if r.Values[MeasureSize] > overSize {
-				over++
-			}
-			if r.Values[MeasureSize] < warnNothing {
-				nothing++
-			}
-			if v, ok := r.Values["foretold"]; ok {
-				told = append(told, v)
-			}
-			if v, ok := r.Values["plain"]; ok {
-				bare = append(bare, v-r.Values["grounded"])
-			}
-		}
-		outcomes := a.outcomes(s)
-		if float64(failed) > warnFailed*n {
-			add(s, true, "no result at %d of %d cuts (%d rejected as unlawful, %d failed); the means are over the others. The first: %s",
-				failed, len(rows), outcomes[core.OutcomeRejected], outcomes[core.OutcomeFailed], example)
-		}
-		if float64(over) > warnOver*n {
-			add(s, true, "over the budget at %d of %d cuts: it is compared with others at a size that it was not given", over, len(rows))
-		}
-		if len(told) > 0 && mean(told) > warnForetold {
-			add(s, true, "it has %.0f %% of the words that were first said after the cut: it knows the future", 100*mean(told))
-		}
-		if len(bare) > 0 && mean(bare) > warnBare {
-			add(s, true, "names are kept without the text around them (plain recall is %.2f above grounded): a list of names is no memory", mean(bare))
-		}
-		if float64(nothing) > n/2 {
-			add(s, true, "nothing is left at %d of %d cuts", nothing, len(rows))
+		for _, check := range []func(*tally) string{(*tally).failed, (*tally).over, (*tally).foretold, (*tally).bare, (*tally).nothing} {
+			out = append(out, a.warn(s, check)...)
 		}
 	}
 	return out
+}
+
+// warn returns what check finds at the budgets of a strategy: one warning if it finds it
+// at all of them.
+func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
+	var out []Warning
+	all := tally{}
+	budgets := 0
+	for _, b := range a.Budgets {
+		rows := a.groups[group{b, "", strategy}]
+		if len(rows) == 0 {
+			continue
+		}
+		budgets++
+		t := tally{}
+		for _, r := range rows {
+			t.add(r)
+			all.add(r)
+		}
+		if text := check(&t); text != "" {
+			out = append(out, Warning{Strategy: strategy, Budget: b, Text: text, Unfit: true})
+			a.unfit[fitness{b, strategy}] = true
+		}
+	}
+	if text := check(&all); len(out) == budgets && text != "" {
+		return []Warning{{Strategy: strategy, Text: text, Unfit: true}}
+	}
+	return out
+}
+
+// A tally counts what is wrong with rows.
+type tally struct {
+	rows, rejected, broken, above, empty int
+	example                              string
+	told, gap                            []float64
+}
+
+func (t *tally) add(r *Row) {
+	t.rows++
+	if !r.measured() {
+		if r.Outcome == core.OutcomeRejected {
+			t.rejected++
+		} else {
+			t.broken++
+		}
+		if t.example == "" {
+			t.example = r.Error
+		}
+		return
+	}
+	if r.Values[MeasureSize] > overSize {
+		t.above++
+	}
+	if r.Values[MeasureSize] < warnNothing {
+		t.empty++
+	}
+	if v, ok := r.Values["foretold"]; ok {
+		t.told = append(t.told, v)
+	}
+	if v, ok := r.Values["plain"]; ok {
+		t.gap = append(t.gap, v-r.Values["grounded"])
+	}
+}
+
+func (t *tally) failed() string {
+	if n := t.rejected + t.broken; float64(n) > warnFailed*float64(t.rows) {
+		return fmt.Sprintf("no result at %d of %d cuts (%d rejected as unlawful, %d failed); the means are over the others. The first: %s",
+			n, t.rows, t.rejected, t.broken, t.example)
+	}
+	return ""
+}
+
+func (t *tally) over() string {
+	if float64(t.above) > warnOver*float64(t.rows) {
+		return fmt.Sprintf("over the budget at %d of %d cuts: it is measured at a size that it was not given", t.above, t.rows)
+	}
+	return ""
+}
+
+func (t *tally) foretold() string {
+	if len(t.told) > 0 && mean(t.told) > warnForetold {
+		return fmt.Sprintf("it has %.0f %% of the words that were first said after the cut: it knows the future", 100*mean(t.told))
+	}
+	return ""
+}
+
+func (t *tally) bare() string {
+	if len(t.gap) > 0 && mean(t.gap) > warnBare {
+		return fmt.Sprintf("names are kept without the text around them (plain recall is %.2f above grounded): a list of names is no memory", mean(t.gap))
+	}
+	return ""
+}
+
+func (t *tally) nothing() string {
+	if 2*t.empty > t.rows {
+		return fmt.Sprintf("nothing is left at %d of %d cuts", t.empty, t.rows)
+	}
+	return ""
 }

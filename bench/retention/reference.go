@@ -16,11 +16,11 @@ type maker func(s *retention.Scorer, messages []core.Message, budget int, c core
 // references are strategies in their simplest form, without regard to what an API would
 // accept: bounds, what other tools do, and what a metric should not fall for.
 var references = map[string]maker{
-	"oracle": func(s *retention.Scorer, _ []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
-		return s.Oracle(budget), nil
+	"oracle": func(s *retention.Scorer, _ []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+		return s.Oracle(budget, c), nil
 	},
-	"random_lines": func(s *retention.Scorer, _ []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
-		return s.RandomLines(budget, 1), nil
+	"random_lines": func(s *retention.Scorer, _ []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+		return s.RandomLines(budget, 1, c), nil
 	},
 	"random_groups": func(_ *retention.Scorer, m []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
 		return retention.RandomGroups(m, budget, 1), nil

@@ -90,9 +90,31 @@ func RandomGroups(messages []core.Message, budget int, seed uint64) []core.Messa
 	return out
 }
 
-// RandomLines returns lines of the prefix, chosen at random, as one message of about
-// budget tokens.
-func (s *Scorer) RandomLines(budget int, seed uint64) []core.Message {
+// RandomLines returns lines of the prefix, chosen at random, as one message of at most
+// budget tokens by c.
+func (s *Scorer) RandomLines(budget int, seed uint64, c core.Counter) []core.Message {
+	return fitted(budget, c, func(size int) []core.Message { return s.randomLines(size, seed) })
+}
+
+// fitted returns what choose makes of the budget. What lines cost is only estimated there;
+// if it comes out too large, it is made again for less.
+func fitted(budget int, c core.Counter, choose func(size int) []core.Message) []core.Message {
+	size := budget
+	for range 5 {
+		view := choose(size)
+		n := 0
+		for i := range view {
+			n += core.MessageTokens(c, view[i])
+		}
+		if n <= budget {
+			return view
+		}
+		size = size * budget / n * 98 / 100
+	}
+	return nil
+}
+
+func (s *Scorer) randomLines(budget int, seed uint64) []core.Message {
 	keep := make([]bool, len(s.prefix.lines))
 	sizes := s.lineTokens()
 	used := 0.0

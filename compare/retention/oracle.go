@@ -6,11 +6,15 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// Oracle returns the lines of the prefix that are worth most for the panel at about budget
-// tokens, as one message: the upper bound. It knows the future, which no strategy does. It
+// Oracle returns the lines of the prefix that are worth most for the panel at budget
+// tokens by c, as one message: the upper bound. It knows the future, which no strategy does. It
 // takes, again and again, the line, or the run of up to seven lines around one, that adds
 // most to the panel per token.
-func (s *Scorer) Oracle(budget int) []core.Message {
+func (s *Scorer) Oracle(budget int, c core.Counter) []core.Message {
+	return fitted(budget, c, s.oracle)
+}
+
+func (s *Scorer) oracle(budget int) []core.Message {
 	o := newOracle(s)
 	used := 0.0
 	for o.queue.Len() > 0 {

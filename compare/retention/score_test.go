@@ -332,9 +332,9 @@ func TestRecordedSessions(t *testing.T) {
 			t.Errorf("%s: more messages score %.4f, fewer %.4f", name, b, a)
 		}
 		budget := cut.Tokens / 10
-		best, ok := s.Score(s.Oracle(budget)).Panel()
+		best, ok := s.Score(s.Oracle(budget, bytes4{})).Panel()
 		for other, view := range map[string][]core.Message{
-			"random lines": s.RandomLines(budget, 1), "random groups": retention.RandomGroups(cut.Prefix(), budget, 1), "keep last": retention.KeepLast(cut.Prefix(), budget, bytes4{}),
+			"random lines": s.RandomLines(budget, 1, bytes4{}), "random groups": retention.RandomGroups(cut.Prefix(), budget, 1), "keep last": retention.KeepLast(cut.Prefix(), budget, bytes4{}),
 		} {
 			if p, _ := s.Score(view).Panel(); ok && p > best {
 				t.Errorf("%s: %s scores %.3f, the oracle %.3f", name, other, p, best)
