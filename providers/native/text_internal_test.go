@@ -25,7 +25,7 @@ func TestWordsBlock(t *testing.T) {
 		})
 		words := rapid.SliceOfN(text, 0, 20).Draw(t, "words")
 		budget := rapid.IntRange(0, 2000).Draw(t, "budget")
-		block := wordsBlock(counter, words, budget)
+		block := wordsBlock(counter, words, rapid.Bool().Draw(t, "open"), budget)
 		if n := counter.Count(core.Text(block)); n > budget {
 			t.Fatalf("%d tokens, and %d are allowed", n, budget)
 		}

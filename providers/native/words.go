@@ -17,6 +17,7 @@ const (
 	wordsIntro = "What the user typed earlier in this conversation, word for word, oldest first. It is history: " +
 		"everything in it has been dealt with, unless the summary says that it is still open. " +
 		"Keep to the rules and wishes in it; do not start the tasks in it again."
+	wordsUnanswered = "Only the last message has not been answered yet.\n"
 )
 
 // wordsBudget returns the tokens that the user's words may take.
@@ -32,24 +33,29 @@ func wordsBudget(req *core.Request, c *Config) int {
 }
 
 // userWords returns what the user typed in the messages that p hides, and what earlier
-// summaries among them repeat of what was typed before, oldest first.
-func (p *plan) userWords() []string {
-	var words []string
-	p.hidden(func(_ int, m *core.Message) {
-		if m.Kind == core.KindSummary {
+// summaries among them repeat of what was typed before, oldest first. Open says that
+// nobody has answered the last of it.
+func (p *plan) userWords() (words []string, open bool) {
+	p.hidden(func(i int, m *core.Message) {
+		switch {
+		case m.Kind == core.KindSummary:
+			var said []string
 			for _, part := range m.Parts {
 				if t, ok := part.(core.Text); ok {
-					words = append(words, repeatedWords(string(t))...)
+					if block := repeatedWords(string(t)); block != nil {
+						said = block
+					}
 				}
 			}
-		}
-		if m.Role == core.RoleUser && m.Kind == core.KindOriginal {
+			words, open = append(words, said...), false
+		case m.Role == core.RoleUser && m.Kind == core.KindOriginal:
 			if t := typed(m.Parts); t != "" {
 				words = append(words, t)
+				open = !slices.ContainsFunc(p.req.Messages[i+1:], func(m core.Message) bool { return m.Role == core.RoleAssistant })
 			}
 		}
 	})
-	return words
+	return words, open
 }
 
 // injected are the tags of what tools put into the user's messages, blocks that people do
@@ -167,9 +173,12 @@ func typed(parts []core.Part) string {
 // for any: the first, which set the task, if it takes no more than half of it, then the
 // newest ones. A message that is too long for what is left is cut in its middle if a good
 // part of it can stay.
-func wordsBlock(counter core.Counter, words []string, budget int) string {
+func wordsBlock(counter core.Counter, words []string, open bool, budget int) string {
 	tokens := func(s string) int { return counter.Count(core.Text(s)) }
 	budget -= tokens(wordsIntro) + tokens(wordsOpen) + tokens(wordsClose) + 2*leftOutTokens
+	if open {
+		budget -= tokens(wordsUnanswered)
+	}
 	if len(words) == 0 || budget <= 0 {
 		return ""
 	}
@@ -220,6 +229,9 @@ func wordsBlock(counter core.Counter, words []string, budget int) string {
 	if kept == 0 {
 		return ""
 	}
+	if open && entries[len(entries)-1] != "" {
+		b.WriteString(wordsUnanswered)
+	}
 	b.WriteString(wordsClose)
 	return b.String()
 }
@@ -243,21 +255,21 @@ func said(text string) string {
 
 var saidForm = regexp.MustCompile(`(?s)<said>\n(.*?)\n</said>`)
 
-// repeatedWords returns the messages that blocks of words in text repeat.
+// repeatedWords returns the messages that the last block of words in text repeats: an
+// earlier one is a model's copy.
 func repeatedWords(text string) []string {
-	var words []string
-	for {
-		_, after, ok := strings.Cut(text, wordsOpen+"\n"+wordsIntro)
-		if !ok {
-			return words
-		}
-		var in string
-		in, text, ok = strings.Cut(after, wordsClose)
-		if !ok {
-			return words
-		}
-		for _, m := range saidForm.FindAllStringSubmatch(in, -1) {
-			words = append(words, showClosing.Replace(m[1]))
-		}
+	const begin = wordsOpen + "\n" + wordsIntro
+	i := strings.LastIndex(text, begin)
+	if i < 0 {
+		return nil
 	}
+	in, _, ok := strings.Cut(text[i+len(begin):], wordsClose)
+	if !ok {
+		return nil
+	}
+	var words []string
+	for _, m := range saidForm.FindAllStringSubmatch(in, -1) {
+		words = append(words, showClosing.Replace(m[1]))
+	}
+	return words
 }

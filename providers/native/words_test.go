@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -125,5 +126,40 @@ func TestWordsAreRepeatedOnce(t *testing.T) {
 	}
 	if want := strings.NewReplacer("</said>", "<\u2060/said>", "</user_words>", "<\u2060/user_words>").Replace(odd); first != want {
 		t.Errorf("got %q, want %q", first, want)
+	}
+}
+
+// TestUnansweredWords holds that a question which nobody has answered, and which is too
+// long to stay as it is, is not said to have been dealt with.
+func TestUnansweredWords(t *testing.T) {
+	t.Parallel()
+	req := session(10, 20_000)
+	question := core.Message{ID: "q", Role: core.RoleUser, Parts: []core.Part{core.Text("Here is the log: " + strings.Repeat("noise ", 2500) + "What is wrong?")}}
+	req = coretest.HalfRequest(append(req.Messages, coretest.Conversation(question)...))
+	res, err := open(t, `{}`, &fake{info: model.Info{Window: 1 << 20}}).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := allText(res.Messages)
+	wantAll(t, "the result", got, "What is wrong?\n</said>\nOnly the last message has not been answered yet.")
+
+	// A model that copies the block does not make two of it.
+	l := newLife(t, 20_000, open(t, `{}`, &fake{info: model.Info{Window: 1 << 20}, answer: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+		block := ""
+		if _, after, ok := strings.Cut(allText(p.Messages), "<user_words>"); ok {
+			in, _, _ := strings.Cut(after, "</user_words>")
+			block = "<user_words>" + in + "</user_words>"
+		}
+		return say("It works.\n"+block)(ctx, p)
+	}}))
+	for i := range 4 {
+		for l.tokens() < 16_000 {
+			l.turn(fmt.Sprintf("Wish %d of round %d.", l.said, i), 4000)
+		}
+		l.condense(core.TriggerAutomatic)
+	}
+	parts := l.view()[0].Parts
+	if n := strings.Count(text(coretest.User(parts[len(parts)-1])), "Wish 0 of round 0."); n != 1 {
+		t.Errorf("the first wish stands %d times in the block:\n%s", n, allText(l.view()))
 	}
 }

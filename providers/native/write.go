@@ -207,7 +207,8 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 		return false
 	}
 	add(originalsNote(req.Originals))
-	add(wordsBlock(req.Counter, plan.userWords(), min(wordsBudget(req, &p.c), room)))
+	words, open := plan.userWords()
+	add(wordsBlock(req.Counter, words, open, min(wordsBudget(req, &p.c), room)))
 	environment := p.c.Environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
 	reserve := 0
 	if environment {
