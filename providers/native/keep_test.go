@@ -89,6 +89,21 @@ func TestWhatStays(t *testing.T) {
 	}
 }
 
+// TestReadFirst holds that whoever writes the summary knows the task, though it stays, unless
+// the settings say otherwise.
+func TestReadFirst(t *testing.T) {
+	t.Parallel()
+	for settings, want := range map[string]bool{`{"preset":"keep_recent"}`: true, `{"preset":"keep_recent","read_first":false}`: false} {
+		gen := &fake{info: model.Info{Window: 1 << 20}}
+		if _, err := open(t, settings, gen).Condense(t.Context(), session(12, 12_000)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(allText(gen.asks[0].Messages), "Request number 0."); got != want {
+			t.Errorf("%s: the first message is read: %v", settings, got)
+		}
+	}
+}
+
 // TestSummaryRole holds that the summary is said by whom the settings want, unless the
 // conversation would begin with the assistant.
 func TestSummaryRole(t *testing.T) {

@@ -275,11 +275,3 @@ func (p *plan) dropRecent() int {
 	}
 	return 0
 }
-
-func size(messages []core.Message) int {
-	n := 0
-	for i := range messages {
-		n += messages[i].Tokens
-	}
-	return n
-}

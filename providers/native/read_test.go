@@ -121,6 +121,84 @@ func TestMergersNest(t *testing.T) {
 	}
 }
 
+// TestLongSummariesOfParts holds that a model which says too much about every part cannot
+// make the requests of the mergers too long.
+func TestLongSummariesOfParts(t *testing.T) {
+	t.Parallel()
+	gen := &fake{info: model.Info{Window: 12_000}, answer: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+		if strings.Contains(text(p.Messages[0]), "# Part 1 of") {
+			return say("It works.")(ctx, p)
+		}
+		return say(strings.Repeat("bla ", 4000))(ctx, p)
+	}}
+	if _, err := open(t, `{}`, gen).Condense(t.Context(), session(60, 60_000)); err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range gen.asks {
+		if got := promptSize(ask) + ask.MaxOutput; got > 12_000 {
+			t.Errorf("a request has %d tokens with its answer", got)
+		}
+	}
+}
+
+// TestToolsAsTools holds that with request native calls and results stay what they are, in
+// the order that the APIs want: each result in the message after its call, and only once;
+// what cannot be so is text.
+func TestToolsAsTools(t *testing.T) {
+	t.Parallel()
+	filler := coretest.User(core.Text(strings.Repeat("Long. ", 2000)))
+	req := coretest.HalfRequest(coretest.Conversation(
+		filler,
+		coretest.Assistant(coretest.Call("a"), coretest.Call("b")),
+		coretest.Tool(coretest.Result("b", "B")),
+		coretest.User(core.Text("Hurry.")),
+		coretest.Tool(coretest.Result("a", "A")),
+		coretest.Assistant(coretest.Call("a")),
+		coretest.User(coretest.Result("a", "again"), coretest.Result("lost", "orphan")),
+		coretest.Assistant(coretest.Call("c")),
+		coretest.User(core.Text("Never mind.")),
+		coretest.Assistant(core.Text("Fine.")),
+	))
+	req.Tools = `[{"name":"read"}]`
+	gen := &fake{info: model.Info{Window: 1 << 20}}
+	if _, err := open(t, `{"request":"native","prompt_text":"Go."}`, gen).Condense(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	ask := gen.asks[0]
+	checkPrompt(t, ask)
+	if ask.Tools != req.Tools {
+		t.Errorf("the tools are %q", ask.Tools)
+	}
+	var got []string
+	for _, m := range ask.Messages[1 : len(ask.Messages)-1] {
+		line := string(m.Role)
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case core.ToolCall:
+				line += " call:" + p.ID
+			case core.ToolResult:
+				line += " result:" + p.CallID + "=" + text(coretest.User(p.Content...))
+			case core.Text:
+				line += " " + string(p)
+			case core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{
+		"assistant call:a call:b",
+		"user result:a=A result:b=B Hurry.",
+		"assistant [Tool Use: read] path: src/a.go",
+		"user [Tool Result] again [Tool Result] orphan",
+		"assistant call:c",
+		"user result:c=Context condensation triggered. Tool execution deferred. Never mind.",
+		"assistant Fine.",
+	}
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+		t.Errorf("got\n%s\nwant\n%s", g, w)
+	}
+}
+
 // TestVendorRefusesLength holds that a request which the vendor finds too long is tried
 // once more, in smaller parts.
 func TestVendorRefusesLength(t *testing.T) {
@@ -260,6 +338,19 @@ func TestPrefix(t *testing.T) {
 		t.Errorf("the open call is not answered: %v", last.Parts[0])
 	}
 	wantAll(t, "the last message", text(last), "system operation", "stay as they are")
+
+	// One that fits once it is shortened is sent as text.
+	long := coretest.HalfRequest(coretest.Conversation(
+		coretest.User(core.Text("Read it.")), coretest.Assistant(coretest.Call("a")),
+		coretest.User(coretest.Result("a", strings.Repeat("noise ", 20_000))), coretest.Assistant(core.Text("Done.")),
+	))
+	gen = &fake{info: model.Info{Window: 16_000}}
+	if _, err := open(t, `{"request":"prefix"}`, gen).Condense(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	if ask := gen.asks[0]; ask.Cached || promptSize(ask) > 16_000 {
+		t.Errorf("cached %v, %d tokens", ask.Cached, promptSize(ask))
+	}
 
 	// One that does not fit is sent in parts, as text, and says nothing of a cache.
 	small := session(40, 60_000)

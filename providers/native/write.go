@@ -177,11 +177,7 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 	for i := range summaries {
 		summaries[i].Tokens = core.MessageTokens(req.Counter, summaries[i])
 	}
-	out := plan.assemble(summaries, ack)
-	if size(out) >= plan.before {
-		return nil, tooLong(plan, size(out))
-	}
-	return out, nil
+	return plan.assemble(summaries, ack), nil
 }
 
 func tooLong(plan *plan, after int) error {
