@@ -14,7 +14,7 @@ import (
 // cacheVersion changes whenever a row of the same inputs would be another one.
 const cacheVersion = "1"
 
-// A cache is a folder of rows by the hash of all that they depend on. Processes may share
+// A cache is a folder of what was measured, by the hash of all that it depends on. Processes may share
 // it: a file is written under another name and then renamed.
 type cache struct{ dir string }
 
@@ -27,21 +27,14 @@ func openCache(dir string) (*cache, error) {
 
 func (c *cache) path(key string) string { return filepath.Join(c.dir, key[:2], key+".json") }
 
-// get returns the row of key. What cannot be read is measured again.
-func (c *cache) get(key string) (Row, bool) {
+// get reads what is kept under key into v. What cannot be read is measured again.
+func (c *cache) get(key string, v any) bool {
 	data, err := os.ReadFile(c.path(key))
-	if err != nil {
-		return Row{}, false
-	}
-	var r Row
-	if json.Unmarshal(data, &r) != nil || r.Values == nil {
-		return Row{}, false
-	}
-	return r, true
+	return err == nil && json.Unmarshal(data, v) == nil
 }
 
-func (c *cache) put(key string, r Row) error {
-	data, err := json.Marshal(r)
+func (c *cache) put(key string, v any) error {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
@@ -70,6 +63,13 @@ func (c *cache) put(key string, r Row) error {
 func cacheKey(session, strategy, encoding string, seed uint64, t task) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%s\n%s\n%q\n%s\n%d\n%s %q %d %d %d", cacheVersion, session, strategy, encoding, seed, t.budget, t.cut.Name, t.cut.At, t.cut.End, t.room)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// roundsKey is cacheKey for the rounds along a session.
+func roundsKey(session, strategy, encoding string, rounds int) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s\nrounds %d\n%s\n%q\n%s", cacheVersion, rounds, session, strategy, encoding)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -197,6 +197,21 @@ func TestPlan(t *testing.T) {
 	if p.Sessions != 2 || p.Rows < 4 || p.Cached != 0 || p.Usage.Calls != p.Rows/2 || p.ByStrategy["dear"] != p.Usage || strings.Join(p.Silent, " ") != "window" {
 		t.Errorf("got %+v", p)
 	}
+	opts.Rounds = 5
+	long := items[:0:0]
+	for _, it := range compare.Demo() {
+		if strings.Contains(it.Name, "super-bench") {
+			long = append(long, it)
+		}
+	}
+	one, err := compare.NewPlan(t.Context(), long, []compare.Strategy{dear}, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := one.Usage.Calls - one.Rows; n < 6 || n > 10 {
+		t.Errorf("%d calls for five rounds, want two for each", n)
+	}
+	opts.Rounds = 0
 	run(t, items, opts, w)
 	if q, err := compare.NewPlan(t.Context(), items, []compare.Strategy{w, dear}, &opts); err != nil || q.Cached != p.Rows/2 {
 		t.Errorf("after a run %d of %d rows are cached (%v)", q.Cached, q.Rows, err)

@@ -85,18 +85,66 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 			}
 		}
 	}
+	if n > 0 && r.opts.Rounds > 0 {
+		return n, w.priceRounds(ctx, it.Name, p, silent)
+	}
 	return n, nil
+}
+
+// priceRounds adds to p what the rounds along the session would cost: at each a
+// condensation of what was made before, which is as large every time, and one of all that
+// was said.
+func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, silent map[string]bool) error {
+	total := 0
+	for i := range w.session.Messages {
+		total += w.session.Messages[i].Tokens
+	}
+	if total < shortestLong {
+		return nil
+	}
+	for k := range w.strategies {
+		s := &w.strategies[k]
+		if w.cache != nil && s.Key != "" && w.cache.get(roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Rounds), &[]Round{}) {
+			continue
+		}
+		tokens, round, first := 0, 0, task{}
+		for i := range w.session.Messages {
+			if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.opts.Rounds && tokens >= total/3+round*total/6 {
+				cut, ok := retention.CutAt(w.session, "round", i)
+				if !ok {
+					break
+				}
+				t := task{budget: "rounds", cut: cut, room: total / 6}
+				if round == 0 {
+					first = t
+				}
+				round++
+				for _, t := range []task{first, t} {
+					if err := w.spend(ctx, w.bench(name, t), s, p, silent); err != nil {
+						return err
+					}
+				}
+			}
+			tokens += w.session.Messages[i].Tokens
+		}
+	}
+	return nil
 }
 
 // price adds one row to p.
 func (w *sessionWork) price(ctx context.Context, b *bench, s *Strategy, p *Plan, silent map[string]bool) error {
 	p.Rows++
 	if w.cache != nil && s.Key != "" {
-		if _, ok := w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task)); ok {
+		if w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task), &Row{}) {
 			p.Cached++
 			return nil
 		}
 	}
+	return w.spend(ctx, b, s, p, silent)
+}
+
+// spend adds to p what one condensation would cost.
+func (w *sessionWork) spend(ctx context.Context, b *bench, s *Strategy, p *Plan, silent map[string]bool) error {
 	for _, c := range s.candidates() {
 		u, err := core.EstimateCost(ctx, c.Provider, b.request(b.task.cut.Prefix(), core.TriggerAutomatic).Clone())
 		switch {

@@ -22,6 +22,8 @@ type Round struct {
 	// Outcome is that of the chain; with anything but applied and insufficient the view
 	// went on as it was.
 	Outcome core.Outcome `json:"outcome"`
+	// Usage is what both condensations spent on models.
+	Usage core.Usage `json:"usage,omitzero"`
 	// Panel and User are the measures of the view, against all that was said before; Once
 	// and OnceUser those of a single condensation of all that, to the same size.
 	Panel    *float64 `json:"panel,omitempty"`
@@ -92,11 +94,31 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 	}
 	var out []Round
 	for i := range w.strategies {
-		rounds, err := w.along(ctx, name, &w.strategies[i], total/3)
-		if err != nil {
-			return nil, err
+		s := &w.strategies[i]
+		key, rounds := "", []Round(nil)
+		if w.cache != nil && s.Key != "" {
+			key = roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Rounds)
 		}
-		out = append(out, rounds...)
+		if key == "" || !w.cache.get(key, &rounds) {
+			var err error
+			if rounds, err = w.along(ctx, name, s, total/3); err != nil {
+				return nil, err
+			}
+			failed := false
+			for k := range rounds {
+				w.spent += rounds[k].Usage.USD
+				failed = failed || rounds[k].Outcome == core.OutcomeFailed
+			}
+			if key != "" && !failed {
+				if err := w.cache.put(key, rounds); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, r := range rounds {
+			r.Strategy, r.Session, r.Source, r.Mode = s.Name, name, w.session.Source, w.session.Mode
+			out = append(out, r)
+		}
 	}
 	return out, nil
 }
@@ -127,6 +149,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			r.Outcome = core.OutcomeFailed
 			if err == nil {
 				r.Outcome, _ = outcome(next)
+				r.Usage = r.Usage.Add(next.Usage)
 				view = slices.Clip(next.Messages)
 			}
 			once, _, err := b.condense(ctx, s, cut.Prefix(), len(out)+1)
@@ -134,6 +157,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 				return nil, ctx.Err()
 			}
 			if err == nil {
+				r.Usage = r.Usage.Add(once.Usage)
 				score := b.scorer.Score(once.Messages)
 				r.Once, r.OnceUser = value(score.Panel()), value(score.UIR.Value())
 			}

@@ -63,6 +63,7 @@ type outcomeOf struct {
 	rows    []Row
 	rounds  []Round
 	cached  int
+	spent   float64 // USD, what came from the cache left out
 }
 
 // work works on all sessions. What is finished when it returns an error is in r.sessions.
@@ -119,9 +120,7 @@ func (r *runner) add(out outcomeOf) bool {
 	p.Session = out.info.Name
 	p.Rows += len(out.rows)
 	p.Cached += out.cached
-	for i := range out.rows {
-		p.USD += out.rows[i].Usage.USD
-	}
+	p.USD += out.spent
 	p.Elapsed = r.opts.Now().Sub(r.start)
 	p.Left = p.Elapsed / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
 	r.opts.Progress(*p)
@@ -158,7 +157,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 			return out, err
 		}
 	}
-	out.cached = w.cached
+	out.cached, out.spent = w.cached, w.spent
 	for i := range out.rows {
 		if !slices.Contains(out.info.Cuts, out.rows[i].Cut) {
 			out.info.Cuts = append(out.info.Cuts, out.rows[i].Cut)
@@ -195,6 +194,7 @@ type sessionWork struct {
 	hash    string
 	scorers map[scorerKey]*retention.Scorer
 	cached  int
+	spent   float64
 }
 
 type scorerKey struct {
@@ -256,16 +256,20 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 // not remembered: the next time it may go well.
 func (w *sessionWork) remember(b *bench, strategy, key string, measure func() (Row, error)) (Row, error) {
 	if w.cache == nil || key == "" {
-		return measure()
+		row, err := measure()
+		w.spent += row.Usage.USD
+		return row, err
 	}
 	k := cacheKey(w.hash+" "+w.session.Source, key, w.opts.Encoding, w.opts.Seed, b.task)
-	if row, ok := w.cache.get(k); ok {
+	var row Row
+	if w.cache.get(k, &row) && row.Values != nil {
 		w.cached++
 		fresh := b.row(strategy)
 		row.Strategy, row.Session, row.Source, row.Mode = strategy, fresh.Session, fresh.Source, fresh.Mode
 		return row, nil
 	}
 	row, err := measure()
+	w.spent += row.Usage.USD
 	if err != nil || row.Outcome == core.OutcomeFailed {
 		return row, err
 	}
