@@ -31,6 +31,9 @@ const (
 	longestRefusal = 64 << 10
 )
 
+// farewell is how long the end of a stream is waited for once everything has been said.
+const farewell = 100 * time.Millisecond
+
 // unknownParameter is how servers say that they do not know a parameter.
 var unknownParameter = regexp.MustCompile(`(?i)unsupported|not (?:be )?supported|unknown|unrecognized|unexpected|extra (?:inputs|fields)|not permitted|not allowed`)
 
@@ -86,6 +89,8 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 	if err != nil {
 		return r, broken(ctx, inner, silence, err, fmt.Sprintf("after %d bytes of the answer", in.n))
 	}
+	watch.Reset(farewell)
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // to its end, so that the connection can be used again
 	if c.vendor.Clean != nil {
 		text := c.vendor.Clean(r.Text.String())
 		r.Text.Reset()

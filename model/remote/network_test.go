@@ -161,3 +161,34 @@ func tunnel(ctx context.Context, w http.ResponseWriter, to string) {
 	_ = client.Close()
 	<-done
 }
+
+// A connection serves one request after the other, and a server that does not end its
+// stream is not waited for.
+func TestConnectionIsKept(t *testing.T) {
+	for _, v := range vendors {
+		t.Run(v.name, func(t *testing.T) {
+			s := modeltest.Serve(t, modeltest.Stream(v.says("Said.")...))
+			c := open(t, v, options(s.URL))
+			for range 3 {
+				if _, e := ask(t.Context(), t, c); e != nil {
+					t.Fatal(e)
+				}
+			}
+			from := map[string]bool{}
+			for _, r := range s.Requests() {
+				from[r.From] = true
+			}
+			if len(from) != 1 {
+				t.Errorf("got %d connections, want 1", len(from))
+			}
+			s = modeltest.Serve(t, modeltest.Hang(v.says("Said.")...))
+			began := time.Now()
+			if _, e := ask(t.Context(), t, open(t, v, options(s.URL))); e != nil {
+				t.Fatal(e)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("took %v to be done with a stream that does not end", took)
+			}
+		})
+	}
+}

@@ -27,6 +27,7 @@ type Server struct {
 
 // A Request is what a server has got.
 type Request struct {
+	From   string // the client's address
 	Path   string
 	Header http.Header
 	Body   []byte
@@ -64,7 +65,7 @@ func (s *Server) handler(t *testing.T, script []http.HandlerFunc) http.HandlerFu
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // a client that is gone is part of some tests
 		s.mu.Lock()
-		s.seen = append(s.seen, Request{r.URL.RequestURI(), r.Header.Clone(), body, time.Now()})
+		s.seen = append(s.seen, Request{r.RemoteAddr, r.URL.RequestURI(), r.Header.Clone(), body, time.Now()})
 		n := len(s.seen)
 		s.mu.Unlock()
 		for _, f := range lint(r.URL.Path, body) {
