@@ -44,18 +44,27 @@ func Fold(name, src string) string {
 func writeSignature(b *strings.Builder, header string) {
 	text := strings.TrimLeft(header, " \t")
 	b.WriteString(header[:len(header)-len(text)])
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.TrimRight(text, " \t\r\n\f\v")
 	if short, ok := strings.CutSuffix(text, "{"); ok {
-		text = strings.TrimRight(short, " ")
+		text = strings.TrimRight(short, " \t\r\n\f\v")
 	}
-	if len(text) > maxSignature {
-		cut := maxSignature
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
-			cut--
+	written := 0
+	for word := range strings.FieldsSeq(text) {
+		if written > 0 {
+			b.WriteByte(' ')
+			written++
 		}
-		text = text[:cut] + " …"
+		if room := maxSignature - written; len(word) > room {
+			for room > 0 && !utf8.RuneStart(word[room]) {
+				room--
+			}
+			b.WriteString(strings.ToValidUTF8(word[:room], "\uFFFD"))
+			b.WriteString(" …")
+			return
+		}
+		b.WriteString(strings.ToValidUTF8(word, "\uFFFD"))
+		written += len(word)
 	}
-	b.WriteString(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // countLines is the number of lines of src.

@@ -48,6 +48,15 @@ func (p *script) value(name, kind string, first, k, n, depth, level int) int {
 		return p.until(p.after(open), n)
 	}
 	open, end, ok := p.lambda(k, n)
+	if !ok && p.kind(k) == '(' && k < n {
+		o := k + 1 // a = (b.c = { … })
+		if _, after := p.target(o, n); after > 0 {
+			o = after
+		}
+		if p.kind(o) == '{' {
+			p.object(o, depth, level+1)
+		}
+	}
 	if !ok {
 		// a = b = function …
 		m := k

@@ -43,9 +43,10 @@ pick() {
 	echo "$out: $(ls "$out" | wc -l) files"
 }
 
-picks() { # SET GO-DIRECTORIES
+# picks SET GO-DIRECTORIES C-PROJECTS C++-PROJECTS
+picks() {
 	d=$here/.download/$1
-	# shellcheck disable=SC2086 # a list of directories
+	# shellcheck disable=SC2086 # lists of directories
 	pick "$1" go 400 '*.go' $2
 	pick "$1" python 400 '*.py' "$d"/deb
 	pick "$1" typescript 400 '*.ts' "$d"/npm
@@ -54,10 +55,11 @@ picks() { # SET GO-DIRECTORIES
 	pick "$1" javascript 50 '*.[mc]js' "$d"/npm
 	pick "$1" java 400 '*.java' "$d"/java "$d"/npm "$d"/source
 	pick "$1" rust 400 '*.rs' "$d"/deb "$d"/source
-	pick "$1" c 400 '*.[ch]' "$d"/source
-	pick "$1" cpp 400 '*.cc' "$d"/source "$d"/npm
-	pick "$1" cpp 200 '*.cpp' "$d"/source "$d"/npm
-	pick "$1" cpp 150 '*.hpp' "$d"/deb "$d"/source
+	pick "$1" c 400 '*.[ch]' $3
+	pick "$1" cpp 250 '*.cc' $4 "$d"/npm
+	pick "$1" cpp 200 '*.c[px][px]' $4 "$d"/npm
+	pick "$1" cpp 150 '*.hpp' "$d"/deb
+	pick "$1" cpp 150 '*.h' $4
 	pick "$1" csharp 400 '*.cs' "$d"/source
 	pick "$1" ruby 400 '*.rb' "$d"/deb
 	pick "$1" php 400 '*.php' "$d"/deb
@@ -88,5 +90,8 @@ fetch report "librust-tokio-dev librust-serde-dev librust-regex-dev librust-rayo
 	expo-av@15.0.0 expo-updates@0.26.0"
 
 rm -rf .corpus
-picks tune "$(go env GOROOT)/src"
-picks report "$(cd ../.. && go list -m -f '{{.Dir}}' all | grep "$(go env GOMODCACHE)")"
+s=.download/tune/source
+picks tune "$(go env GOROOT)/src" "$(echo $s/redis* $s/curl*)" "$(echo $s/leveldb* $s/re2*)"
+s=.download/report/source
+picks report "$(cd ../.. && go list -m -f '{{.Dir}}' all | grep "$(go env GOMODCACHE)")" \
+	"$(echo $s/jq* $s/tmux* $s/libevent* $s/nginx*)" "$(echo $s/snappy* $s/ninja* $s/capnproto* $s/tinyxml2* $s/jsoncpp*)"

@@ -134,6 +134,7 @@ function wrapped(n) {
 	while (e && /^(unary_expression|parenthesized_expression)$/.test(e.type)) e = e.namedChildren.at(-1)
 	if (e?.type !== 'call_expression') return null
 	let f = field(e, 'function')
+	if (f?.type === 'member_expression' && /^(call|apply|bind)$/.test(text(field(f, 'property')))) f = field(f, 'object')
 	while (f?.type === 'parenthesized_expression') f = f.namedChildren[0]
 	return isFunction(f) ? field(f, 'body') : null
 }
