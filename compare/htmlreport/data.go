@@ -2,6 +2,7 @@ package htmlreport
 
 import (
 	"math"
+	"strings"
 
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/tokens"
@@ -16,6 +17,7 @@ type data struct {
 	Modes      []string             `json:"modes"`
 	Measures   []compare.Measure    `json:"measures"`
 	Kinds      []tokens.Kind        `json:"kinds"`
+	Folder     string               `json:"folder"` // that all sessions are in; not in their names
 	Sessions   []sessionData        `json:"sessions"`
 	Tables     []compare.Table      `json:"tables"`
 	Pairs      []compare.Difference `json:"pairs"`
@@ -73,10 +75,11 @@ func newData(r *compare.Report, maxRows int, keep map[string]bool) *data {
 		budget[b] = i
 	}
 	d.Modes = append(d.Modes, r.Modes...)
+	d.Folder = folder(r)
 	for i := range r.Sessions {
 		s := &r.Sessions[i]
 		session[s.Name] = i
-		d.Sessions = append(d.Sessions, sessionData{visible(s.Name), visible(s.Source), s.Mode})
+		d.Sessions = append(d.Sessions, sessionData{visible(strings.TrimPrefix(s.Name, d.Folder)), visible(s.Source), s.Mode})
 	}
 	chosen := wholeSessions(r, maxRows, keep)
 	c := &d.Rows
@@ -108,6 +111,25 @@ func newData(r *compare.Report, maxRows int, keep map[string]bool) *data {
 		n++
 	}
 	return d
+}
+
+// folder returns the longest folder that the names of all sessions begin with, if there
+// are several.
+func folder(r *compare.Report) string {
+	if len(r.Sessions) < 2 {
+		return ""
+	}
+	common := r.Sessions[0].Name
+	for i := range r.Sessions {
+		for !strings.HasPrefix(r.Sessions[i].Name, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	common = common[:strings.LastIndexAny(common, `/\:`)+1]
+	if visible(common) != common {
+		return ""
+	}
+	return common
 }
 
 // wholeSessions returns the sessions whose rows stand in the page.

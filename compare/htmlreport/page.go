@@ -25,10 +25,11 @@ type page struct {
 	Strategies []strategyData
 	Cuts       int
 	Text       *embedding
-	Rows       int // that stand in the page
+	Folder     string // that all sessions are in
+	Rows       int    // that stand in the page
 	MaxPart    string
 	Size       string // of the text
-	Modes      []modeCard
+	Modes      []*modeCard
 	Scopes     []scope
 	Rounds     []roundRow
 	Priced     bool // some strategy called a model
@@ -37,7 +38,7 @@ type page struct {
 func newPage(r *compare.Report, d *data, text *embedding, o *Options) *page {
 	p := &page{
 		Title: o.Title, Command: o.Command, Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
-		Report: r, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
+		Report: r, Folder: d.Folder, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
 		MaxPart: thousands(maxPart), Size: size(text.Bytes),
 	}
 	if p.Title == "" {
@@ -64,6 +65,11 @@ func newPage(r *compare.Report, d *data, text *embedding, o *Options) *page {
 	}
 	p.Rounds = roundRows(d.Rounds)
 	return p
+}
+
+// Short returns the name of a session without the folder that all are in.
+func (p *page) Short(name string) string {
+	return visible(strings.TrimPrefix(name, p.Folder))
 }
 
 func size(bytes int) string {
@@ -113,7 +119,42 @@ type modeCard struct {
 type verdict struct {
 	Budget string
 	Shown  bool
+	Word   string
 	Text   string
+	// Names are the strategies that stand in the table of all verdicts, More how many do not.
+	Names []string
+	More  int
+}
+
+// maxNames is how many strategies a cell of that table names.
+const maxNames = 2
+
+func newVerdict(v *compare.Verdict) verdict {
+	const none, few = "no difference shown", "too few sessions"
+	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" ")}
+	switch {
+	case v.Shown:
+		out.Word = "better"
+	case strings.HasPrefix(v.Text, few):
+		out.Word, out.Text = few, strings.TrimPrefix(v.Text, few+" ")
+		return out
+	}
+	if v.Best != "" {
+		out.Names = append([]string{v.Best}, v.Ties...)
+		out.More = max(0, len(out.Names)-maxNames)
+		out.Names = out.Names[:len(out.Names)-out.More]
+	}
+	return out
+}
+
+// Verdict returns that on a budget; nil if there is none.
+func (c *modeCard) Verdict(budget string) *verdict {
+	for i := range c.Verdicts {
+		if c.Verdicts[i].Budget == budget {
+			return &c.Verdicts[i]
+		}
+	}
+	return nil
 }
 
 type modeRow struct {
@@ -128,13 +169,13 @@ type curveRow struct {
 	Kept, Panel, Far cell
 }
 
-func (b *builder) modes() []modeCard {
-	var out []modeCard
+func (b *builder) modes() []*modeCard {
+	var out []*modeCard
 	for i, m := range slices.Concat([]string{""}, b.report.Modes) {
-		c := modeCard{Mode: m, Anchor: fmt.Sprintf("mode-%d", i), All: m == ""}
+		c := &modeCard{Mode: m, Anchor: fmt.Sprintf("mode-%d", i), All: m == ""}
 		for _, v := range b.report.Verdicts {
 			if v.Mode == m {
-				c.Verdicts = append(c.Verdicts, verdict{v.Budget, v.Shown, v.Text})
+				c.Verdicts = append(c.Verdicts, newVerdict(&v))
 			}
 		}
 		lines := map[string]map[string]*compare.Line{} // by strategy and budget

@@ -5,9 +5,11 @@ import (
 	"html/template"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/tokens"
 )
 
 // Options adjust a page. A nil pointer and the zero value of every field mean the defaults.
@@ -69,7 +71,7 @@ func Write(w io.Writer, r *compare.Report, details []*compare.Detail, opts *Opti
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": visible, "thousands": thousands, "line": line, "mode": modeName,
+	"visible": visible, "thousands": thousands, "line": line, "mode": modeName, "unit": unitOf, "kind": kindName,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 type rowKey struct{ strategy, budget, session, cut string }
@@ -100,6 +102,28 @@ func errNoRow(r *compare.Row) error {
 }
 
 func blockID(i int) string { return "text-" + strconv.Itoa(i) }
+
+// unitOf returns what a column's head has to say of its unit.
+func unitOf(m *compare.Measure) string {
+	if m.Unit == "share" || strings.Contains(m.Title, m.Unit) {
+		return ""
+	}
+	return m.Unit
+}
+
+// kindName returns how a page calls a kind; so does web/src/scopes.js.
+func kindName(k tokens.Kind) string {
+	switch k {
+	case tokens.KindToolCall:
+		return "tool calls"
+	case tokens.KindToolResult:
+		return "tool results"
+	case tokens.KindImage:
+		return "images"
+	case tokens.KindSystem, tokens.KindUser, tokens.KindAssistant, tokens.KindReasoning:
+	}
+	return string(k)
+}
 
 func modeName(m string) string {
 	if m == "" {

@@ -1,4 +1,4 @@
-import { $, clear, figure, h } from "./dom.js";
+import { $, clear, figure, h, say } from "./dom.js";
 import { families } from "./data.js";
 import { number } from "./format.js";
 import * as Plot from "@observablehq/plot";
@@ -6,6 +6,7 @@ import { direct, frame } from "./plots.js";
 
 const measures = ["panel", "far"];
 const most = 6; // strategies shown at first
+const fewSessions = 6; // below, no interval is believed: the same as for a verdict
 
 // curves draws recall against tokens left, a figure for every family of budgets, measure
 // and mode.
@@ -13,9 +14,11 @@ export function curves(data) {
   const place = $("#curve-figures");
   if (!place) return;
   const shown = initial(data);
+  const all = families(data.budgets);
+  let family = all[0];
   const draw = () => {
     clear(place);
-    for (const family of families(data.budgets)) {
+    if (family) {
       for (const name of measures) {
         const modes = ["", ...(data.modes.length > 1 ? data.modes : [])].filter((m) => points(data, family, m, name, shown).length > 0);
         if (modes.length === 0) continue;
@@ -27,6 +30,15 @@ export function curves(data) {
       }
     }
   };
+  if (all.length > 1) {
+    const select = h("select", { id: "curve-family" }, all.map((f, i) => h("option", { value: i }, f.title)));
+    select.addEventListener("change", () => {
+      family = all[select.value];
+      draw();
+      say(`figures of ${family.title}`);
+    });
+    place.before(h("p", { class: "choice-line" }, h("label", {}, "Where sessions are cut ", select)));
+  }
   choices(data, shown, draw);
   draw();
 }
@@ -76,18 +88,20 @@ function facet(grid, data, family, mode, measure, shown) {
   const all = points(data, family, mode, measure.name, shown);
   const title = mode === "" ? "All modes together" : mode;
   const sessions = Math.max(...all.map((p) => p.sessions));
+  const few = sessions < fewSessions;
   const label = `${measure.title} against tokens left, ${mode === "" ? "all modes" : "mode " + mode}: ${all.length} points; the numbers stand in the table below the figures.`;
   const place = h("div", { class: mode === "" ? "facet wide" : "facet" });
   grid.append(place);
-  figure(place, label, (width) => chart(width, all, measure), [h("bdi", {}, title), h("span", { class: "count" }, ` ${sessions} ${sessions === 1 ? "session" : "sessions"}`)]);
+  const count = ` ${sessions} ${sessions === 1 ? "session" : "sessions"}${few ? ": too few to tell" : ""}`;
+  figure(place, label, (width) => chart(width, all, measure, mode === "" ? "label" : "name"), [h("bdi", {}, title), h("span", { class: "count" }, count)]);
 }
 
-function chart(width, all, measure) {
+function chart(width, all, measure, naming) {
   const lines = group(all);
   const ends = lines.map((l) => l.reduce((a, b) => (b.x > a.x ? b : a)));
-  const longest = Math.max(...ends.map((e) => e.strategy.label.length));
-  const marginRight = Math.min(28 + 6.1 * longest, width * 0.45);
-  const room = Math.floor((marginRight - 24) / 6);
+  const longest = Math.max(...ends.map((e) => e.strategy[naming].length));
+  const marginRight = Math.min(30 + 6.3 * longest, width * 0.42);
+  const room = Math.floor((marginRight - 24) / 6.2);
   const height = Math.max(width > 620 ? 360 : 250, 60 + 14 * lines.length);
   const svg = Plot.plot(
     frame(width, {
@@ -117,7 +131,8 @@ function chart(width, all, measure) {
       symbol: { type: "identity" },
     }),
   );
-  const labels = ends.map((e) => ({ y: e.y, colour: e.strategy.colour, label: e.strategy.label.length > room ? e.strategy.label.slice(0, room - 1) + "…" : e.strategy.label }));
+  const short = (t) => (t.length > room ? t.slice(0, room - 1) + "…" : t);
+  const labels = ends.map((e) => ({ x: e.x, y: e.y, colour: e.strategy.colour, label: short(e.strategy[naming]) }));
   return direct(svg, labels, width, marginRight, 14, height - 30);
 }
 

@@ -21,7 +21,7 @@ export function open(data) {
     if (s.bound) {
       s.colour = s.name === "oracle" ? "var(--ink)" : "var(--grey)";
       s.dash = s.name === "oracle" ? "6 3" : s.name === "keep_last" ? "2 3" : "1 4";
-      s.symbol = s.name === "oracle" ? "star" : "times";
+      s.symbol = s.name === "oracle" ? "star" : s.name === "keep_last" ? "cross" : "wye";
       s.label = s.name + (s.name === "oracle" ? " (upper bound)" : " (lower bound)");
     } else {
       s.colour = `var(--s${n % colours})`;

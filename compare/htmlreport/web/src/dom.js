@@ -39,7 +39,10 @@ export function figure(place, label, draw, caption) {
   const box = h("div", { class: "drawing", role: "img", "aria-label": label });
   place.append(h("figure", {}, caption ? h("figcaption", {}, caption) : null, box));
   observer ??= new ResizeObserver((entries) => {
-    for (const e of entries) paint(e.target, Math.round(e.contentRect.width));
+    // Not at once: what is drawn may change the width of other figures.
+    requestAnimationFrame(() => {
+      for (const e of entries) paint(e.target, Math.round(e.contentRect.width));
+    });
   });
   drawings.set(box, { draw, width: 0 });
   observer.observe(box);

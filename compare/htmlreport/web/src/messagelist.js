@@ -7,7 +7,7 @@ const states = [
   { name: "kept", sign: "●", words: "kept" },
   { name: "rewritten", sign: "◐", words: "rewritten" },
   { name: "hidden", sign: "○", words: "hidden" },
-  { name: "new", sign: "＋", words: "new" },
+  { name: "new", sign: "+", words: "new" },
 ];
 const needStates = {
   lost: { sign: "✕", words: "needed later, lost" },

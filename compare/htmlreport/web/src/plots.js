@@ -9,9 +9,10 @@ export function frame(width, options) {
   return { width, className: "plot", style: { fontSize: "12px", fontFamily: "var(--sans)", background: "none", color: "inherit" }, ...options };
 }
 
-// direct writes labels at the right of a plot, beside where their lines end, none over
-// another. Items have y (in the unit of the scale), label and colour.
+// direct writes labels at the right of a plot, each joined to where its line ends, none
+// over another. Items have x and y (in the units of the scales), label and colour.
 export function direct(svg, items, width, marginRight, top, bottom) {
+  const x = svg.scale("x");
   const y = svg.scale("y");
   const step = 13;
   const placed = items.map((i) => ({ ...i, at: y.apply(i.y), pos: y.apply(i.y) })).sort((a, b) => a.at - b.at);
@@ -37,13 +38,14 @@ export function direct(svg, items, width, marginRight, top, bottom) {
     }
     if (!moved) break;
   }
-  const x = width - marginRight;
-  const g = s("g", { class: "direct", "font-size": "11.5", fill: "currentColor" });
+  const edge = width - marginRight;
+  const g = s("g", { class: "direct", "font-size": "11.5", fill: "currentColor", "text-anchor": "start" });
   for (const p of placed) {
+    const end = Math.min(x.apply(p.x) + 5, edge);
     g.append(
-      s("path", { d: `M${x - 2},${p.at}L${x + 8},${p.pos}`, stroke: p.colour, fill: "none", "stroke-opacity": "0.7" }),
-      s("rect", { x: x + 9, y: p.pos - 4, width: 8, height: 8, rx: 1, fill: p.colour }),
-      s("text", { x: x + 21, y: p.pos, dy: "0.35em" }, p.label),
+      s("path", { d: `M${end},${p.at}L${edge},${p.at}L${edge + 8},${p.pos}`, stroke: p.colour, fill: "none", "stroke-opacity": "0.45", "stroke-dasharray": "1 2" }),
+      s("rect", { x: edge + 10, y: p.pos - 4, width: 8, height: 8, rx: 1, fill: p.colour }),
+      s("text", { x: edge + 22, y: p.pos, dy: "0.35em" }, p.label),
     );
   }
   svg.append(g);
@@ -59,6 +61,7 @@ export function intervals(width, items, { domain, label, log, zero, format }) {
   const short = (t) => (t.length > most ? t.slice(0, most - 1) + "…" : t);
   const rows = items.map((i, n) => ({ ...i, n }));
   const narrow = width < 430;
+  const ticks = log ? Array.from({ length: Math.round(Math.log10(domain[1] / domain[0])) + 1 }, (_, n) => domain[0] * 10 ** n) : narrow ? 4 : 6;
   return Plot.plot(
     frame(width, {
       height: 46 + 21 * items.length,
@@ -66,7 +69,7 @@ export function intervals(width, items, { domain, label, log, zero, format }) {
       marginRight: narrow ? 14 : 96,
       marginTop: 8,
       marginBottom: 38,
-      x: { label, labelAnchor: "center", labelArrow: "none", grid: true, type: log ? "log" : "linear", domain, ticks: narrow ? 4 : 6, ...(format ? { tickFormat: format } : {}) },
+      x: { label, labelAnchor: "center", labelArrow: "none", grid: true, type: log ? "log" : "linear", domain, ticks, ...(format ? { tickFormat: format } : {}) },
       y: { type: "band", domain: rows.map((r) => r.n), label: null, axis: null },
       marks: [
         zero ? Plot.ruleX([0], { stroke: "var(--ink)", strokeWidth: 1.2 }) : null,

@@ -48,5 +48,5 @@ function chart(width, all, title) {
       ],
     }),
   );
-  return direct(svg, ends.map((e) => ({ y: e.y, colour: e.strategy.colour, label: e.strategy.label })), width, marginRight, 14, height - 30);
+  return direct(svg, ends.map((e) => ({ x: e.round, y: e.y, colour: e.strategy.colour, label: e.strategy.label })), width, marginRight, 14, height - 30);
 }

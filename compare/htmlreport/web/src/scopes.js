@@ -144,7 +144,7 @@ function pairs(data, table, place) {
         const other = d.a === reference ? d.b : d.a;
         const [low, high] = sign < 0 ? [-d.high, -d.low] : [d.low, d.high];
         const s = data.strategy.get(other);
-        return { label: other, colour: s.colour, mean: sign * d.mean, low, high, hollow: !d.shown, shown: d.shown, sessions: d.sessions, text: signed(sign * d.mean) + (d.shown ? "" : " not shown") };
+        return { label: other, colour: s.colour, mean: sign * d.mean, low, high, hollow: !d.shown, shown: d.shown, sessions: d.sessions, text: signed(sign * d.mean) };
       })
       .sort((a, b) => b.mean - a.mean);
     const ends = items.flatMap((i) => [i.low, i.high, 0]);

@@ -29,7 +29,7 @@ export async function sessionsView(data, q) {
   const where = mode === "" ? "all modes" : `mode ${mode}`;
   const showOracle = measure.of_oracle && strategy !== "oracle";
   const body = h("tbody");
-  const list = (to) => body.replaceChildren(...all.slice(0, to).map((r) => rowLine(r, measure, showOracle ? oracle : null)));
+  const list = (to) => body.replaceChildren(...all.slice(0, to).map((r) => rowLine(data, r, measure, showOracle ? oracle : null)));
   list(most);
   const table = h("table", { class: "data sortable" },
     h("caption", { class: "hush" }, `Rows behind ${measure.title} of ${strategy}`),
@@ -42,7 +42,7 @@ export async function sessionsView(data, q) {
   sortable(table);
   const page = h("div", { class: "view" },
     crumbs({ text: "Report", href: "#report" }, { text: `${strategy}, ${budget}, ${where}` }),
-    h("h1", { tabindex: "-1" }, `${measure.title}: `, h("bdi", {}, strategy), ` at ${budget}, ${where}`),
+    h("h1", { tabindex: "-1" }, `${measure.title[0].toUpperCase()}${measure.title.slice(1)}: `, h("bdi", {}, strategy), ` at ${budget}, ${where}`),
     h("p", { class: "lead" }, estimate ? `Mean ${number(measure.unit, estimate.mean)}${range(measure.unit, estimate) ? ` (95 % interval ${range(measure.unit, estimate)})` : ""} over ${plural(estimate.sessions, "session")}. ` : "No mean is defined. ", measure.doc),
     all.length < (line?.cuts ?? 0) ? h("p", { class: "note" }, `${plural(line.cuts - all.length, "row")} more are left out of this page to bound its size; the mean is over all.`) : null,
     line?.failed ? h("p", { class: "note warn" }, `At ${plural(line.failed, "cut")} there is no result; they are not in the mean.`) : null);
@@ -56,11 +56,11 @@ export async function sessionsView(data, q) {
   return page;
 }
 
-function rowLine(r, measure, oracle) {
+function rowLine(data, r, measure, oracle) {
   const v = r.value(measure.name);
   const best = oracle?.get(r.sessionIndex + " " + r.cut);
   return h("tr", {},
-    h("th", { scope: "row", class: "session" }, h("bdi", { title: r.session.name }, r.session.name)),
+    h("th", { scope: "row", class: "session" }, h("bdi", { title: data.folder + r.session.name }, r.session.name)),
     h("td", { class: "words" }, h("bdi", {}, r.session.mode || "–")),
     h("td", { class: "words" }, r.cut),
     v === null ? h("td", { class: "none" }, "–") : h("td", { "data-v": v }, number(measure.unit, v)),
