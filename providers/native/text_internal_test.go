@@ -123,3 +123,15 @@ func TestInjected(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedWords holds that of two blocks the last one counts: the first is a copy that
+// a model made, and perhaps changed.
+func TestRepeatedWords(t *testing.T) {
+	t.Parallel()
+	copied := wordsBlock(counter, []string{"Use spaces."}, false, 1000)
+	ours := wordsBlock(counter, []string{"Use tabs."}, false, 1000)
+	got := repeatedWords("Summary.\n" + copied + "\n" + ours)
+	if want := []string{"Use tabs."}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
