@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -149,6 +152,55 @@ func TestReadSession(t *testing.T) {
 	}
 	if s := strings.Join(got, ","); s != "injected,-,-,-,-,tool,tool,-" {
 		t.Errorf("got %s", s)
+	}
+}
+
+// A session is called by its file, or by its folder where all files are called alike.
+func TestSessionID(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, id, source string }{
+		{"/logs/project/one.jsonl.gz", "one", "project"},
+		{"/roo/tasks/17/api_conversation_history.json", "17", "tasks"},
+		{"/messages.json", "messages", "/"},
+	} {
+		if s := read(t, c.name, `[{"role":"user","content":"hello"}]`); s.ID != c.id || s.Source != c.source {
+			t.Errorf("%s: ID %q, source %q, want %q and %q", c.name, s.ID, s.Source, c.id, c.source)
+		}
+	}
+}
+
+// Compactions are found where a journal recorded them, with what was kept.
+func TestReadCompactions(t *testing.T) {
+	t.Parallel()
+	var messages []core.Message
+	j := history.New()
+	for i := range 6 {
+		role := core.RoleUser
+		if i%2 == 1 {
+			role = core.RoleAssistant
+		}
+		messages = append(messages, core.Message{ID: fmt.Sprint("m", i), Role: role, Parts: []core.Part{core.Text(fmt.Sprint("text ", i))}, Time: still().Add(time.Duration(i) * time.Minute)})
+	}
+	if err := j.Append(messages[:4]...); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Condense(history.Condensation{ID: "c", Time: still().Add(210 * time.Second), Edit: core.Edit{
+		Hide:   []string{"m0", "m1"},
+		Insert: []core.Insert{{Message: core.Message{ID: "s", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("It was about text.")}}}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(messages[4:]...); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := history.Encode(&b, j); err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, "j.condense", b.String())
+	want := retention.Compaction{At: 4, KeptFrom: 2, Summary: "It was about text."}
+	if len(s.Messages) != 6 || len(s.Compactions) != 1 || s.Compactions[0] != want {
+		t.Errorf("%d messages, compactions %+v, want 6 and %+v", len(s.Messages), s.Compactions, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/compare/retention"
@@ -30,7 +31,8 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, 
 	if err != nil {
 		return nil, err
 	}
-	s := &retention.Session{ID: baseName(name), Source: sourceName(name), System: d.System, Tools: toolNames(d.Tools)}
+	s := &retention.Session{System: d.System, Tools: toolNames(d.Tools)}
+	s.ID, s.Source = called(name)
 	readJournal(d, s)
 	if d.Format == "trace" {
 		if err := readTrace(data, s); err != nil {
@@ -64,19 +66,24 @@ func readAll(r io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// baseName returns the name of a file without what says how it is stored.
-func baseName(name string) string {
-	name = strings.TrimSuffix(filepath.Base(name), ".gz")
-	return strings.TrimSuffix(name, filepath.Ext(name))
-}
+// alike are the names that a tool gives to the transcript of every session, in a folder of
+// its own.
+var alike = []string{"api_conversation_history", "conversation", "messages", "session", "transcript"}
 
-// sourceName returns the name of the folder that the file is in.
-func sourceName(name string) string {
-	abs, err := filepath.Abs(name)
-	if err != nil {
-		return ""
+// called returns what a session is called by the name of its file, and the folder that it is
+// in.
+func called(name string) (id, source string) {
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
 	}
-	return filepath.Base(filepath.Dir(abs))
+	dir, base := filepath.Split(strings.TrimSuffix(name, ".gz"))
+	id = strings.TrimSuffix(base, filepath.Ext(base))
+	if slices.Contains(alike, id) {
+		if up, folder := filepath.Split(filepath.Clean(dir)); folder != "" {
+			dir, id = up, folder
+		}
+	}
+	return id, filepath.Base(dir)
 }
 
 // readJournal takes over the original messages of d, hidden or not, and where they were
@@ -91,7 +98,11 @@ func readJournal(d *transcript.Document, s *retention.Session) {
 			continue
 		}
 		s.Messages = append(s.Messages, e.Original)
-		s.Origins = append(s.Origins, origins(&e.Original))
+		o := origins(&e.Original)
+		if d.Origin == "claudecode" && bytes.Contains(e.Original.Source, []byte(`"isMeta":true`)) && onlyText(e.Original.Parts) {
+			o = slices.Repeat([]retention.Origin{retention.OriginInjected}, len(e.Original.Parts))
+		}
+		s.Origins = append(s.Origins, o)
 	}
 	at := map[string]int{}
 	for i := range s.Messages {
@@ -120,6 +131,10 @@ func readJournal(d *transcript.Document, s *retention.Session) {
 		}
 		s.Compactions = append(s.Compactions, *k)
 	}
+}
+
+func onlyText(parts []core.Part) bool {
+	return !slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.Text); return !ok })
 }
 
 func textOf(parts []core.Part) string {
@@ -163,7 +178,7 @@ var injected = []string{
 	"<system-reminder>", "<environment_details>", "<environment_context>", "<user_instructions>", "# AGENTS.md instructions",
 	"<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
 	"<file_content ", "<slug>", "[ERROR] You did not use a tool", "<feedback>", "<ide_", "<permissions instructions>",
-	"<INSTRUCTIONS>", "<turn_aborted>", "<files>", "<system_warning>", "# System Warning", "This session is being continued from a previous conversation",
+	"<INSTRUCTIONS>", "Base directory for this skill:", "<turn_aborted>", "<files>", "<system_warning>", "# System Warning", "This session is being continued from a previous conversation",
 }
 
 // origins returns who wrote the parts of m, where the format does not say it.
