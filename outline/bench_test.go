@@ -1,10 +1,8 @@
 package outline_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -30,30 +28,26 @@ func BenchmarkDefinitions(b *testing.B) {
 	}
 }
 
-// BenchmarkFiles50 reads and folds 50 files of 20 kB, as after a long session.
+// BenchmarkFiles50 reads and folds 50 source files of this repository, as after a long
+// session, until none is left out.
 func BenchmarkFiles50(b *testing.B) {
-	root := b.TempDir()
-	if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte("node_modules/\n*.min.js\n/dist\n!/dist/keep\n"), 0o600); err != nil {
+	root, err := filepath.Abs("..")
+	if err != nil {
 		b.Fatal(err)
 	}
-	all := samples(b)
-	var paths []string
-	total := 0
-	for i := range 50 {
-		s := all[i%len(all)]
-		src := strings.Repeat(s.src, 1+20_000/len(s.src))
-		name := filepath.Join(fmt.Sprintf("d%d", i%7), strconv.Itoa(i)+"-"+s.file)
-		p := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(src), 0o600); err != nil {
-			b.Fatal(err)
-		}
-		paths = append(paths, name)
-		total += len(src)
+	all, err := filepath.Glob(filepath.Join(root, "*", "*.go"))
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.SetBytes(int64(total))
+	var paths []string
+	total := int64(0)
+	for _, p := range all {
+		if info, err := os.Stat(p); err == nil && info.Size() > 5000 && len(paths) < 50 {
+			paths = append(paths, p)
+			total += info.Size()
+		}
+	}
+	b.SetBytes(total)
 	b.ReportAllocs()
 	for b.Loop() {
 		f, err := outline.Files(b.Context(), paths, outline.Options{Root: root, Chars: 10_000_000})

@@ -47,7 +47,7 @@ func check(src string, defs []outline.Definition) error {
 // enough that time beyond linear exceeds the limit.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	const n = 50_000
+	const n = 30_000
 	fill := func(s string) string { return strings.Repeat(s, n/len(s)) }
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(alphabet string) string {

@@ -50,7 +50,7 @@ func (n *node) UnmarshalJSON(data []byte) error {
 
 // A score adds up over the files of a language.
 type score struct {
-	files, broken         int
+	files, left           int // left out
 	truth, ours, hit, end int
 	bytes                 int
 	time                  time.Duration
@@ -60,6 +60,7 @@ type score struct {
 func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	flags := flag.NewFlagSet("outline", flag.ContinueOnError)
 	set := flags.String("set", "report", "files to count: report (projects that no rule was fitted to) or tune")
+	broken := flags.Bool("broken", false, "count only files that the oracle could not parse without an error")
 	show := flags.String("show", "", "list what differs in this language")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -94,13 +95,13 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 		if *show == t.Language {
 			diff = stdout
 		}
-		s.add(t, string(src), diff)
+		s.add(t, string(src), *broken, diff)
 	}
 	fmt.Fprintln(stdout, "| language | files | definitions | recall % | precision % | same last line % | MB/s | tree-sitter MB/s |")
 	fmt.Fprintln(stdout, "|---|---|---|---|---|---|---|---|")
 	for _, l := range slices.Sorted(maps.Keys(scores)) {
 		s := scores[l]
-		fmt.Fprintf(stdout, "| %s | %d | %d | %.2f | %.2f | %.1f | %.0f | %.1f |\n", l, s.files-s.broken, s.truth,
+		fmt.Fprintf(stdout, "| %s | %d | %d | %.2f | %.2f | %.1f | %.0f | %.1f |\n", l, s.files-s.left, s.truth,
 			percent(s.hit, s.truth), percent(s.hit, s.ours), percent(s.end, s.hit),
 			float64(s.bytes)/1e6/s.time.Seconds(), float64(s.bytes)/1e3/s.oracle)
 	}
@@ -109,8 +110,9 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-// add compares one file and writes what differs.
-func (s *score) add(t truth, src string, diff io.Writer) {
+// add compares one file and writes what differs. Unless asked for, what the oracle could
+// not parse is no truth.
+func (s *score) add(t truth, src string, broken bool, diff io.Writer) {
 	language := t.Language
 	if filepath.Ext(t.Path) == ".h" {
 		language = "c"
@@ -126,8 +128,8 @@ func (s *score) add(t truth, src string, diff io.Writer) {
 		best = min(best, time.Since(begin))
 	}
 	s.time += best
-	if t.Error { // what the oracle could not read is no truth
-		s.broken++
+	if t.Error != broken {
+		s.left++
 		return
 	}
 	s.truth += len(t.Definitions)
