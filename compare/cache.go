@@ -12,7 +12,7 @@ import (
 )
 
 // cacheVersion changes whenever a row of the same inputs would be another one.
-const cacheVersion = "1"
+const cacheVersion = "2"
 
 // A cache is a folder of what was measured, by the hash of all that it depends on. Processes may share
 // it: a file is written under another name and then renamed.

@@ -115,10 +115,17 @@ func TestGuards(t *testing.T) {
 		provider("everything", func(req *core.Request) ([]core.Message, error) { return req.Messages, nil }),
 		provider("emptied", func(*core.Request) ([]core.Message, error) { return nil, nil }),
 		provider("broken", func(*core.Request) ([]core.Message, error) { return nil, errors.New("out of luck") }),
+		compare.Strategy{Name: "saved", Chain: []core.Candidate{
+			{Name: "first", Provider: core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return &core.Result{}, nil })},
+			{Name: "last", Provider: window("window", "budget").Provider},
+		}},
 	)
 	warned := map[string]string{}
 	for _, w := range r.Warnings {
-		if w.Unfit {
+		if w.Strategy == "saved" && w.Unfit {
+			t.Errorf("a chain that works is unfit: %s", w.Text)
+		}
+		if w.Unfit || w.Strategy == "saved" {
 			warned[w.Strategy] += w.Text + "; "
 		}
 	}
@@ -134,6 +141,7 @@ func TestGuards(t *testing.T) {
 		{"everything", 1, 1, "over the budget"},
 		{"emptied", -1, -1, "rejected"},
 		{"broken", -1, -1, "out of luck"},
+		{"saved", 0.2, 0.9, "another did the work. The first: first:"},
 	} {
 		l := line(t, r, "25%", c.strategy)
 		panel, ok := l.Values["panel"]
@@ -154,6 +162,9 @@ func TestGuards(t *testing.T) {
 	}
 	if l := line(t, r, "25%", "emptied"); l.Values["lawful"].Mean != 0 || l.Failed != l.Cuts {
 		t.Errorf("emptied: lawful %v, %d of %d failed", l.Values["lawful"].Mean, l.Failed, l.Cuts)
+	}
+	if l := line(t, r, "25%", "saved"); l.Values["lawful"].Mean != 0 || l.Failed != 0 {
+		t.Errorf("saved: lawful %v, %d failed", l.Values["lawful"].Mean, l.Failed)
 	}
 	for _, v := range r.Verdicts {
 		if v.Best != "window" && v.Best != "" {

@@ -31,6 +31,9 @@ type Row struct {
 	Provider string `json:"provider,omitempty"`
 	// Error says why it was rejected or failed.
 	Error string `json:"error,omitempty"`
+	// Setbacks are the candidates of a chain that failed or were rejected while another
+	// one did the work; Error is then the first of theirs.
+	Setbacks int `json:"setbacks,omitempty"`
 	// Values are the measures by name; one that is not defined here is absent.
 	Values map[string]float64 `json:"values"`
 	// KindsBefore and KindsAfter are tokens by kind, see tokens.Kind.
@@ -122,6 +125,16 @@ func (b *bench) run(ctx context.Context, s *Strategy) (Row, error) {
 		return r, nil
 	}
 	r.Values["lawful"] = 1
+	for _, a := range out.Attempts {
+		if a.Outcome == core.OutcomeRejected {
+			r.Values["lawful"] = 0
+		}
+		if a.Outcome == core.OutcomeRejected || a.Outcome == core.OutcomeFailed {
+			if r.Setbacks++; r.Error == "" && a.Err != nil {
+				r.Error = a.Provider + ": " + a.Err.Error()
+			}
+		}
+	}
 	r.Values["calls"], r.Values["usd"] = float64(out.Usage.Calls), out.Usage.USD
 	b.judge(&r, out.Messages)
 	if out.Usage.Calls == 0 {

@@ -26,6 +26,7 @@ func (a *analysis) warnings() []Warning {
 		out = append(out, Warning{Text: fmt.Sprintf("%d sessions: too few for a verdict, which needs %d of a mode", n, fewSessions)})
 	}
 	for _, s := range a.candidates() {
+		out = append(out, a.setbacks(s)...)
 		for _, check := range []func(*tally) string{(*tally).failed, (*tally).over, (*tally).foretold, (*tally).bare, (*tally).nothing} {
 			out = append(out, a.warn(s, check)...)
 		}
@@ -59,6 +60,25 @@ func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
 		return []Warning{{Strategy: strategy, Text: text, Unfit: true}}
 	}
 	return out
+}
+
+// setbacks warns of a chain in which others did the work of a candidate that failed.
+func (a *analysis) setbacks(strategy string) []Warning {
+	n, all, example := 0, 0, ""
+	for _, b := range a.Budgets {
+		for _, r := range a.groups[group{b, "", strategy}] {
+			all++
+			if r.measured() && r.Setbacks > 0 {
+				if n++; n == 1 {
+					example = r.Error
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []Warning{{Strategy: strategy, Text: fmt.Sprintf("at %d of %d cuts a part of the chain failed or was rejected and another did the work. The first: %s", n, all, example)}}
 }
 
 // A tally counts what is wrong with rows.
