@@ -69,13 +69,15 @@ func (a *app) inspectCommand() *cobra.Command {
 		format, tokenizer string
 		top               int
 		asJSON, chances   bool
+		asHTML            bool
 	)
 	cmd := &cobra.Command{
 		Use:   "inspect FILE|-",
 		Short: "Show what a conversation consists of",
 		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the
 texts that stand there more than once. The cost of an image is an estimate. With --opportunities it tries every pass
-of the strategy smart on a copy and says what each would save.`,
+of the strategy smart on a copy and says what each would save. With --html it writes a page that stands alone, with
+every message, to the standard output.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if top < 0 {
@@ -92,6 +94,9 @@ of the strategy smart on a copy and says what each would save.`,
 			counter := tokens.NewCounter(encoding)
 			in := inspect(args[0], d, counter, top)
 			in.Tokenizer = tokenizer
+			if asHTML {
+				return writeInspectionHTML(a.stdout, in, d, counter)
+			}
 			if chances {
 				if in.Opportunities, err = opportunities(cmd.Context(), d.Journal.View(), counter); err != nil {
 					return err
@@ -114,6 +119,9 @@ of the strategy smart on a copy and says what each would save.`,
 	cmd.Flags().IntVar(&top, "top", 10, "how many of the largest messages and duplicates to list")
 	cmd.Flags().BoolVar(&chances, "opportunities", false, "say what each pass of the strategy smart would save, before anything is done")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asHTML, "html", false, "write a page with figures and every message; it holds the text of the conversation")
+	cmd.MarkFlagsMutuallyExclusive("html", "json")
+	cmd.MarkFlagsMutuallyExclusive("html", "opportunities")
 	return cmd
 }
 

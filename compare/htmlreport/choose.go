@@ -8,47 +8,72 @@ import (
 )
 
 // Choose returns at most n rows of r whose details are worth to stand in the page, in the
-// order of r.Rows. Sessions are taken whole, as the strategies on the same messages are
-// what a reader compares and their text is embedded once; every mode gets a session before
-// one gets a second, smaller sessions first. Rows without a result are left out.
+// order of r.Rows. What all strategies made of one cut under one budget is taken together,
+// as that is what a reader compares. Every mode and then every session gets one such group
+// before one gets a second; smaller sessions come first, and budgets take turns. Rows
+// without a result are left out.
 func Choose(r *compare.Report, n int) []compare.Row {
-	rows := map[string][]int{}
-	for i := range r.Rows {
-		if row := &r.Rows[i]; len(row.KindsAfter) > 0 || row.After > 0 {
-			rows[row.Session] = append(rows[row.Session], i)
-		}
-	}
-	byMode := map[string][]compare.SessionInfo{}
-	for i := range r.Sessions {
-		s := r.Sessions[i]
-		if len(rows[s.Name]) > 0 {
-			byMode[s.Mode] = append(byMode[s.Mode], s)
-		}
-	}
-	rank := map[string]int{}
-	var order []compare.SessionInfo
-	for _, list := range byMode {
-		slices.SortFunc(list, func(a, b compare.SessionInfo) int {
-			return cmp.Or(cmp.Compare(a.Tokens, b.Tokens), cmp.Compare(a.Name, b.Name))
-		})
-		for i, s := range list {
-			rank[s.Name] = i
-			order = append(order, s)
-		}
-	}
-	slices.SortFunc(order, func(a, b compare.SessionInfo) int {
-		return cmp.Or(rank[a.Name]-rank[b.Name], cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Name, b.Name))
+	groups := rowGroups(r)
+	slices.SortFunc(groups, func(a, b *rowGroup) int {
+		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.rank, b.rank), cmp.Compare(a.rows[0], b.rows[0]))
 	})
 	var chosen []int
-	for _, s := range order {
-		if len(chosen)+len(rows[s.Name]) <= n {
-			chosen = append(chosen, rows[s.Name]...)
+	for _, g := range groups {
+		if len(chosen)+len(g.rows) <= n {
+			chosen = append(chosen, g.rows...)
 		}
 	}
 	slices.Sort(chosen)
 	out := make([]compare.Row, 0, len(chosen))
 	for _, i := range chosen {
 		out = append(out, r.Rows[i])
+	}
+	return out
+}
+
+// A rowGroup is what the strategies made of a cut under a budget.
+type rowGroup struct {
+	rows []int // indices of Report.Rows
+	rank int   // of the session in its mode, by size
+	turn int   // of the group in its session
+}
+
+func rowGroups(r *compare.Report) []*rowGroup {
+	type place struct{ session, budget, cut string }
+	byPlace := map[place]*rowGroup{}
+	bySession := map[string][]*rowGroup{}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.After == 0 && len(row.KindsAfter) == 0 {
+			continue
+		}
+		at := place{row.Session, row.Budget, row.Cut}
+		g := byPlace[at]
+		if g == nil {
+			g = &rowGroup{}
+			byPlace[at] = g
+			bySession[row.Session] = append(bySession[row.Session], g)
+		}
+		g.rows = append(g.rows, i)
+	}
+	sessions := slices.Clone(r.Sessions)
+	slices.SortStableFunc(sessions, func(a, b compare.SessionInfo) int { return cmp.Compare(a.Tokens, b.Tokens) })
+	ranks := map[string]int{} // by mode
+	var out []*rowGroup
+	for i := range sessions {
+		list := bySession[sessions[i].Name]
+		if len(list) == 0 {
+			continue
+		}
+		rank := ranks[sessions[i].Mode]
+		ranks[sessions[i].Mode]++
+		for turn := range list {
+			// From the middle, as budgets are given in order of size, and one further for
+			// every session.
+			g := list[(len(list)/2+rank+turn)%len(list)]
+			g.rank, g.turn = rank, turn
+			out = append(out, g)
+		}
 	}
 	return out
 }

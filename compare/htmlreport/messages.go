@@ -81,11 +81,12 @@ type needKey struct {
 type packer struct {
 	blocks map[string]*sessionBlock
 	needs  map[string]map[string]map[needKey]int // by session and cut
+	most   int                                   // bytes of a part
 	cut    int                                   // parts that are not there in full
 }
 
 func newPacker() *packer {
-	return &packer{blocks: map[string]*sessionBlock{}, needs: map[string]map[string]map[needKey]int{}}
+	return &packer{blocks: map[string]*sessionBlock{}, needs: map[string]map[string]map[needKey]int{}, most: maxPart}
 }
 
 // add puts d, the detail of the given row of the page, into the block of its session.
@@ -142,7 +143,7 @@ func (p *packer) entries(b *sessionBlock, messages []compare.DetailMessage) []en
 func (p *packer) parts(parts []compare.DetailPart) []partData {
 	out := make([]partData, 0, len(parts))
 	for _, x := range parts {
-		text, left := cut(x.Text, maxPart)
+		text, left := cut(x.Text, p.most)
 		if left > 0 {
 			p.cut++
 		}

@@ -71,7 +71,7 @@ func Write(w io.Writer, r *compare.Report, details []*compare.Detail, opts *Opti
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": visible, "thousands": thousands, "line": line, "mode": modeName, "unit": unitOf, "kind": kindName,
+	"visible": visible, "thousands": thousands, "line": line, "mode": modeName, "unit": unitOf, "kind": kindName, "item": item,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 type rowKey struct{ strategy, budget, session, cut string }
