@@ -54,7 +54,7 @@ func writeSignature(b *strings.Builder, header string) {
 			b.WriteByte(' ')
 			written++
 		}
-		if room := maxSignature - written; len(word) > room {
+		if room := max(maxSignature-written, 0); len(word) > room {
 			for room > 0 && !utf8.RuneStart(word[room]) {
 				room--
 			}
