@@ -203,6 +203,38 @@ func TestFilesBudget(t *testing.T) {
 	}
 }
 
+// TestFilesRooignoreLink holds to a .rooignore that is a link, and reads nothing if the
+// link leads where it must not be followed.
+func TestFilesRooignoreLink(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege on Windows")
+	}
+	root, _ := tree(t)
+	if err := os.Rename(filepath.Join(root, ".rooignore"), filepath.Join(root, "rules")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("rules", filepath.Join(root, ".rooignore")); err != nil {
+		t.Fatal(err)
+	}
+	blocks, skipped := fold(t, []string{"a.go", "secret.go"}, outline.Options{Root: root})
+	if len(blocks) != 1 || !strings.Contains(skipped["secret.go"], ".rooignore") {
+		t.Errorf("got %v, %v", blocks, skipped)
+	}
+	if err := os.Rename(filepath.Join(root, "rules"), filepath.Join(filepath.Dir(root), "rules")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(root, ".rooignore")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../rules", filepath.Join(root, ".rooignore")); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := outline.Files(t.Context(), []string{"a.go"}, outline.Options{Root: root}); err == nil {
+		t.Errorf("got %v, want an error: what is ignored is not known", f)
+	}
+}
+
 func TestFilesErrors(t *testing.T) {
 	t.Parallel()
 	root, _ := tree(t)

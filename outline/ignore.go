@@ -56,7 +56,7 @@ type ignorer struct {
 func newIgnorer(root *os.Root, extra []string) (*ignorer, error) {
 	g := &ignorer{root: root, nested: make(map[string]*level), failed: make(map[string]error)}
 	g.extra = &level{source: "the settings", patterns: parsePatterns(strings.Join(extra, "\n"))}
-	text, err := readIgnoreFile(root, ".rooignore")
+	text, err := readIgnoreFile(root, ".rooignore", root.Stat)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (g *ignorer) repository(top, dir string) error {
 			return err
 		}
 		defer func() { _ = r.Close() }() // read only
-		text, err := readIgnoreFile(r, name)
+		text, err := readIgnoreFile(r, name, r.Lstat)
 		g.base = append(g.base, &level{path.Join(path.Join(dir...), name), dir, parsePatterns(text)})
 		return err
 	}
@@ -158,16 +158,16 @@ func (g *ignorer) level(dir []string) (*level, error) {
 	if l, ok := g.nested[name]; ok {
 		return l, g.failed[name]
 	}
-	text, err := readIgnoreFile(g.root, name)
+	text, err := readIgnoreFile(g.root, name, g.root.Lstat)
 	l := &level{name, dir, parsePatterns(text)}
 	g.nested[name], g.failed[name] = l, err
 	return l, err
 }
 
-// readIgnoreFile reads a file with patterns; one that does not exist has none. Like git it
-// takes no link for one.
-func readIgnoreFile(root *os.Root, name string) (string, error) {
-	info, err := root.Lstat(filepath.FromSlash(name))
+// readIgnoreFile reads a file with patterns; one that does not exist has none. Git takes no
+// link for a .gitignore, hence stat; Roo follows one to a .rooignore.
+func readIgnoreFile(root *os.Root, name string, stat func(string) (fs.FileInfo, error)) (string, error) {
+	info, err := stat(filepath.FromSlash(name))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
 			return "", nil
