@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,6 +36,9 @@ func sessions(t *testing.T) map[string][]core.Message {
 	}
 	return out
 }
+
+// shortForm is the stub that the pass value leaves.
+var shortForm = regexp.MustCompile(`\[… h:([0-9a-f]{10})\]`)
 
 // TestRecordedSessions condenses recorded sessions by every preset to half and to a tenth:
 // the answers are lawful, presets that go on until the target is met meet it, every handle
@@ -72,6 +76,11 @@ func TestRecordedSessions(t *testing.T) {
 							if !handles[found[2]] && !strings.Contains(was, found[0]) {
 								t.Errorf("%s: nothing has the handle of %s", preset, found[0])
 							}
+						}
+					}
+					for _, found := range shortForm.FindAllStringSubmatch(textOf(res.Messages...), -1) {
+						if !handles[found[1]] && !strings.Contains(was, found[0]) {
+							t.Errorf("%s: nothing has the handle of %s", preset, found[0])
 						}
 					}
 					next := again(&r, res)
