@@ -15,7 +15,7 @@ import (
 
 // Config are the settings of a [Provider].
 type Config struct {
-	Preset   string       `json:"preset" enum:"lossless|conservative|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"a list of passes with a name: lossless, conservative, balanced, aggressive, observation_masking, clear_tool_uses, prune, headtail or score; empty means balanced unless passes are given"`
+	Preset   string       `json:"preset" enum:"lossless|conservative|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"a list of passes with a name; empty means balanced unless passes are given"`
 	Passes   []PassConfig `json:"passes" doc:"passes of your own instead of a preset's, in order: names, or objects with the key pass and the settings of that pass"`
 	Land     float64      `json:"land" doc:"where lossy passes stop, as a share of the room that messages have on target; 0 means what the preset says"`
 	MinGain  int          `json:"min_gain" doc:"tokens that must be saved in all, unless the target is met; else nothing is changed"`

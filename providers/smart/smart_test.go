@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,6 +25,12 @@ func open(tb testing.TB, settings string) core.CondensationProvider {
 }
 
 func presets() []string { return smart.Presets() }
+
+func TestPresetsAreListed(t *testing.T) {
+	if got, want := smart.Strategy().Settings()[0].Enum, presets(); !slices.Equal(got, want) {
+		t.Errorf("the setting preset lists %v, want %v", got, want)
+	}
+}
 
 func TestConformance(t *testing.T) {
 	for _, name := range presets() {
