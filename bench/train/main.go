@@ -4,7 +4,7 @@
 //
 // It cuts every session at several places, notes what the agent and the person wrote
 // after each cut of what stood before it, and writes weights.json and common.txt. The same
-// sessions give the same files. With -without NAME the sessions of one source are left
+// sessions give the same files. With -without NAME the sessions of these sources are left
 // out, for a test on what the weights have not seen.
 package main
 
@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/compare/retention"
@@ -36,17 +37,21 @@ func run(args []string, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	traces := flags.String("traces", os.Getenv("CONDENSE_TRACES_DIR"), "folder of the sessions")
 	out := flags.String("out", "providers/smart/value/need", "folder that the files are written to")
-	without := flags.String("without", "", "source whose sessions are left out")
+	without := flags.String("without", "", "sources whose sessions are left out, with commas between")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	sessions, err := load(*traces, *without)
+	sessions, err := load(*traces)
 	if err != nil {
 		return err
 	}
 	projects := map[string][][]core.Message{}
-	var lessons []need.Lesson
+	var lessons, unseen []need.Lesson
 	for _, s := range sessions {
+		if slices.Contains(strings.Split(*without, ","), s.Source) {
+			unseen = append(unseen, cut(s)...)
+			continue
+		}
 		projects[s.Source] = append(projects[s.Source], s.Messages)
 		lessons = append(lessons, cut(s)...)
 	}
@@ -56,6 +61,12 @@ func run(args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if len(unseen) > 0 {
+		terms, phrases := model.Loss(unseen)
+		fmt.Fprintf(stderr, "unseen: %d lessons, loss of terms %.4f, of phrases %.4f\n", len(unseen), terms, phrases)
+	}
+	terms, phrases := model.Loss(lessons)
+	fmt.Fprintf(stderr, "seen: %d lessons, loss of terms %.4f, of phrases %.4f\n", len(lessons), terms, phrases)
 	note := fmt.Sprintf("made by go run ./bench/train from %d recorded sessions of %d projects", len(sessions), len(projects))
 	if err := os.WriteFile(filepath.Join(*out, "weights.json"), model.Weights(note), 0o600); err != nil {
 		return err
@@ -63,7 +74,7 @@ func run(args []string, stderr io.Writer) error {
 	return os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600)
 }
 
-func load(dir, without string) ([]*retention.Session, error) {
+func load(dir string) ([]*retention.Session, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
 	if err != nil {
 		return nil, err
@@ -84,9 +95,7 @@ func load(dir, without string) ([]*retention.Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.Source != without {
-			out = append(out, s)
-		}
+		out = append(out, s)
 	}
 	if len(out) == 0 {
 		return nil, errors.New("no sessions (*.json.gz): say with -traces or CONDENSE_TRACES_DIR where they are")
@@ -95,7 +104,7 @@ func load(dir, without string) ([]*retention.Session, error) {
 }
 
 const (
-	cuts        = 8
+	cuts        = 6
 	firstShare  = 0.15 // of the turns before the first cut
 	turnsAfter  = 6    // at least
 	turnsWithin = 40   // at most are looked at

@@ -63,6 +63,7 @@ func (w *work) render(k int32) ([]core.Message, int) {
 	var extract strings.Builder
 	p, tokens := 0, 0
 	first := true
+	var call *need.Passage
 	add := func(m core.Message) {
 		tokens += m.Tokens
 		out = append(out, m)
@@ -94,7 +95,7 @@ func (w *work) render(k int32) ([]core.Message, int) {
 			}
 			if !w.native[g] {
 				hidden = true
-				w.renderExtract(&extract, from, p, k)
+				call = w.renderExtract(&extract, call, from, p, k)
 				continue
 			}
 			add(w.renderNative(i, from, p, k))
@@ -118,8 +119,9 @@ func (w *work) allSystem(g core.Span) bool {
 
 func (w *work) kept(l int, k int32) bool { return w.keptAt[l] != 0 && w.keptAt[l] <= k }
 
-// renderExtract writes the kept lines of passages from to to.
-func (w *work) renderExtract(b *strings.Builder, from, to int, k int32) {
+// renderExtract writes the kept lines of passages from to to. The call above, if it was the
+// last that was written, need not be named again.
+func (w *work) renderExtract(b *strings.Builder, call *need.Passage, from, to int, k int32) *need.Passage {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
 		kept, lost := 0, 0
@@ -138,10 +140,16 @@ func (w *work) renderExtract(b *strings.Builder, from, to int, k int32) {
 			handle = w.handle(pass)
 		}
 		b.WriteByte('\n')
-		b.WriteString(pass.Header(false, handle))
+		answers := call != nil && call.Name == pass.Name && call.Target == pass.Target
+		b.WriteString(pass.Header(answers, handle))
 		b.WriteByte('\n')
 		w.renderLines(b, pass, k)
+		call = nil
+		if pass.Kind == need.Call {
+			call = pass
+		}
 	}
+	return call
 }
 
 // handleFrom is how many bytes must be left out of a passage for it to get a handle.
@@ -157,6 +165,7 @@ func (w *work) handle(p *need.Passage) string {
 // renderLines writes the kept lines of a passage, with a mark where others are missing.
 func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32) {
 	gap, began := false, false
+	indent := w.indent(pass, k)
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
 		if !w.kept(l, k) {
@@ -169,9 +178,35 @@ func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32) {
 		case began && !line.Joins:
 			b.WriteByte('\n')
 		}
-		b.WriteString(line.Text)
+		text := line.Text
+		if !line.Joins {
+			text = text[min(indent, len(text)):]
+		}
+		b.WriteString(text)
 		began, gap = true, false
 	}
+}
+
+// indent returns the bytes of white space that all kept lines of a passage begin with.
+func (w *work) indent(pass *need.Passage, k int32) int {
+	common, found := "", false
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		line := &w.c.Lines[l]
+		if !w.kept(l, k) || line.Joins {
+			continue
+		}
+		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]
+		if !found {
+			common, found = space, true
+			continue
+		}
+		n := 0
+		for n < len(common) && n < len(space) && common[n] == space[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	return len(common)
 }
 
 // renderNative returns message i with the lines that are kept.

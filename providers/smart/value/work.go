@@ -103,7 +103,7 @@ func (w *work) stay() {
 		_, result := w.messages[pass.Message].Parts[pass.Part].(core.ToolResult)
 		switch {
 		case !nativeMessage[pass.Message]:
-			w.opens[p] = headerTokens
+			w.opens[p] = float32(w.o.Counter.Count(core.Text(pass.Header(false, ""))) + 1)
 		case open[pass.Message] && result:
 			w.modes[p] = modeOpen
 		default:
@@ -114,10 +114,9 @@ func (w *work) stay() {
 
 // What is written around lines, in tokens, before it is counted.
 const (
-	headTokens   = 40
-	headerTokens = 8
-	stubTokens   = 14
-	gapTokens    = 2
+	headTokens = 20
+	stubTokens = 14
+	gapTokens  = 2
 )
 
 // fixedCost returns the tokens of m without the texts of its results.

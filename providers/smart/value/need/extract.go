@@ -11,7 +11,7 @@ import (
 // later condensation reads it again, as what it is made of.
 const (
 	// Head is its first line.
-	Head = "[Extract of the conversation so far, oldest first. Lines are verbatim; … stands for lines left out; h: names what recall brings back.]"
+	Head = "[Extract of the conversation so far; … stands for lines left out]"
 	// GapMark is the line that stands for lines left out.
 	GapMark = "…"
 
@@ -30,7 +30,7 @@ func (p *Passage) Header(answers bool, handle string) string {
 		}
 	case Output, Failure:
 		if !answers && p.Name != "" {
-			s += " of " + p.Name
+			s += " " + p.Name
 			if t := digest(p.Target); t != "" {
 				s += " " + t
 			}
@@ -43,18 +43,17 @@ func (p *Passage) Header(answers bool, handle string) string {
 	return "[" + s + "]"
 }
 
-// digest shortens what a call is about to what identifies it.
+// digest shortens what a call is about to what tells it apart: the name of a file, the
+// beginning of a command.
 func digest(target string) string {
-	const most = 48
+	const most = 32
 	target, _, _ = strings.Cut(strings.TrimSpace(target), "\n")
+	if !strings.ContainsAny(target, " \t") {
+		target = strings.TrimRight(target, "/")
+		target = target[strings.LastIndexByte(target, '/')+1:]
+	}
 	if len(target) <= most {
 		return target
-	}
-	if strings.IndexByte(target, ' ') < 0 { // a path: its end says more
-		cut := len(target) - most
-		if i := strings.IndexByte(target[cut:], '/'); i >= 0 {
-			return GapMark + target[cut+i:]
-		}
 	}
 	cut := most
 	for cut > 0 && !utf8.RuneStart(target[cut]) {
@@ -91,6 +90,7 @@ func (r *reader) extractPart(i, j int, s string) {
 			if at >= 0 {
 				r.close(at)
 			}
+			r.field = 0
 			if (p.Kind == Output || p.Kind == Failure) && p.Name == "" {
 				p.Name, p.Target = call.Name, call.Target
 			}
@@ -109,10 +109,16 @@ func (r *reader) extractPart(i, j int, s string) {
 			at = r.open(Passage{Kind: Agent, Message: i, Part: j, Partial: true}, "")
 		}
 		if says(line) {
+			if r.c.Passages[at].Kind == Call {
+				if key, _, ok := strings.Cut(line, ": "); ok && fields[key] != 0 {
+					r.field = fields[key]
+				}
+			}
 			r.line(Line{Text: line, Passage: int32(at), Gap: gap}) //nolint:gosec // an index
 			gap = false
 		}
 	}
+	r.field = 0
 	if at >= 0 {
 		r.close(at)
 	}
@@ -147,9 +153,6 @@ func readHeader(line string) (Passage, bool) {
 			return Passage{}, false
 		}
 		if more {
-			if rest, more = strings.CutPrefix(rest, "of "); !more {
-				return Passage{}, false
-			}
 			p.Name, p.Target, _ = strings.Cut(rest, " ")
 		}
 		return p, true

@@ -64,10 +64,22 @@ var termFeatures = []feature{
 	{"use of the file", usedSteps * 2},
 	{"shape", shapes * int(kinds)},
 	{"terms of the line", 5},
+	{"family and last kind", familyCount * int(kinds)},
+	{"field and class", fieldCount * int(classes)},
+	{"field and age", fieldCount * ages},
+	{"reuse of the passage", reuseSteps * int(kinds)},
+	{"reuse and age", reuseSteps * ages},
+	{"hot line and age", ages * ages},
+	{"hot line and last kind", ages * int(kinds)},
+	{"asked", ages},
+	{"near and age", ages * ages},
+	{"near and last kind", ages * int(kinds)},
+	{"later and family", laterSteps * familyCount},
+	{"later and last kind", laterSteps * int(kinds)},
 }
 
 // termSteps writes the step of every feature of term n.
-func (c *Conversation) termSteps(n int, rarity int, out *[32]uint16) []uint16 {
+func (c *Conversation) termSteps(n int, rarity int, out *[40]uint16) []uint16 {
 	t := &c.terms[n]
 	line := &c.Lines[t.lastLine]
 	p := &c.Passages[line.Passage]
@@ -77,6 +89,10 @@ func (c *Conversation) termSteps(n int, rarity int, out *[32]uint16) []uint16 {
 	ownAge := ages - 1
 	if t.lastByUs >= 0 {
 		ownAge = steps2(c.messages-1-int(t.lastByUs), ages-1)
+	}
+	askedAge := ages - 1
+	if t.asked >= 0 {
+		askedAge = steps2(c.messages-1-int(t.asked), ages-1)
 	}
 	cl, last := int(t.class), int(t.lastKind)
 	msgs := steps2(int(t.messages), 9) - 1
@@ -103,8 +119,20 @@ func (c *Conversation) termSteps(n int, rarity int, out *[32]uint16) []uint16 {
 		steps2(int(t.head), 7)*int(kinds) + last,
 		c.lengthStep(p)*int(kinds) + last,
 		c.usedStep(p)*2 + flag(c.superseded(p)),
-		int(line.pattern)*int(kinds) + last,
+		int(line.shape)*int(kinds) + last,
 		steps2(line.mentions.End-line.mentions.Start, 6) - 1,
+		int(p.family)*int(kinds) + last,
+		int(line.field)*int(classes) + cl,
+		int(line.field)*ages + age,
+		int(p.reuse)*int(kinds) + last,
+		int(p.reuse)*ages + age,
+		c.hotAge(line, int32(n))*ages + age,        //nolint:gosec // an index
+		c.hotAge(line, int32(n))*int(kinds) + last, //nolint:gosec // an index
+		askedAge,
+		c.nearAge(line)*ages + age,
+		c.nearAge(line)*int(kinds) + last,
+		int(p.later)*familyCount + int(p.family),
+		int(p.later)*int(kinds) + last,
 	}
 	return pack(termFeatures, v[:], out)
 }
@@ -124,9 +152,20 @@ var phraseFeatures = []feature{
 	{"shape", shapes * int(kinds)},
 	{"use of the file and shape", usedSteps * shapes},
 	{"best term", 6},
+	{"family and last kind", familyCount * int(kinds)},
+	{"field and age", fieldCount * ages},
+	{"field and content", fieldCount * 3},
+	{"reuse of the passage", reuseSteps * int(kinds)},
+	{"reuse and age", reuseSteps * ages},
+	{"hot line and age", ages * ages},
+	{"hot line and last kind", ages * int(kinds)},
+	{"near and age", ages * ages},
+	{"near and last kind", ages * int(kinds)},
+	{"later and family", laterSteps * familyCount},
+	{"later and last kind", laterSteps * int(kinds)},
 }
 
-func (c *Conversation) phraseSteps(n int, best float32, out *[32]uint16) []uint16 {
+func (c *Conversation) phraseSteps(n int, best float32, out *[40]uint16) []uint16 {
 	f := &c.phrases[n]
 	line := &c.Lines[f.lastLine]
 	p := &c.Passages[line.Passage]
@@ -152,14 +191,25 @@ func (c *Conversation) phraseSteps(n int, best float32, out *[32]uint16) []uint1
 		steps2(int(f.lastLine)-p.Lines.Start, 7)*int(kinds) + last,
 		c.lengthStep(p)*int(kinds) + last,
 		used*2 + flag(c.superseded(p)),
-		int(line.pattern)*int(kinds) + last,
-		used*shapes + int(line.pattern),
+		int(line.shape)*int(kinds) + last,
+		used*shapes + int(line.shape),
 		thresholds(float64(best), []float64{0.005, 0.01, 0.03, 0.08, 0.2}),
+		int(p.family)*int(kinds) + last,
+		int(line.field)*ages + age,
+		int(line.field)*3 + content,
+		int(p.reuse)*int(kinds) + last,
+		int(p.reuse)*ages + age,
+		c.hotAge(line, -1)*ages + age,
+		c.hotAge(line, -1)*int(kinds) + last,
+		c.nearAge(line)*ages + age,
+		c.nearAge(line)*int(kinds) + last,
+		int(p.later)*familyCount + int(p.family),
+		int(p.later)*int(kinds) + last,
 	}
 	return pack(phraseFeatures, v[:], out)
 }
 
-func pack(features []feature, v []int, out *[32]uint16) []uint16 {
+func pack(features []feature, v []int, out *[40]uint16) []uint16 {
 	base := 0
 	for i := range features {
 		s := min(max(v[i], 0), features[i].steps-1)

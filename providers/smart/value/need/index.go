@@ -1,9 +1,5 @@
 package need
 
-import (
-	"github.com/condensehq/condense/core"
-)
-
 // who may have written something, for counting.
 const (
 	byHuman = iota
@@ -37,6 +33,7 @@ type term struct {
 	by        [authors]int32
 	first     int32 // message
 	last      int32
+	asked     int32 // the last message in which the person wrote it; -1 if none
 	lastByUs  int32 // the last message in which the person or the agent wrote it; -1 if none did
 	lastLine  int32
 	head      int32 // the least number of a line, in its passage, that has it
@@ -65,7 +62,7 @@ func (c *Conversation) index() {
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			line := &c.Lines[l]
 			x.read(line.Text)
-			line.pattern = shapeOf(line.Text, len(x.tokens))
+			line.shape = shapeOf(line.Text, len(x.tokens))
 			line.mentions.Start = len(c.mentions)
 			for _, m := range x.mentions {
 				c.mention(pass, l, m)
@@ -84,6 +81,10 @@ func (c *Conversation) index() {
 			line.phrases.End = len(c.phrased)
 		}
 	}
+	c.findReuse()
+	c.findHot()
+	c.findNear()
+	c.countLater()
 	for p := range c.Passages { // terms that only name a file
 		if f := c.Passages[p].file; int(f) >= len(c.terms) {
 			c.Passages[p].file = -1
@@ -94,7 +95,7 @@ func (c *Conversation) index() {
 func (c *Conversation) mention(p *Passage, l int, m mention) {
 	n, _ := c.termAt.number(m.hash)
 	for int(n) >= len(c.terms) {
-		c.terms = append(c.terms, term{lastByUs: -1, last: -1})
+		c.terms = append(c.terms, term{lastByUs: -1, last: -1, asked: -1})
 	}
 	t := &c.terms[n]
 	msg := int32(p.Message)        //nolint:gosec // an index
@@ -111,6 +112,9 @@ func (c *Conversation) mention(p *Passage, l int, m mention) {
 	t.head = min(t.head, at)
 	if who != byTool {
 		t.lastByUs = msg
+	}
+	if who == byHuman {
+		t.asked = msg
 	}
 	if p.Kind == Failure {
 		t.inFailure = true
@@ -215,5 +219,3 @@ func (c *Conversation) superseded(p *Passage) bool {
 	n, ok := c.newest[p.Name+"\x00"+p.Target]
 	return ok && c.Passages[n].Message > p.Message
 }
-
-var _ = core.Span{}

@@ -99,7 +99,7 @@ type Estimate struct {
 func (m *Model) Estimate(c *Conversation) *Estimate {
 	e := &Estimate{Names: make([]float32, len(c.terms)), Words: make([]float32, len(c.terms)), Phrases: make([]float32, len(c.phrases))}
 	odds := make([]float32, len(c.terms))
-	var buf [32]uint16
+	var buf [40]uint16
 	for n := range c.terms {
 		t := &c.terms[n]
 		if t.messages == 0 {

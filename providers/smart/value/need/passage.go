@@ -38,6 +38,9 @@ type Passage struct {
 	Partial bool   // a former extract holds it, not all of it
 	Lines   core.Span
 	file    int32 // the term that names the file it is about; -1 if none
+	family  uint8 // of the tool; see families
+	later   uint8 // how many passages of its kind and tool follow, in steps
+	reuse   uint8 // how much of what it said first was written again; see reuseSteps
 }
 
 // A Line is one of a passage. Lines without a letter or digit are left out.
@@ -51,7 +54,11 @@ type Line struct {
 	mentions core.Span // in Conversation.mentions
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it
-	pattern  uint8     // shape of the text; see shapeOf
+	shape    uint8     // see shapeOf
+	field    uint8     // of a call; see fieldOf
+	hot      [2]int32  // the last two messages in which the person or the agent wrote one of its rare terms
+	hotTerm  int32     // the term that hot[0] is of
+	near     int32     // the last message in which such a term of a line close by was written
 }
 
 // A Conversation is a conversation as lines. It refers to the texts of the messages that
@@ -88,6 +95,7 @@ type use struct{ name, target, file string }
 type reader struct {
 	c     *Conversation
 	calls map[string]use
+	field uint8
 }
 
 func (r *reader) message(i int, m *core.Message) {
@@ -140,9 +148,10 @@ func (r *reader) call(i, j int, p *core.ToolCall) {
 	}
 	r.calls[p.ID] = u
 	at := r.open(Passage{Kind: Call, Message: i, Part: j, Name: p.Name, Target: u.target}, u.file)
-	if !flatten(p.Args, func(s string) { r.text(s) }) {
+	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
 		r.text(p.Args)
 	}
+	r.field = 0
 	r.close(at)
 }
 
@@ -168,6 +177,7 @@ func (r *reader) add(p Passage, file, text string) {
 
 func (r *reader) open(p Passage, file string) int {
 	p.file = -1
+	p.family = familyOf(p.Name)
 	p.Lines = core.Span{Start: len(r.c.Lines), End: len(r.c.Lines)}
 	if file != "" {
 		if i := strings.LastIndexByte(strings.TrimRight(file, "/"), '/'); i >= 0 {
@@ -196,6 +206,16 @@ func (r *reader) close(at int) {
 func (r *reader) text(s string) {
 	at := int32(len(r.c.Passages) - 1) //nolint:gosec // an index
 	for line := range strings.SplitSeq(s, "\n") {
+		if isJSON(line) && flatten(line, func(_, text string) { r.lines(text, at) }) {
+			continue
+		}
+		r.lines(line, at)
+	}
+}
+
+// lines adds lines that hold no JSON.
+func (r *reader) lines(s string, at int32) {
+	for line := range strings.SplitSeq(s, "\n") {
 		if len(line) <= longLine {
 			if says(line) {
 				r.line(Line{Text: line, Passage: at})
@@ -213,7 +233,7 @@ func (r *reader) text(s string) {
 }
 
 func (r *reader) line(l Line) {
-	l.start = r.c.bytes
+	l.start, l.field = r.c.bytes, r.field
 	r.c.bytes += len(l.Text) + 1
 	r.c.Lines = append(r.c.Lines, l)
 }

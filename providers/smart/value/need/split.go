@@ -54,11 +54,19 @@ func cutAt(line string) int {
 	return cut
 }
 
-// flatten yields the values in the JSON object args, each with its key before it, and
-// reports whether args is one.
-func flatten(args string, yield func(string)) bool {
+// isJSON reports whether a line looks like a JSON object or array that is worth reading as
+// one.
+func isJSON(line string) bool {
+	const least = 40
+	line = strings.TrimSpace(line)
+	return len(line) >= least && (line[0] == '{' && line[len(line)-1] == '}' || line[0] == '[' && line[len(line)-1] == ']') && strings.IndexByte(line, '"') >= 0
+}
+
+// flatten yields the values in the JSON object or array args, each with its key before it, and the
+// key, and reports whether args is one.
+func flatten(args string, yield func(key, text string)) bool {
 	args = strings.TrimSpace(args)
-	if !strings.HasPrefix(args, "{") || !json.Valid([]byte(args)) {
+	if args == "" || args[0] != '{' && args[0] != '[' || !json.Valid([]byte(args)) {
 		return false
 	}
 	d := json.NewDecoder(strings.NewReader(args))
@@ -78,15 +86,14 @@ func flatten(args string, yield func(string)) bool {
 			stack[top].key, stack[top].isKey = s, false
 			continue
 		}
-		var value string
+		var key, value string
 		switch t := t.(type) {
 		case json.Delim:
-			switch t {
-			case '{':
-				stack = append(stack, level{object: true, isKey: true})
-				continue
-			case '[':
-				stack = append(stack, level{})
+			if t == '{' || t == '[' {
+				if top >= 0 && stack[top].object && strings.ContainsAny(stack[top].key, "0123456789/.") {
+					yield("", stack[top].key+":") // a key that is no field says what follows is about
+				}
+				stack = append(stack, level{object: t == '{', isKey: t == '{'})
 				continue
 			}
 			stack = stack[:top]
@@ -104,9 +111,10 @@ func flatten(args string, yield func(string)) bool {
 			value = "null"
 		}
 		if top >= 0 && stack[top].object {
-			value = stack[top].key + ": " + value
+			key = stack[top].key
+			value = key + ": " + value
 			stack[top].isKey = true
 		}
-		yield(value)
+		yield(key, value)
 	}
 }

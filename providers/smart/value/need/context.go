@@ -1,0 +1,153 @@
+package need
+
+import (
+	"github.com/condensehq/condense/internal/tooling"
+)
+
+// Fields of calls. What an edit replaces is gone, what it puts there is how the file is.
+const (
+	fieldNone = iota
+	fieldOld
+	fieldNew
+	fieldCommand
+	fieldWhere
+	fieldWhy
+	fieldOther
+	fieldCount
+)
+
+var fields = map[string]uint8{
+	"old_string": fieldOld, "old_str": fieldOld, "oldText": fieldOld, "old_text": fieldOld, "search": fieldOld,
+	"new_string": fieldNew, "new_str": fieldNew, "newText": fieldNew, "new_text": fieldNew, "replace": fieldNew, "content": fieldNew,
+	"file_text": fieldNew, "code": fieldNew, "diff": fieldNew, "patch": fieldNew, "input": fieldNew,
+	"command": fieldCommand, "cmd": fieldCommand, "script": fieldCommand, "args": fieldCommand,
+	"file_path": fieldWhere, "path": fieldWhere, "filePath": fieldWhere, "workdir": fieldWhere, "cwd": fieldWhere, "pattern": fieldWhere,
+	"regex": fieldWhere, "glob": fieldWhere, "url": fieldWhere, "query": fieldWhere,
+	"description": fieldWhy, "prompt": fieldWhy, "plan": fieldWhy, "todos": fieldWhy, "subject": fieldWhy, "thought": fieldWhy,
+	"activeForm": fieldWhy, "question": fieldWhy, "text": fieldWhy, "message": fieldWhy, "result": fieldWhy, "reason": fieldWhy,
+}
+
+func fieldOf(key string) uint8 {
+	if f := fields[key]; f != 0 {
+		return f
+	}
+	return fieldOther
+}
+
+var families = map[tooling.Family]uint8{
+	tooling.Unknown: 0, tooling.Read: 1, tooling.Write: 2, tooling.Edit: 3, tooling.List: 4, tooling.Search: 5, tooling.Command: 6,
+	tooling.Web: 7, tooling.Plan: 8, tooling.Done: 9,
+}
+
+const familyCount = 10
+
+func familyOf(tool string) uint8 { return families[tooling.FamilyOf(tool)] }
+
+// reuseShares are the steps of the share of the terms that a passage said first which the
+// person or the agent wrote later.
+var reuseShares = []float64{0.001, 0.02, 0.05, 0.1, 0.2}
+
+const reuseSteps = 7 // none said first, none used, and those above
+
+// findReuse finds how much of what each passage said first was used since.
+func (c *Conversation) findReuse() {
+	said := make([]bool, len(c.terms))
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		first, used := 0, 0
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			for _, n := range c.TermsOf(l) {
+				if said[n] {
+					continue
+				}
+				said[n] = true
+				first++
+				if int(c.terms[n].lastByUs) > pass.Message {
+					used++
+				}
+			}
+		}
+		if first > 0 {
+			pass.reuse = uint8(1 + thresholds(float64(used)/float64(first), reuseShares)) //nolint:gosec // few
+		}
+	}
+}
+
+// findHot finds for every line when its rare terms were last written by the person or the
+// agent: lines about what is being worked on.
+func (c *Conversation) findHot() {
+	rare := int32(max(3, c.messages/5)) //nolint:gosec // messages
+	for l := range c.Lines {
+		line := &c.Lines[l]
+		line.hot = [2]int32{-1, -1}
+		for _, n := range c.TermsOf(l) {
+			t := &c.terms[n]
+			if t.messages > rare {
+				continue
+			}
+			switch at := t.lastByUs; {
+			case at > line.hot[0]:
+				line.hot[1], line.hot[0], line.hotTerm = line.hot[0], at, n
+			case at > line.hot[1]:
+				line.hot[1] = at
+			}
+		}
+	}
+}
+
+// reach is how many lines up and down are close by.
+const reach = 4
+
+// findNear finds for every line when a rare term of a line close by, not its own, was last
+// written by the person or the agent.
+func (c *Conversation) findNear() {
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			c.Lines[l].near = -1
+			for k := max(pass.Lines.Start, l-reach); k < min(pass.Lines.End, l+reach+1); k++ {
+				if k != l {
+					c.Lines[l].near = max(c.Lines[l].near, c.Lines[k].hot[0])
+				}
+			}
+		}
+	}
+}
+
+const laterSteps = 7
+
+// countLater counts for every passage how many of its kind, by the same tool, follow.
+func (c *Conversation) countLater() {
+	type key struct {
+		kind Kind
+		name string
+	}
+	n := map[key]int{}
+	for p := len(c.Passages) - 1; p >= 0; p-- {
+		pass := &c.Passages[p]
+		k := key{pass.Kind, pass.Name}
+		pass.later = uint8(steps2(n[k], laterSteps)) //nolint:gosec // few
+		n[k]++
+	}
+}
+
+// nearAge is how long ago a rare term close by was written, in steps; the last is never.
+func (c *Conversation) nearAge(l *Line) int {
+	if l.near < 0 {
+		return ages - 1
+	}
+	return steps2(c.messages-1-int(l.near), ages-1)
+}
+
+// hotAge is how long ago a rare term of line l, other than n, was written by the person
+// or the agent, in steps; the last step is never.
+func (c *Conversation) hotAge(l *Line, n int32) int {
+	at := l.hot[0]
+	if n >= 0 && l.hotTerm == n {
+		at = l.hot[1]
+	}
+	if at < 0 {
+		return ages - 1
+	}
+	return steps2(c.messages-1-int(at), ages-1)
+}
