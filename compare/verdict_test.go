@@ -11,9 +11,8 @@ import (
 )
 
 // rows makes a report of sessions on which strategy a has the panel that f returns and b
-// half. Merging a single report derives everything anew.
-func rows(t *testing.T, sessions int, f func(i int) float64) *compare.Report {
-	t.Helper()
+// half. Nothing is derived from it yet.
+func rows(sessions int, f func(i int) float64) *compare.Report {
 	r := &compare.Report{Format: compare.ReportFormat, Budgets: []string{"25%"}, Strategies: []compare.StrategyInfo{{Name: "a"}, {Name: "b"}}}
 	for i := range sessions {
 		name := fmt.Sprint("session ", i)
@@ -26,11 +25,7 @@ func rows(t *testing.T, sessions int, f func(i int) float64) *compare.Report {
 			r.Rows = append(r.Rows, compare.Row{Strategy: s, Budget: "25%", Session: name, Mode: "code", Cut: "32k", Outcome: core.OutcomeApplied, Values: map[string]float64{"panel": v, "size": 1}})
 		}
 	}
-	out, err := compare.Merge(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return r
 }
 
 func TestVerdicts(t *testing.T) {
@@ -48,7 +43,10 @@ func TestVerdicts(t *testing.T) {
 		{"noise", 20, func(int) float64 { return 0.5 + 0.2*rng.NormFloat64() }, "no difference shown between", false},
 		{"too few", 3, func(int) float64 { return 0.9 }, "too few sessions", false},
 	} {
-		r := rows(t, c.sessions, c.f)
+		r, err := compare.Merge(rows(c.sessions, c.f))
+		if err != nil {
+			t.Fatal(err)
+		}
 		v := r.Verdicts[0]
 		if !strings.Contains(v.Text, c.want) || v.Shown != c.shown {
 			t.Errorf("%s: got %q (shown %v), want %q", c.name, v.Text, v.Shown, c.want)
@@ -65,7 +63,7 @@ func TestIntervalsCover(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		missed := 0
 		for range samples {
-			d := rows(t, sessions, func(int) float64 { return 0.5 + 0.1 + 0.2*rng.NormFloat64() }).Difference("a", "b", "panel")
+			d := rows(sessions, func(int) float64 { return 0.5 + 0.1 + 0.2*rng.NormFloat64() }).Difference("a", "b", "panel")
 			if d.Low > 0.1 || d.High < 0.1 {
 				missed++
 			}
@@ -78,8 +76,8 @@ func TestIntervalsCover(t *testing.T) {
 
 func TestSince(t *testing.T) {
 	t.Parallel()
-	before := rows(t, 12, func(int) float64 { return 0.7 })
-	after := rows(t, 12, func(int) float64 { return 0.6 })
+	before := rows(12, func(int) float64 { return 0.7 })
+	after := rows(12, func(int) float64 { return 0.6 })
 	d := after.Since(before, "a", "panel")
 	if !d.Shown || d.Mean > -0.09 || !d.Below(0.03) || d.NotBelow(0.03) {
 		t.Errorf("a loss of 0.1 is %v", d)
