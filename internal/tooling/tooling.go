@@ -19,7 +19,8 @@ const (
 	Command Family = "command" // runs a program
 	Web     Family = "web"     // fetches or searches the web
 	Plan    Family = "plan"    // keeps a list of what to do
-	Done    Family = "done"    // says or asks something of the user
+	Ask     Family = "ask"     // asks the user: what it answers is what the user said
+	Done    Family = "done"    // says that something is done, or hands it on
 )
 
 // families names the tools of each family, in lower case without separators, so that
@@ -35,7 +36,8 @@ var families = map[Family]string{
 	Command: "bash shell executecommand execcommand executebash runcommand runinterminal runterminalcmd runshellcommand localshell terminal powershell execute exec localshellcall writestdin runpython executeipythoncell ipython",
 	Web:     "webfetch websearch fetch browseraction fetchurl googlewebsearch browser",
 	Plan:    "todowrite todoread updatetodolist updateplan taskcreate taskupdate tasklist writetodos",
-	Done:    "attemptcompletion askfollowupquestion askuserquestion finish submit newtask switchmode exitplanmode enterplanmode think",
+	Ask:     "askfollowupquestion askuserquestion askuser planmoderespond",
+	Done:    "attemptcompletion finish submit newtask switchmode exitplanmode enterplanmode think",
 }
 
 var byName = func() map[string]Family {

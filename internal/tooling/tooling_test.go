@@ -13,7 +13,7 @@ func TestFamilyOf(t *testing.T) {
 		"Read": tooling.Read, "read_file": tooling.Read, "mcp__fs__read_file": tooling.Read,
 		"write_to_file": tooling.Write, "MultiEdit": tooling.Edit, "apply_diff": tooling.Edit,
 		"Bash": tooling.Command, "exec_command": tooling.Command, "Glob": tooling.List,
-		"codebase_search": tooling.Search, "book_reservation": tooling.Unknown, "": tooling.Unknown,
+		"codebase_search": tooling.Search, "AskUserQuestion": tooling.Ask, "book_reservation": tooling.Unknown, "": tooling.Unknown,
 	} {
 		if got := tooling.FamilyOf(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

@@ -82,7 +82,7 @@ func Parse(name, args string) Use {
 		u.Target = get(commandKeys)
 	case Search, Web:
 		u.Target = get(queryKeys)
-	case Unknown, Read, Write, Edit, List, Plan, Done:
+	case Unknown, Read, Write, Edit, List, Plan, Ask, Done:
 	}
 	if u.Target == "" && len(u.Files) > 0 {
 		u.Target = u.Files[0].Path

@@ -170,6 +170,33 @@ func TestUserWordsStay(t *testing.T) {
 	}
 }
 
+// TestWordsInResultsStay: agents put what a user said into the results of tools.
+func TestWordsInResultsStay(t *testing.T) {
+	words := text(5, 300)
+	said := []string{
+		"<feedback>\n" + words + "\n</feedback>",
+		"The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n" + words,
+	}
+	messages := say("Go.")
+	for i, s := range said {
+		messages = append(messages, tool(strconv.Itoa(i), "bash", `{"command":"make"}`, code(i, 300)+"\n"+s)...)
+	}
+	messages = append(messages, tool("q", "AskUserQuestion", `{"question":"Which?"}`, words)...)
+	messages = append(messages,
+		coretest.Assistant(core.Text("<attempt_completion>\n<result>\nDone.\n</result>\n</attempt_completion>")),
+		coretest.User(core.Text("[attempt_completion] Result:\nThe user has provided feedback.\n<feedback>\n"+words+"\n</feedback>")),
+		coretest.Assistant(core.Text("Yes.")))
+	for _, passes := range []string{`{"pass": "mask", "keep": 0}`, `{"pass": "headtail", "keep": 0}`, `{"pass": "cut", "keep": 0}`, `{"pass": "prune", "protect": 0, "minimum": 0, "turns": 0}`} {
+		res := run(t, passes, messages...)
+		if n := strings.Count(textOf(res.Messages...), words); n != 4 {
+			t.Errorf("%s: got the user's words %d times, want 4", passes, n)
+		}
+		if got := textOf(res.Messages...); strings.Contains(got, code(0, 300)) {
+			t.Errorf("%s: the result beside them is whole", passes)
+		}
+	}
+}
+
 func TestMaskKeepsTheNewest(t *testing.T) {
 	var messages []core.Message
 	for i := range 15 {

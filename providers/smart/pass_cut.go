@@ -42,6 +42,9 @@ var cutPass = define("cut", classLossy, "",
 					if limit == c.Start {
 						w.looked()
 					}
+					if w.pieces[i].kind != kindResult {
+						continue
+					}
 					w.cut(i, limit)
 				}
 			}

@@ -44,7 +44,7 @@ var headTailPass = define("headtail", classLossy, "",
 					if limit == c.Start {
 						w.looked()
 					}
-					if w.pieces[i].tokens > limit {
+					if w.pieces[i].tokens > limit && w.pieces[i].kind == kindResult {
 						w.headTail(i, limit, c.Head)
 					}
 				}

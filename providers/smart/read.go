@@ -146,12 +146,22 @@ func (r *reader) result(t core.ToolResult) (media bool) {
 }
 
 // answered adds the pieces of what a tool answered: one for each file, if it shows several
-// in Roo-Code's form, and else one.
+// in Roo-Code's form, and else one; and what the user said about it.
 func (r *reader) answered(u int, text string) {
 	w := r.w
 	files := w.uses[u].about.Files
 	if w.uses[u].about.Family != tooling.Read {
-		w.pieces = append(w.pieces, piece{kind: kindResult, use: u, text: text})
+		kind := kindResult
+		if w.uses[u].about.Family == tooling.Ask {
+			kind = kindUser
+		}
+		result, said := splitSaid(text)
+		if result != "" || said == "" {
+			w.pieces = append(w.pieces, piece{kind: kind, use: u, text: result})
+		}
+		if said != "" {
+			w.pieces = append(w.pieces, piece{kind: kindUser, use: u, text: said})
+		}
 		return
 	}
 	shown := splitFiles(text)

@@ -38,6 +38,9 @@ var blocks = []struct {
 	{"ide_selection", segInjected},
 	{"user_instructions", segInjected},
 	{"notice", segInjected},
+	{"feedback", segWords}, // what a user said about a result, at the end of it
+	{"user_message", segWords},
+	{"answer", segWords},
 }
 
 // maxHeader is the longest line in bytes that announces a result.
@@ -88,6 +91,25 @@ func splitUser(text string, answers bool) []segment {
 	}
 	return out
 }
+
+// saidMarks begin, in the result of a tool, what the user said: Roo-Code's and Cline's
+// elements, and Claude Code's words for a call that the user turned down.
+var saidMarks = []string{"<feedback>", "<user_message>", "<answer>", "the user said:"}
+
+// splitSaid cuts a result where the user's words begin.
+func splitSaid(text string) (result, said string) {
+	at := len(text)
+	for _, mark := range saidMarks {
+		if i := strings.LastIndex(text, mark); i >= 0 && len(text)-i < maxSaid {
+			at = min(at, i)
+		}
+	}
+	return text[:at], text[at:]
+}
+
+// maxSaid is how far from the end of a result, in bytes, a user's words may begin: what
+// stands further up is more likely something that a tool showed.
+const maxSaid = 8000
 
 // nextBlock returns where the next complete block of [blocks] begins, at the start of a
 // line, and which it is. Inside a result only blocks at its end are those of the agent:

@@ -185,6 +185,16 @@ func (w *work) clear(u *use) {
 	b := &w.boxes[w.pieces[first].box]
 	lines, size, tokens := 0, 0, 0
 	for i := u.results.Start; i < u.results.End; i++ {
+		if w.pieces[i].kind == kindUser { // a person's words stay where they are
+			for k := u.results.Start; k < u.results.End; k++ {
+				if w.pieces[k].kind == kindResult {
+					w.leave(k, stub{})
+				}
+			}
+			return
+		}
+	}
+	for i := u.results.Start; i < u.results.End; i++ {
 		p := &w.pieces[i]
 		if p.fixed {
 			return
