@@ -265,14 +265,15 @@ func TestSlowAnswer(t *testing.T) {
 	s := modeltest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		rc := http.NewResponseController(w)
-		for _, d := range v.says("Said.") {
+		for range 10 {
 			time.Sleep(60 * time.Millisecond)
-			fmt.Fprintf(w, ": still here\n\ndata: %s\n\n", d)
+			fmt.Fprint(w, ": still here\n\n")
 			_ = rc.Flush()
 		}
+		fmt.Fprintf(w, "data: %s\n\n", strings.Join(v.says("Said."), "\n\ndata: "))
 	})
 	o := options(s.URL)
-	o.Silence = 200 * time.Millisecond
+	o.Silence, o.Retry.Attempts = 300*time.Millisecond, 1
 	if _, e := ask(t.Context(), t, open(t, v, o)); e != nil {
 		t.Fatal(e)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // read returns the events of a stream as "name:data", and the error that ended it.
@@ -100,4 +101,19 @@ func FuzzEvents(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	w := &watched{in: &endless{}, watch: time.NewTimer(time.Hour), silence: time.Hour}
+	defer w.watch.Stop()
+	buf := make([]byte, 1<<20)
+	for range 2 * longestStream / len(buf) {
+		if _, err := w.Read(buf); err != nil {
+			if !errors.Is(err, errManyBytes) {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Errorf("got %d bytes of a stream without end", w.n)
 }
