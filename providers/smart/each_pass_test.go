@@ -326,6 +326,19 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestOriginals: where the host writes what goes to a file that the agent can open, one
+// stub says so.
+func TestOriginals(t *testing.T) {
+	for _, passes := range []string{`{"pass": "mask", "keep": 0}`, `"window"`} {
+		req := coretest.Request(coretest.Conversation(join(say("Go."), tool("1", "bash", `{"command":"a"}`, code(1, 300)), tool("2", "bash", `{"command":"b"}`, code(2, 300)), say("And?"))...), 1)
+		req.Originals = "history/part-1.jsonl"
+		res := condense(t, open(t, `{"passes": [`+passes+`]}`), req)
+		if n := strings.Count(textOf(res.Messages...), req.Originals); n != 1 {
+			t.Errorf("%s: got it said %d times, want once", passes, n)
+		}
+	}
+}
+
 func TestReasoning(t *testing.T) {
 	thought := core.Reasoning{Text: text(1, 100), Signature: "c2ln"}
 	res := run(t, `"reasoning"`,

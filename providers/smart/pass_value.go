@@ -162,6 +162,6 @@ func (w *work) adopt(messages []core.Message) {
 	req.Messages = messages
 	next := newWork(&req, w.env, w.room)
 	next.first, next.base = w.first, w.base
-	next.usage, next.step, next.steps = w.usage, w.step, w.steps
+	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
 	*w = *next
 }

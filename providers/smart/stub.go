@@ -27,6 +27,7 @@ type stub struct {
 	media        bool
 	where        string // where the content, or what replaces it, stands; may be empty
 	handle       string
+	originals    string // where the agent itself can read the original; empty if nowhere, or if another stub says it
 }
 
 const (
@@ -68,6 +69,9 @@ func (s stub) String() string {
 	}
 	if s.handle != "" {
 		b.WriteString(stubHand + s.handle)
+	}
+	if s.originals != "" {
+		b.WriteString(", original in " + s.originals)
 	}
 	b.WriteString(stubEnd)
 	return b.String()

@@ -89,6 +89,7 @@ type work struct {
 	usage  core.Usage
 	step   *core.Step // of the pass that runs
 	steps  int32      // how many ran, with that one
+	placed bool       // a stub says where the agent can read originals
 }
 
 // newWork takes the conversation apart. The cost is linear; nothing is counted but what
@@ -170,8 +171,12 @@ func (w *work) leave(i int, s stub) {
 		return
 	}
 	w.describe(i, &s)
+	if !w.placed {
+		s.originals = w.req.Originals
+	}
 	if w.put(i, s.String()) {
 		p.fixed = true // a stub is not stubbed again
+		w.placed = true
 	}
 }
 
@@ -207,11 +212,15 @@ func (w *work) clear(u *use) {
 	}
 	s.lines, s.bytes = lines, size
 	w.describe(first, &s)
+	if !w.placed {
+		s.originals = w.req.Originals
+	}
 	text := s.String()
 	n := w.count(text)
 	if n >= tokens {
 		return
 	}
+	w.placed = true
 	w.book(&w.pieces[first], tokens-n)
 	for i := u.results.Start; i < u.results.End; i++ {
 		p := &w.pieces[i]
