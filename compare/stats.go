@@ -31,14 +31,20 @@ type sampler struct {
 
 func newSampler(seed uint64) *sampler { return &sampler{seed: seed, draws: map[int][]int32{}} }
 
+// remembered is up to how many sessions draws are kept: all together have 66 MB.
+const remembered = 128
+
+// drawn returns resamples times n draws of n sessions.
 func (s *sampler) drawn(n int) []int32 {
-	d, ok := s.draws[n]
-	if !ok {
-		rng := rand.New(rand.NewPCG(s.seed, uint64(n))) //nolint:gosec // no secret
-		d = make([]int32, resamples*n)
-		for i := range d {
-			d[i] = int32(rng.IntN(n))
-		}
+	if d, ok := s.draws[n]; ok {
+		return d
+	}
+	rng := rand.New(rand.NewPCG(s.seed, uint64(n))) //nolint:gosec // no secret
+	d := make([]int32, resamples*n)
+	for i := range d {
+		d[i] = int32(rng.IntN(n))
+	}
+	if n <= remembered {
 		s.draws[n] = d
 	}
 	return d

@@ -3,6 +3,7 @@ package retention
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 )
@@ -154,6 +155,9 @@ func split(line string, yield func(string)) {
 		}
 		if cut < 0 {
 			cut = most
+			for cut > least && !utf8.RuneStart(line[cut]) {
+				cut--
+			}
 		}
 		yield(line[:cut])
 		line = line[cut:]
