@@ -84,6 +84,9 @@ func TestSuperseded(t *testing.T) {
 			coretest.Assistant(core.ToolCall{ID: "2", Name: "Read", Args: `{"file_path":"a"}`}),
 			coretest.User(core.ToolResult{CallID: "2", IsError: true, Content: []core.Part{core.Text("no such file")}}),
 		}), nil},
+		{"a read that failed and does not say so", join(tool("1", "Read", `{"file_path":"a"}`, body), tool("2", "Read", `{"file_path":"a"}`, "Error: ENOENT: no such file")), nil},
+		{"lines that the tool did not show the second time", join(tool("1", "Read", `{"file_path":"a","offset":2500,"limit":50}`, body), tool("2", "Read", `{"file_path":"a"}`, strings.Repeat("x\n", 2000))), nil},
+		{"lines that it did", join(tool("1", "Read", `{"file_path":"a","offset":1500,"limit":50}`, body), tool("2", "Read", `{"file_path":"a"}`, strings.Repeat("x\n", 2000))), []int{0}},
 		{"three times", join(tool("1", "Read", `{"file_path":"a"}`, body), tool("2", "Read", `{"file_path":"a"}`, body+"\n2"), tool("3", "Read", `{"file_path":"a"}`, body+"\n3")), []int{0, 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

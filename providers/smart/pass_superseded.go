@@ -54,7 +54,7 @@ var supersededPass = define("superseded", classSuperseded, "",
 					w.leave(i, stub{where: w.refer(what, at)})
 					continue
 				}
-				if p.file.Range != tooling.Several && len(below[p.file.Path]) < maxSights {
+				if p.file.Range != tooling.Several && !unreadable(p.text) && len(below[p.file.Path]) < maxSights {
 					below[p.file.Path] = append(below[p.file.Path], sight{p.file.Range, i})
 				}
 			case p.kind == kindCall && u.about.Family == tooling.Write && len(u.about.Files) == 1 && !u.isError:
@@ -71,6 +71,10 @@ var supersededPass = define("superseded", classSuperseded, "",
 		}
 		return nil
 	})
+
+// unreadable reports whether the answer to a read is the complaint of a tool that does not
+// mark its errors as such: such an answer shows no state of the file.
+func unreadable(text string) bool { return len(text) < 400 && wrong(text) > worthLittle }
 
 // supersedeRuns takes out what calls answered that were made again with the same arguments.
 // What failed stays: how it failed may be what the later call was for.

@@ -168,11 +168,21 @@ func (r *reader) answered(u int, text string) {
 	if len(shown) == 1 {
 		if shown[0].file.Path == "" && len(files) == 1 {
 			shown[0].file = files[0]
+			if files[0].Range.Whole() && cutByTool(text) {
+				shown[0].file.Range = tooling.Range{First: 1, Last: countLines(text)}
+			}
 		}
 	}
 	for _, s := range shown {
 		w.pieces = append(w.pieces, piece{kind: kindResult, use: u, text: s.text, file: s.file})
 	}
+}
+
+// cutByTool reports whether a tool that was asked for a whole file says at the end of its
+// answer that it did not show all of it. Tools show 2,000 lines at most, or less.
+func cutByTool(text string) bool {
+	end := text[max(0, len(text)-600):]
+	return strings.Count(text, "\n") >= 1999 || strings.Contains(end, "truncated") || strings.Contains(end, "more lines") || strings.Contains(end, "offset")
 }
 
 // text adds the pieces of a text part.
