@@ -195,7 +195,10 @@ func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result
 		if a.err == nil {
 			return a.res, nil
 		}
-		return a.res, fmt.Errorf("%w: %w", context.Cause(ctx), a.err)
+		if cause := context.Cause(ctx); !errors.Is(a.err, cause) { // else it says so itself
+			a.err = fmt.Errorf("%w: %w", cause, a.err)
+		}
+		return a.res, a.err
 	case <-grace.C:
 		return nil, fmt.Errorf("%w and it did not stop when told to", context.Cause(ctx))
 	}

@@ -39,7 +39,7 @@ func (s *scribe) generate(ctx context.Context, p *model.Prompt) (*model.Answer, 
 	a, err := s.gen.Generate(ctx, p)
 	if a != nil {
 		u := a.Usage
-		if u.Calls == 0 { // a client that leaves counting to others
+		if u.Calls == 0 && u.InputTokens+u.OutputTokens > 0 { // a client that leaves counting to others
 			u.Calls = 1
 			u = s.gen.Info().Charge(u)
 		}
