@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers outline-accuracy golden
+.PHONY: check build test test-sdk test-browser report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers outline-accuracy golden
 
 check: tidy-check build lint test
 
@@ -20,6 +20,23 @@ test:
 # is not in `make check`: its first build takes minutes and up to 3 GB of memory.
 test-sdk:
 	cd test/sdk && go mod tidy -diff && go vet ./... && go test ./...
+
+# The HTML pages in a real Chromium, found in PATH or named by CONDENSE_CHROMIUM.
+test-browser:
+	cd test/browser && go mod tidy -diff && go vet ./... && go test ./...
+
+# The script of the HTML pages, from compare/htmlreport/web. What is built is committed, so
+# that nobody needs node to build the program.
+REPORT_WEB := compare/htmlreport/web
+$(REPORT_WEB)/node_modules: $(REPORT_WEB)/package-lock.json
+	cd $(REPORT_WEB) && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
+
+report-bundle: $(REPORT_WEB)/node_modules
+	cd $(REPORT_WEB) && npm run --silent build
+
+report-bundle-check: report-bundle
+	git diff --stat --exit-code -- compare/htmlreport/assets
 
 # Tools are pinned here and built into bin/, never required by go.mod, so they do not
 # reach the module graph of a plugin author.

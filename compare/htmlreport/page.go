@@ -274,7 +274,7 @@ func (b *builder) scope(t *compare.Table) scope {
 	}
 	named := map[string]bool{}
 	for _, g := range groups {
-		for _, m := range strings.Fields(g.measures) {
+		for m := range strings.FieldsSeq(g.measures) {
 			named[m] = true
 		}
 	}

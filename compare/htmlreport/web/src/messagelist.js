@@ -179,7 +179,7 @@ function preview(parts) {
 function fill(body, item) {
   const marker = marking(item.needs);
   if (item.state === "rewritten" && item.after) {
-    body.append(h("div", { class: "versions" }, h("section", {}, h("h4", {}, "As it was"), parts(item.parts, marker)), h("section", {}, h("h4", {}, "As it is sent"), parts(item.after, marker))));
+    body.append(h("div", { class: "versions" }, h("section", {}, h("h3", {}, "As it was"), parts(item.parts, marker)), h("section", {}, h("h3", {}, "As it is sent"), parts(item.after, marker))));
   } else {
     body.append(parts(item.parts, marker));
   }

@@ -25,11 +25,11 @@ export function router(data) {
         drill.hidden = true;
         clear(drill);
         document.title = title;
-        const target = view && view !== "report" ? document.getElementById(view) : null;
-        if (target) target.scrollIntoView();
-        else {
+        if (place.focus) {
           scrollTo(0, place.y);
-          place.focus?.focus({ preventScroll: true });
+          place.focus.focus({ preventScroll: true });
+        } else {
+          document.getElementById(view)?.scrollIntoView();
         }
       }
       return;
