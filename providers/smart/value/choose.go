@@ -2,6 +2,7 @@ package value
 
 import (
 	"container/heap"
+	"context"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/providers/smart/value/need"
@@ -75,7 +76,7 @@ func (q *queue) Pop() any {
 const overshoot = 1.08
 
 // choose takes lines, best first, until the room is used.
-func (w *work) choose() {
+func (w *work) choose(ctx context.Context) error {
 	w.normalise()
 	limit := overshoot * float64(w.o.Room)
 	q := make(queue, 0, 2*len(w.c.Lines))
@@ -90,7 +91,10 @@ func (w *work) choose() {
 		}
 	}
 	heap.Init(&q)
-	for len(q) > 0 && w.spent() < limit {
+	for n := 0; len(q) > 0 && w.spent() < limit; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		top := q[0]
 		s := core.Span{Start: int(top.start), End: int(top.end)}
 		r := w.rate(s)
@@ -113,6 +117,7 @@ func (w *work) choose() {
 			}
 		})
 	}
+	return nil
 }
 
 // spans yields what may be chosen at once around the lines of near: each of them, each

@@ -135,8 +135,8 @@ func (w *work) renderExtract(b *strings.Builder, call *need.Passage, from, to in
 		if kept == 0 {
 			continue
 		}
-		handle := ""
-		if lost >= handleFrom {
+		handle := pass.Handle // something was left out before
+		if handle == "" && lost >= w.o.Shares.HandleFrom {
 			handle = w.handle(pass)
 		}
 		b.WriteByte('\n')
@@ -151,9 +151,6 @@ func (w *work) renderExtract(b *strings.Builder, call *need.Passage, from, to in
 	}
 	return call
 }
-
-// handleFrom is how many bytes must be left out of a passage for it to get a handle.
-const handleFrom = 1 << 30
 
 func (w *work) handle(p *need.Passage) string {
 	if p.Handle != "" || p.Partial {

@@ -8,11 +8,15 @@ type Shares struct {
 	// Names, Words and Phrases weigh the three families; each is relative to all that is
 	// expected to be needed of it.
 	Names, Words, Phrases float64
-	// Prose is what a token of each kind is worth by itself, relative to an average token.
-	Line, Beside float64 // credit for the names of a line that is kept, and for each line beside it
+	// Line is the share of a name's value that its line gives by itself, Beside what the line
+	// before and the line after give each, if they are kept or there is none.
+	Line, Beside float64
+	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
+	// to carry the handle of the whole.
+	HandleFrom int
 }
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.2, Human: 0.25, First: 0.5, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25}
+	return Shares{Tail: 0.2, Human: 0.3, First: 0.5, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
 }

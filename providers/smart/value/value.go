@@ -66,19 +66,36 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		s := DefaultShares()
 		o.Shares = &s
 	}
-	w := newWork(messages, &o)
-	w.estimate = o.Model.Estimate(w.c)
-	if err := ctx.Err(); err != nil {
-		return Result{}, err
-	}
-	w.keepHuman()
-	w.choose()
-	if err := ctx.Err(); err != nil {
+	w, err := chosen(ctx, messages, &o)
+	if err != nil {
 		return Result{}, err
 	}
 	out, tokens := w.fit()
+	if tokens > o.Room && o.Shares.Tail > 0 {
+		// What was to stay leaves no room for anything; perhaps nothing need stay.
+		bare := *o.Shares
+		bare.Tail = 0
+		o.Shares = &bare
+		if w, err = chosen(ctx, messages, &o); err != nil {
+			return Result{}, err
+		}
+		if o, n := w.fit(); n < tokens {
+			out, tokens = o, n
+		}
+	}
 	if tokens >= same.Tokens {
 		return same, nil
 	}
 	return Result{Messages: out, Tokens: tokens, Kinds: w.account()}, nil
+}
+
+// chosen returns the work after all choices but how many of them there is room for.
+func chosen(ctx context.Context, messages []core.Message, o *Options) (*work, error) {
+	w := newWork(messages, o)
+	w.estimate = o.Model.Estimate(w.c)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w.keepHuman()
+	return w, w.choose(ctx)
 }
