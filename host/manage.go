@@ -89,14 +89,15 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 
 // condense asks the chain and records what it made of the conversation.
 func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Report) error {
-	chain, err := s.chain(ctx, p)
+	var made []core.Attempt
+	chain, err := s.chain(ctx, p, func(a core.Attempt) { made = append(made, a) })
 	if err != nil {
 		return err
 	}
 	got, err := chain.Condense(ctx, p.request)
 	if err != nil {
-		if exhausted := (*core.ExhaustedError)(nil); errors.As(err, &exhausted) {
-			r.attempts(exhausted.Attempts)
+		r.attempts(made) // what they spent is spent, also if a person has stopped them
+		if errors.As(err, new(*core.ExhaustedError)) {
 			c.state = c.state.After(p.decision, p.decision.Used)
 		}
 		return err

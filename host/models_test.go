@@ -255,6 +255,30 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// TestSpentInVain: what a condensation has cost until a person stops it is reported.
+func TestSpentInVain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	opts := &host.Options{Models: map[string]model.Generator{"ours": parrot("ours")}, Observe: func(e host.Event) {
+		if e.Kind == host.EventAttempt {
+			cancel()
+		}
+	}}
+	h, _, err := openAsker(t, "profiles: {p: {window: 20000, chain: [asker]}}\n", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := talk(400)
+	r, err := h.Manage(ctx, c, host.Turn{})
+	if !errors.Is(err, context.Canceled) || r == nil {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	want := core.Usage{Calls: 1, InputTokens: 100, OutputTokens: 10, Unpriced: 1}
+	if r.Acted || r.Usage != want || len(r.Attempts) != 1 || len(c.Journal().Condensations()) != 0 {
+		t.Errorf("got %d attempts, usage %+v, acted %v; want one, %+v, and nothing done", len(r.Attempts), r.Usage, r.Acted, want)
+	}
+}
+
 // TestReloadKeepsProviders: a change that does not concern a provider does not open it
 // again; one of the models that it uses does.
 func TestReloadKeepsProviders(t *testing.T) {

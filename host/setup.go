@@ -158,8 +158,9 @@ func (s *setup) inForce() {
 	}
 }
 
-// chain returns the candidates of a plan, truncation last.
-func (s *setup) chain(ctx context.Context, p *plan) (*core.Chain, error) {
+// chain returns the candidates of a plan, truncation last. Asked is called after every
+// attempt.
+func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*core.Chain, error) {
 	var candidates []core.Candidate
 	for _, c := range p.Chain {
 		provider, err := s.provider(ctx, c, p.Model.Name)
@@ -179,6 +180,7 @@ func (s *setup) chain(ctx context.Context, p *plan) (*core.Chain, error) {
 			s.host.observe(e)
 		},
 		Asked: func(a core.Attempt) {
+			asked(a)
 			e := event
 			e.Kind, e.Provider, e.Attempt = EventAttempt, a.Provider, a
 			s.host.observe(e)
