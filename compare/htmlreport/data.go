@@ -69,7 +69,7 @@ func newData(r *compare.Report, maxRows int, keep map[string]bool) *data {
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		strategy[s.Name] = i
-		d.Strategies = append(d.Strategies, strategyData{visible(s.Name), visible(s.About), s.Bound, unfit[s.Name]})
+		d.Strategies = append(d.Strategies, strategyData{s.Name, s.About, s.Bound, unfit[s.Name]})
 	}
 	for i, b := range r.Budgets {
 		budget[b] = i
@@ -79,7 +79,7 @@ func newData(r *compare.Report, maxRows int, keep map[string]bool) *data {
 	for i := range r.Sessions {
 		s := &r.Sessions[i]
 		session[s.Name] = i
-		d.Sessions = append(d.Sessions, sessionData{visible(strings.TrimPrefix(s.Name, d.Folder)), visible(s.Source), s.Mode})
+		d.Sessions = append(d.Sessions, sessionData{strings.TrimPrefix(s.Name, d.Folder), s.Source, s.Mode})
 	}
 	chosen := wholeSessions(r, maxRows, keep)
 	c := &d.Rows
@@ -92,10 +92,10 @@ func newData(r *compare.Report, maxRows int, keep map[string]bool) *data {
 		c.Strategy = append(c.Strategy, strategy[row.Strategy])
 		c.Budget = append(c.Budget, budget[row.Budget])
 		c.Session = append(c.Session, session[row.Session])
-		c.Cut = append(c.Cut, visible(row.Cut))
+		c.Cut = append(c.Cut, row.Cut)
 		c.At, c.Before = append(c.At, row.At), append(c.Before, row.Before)
 		c.Room, c.After = append(c.Room, row.Room), append(c.After, row.After)
-		c.Outcome, c.Provider = append(c.Outcome, string(row.Outcome)), append(c.Provider, visible(row.Provider))
+		c.Outcome, c.Provider = append(c.Outcome, string(row.Outcome)), append(c.Provider, row.Provider)
 		if row.Error != "" {
 			c.Error[n] = line(row.Error, 500)
 		}
@@ -125,11 +125,7 @@ func folder(r *compare.Report) string {
 			common = common[:len(common)-1]
 		}
 	}
-	common = common[:strings.LastIndexAny(common, `/\:`)+1]
-	if visible(common) != common {
-		return ""
-	}
-	return common
+	return common[:strings.LastIndexAny(common, `/\:`)+1]
 }
 
 // wholeSessions returns the sessions whose rows stand in the page.

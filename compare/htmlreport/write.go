@@ -50,9 +50,10 @@ func (o *Options) settled() Options {
 // hold text that its readers may not see. [Choose] says which are worth it.
 func Write(w io.Writer, r *compare.Report, details []*compare.Detail, opts *Options) error {
 	o := opts.settled()
+	r = cleaned(r)
 	keep := map[string]bool{}
 	for _, d := range details {
-		keep[d.Row.Session] = true
+		keep[visible(d.Row.Session)] = true
 	}
 	d := newData(r, o.MaxRows, keep)
 	text, err := embedDetails(d, r, details, o.MaxText)
@@ -76,7 +77,9 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 
 type rowKey struct{ strategy, budget, session, cut string }
 
-func keyOf(r *compare.Row) rowKey { return rowKey{r.Strategy, r.Budget, r.Session, r.Cut} }
+func keyOf(r *compare.Row) rowKey {
+	return rowKey{visible(r.Strategy), r.Budget, visible(r.Session), visible(r.Cut)}
+}
 
 // rowIndex returns where in the page the rows of r are; -1 if they are left out.
 func rowIndex(d *data, r *compare.Report) map[rowKey]int {

@@ -29,7 +29,7 @@ const patience = 60 * time.Second
 
 // A tab is a page in Chromium and what it did that it should not do.
 type tab struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // chromedp keeps the tab in it
 
 	mu     sync.Mutex
 	faults []string

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func hostileSession(t *testing.T) compare.Item {
 	var list []message
 	for i := range 60 {
 		words := fmt.Sprintf("Look at report_%d.go and at parseValue%d(). %s ", i%7, i%5, hostile)
-		list = append(list, message{"user", words + strings.Repeat("what was said before matters later. ", 30)}, message{"assistant", "I see report_" + fmt.Sprint(i%7) + ".go. " + words})
+		list = append(list, message{"user", words + strings.Repeat("what was said before matters later. ", 30)}, message{"assistant", "I see report_" + strconv.Itoa(i%7) + ".go. " + words})
 	}
 	data, err := json.Marshal(list)
 	if err != nil {
@@ -111,7 +112,8 @@ func openStrategies() []compare.Strategy {
 		return res, nil
 	})
 	return []compare.Strategy{
-		{Name: "mixed", Provider: mixed, About: "about " + hostile}, {Name: "window", Provider: window},
+		{Name: "mixed", Provider: mixed, About: "about " + hostile},
+		{Name: "window", Provider: window},
 		{Name: "<b>half</b>", Provider: slidingwindow.New(half)},
 	}
 }
@@ -324,7 +326,7 @@ func keyboard(t *testing.T, tb *tab, f *fixture) {
 		t.Error("going back does not return to the number")
 	}
 	// A message opens with the keyboard too.
-	tb.navigate(t, f.file, "#messages?row="+fmt.Sprint(rowWithDetail(f)))
+	tb.navigate(t, f.file, "#messages?row="+strconv.Itoa(rowWithDetail(f)))
 	tb.do(t, chromedp.Focus(chromedp.CSS(`.messages > li summary`)), chromedp.KeyEvent("\r"))
 	until[bool](t, tb, `document.querySelector(".messages > li details").open && document.querySelector(".messages pre") !== null`)
 }
