@@ -30,6 +30,10 @@ type Options struct {
 	// Builtin are providers that chains may name without a declaration. Such a provider is
 	// the strategy of the same name with its default settings.
 	Builtin []string
+	// Chain is the chain that holds where no level names one, by names of Builtin: the
+	// default of the program, since the package has none of its own. A provider that is
+	// declared under such a name takes its place. Empty is truncation only.
+	Chain []string
 	// Strategies are the strategies that providers may name; nil accepts any.
 	Strategies []string
 	// Tokenizers are the encodings that exist; nil accepts any.
@@ -183,12 +187,24 @@ func newBuilder(opts Options) *builder {
 	return b
 }
 
+// def returns the default of a field, nil if it has none.
+func (o *Options) def(f field) any {
+	if f.key != "chain" || len(o.Chain) == 0 {
+		return f.def
+	}
+	names := make([]any, len(o.Chain))
+	for i, name := range o.Chain {
+		names[i] = name
+	}
+	return names
+}
+
 // defaults is the lowest layer.
 func defaults(opts Options) *checker {
 	c := newChecker(&opts, opts.Dir, func(position) Origin { return Origin{Kind: FromDefault} })
 	for _, f := range fieldsAt(atTop) {
-		if f.def != nil {
-			c.values[f.key] = f.def
+		if def := opts.def(f); def != nil {
+			c.values[f.key] = def
 			c.origins[f.key] = Origin{Kind: FromDefault}
 		}
 	}

@@ -54,5 +54,5 @@ func ExampleLoad() {
 	}
 	// Output:
 	// code: at 80 % (testdata/init.golden.yaml:8:12) tidy
-	// architect: at 60 % (flag modes.architect.threshold) tidy summary
+	// architect: at 60 % (flag modes.architect.threshold) lossless summary
 }

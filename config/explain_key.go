@@ -79,7 +79,7 @@ func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 	}
 	e := KeyExplanation{Key: m.path.String(), Doc: m.field.doc, Layers: slices.Clone(c.history[m.path.id()])}
 	if m.field.key != "" {
-		e.Allowed, e.Default = m.field.allowed(), m.field.def
+		e.Allowed, e.Default = m.field.allowed(), c.opts.def(m.field)
 	} else {
 		e.Doc, e.Allowed = "A setting of the provider's strategy.", "what the strategy takes"
 	}

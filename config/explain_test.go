@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/providers"
 )
 
 // golden compares got with a file, or writes it.
@@ -30,7 +31,7 @@ func golden(t *testing.T, file, got string) {
 }
 
 func TestReferenceIsCurrent(t *testing.T) {
-	golden(t, "../docs/configuration.md", config.Reference())
+	golden(t, "../docs/configuration.md", config.Reference(config.Options{Chain: providers.Chain()}))
 }
 
 func TestExplain(t *testing.T) {
@@ -139,7 +140,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("warnings: %v", w)
 	}
 	code, architect := chainNames(resolve(t, c, "", "code")), chainNames(resolve(t, c, "", "architect"))
-	if code != "tidy" || architect != "tidy,summary" {
+	if code != "tidy" || architect != "lossless,summary" {
 		t.Errorf("got %s and %s", code, architect)
 	}
 	// With every setting uncommented it is still right, and says what holds anyway.

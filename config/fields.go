@@ -110,8 +110,8 @@ var fields = []field{
 		theirs: "currentApiConfigName",
 	},
 	{
-		key: "chain", kind: kindNames, refers: toProvider, in: everywhere, def: []any{}, example: "[tidy, summary]",
-		doc: "Providers to try, in this order. Truncation follows the last one always, it need not be named; [] means truncation only.",
+		key: "chain", kind: kindNames, refers: toProvider, in: everywhere, def: []any{}, example: "[lossless, summary]",
+		doc: "Providers to try, in this order. Truncation follows the last one always, it need not be named; [] means truncation only. A provider that is declared under the name of the default one takes its place.",
 	},
 	{
 		key: "target", kind: kindPercent, in: everywhere, def: 0.0, max: 99, inherits: true, example: "40",

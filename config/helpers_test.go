@@ -12,6 +12,7 @@ import (
 var known = config.Options{
 	Env:        []string{},
 	Builtin:    []string{"native", "slidingwindow", "smart"},
+	Chain:      []string{"smart"},
 	Strategies: []string{"native", "slidingwindow", "smart"},
 	Tokenizers: []string{"cl100k_base", "o200k_base", "p50k_base", "r50k_base"},
 }

@@ -63,7 +63,7 @@ var inheritable = []struct {
 	},
 	{
 		"chain", "[native]", "[smart]", "[]", "[smart, native]", "native", "smart", "", "smart,native",
-		"", false, true, true, func(r *config.Resolved) any { return chainNames(r) },
+		"smart", false, true, true, func(r *config.Resolved) any { return chainNames(r) },
 	},
 	{
 		"prompt", "top", "base", `""`, "|\n      mode", "top", "base", "", "mode\n",

@@ -16,16 +16,17 @@ func schemaLine(schema string) string {
 // Init returns a commented configuration to start from: two chains, one for each of two
 // modes, and every other setting with its default. Schema is the path or address of the
 // schema that editors should use; empty leaves the line out. Of opts, only Strategies
-// matter: the chains are made of what there is.
+// and Chain matter: the chains are made of what there is.
 func Init(schema string, opts Options) string {
 	var b strings.Builder
 	b.WriteString(schemaLine(schema))
 	b.WriteString(initHead)
 	for _, f := range fieldsAt(atTop) {
-		if f.def == nil || f.refers == toProfile || f.key == "threshold" {
+		def := opts.def(f)
+		if def == nil || f.refers == toProfile || f.key == "threshold" {
 			continue
 		}
-		line := fmt.Sprintf("# %s: %s", f.key, compact(f.def))
+		line := fmt.Sprintf("# %s: %s", f.key, compact(def))
 		fmt.Fprintf(&b, "%-28s # %s\n", line, firstSentence(f.doc))
 	}
 	for _, s := range starters {
@@ -68,9 +69,10 @@ type starter struct {
 // starters are in order of preference; the last one needs what there always is.
 var starters = []starter{{
 	needs: []string{"smart", "native"},
-	one:   "[tidy]", two: "[tidy, summary]",
+	one:   "[tidy]", two: "[lossless, summary]",
 	providers: `providers:
-  tidy: {strategy: smart, settings: {preset: lossless}}
+  tidy: {strategy: smart, settings: {preset: balanced}}
+  lossless: {strategy: smart, settings: {preset: lossless}}
   summary: {strategy: native, timeout: 2m, settings: {preset: fresh_start, model: cheap}}
   # ours: {plugin: ./condense-provider-ours}
 

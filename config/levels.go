@@ -57,7 +57,7 @@ func (c *Config) levels(profiles []string, mode string) []level {
 			})
 		}
 	}
-	return append(levels, at(topLevel, nil), defaultLevel())
+	return append(levels, at(topLevel, nil), c.defaultLevel())
 }
 
 // modelLevel makes what is known about a model a level of inheritance: below the profile
@@ -77,11 +77,11 @@ func (c *Config) modelLevel(m *Model) level {
 	return l
 }
 
-func defaultLevel() level {
+func (c *Config) defaultLevel() level {
 	l := level{label: defaultLabel, values: map[string]any{}, origin: Origin{Kind: FromDefault}}
 	for _, f := range fieldsAt(atTop) {
-		if f.def != nil {
-			l.values[f.key] = f.def
+		if def := c.opts.def(f); def != nil {
+			l.values[f.key] = def
 		}
 	}
 	return l

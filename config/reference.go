@@ -8,10 +8,14 @@ import (
 )
 
 // Reference returns the reference documentation of configurations as Markdown, made from
-// the same table as the checks.
-func Reference() string {
+// the same table as the checks. Of opts, only Chain matters.
+func Reference(opts Options) string {
 	var b strings.Builder
-	b.WriteString(referenceHead)
+	untold := "truncated"
+	if len(opts.Chain) > 0 {
+		untold = "condensed by `" + strings.Join(opts.Chain, "`, `") + "`"
+	}
+	b.WriteString(strings.Replace(referenceHead, "UNTOLD", untold, 1))
 	for _, section := range []struct {
 		at          place
 		title, text string
@@ -25,7 +29,7 @@ func Reference() string {
 		{inPrice, "models: price", "The price of a model.\n"},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", section.title, section.text)
-		referenceTable(&b, section.at)
+		referenceTable(&b, section.at, &opts)
 	}
 	b.WriteString("\n## Presets of profiles\n")
 	for _, p := range presets() {
@@ -37,7 +41,7 @@ func Reference() string {
 
 // referenceTable lists the keys of a place. Those that a profile or a mode has from the top
 // level are documented there, and only named here.
-func referenceTable(b *strings.Builder, at place) {
+func referenceTable(b *strings.Builder, at place, opts *Options) {
 	var inherited []string
 	b.WriteString("| Key | Value | Default | Meaning |\n|---|---|---|---|\n")
 	for _, f := range fieldsAt(at) {
@@ -46,8 +50,8 @@ func referenceTable(b *strings.Builder, at place) {
 			continue
 		}
 		def := "–"
-		if f.def != nil {
-			def = "`" + compact(f.def) + "`"
+		if v := opts.def(f); v != nil {
+			def = "`" + compact(v) + "`"
 		}
 		allowed := f.allowed()
 		if f.example != "" && f.kind != kindBool && f.kind != kindEnum && !strings.Contains(allowed, f.example) {
@@ -80,7 +84,7 @@ const referenceHead = `<!-- Made from the table in config/fields.go: go test ./c
 # Configuration
 
 One file decides when a conversation is condensed, by which providers, and how far. Nothing in it
-is required: without a file, conversations are truncated at 80 % of 200,000 tokens.
+is required: without a file, conversations are UNTOLD at 80 % of 200,000 tokens.
 
 ` + "```yaml" + `
 threshold: 80                     # percent of the window
@@ -88,7 +92,7 @@ default_profile: sonnet
 profiles:
   sonnet:
     model: anthropic/claude-sonnet-4-5
-    chain: [tidy, summary]        # tried in this order; truncation always comes last
+    chain: [lossless, summary]    # tried in this order; truncation always comes last
   local:
     window: 32768
     threshold: 60
@@ -98,8 +102,9 @@ modes:
   ask: local
   architect: {profile: sonnet, threshold: 70}
 providers:
-  tidy:    {strategy: smart, settings: {preset: balanced}}
-  summary: {strategy: native, timeout: 45s, settings: {preset: fresh_start, model: cheap}}
+  tidy:     {strategy: smart, settings: {preset: balanced}}
+  lossless: {strategy: smart, settings: {preset: lossless}}
+  summary:  {strategy: native, timeout: 45s, settings: {preset: fresh_start, model: cheap}}
 models:
   cheap: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}
 ` + "```" + `

@@ -26,7 +26,7 @@ type SettingDoc struct {
 
 // Schema returns a JSON schema (draft 2020-12) of configuration files, for completion and
 // checks in editors. It knows the keys, their types and limits, and the names handed in:
-// opts.Builtin, opts.Tokenizers and the strategies with their settings. That a name in a
+// opts.Builtin, opts.Chain, opts.Tokenizers and the strategies with their settings. That a name in a
 // file refers to something in the same file is beyond a schema, and left to [Load].
 func Schema(strategies []StrategyDoc, opts Options) ([]byte, error) {
 	s := schemaWriter{strategies: strategies, opts: opts}
@@ -73,8 +73,8 @@ const (
 func (s *schemaWriter) field(f field) schema {
 	out := s.value(f)
 	out["description"] = f.doc
-	if f.def != nil {
-		out["default"] = f.def
+	if def := s.opts.def(f); def != nil {
+		out["default"] = def
 	}
 	return out
 }

@@ -66,7 +66,7 @@ condense.yaml:9:21: providers.wrong.strategy: there is no strategy "smrt"; there
 func TestStrategiesThatExist(t *testing.T) {
 	opts := known
 	opts.Strategies = []string{"slidingwindow"}
-	opts.Builtin = opts.Strategies
+	opts.Builtin, opts.Chain = opts.Strategies, nil
 
 	opts.Path = write(t, "condense.yaml", config.Init("", opts))
 	c, err := config.Load(opts)

@@ -20,15 +20,20 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// A program that talks to a model embeds a host in a few lines. The configuration is that
-// of the user's files; config.Default() has none.
+// A program that talks to a model embeds a host in a few lines. Chain is what holds where
+// the configuration names no chain; without it, that is truncation alone. [config.Load] in
+// the place of [config.New] reads the user's files.
 func Example() {
 	ctx := context.Background()
 	reg, err := registry.New(providers.Builtin()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	h, err := host.Open(ctx, config.Default(), reg, nil)
+	conf, err := config.New(config.Values{}, config.Options{Builtin: reg.Names(), Chain: providers.Chain()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	h, err := host.Open(ctx, conf, reg, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,7 +69,8 @@ func talk(n int) *host.Conversation {
 	return c
 }
 
-// openWith returns a host with values over the defaults.
+// openWith returns a host with values over the defaults. Where they name no chain, it
+// truncates.
 func openWith(v config.Values, opts *host.Options) *host.Host {
 	reg, err := registry.New(providers.Builtin()...)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package providers lists the strategies that are built in.
+// Package providers lists the strategies that are built in, and which of them are used if
+// nobody says otherwise.
 package providers
 
 import (
@@ -16,3 +17,7 @@ func Builtin() []registry.Strategy {
 		smart.Strategy(),
 	}
 }
+
+// Chain returns the chain for programs whose configuration names none: the best that costs
+// nothing and asks no language model. Truncation follows it, as it follows every chain.
+func Chain() []string { return []string{smart.Name} }

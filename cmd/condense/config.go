@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 )
@@ -50,6 +51,7 @@ func noArguments(what string) cobra.PositionalArgs {
 func (a *app) knownNames(reg *registry.Registry) config.Options {
 	return config.Options{
 		Builtin:       reg.Names(),
+		Chain:         providers.Chain(),
 		Strategies:    reg.Names(),
 		Tokenizers:    tokens.Names(),
 		CheckProvider: a.providerChecker(reg),

@@ -10,9 +10,13 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// printSteps tells what a provider says that it did, one line for each step.
+// printSteps tells what a provider says that it did, one line for each step that found
+// something to look at.
 func printSteps(w io.Writer, steps []core.Step) {
 	for _, s := range steps {
+		if s.Looked == 0 && s.Note == "" && s.TokensBefore == s.TokensAfter {
+			continue
+		}
 		fmt.Fprintf(w, "    %-16s", s.Name)
 		if s.Note == "" || s.Looked > 0 {
 			fmt.Fprintf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), savedByStep(s))
