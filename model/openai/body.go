@@ -34,6 +34,11 @@ type streamOptions struct {
 }
 
 func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, error) {
+	if !p.Cached { // else it would not be found in the cache
+		plain := *p
+		plain.Messages = turns(p.Messages)
+		p = &plain
+	}
 	m, err := messages.Encode(p, "openai")
 	if err != nil {
 		return nil, err

@@ -93,6 +93,48 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// Servers that are stricter than OpenAI's want text as a string, and one message of the
+// user at a time; in a request that is to be found in a cache, nothing is changed.
+func TestTurns(t *testing.T) {
+	s := modeltest.Serve(t, modeltest.Stream(modeltest.OpenAI("Said.")...))
+	c := client(t, s)
+	image := core.Image{MediaType: "image/png", Data: png}
+	p := &model.Prompt{MaxOutput: 500, Messages: []core.Message{
+		user(core.Text("a <b>"), core.Text("c")),
+		user(core.Text("d")),
+		{Role: core.RoleAssistant, Parts: []core.Part{core.Text("e"), core.Text("f")}},
+		user(core.Text("g"), image),
+		user(core.Text("h")),
+		{Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "1", Name: "x", Args: "{}"}}},
+		user(core.ToolResult{CallID: "1", Content: []core.Part{core.Text("i"), core.Text("j")}}),
+		user(core.Text("k")),
+	}}
+	if _, err := c.Generate(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	same(t, s, 0, `{
+		"model": "qwen3:8b", "max_tokens": 500, "stream": true, "stream_options": {"include_usage": true},
+		"messages": [
+			{"role": "user", "content": "a <b>\n\nc\n\nd"},
+			{"role": "assistant", "content": "e\n\nf"},
+			{"role": "user", "content": [
+				{"type": "text", "text": "g"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,`+png+`"}}, {"type": "text", "text": "h"}
+			]},
+			{"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "x", "arguments": "{}"}}]},
+			{"role": "tool", "tool_call_id": "1", "content": "i\n\nj"},
+			{"role": "user", "content": "k"}
+		]}`)
+	p.Cached = true
+	if _, err := c.Generate(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	var cached struct{ Messages []json.RawMessage }
+	s.Decode(t, 1, &cached)
+	if len(cached.Messages) != len(p.Messages) {
+		t.Errorf("got %d messages, want all %d as they are", len(cached.Messages), len(p.Messages))
+	}
+}
+
 // A server that does not know a parameter is asked without it, from then on at once.
 func TestParameters(t *testing.T) {
 	const (

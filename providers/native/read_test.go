@@ -365,33 +365,46 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestPictures holds that a model sees pictures if it can, and is told of them if not.
+// TestPictures holds that a model sees pictures if it can, and is told of them if not,
+// also of those in the results of tools.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	req := coretest.HalfRequest(coretest.Session())
-	for _, sees := range []bool{true, false} {
-		gen := &fake{info: model.Info{Window: 1 << 20, Images: sees}}
-		if _, err := open(t, `{}`, gen).Condense(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
-		images := 0
-		for _, m := range gen.asks[0].Messages {
-			for _, p := range m.Parts {
-				if _, ok := p.(core.Image); ok {
-					images++
-				}
+	for _, settings := range []string{`{}`, `{"request":"native"}`} {
+		for _, sees := range []bool{true, false} {
+			gen := &fake{info: model.Info{Window: 1 << 20, Images: sees}}
+			if _, err := open(t, settings, gen).Condense(t.Context(), req); err != nil {
+				t.Fatal(err)
 			}
+			images := 0
+			for _, m := range gen.asks[0].Messages {
+				images += countImages(m.Parts)
+			}
+			read := allText(gen.asks[0].Messages)
+			if sees && images != 2 || !sees && images != 0 {
+				t.Errorf("%s, sees %v: %d pictures were sent", settings, sees, images)
+			}
+			if !sees {
+				wantAll(t, "what was read", read, "[Referenced image in conversation: image/png")
+			}
+			wantAll(t, "what was read", read, `A block of kind "document"`)
+			wantNone(t, "what was read", read, "The test names the function") // reasoning
 		}
-		read := allText(gen.asks[0].Messages)
-		if sees && images != 2 || !sees && images != 0 {
-			t.Errorf("sees %v: %d pictures were sent", sees, images)
-		}
-		if !sees {
-			wantAll(t, "what was read", read, "[Referenced image in conversation: image/png", "[Image]")
-		}
-		wantAll(t, "what was read", read, `A block of kind "document"`)
-		wantNone(t, "what was read", read, "The test names the function") // reasoning
 	}
+}
+
+func countImages(parts []core.Part) int {
+	n := 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Image:
+			n++
+		case core.ToolResult:
+			n += countImages(p.Content)
+		case core.Text, core.ToolCall, core.Reasoning, core.Opaque:
+		}
+	}
+	return n
 }
 
 // TestConcurrency holds that one provider serves many conversations at once, and that none

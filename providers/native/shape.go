@@ -60,7 +60,7 @@ func (s *shaper) shape(messages []core.Message) []core.Message {
 			case use.moved, m.Kind == core.KindSummary && renewed(p):
 			case use.answer != nil:
 				parts = append(parts, p)
-				answers = append(answers, *use.answer)
+				answers = append(answers, s.result(*use.answer))
 			default:
 				parts = s.part(parts, p)
 			}
@@ -124,6 +124,21 @@ func (s *shaper) part(parts []core.Part, p core.Part) []core.Part {
 		parts = append(parts, core.Text(describeOpaque(p)))
 	}
 	return parts
+}
+
+// result returns r with nothing in it that the model cannot read.
+func (s *shaper) result(r core.ToolResult) core.ToolResult {
+	r.Content = slices.Clone(r.Content)
+	for i, c := range r.Content {
+		switch c := c.(type) {
+		case core.Image:
+			r.Content[i] = s.image(c)
+		case core.Opaque:
+			r.Content[i] = core.Text(describeOpaque(c))
+		case core.Text, core.ToolCall, core.ToolResult, core.Reasoning:
+		}
+	}
+	return r
 }
 
 func (s *shaper) resultText(r core.ToolResult) string {
