@@ -80,7 +80,18 @@ type Conversation struct {
 
 // Read takes messages apart. The cost is linear.
 func Read(messages []core.Message) *Conversation {
-	c := &Conversation{messages: len(messages), termAt: newTable(1 << 12), phraseAt: newTable(1 << 12), newest: map[string]int32{}}
+	size := 0
+	for i := range messages {
+		size += messages[i].Tokens * 4
+	}
+	// What texts of this size usually hold, so that little is moved while they are read.
+	c := &Conversation{
+		messages: len(messages), newest: map[string]int32{},
+		termAt: newTable(size / 32), phraseAt: newTable(size / 6),
+		Passages: make([]Passage, 0, 2*len(messages)), Lines: make([]Line, 0, size/40),
+		mentions: make([]int32, 0, size/14), phrased: make([]int32, 0, size/10),
+		terms: make([]term, 0, size/64), phrases: make([]phrase, 0, size/12),
+	}
 	r := reader{c: c, calls: map[string]use{}}
 	for i := range messages {
 		r.message(i, &messages[i])
