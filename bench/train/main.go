@@ -28,7 +28,7 @@ import (
 func main() {
 	if err := run(os.Args[1:], os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "train:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // main
 	}
 }
 

@@ -51,7 +51,8 @@ type candidate struct {
 	start, end int32
 }
 
-type queue []candidate
+// A queue holds the best candidate first.
+type queue []candidate //nolint:recvcheck // as heap.Interface wants it
 
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {
@@ -64,7 +65,11 @@ func (q queue) Less(i, j int) bool {
 	return q[i].end < q[j].end
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(candidate)) } //nolint:errcheck,forcetypeassert // only push does
+
+// Push implements [heap.Interface].
+func (q *queue) Push(x any) { *q = append(*q, x.(candidate)) } //nolint:errcheck,forcetypeassert // only push does
+
+// Pop implements [heap.Interface].
 func (q *queue) Pop() any {
 	old := *q
 	x := old[len(old)-1]
@@ -82,7 +87,7 @@ func (w *work) choose(ctx context.Context) error {
 	q := make(queue, 0, 2*len(w.c.Lines))
 	add := func(s core.Span) {
 		if r := w.rate(s); r > 0 {
-			q = append(q, candidate{r, int32(s.Start), int32(s.End)}) //nolint:gosec // indices
+			q = append(q, candidate{r, int32(s.Start), int32(s.End)})
 		}
 	}
 	for p := range w.c.Passages {
@@ -113,7 +118,7 @@ func (w *work) choose(ctx context.Context) error {
 		pass := w.c.Passages[w.c.Lines[s.Start].Passage].Lines
 		w.spans(core.Span{Start: max(pass.Start, s.Start-2), End: min(pass.End, s.End+2)}, pass, func(s core.Span) {
 			if r := w.rate(s); r > 0 {
-				heap.Push(&q, candidate{r, int32(s.Start), int32(s.End)}) //nolint:gosec // indices
+				heap.Push(&q, candidate{r, int32(s.Start), int32(s.End)})
 			}
 		})
 	}
@@ -243,7 +248,7 @@ func (w *work) gain(s core.Span) float32 {
 
 // take keeps the lines of s, at the cost given.
 func (w *work) take(s core.Span, cost float64) {
-	at := int32(len(w.picks)) //nolint:gosec // an index
+	at := int32(len(w.picks))
 	if at == 1 {
 		at = 2 // 1 is what was there
 		w.picks = append(w.picks, w.picks[0])

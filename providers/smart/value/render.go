@@ -9,10 +9,9 @@ import (
 
 // fit returns the messages of as many picks as there is room for, and their tokens.
 func (w *work) fit() ([]core.Message, int) {
-	last := int32(len(w.picks) - 1) //nolint:gosec // an index
+	last := int32(len(w.picks) - 1)
 	k := w.pickAt(float64(w.o.Room), last)
 	bestOut, best, bestK := []core.Message(nil), 0, int32(-1)
-	scale := 1.0
 	high := last + 1 // the fewest picks known to be too many
 	for range 8 {
 		out, tokens := w.render(k)
@@ -22,7 +21,7 @@ func (w *work) fit() ([]core.Message, int) {
 		if tokens > w.o.Room {
 			high = min(high, k)
 		}
-		scale = float64(tokens) / w.picks[k]
+		scale := float64(tokens) / w.picks[k]
 		next := w.pickAt(float64(w.o.Room)*0.999/scale, last)
 		if tokens > w.o.Room && next >= k {
 			next = k - max(1, k/100)

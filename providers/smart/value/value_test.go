@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +20,7 @@ import (
 )
 
 // shorten returns messages in room tokens and fails the test if the result breaks a rule.
-func shorten(t testing.TB, messages []core.Message, room int) value.Result {
+func shorten(t *testing.T, messages []core.Message, room int) value.Result {
 	t.Helper()
 	req := coretest.HalfRequest(messages)
 	res, err := value.Shorten(t.Context(), messages, value.Options{Room: room, Counter: req.Counter})
@@ -50,7 +52,7 @@ func tokensOf(messages []core.Message) int {
 // share of their size: the result is lawful, and fits if what must stay does.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)) //nolint:gosec // no secret
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		messages := coretest.Random(r, nil)
 		room := tokensOf(messages) * rapid.IntRange(2, 100).Draw(rt, "percent") / 100
 		req := coretest.HalfRequest(messages)
@@ -200,7 +202,7 @@ func TestGrowth(t *testing.T) {
 				messages[i].ID = fmt.Sprintf("extract%d", round)
 			}
 		}
-		messages = append(messages[:len(messages):len(messages)], more[:40]...)
+		messages = append(slices.Clip(messages), more[:40]...)
 		more = more[40:]
 	}
 }
@@ -263,7 +265,7 @@ func TestErrors(t *testing.T) {
 func BenchmarkShorten(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		messages := session(n / 2)
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(tokensOf(messages)) * 4)
 			for b.Loop() {

@@ -152,7 +152,7 @@ func (w *work) findDuplicates() {
 	}
 	for p := range w.c.Passages {
 		if w.modes[p] == modeFixed {
-			w.opened[p] = int32(w.c.Passages[p].Lines.End - w.c.Passages[p].Lines.Start) //nolint:gosec // lines
+			w.opened[p] = int32(w.c.Passages[p].Lines.End - w.c.Passages[p].Lines.Start)
 		}
 	}
 }

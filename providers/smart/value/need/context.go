@@ -68,7 +68,7 @@ func (c *Conversation) findReuse() {
 			}
 		}
 		if first > 0 {
-			pass.reuse = uint8(1 + thresholds(float64(used)/float64(first), reuseShares)) //nolint:gosec // few
+			pass.reuse = uint8(1 + thresholds(float64(used)/float64(first), reuseShares))
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (c *Conversation) findReuse() {
 // findHot finds for every line when its rare terms were last written by the person or the
 // agent: lines about what is being worked on.
 func (c *Conversation) findHot() {
-	rare := int32(max(3, c.messages/5)) //nolint:gosec // messages
+	rare := int32(max(3, c.messages/5))
 	for l := range c.Lines {
 		line := &c.Lines[l]
 		line.hot = [2]int32{-1, -1}
@@ -126,7 +126,7 @@ func (c *Conversation) countLater() {
 	for p := len(c.Passages) - 1; p >= 0; p-- {
 		pass := &c.Passages[p]
 		k := key{pass.Kind, pass.Name}
-		pass.later = uint8(steps2(n[k], laterSteps)) //nolint:gosec // few
+		pass.later = uint8(steps2(n[k], laterSteps))
 		n[k]++
 	}
 }

@@ -114,7 +114,7 @@ func (r *reader) extractPart(i, j int, s string) {
 					r.field = fields[key]
 				}
 			}
-			r.line(Line{Text: line, Passage: int32(at), Gap: gap}) //nolint:gosec // an index
+			r.line(Line{Text: line, Passage: int32(at), Gap: gap})
 			gap = false
 		}
 	}

@@ -9,7 +9,7 @@ type feature struct {
 	steps int
 }
 
-// log2 steps: 0, 1, 2, 3-4, 5-8, …
+// steps2 returns the step of n on a scale of powers of two: 0, 1, 2, 3-4, 5-8 and so on.
 func steps2(n, most int) int {
 	s := 0
 	for v := n; v > 0; v >>= 1 {
@@ -21,6 +21,7 @@ func steps2(n, most int) int {
 	return min(s, most-1)
 }
 
+// thresholds returns how many of the ascending numbers v reaches.
 func thresholds(v float64, at []float64) int {
 	for i, t := range at {
 		if v < t {
@@ -126,8 +127,8 @@ func (c *Conversation) termSteps(n int, rarity int, out *[40]uint16) []uint16 {
 		int(line.field)*ages + age,
 		int(p.reuse)*int(kinds) + last,
 		int(p.reuse)*ages + age,
-		c.hotAge(line, int32(n))*ages + age,        //nolint:gosec // an index
-		c.hotAge(line, int32(n))*int(kinds) + last, //nolint:gosec // an index
+		c.hotAge(line, int32(n))*ages + age,
+		c.hotAge(line, int32(n))*int(kinds) + last,
 		askedAge,
 		c.nearAge(line)*ages + age,
 		c.nearAge(line)*int(kinds) + last,
@@ -213,7 +214,7 @@ func pack(features []feature, v []int, out *[40]uint16) []uint16 {
 	base := 0
 	for i := range features {
 		s := min(max(v[i], 0), features[i].steps-1)
-		out[i] = uint16(base + s) //nolint:gosec // a few hundred
+		out[i] = uint16(base + s)
 		base += features[i].steps
 	}
 	return out[:len(features)]

@@ -98,17 +98,17 @@ func (c *Conversation) mention(p *Passage, l int, m mention) {
 		c.terms = append(c.terms, term{lastByUs: -1, last: -1, asked: -1})
 	}
 	t := &c.terms[n]
-	msg := int32(p.Message)        //nolint:gosec // an index
-	at := int32(l - p.Lines.Start) //nolint:gosec // the same
+	msg := int32(p.Message)
+	at := int32(l - p.Lines.Start)
 	if t.messages == 0 {
-		t.class, t.size, t.firstKind, t.first, t.head = m.class, uint8(min(255, m.size)), p.Kind, msg, at //nolint:gosec // bounded
+		t.class, t.size, t.firstKind, t.first, t.head = m.class, uint8(min(255, m.size)), p.Kind, msg, at
 	}
 	who := author(p.Kind)
 	if t.last != msg {
 		t.messages++
 		t.by[who]++
 	}
-	t.last, t.lastKind, t.lastLine = msg, p.Kind, int32(l) //nolint:gosec // an index
+	t.last, t.lastKind, t.lastLine = msg, p.Kind, int32(l)
 	t.head = min(t.head, at)
 	if who != byTool {
 		t.lastByUs = msg
@@ -143,7 +143,7 @@ func (c *Conversation) phrase(p *Passage, l, from int, ring *[4]token, n int) {
 		return
 	}
 	at, isNew := c.phraseAt.number(h)
-	msg := int32(p.Message) //nolint:gosec // an index
+	msg := int32(p.Message)
 	if isNew {
 		c.phrases = append(c.phrases, phrase{content: content, first: p.Kind, last: -1, lastOurs: -1})
 	}
@@ -154,7 +154,7 @@ func (c *Conversation) phrase(p *Passage, l, from int, ring *[4]token, n int) {
 			f.ours++
 		}
 	}
-	f.last, f.kind, f.lastLine = msg, p.Kind, int32(l) //nolint:gosec // the same
+	f.last, f.kind, f.lastLine = msg, p.Kind, int32(l)
 	if author(p.Kind) != byTool {
 		f.lastOurs = msg
 	}

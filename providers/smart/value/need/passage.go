@@ -209,13 +209,13 @@ func (r *reader) close(at int) {
 		return
 	}
 	if (p.Kind == Output || p.Kind == Failure) && p.Target != "" {
-		r.c.newest[p.Name+"\x00"+p.Target] = int32(at) //nolint:gosec // an index
+		r.c.newest[p.Name+"\x00"+p.Target] = int32(at)
 	}
 }
 
 // text adds the lines of a text to the passage that is open.
 func (r *reader) text(s string) {
-	at := int32(len(r.c.Passages) - 1) //nolint:gosec // an index
+	at := int32(len(r.c.Passages) - 1)
 	for line := range strings.SplitSeq(s, "\n") {
 		if isJSON(line) && flatten(line, func(_, text string) { r.lines(text, at) }) {
 			continue

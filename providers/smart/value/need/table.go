@@ -27,7 +27,7 @@ func (t *table) grow(n int) {
 	log := bits.Len(uint(n - 1))
 	t.slots, t.shift = make([]slot, 1<<log), 64-log
 	for i, key := range t.keys {
-		*t.slot(key) = slot{key, int32(i + 1)} //nolint:gosec // a conversation has fewer than 2^31 words
+		*t.slot(key) = slot{key, int32(i + 1)}
 	}
 }
 
@@ -50,7 +50,7 @@ func (t *table) number(h uint64) (n int32, isNew bool) {
 		return s.number - 1, false
 	}
 	t.keys = append(t.keys, h)
-	n = int32(len(t.keys)) //nolint:gosec // the same
+	n = int32(len(t.keys))
 	*s = slot{h, n}
 	if 2*len(t.keys) > len(t.slots) {
 		t.grow(2 * len(t.slots))

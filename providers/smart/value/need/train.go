@@ -56,9 +56,9 @@ func (c *Conversation) needed(m *Model, l *Lesson) (terms, phrases []float32) {
 		own := author(pass.Kind) != byTool
 		for i := pass.Lines.Start; i < pass.Lines.End; i++ {
 			for _, n := range f.TermsOf(i) {
-				isNew := seenTerm[n] < 0 || seenTerm[n] == int32(msg) //nolint:gosec // an index
+				isNew := seenTerm[n] < 0 || seenTerm[n] == int32(msg)
 				if seenTerm[n] < 0 {
-					seenTerm[n] = int32(msg) //nolint:gosec // the same
+					seenTerm[n] = int32(msg)
 				}
 				h := f.termAt.keys[n]
 				at := c.termAt.find(h)
@@ -72,9 +72,9 @@ func (c *Conversation) needed(m *Model, l *Lesson) (terms, phrases []float32) {
 			}
 			for _, n := range f.PhrasesOf(i) {
 				n = max(n, ^n)
-				isNew := seenPhrase[n] < 0 || seenPhrase[n] == int32(msg) //nolint:gosec // the same
+				isNew := seenPhrase[n] < 0 || seenPhrase[n] == int32(msg)
 				if seenPhrase[n] < 0 {
-					seenPhrase[n] = int32(msg) //nolint:gosec // the same
+					seenPhrase[n] = int32(msg)
 				}
 				at := c.phraseAt.find(f.phraseAt.keys[n])
 				if own && isNew && at >= 0 && asked < phrasesPerMessage && phrases[at] == 0 {
