@@ -72,6 +72,9 @@ type Provider struct {
 	Timeout time.Duration `json:"timeout"`
 	// Settings is a JSON object, {} if there are none.
 	Settings json.RawMessage `json:"settings"`
+	// SettingsDir is the absolute path of the folder of the file that the settings stand in,
+	// or the working directory if they stand in none.
+	SettingsDir string `json:"-"`
 	// Origin is where the provider is declared.
 	Origin Origin `json:"origin"`
 }
@@ -222,6 +225,7 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	f, _ := fieldAt(inProvider, "timeout")
 	standard, _ := f.def.(string)
 	p := &Provider{Name: name, Settings: json.RawMessage("{}"), Origin: Origin{Kind: FromDefault}}
+	p.SettingsDir = c.dirOf(path{"providers", name, "settings"})
 	declared, ok := c.values.Providers[name]
 	if !ok {
 		if !slices.Contains(c.opts.Builtin, name) {

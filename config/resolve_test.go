@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,10 +124,22 @@ func TestPlugin(t *testing.T) {
 	dir := filepath.Dir(home)
 	want := config.Provider{
 		Name: "ours", Plugin: filepath.Join(dir, "ours", "run"), Folder: filepath.Join(dir, "ours"), PluginDir: dir,
-		Env: []string{"OUR_KEY"}, Timeout: 3 * time.Second, Settings: []byte("{}"), Origin: got.Origin,
+		Env: []string{"OUR_KEY"}, Timeout: 3 * time.Second, Settings: []byte("{}"), SettingsDir: opts.Dir, Origin: got.Origin,
 	}
 	if diff := cmp.Diff(want, *got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// So are paths in settings, to the file that the settings stand in.
+	text := "chain: [ours]\nproviders: {ours: {plugin: /ours, settings: {file: x.txt}}}\n"
+	if err := os.WriteFile(home, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = config.Load(opts); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = c.Provider("ours"); err != nil || got.SettingsDir != dir {
+		t.Errorf("got settings in %q, %v; want %s", got.SettingsDir, err, dir)
 	}
 
 	// Paths in variables are relative to the working directory.

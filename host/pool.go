@@ -57,7 +57,7 @@ func (o *opened) fits(l *Lender, agent string) bool {
 func identity(c config.Provider, pin string) (string, error) {
 	c.Timeout, c.Origin = 0, config.Origin{} // are the chain's
 	text, err := json.Marshal(c)
-	id := string(text) + pin
+	id := string(text) + pin + c.SettingsDir
 	if info, fault := os.Stat(c.Plugin); fault == nil {
 		id += fmt.Sprint(info.Size(), info.ModTime())
 	} else if c.Plugin != "" {
@@ -132,7 +132,9 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
 	}
-	p, err := strategy.Open(ctx, c.Settings, registry.Env{Logger: s.host.opts.Logger.With("provider", c.Name), Model: o.model})
+	p, err := strategy.Open(ctx, c.Settings, registry.Env{
+		Logger: s.host.opts.Logger.With("provider", c.Name), Model: o.model, Dir: c.SettingsDir,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
 	}

@@ -41,6 +41,9 @@ type Env struct {
 	// configured but cannot be asked says so when it is. Model is never nil for a provider
 	// opened through Open: of a host that lends no models it returns an error.
 	Model func(name string) (model.Generator, error)
+	// Dir is the folder that relative paths in the settings start in, that of the file
+	// they stand in; empty means the working directory.
+	Dir string
 }
 
 // A Setting documents one setting of a strategy.

@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/lock"
+	"github.com/condensehq/condense/registry"
 )
 
 // A configListing is what check found, as JSON.
@@ -146,7 +147,7 @@ func (a *app) chainFaults(c *config.Config) (config.Errors, error) {
 				continue
 			}
 			seen[id] = true
-			for _, f := range settingFaults(s, p.Settings, a.lend(c, p.Name, r.Model.Name)) {
+			for _, f := range settingFaults(s, p.Settings, registry.Env{Model: a.lend(c, p.Name, r.Model.Name), Dir: p.SettingsDir}) {
 				key := strings.Join(append([]string{p.Name}, f.Key...), ".")
 				faults = append(faults, &config.Error{
 					Origin: r.Origin("chain"), Key: "chain", Problem: fmt.Sprintf("%s under profile %s: %s", key, r.Profile, f.Problem), Allowed: f.Allowed,

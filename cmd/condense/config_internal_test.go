@@ -105,7 +105,7 @@ func TestSettingFaults(t *testing.T) {
 		`{"keep": {"a": 1}, "mode": [1]}`: {"keep: got a JSON object; want integer", "mode: got a JSON array; want string"},
 	} {
 		var got []string
-		for _, f := range settingFaults(s, []byte(settings), nil) {
+		for _, f := range settingFaults(s, []byte(settings), registry.Env{}) {
 			name := ""
 			if len(f.Key) > 1 {
 				name = f.Key[1]

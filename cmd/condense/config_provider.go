@@ -28,7 +28,7 @@ func (a *app) providerChecker(reg *registry.Registry) func(*config.Config, confi
 		if err != nil {
 			return nil // reported where the name stands
 		}
-		return settingFaults(s, p.Settings, a.lend(c, p.Name, anyAgent(c)))
+		return settingFaults(s, p.Settings, registry.Env{Model: a.lend(c, p.Name, anyAgent(c)), Dir: p.SettingsDir})
 	}
 }
 
@@ -87,7 +87,7 @@ func pluginFaults(program string) []config.ProviderFault {
 //
 // A strategy reports one wrong type at a time. So what was blamed is taken out and the rest
 // tried again, until nothing new comes.
-func settingFaults(s registry.Strategy, raw json.RawMessage, lend lending) []config.ProviderFault {
+func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) []config.ProviderFault {
 	settings := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &settings); err != nil {
 		return []config.ProviderFault{settingFault("", "must be a mapping", "")}
@@ -105,7 +105,7 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, lend lending) []con
 	}
 	for first := true; ; first = false {
 		blamed := false
-		for name, problem := range openFaults(s, settings, known, lend) {
+		for name, problem := range openFaults(s, settings, known, env) {
 			_, set := settings[name]
 			if set || first {
 				faults = append(faults, settingFault(name, problem, ""))
@@ -140,12 +140,12 @@ func settingFault(name, problem, suggestion string) config.ProviderFault {
 
 // openFaults opens a provider and returns what was wrong, by the name of the setting; ""
 // if it is none in particular.
-func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known []string, lend lending) map[string]string {
+func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known []string, env registry.Env) map[string]string {
 	raw, err := json.Marshal(settings)
 	if err != nil {
 		return map[string]string{"": err.Error()}
 	}
-	p, err := s.Open(context.Background(), raw, registry.Env{Model: lend})
+	p, err := s.Open(context.Background(), raw, env)
 	if err == nil {
 		err = core.Close(p)
 	}

@@ -111,14 +111,14 @@ func (s *selection) chosen(cmd *cobra.Command, a *app, c *config.Config, reg *re
 		if !json.Valid([]byte(s.settings)) {
 			return nil, usage(cmd, "--settings: %s is not JSON", s.settings)
 		}
-		p.Settings = json.RawMessage(s.settings)
+		p.Settings, p.SettingsDir = json.RawMessage(s.settings), ""
 	}
 	if p.Plugin == "" {
 		strategy, err := reg.Get(p.Strategy)
 		if err != nil {
 			return nil, usage(cmd, "--provider: %w", err)
 		}
-		opened, err := strategy.Open(cmd.Context(), p.Settings, registry.Env{Model: a.lend(c, p.Name, agent)})
+		opened, err := strategy.Open(cmd.Context(), p.Settings, registry.Env{Model: a.lend(c, p.Name, agent), Dir: p.SettingsDir})
 		if err != nil {
 			return nil, usage(cmd, "--provider %s: %w", s.provider, err)
 		}

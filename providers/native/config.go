@@ -32,7 +32,7 @@ type Config struct {
 	MaxOutput  int    `json:"max_output" doc:"the most tokens of a summary; half of the room if that is less"`
 	Prompt     string `json:"prompt" enum:"handover|state|section" doc:"the instructions, built in"`
 	PromptText string `json:"prompt_text" doc:"instructions of your own, in place of the built-in ones"`
-	PromptFile string `json:"prompt_file" doc:"a file with instructions of your own; a relative path starts in the directory that the program runs in"`
+	PromptFile string `json:"prompt_file" doc:"a file with instructions of your own; a relative path starts in the folder of the configuration"`
 	PromptAs   string `json:"prompt_as" enum:"user|system" doc:"where the instructions stand: in the last message, or in the system prompt"`
 
 	Request   string  `json:"request" enum:"text|native|prefix" doc:"how the model is shown the conversation: tools as text, tools as tools, or the unchanged request of the agent, so that the vendor's prompt cache is used"`

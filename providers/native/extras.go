@@ -2,6 +2,7 @@ package native
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -82,10 +83,26 @@ func firstOriginal(messages []core.Message) int {
 	return -1
 }
 
-// originalsNote tells the reader where the words are that a summary stands for.
-func originalsNote(path string) string {
-	if path == "" {
+// originalsBegin is how the words begin that say where the originals are.
+const originalsBegin = "The messages that this summary stands for can be read word for word in "
+
+// originalsNote tells the reader where the words are that the summary stands for. What an
+// earlier summary among them stands for is in a file of its own, and few read one to learn
+// of the other.
+func (p *plan) originalsNote() string {
+	if p.req.Originals == "" {
 		return ""
 	}
-	return "The messages that this summary stands for can be read word for word in " + path + ". Look there before you guess at a detail."
+	earlier := false
+	p.hidden(func(_ int, m *core.Message) {
+		earlier = earlier || m.Kind == core.KindSummary && slices.ContainsFunc(m.Parts, func(part core.Part) bool {
+			t, ok := part.(core.Text)
+			return ok && strings.HasPrefix(string(t), originalsBegin)
+		})
+	})
+	note := originalsBegin + p.req.Originals + "."
+	if earlier {
+		note += " Those before them are in the files beside it with lower numbers."
+	}
+	return note + " Look there before you guess at a detail."
 }

@@ -240,6 +240,26 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// TestPromptFileOfTheConfiguration: a relative path starts where the settings stand.
+func TestPromptFileOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "prompt.txt"), []byte("Write it as a poem.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gen := new(fake)
+	p, err := native.Strategy().Open(t.Context(), json.RawMessage(`{"prompt_file":"prompt.txt"}`), registry.Env{
+		Dir: dir, Model: func(string) (model.Generator, error) { return gen, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Condense(t.Context(), session(10, 20_000)); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, "what was asked", allText(gen.asks[0].Messages), "Write it as a poem.")
+}
+
 // TestEstimate holds that what a condensation costs is known before, no call too few and
 // never too low, and that nothing is asked to find out.
 func TestEstimate(t *testing.T) {

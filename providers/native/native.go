@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -32,6 +33,9 @@ func Strategy() registry.Strategy {
 			if err != nil {
 				return nil, fmt.Errorf("settings: model: %w", err)
 			}
+			if c.PromptFile != "" && !filepath.IsAbs(c.PromptFile) {
+				c.PromptFile = filepath.Join(env.Dir, c.PromptFile)
+			}
 			return New(c, gen)
 		})
 }
@@ -46,7 +50,8 @@ type Provider struct {
 	fold   folder
 }
 
-// New returns a provider with settings that are valid. It reads the file that they name.
+// New returns a provider with settings that are valid. It reads the file that they name; a
+// relative path starts in the working directory.
 func New(c Config, gen model.Generator) (*Provider, error) {
 	if gen == nil {
 		return nil, errors.New("settings: model: there is none")

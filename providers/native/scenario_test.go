@@ -150,6 +150,7 @@ func TestRippleScenario(t *testing.T) {
 		return tail
 	}
 	tail := check()
+	wantNone(t, "the first summary", text(l.view()[0]), "lower numbers")
 	if diff := cmp.Diff(before[len(before)-len(tail):], tail); diff != "" {
 		t.Errorf("the tail is not word for word (-before +after):\n%s", diff)
 	}
@@ -162,6 +163,7 @@ func TestRippleScenario(t *testing.T) {
 		}
 		l.condense(core.TriggerAutomatic)
 		check()
+		wantAll(t, "a later summary", text(l.view()[0]), "the files beside it with lower numbers")
 		ask := gen.asks[len(gen.asks)-1]
 		wantAll(t, "what the model read", allText(ask.Messages), "Goals: a parser")
 		wantNone(t, "what the model read", allText(ask.Messages), "Understood. I continue")

@@ -202,7 +202,7 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 		}
 		return false
 	}
-	add(originalsNote(req.Originals))
+	add(plan.originalsNote())
 	words, open := plan.userWords()
 	add(wordsBlock(req.Counter, words, open, min(wordsBudget(req, &p.c), room)))
 	environment := p.c.Environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
