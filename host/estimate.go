@@ -9,7 +9,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// An Estimate says what asking a provider would cost at most, before it is asked.
+// An Estimate says what asking a provider would cost at most, before it is asked; an answer
+// that is cut off, or too long for its place, may have to be asked for again.
 type Estimate struct {
 	Provider string     `json:"provider"`
 	Usage    core.Usage `json:"usage"`

@@ -69,7 +69,7 @@ func estimateText(e host.Estimate) string {
 	if e.Problem != "" {
 		return fmt.Sprintf("%s cannot say what it would cost: %s", e.Provider, e.Problem)
 	}
-	return fmt.Sprintf("%s would cost at most %s", e.Provider, usageText(e.Usage))
+	return fmt.Sprintf("%s would cost at most %s, if no answer is too long", e.Provider, usageText(e.Usage))
 }
 
 // usageText says what calls of language models took, or would.
