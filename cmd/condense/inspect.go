@@ -83,6 +83,9 @@ every message, to the standard output.`,
 			if top < 0 {
 				return usage(cmd, "--top: %d is negative", top)
 			}
+			if asHTML && (asJSON || chances) {
+				return usage(cmd, "--html does not go with --json or --opportunities")
+			}
 			encoding, err := tokens.Open(tokenizer)
 			if err != nil {
 				return usage(cmd, "--tokenizer: %w", err)
@@ -120,8 +123,6 @@ every message, to the standard output.`,
 	cmd.Flags().BoolVar(&chances, "opportunities", false, "say what each pass of the strategy smart would save, before anything is done")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asHTML, "html", false, "write a page with figures and every message; it holds the text of the conversation")
-	cmd.MarkFlagsMutuallyExclusive("html", "json")
-	cmd.MarkFlagsMutuallyExclusive("html", "opportunities")
 	return cmd
 }
 

@@ -126,17 +126,35 @@ type verdict struct {
 	More  int
 }
 
+// tooFew is how a verdict begins if there are too few sessions for one.
+const tooFew = "too few sessions"
+
+// allFew returns v, or one verdict if there are too few sessions under every budget.
+func allFew(v []verdict) []verdict {
+	for i := range v {
+		if v[i].Word != tooFew || v[i].Text != v[0].Text {
+			return v
+		}
+	}
+	if len(v) < 2 {
+		return v
+	}
+	one := v[0]
+	one.Budget = "all"
+	return []verdict{one}
+}
+
 // maxNames is how many strategies a cell of that table names.
 const maxNames = 2
 
 func newVerdict(v *compare.Verdict) verdict {
-	const none, few = "no difference shown", "too few sessions"
+	const none = "no difference shown"
 	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" ")}
 	switch {
 	case v.Shown:
 		out.Word = "better"
-	case strings.HasPrefix(v.Text, few):
-		out.Word, out.Text = few, strings.TrimPrefix(v.Text, few+" ")
+	case strings.HasPrefix(v.Text, tooFew):
+		out.Word, out.Text = tooFew, strings.TrimPrefix(v.Text, tooFew+" ")
 		return out
 	}
 	if v.Best != "" {
@@ -146,6 +164,9 @@ func newVerdict(v *compare.Verdict) verdict {
 	}
 	return out
 }
+
+// Listed returns the verdicts as they are listed.
+func (c *modeCard) Listed() []verdict { return allFew(c.Verdicts) }
 
 // Verdict returns that on a budget; nil if there is none.
 func (c *modeCard) Verdict(budget string) *verdict {
