@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk test-browser report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers outline-accuracy golden
+.PHONY: check build test test-sdk test-browser report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -100,6 +100,15 @@ bench-peers:
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
 # and the network.
+# docs/results.md: every preset on the recorded sessions in CONDENSE_TRACES_DIR.
+results:
+	@test -n "$(CONDENSE_TRACES_DIR)" || { echo "set CONDENSE_TRACES_DIR to a folder of sessions" >&2; exit 2; }
+	mkdir -p $(BIN)
+	go build -o $(BIN)/condense ./cmd/condense
+	sed '/^<!-- results -->$$/q' docs/results.md >$(BIN)/results.md
+	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --output md >>$(BIN)/results.md
+	mv $(BIN)/results.md docs/results.md
+
 outline-accuracy:
 	./bench/outline/corpus.sh
 	cd bench/outline && npm ci --ignore-scripts --no-audit --no-fund && node oracle.mjs > .corpus.jsonl && go run . < .corpus.jsonl
