@@ -90,6 +90,7 @@ bench-docs:
 	go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 ./bench ./tokens
 	go test -run '^$$' -bench 'Append|Refresh' -benchtime 20ms -count $(BENCHCOUNT) ./core/history
 	go test -run '^$$' -bench 'Effective|Truncate|Cleanup' -benchtime 20ms -count $(BENCHCOUNT) ./roo
+	go test -run '^$$' -bench Condense -benchtime 20x -count 5 ./providers/native
 
 # Other programs on the same conversation. Needs node, npm and the network.
 bench-peers:

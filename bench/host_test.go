@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// open returns a host with the built-in strategies and the default configuration, but
-// for the window and the target, which is in percent of it.
+// open returns a host that truncates, with the built-in strategies and defaults but for the
+// window and the target, which is in percent of it.
 func open(tb testing.TB, window int, target float64) *host.Host {
 	tb.Helper()
 	reg, err := registry.New(providers.Builtin()...)

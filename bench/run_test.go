@@ -44,9 +44,11 @@ func BenchmarkRun(b *testing.B) {
 	}{
 		{"start", "version"}, // what any command takes
 		{"check", "check SESSION --window 1000000"},
-		{"run-200k", "run SESSION --window 200000 -o OUT"},
-		{"run-1M", "run SESSION --window 1000000 -o OUT"},
-		{"run-1M-journal", "run SESSION --window 1000000 --to condense -o OUT"},
+		{"run-200k", "run SESSION --window 200000 --provider slidingwindow -o OUT"},
+		{"run-1M", "run SESSION --window 1000000 --provider slidingwindow -o OUT"},
+		{"run-1M-journal", "run SESSION --window 1000000 --provider slidingwindow --to condense -o OUT"},
+		{"run-200k-default", "run SESSION --window 200000 -o OUT"}, // the chain that nobody has to configure
+		{"run-1M-default", "run SESSION --window 1000000 -o OUT"},
 		{"run-unchanged", "run SESSION --window 2000000 -o OUT"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
