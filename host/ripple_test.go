@@ -80,7 +80,7 @@ func TestRipple(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close() //nolint:errcheck // nothing was written
+	defer h.Close()
 	s := &session{Conversation: host.NewConversation(history.New()), t: t}
 	dir := filepath.Join(t.TempDir(), "history")
 	s.KeepOriginals(dir)

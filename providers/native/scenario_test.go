@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,13 +23,26 @@ func TestRooScenario(t *testing.T) {
 	gen := &fake{answer: say("1. Goal\nA server that answers.")}
 	l := newLife(t, 20_000, open(t, `{}`, gen))
 	l.req.Environment = "<environment_details>\nopen tabs: serve.go\n</environment_details>"
+	l.req.Dir, l.req.FilesRead = t.TempDir(), []string{"serve.go"}
+	source := "package serve\n\n// Serve answers.\nfunc Serve(port int) error {\n\treturn listen(port)\n}\n"
+	if err := os.WriteFile(filepath.Join(l.req.Dir, "serve.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	l.say(coretest.User(core.Text(`<task>Build a server.</task> <command name="review">Run the linter before every commit.</command>`)))
 	for range 4 {
 		l.turn("Add a handler.", 3000)
 	}
 	before := l.view()
 
-	// Automatic: due at 90 % of the window less what is reserved for the answer.
+	// Automatic: due above 90 % of the window less what is reserved for the answer, which is
+	// 172,000 of 200,000 tokens if the answer may have 8,000; or at the threshold.
+	large := policy.Roo(200_000)
+	large.MaxOutput = 8000
+	for used, want := range map[int]bool{172_000: false, 172_001: true} {
+		if d := large.Decide(policy.Size{Messages: used}, policy.State{}, core.TriggerAutomatic); d.Act != want {
+			t.Errorf("at %d tokens: %s", used, d)
+		}
+	}
 	rule := policy.Roo(20_000)
 	if d := rule.Decide(policy.Size{Messages: l.tokens() + 10_000}, policy.State{}, core.TriggerAutomatic); !d.Act {
 		t.Errorf("not due: %s", d)
@@ -44,6 +59,8 @@ func TestRooScenario(t *testing.T) {
 	parts := l.view()[0].Parts
 	wantAll(t, "the first part", string(parts[0].(core.Text)), "## Conversation Summary\n1. Goal\nA server that answers.")
 	wantAll(t, "the second part", string(parts[1].(core.Text)), "## Active Workflows", `<command name="review">Run the linter before every commit.</command>`)
+	wantAll(t, "the signatures of what was read", allText(l.view()), "<system-reminder>\n## File Context: serve.go\n", "4--6 | func Serve(port int) error")
+	wantNone(t, "the signatures of what was read", allText(l.view()), "listen(port)")
 	wantAll(t, "the last part", string(parts[len(parts)-1].(core.Text)), "open tabs: serve.go")
 
 	// The model was shown tools as text, told that this is no request of the user, and had
@@ -69,7 +86,7 @@ func TestRooScenario(t *testing.T) {
 		t.Fatalf("got %s, want %s", got, want)
 	}
 	wantAll(t, "the second request", allText(gen.asks[len(gen.asks)-1].Messages), "## Conversation Summary\n1. Goal")
-	wantNone(t, "the second request", allText(gen.asks[len(gen.asks)-1].Messages), "## Active Workflows", "open tabs")
+	wantNone(t, "the second request", allText(gen.asks[len(gen.asks)-1].Messages), "## Active Workflows", "## File Context", "open tabs")
 	wantAll(t, "the second summary", allText(l.view()), "Run the linter before every commit.", "Build a server.", "Add a test.")
 	wantNone(t, "the second summary", allText(l.view()), "open tabs")
 	if n := strings.Count(allText(l.view()), "Run the linter"); n != 1 {
@@ -82,6 +99,19 @@ func TestRooScenario(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, l.view()); diff != "" {
 		t.Errorf("after the rewind (-before +after):\n%s", diff)
+	}
+
+	// In the middle of a turn, with a call that nobody has answered: it stays, so that its
+	// result finds it, and the model does not read of it.
+	l.say(coretest.Assistant(core.ToolCall{ID: "open", Name: "run_tests", Args: `{}`}))
+	l.condense(core.TriggerAutomatic)
+	if got, want := shape(l.view()), "summary:user assistant"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	wantNone(t, "the third request", allText(gen.asks[len(gen.asks)-1].Messages), "run_tests")
+	l.say(coretest.User(coretest.Result("open", "all pass")))
+	if err := l.journal.Rewind(before[len(before)-1].ID); err != nil {
+		t.Fatal(err)
 	}
 
 	// The model fails: truncation does it.
