@@ -99,8 +99,6 @@ bench-peers:
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
 
-# How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
-# and the network.
 # docs/results.md: every preset on the recorded sessions in CONDENSE_TRACES_DIR.
 results:
 	@test -n "$(CONDENSE_TRACES_DIR)" || { echo "set CONDENSE_TRACES_DIR to a folder of sessions" >&2; exit 2; }
@@ -110,6 +108,8 @@ results:
 	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --output md >>$(BIN)/results.md
 	mv $(BIN)/results.md docs/results.md
 
+# How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
+# and the network.
 outline-accuracy:
 	./bench/outline/corpus.sh
 	cd bench/outline && npm ci --ignore-scripts --no-audit --no-fund && node oracle.mjs > .corpus.jsonl && go run . < .corpus.jsonl

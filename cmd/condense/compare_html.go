@@ -13,7 +13,7 @@ import (
 )
 
 // shownRows is how many results a page shows message by message.
-const shownRows = 120
+const shownRows = 300
 
 // writeHTML writes r as a page. The evidence says where its sessions are; without it, as of
 // shards that were put together, the page has numbers only.

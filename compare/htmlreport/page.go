@@ -126,7 +126,7 @@ type verdict struct {
 	More  int
 }
 
-// tooFew is how a verdict begins if there are too few sessions for one.
+// tooFew stands for the verdict if there are too few sessions for one.
 const tooFew = "too few sessions"
 
 // allFew returns v, or one verdict if there are too few sessions under every budget.
@@ -153,7 +153,7 @@ func newVerdict(v *compare.Verdict) verdict {
 	switch {
 	case v.Shown:
 		out.Word = "better"
-	case strings.HasPrefix(v.Text, tooFew):
+	case v.Few:
 		out.Word, out.Text = tooFew, strings.TrimPrefix(v.Text, tooFew+" ")
 		return out
 	}
