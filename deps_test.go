@@ -29,7 +29,7 @@ var mayImport = map[string]string{
 	"model/internal/modeltest": "internal/wirelint",
 	"model/internal/messages":  "core core/history model transcript",
 	"model/anthropic":          "core model model/remote model/internal/messages",
-	"model/openai":             "model model/remote model/internal/messages",
+	"model/openai":             "core model model/remote model/internal/messages",
 	"model/extractive":         "core model",
 	"outline":                  "",
 	"tokens":                   "core github.com/pkoukk/tiktoken-go-loader",
