@@ -2,9 +2,12 @@ package value
 
 // Shares divide the room and weigh what is chosen.
 type Shares struct {
-	Tail  float64 // of the room, for the newest messages without the results in them
-	Human float64 // of the room, for what the person said
-	First float64 // of Human, for the first that the person said
+	Tail float64 // of the room, for the newest messages without the results in them
+	// Newest is the share of the room that the newest message, or call with its results, may
+	// take to stay as it is where Tail is too small for it: it is what has to be answered.
+	Newest float64
+	Human  float64 // of the room, for what the person said
+	First  float64 // of Human, for the first that the person said
 	// Names, Words and Phrases weigh the three families; each is relative to all that is
 	// expected to be needed of it.
 	Names, Words, Phrases float64
@@ -18,5 +21,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.2, Human: 0.3, First: 0.5, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
+	return Shares{Tail: 0.2, Newest: 0.5, Human: 0.3, First: 0.5, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
 }

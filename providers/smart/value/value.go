@@ -71,10 +71,10 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		return Result{}, err
 	}
 	out, tokens := w.fit()
-	if tokens > o.Room && o.Shares.Tail > 0 {
+	if tokens > o.Room && o.Shares.Tail+o.Shares.Newest > 0 {
 		// What was to stay leaves no room for anything; perhaps nothing need stay.
 		bare := *o.Shares
-		bare.Tail = 0
+		bare.Tail, bare.Newest = 0, 0
 		o.Shares = &bare
 		if w, err = chosen(ctx, messages, &o); err != nil {
 			return Result{}, err

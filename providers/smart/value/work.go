@@ -75,7 +75,8 @@ func (w *work) stay() {
 			must = must || m.Protected || m.Role == core.RoleSystem
 			cost += w.fixedCost(m)
 		}
-		if !must && (!tail || cost > left) {
+		newest := g == len(w.groups)-1 && cost <= w.o.Shares.Newest*float64(w.o.Room)
+		if !must && !newest && (!tail || cost > left) {
 			tail = false
 			continue
 		}
