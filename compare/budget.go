@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,6 +93,29 @@ func (b Budget) tasks(s *retention.Session, cuts []retention.Cut, c core.Counter
 		}
 	}
 	return out
+}
+
+// whyUncut says why no budget found a place to cut s, whose cuts are given.
+func whyUncut(s *retention.Session, cuts []retention.Cut, budgets []Budget) string {
+	if len(s.Messages) == 0 {
+		return "no messages"
+	}
+	var out []string
+	for _, b := range budgets {
+		why := ""
+		switch {
+		case b.Window > 0:
+			why = fmt.Sprintf("it never fills a window of %s, with %d turns of the assistant to follow", b, retention.TurnsAfter)
+		case b.Real:
+			why = "no compaction with a summary is recorded, with enough before and behind it"
+		case len(cuts) == 0 || !slices.ContainsFunc(cuts, func(c retention.Cut) bool { return c.Compaction < 0 }):
+			why = fmt.Sprintf("too short to be cut: at least %d turns of the assistant must follow", retention.TurnsAfter)
+		}
+		if why != "" && !slices.Contains(out, why) {
+			out = append(out, why)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // overflow returns where the recommended policy would first condense s for a model with

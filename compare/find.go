@@ -36,7 +36,7 @@ var suffixes = []string{".json", ".jsonl", ".json.gz", ".jsonl.gz", ".condense"}
 var beside = []string{"ui_messages.json", "task_metadata.json", "index.json", "history_item.json", "package.json", "settings.json", "config.json"}
 
 // Find returns the sessions that paths name, sorted: files as they are, folders with all
-// that is in them and looks like a transcript, patterns as of [filepath.Glob], and "demo:"
+// that is in them and looks like a transcript (what cannot be opened fails when it is read), patterns as of [filepath.Glob], and "demo:"
 // for the sessions that come with the program. It reads no file. A path that names nothing
 // is an error.
 func Find(paths ...string) ([]Item, error) {
@@ -94,7 +94,12 @@ func folder(p string) ([]Item, error) {
 	var out []Item
 	err := filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			if name == p {
+				return err
+			}
+			// One folder of somebody else's must not keep the rest from being read.
+			out = append(out, Item{Name: name, Open: func() (io.ReadCloser, error) { return nil, err }})
+			return fs.SkipDir
 		}
 		base := d.Name()
 		if d.IsDir() && name != p && (strings.HasPrefix(base, ".") || base == "node_modules") {

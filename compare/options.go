@@ -28,7 +28,8 @@ type Options struct {
 	// Shard is the part of the sessions to take; zero means all. See [Merge].
 	Shard Shard
 	// MaxUSD stops the run when model calls have cost this much, as far as prices are
-	// known; zero means no bound. What is finished is kept.
+	// known; zero means no bound. Calls that are under way are not broken off, so a little
+	// more may be spent. What is finished is kept.
 	MaxUSD float64
 	// Progress is called after every session, by one goroutine at a time.
 	Progress func(Progress)

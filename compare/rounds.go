@@ -100,13 +100,16 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 			key = roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Rounds)
 		}
 		if key == "" || !w.cache.get(key, &rounds) {
-			var err error
+			err := w.afford(s)
+			if err != nil {
+				return nil, err
+			}
 			if rounds, err = w.along(ctx, name, s, total/3); err != nil {
 				return nil, err
 			}
 			failed := false
 			for k := range rounds {
-				w.spent += rounds[k].Usage.USD
+				w.pay(s.Name, rounds[k].Usage.USD)
 				failed = failed || rounds[k].Outcome == core.OutcomeFailed
 			}
 			if key != "" && !failed {

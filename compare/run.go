@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,7 @@ type runner struct {
 	mu       sync.Mutex
 	sessions []outcomeOf
 	progress Progress
+	paid     map[string]bool // strategies that have spent money
 }
 
 // An outcomeOf is what came of one session.
@@ -63,7 +65,6 @@ type outcomeOf struct {
 	rows    []Row
 	rounds  []Round
 	cached  int
-	spent   float64 // USD, what came from the cache left out
 }
 
 // work works on all sessions. What is finished when it returns an error is in r.sessions.
@@ -73,18 +74,19 @@ func (r *runner) work(ctx context.Context) error {
 	r.progress.Total = len(r.items)
 	next := make(chan Item)
 	spent := make(chan struct{})
-	enough := sync.OnceFunc(func() { close(spent) })
+	enough := sync.OnceFunc(func() { close(spent) }) // what is under way is paid for: it may finish
 	var wg sync.WaitGroup
 	for range min(r.opts.Jobs, max(1, len(r.items))) {
 		wg.Go(func() {
 			for it := range next {
 				out, err := r.session(ctx, it)
-				if err != nil {
+				switch {
+				case errors.Is(err, ErrMaxCost):
+					enough()
+				case err != nil:
 					stop(err)
-					continue
-				}
-				if r.add(out) {
-					enough() // what is under way is paid for: it may finish
+				case r.add(out):
+					enough()
 				}
 			}
 		})
@@ -120,20 +122,44 @@ func (r *runner) add(out outcomeOf) bool {
 	p.Session = out.info.Name
 	p.Rows += len(out.rows)
 	p.Cached += out.cached
-	p.USD += out.spent
 	p.Elapsed = r.opts.Now().Sub(r.start)
 	p.Left = p.Elapsed / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
 	r.opts.Progress(*p)
 	return r.opts.MaxUSD > 0 && p.USD >= r.opts.MaxUSD && p.Done < p.Total
 }
 
-// session compares the strategies on one session. The error is that of ctx, or one of the
-// cache.
+// pay takes down what a strategy has spent.
+func (r *runner) pay(strategy string, usd float64) {
+	if usd <= 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.USD += usd
+	if r.paid == nil {
+		r.paid = map[string]bool{}
+	}
+	r.paid[strategy] = true
+}
+
+// afford returns ErrMaxCost if the money is spent and s would want more. Who costs nothing
+// goes on, so that what was paid for a session is not lost for want of what is free.
+func (r *runner) afford(s *Strategy) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.opts.MaxUSD > 0 && r.progress.USD >= r.opts.MaxUSD && (r.paid[s.Name] || s.estimates()) {
+		return ErrMaxCost
+	}
+	return nil
+}
+
+// session compares the strategies on one session. The error is that of ctx, ErrMaxCost, or
+// one of the cache.
 func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	out := outcomeOf{info: SessionInfo{Name: it.Name}}
 	s, counter, err := r.read(it)
 	if err != nil {
-		out.skipped = err.Error()
+		out.skipped = strings.TrimPrefix(err.Error(), it.Name+": ")
 		return out, ctx.Err()
 	}
 	out.info = describe(it.Name, s)
@@ -157,14 +183,14 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 			return out, err
 		}
 	}
-	out.cached, out.spent = w.cached, w.spent
+	out.cached = w.cached
 	for i := range out.rows {
 		if !slices.Contains(out.info.Cuts, out.rows[i].Cut) {
 			out.info.Cuts = append(out.info.Cuts, out.rows[i].Cut)
 		}
 	}
 	if len(out.rows) == 0 {
-		out.skipped = "too short to be cut, or nothing recorded that a budget asks for"
+		out.skipped = whyUncut(s, cuts, r.opts.Budgets)
 	}
 	return out, nil
 }
@@ -194,7 +220,6 @@ type sessionWork struct {
 	hash    string
 	scorers map[scorerKey]*retention.Scorer
 	cached  int
-	spent   float64
 }
 
 type scorerKey struct {
@@ -241,8 +266,13 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 	for i := range w.strategies {
 		s := &w.strategies[i]
 		row, err := w.remember(b, s.Name, s.Key, func() (Row, error) {
+			if err := w.afford(s); err != nil {
+				return Row{}, err
+			}
 			b.scorer = w.scorer(t.cut)
-			return b.run(ctx, s)
+			row, err := b.run(ctx, s)
+			w.pay(s.Name, row.Usage.USD)
+			return row, err
 		})
 		if err != nil {
 			return nil, err
@@ -256,9 +286,7 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 // not remembered: the next time it may go well.
 func (w *sessionWork) remember(b *bench, strategy, key string, measure func() (Row, error)) (Row, error) {
 	if w.cache == nil || key == "" {
-		row, err := measure()
-		w.spent += row.Usage.USD
-		return row, err
+		return measure()
 	}
 	k := cacheKey(w.hash+" "+w.session.Source, key, w.opts.Encoding, w.opts.Seed, b.task)
 	var row Row
@@ -269,7 +297,6 @@ func (w *sessionWork) remember(b *bench, strategy, key string, measure func() (R
 		return row, nil
 	}
 	row, err := measure()
-	w.spent += row.Usage.USD
 	if err != nil || row.Outcome == core.OutcomeFailed {
 		return row, err
 	}

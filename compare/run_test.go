@@ -282,6 +282,36 @@ func TestMaxUSD(t *testing.T) {
 	}
 }
 
+// When the money is spent no further call is made, not even in the session at hand, and what
+// was paid for is not paid for again.
+func TestMaxUSDWithinASession(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	s := compare.Strategy{Name: "dear", Key: "dear", Provider: core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		calls++
+		return &core.Result{Messages: req.Messages[len(req.Messages)-1:], Usage: core.Usage{Calls: 1, USD: 1}}, nil
+	})}
+	opts := &compare.Options{Budgets: budgets(t, "10%", "25%", "50%"), MaxUSD: 2, Cache: t.TempDir()}
+	items := small()[:1]
+	r, err := compare.Run(t.Context(), items, []compare.Strategy{s}, opts)
+	if !errors.Is(err, compare.ErrMaxCost) || !r.Partial || calls != 2 {
+		t.Fatalf("got %v after %d calls for a dollar each, want %v after 2", err, calls, compare.ErrMaxCost)
+	}
+	opts.MaxUSD = 0
+	if r = run(t, items, *opts, s); len(r.Sessions) != 1 {
+		t.Fatalf("skipped: %v", r.Skipped)
+	}
+	rows := 0
+	for _, row := range r.Rows {
+		if row.Strategy == "dear" {
+			rows++
+		}
+	}
+	if calls != rows {
+		t.Errorf("%d calls for %d results", calls, rows)
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	p := window("a", "budget")

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,6 +51,14 @@ func (s *Strategy) candidates() []core.Candidate {
 		return []core.Candidate{{Name: s.Name, Provider: s.Provider}}
 	}
 	return s.Chain
+}
+
+// estimates reports whether a provider of s says what it would spend on models.
+func (s *Strategy) estimates() bool {
+	return slices.ContainsFunc(s.candidates(), func(c core.Candidate) bool {
+		_, ok := c.Provider.(core.CostEstimator)
+		return ok
+	})
 }
 
 // open returns a chain of s that gives new messages the same IDs every time; round keeps

@@ -23,7 +23,11 @@ func (a *analysis) warnings() []Warning {
 		out = append(out, Warning{Text: "stopped before all sessions were done: the numbers are of those that were"})
 	}
 	if n := len(a.Sessions); n < fewSessions {
-		out = append(out, Warning{Text: fmt.Sprintf("%d sessions: too few for a verdict, which needs %d of a mode", n, fewSessions)})
+		of := "sessions"
+		if n == 1 {
+			of = "session"
+		}
+		out = append(out, Warning{Text: fmt.Sprintf("%d %s: too few for a verdict, which needs %d of a mode", n, of, fewSessions)})
 	}
 	for _, s := range a.candidates() {
 		out = append(out, a.setbacks(s)...)

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +75,10 @@ func seen(data []byte) string {
 	}
 	switch data[at] {
 	case '{':
-		return "an object with " + keysOf(data[at:])
+		if keys := keysOf(data[at:]); keys != "no fields" || json.Valid(data[at:]) {
+			return "an object with " + keys
+		}
+		return "an object that is no JSON, or breaks off"
 	case '[':
 		for first := range elements(data[at:]) {
 			if isObject(first) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -109,11 +110,19 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 	opts.Progress = p.show
 	r, err := compare.Run(cmd.Context(), items, strategies, opts)
 	p.end()
-	if r == nil || len(r.Rows) == 0 && err != nil {
+	if r == nil {
 		return err
 	}
 	if err != nil {
 		err = stopped(err, r, opts)
+	}
+	if len(r.Rows) == 0 {
+		switch {
+		case err != nil:
+			return err
+		case opts.Shard.Count < 2: // a shard may be empty; merge wants it all the same
+			return nothingCompared(r)
+		}
 	}
 	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, strategies, opts}))
 }
@@ -129,6 +138,34 @@ func stopped(err error, r *compare.Report, opts *compare.Options) error {
 	}
 	return fmt.Errorf("%w after %s; %s", err, plural(len(r.Sessions), "session"), again)
 }
+
+// nothingCompared says why no session of r could be compared: each reason once, with the
+// first that it holds for.
+func nothingCompared(r *compare.Report) error {
+	var reasons []string
+	names := map[string][]string{}
+	for _, s := range r.Skipped {
+		if names[s.Reason] == nil {
+			reasons = append(reasons, s.Reason)
+		}
+		names[s.Reason] = append(names[s.Reason], s.Name)
+	}
+	var b strings.Builder
+	for i, reason := range reasons {
+		if i == shownReasons {
+			fmt.Fprintf(&b, "\n  and %s", plural(len(reasons)-i, "other reason"))
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s: %s", names[reason][0], reason)
+		if n := len(names[reason]) - 1; n > 0 {
+			fmt.Fprintf(&b, " (and %d more)", n)
+		}
+	}
+	return errors.New("no session could be compared:" + b.String())
+}
+
+// shownReasons is how many a person reads.
+const shownReasons = 10
 
 // conclude writes the report where it belongs and holds it against an older one.
 func (a *app) conclude(ctx context.Context, c *comparison, r, old *compare.Report, conditions []condition, e *evidence) error {
@@ -177,7 +214,9 @@ func (c *comparison) options(cmd *cobra.Command) (*compare.Options, []condition,
 	fault := func(flag string, err error) error { return usage(cmd, "--%s: %w", flag, err) }
 	opts := &compare.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
 	for _, b := range c.budgets {
-		if n, err := strconv.ParseFloat(b, 64); err == nil && n < 100 {
+		if n, err := strconv.ParseFloat(b, 64); err == nil && 0 < n && n < 1 {
+			return nil, nil, fault("budgets", fmt.Errorf("%s is no share in percent: write %s%% for that part of the prefix", b, strconv.FormatFloat(math.Round(n*1e4)/100, 'f', -1, 64)))
+		} else if err == nil && n < 100 {
 			b += "%"
 		}
 		budget, err := compare.ParseBudget(b)

@@ -75,7 +75,7 @@ func (b *booth) open(ctx context.Context, lists []string) ([]compare.Strategy, e
 	}
 	var out []compare.Strategy
 	var errs []error
-	seen := map[string]bool{}
+	seen := map[string]string{} // what a name stands for
 	for _, word := range words {
 		expanded := []string{word}
 		if word == "all" {
@@ -87,9 +87,12 @@ func (b *booth) open(ctx context.Context, lists []string) ([]compare.Strategy, e
 				errs = append(errs, err)
 				continue
 			}
-			if !seen[s.Name] {
-				seen[s.Name] = true
+			switch first, ok := seen[s.Name]; {
+			case !ok:
+				seen[s.Name] = w
 				out = append(out, s)
+			case first != w:
+				errs = append(errs, fmt.Errorf("%s stands for two strategies: %s and %s", s.Name, first, w))
 			}
 		}
 	}

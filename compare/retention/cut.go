@@ -20,11 +20,14 @@ type Cut struct {
 	Budget int
 }
 
+// TurnsAfter is how many turns of the assistant must follow a cut: a shorter future says too
+// little.
+const TurnsAfter = 6
+
 // The sizes come from the field: 32k is a small local model, 64k and 100k are where large
-// ones begin to degrade or are condensed. A future of fewer turns says too little.
+// ones begin to degrade or are condensed.
 const (
 	smallSession     = 36_000 // tokens; a session below is cut at shares of itself
-	turnsAfter       = 6      // assistant turns that must follow a cut
 	turnsAfterReal   = 5      // the same for a recorded compaction
 	messagesBefore   = 20     // messages that must precede a recorded compaction
 	turnsOfTheFuture = 40     // assistant turns that are looked at
@@ -59,7 +62,7 @@ func Cuts(s *Session, c core.Counter) []Cut {
 				at = t
 			}
 		}
-		if at <= last || turnsFrom(turns, at) < turnsAfter {
+		if at <= last || turnsFrom(turns, at) < TurnsAfter {
 			return
 		}
 		last = at
@@ -92,7 +95,7 @@ func Cuts(s *Session, c core.Counter) []Cut {
 // is not before the first recorded compaction. Every message of s must be measured.
 func CutAt(s *Session, name string, at int) (Cut, bool) {
 	turns := s.turns()
-	if at < 1 || at > len(s.Messages) || turnsFrom(turns, at) < turnsAfter || len(s.Compactions) > 0 && at > s.Compactions[0].At {
+	if at < 1 || at > len(s.Messages) || turnsFrom(turns, at) < TurnsAfter || len(s.Compactions) > 0 && at > s.Compactions[0].At {
 		return Cut{}, false
 	}
 	tokens := 0
