@@ -103,6 +103,9 @@ func (r *recall) find(name string) ([]piece, error) {
 				return pieces, nil
 			}
 		}
+		if len(r.own.Journal.Condensations()) == 0 {
+			return nil, fmt.Errorf("no content with the handle %s, and no condensation is recorded here: ask the file that was condensed", handle)
+		}
 		return nil, fmt.Errorf("no content with the handle %s; 'condense recall FILE --hidden' lists what is hidden", handle)
 	}
 	id, err := messageNamed(r.own.Document, name)
