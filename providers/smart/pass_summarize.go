@@ -86,6 +86,17 @@ func (w *work) summarize(ctx context.Context, gen model.Generator, c *summarizeS
 	if c.Prompt != "" {
 		prompt = c.Prompt
 	}
+	prompts := make([]*model.Prompt, len(jobs))
+	for k := range jobs {
+		prompts[k] = &model.Prompt{
+			System: prompt, MaxOutput: c.Tokens,
+			Messages: []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text(jobs[k].text)}}},
+		}
+	}
+	if w.dry {
+		w.estimate(gen, prompts)
+		return nil
+	}
 	answers := make([]string, len(jobs))
 	var (
 		mu     sync.Mutex
@@ -99,10 +110,7 @@ func (w *work) summarize(ctx context.Context, gen model.Generator, c *summarizeS
 			defer func() { <-slots }()
 			call, cancel := context.WithTimeout(ctx, time.Duration(c.Seconds*float64(time.Second)))
 			defer cancel()
-			a, err := gen.Generate(call, &model.Prompt{
-				System: prompt, MaxOutput: c.Tokens,
-				Messages: []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text(jobs[k].text)}}},
-			})
+			a, err := gen.Generate(call, prompts[k])
 			mu.Lock()
 			defer mu.Unlock()
 			if a != nil {

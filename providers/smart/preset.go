@@ -39,7 +39,7 @@ var presets = []preset{
 		land: 1, passes: lossless,
 	},
 	{
-		name: "conservative", doc: "what lossless removes, sections of environment blocks apart, then the middle of very long results and arguments; may end above the target",
+		name: "conservative", doc: "what lossless removes, sections of environment blocks apart, then old reasoning and the middle of very long results and arguments, in place; if that is not enough, the lines that are worth least",
 		land: 1, passes: []PassConfig{
 			{Pass: "layout", Always: true},
 			{Pass: "environment", Always: true, Settings: json.RawMessage(`{"sections": true}`)},
@@ -49,6 +49,7 @@ var presets = []preset{
 			with("reasoning", `{}`),
 			with("args", `{"over": 4000, "head": 200, "keep": 10}`),
 			with("cut", `{"start": 4000, "tokens": 500, "keep": 10}`),
+			with("value", `{}`), // truncation by age would lose more: docs/decisions/0016-smart.md
 		},
 	},
 	{

@@ -27,7 +27,14 @@ docs/smart.md describes both.`
 func Strategy() registry.Strategy {
 	return registry.Define(Name, doc, DefaultConfig,
 		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
-			return New(c, env) //nolint:contextcheck // opening a pass does no work
+			p, err := New(c, env) //nolint:contextcheck // opening a pass does no work
+			if err != nil {
+				return nil, err
+			}
+			if p.asksModel() {
+				return asking{p}, nil
+			}
+			return p, nil
 		})
 }
 
@@ -83,6 +90,30 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())))
 	w.first = req.Messages
 	before := w.tokens
+	done, err := p.run(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	out := &core.Result{Messages: w.result(), Usage: w.usage, Steps: done}
+	why := ""
+	switch gain := before - size(out.Messages); {
+	case gain <= 0:
+		why = "nothing to take out: 0 tokens, 0 % saved"
+	case !p.worth(gain, before, req):
+		why = fmt.Sprintf("%d tokens are %.1f %%, less than an edit is worth", gain, 100*float64(gain)/float64(before))
+	case p.c.Accept != Accept{}:
+		why = p.c.Accept.refuses(newWork(req, p.env, 0), req.Messages, out.Messages)
+	}
+	if why != "" {
+		same.Usage, same.Steps = w.usage, append(done, core.Step{Name: "unchanged", Note: why})
+		return same, nil
+	}
+	out.Steps = append(out.Steps, cacheStep(req, out.Messages))
+	return out, nil
+}
+
+// run runs the list of passes until nothing changes, and says what each did.
+func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 	var done []core.Step
 	for round := range maxRounds {
 		changed := false
@@ -105,22 +136,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 			break
 		}
 	}
-	out := &core.Result{Messages: w.result(), Usage: w.usage, Steps: done}
-	why := ""
-	switch gain := before - size(out.Messages); {
-	case gain <= 0:
-		why = "nothing to take out: 0 tokens, 0 % saved"
-	case !p.worth(gain, before, req):
-		why = fmt.Sprintf("%d tokens are %.1f %%, less than an edit is worth", gain, 100*float64(gain)/float64(before))
-	case p.c.Accept != Accept{}:
-		why = p.c.Accept.refuses(newWork(req, p.env, 0), req.Messages, out.Messages)
-	}
-	if why != "" {
-		same.Usage, same.Steps = w.usage, append(done, core.Step{Name: "unchanged", Note: why})
-		return same, nil
-	}
-	out.Steps = append(out.Steps, cacheStep(req, out.Messages))
-	return out, nil
+	return done, nil
 }
 
 // worth reports whether saving gain of before tokens is worth an edit.

@@ -159,3 +159,28 @@ func TestSettingsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// What calls a model says before what it would cost at the most; what calls none is not even
+// asked.
+func TestEstimate(t *testing.T) {
+	req := coretest.Request(turns(6), 1)
+	for _, what := range []string{"block", "section", "before"} {
+		asked := 0
+		w := &writer{answer: func(context.Context, *model.Prompt) (string, error) {
+			asked++
+			return "Short.", nil
+		}}
+		p := openWith(t, `{"passes": ["layout", {"pass": "summarize", "what": "`+what+`", "keep": 5, "parallel": 1}]}`, w)
+		u, err := core.EstimateCost(t.Context(), p, req)
+		if err != nil || asked > 0 {
+			t.Fatalf("%s: %v, and the model was asked %d times", what, err, asked)
+		}
+		condense(t, p, req)
+		if u.Calls != asked || u.OutputTokens != 200*asked || u.InputTokens < 500*asked {
+			t.Errorf("%s: estimated %+v, made %d calls", what, u, asked)
+		}
+	}
+	if _, ok := openWith(t, `{}`, &writer{}).(core.CostEstimator); ok {
+		t.Error("balanced says what it costs, though it calls no model")
+	}
+}

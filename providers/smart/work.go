@@ -87,6 +87,7 @@ type work struct {
 	tokens int // of all messages: exact once settled, before that an estimate
 	room   int // what tokens should come down to
 	usage  core.Usage
+	dry    bool       // models are not asked: what they would cost is added to usage
 	step   *core.Step // of the pass that runs
 	steps  int32      // how many ran, with that one
 	placed bool       // a stub says where the agent can read originals
