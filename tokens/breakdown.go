@@ -18,9 +18,12 @@ const (
 	KindToolCall   Kind = "tool_call"
 	KindToolResult Kind = "tool_result"
 	KindImage      Kind = "image" // in a message or in a tool result
+	// KindSummary is what a condensation put there, whatever its role: summaries, extracts
+	// and markers.
+	KindSummary Kind = "summary"
 )
 
-var kinds = [...]Kind{KindSystem, KindUser, KindAssistant, KindReasoning, KindToolCall, KindToolResult, KindImage}
+var kinds = [...]Kind{KindSystem, KindUser, KindAssistant, KindReasoning, KindToolCall, KindToolResult, KindImage, KindSummary}
 
 // Kinds returns all kinds in the order in which a report should list them.
 func Kinds() []Kind { return slices.Clone(kinds[:]) }
@@ -42,7 +45,7 @@ func (c *Counter) BreakdownMeasured(messages ...core.Message) map[Kind]int {
 	var by amounts
 	for i := range messages {
 		m := &messages[i]
-		kind := kindOf(m.Role)
+		kind := kindOf(m)
 		var bytes, counted amounts
 		bytes.each(kind, m.Parts, size)
 		most := bytes.most(kind)
@@ -66,7 +69,7 @@ func (c *Counter) BreakdownMeasured(messages ...core.Message) map[Kind]int {
 
 // breakDown adds the tokens of m.
 func (c *Counter) breakDown(by *amounts, m *core.Message) {
-	kind := kindOf(m.Role)
+	kind := kindOf(m)
 	by[kind] += core.FramingTokens
 	by.each(kind, m.Parts, func(_ int, p core.Part) int { return c.Count(p) })
 }
@@ -101,6 +104,7 @@ const (
 	atToolCall
 	atToolResult
 	atImage
+	atSummary
 )
 
 // each adds what amount says of each of the parts, which is not asked about tool results but
@@ -158,8 +162,11 @@ func (a *amounts) byKind() map[Kind]int {
 	return by
 }
 
-func kindOf(r core.Role) int {
-	switch r {
+func kindOf(m *core.Message) int {
+	if m.Kind != core.KindOriginal {
+		return atSummary
+	}
+	switch m.Role {
 	case core.RoleSystem:
 		return atSystem
 	case core.RoleAssistant:

@@ -123,7 +123,7 @@ func kindName(k tokens.Kind) string {
 		return "tool results"
 	case tokens.KindImage:
 		return "images"
-	case tokens.KindSystem, tokens.KindUser, tokens.KindAssistant, tokens.KindReasoning:
+	case tokens.KindSystem, tokens.KindUser, tokens.KindAssistant, tokens.KindReasoning, tokens.KindSummary:
 	}
 	return string(k)
 }
