@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 )
 
@@ -63,6 +64,25 @@ func (s Step) MarshalJSON() ([]byte, error) {
 		plain
 		MS float64 `json:"ms"`
 	}{plain(s), float64(s.Duration.Microseconds()) / 1000})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote, so that a file that is read and written again
+// stays as it is. Times that no duration can hold count as zero.
+func (s *Step) UnmarshalJSON(data []byte) error {
+	type plain Step
+	var j struct {
+		plain
+		MS float64 `json:"ms"`
+	}
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	*s = Step(j.plain)
+	s.Duration = 0
+	if us := math.Round(j.MS * 1000); us >= 0 && us < math.MaxInt64/float64(time.Microsecond) {
+		s.Duration = time.Duration(us) * time.Microsecond
+	}
+	return nil
 }
 
 // Usage is the sum of a provider's calls to language models.
