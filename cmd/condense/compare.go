@@ -124,6 +124,9 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 			return nothingCompared(r)
 		}
 	}
+	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
+		fmt.Fprintln(a.stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed once")
+	}
 	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, strategies, opts}))
 }
 

@@ -56,6 +56,7 @@ func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool) {
 		}
 		fmt.Fprintf(w, "\n%s\n%s\n", title, renderLines(t, columnsOf(r), markdown))
 	}
+	writeRounds(w, r, markdown)
 	fmt.Fprintln(w, "\nShares of 1, means over sessions, with the half width of the 95 % interval. 'condense compare --output html' shows what is behind them.")
 }
 
