@@ -5,7 +5,8 @@
 // It cuts every session at several places, notes what the agent and the person wrote
 // after each cut of what stood before it, and writes weights.json and common.txt. The same
 // sessions give the same files. With -without NAME the sessions of these sources are left
-// out, for a test on what the weights have not seen.
+// out, for a test on what the weights have not seen; with -fold 0/4 every fourth session is,
+// from the first one on, in the order of the names of their files.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/compare"
@@ -38,7 +40,12 @@ func run(args []string, stderr io.Writer) error {
 	traces := flags.String("traces", os.Getenv("CONDENSE_TRACES_DIR"), "folder of the sessions")
 	out := flags.String("out", "providers/smart/value/need", "folder that the files are written to")
 	without := flags.String("without", "", "sources whose sessions are left out, with commas between")
+	fold := flags.String("fold", "", "K/N: every Nth session from number K on, from 0, is left out")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	from, every, err := parseFold(*fold)
+	if err != nil {
 		return err
 	}
 	sessions, err := load(*traces)
@@ -47,8 +54,8 @@ func run(args []string, stderr io.Writer) error {
 	}
 	projects := map[string][][]core.Message{}
 	var lessons, unseen []need.Lesson
-	for _, s := range sessions {
-		if slices.Contains(strings.Split(*without, ","), s.Source) {
+	for i, s := range sessions {
+		if i%every == from || slices.Contains(strings.Split(*without, ","), s.Source) {
 			unseen = append(unseen, cut(s)...)
 			continue
 		}
@@ -72,6 +79,22 @@ func run(args []string, stderr io.Writer) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600)
+}
+
+// parseFold reads "K/N". Without a fold no number has the rest from.
+func parseFold(s string) (from, every int, err error) {
+	if s == "" {
+		return -1, 1, nil
+	}
+	k, n, _ := strings.Cut(s, "/")
+	from, err = strconv.Atoi(k)
+	if err == nil {
+		every, err = strconv.Atoi(n)
+	}
+	if err != nil || from < 0 || from >= every || every < 2 {
+		return 0, 0, fmt.Errorf("-fold %q: want K/N, K from 0 to N-1, N at least 2", s)
+	}
+	return from, every, nil
 }
 
 func load(dir string) ([]*retention.Session, error) {

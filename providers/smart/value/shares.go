@@ -21,5 +21,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.2, Newest: 0.5, Human: 0.3, First: 0.5, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
+	return Shares{Tail: 0.2, Newest: 0.5, Human: 0.36, First: 0.5, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
 }

@@ -6,10 +6,10 @@
 // words in a row). [Conversation.Estimate] gives each of them a value: the probability
 // that it is written again before it is seen again, times how hard it would be to guess.
 //
-// The probabilities are those of two logistic models over what any reader of the history
-// can see: who wrote something, how long ago, how often, in what kind of text, whether
-// the file it is about is still being worked on. Their weights are data (weights.json),
-// fitted to recorded sessions by a command:
+// The probabilities are those of two logistic models, corrected by small decision trees,
+// over what any reader of the history can see: who wrote something, how long ago, how
+// often, in what kind of text, whether the file it is about is still being worked on.
+// Weights and trees are data (weights.json), fitted to recorded sessions by a command:
 //
 //	go run ./bench/train -traces DIR
 //

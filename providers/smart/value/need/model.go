@@ -14,7 +14,9 @@ import (
 // to unrelated projects. It never changes and is safe for concurrent use.
 type Model struct {
 	terms, phrases []float32
-	common         map[uint64]uint8 // term to the number of projects that have it
+	// Trees correct what the weights say: of terms, and of the phrases of a line.
+	termTrees, phraseTrees *forest
+	common                 map[uint64]uint8 // term to the number of projects that have it
 }
 
 //go:embed weights.json
@@ -31,6 +33,9 @@ type weights struct {
 	Note    string               `json:"note"`
 	Terms   map[string][]float32 `json:"terms"`
 	Phrases map[string][]float32 `json:"phrases"`
+	// TermTrees and PhraseTrees hold nodes; see parseTrees.
+	TermTrees   [][][]float32 `json:"term trees"`
+	PhraseTrees [][][]float32 `json:"phrase trees"`
 }
 
 func parseModel(data []byte, common string) (*Model, error) {
@@ -44,6 +49,12 @@ func parseModel(data []byte, common string) (*Model, error) {
 		return nil, fmt.Errorf("weights: terms: %w", err)
 	}
 	if m.phrases, err = layOut(phraseFeatures, w.Phrases); err != nil {
+		return nil, fmt.Errorf("weights: phrases: %w", err)
+	}
+	if m.termTrees, err = parseTrees(w.TermTrees, termSize); err != nil {
+		return nil, fmt.Errorf("weights: terms: %w", err)
+	}
+	if m.phraseTrees, err = parseTrees(w.PhraseTrees, lineSize); err != nil {
 		return nil, fmt.Errorf("weights: phrases: %w", err)
 	}
 	m.common, err = parseCommon(common)
@@ -98,17 +109,24 @@ type Estimate struct {
 // Estimate values all terms and phrases of c. The cost is linear.
 func (m *Model) Estimate(c *Conversation) *Estimate {
 	e := &Estimate{Names: make([]float32, len(c.terms)), Words: make([]float32, len(c.terms)), Phrases: make([]float32, len(c.phrases))}
-	odds := make([]float32, len(c.terms))
-	var buf [40]uint16
+	base, best := m.odds(c)
+	f := c.focus()
+	lines := c.lineVectors(f, best)
+	var x [termSize]float32
 	for n := range c.terms {
 		t := &c.terms[n]
 		if t.messages == 0 {
 			continue
 		}
 		rarity := m.rarity(c.termAt.keys[n])
-		p := sum(m.terms, c.termSteps(n, rarity, &buf))
-		odds[n] = float32(p)
-		v := p * c.weight(n, rarity)
+		weight := c.weight(n, rarity)
+		if weight == 0 {
+			continue
+		}
+		l := int(t.lastLine) * lineSize
+		copy(x[:lineSize], lines[l:l+lineSize])
+		c.termVector(n, rarity, float32(sigmoid(base[n])), x[:])
+		v := sigmoid(base[n]+m.termTrees.sum(x[:])) * weight
 		if t.class == classWord {
 			e.Words[n] = float32(v)
 			e.WordSum += v
@@ -117,13 +135,17 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 			e.NameSum += v
 		}
 	}
-	best := c.bestTerms(odds)
+	more := make([]float64, len(c.Lines))
+	for l := range c.Lines {
+		more[l] = m.phraseTrees.sum(lines[l*lineSize : (l+1)*lineSize])
+	}
+	var buf [40]uint16
 	for n := range c.phrases {
 		f := &c.phrases[n]
 		if f.messages > phraseMessages {
 			continue
 		}
-		p := sum(m.phrases, c.phraseSteps(n, best[f.lastLine], &buf))
+		p := sigmoid(logit(m.phrases, c.phraseSteps(n, best[f.lastLine], &buf)) + more[f.lastLine])
 		e.Phrases[n] = float32(p)
 		e.PhraseSum += p
 	}
@@ -134,12 +156,28 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 // in more is a formula.
 const phraseMessages = 3
 
-func sum(w []float32, steps []uint16) float64 {
+// odds returns the log odds of every term, as the weights say, and for every line the
+// greatest odds of its terms.
+func (m *Model) odds(c *Conversation) (terms []float64, best []float32) {
+	terms = make([]float64, len(c.terms))
+	odds := make([]float32, len(c.terms))
+	var buf [40]uint16
+	for n := range c.terms {
+		if c.terms[n].messages > 0 {
+			terms[n] = logit(m.terms, c.termSteps(n, m.rarity(c.termAt.keys[n]), &buf))
+			odds[n] = float32(sigmoid(terms[n]))
+		}
+	}
+	return terms, c.bestTerms(odds)
+}
+
+// logit returns the log odds of what has these steps.
+func logit(w []float32, steps []uint16) float64 {
 	x := 0.0
 	for _, s := range steps {
 		x += float64(w[s])
 	}
-	return sigmoid(x)
+	return x
 }
 
 // weight is how much it would cost to lose term n: 1 for what stands in one message of one

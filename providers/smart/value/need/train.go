@@ -194,6 +194,7 @@ func noteName(s string, counts map[uint64]int, names map[uint64]string) {
 // needed.
 type sample struct {
 	steps  []uint16
+	x      []float32 // what the trees see
 	weight float32
 	needed float32
 }
@@ -217,20 +218,20 @@ func (m *Model) Loss(lessons []Lesson) (terms, phrases float64) {
 	for i := range lessons {
 		s = m.termSamples(s, &lessons[i], rng)
 	}
-	terms = lossOf(m.terms, s)
+	terms = lossOf(m.terms, m.termTrees, s)
 	s = s[:0]
 	for i := range lessons {
 		s = m.phraseSamples(s, &lessons[i], rng)
 	}
-	return terms, lossOf(m.phrases, s)
+	return terms, lossOf(m.phrases, m.phraseTrees, s)
 }
 
 // lossOf is per unit of what was needed, so that lessons of different length compare.
-func lossOf(w []float32, samples []sample) float64 {
+func lossOf(w []float32, trees *forest, samples []sample) float64 {
 	loss, all := 0.0, 0.0
 	for i := range samples {
 		s := &samples[i]
-		p, y := sum(w, s.steps), float64(s.needed)
+		p, y := sigmoid(logit(w, s.steps)+trees.sum(s.x)), float64(s.needed)
 		loss -= float64(s.weight) * (y*math.Log(p+1e-12) + (1-y)*math.Log(1-p+1e-12))
 		all += float64(s.weight) * y
 	}
@@ -250,11 +251,13 @@ func Train(lessons []Lesson, common string, log io.Writer) (*Model, error) {
 		samples = m.termSamples(samples, &lessons[i], rng)
 	}
 	fit(m.terms, samples, rng, log, "terms")
+	m.termTrees = boost(m.terms, samples, rng, log, "terms")
 	samples = samples[:0]
 	for i := range lessons {
 		samples = m.phraseSamples(samples, &lessons[i], rng)
 	}
 	fit(m.phrases, samples, rng, log, "phrases")
+	m.phraseTrees = boost(m.phrases, samples, rng, log, "phrases")
 	return m, nil
 }
 
@@ -275,6 +278,8 @@ func (m *Model) termSamples(out []sample, l *Lesson, rng *rand.Rand) []sample {
 		weight[n] = c.weight(n, m.rarity(c.termAt.keys[n]))
 		total[flag(c.terms[n].class == classWord)] += weight[n] * float64(needed[n])
 	}
+	base, best := m.odds(c)
+	f := c.focus()
 	var buf [40]uint16
 	for n := range c.terms {
 		if c.terms[n].messages == 0 || weight[n] == 0 {
@@ -288,7 +293,11 @@ func (m *Model) termSamples(out []sample, l *Lesson, rng *rand.Rand) []sample {
 			w *= keepUnneeded
 		}
 		steps := slices.Clone(c.termSteps(n, m.rarity(c.termAt.keys[n]), &buf))
-		out = append(out, sample{steps, float32(w), needed[n]})
+		x := make([]float32, termSize)
+		l := c.terms[n].lastLine
+		c.lineVector(f, int(l), best[l], x)
+		c.termVector(n, m.rarity(c.termAt.keys[n]), float32(sigmoid(base[n])), x)
+		out = append(out, sample{steps, x, float32(w), needed[n]})
 	}
 	return out
 }
@@ -302,14 +311,9 @@ func (m *Model) phraseSamples(out []sample, l *Lesson, rng *rand.Rand) []sample 
 			total += float64(needed[n])
 		}
 	}
-	odds := make([]float32, len(c.terms))
+	_, best := m.odds(c)
+	lines := c.lineVectors(c.focus(), best)
 	var buf [40]uint16
-	for n := range c.terms {
-		if c.terms[n].messages > 0 {
-			odds[n] = float32(sum(m.terms, c.termSteps(n, m.rarity(c.termAt.keys[n]), &buf)))
-		}
-	}
-	best := c.bestTerms(odds)
 	for n := range c.phrases {
 		f := &c.phrases[n]
 		if f.messages > phraseMessages {
@@ -323,7 +327,8 @@ func (m *Model) phraseSamples(out []sample, l *Lesson, rng *rand.Rand) []sample 
 			w *= 2 * keepUnneeded
 		}
 		steps := slices.Clone(c.phraseSteps(n, best[f.lastLine], &buf))
-		out = append(out, sample{steps, float32(w), needed[n]})
+		l := int(f.lastLine) * lineSize
+		out = append(out, sample{steps, lines[l : l+lineSize], float32(w), needed[n]})
 	}
 	return out
 }
@@ -381,8 +386,8 @@ func (m *Model) Weights(note string) []byte {
 		}
 		return b.String()
 	}
-	return fmt.Appendf(nil, "{\n  \"note\": %q,\n  \"terms\": {\n%s  },\n  \"phrases\": {\n%s  }\n}\n",
-		note, lines(termFeatures, m.terms), lines(phraseFeatures, m.phrases))
+	return fmt.Appendf(nil, "{\n  \"note\": %q,\n  \"terms\": {\n%s  },\n  \"phrases\": {\n%s  },\n  \"term trees\": [\n%s  ],\n  \"phrase trees\": [\n%s  ]\n}\n",
+		note, lines(termFeatures, m.terms), lines(phraseFeatures, m.phrases), m.termTrees.write(), m.phraseTrees.write())
 }
 
 // Parse reads a model in the forms of weights.json and common.txt.

@@ -1,0 +1,199 @@
+package need
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// Settings of the trees: few and small ones, which a file of weights can hold, and slow
+// steps. With more trees the loss on projects that were left out rises.
+const (
+	trees      = 30
+	leaves     = 12
+	shrinkage  = 0.12
+	leastCurve = 40.0 // of the loss, in a leaf: about what 200 samples have
+	ridge      = 20.0 // of a leaf's value, towards zero
+	bins       = 64   // steps of a feature
+	edgesFrom  = 20_000
+)
+
+// A leaf is one of a tree that grows.
+type leaf struct {
+	node, from, to int
+	slope, curve   float64 // of the loss
+	gain           float64 // of the best split
+	feature, bin   int
+}
+
+// A grower fits trees to samples.
+type grower struct {
+	samples []sample
+	edges   [][]float32 // of the bins of each feature
+	binned  [][]uint8   // by feature and sample
+	weight  []float64
+	odds    []float64 // log odds so far
+	slope   []float64
+	curve   []float64
+	order   []int32 // samples, by leaf
+	spare   []int32
+	used    []int // features that the tree at hand may ask for
+}
+
+// boost fits trees to what the weights w leave unexplained: gradient boosting with second
+// derivatives and leaf-wise growth (Friedman, 2001; Chen and Guestrin, 2016).
+func boost(w []float32, samples []sample, rng *rand.Rand, log io.Writer, what string) *forest {
+	f := &forest{}
+	if len(samples) == 0 {
+		return f
+	}
+	g := newGrower(w, samples, rng)
+	for range trees {
+		f.grow(g.tree(rng))
+	}
+	fmt.Fprintf(log, "%s: %d trees, %d nodes\n", what, len(f.roots), len(f.nodes))
+	return f
+}
+
+func newGrower(w []float32, samples []sample, rng *rand.Rand) *grower {
+	n := len(samples)
+	g := &grower{
+		samples: samples, weight: bounded(samples), odds: make([]float64, n), slope: make([]float64, n), curve: make([]float64, n),
+		order: make([]int32, n), spare: make([]int32, n),
+	}
+	for i := range samples {
+		g.odds[i] = logit(w, samples[i].steps)
+	}
+	for f := range samples[0].x {
+		v := make([]float32, edgesFrom)
+		for i := range v {
+			v[i] = samples[rng.IntN(n)].x[f]
+		}
+		slices.Sort(v)
+		var edges []float32
+		last := v[0]
+		for b := 1; b < bins; b++ {
+			if q := v[len(v)*b/bins]; q > last {
+				edges = append(edges, q)
+				last = q
+			}
+		}
+		col := make([]uint8, n)
+		for i := range samples {
+			x := samples[i].x[f]
+			col[i] = uint8(sort.Search(len(edges), func(k int) bool { return x < edges[k] }))
+		}
+		g.edges, g.binned = append(g.edges, edges), append(g.binned, col)
+	}
+	return g
+}
+
+// bounded returns the weights of samples by their mean, none of them too large.
+func bounded(samples []sample) []float64 {
+	mean := 0.0
+	for i := range samples {
+		mean += float64(samples[i].weight)
+	}
+	mean /= max(1, float64(len(samples)))
+	w := make([]float64, len(samples))
+	for i := range samples {
+		w[i] = min(20, float64(samples[i].weight)/mean)
+	}
+	return w
+}
+
+// tree fits one more tree. It may ask for two thirds of the features.
+func (g *grower) tree(rng *rand.Rand) []node {
+	for i := range g.samples {
+		p := sigmoid(g.odds[i])
+		g.slope[i] = g.weight[i] * (p - float64(g.samples[i].needed))
+		g.curve[i] = g.weight[i] * p * (1 - p)
+		g.order[i] = int32(i)
+	}
+	g.used = g.used[:0]
+	for f := range g.edges {
+		if rng.IntN(3) > 0 {
+			g.used = append(g.used, f)
+		}
+	}
+	tree := []node{{feature: -1}}
+	open := []leaf{g.leaf(0, 0, len(g.samples))}
+	for len(open) < leaves {
+		best := 0
+		for k := range open {
+			if open[k].gain > open[best].gain {
+				best = k
+			}
+		}
+		l := open[best]
+		if l.gain <= 0 {
+			break
+		}
+		mid := g.split(&l)
+		next := len(tree)
+		tree[l.node] = node{feature: int32(l.feature), at: g.edges[l.feature][l.bin], next: int32(next)}
+		tree = append(tree, node{feature: -1}, node{feature: -1})
+		open[best] = g.leaf(next, l.from, mid)
+		open = append(open, g.leaf(next+1, mid, l.to))
+	}
+	for _, l := range open {
+		v := math.Round(-shrinkage*l.slope/(l.curve+ridge)*1e4) / 1e4
+		tree[l.node].at = float32(v)
+		for _, i := range g.order[l.from:l.to] {
+			g.odds[i] += v
+		}
+	}
+	return tree
+}
+
+// leaf returns the leaf of the samples from to to, and how it is best split.
+func (g *grower) leaf(at, from, to int) leaf {
+	l := leaf{node: at, from: from, to: to}
+	for _, i := range g.order[from:to] {
+		l.slope += g.slope[i]
+		l.curve += g.curve[i]
+	}
+	whole := l.slope * l.slope / (l.curve + ridge)
+	for _, f := range g.used {
+		var slope, curve [bins]float64
+		col := g.binned[f]
+		for _, i := range g.order[from:to] {
+			slope[col[i]] += g.slope[i]
+			curve[col[i]] += g.curve[i]
+		}
+		s, c := 0.0, 0.0
+		for b := range g.edges[f] {
+			s += slope[b]
+			c += curve[b]
+			if c < leastCurve || l.curve-c < leastCurve {
+				continue
+			}
+			rest := l.slope - s
+			if gain := s*s/(c+ridge) + rest*rest/(l.curve-c+ridge) - whole; gain > l.gain+1e-6 {
+				l.gain, l.feature, l.bin = gain, f, b
+			}
+		}
+	}
+	return l
+}
+
+// split orders the samples of l by the side that they fall to, and returns where the second
+// begins.
+func (g *grower) split(l *leaf) int {
+	mid, other := l.from, 0
+	col := g.binned[l.feature]
+	for _, i := range g.order[l.from:l.to] {
+		if int(col[i]) <= l.bin {
+			g.order[mid] = i
+			mid++
+		} else {
+			g.spare[other] = i
+			other++
+		}
+	}
+	copy(g.order[mid:l.to], g.spare[:other])
+	return mid
+}
