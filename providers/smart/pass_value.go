@@ -161,7 +161,7 @@ func (w *work) adopt(messages []core.Message) {
 	req := *w.req
 	req.Messages = messages
 	next := newWork(&req, w.env, w.room)
-	next.first, next.base = w.first, w.base
+	next.first, next.base, next.dry = w.first, w.base, w.dry
 	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
 	*w = *next
 }
