@@ -25,21 +25,31 @@ func (w *work) keepHuman() {
 		order[i], order[j] = order[j], order[i]
 	}
 	room := w.o.Shares.Human * float64(w.o.Room)
-	for k, p := range order {
-		left := room
-		if k == 0 && len(order) > 1 {
-			left *= w.o.Shares.First
-		}
-		pass := &w.c.Passages[p]
-		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			span := core.Span{Start: l, End: l + 1}
-			cost := w.cost(span)
-			if cost > left {
-				continue
+	each := w.o.Shares.Each * room
+	// What was pasted must not crowd out what was asked: nobody gets more than a part at first.
+	for round := range 2 {
+		for k, p := range order {
+			left := room
+			switch {
+			case k == 0 && len(order) > 1:
+				left *= w.o.Shares.First
+			case round == 0:
+				left = min(left, each)
 			}
-			w.take(span, cost)
-			left -= cost
-			room -= cost
+			pass := &w.c.Passages[p]
+			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+				if w.keptAt[l] != 0 {
+					continue
+				}
+				span := core.Span{Start: l, End: l + 1}
+				cost := w.cost(span)
+				if cost > left {
+					continue
+				}
+				w.take(span, cost)
+				left -= cost
+				room -= cost
+			}
 		}
 	}
 }
