@@ -105,7 +105,7 @@ results:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
 	sed '/^<!-- results -->$$/q' docs/results.md >$(BIN)/results.md
-	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --output md >>$(BIN)/results.md
+	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --quiet --output md >>$(BIN)/results.md
 	mv $(BIN)/results.md docs/results.md
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
