@@ -88,12 +88,12 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 	l.Unfit = a.unfit[fitness{rows[0].Budget, s.Name}]
 	for i := range a.Measures {
 		m := &a.Measures[i]
-		e, ok := a.sampler.estimate(sessionMeans(rows, m.Name))
+		e, ok := a.sampler.estimate(sessionMeans(rows, valueOf(m.Name)))
 		if !ok {
 			continue
 		}
 		if m.OfOracle && s.Name != Oracle {
-			if best := sessionMeans(oracle, m.Name); len(best) > 0 && mean(best) > 0 {
+			if best := sessionMeans(oracle, valueOf(m.Name)); len(best) > 0 && mean(best) > 0 {
 				e.OfOracle = value(e.Mean/mean(best), true)
 			}
 		}
@@ -102,9 +102,9 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 	return l
 }
 
-// sessionMeans returns the mean of a measure over the rows of every session, in the order
-// of the rows.
-func sessionMeans(rows []*Row, measure string) []float64 {
+// sessionMeans returns the mean of value over the rows of every session, in the order of the
+// rows, those for which it is not defined left out.
+func sessionMeans(rows []*Row, value func(*Row) (float64, bool)) []float64 {
 	var out []float64
 	sum, n := 0.0, 0
 	flush := func() {
@@ -117,14 +117,22 @@ func sessionMeans(rows []*Row, measure string) []float64 {
 		if i > 0 && rows[i-1].Session != r.Session {
 			flush()
 		}
-		// What is measured of a result needs one; whether it is lawful does not.
-		if v, ok := r.Values[measure]; ok {
+		if v, ok := value(r); ok {
 			sum += v
 			n++
 		}
 	}
 	flush()
 	return out
+}
+
+// valueOf returns the value of a measure in a row. What is measured of a result needs one;
+// whether it is lawful does not.
+func valueOf(measure string) func(*Row) (float64, bool) {
+	return func(r *Row) (float64, bool) {
+		v, ok := r.Values[measure]
+		return v, ok
+	}
 }
 
 // A Warning is something that a reader should know before believing a number.

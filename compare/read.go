@@ -2,7 +2,6 @@ package compare
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ import (
 // that the file is in, the mode is what the environment says that Roo-Code sends along, and
 // the compactions are those of its journal.
 func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, error) {
-	data, err := readAll(r)
+	data, err := transcript.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -46,23 +45,6 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, 
 	}
 	core.Measure(c, s.Messages)
 	return s, nil
-}
-
-// readAll returns what r holds, decompressed.
-func readAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(r)
-	if err != nil || !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
-		return data, err
-	}
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("gzip: %w", err)
-	}
-	data, err = io.ReadAll(z)
-	if err != nil {
-		return nil, fmt.Errorf("gzip: after %d bytes: %w", len(data), err)
-	}
-	return data, nil
 }
 
 // alike are the names that a tool gives to the transcript of every session, in a folder of

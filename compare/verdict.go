@@ -78,30 +78,15 @@ func (a *analysis) difference(x, y []*Row, measure string) Difference {
 	for _, r := range y {
 		other[place{r.Session, r.Budget, r.Cut}] = r
 	}
-	var v []float64
-	sum, n := 0.0, 0
-	flush := func() {
-		if n > 0 {
-			v = append(v, sum/float64(n))
-		}
-		sum, n = 0, 0
-	}
-	for i, r := range x {
-		if i > 0 && x[i-1].Session != r.Session {
-			flush()
-		}
+	v := sessionMeans(x, func(r *Row) (float64, bool) {
 		o := other[place{r.Session, r.Budget, r.Cut}]
 		if o == nil {
-			continue
+			return 0, false
 		}
 		p, ok1 := r.Values[measure]
 		q, ok2 := o.Values[measure]
-		if ok1 && ok2 {
-			sum += p - q
-			n++
-		}
-	}
-	flush()
+		return p - q, ok1 && ok2
+	})
 	e, _ := a.sampler.estimate(v)
 	return Difference{Measure: measure, Estimate: e, Shown: e.Sessions >= fewSessions && (e.Low > 0 || e.High < 0)}
 }

@@ -55,7 +55,7 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 	if opts == nil {
 		opts = &ReadOptions{}
 	}
-	data, err := readAll(r)
+	data, err := ReadAll(r)
 	if err != nil {
 		return nil, named(opts.Name, err)
 	}
@@ -93,7 +93,8 @@ var (
 	gzipMagic     = []byte("\x1f\x8b")
 )
 
-func readAll(r io.Reader) ([]byte, error) {
+// ReadAll returns what r holds, decompressed if it is gzip, as [Read] reads it.
+func ReadAll(r io.Reader) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(sizeHint(r) + bytes.MinRead)
 	_, err := b.ReadFrom(r)

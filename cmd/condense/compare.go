@@ -87,7 +87,7 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 	if err != nil {
 		return err
 	}
-	old, err := readOld(c.against)
+	old, err := readComparison(c.against)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func saveReport(path string, r *compare.Report) error {
 	return writeFile(path, []byte(b.String()))
 }
 
-func readOld(path string) (*compare.Report, error) {
+func readComparison(path string) (*compare.Report, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // the flag was not given
 	}
@@ -312,7 +312,7 @@ report that one run over all sessions would have made.`,
 			}
 			var reports []*compare.Report
 			for _, path := range args {
-				r, err := readOld(path)
+				r, err := readComparison(path)
 				if err != nil {
 					return err
 				}

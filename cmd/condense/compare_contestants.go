@@ -173,8 +173,8 @@ func (b *booth) strategy(ctx context.Context, word string) (compare.Strategy, er
 		if err != nil {
 			return fault(fmt.Errorf("%s: %w", word, err))
 		}
-		for name := p.Name; taken[p.Name]; i++ {
-			p.Name = fmt.Sprintf("%s (%d)", name, i+1)
+		for name, n := p.Name, i+1; taken[p.Name]; n++ {
+			p.Name = fmt.Sprintf("%s (%d)", name, n)
 		}
 		taken[p.Name] = true
 		s.Chain = append(s.Chain, core.Candidate{Name: p.Name, Provider: provider, Timeout: p.Timeout})
