@@ -4,6 +4,11 @@
 //
 //	go run ./bench/retention -traces DIR -strategies keep_last,masking,slidingwindow
 //	go run ./bench/retention -traces DIR -s 'tight=smart:{"preset":"aggressive"}' -budgets 10,25
+//
+// Weights that bench/train made without some sessions are judged on these alone:
+//
+//	go run ./bench/train -traces DIR -fold 0/4 -out W
+//	go run ./bench/retention -traces DIR -weights W -strategies value -fold 0/4
 package main
 
 import (
@@ -22,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/bench/internal/folds"
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
@@ -47,6 +53,9 @@ type options struct {
 	rows       string
 	match      string
 	background string
+	weights    string
+	fold       string
+	only       string
 }
 
 func run(args []string, stdout, stderr io.Writer) error {
@@ -62,6 +71,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.rows, "rows", "", "write every row as a line of JSON to this file")
 	flags.StringVar(&o.background, "background", "", "only write what is common to the sources to this file")
 	flags.StringVar(&o.match, "match", "", "only sessions whose ID has this in it")
+	flags.StringVar(&o.weights, "weights", "", "folder of the weights that the reference value chooses lines by; default the built-in ones")
+	flags.StringVar(&o.fold, "fold", "", "K/N: only every Nth session from number K on, from 0: what bench/train -fold leaves out")
+	flags.StringVar(&o.only, "only", "", "only sessions of these sources, with commas between: what bench/train -without leaves out")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -83,6 +95,14 @@ func (o *options) open() ([]strategy, error) {
 	}
 	var out []strategy
 	add := func(label, name, settings string) error {
+		if name == "value" {
+			f, err := chooser(o.weights)
+			if err != nil {
+				return err
+			}
+			out = append(out, strategy{label, f})
+			return nil
+		}
 		if f, ok := references[name]; ok && settings == "" {
 			out = append(out, strategy{label, f})
 			return nil
@@ -116,7 +136,7 @@ func (o *options) open() ([]strategy, error) {
 		}
 	}
 	if len(out) == 0 && o.background == "" {
-		return nil, fmt.Errorf("no strategy named; references are %s, strategies %s", strings.Join(sortedKeys(references), ", "), strings.Join(reg.Names(), ", "))
+		return nil, fmt.Errorf("no strategy named; references are %s and value, strategies %s", strings.Join(sortedKeys(references), ", "), strings.Join(reg.Names(), ", "))
 	}
 	return out, nil
 }
@@ -179,6 +199,9 @@ func measure(o *options, stdout, stderr io.Writer) error {
 		}
 		return f.Close()
 	}
+	if sessions, err = o.chosen(sessions); err != nil {
+		return err
+	}
 	background := retention.Common()
 	fmt.Fprintf(stderr, "%d sessions read in %v\n", len(sessions), time.Since(start).Round(time.Millisecond))
 	rows := make([][]row, len(sessions))
@@ -187,9 +210,7 @@ func measure(o *options, stdout, stderr io.Writer) error {
 	for range o.jobs {
 		wg.Go(func() {
 			for i := range next {
-				if strings.Contains(sessions[i].ID, o.match) {
-					rows[i] = judge(sessions[i], background, counter, strategies, strings.Split(o.budgets, ","))
-				}
+				rows[i] = judge(sessions[i], background, counter, strategies, strings.Split(o.budgets, ","))
 			}
 		})
 	}
@@ -239,6 +260,22 @@ func load(o *options, c core.Counter) ([]*retention.Session, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	return out, nil
+}
+
+// chosen returns the sessions that the flags ask for.
+func (o *options) chosen(all []*retention.Session) ([]*retention.Session, error) {
+	fold, err := folds.Parse(o.fold)
+	if err != nil {
+		return nil, err
+	}
+	var out []*retention.Session
+	for i, s := range all {
+		if !strings.Contains(s.ID, o.match) || o.fold != "" && !fold.Has(i) || o.only != "" && !slices.Contains(strings.Split(o.only, ","), s.Source) {
+			continue
+		}
+		out = append(out, s)
 	}
 	return out, nil
 }

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/providers/smart/value"
+	"github.com/condensehq/condense/providers/smart/value/need"
 )
 
 // A maker makes a view of the prefix of a cut.
@@ -45,6 +50,26 @@ var references = map[string]maker{
 	"masking":     masking,
 	"headtail":    headTail,
 	"identifiers": identifiers,
+}
+
+// chooser is the choice of lines that preset balanced of smart ends with, alone, by the
+// weights of a folder.
+func chooser(dir string) (maker, error) {
+	model, err := need.Default()
+	if dir != "" {
+		var weights, common []byte
+		if weights, err = os.ReadFile(filepath.Join(dir, "weights.json")); err != nil {
+			return nil, err
+		}
+		if common, err = os.ReadFile(filepath.Join(dir, "common.txt")); err != nil {
+			return nil, err
+		}
+		model, err = need.Parse(weights, string(common))
+	}
+	return func(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+		r, err := value.Shorten(context.Background(), m, value.Options{Room: budget, Counter: c, Model: model})
+		return r.Messages, err
+	}, err
 }
 
 func size(m []core.Message) int {

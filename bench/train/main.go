@@ -17,9 +17,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/bench/internal/folds"
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
@@ -44,7 +44,7 @@ func run(args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	from, every, err := parseFold(*fold)
+	left, err := folds.Parse(*fold)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func run(args []string, stderr io.Writer) error {
 	projects := map[string][][]core.Message{}
 	var lessons, unseen []need.Lesson
 	for i, s := range sessions {
-		if i%every == from || slices.Contains(strings.Split(*without, ","), s.Source) {
+		if left.Has(i) || slices.Contains(strings.Split(*without, ","), s.Source) {
 			unseen = append(unseen, cut(s)...)
 			continue
 		}
@@ -79,22 +79,6 @@ func run(args []string, stderr io.Writer) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600)
-}
-
-// parseFold reads "K/N". Without a fold no number has the rest from.
-func parseFold(s string) (from, every int, err error) {
-	if s == "" {
-		return -1, 1, nil
-	}
-	k, n, _ := strings.Cut(s, "/")
-	from, err = strconv.Atoi(k)
-	if err == nil {
-		every, err = strconv.Atoi(n)
-	}
-	if err != nil || from < 0 || from >= every || every < 2 {
-		return 0, 0, fmt.Errorf("-fold %q: want K/N, K from 0 to N-1, N at least 2", s)
-	}
-	return from, every, nil
 }
 
 func load(dir string) ([]*retention.Session, error) {
