@@ -419,3 +419,25 @@ func TestAccept(t *testing.T) {
 		}
 	}
 }
+
+// TestValueTakesPictures: where texts are short and pictures are what is large, the pass
+// still gets there, and says where they are.
+func TestValueTakesPictures(t *testing.T) {
+	var messages []core.Message
+	for i := range 12 {
+		messages = append(messages, coretest.User(core.Text("So?"), coretest.Image(i)), coretest.Assistant(core.Text("Done.")))
+	}
+	messages = coretest.Conversation(messages...)
+	req := coretest.HalfRequest(messages)
+	res := condense(t, open(t, `{"passes": ["value"]}`), req)
+	n := 0
+	for i := range res.Messages {
+		n += core.MessageTokens(req.Counter, res.Messages[i])
+	}
+	if n > req.Budget.Room() {
+		t.Errorf("%d tokens, room is %d", n, req.Budget.Room())
+	}
+	if got := textOf(res.Messages[0]); !strings.Contains(got, "[… image h:") {
+		t.Errorf("no picture is mentioned in %q", got)
+	}
+}

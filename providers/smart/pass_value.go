@@ -49,10 +49,10 @@ var valuePass = define("value", classLossy, "",
 				w.step.Saved[kind] += gone
 			}
 		}
-		if res.Tokens >= w.tokens || changed == 0 {
+		if res.Tokens >= w.tokens {
 			return nil
 		}
-		w.step.Changed += changed
+		w.step.Changed += max(1, changed) // perhaps no line went, but pictures
 		w.adopt(w.rightHandles(res.Messages))
 		return nil
 	})

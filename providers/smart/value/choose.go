@@ -256,14 +256,20 @@ func (w *work) gain(s core.Span) float32 {
 	return gain
 }
 
-// take keeps the lines of s, at the cost given.
-func (w *work) take(s core.Span, cost float64) {
+// pick notes that something is taken at the cost given, and returns its number.
+func (w *work) pick(cost float64) int32 {
 	at := int32(len(w.picks))
 	if at == 1 {
 		at = 2 // 1 is what was there
 		w.picks = append(w.picks, w.picks[0])
 	}
 	w.picks = append(w.picks, w.spent()+cost)
+	return at
+}
+
+// take keeps the lines of s, at the cost given.
+func (w *work) take(s core.Span, cost float64) {
+	at := w.pick(cost)
 	p := w.c.Lines[s.Start].Passage
 	for l := s.Start; l < s.End; l++ {
 		if w.keptAt[l] == 0 {

@@ -59,28 +59,27 @@ func (w *work) pickAt(size float64, last int32) int32 {
 func (w *work) render(k int32) ([]core.Message, int) {
 	k = max(k, 1)
 	var out []core.Message
-	var extract strings.Builder
+	var extract extractWriter
 	p, tokens := 0, 0
 	first := true
-	var call *need.Passage
 	add := func(m core.Message) {
 		tokens += m.Tokens
 		out = append(out, m)
 	}
 	flush := func() {
-		if extract.Len() == 0 {
+		if extract.text.Len() == 0 {
 			return
 		}
-		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(need.Head + strings.TrimSuffix(extract.String(), "\n"))}}
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(need.Head + strings.TrimSuffix(extract.text.String(), "\n"))}}
 		m.Tokens = core.MessageTokens(w.o.Counter, m)
 		add(m)
-		extract.Reset()
+		extract.text.Reset()
 	}
 	hidden := false
 	for g, group := range w.groups {
 		if w.native[g] {
-			if hidden && first && extract.Len() == 0 {
-				extract.WriteByte('\n')
+			if hidden && first && extract.text.Len() == 0 {
+				extract.text.WriteByte('\n')
 			}
 			if !w.allSystem(group) {
 				flush()
@@ -94,14 +93,14 @@ func (w *work) render(k int32) ([]core.Message, int) {
 			}
 			if !w.native[g] {
 				hidden = true
-				call = w.renderExtract(&extract, call, from, p, k)
+				w.renderExtract(&extract, i, from, p, k)
 				continue
 			}
 			add(w.renderNative(i, from, p, k))
 		}
 	}
-	if hidden && first && extract.Len() == 0 {
-		extract.WriteByte('\n')
+	if hidden && first && extract.text.Len() == 0 {
+		extract.text.WriteByte('\n')
 	}
 	flush()
 	return out, tokens
@@ -118,9 +117,29 @@ func (w *work) allSystem(g core.Span) bool {
 
 func (w *work) kept(l int, k int32) bool { return w.keptAt[l] != 0 && w.keptAt[l] <= k }
 
-// renderExtract writes the kept lines of passages from to to. The call above, if it was the
-// last that was written, need not be named again.
-func (w *work) renderExtract(b *strings.Builder, call *need.Passage, from, to int, k int32) *need.Passage {
+// An extractWriter writes an extract.
+type extractWriter struct {
+	text  strings.Builder
+	call  *need.Passage // the last that was written, if it is a call: its result need not name it
+	under *need.Passage // whose header was written last
+	media int           // the first that was not looked at
+}
+
+// open writes the header of p. The call above, if it was the last that was written, need
+// not be named again.
+func (b *extractWriter) open(p *need.Passage, handle string) {
+	answers := b.call != nil && b.call.Name == p.Name && b.call.Target == p.Target
+	b.text.WriteByte('\n')
+	b.text.WriteString(p.Header(answers, handle))
+	b.call, b.under = nil, p
+	if p.Kind == need.Call {
+		b.call = p
+	}
+}
+
+// renderExtract writes the kept lines of passages from to to, which are those of message i,
+// and the marks of what else it holds.
+func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
 		kept, lost := 0, 0
@@ -138,17 +157,12 @@ func (w *work) renderExtract(b *strings.Builder, call *need.Passage, from, to in
 		if handle == "" && lost >= w.o.Shares.HandleFrom {
 			handle = w.handle(pass)
 		}
-		b.WriteByte('\n')
-		answers := call != nil && call.Name == pass.Name && call.Target == pass.Target
-		b.WriteString(pass.Header(answers, handle))
-		b.WriteByte('\n')
-		w.renderLines(b, pass, k)
-		call = nil
-		if pass.Kind == need.Call {
-			call = pass
-		}
+		w.renderMedia(b, i, p, k)
+		b.open(pass, handle)
+		b.text.WriteByte('\n')
+		w.renderLines(&b.text, pass, k)
 	}
-	return call
+	w.renderMedia(b, i, to, k)
 }
 
 func (w *work) handle(p *need.Passage) string {

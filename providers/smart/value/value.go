@@ -97,5 +97,6 @@ func chosen(ctx context.Context, messages []core.Message, o *Options) (*work, er
 		return nil, err
 	}
 	w.keepHuman()
+	w.keepMedia()
 	return w, w.choose(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -204,6 +205,77 @@ func TestGrowth(t *testing.T) {
 		}
 		messages = append(slices.Clip(messages), more[:40]...)
 		more = more[40:]
+	}
+}
+
+// screenshots returns a session in which the person shows a picture and a document, and a
+// tool a picture.
+func screenshots() []core.Message {
+	m := session(30)
+	shown := coretest.User(core.Text("This is what the header looks like now; the last line is missing."), coretest.Image(1), core.Opaque{Kind: "document", JSON: `{"type":"document","title":"spec"}`})
+	tool := []core.Message{
+		coretest.Assistant(core.ToolCall{ID: "shot", Name: "screenshot", Args: `{"url":"http://localhost:3000"}`}),
+		coretest.User(core.ToolResult{CallID: "shot", Content: []core.Part{coretest.Image(2)}}),
+	}
+	return coretest.Conversation(slices.Insert(m, 5, append([]core.Message{shown}, tool...)...)...)
+}
+
+// TestPicturesAreMentioned: where a message becomes part of an extract, what it showed is
+// named under its header with a handle, and still is when the extract is read again.
+func TestPicturesAreMentioned(t *testing.T) {
+	messages := screenshots()
+	want := "is missing.\n[… image h:" + core.Handle(coretest.Image(1)) + "]\n[… document h:" + core.Handle(messages[5].Parts[2]) + "]\n"
+	shot := regexp.MustCompile(`(?m)^\[result( screenshot.*)?\]\n\[… image h:` + core.Handle(coretest.Image(2)) + `\]$`)
+	room := tokensOf(messages) / 4
+	for round := range 4 {
+		res := shorten(t, messages, room)
+		got := text(res.Messages)
+		if res.Tokens > room || strings.Count(got, want) != 1 || len(shot.FindAllString(got, -1)) != 1 {
+			t.Fatalf("round %d: %d tokens in %d; want once %q and %q in:\n%s", round, res.Tokens, room, want, shot, got)
+		}
+		twice := shorten(t, res.Messages, room)
+		if diff := cmp.Diff(res.Messages, twice.Messages); diff != "" {
+			t.Fatalf("round %d: a second run changed its own result:\n%s", round, diff)
+		}
+		messages = res.Messages
+		for i := range messages {
+			if messages[i].ID == "" {
+				messages[i].ID = fmt.Sprintf("extract%d", round)
+			}
+		}
+		more := session(12)[1:]
+		for i := range more {
+			more[i].ID = fmt.Sprintf("more%d.%d", round, i)
+			for j, p := range more[i].Parts {
+				switch p := p.(type) {
+				case core.ToolCall:
+					p.ID = more[i].ID
+					more[i].Parts[j] = p
+				case core.ToolResult:
+					p.CallID = more[i-1].ID
+					more[i].Parts[j] = p
+				case core.Text, core.Image, core.Reasoning, core.Opaque:
+				}
+			}
+		}
+		messages = append(slices.Clip(messages), more...)
+	}
+}
+
+// TestManyPictures: marks take little of the room, and the newest picture has one.
+func TestManyPictures(t *testing.T) {
+	var messages []core.Message
+	for i := range 300 {
+		messages = append(messages, coretest.User(core.Text(fmt.Sprintf("Screenshot %d: the button that opens dialog%d is too far left.", i, i)), coretest.Image(i)), coretest.Assistant(core.Text(fmt.Sprintf("I moved the button in dialog%d.go.", i))))
+	}
+	messages = coretest.Conversation(messages...)
+	for _, room := range []int{50, 200, 2000} {
+		res := shorten(t, messages, room)
+		got := text(res.Messages)
+		marks := strings.Count(got, "[… image h:")
+		if res.Tokens > room || 8*marks > max(room/10, 24) || room >= 2000 && marks == 0 {
+			t.Errorf("room %d: %d tokens, %d marks", room, res.Tokens, marks)
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ type work struct {
 	picks  []float64 // tokens of all picks up to each; picks[0] is what is there before any
 	credit []float32 // of the names that stand in kept lines
 	has    []bool    // phrases that do
+
+	marks   []string // of media that an extract may mention
+	mediaAt []int32  // the pick that took the mark; 0 if none did
 }
 
 func newWork(messages []core.Message, o *Options) *work {

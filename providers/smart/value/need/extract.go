@@ -85,11 +85,21 @@ func (r *reader) extract(i int, m *core.Message) bool {
 func (r *reader) extractPart(i, j int, s string) {
 	at, gap := -1, false
 	var call Passage // the last one, which a result without a name answers
+	by := Passage{Kind: Agent, Message: i}
+	var media []Media // of the passage that is open
+	done := func() {
+		if at >= 0 {
+			r.close(at)
+		}
+		for _, m := range media {
+			m.Before = len(r.c.Passages)
+			r.c.Media = append(r.c.Media, m)
+		}
+		at, media = -1, nil
+	}
 	for line := range strings.SplitSeq(s, "\n") {
 		if p, ok := readHeader(line); ok {
-			if at >= 0 {
-				r.close(at)
-			}
+			done()
 			r.field = 0
 			if (p.Kind == Output || p.Kind == Failure) && p.Name == "" {
 				p.Name, p.Target = call.Name, call.Target
@@ -98,7 +108,11 @@ func (r *reader) extractPart(i, j int, s string) {
 				call = p
 			}
 			p.Message, p.Part, p.Partial = i, j, true
-			at, gap = r.open(p, fileOf(p.Target)), false
+			at, gap, by = r.open(p, fileOf(p.Target)), false, p
+			continue
+		}
+		if mark, ok := readMark(line); ok {
+			media = append(media, Media{By: by, mark: mark})
 			continue
 		}
 		if line == GapMark {
@@ -119,9 +133,7 @@ func (r *reader) extractPart(i, j int, s string) {
 		}
 	}
 	r.field = 0
-	if at >= 0 {
-		r.close(at)
-	}
+	done()
 }
 
 // fileOf returns target if it can be the path of a file.

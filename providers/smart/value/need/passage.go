@@ -66,6 +66,7 @@ type Line struct {
 type Conversation struct {
 	Passages []Passage
 	Lines    []Line
+	Media    []Media // oldest first
 
 	messages int
 	bytes    int
@@ -147,6 +148,14 @@ func (r *reader) message(i int, m *core.Message) {
 		case core.ToolResult:
 			r.result(i, j, &p)
 		case core.Opaque, core.Image:
+			by := Passage{Kind: Agent, Message: i}
+			switch {
+			case m.Role == core.RoleTool || textual.name != "":
+				by.Kind, by.Name, by.Target = Output, textual.name, textual.target
+			case m.Role == core.RoleUser && m.Kind == core.KindOriginal:
+				by.Kind = Human
+			}
+			r.media(by, p)
 		}
 	}
 }
@@ -173,8 +182,11 @@ func (r *reader) result(i, j int, p *core.ToolResult) {
 		kind = Failure
 	}
 	for k, q := range p.Content {
+		p := Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target}
 		if t, ok := q.(core.Text); ok {
-			r.add(Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target}, u.file, string(t))
+			r.add(p, u.file, string(t))
+		} else {
+			r.media(p, q)
 		}
 	}
 }

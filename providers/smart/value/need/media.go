@@ -1,0 +1,78 @@
+package need
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Media is content that has no lines: a picture, a document, a block of unknown kind.
+// What stands for it in an extract is a mark, "[… image h:0123456789]", in the form of the
+// one that ends a result in which lines are missing.
+type Media struct {
+	// By says in whose passage it stands: its kind, name, target and message.
+	By Passage
+	// Before is the index of the first passage that comes after it.
+	Before int
+
+	part core.Part // nil if a former extract had the mark
+	mark string
+}
+
+// Image reports whether m is a picture.
+func (m *Media) Image() bool {
+	_, ok := m.part.(core.Image)
+	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ")
+}
+
+// Mark returns the line that stands for m: what it is, and the handle that it is recalled
+// by.
+func (m *Media) Mark() string {
+	if m.mark != "" || m.part == nil {
+		return m.mark
+	}
+	name := imageName
+	if o, ok := m.part.(core.Opaque); ok {
+		if name = o.Kind; !isName(name) {
+			name = "attachment"
+		}
+	}
+	return markStart + name + " " + handleMark + core.Handle(m.part) + "]"
+}
+
+const (
+	markStart = "[" + GapMark + " "
+	imageName = "image"
+	// maxName is how long, in bytes, what a source calls a block may be to stand in a mark,
+	// which is to cost about a dozen tokens.
+	maxName = 24
+)
+
+// isName reports whether a block of kind s is called so in a mark.
+func isName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxName
+}
+
+// readMark reads what Mark wrote.
+func readMark(line string) (mark string, ok bool) {
+	s, ok := strings.CutPrefix(line, markStart)
+	if !ok {
+		return "", false
+	}
+	name, rest, _ := strings.Cut(s, " ")
+	handle, ok := strings.CutPrefix(rest, handleMark)
+	if !ok || !isName(name) || !strings.HasSuffix(handle, "]") || !isHandle(handle[:len(handle)-1]) {
+		return "", false
+	}
+	return line, true
+}
+
+// media notes content without lines that stands behind the last passage.
+func (r *reader) media(by Passage, p core.Part) {
+	r.c.Media = append(r.c.Media, Media{By: by, Before: len(r.c.Passages), part: p})
+}
