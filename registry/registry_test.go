@@ -79,6 +79,35 @@ func TestOpenRejectsWrongSettings(t *testing.T) {
 	}
 }
 
+// TestUnknownKeysAreFound: a key that is wrong inside another setting is said to be there,
+// with the keys that there are.
+func TestUnknownKeysAreFound(t *testing.T) {
+	type limits struct {
+		Most int `json:"most"`
+	}
+	type nested struct {
+		Limits limits            `json:"limits"`
+		Steps  []limits          `json:"steps"`
+		Of     map[string]limits `json:"of"`
+		Empty  *struct{}         `json:"empty"`
+	}
+	s := registry.Define("some", "Keeps some.", func() nested { return nested{} },
+		func(context.Context, nested, registry.Env) (core.CondensationProvider, error) { return opened{}, nil })
+	for raw, want := range map[string]string{
+		`{"limits":{"msot":1}}`:              `limits: unknown setting "msot"; did you mean "most"?; there are most`,
+		`{"steps":[{"most":1},{"x":1}]}`:     `steps: 2: unknown setting "x"; there are most`,
+		`{"of":{"a":{"most":1},"b":{"":1}}}`: `of: b: unknown setting ""; there are most`,
+		`{"empty":{"most":1}}`:               `empty: unknown setting "most"; there are none`,
+		`{"limits":{"most":1},"most":1}`:     `unknown setting "most"; there are limits, steps, of, empty`,
+		`{"limits":{"x":1},"limits":{}}`:     `unknown setting "x"; there are limits, steps, of, empty`,
+	} {
+		_, err := s.Open(t.Context(), json.RawMessage(raw), registry.Env{})
+		if want = "open some: settings: " + want; err == nil || err.Error() != want {
+			t.Errorf("%s: got error %v, want %s", raw, err, want)
+		}
+	}
+}
+
 func TestSettingsAreDocumented(t *testing.T) {
 	got, err := json.Marshal(define("some").Settings())
 	if err != nil {

@@ -108,7 +108,7 @@ func decode[C any](raw json.RawMessage, c *C) error {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.DisallowUnknownFields()
 		if err := d.Decode(c); err != nil {
-			return fmt.Errorf("settings: %w", explain(err, *c))
+			return fmt.Errorf("settings: %w", explain(err, raw, *c))
 		}
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
 			return errors.New("settings: more than one JSON value")
@@ -123,7 +123,7 @@ func decode[C any](raw json.RawMessage, c *C) error {
 }
 
 // explain says what encoding/json found in terms of settings.
-func explain(err error, config any) error {
+func explain(err error, raw json.RawMessage, config any) error {
 	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
 		if wrong.Field == "" {
 			return fmt.Errorf("got a JSON %s; want an object", wrong.Value)
@@ -133,14 +133,16 @@ func explain(err error, config any) error {
 	const unknown = "json: unknown field "
 	if text := err.Error(); strings.HasPrefix(text, unknown) {
 		name := strings.Trim(strings.TrimPrefix(text, unknown), `"`)
-		var names []string
-		for _, s := range describe(config) {
-			names = append(names, s.Name)
+		where, names, ok := home(raw, reflect.TypeOf(config), name)
+		if !ok { // it stands twice, or nothing behind it can be read
+			for _, s := range describe(config) {
+				names = append(names, s.Name)
+			}
 		}
 		if len(names) == 0 {
-			return fmt.Errorf("unknown setting %q; there are none", name)
+			return fmt.Errorf("%sunknown setting %q; there are none", where, name)
 		}
-		return fmt.Errorf("unknown setting %q%s; there are %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+		return fmt.Errorf("%sunknown setting %q%s; there are %s", where, name, near.DidYouMean(name, names), strings.Join(names, ", "))
 	}
 	return err
 }

@@ -17,10 +17,14 @@ type Accept struct {
 
 // Validate says which condition is out of range.
 func (a *Accept) Validate() error {
-	if a.Messages < 0 || a.Users < 0 {
-		return errors.New("accept: messages and users must not be negative")
+	var errs []error
+	if a.Messages < 0 {
+		errs = append(errs, fmt.Errorf("accept: messages: %d is negative", a.Messages))
 	}
-	return nil
+	if a.Users < 0 {
+		errs = append(errs, fmt.Errorf("accept: users: %d is negative", a.Users))
+	}
+	return errors.Join(errs...)
 }
 
 // refuses says which condition the conversation does not meet; empty if it meets all. A

@@ -16,7 +16,7 @@ import (
 // Config are the settings of a [Provider].
 type Config struct {
 	Preset   string       `json:"preset" enum:"lossless|conservative|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"a list of passes with a name; empty means balanced unless passes are given"`
-	Passes   []PassConfig `json:"passes" doc:"passes of your own instead of a preset's, in order: names, or objects with the key pass and the settings of that pass"`
+	Passes   []PassConfig `json:"passes" doc:"passes of your own instead of a preset's, in order: names, or objects with the key pass and the settings of that pass; at least one"`
 	Land     float64      `json:"land" doc:"where lossy passes stop, as a share of the room that messages have on target; 0 means what the preset says"`
 	MinGain  int          `json:"min_gain" doc:"tokens that must be saved in all, unless the target is met; else nothing is changed"`
 	MinShare float64      `json:"min_share" doc:"the same, as a share of the conversation"`
@@ -34,29 +34,42 @@ type PassConfig struct {
 	Always bool
 	// Settings are the other keys, a JSON object; empty means the defaults.
 	Settings json.RawMessage
+
+	fault error // what was wrong with it when it was read
 }
 
-// UnmarshalJSON reads a name, or an object with the key "pass".
+// UnmarshalJSON reads a name, or an object with the key "pass". What is neither is reported
+// by [Config.Validate], which knows the place in the list.
 func (p *PassConfig) UnmarshalJSON(data []byte) error {
-	var name string
-	if json.Unmarshal(data, &name) == nil {
-		*p = PassConfig{Pass: name}
-		return nil
+	*p = PassConfig{}
+	p.fault = readPass(data, p)
+	return nil
+}
+
+func readPass(data []byte, p *PassConfig) error {
+	const want = "want the name of a pass, or an object with the key pass"
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &p.Pass)
 	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(data, &all); err != nil {
-		return errors.New("passes: want the name of a pass, or an object with the key pass")
+	if err := json.Unmarshal(data, &all); err != nil && len(data) > 0 && data[0] == '[' {
+		return errors.New("got a list; " + want)
+	} else if err != nil || all == nil {
+		return fmt.Errorf("got %s; %s", data, want)
 	}
-	for key, to := range map[string]any{"pass": &p.Pass, "always": &p.Always} {
-		if raw, ok := all[key]; ok {
-			if err := json.Unmarshal(raw, to); err != nil {
-				return fmt.Errorf("passes: %s: got %s", key, raw)
+	for _, key := range []struct {
+		name, want string
+		to         any
+	}{{"pass", "the name of a pass", &p.Pass}, {"always", "true or false", &p.Always}} {
+		if raw, ok := all[key.name]; ok {
+			if err := json.Unmarshal(raw, key.to); err != nil {
+				return fmt.Errorf("%s: got %s; want %s", key.name, raw, key.want)
 			}
-			delete(all, key)
+			delete(all, key.name)
 		}
 	}
 	if p.Pass == "" {
-		return errors.New("passes: an object without the key pass, the name of the pass")
+		return fmt.Errorf("an object without the key pass, the name of the pass; there are %s", strings.Join(passNames(), ", "))
 	}
 	var err error
 	p.Settings, err = json.Marshal(all)
@@ -91,7 +104,10 @@ func (c *Config) Validate() error {
 	if _, ok := findPreset(c.Preset); c.Preset != "" && !ok {
 		errs = append(errs, fmt.Errorf("preset: no preset %q%s; there are %s", c.Preset, near.DidYouMean(c.Preset, presetNames()), strings.Join(presetNames(), ", ")))
 	}
-	if c.Preset != "" && len(c.Passes) > 0 {
+	switch {
+	case c.Passes != nil && len(c.Passes) == 0:
+		errs = append(errs, errors.New("passes: the list is empty, nothing would be done; name at least one pass, or leave the key out to have those of a preset"))
+	case c.Preset != "" && len(c.Passes) > 0:
 		errs = append(errs, fmt.Errorf("passes: the preset %q has passes of its own; leave one of the two out", c.Preset))
 	}
 	if !(c.Land >= 0 && c.Land <= 1) {
@@ -120,6 +136,10 @@ func steps(list []PassConfig, env registry.Env) ([]step, error) {
 		errs []error
 	)
 	for i, pc := range list {
+		if pc.fault != nil {
+			errs = append(errs, fmt.Errorf("passes: %d: %w", i+1, pc.fault))
+			continue
+		}
 		p, ok := findPass(pc.Pass)
 		if !ok {
 			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, near.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))

@@ -149,9 +149,9 @@ func TestSettingsAreChecked(t *testing.T) {
 		`{"passes": [{"pass": "mask", "kep": 3}]}`:       `passes: 1: mask: settings: unknown setting "kep"; did you mean "keep"?`,
 		`{"passes": [{"pass": "mask", "keep": "many"}]}`: `passes: 1: mask: settings: keep: got a JSON string; want integer`,
 		`{"passes": [{"pass": "mask", "keep": -1}]}`:     `passes: 1: mask: settings: keep: -1 is negative`,
-		`{"passes": [3]}`:                                `passes: want the name of a pass, or an object with the key pass`,
+		`{"passes": [3]}`:                                `passes: 1: got 3; want the name of a pass, or an object with the key pass`,
 		`{"land": 2}`:                                    `land: 2 is not between 0 and 1`,
-		`{"accept": {"users": -1}}`:                      `accept: messages and users must not be negative`,
+		`{"accept": {"users": -1}}`:                      `accept: users: -1 is negative`,
 	} {
 		_, err := smart.Strategy().Open(t.Context(), json.RawMessage(settings), registry.Env{})
 		if err == nil || !strings.Contains(err.Error(), want) {
