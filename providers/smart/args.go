@@ -3,8 +3,11 @@ package smart
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/core"
 )
 
 // minArgument is the size in bytes up to which an argument of a call is left alone: a stub
@@ -30,9 +33,12 @@ func (w *work) shortenCall(i, keep int, where string) {
 		for cut > 0 && !utf8.RuneStart(s[cut]) {
 			cut--
 		}
-		return s[:cut] + stub{
+		gaps := []gap{{Span: core.Span{Start: cut, End: len(s)}}}
+		wholeTags(s, gaps)
+		cut = gaps[0].Start
+		return s[:cut] + gaps[0].fill(s, stub{
 			lines: countLines(s[cut:]), bytes: len(s) - cut, gap: true, of: of, where: where, handle: w.handle(p),
-		}.String(), true
+		}), true
 	}
 	if text, ok := mapStrings(p.text, shorten); ok {
 		w.put(i, text)
@@ -110,22 +116,44 @@ func quote(s string) []byte {
 // contentElements hold what a call in the text protocol writes.
 var contentElements = []string{"content", "diff", "result", "message", "arguments", "args", "todos", "operations", "follow_up", "question"}
 
-// mapElement replaces what stands in the first element of a call in the text protocol that
-// holds text of any length.
+// mapElement replaces what stands in the elements of a call in the text protocol that hold
+// text of any length: all of the first kind that has one that f shortens.
 func mapElement(call string, f func(string) (string, bool)) (string, bool) {
+	elements := pairs(call)
 	for _, name := range contentElements {
-		i := strings.Index(call, "<"+name+">")
-		if i < 0 {
-			continue
+		var out strings.Builder
+		from := 0
+		for _, e := range outermost(call, elements, name) {
+			if short, ok := f(call[e.open.End:e.end.Start]); ok {
+				out.WriteString(call[from:e.open.End])
+				out.WriteString(short)
+				from = e.end.Start
+			}
 		}
-		i += len(name) + 2
-		j := strings.LastIndex(call, "</"+name+">")
-		if j <= i {
-			continue
-		}
-		if short, ok := f(call[i:j]); ok {
-			return call[:i] + short + call[j:], true
+		if from > 0 {
+			out.WriteString(call[from:])
+			return out.String(), true
 		}
 	}
 	return "", false
+}
+
+// outermost returns those of elements that are called name and stand in no other of that
+// name. If there is one, it goes to the last tag that could end it: what it holds may be a
+// text about such tags.
+func outermost(call string, elements []pair, name string) []pair {
+	var out []pair
+	for _, e := range slices.Backward(elements) { // by their ends, so outer ones come first
+		if n, _ := tagName(call[e.open.Start+1 : e.open.End-1]); n == name && (len(out) == 0 || e.end.End <= out[len(out)-1].open.Start) {
+			out = append(out, e)
+		}
+	}
+	slices.Reverse(out)
+	if len(out) == 1 {
+		end := "</" + name + ">"
+		if i := strings.LastIndex(call, end); i > out[0].end.Start {
+			out[0].end = core.Span{Start: i, End: i + len(end)}
+		}
+	}
+	return out
 }

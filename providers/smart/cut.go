@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/tooling"
 	"github.com/condensehq/condense/outline"
 )
@@ -320,16 +321,18 @@ func (t *unitText) render(keep []bool, s stub) (string, bool) {
 			keep[i] = false // of an earlier cut: what it counts goes into the new stub
 		}
 	}
-	var b strings.Builder
-	gaps := 0
+	var b, all strings.Builder
+	var gaps []gap
+	var stubs []stub
 	for i := 0; i < len(t.units); {
 		if keep[i] {
-			b.WriteString(t.units[i])
+			all.WriteString(t.units[i])
 			i++
 			continue
 		}
-		from, bytes, lines, again := i, 0, 0, false
+		start, bytes, lines, again := all.Len(), 0, 0, false
 		for ; i < len(t.units) && !keep[i]; i++ {
+			all.WriteString(t.units[i])
 			bytes += len(t.units[i])
 			again = again || isStub(t.units[i])
 			if t.noun == "lines" {
@@ -339,23 +342,29 @@ func (t *unitText) render(keep []bool, s stub) (string, bool) {
 			}
 		}
 		if bytes < minGap && !again {
-			for ; from < i; from++ {
-				b.WriteString(t.units[from])
-			}
 			continue
 		}
 		g := stub{gap: true, lines: lines, bytes: bytes, noun: t.noun}
-		if gaps == 0 {
+		if len(gaps) == 0 {
 			g.of, g.handle, g.isError = s.of, s.handle, s.isError
 		}
-		gaps++
-		if b.Len() > 0 && t.noun == "lines" && !strings.HasSuffix(t.units[from-1], "\n") {
-			b.WriteByte('\n')
-		}
-		b.WriteString(g.String())
-		if strings.HasSuffix(t.units[i-1], "\n") {
-			b.WriteByte('\n')
-		}
+		gaps, stubs = append(gaps, gap{Span: core.Span{Start: start, End: all.Len()}}), append(stubs, g)
 	}
-	return b.String(), gaps > 0
+	text, from := all.String(), 0
+	if t.noun == "lines" {
+		wholeTags(text, gaps)
+	}
+	for k, g := range gaps {
+		b.WriteString(text[from:g.Start])
+		if g.Start > from && t.noun == "lines" && text[g.Start-1] != '\n' {
+			b.WriteByte('\n')
+		}
+		b.WriteString(g.fill(text, stubs[k]))
+		if text[g.End-1] == '\n' {
+			b.WriteByte('\n')
+		}
+		from = g.End
+	}
+	b.WriteString(text[from:])
+	return b.String(), len(gaps) > 0
 }

@@ -87,9 +87,9 @@ func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 	}
 	s := stub{lines: countLines(gone.String()), bytes: gone.Len(), gap: true}
 	w.describe(i, &s)
-	text := kept.String()
-	if end := strings.LastIndex(text, "</"); end > 0 {
-		text = text[:end]
+	text := strings.TrimRight(kept.String(), "\n")
+	if name, ok := tag(p.text); ok { // the tag at its end goes with the one at its beginning
+		text = strings.TrimRight(strings.TrimSuffix(text, "</"+name+">"), "\n")
 	}
-	w.put(i, s.String()+"\n"+strings.TrimRight(text, "\n"))
+	w.put(i, s.String()+"\n"+text)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/core"
 )
 
 type headTailSettings struct {
@@ -86,6 +88,9 @@ func cutMiddle(text string, head, tail int, s stub) (string, bool) {
 	if to <= from {
 		return "", false
 	}
+	gaps := []gap{{Span: core.Span{Start: from, End: to}}}
+	wholeTags(text, gaps)
+	from, to = gaps[0].Start, gaps[0].End
 	removed := text[from:to]
 	s.lines, s.bytes = 0, len(removed)
 	for line := range strings.Lines(removed) {
@@ -99,7 +104,7 @@ func cutMiddle(text string, head, tail int, s stub) (string, bool) {
 	if strings.HasSuffix(removed, "\n") {
 		glue = "\n"
 	}
-	return before + s.String() + glue + after, true
+	return before + gaps[0].fill(text, s) + glue + after, true
 }
 
 // lineEnd returns the end of the last whole line within the first n bytes of s; if the

@@ -45,12 +45,12 @@ func splitCalls(text string) []called {
 		if !ok || !xmlTools[name] || open[name] {
 			continue
 		}
-		end := strings.Index(text[i:], "</"+name+">")
+		end := callEnd(text[i:], name)
 		if end < 0 {
 			open[name] = true // none that follows is closed either
 			continue
 		}
-		stop := i + end + len(name) + 3
+		stop := i + end
 		if i > from {
 			out = append(out, called{text: text[from:i]})
 		}
@@ -61,6 +61,33 @@ func splitCalls(text string) []called {
 		out = append(out, called{text: text[from:]})
 	}
 	return out
+}
+
+// callEnd returns the end of the call that s begins with; -1 if it has none. A call that
+// writes about calls holds some, each with its end.
+func callEnd(s, name string) int {
+	open, end := "<"+name+">", "</"+name+">"
+	first, depth, at := -1, 0, 0
+	for range 2 * maxSegments {
+		z := strings.Index(s[at:], end)
+		if z < 0 {
+			return first
+		}
+		z += at
+		if a := strings.Index(s[at:z], open); a >= 0 {
+			depth++
+			at += a + len(open)
+			continue
+		}
+		at = z + len(end)
+		if first < 0 {
+			first = at
+		}
+		if depth--; depth == 0 {
+			return at
+		}
+	}
+	return first
 }
 
 // tag returns the name of the tag that s begins with.
