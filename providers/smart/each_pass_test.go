@@ -375,6 +375,74 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// TestDigestIsBroughtUpToDate condenses a conversation that goes on, four times: one digest
+// stands at its head, tells of what is new, and still of what is hidden by now.
+func TestDigestIsBroughtUpToDate(t *testing.T) {
+	for _, passes := range []string{`"digest","value"`, `"digest","window"`, `"digest","score"`, `"digest",{"pass": "mask", "keep": 1},"window"`} {
+		t.Run(passes, func(t *testing.T) {
+			p := open(t, `{"passes": [`+passes+`]}`)
+			fails := []core.Message{
+				coretest.Assistant(core.ToolCall{ID: "e", Name: "Bash", Args: `{"command":"go vet"}`}),
+				coretest.User(core.ToolResult{CallID: "e", IsError: true, Content: []core.Part{core.Text("undefined: frob")}}),
+			}
+			talk := func(round int) []core.Message {
+				id := strconv.Itoa(round)
+				list := join(say(fmt.Sprintf("Request %d: mend step %d.", round, round)),
+					tool("r"+id, "Read", `{"file_path":"src/read`+id+`.go"}`, code(round, 600)),
+					tool("w"+id, "Edit", `{"file_path":"src/edited`+id+`.go","old_string":"a","new_string":"b"}`, code(90+round, 300)))
+				switch round {
+				case 0:
+					list = append(list, fails...)
+				case 3:
+					list = append(list, tool("v", "Bash", `{"command":"go vet"}`, "fine")...)
+				}
+				return append(list, coretest.Assistant(core.Text("Step "+id+" is mended.")))
+			}
+			req := coretest.Request(coretest.Conversation(talk(0)...), 900)
+			for round := range 4 {
+				if round > 0 {
+					more := talk(round)
+					for i := range more {
+						more[i].ID = fmt.Sprintf("round%d.%d", round, i)
+						more[i].Tokens = core.MessageTokens(req.Counter, more[i])
+					}
+					req.Messages = append(req.Messages, more...)
+				}
+				res := condense(t, p, req)
+				all := textOf(res.Messages...)
+				if n := strings.Count(all, "[Digest of the conversation so far"); n != 1 {
+					t.Fatalf("round %d: %d digests, want 1:\n%s", round, n, all)
+				}
+				got := textOf(res.Messages[0])
+				want := []string{"- Request 0:", fmt.Sprintf("- Request %d:", round), fmt.Sprintf("src/read%d.go (read)", round), fmt.Sprintf("src/edited%d.go (edited)", round), "src/edited0.go (edited)"}
+				if round < 3 {
+					want = append(want, "Bash go vet: undefined: frob")
+				} else if strings.Contains(got, "undefined: frob") {
+					t.Errorf("round %d: what was mended is still told as an error:\n%s", round, got)
+				}
+				for _, s := range want {
+					if !strings.Contains(got, s) {
+						t.Errorf("round %d: no %q in\n%s", round, s, got)
+					}
+				}
+				if i := strings.Index(got, fmt.Sprintf("- Request %d:", round)); i < strings.LastIndex(got, "- Request ") {
+					t.Errorf("round %d: the newest request is not the last:\n%s", round, got)
+				}
+				next := again(req, res)
+				for i := range next.Messages {
+					if strings.HasPrefix(next.Messages[i].ID, "new") {
+						next.Messages[i].ID += strconv.Itoa(round)
+					}
+				}
+				if second := condense(t, p, next); !equal(second.Messages, next.Messages) {
+					t.Fatalf("round %d: a second run changed something: %s", round, differs(next.Messages, second.Messages))
+				}
+				req = next
+			}
+		})
+	}
+}
+
 func TestScoreKeepsOrderAndWhatCounts(t *testing.T) {
 	var messages []core.Message
 	for i := range 20 {

@@ -102,6 +102,9 @@ func markerText(m *core.Message) string {
 
 // hides returns for how many messages m stands.
 func hides(m *core.Message) int {
+	if isDigest(m) {
+		return 0 // another one tells what it told
+	}
 	if !isMarker(m) {
 		return 1
 	}

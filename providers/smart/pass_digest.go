@@ -1,7 +1,10 @@
 package smart
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,33 +25,49 @@ func (s *digestSettings) Validate() error {
 	return nil
 }
 
-// digestHead begins every digest; by it an earlier one is known.
-const digestHead = "[Digest of the conversation so far, made by rule, not by a model. What it lists has been done already.]"
-
 var digestPass = define("digest", classLossy, "",
-	"Puts a message at the head that says what was asked, which files were touched and what became of them, the last errors and the open work. It adds tokens: list it before passes that take out more. A digest that is there already stays as it is.",
+	"Puts a message at the head that says what was asked, which files were touched and what became of them, the last errors and the open work. It adds tokens: list it before passes that take out more. A later condensation brings it up to date: there is one, and it keeps what it said of messages that are hidden by then.",
 	digestSettings{Tokens: 400},
 	func(_ context.Context, w *work, c digestSettings) error {
+		at, old := -1, digestText{}
 		for i := range w.msgs {
-			if isDigest(&w.msgs[i]) {
-				return nil
+			m := &w.msgs[i]
+			if w.hidden[i] || !isDigest(m) {
+				continue
 			}
+			if m.Protected {
+				return nil // it must stay as it is
+			}
+			if at < 0 {
+				at, old = i, readDigest(markerText(m))
+				continue
+			}
+			w.hide(group{Span: core.Span{Start: i, End: i + 1}}) // of a time when they were not replaced
 		}
-		if len(w.head) > 0 {
+		if at < 0 && len(w.head) > 0 {
 			return nil
 		}
-		text := w.digest(c.Tokens)
-		if text == "" {
+		now := w.digest(w.since(old.marks))
+		now.follow(&old)
+		if now.same(&old) {
 			return nil
 		}
-		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(text)}}
+		now.marks = w.digestMarks()
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(now.text(c.Tokens, w.count))}}
 		m.Tokens = core.MessageTokens(w.req.Counter, m)
-		if m.Tokens*4 > w.tokens {
-			return nil // no conversation to speak of
+		if at < 0 {
+			if m.Tokens*4 > w.tokens {
+				return nil // no conversation to speak of
+			}
+			w.head = append(w.head, m)
+			w.step.Changed++
+			w.step.Saved["summary"] -= m.Tokens
+			return nil
 		}
-		w.head = append(w.head, m)
+		was := &w.msgs[at]
 		w.step.Changed++
-		w.step.Saved["summary"] -= m.Tokens
+		w.step.Saved["summary"] -= m.Tokens - was.Tokens
+		was.Parts, was.Tokens, was.Source = m.Parts, m.Tokens, nil
 		return nil
 	})
 
@@ -60,92 +79,114 @@ func isDigest(m *core.Message) bool {
 	return ok && strings.HasPrefix(string(t), digestHead)
 }
 
-// digest writes the digest in at most limit tokens: of each list the newest entries. It is
-// empty if there is nothing to say.
-func (w *work) digest(limit int) string {
-	lists := []struct {
-		title   string
-		entries []string // newest first
-	}{
-		{"Asked", w.asked()},
-		{"Open work", w.plan()},
-		{"Last errors", w.lastErrors(3)},
-		{"Files", w.filesTouched()},
-	}
-	var text strings.Builder
-	text.WriteString(digestHead)
-	room := limit - w.count(digestHead)
-	for k, l := range lists {
-		share := room / (len(lists) - k)
-		var kept []string
-		for _, e := range l.entries {
-			n := w.count("- " + e + "\n")
-			if n > share {
-				break
-			}
-			share -= n
-			room -= n
-			kept = append(kept, "- "+e)
-		}
-		if len(kept) > 0 {
-			slices.Reverse(kept)
-			text.WriteString("\n" + l.title + ":\n" + strings.Join(kept, "\n"))
-			room -= 4
+// since returns the first message that a digest with those marks does not tell of.
+func (w *work) since(marks []string) int {
+	for i := len(w.msgs) - 1; i >= 0 && len(marks) > 0; i-- {
+		if w.msgs[i].ID != "" && slices.Contains(marks, digestMark(w.msgs[i].ID)) {
+			return i + 1
 		}
 	}
-	if text.Len() == len(digestHead) {
-		return ""
-	}
-	return text.String()
+	return 0
 }
 
-// asked quotes what the user said, the newest first and then the task, which came first.
-func (w *work) asked() []string {
-	var out []string
-	for i := len(w.pieces) - 1; i >= 0; i-- {
-		if p := &w.pieces[i]; p.kind == kindUser && strings.TrimSpace(p.text) != "" {
-			out = append(out, oneLine(p.text, 240))
+// digestMarks returns the marks of what a digest made now tells of: the newest message,
+// and the newest that is sure to stay, should passes that follow hide the other.
+func (w *work) digestMarks() []string {
+	var marks []string
+	for i := len(w.msgs) - 1; i >= 0; i-- {
+		m := &w.msgs[i]
+		if m.ID == "" || len(marks) > 0 && !m.Protected {
+			continue
+		}
+		marks = append(marks, digestMark(m.ID))
+		if m.Protected {
+			break
 		}
 	}
-	if n := len(out); n > 4 {
-		out = append(out[:3], out[n-1])
+	return marks
+}
+
+// digestMark names a message in few tokens.
+func digestMark(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return "#" + hex.EncodeToString(sum[:4])
+}
+
+// digest says what is there from message from on.
+func (w *work) digest(from int) digestText {
+	var d digestText
+	d.lists[digestAsked] = w.asked(from)
+	d.lists[digestPlan] = w.plan(from)
+	d.lists[digestErrors], d.mended = w.lastErrors(from)
+	d.lists[digestFiles] = w.filesTouched(from)
+	return d
+}
+
+// wrappers are the tags that agents put around what a user said.
+var wrappers = strings.NewReplacer("<task>", " ", "</task>", " ", "<user_message>", " ", "</user_message>", " ",
+	"<feedback>", " ", "</feedback>", " ", "<answer>", " ", "</answer>", " ")
+
+// asked quotes what the user said, the newest first.
+func (w *work) asked(from int) []string {
+	var out []string
+	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
+		if p := &w.pieces[i]; p.kind == kindUser {
+			if line := oneLine(wrappers.Replace(p.text), 240); line != "" {
+				out = append(out, line)
+			}
+		}
 	}
 	return out
 }
 
 // plan quotes the newest list of what is to be done.
-func (w *work) plan() []string {
+func (w *work) plan(from int) []string {
 	for _, u := range slices.Backward(w.uses) {
-		if u.about.Family == tooling.Plan && u.call >= 0 && !isStub(w.pieces[u.call].text) {
-			return []string{oneLine(w.pieces[u.call].text, 600)}
+		if u.about.Family != tooling.Plan || u.call < 0 || u.msg < from || isStub(w.pieces[u.call].text) {
+			continue
 		}
+		text := w.pieces[u.call].text
+		if strings.HasPrefix(text, "<") {
+			text = cmp.Or(element(text, "todos"), text)
+		}
+		return []string{oneLine(text, 600)}
 	}
 	return nil
 }
 
-// lastErrors quotes the results of the n newest calls that failed.
-func (w *work) lastErrors(n int) []string {
-	var out []string
+// lastErrors quotes the results of the newest calls that failed, unless the same call
+// succeeded since, and says of which calls that is true.
+func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
+	mended = map[string]bool{}
+	seen := map[string]bool{}
 	for _, u := range slices.Backward(w.uses) {
-		if !u.isError || u.results.Start == u.results.End {
+		if u.msg < from || u.results.Start == u.results.End {
 			continue
 		}
-		out = append(out, u.name+" "+digest(u.about.Target)+": "+oneLine(w.pieces[u.results.Start].text, 200))
-		if len(out) == n {
-			break
+		call := u.name + " " + digest(u.about.Target)
+		if seen[call] {
+			continue
+		}
+		seen[call] = true
+		if !u.isError {
+			mended[callOf(call+": ")] = true
+			continue
+		}
+		if len(quoted) < digestErrorsMost {
+			quoted = append(quoted, call+": "+oneLine(w.pieces[u.results.Start].text, 200))
 		}
 	}
-	return out
+	return quoted, mended
 }
 
 // filesTouched lists files, those touched last first, with what was last done to them.
-func (w *work) filesTouched() []string {
+func (w *work) filesTouched(from int) []string {
 	done := map[tooling.Family]string{tooling.Read: "read", tooling.Write: "written", tooling.Edit: "edited"}
 	var out []string
 	seen := map[string]bool{}
 	for _, u := range slices.Backward(w.uses) {
 		verb := done[u.about.Family]
-		if verb == "" {
+		if verb == "" || u.msg < from {
 			continue
 		}
 		if u.isError {

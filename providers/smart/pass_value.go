@@ -3,6 +3,7 @@ package smart
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -36,8 +37,12 @@ var valuePass = define("value", classLossy, "",
 		if c.Human > 0 {
 			shares.Human = c.Human
 		}
-		before := w.result()
-		res, err := value.Shorten(ctx, before, value.Options{Room: w.room, Counter: w.req.Counter, Shares: &shares})
+		before, digest := w.withoutDigest()
+		room := w.room
+		for i := range digest {
+			room -= digest[i].Tokens
+		}
+		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares})
 		if err != nil {
 			return err
 		}
@@ -49,13 +54,34 @@ var valuePass = define("value", classLossy, "",
 				w.step.Saved[kind] += gone
 			}
 		}
-		if res.Tokens >= w.tokens {
+		if res.Tokens >= size(before) {
 			return nil
 		}
 		w.step.Changed += max(1, changed) // perhaps no line went, but pictures
-		w.adopt(w.rightHandles(res.Messages))
+		messages := w.rightHandles(res.Messages)
+		w.adopt(slices.Insert(messages, systems(before), digest...))
 		return nil
 	})
+
+// withoutDigest returns the conversation as it is now, and apart from it the digest at its
+// head: it stays there, and lines of it are worth nothing beside it.
+func (w *work) withoutDigest() (rest, digest []core.Message) {
+	rest = w.result()
+	if n := systems(rest); n < len(rest) && isDigest(&rest[n]) {
+		digest = []core.Message{rest[n]}
+		rest = slices.Delete(rest, n, n+1)
+	}
+	return rest, digest
+}
+
+// systems returns how many system messages a conversation begins with.
+func systems(messages []core.Message) int {
+	n := 0
+	for n < len(messages) && messages[n].Role == core.RoleSystem {
+		n++
+	}
+	return n
+}
 
 // rightHandles returns messages with the handles of what the conversation held when the
 // provider was asked, and not of what passes have made of it since, which nobody stores.
