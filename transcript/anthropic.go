@@ -22,12 +22,13 @@ var anthropicCodec = codec{
 		if d.Origin != "anthropic" {
 			return convertAnthropic(d, out)
 		}
-		return d.writeRecords(out, d.view(), func(m *core.Message, was []byte) ([]byte, error) {
+		d.writeRecords(out, d.view(), true, func(m *core.Message, was []byte) []byte {
 			if was != nil {
-				return patchMessage(was, m.Parts), nil
+				return patchMessage(was, m.Parts)
 			}
-			return encodeAnthropic(m.Role, m.Parts), nil
+			return encodeAnthropic(m.Role, m.Parts)
 		})
+		return nil
 	},
 }
 

@@ -55,7 +55,8 @@ var openaiWire = wire{
 type turn struct {
 	id      string // of the first message in it, for warnings
 	role    core.Role
-	kind    core.Kind
+	kind    core.Kind         // of that message
+	newest  core.Kind         // of the last message in it
 	parts   []core.Part       // all but results
 	calls   []int             // the calls of an assistant turn
 	results []core.ToolResult // their results; they follow at once
@@ -80,6 +81,7 @@ type converter struct {
 	results int   // results so far
 	held    []held
 	current string
+	kind    core.Kind // of the message current
 }
 
 // convert returns the messages that would be sent as turns that w accepts, and the
@@ -105,7 +107,7 @@ func convert(d *Document, w *wire, out *output) (turns []turn, system string) {
 
 // message puts m into turns.
 func (c *converter) message(m *core.Message) {
-	c.current = m.ID
+	c.current, c.kind = m.ID, m.Kind
 	role, begun := speaker(m.Role), len(c.turns)
 	for _, p := range m.Parts {
 		switch p := p.(type) {
@@ -211,7 +213,7 @@ func (c *converter) put(role core.Role, p core.Part) {
 		c.held = nil
 	}
 	c.dropHeld()
-	t.parts = append(t.parts, p)
+	t.parts, t.newest = append(t.parts, p), c.kind
 }
 
 // open returns the turn that what role says now belongs to.
@@ -219,6 +221,10 @@ func (c *converter) open(role core.Role) *turn {
 	if n := len(c.turns); n > 0 {
 		last := &c.turns[n-1]
 		same := last.id == c.current || c.wire.merge
+		// What was inserted makes no row with what the user said: many templates refuse one.
+		if role == core.RoleUser && (last.newest != core.KindOriginal || c.kind != core.KindOriginal) {
+			same = true
+		}
 		// Calls that are still open hold their turn open, for the results must follow
 		// at once; results close it.
 		if role == core.RoleAssistant {

@@ -138,11 +138,14 @@ func named(name string, err error) error {
 // Write writes the document in the named format; empty means the one it was read from.
 // Nothing is written if there is an error, unless it is one of w.
 //
-// In the format of its origin whatever did not change is written byte for byte. In
+// In the format of its origin whatever did not change is written byte for byte; only, in
+// those of the vendors' APIs (anthropic, openai), messages of the user that follow each
+// other because of a condensation become one, with the content of all as it was. In
 // another the result is what the vendor's API accepts, and the warnings name what was
 // lost and where. These changes are made without a warning, because they lose nothing
 // that a model would see: blank text is left out; where roles must take turns, messages
-// in a row with the same role become one; results stand at once behind their calls;
+// in a row with the same role become one, and elsewhere what was inserted and what the
+// user says beside it; results stand at once behind their calls;
 // bytes that are not UTF-8 become U+FFFD.
 func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 	if format == "" {

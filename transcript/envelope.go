@@ -112,30 +112,34 @@ func (e *envelope) UnmarshalJSON(data []byte) error {
 }
 
 // writeRecords writes messages into the envelope of d. One that has a Source is written
-// verbatim; for the others, record makes the bytes: from was, the Source that the
-// message had when it was read, or from nothing if was is nil.
-func (d *Document) writeRecords(out *output, messages []core.Message, record func(m *core.Message, was []byte) ([]byte, error)) error {
+// verbatim; for the others, encode makes the bytes: from was, the Source that the
+// message had when it was read, or from nothing if was is nil. Merge says that rows of the
+// user's messages that a condensation made become one: see mergeUsers.
+func (d *Document) writeRecords(out *output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
 	e := &d.envelope
+	records := make([]record, len(messages))
 	size := len(e.head) + len(e.tail)
+	rows := false
 	for i := range messages {
-		size += len(messages[i].Source) + len(e.sep)
+		m := &messages[i]
+		raw := []byte(m.Source)
+		if raw == nil {
+			raw = encode(m, d.sourceOf(m.ID))
+		}
+		records[i] = record{raw: raw, gap: e.gap(m.ID), messages: messages[i : i+1]}
+		size += len(raw) + len(records[i].gap)
+		rows = rows || i > 0 && m.Role == core.RoleUser && messages[i-1].Role == core.RoleUser
+	}
+	if merge && rows {
+		records = d.mergeUsers(records)
 	}
 	out.Grow(size)
 	out.add(e.head)
-	for i := range messages {
-		m := &messages[i]
+	for i := range records {
 		if i > 0 {
-			out.add(e.gap(m.ID))
+			out.add(records[i].gap)
 		}
-		raw := []byte(m.Source)
-		if raw == nil {
-			var err error
-			if raw, err = record(m, d.sourceOf(m.ID)); err != nil {
-				return err
-			}
-		}
-		out.add(raw)
+		out.add(records[i].raw)
 	}
 	out.add(e.tail)
-	return nil
 }

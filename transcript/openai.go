@@ -31,12 +31,13 @@ var openaiCodec = codec{
 		if d.Origin != "openai" {
 			return convertOpenAI(d, out)
 		}
-		return d.writeRecords(out, d.view(), func(m *core.Message, was []byte) ([]byte, error) {
+		d.writeRecords(out, d.view(), true, func(m *core.Message, was []byte) []byte {
 			if was != nil {
-				return patchOpenAI(was, m.Parts), nil
+				return patchOpenAI(was, m.Parts)
 			}
-			return joinRecords(encodeOpenAI(m.Role, m.Parts)), nil
+			return joinRecords(encodeOpenAI(m.Role, m.Parts))
 		})
+		return nil
 	},
 }
 

@@ -171,7 +171,7 @@ func TestNewMessagesInTheFilesOwnFormat(t *testing.T) {
 	for _, test := range []struct{ data, want string }{
 		{
 			"[\n  {\"role\":\"user\",\"content\":\"a\"}\n]",
-			"[\n  {\"role\":\"user\",\"content\":\"sum\"},\n  {\"role\":\"user\",\"content\":\"a\"},\n  {\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}\n]",
+			"[\n  {\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"sum\"},{\"type\":\"text\",\"text\":\"a\"}]},\n  {\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}\n]",
 		},
 		{
 			`[{"role":"developer","content":"a"}, {"role":"user","content":"b"}]`,
@@ -187,6 +187,83 @@ func TestNewMessagesInTheFilesOwnFormat(t *testing.T) {
 		if got, _ := write(t, d, ""); got != test.want {
 			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
+	}
+}
+
+// Where a condensation would leave messages of the user in a row, they become one, with
+// every byte of what they hold; rows that were there stay.
+func TestRowsOfACondensationBecomeOneMessage(t *testing.T) {
+	u := func(id, text string) core.Message {
+		return core.Message{ID: id, Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(text)}}
+	}
+	for _, test := range []struct {
+		name, data string
+		edit       core.Edit
+		want       string
+	}{
+		{
+			"before, with the fields of the message", `[{"role":"user","content":[{"text":"a","type":"text","cache_control":{"type":"ephemeral"}}],"id":"x"}]`,
+			core.Edit{Insert: []core.Insert{{Message: u("n", "sum")}}},
+			`[{"role":"user","content":[{"type":"text","text":"sum"},{"text":"a","type":"text","cache_control":{"type":"ephemeral"}}],"id":"x"}]`,
+		},
+		{
+			"between, where an answer is hidden", `[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"},{"role":"user","content":"d"}]`,
+			core.Edit{Hide: []string{"m2"}, Insert: []core.Insert{{After: "m2", Message: u("n", "sum")}}},
+			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"sum"},{"type":"text","text":"c"}]},{"role":"user","content":"d"}]`,
+		},
+		{
+			"where an answer is hidden and nothing stands for it", `[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`,
+			core.Edit{Hide: []string{"m2"}},
+			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"c"}]}]`,
+		},
+		{
+			"behind results", `[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]},{"role":"assistant","content":"b"},{"role":"assistant","content":"c"}]`,
+			core.Edit{Hide: []string{"m3"}, Insert: []core.Insert{{After: "m3", Message: u("n", "sum")}}},
+			`[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"},{"type":"text","text":"sum"}]},{"role":"assistant","content":"c"}]`,
+		},
+		{
+			"not before results, which come first", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}]`,
+			core.Edit{Insert: []core.Insert{{Message: u("n", "sum")}}},
+			`[{"role":"user","content":"sum"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}]`,
+		},
+		{
+			"OpenAI", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/y.png","detail":"low"}}]},{"role":"assistant","content":"b"}]`,
+			core.Edit{Insert: []core.Insert{{Message: u("n", "sum")}}},
+			`[{"role":"user","content":[{"type":"text","text":"sum"},{"type":"image_url","image_url":{"url":"https://x/y.png","detail":"low"}}]},{"role":"assistant","content":"b"}]`,
+		},
+		{
+			"not with somebody who has a name", `[{"role":"user","content":"a","name":"ann"},{"role":"tool","tool_call_id":"c","content":"r"}]`,
+			core.Edit{Insert: []core.Insert{{Message: u("n", "sum")}}},
+			`[{"role":"user","content":"sum"},{"role":"user","content":"a","name":"ann"},{"role":"tool","tool_call_id":"c","content":"r"}]`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			format := "anthropic"
+			if strings.Contains(test.data, "image_url") || strings.Contains(test.data, `"tool"`) {
+				format = "openai"
+			}
+			d := read(t, test.data, format)
+			if got, _ := write(t, d, ""); got != test.data {
+				t.Fatalf("unchanged: got %s, want %s", got, test.data)
+			}
+			condense(t, d, test.edit)
+			if got, _ := write(t, d, ""); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// In another format too: what was inserted makes no row with what the user said, before it
+// or behind it.
+func TestNoRowsWithWhatWasInserted(t *testing.T) {
+	d := read(t, `[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"},{"role":"user","content":"d"}]`, "anthropic")
+	condense(t, d, core.Edit{Hide: []string{"m2"}, Insert: []core.Insert{{After: "m2", Message: core.Message{
+		ID: "n", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("sum")},
+	}}}})
+	want := `[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"sum"},{"type":"text","text":"c"}]},{"role":"user","content":"d"}]` + "\n"
+	if got, _ := write(t, d, "openai"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

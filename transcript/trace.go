@@ -31,12 +31,13 @@ var traceCodec = codec{
 		if d.Origin != "trace" {
 			return convertTrace(d, out)
 		}
-		return d.writeRecords(out, d.view(), func(m *core.Message, was []byte) ([]byte, error) {
+		d.writeRecords(out, d.view(), false, func(m *core.Message, was []byte) []byte {
 			if was != nil {
-				return patchMessage(was, m.Parts), nil
+				return patchMessage(was, m.Parts)
 			}
-			return encodeTrace(m.Role, m.Kind, m.Parts), nil
+			return encodeTrace(m.Role, m.Kind, m.Parts)
 		})
+		return nil
 	},
 }
 
