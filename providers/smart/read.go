@@ -14,6 +14,7 @@ type reader struct {
 	xml    []int            // uses of the last assistant's message that are called in its text
 	answer int              // the use whose result goes on in the next text; -1 if none
 	at     int              // the message that is read
+	talk   tooling.Speaker
 }
 
 func (r *reader) message(i int) {
@@ -200,6 +201,10 @@ func (r *reader) text(m *core.Message, text string) {
 			w.pieces = append(w.pieces, p)
 		}
 	case core.RoleUser:
+		if r.talk.Program(r.at, text) && r.answer < 0 {
+			w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: text})
+			return
+		}
 		for _, s := range splitUser(text, r.answer >= 0) {
 			r.segment(s)
 		}
