@@ -39,20 +39,22 @@ var mayImport = map[string]string{
 	"models":                   "internal/near",
 	"config":                   "models internal/near internal/secret github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
 	"providers":                "registry providers/native providers/slidingwindow providers/smart",
-	"providers/smart":          "core registry model internal/near internal/tooling outline providers/smart/value",
-	"providers/native":         "core registry model outline roo",
+	"providers/smart":          "core registry model internal/author internal/near internal/tooling outline providers/smart/value",
+	"providers/native":         "core internal/author registry model outline roo",
 	"providers/slidingwindow":  "core registry",
 	"host":                     "model model/anthropic model/extractive model/openai model/remote internal/near internal/tooling internal/lock internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
 	"cmd/condense":             "compare compare/htmlreport providers/slidingwindow model/extractive model core core/coretest core/history core/policy config host internal/lock internal/supervise models providers providers/smart registry roo tokens transcript internal/near github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty",
-	"compare":                  "compare/retention core core/policy tokens transcript",
+	"compare":                  "compare/retention core core/policy internal/author tokens transcript",
 	"compare/htmlreport":       "compare compare/retention core core/history tokens transcript",
 	"compare/retention":        "core", // and no provider imports it: see its documentation
 	"bench/retention":          "bench/internal/folds compare compare/retention core providers providers/smart/value providers/smart/value/need registry tokens",
 	"bench/internal/folds":     "",
 	"internal/lock":            "config",
 	"internal/near":            "",
+	"internal/parallel":        "",
 	"internal/secret":          "",
 	"internal/peers":           "",
+	"internal/author":          "core internal/tooling",
 	"internal/tooling":         "",
 	"internal/benchdata":       "core",
 	"bench/peers/eino":         "github.com/cloudwego/eino", // a module of its own
@@ -69,8 +71,8 @@ var mayImport = map[string]string{
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
-	"providers/smart/value":                       "core providers/smart/value/need",
-	"providers/smart/value/need":                  "core internal/tooling",
+	"providers/smart/value":                       "core internal/parallel providers/smart/value/need",
+	"providers/smart/value/need":                  "core internal/author internal/parallel internal/tooling",
 	"bench/train":                                 "bench/internal/folds compare compare/retention core providers/smart/value/need tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 )
 
 // slug is how Roo-Code and its kin tell the model its mode.
@@ -34,41 +35,38 @@ func modeOf(messages []core.Message) string {
 	return best
 }
 
-// injected is what agents' programs put into the user's messages, by how it begins.
-var injected = []string{
-	"<system-reminder>", "<environment_details>", "<environment_context>", "<user_instructions>", "# AGENTS.md instructions",
-	"<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
-	"<file_content ", "<slug>", "[ERROR] You did not use a tool", "<feedback>", "<ide_", "<permissions instructions>",
-	"<INSTRUCTIONS>", "Base directory for this skill:", "<turn_aborted>", "<files>", "<system_warning>", "# System Warning", "This session is being continued from a previous conversation",
-}
-
 // origins returns who wrote the parts of m, where the format does not say it.
-func origins(m *core.Message) []retention.Origin {
+func origins(talk *author.Reader, m *core.Message) []retention.Origin {
 	if m.Role != core.RoleUser {
 		return nil
 	}
 	out := make([]retention.Origin, len(m.Parts))
 	found := false
-	for i, p := range m.Parts {
-		t, ok := p.(core.Text)
-		if !ok {
-			continue
-		}
-		text := strings.TrimSpace(string(t))
-		for _, prefix := range injected {
-			if strings.HasPrefix(text, prefix) {
-				out[i], found = retention.OriginInjected, true
-			}
-		}
-		// Roo and Cline without native tools: "[read_file for 'x'] Result:"
-		if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "[") && strings.HasSuffix(strings.TrimSpace(line), "Result:") {
-			out[i], found = retention.OriginTool, true
-		} else if i > 0 && out[i-1] == retention.OriginTool && out[i] == retention.OriginUnknown {
-			out[i] = retention.OriginTool
-		}
+	for i, segments := range talk.Message(m) {
+		out[i] = originOf(segments)
+		found = found || out[i] != retention.OriginUnknown
 	}
 	if !found {
 		return nil
 	}
 	return out
+}
+
+// originOf returns who wrote a part that is made of segments: nobody else if a person did.
+func originOf(segments []author.Segment) retention.Origin {
+	o := retention.OriginUnknown
+	for _, s := range segments {
+		switch {
+		case strings.TrimSpace(s.Text) == "":
+		case s.By == author.Person:
+			return retention.OriginUnknown
+		case s.By == author.Program || s.By == author.Surroundings || s.By == author.Standing:
+			if o == retention.OriginUnknown {
+				o = retention.OriginInjected
+			}
+		default:
+			o = retention.OriginTool
+		}
+	}
+	return o
 }

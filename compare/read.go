@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -71,6 +72,7 @@ func called(name string) (id, source string) {
 // condensed.
 func readJournal(d *transcript.Document, s *retention.Session) {
 	compactions := map[string]*retention.Compaction{}
+	var talk author.Reader
 	for _, e := range d.Journal.Timeline() {
 		if e.InsertedBy != "" {
 			if e.Message.Kind == core.KindSummary && compactions[e.InsertedBy] == nil {
@@ -79,7 +81,7 @@ func readJournal(d *transcript.Document, s *retention.Session) {
 			continue
 		}
 		s.Messages = append(s.Messages, e.Original)
-		o := origins(&e.Original)
+		o := origins(&talk, &e.Original)
 		if d.Origin == "claudecode" && bytes.Contains(e.Original.Source, []byte(`"isMeta":true`)) && onlyText(e.Original.Parts) {
 			o = slices.Repeat([]retention.Origin{retention.OriginInjected}, len(e.Original.Parts))
 		}

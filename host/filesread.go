@@ -48,7 +48,7 @@ func filesOf(call core.ToolCall) []string {
 			names = append(names, f.Path)
 		}
 		return names
-	case tooling.Unknown, tooling.Write, tooling.List, tooling.Search, tooling.Web, tooling.Plan, tooling.Ask, tooling.Done:
+	case tooling.Unknown, tooling.Write, tooling.List, tooling.Search, tooling.Web, tooling.Plan, tooling.Ask, tooling.Delegate, tooling.Done:
 	}
 	return nil
 }

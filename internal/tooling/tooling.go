@@ -10,17 +10,18 @@ type Family string
 
 // The families.
 const (
-	Unknown Family = ""
-	Read    Family = "read"    // shows a file or a part of it
-	Write   Family = "write"   // writes a whole file
-	Edit    Family = "edit"    // changes a part of a file
-	List    Family = "list"    // names files
-	Search  Family = "search"  // finds text in files
-	Command Family = "command" // runs a program
-	Web     Family = "web"     // fetches or searches the web
-	Plan    Family = "plan"    // keeps a list of what to do
-	Ask     Family = "ask"     // asks the user: what it answers is what the user said
-	Done    Family = "done"    // says that something is done, or hands it on
+	Unknown  Family = ""
+	Read     Family = "read"     // shows a file or a part of it
+	Write    Family = "write"    // writes a whole file
+	Edit     Family = "edit"     // changes a part of a file
+	List     Family = "list"     // names files
+	Search   Family = "search"   // finds text in files
+	Command  Family = "command"  // runs a program
+	Web      Family = "web"      // fetches or searches the web
+	Plan     Family = "plan"     // keeps a list of what to do
+	Ask      Family = "ask"      // asks the user: what it answers is what the user said
+	Delegate Family = "delegate" // gives work to another agent, which reports
+	Done     Family = "done"     // says that something is done, or hands it on
 )
 
 // families names the tools of each family, in lower case without separators, so that
@@ -28,16 +29,17 @@ const (
 // Codex, Cline, Roo-Code, Kilo, OpenHands, SWE-agent, Gemini CLI, Cursor, Copilot, opencode,
 // pi and aider, and their sessions.
 var families = map[Family]string{
-	Read:    "read readfile readfiles readmanyfiles view viewfile open openfile fsread cat notebookread getfile getfilecontents readtextfile goto",
-	Write:   "write writefile writetofile writefiles createfile create createnewfile fswrite newfile",
-	Edit:    "edit editfile multiedit applydiff applypatch strreplace strreplaceeditor strreplacebasededittool strreplacebasededit insertcontent insertcodeblock searchandreplace searchreplace replace replaceinfile notebookedit editnotebook patch",
-	List:    "listfiles listdir listdirectory ls glob findfiles findfile filesearch globfilesearch listcodedefinitionnames",
-	Search:  "grep search searchfiles searchfile searchdir grepsearch searchfilecontent codebasesearch codesearch ripgrep rg",
-	Command: "bash shell executecommand execcommand executebash runcommand runinterminal runterminalcmd runshellcommand localshell terminal powershell execute exec localshellcall writestdin runpython executeipythoncell ipython",
-	Web:     "webfetch websearch fetch browseraction fetchurl googlewebsearch browser",
-	Plan:    "todowrite todoread updatetodolist updateplan taskcreate taskupdate tasklist writetodos",
-	Ask:     "askfollowupquestion askuserquestion askuser planmoderespond",
-	Done:    "attemptcompletion finish submit newtask switchmode exitplanmode enterplanmode think",
+	Read:     "read readfile readfiles readmanyfiles view viewfile open openfile fsread cat notebookread getfile getfilecontents readtextfile goto",
+	Write:    "write writefile writetofile writefiles createfile create createnewfile fswrite newfile",
+	Edit:     "edit editfile multiedit applydiff applypatch strreplace strreplaceeditor strreplacebasededittool strreplacebasededit insertcontent insertcodeblock searchandreplace searchreplace replace replaceinfile notebookedit editnotebook patch",
+	List:     "listfiles listdir listdirectory ls glob findfiles findfile filesearch globfilesearch listcodedefinitionnames",
+	Search:   "grep search searchfiles searchfile searchdir grepsearch searchfilecontent codebasesearch codesearch ripgrep rg",
+	Command:  "bash shell executecommand execcommand executebash runcommand runinterminal runterminalcmd runshellcommand localshell terminal powershell execute exec localshellcall writestdin runpython executeipythoncell ipython",
+	Web:      "webfetch websearch fetch browseraction fetchurl googlewebsearch browser",
+	Plan:     "todowrite todoread updatetodolist updateplan taskcreate taskupdate tasklist writetodos",
+	Ask:      "askfollowupquestion askuserquestion askuser planmoderespond",
+	Delegate: "task agent spawnagent dispatchagent delegate delegatetask runsubagent invokesubagent callagent agentoutputtool taskoutput",
+	Done:     "attemptcompletion finish submit newtask switchmode exitplanmode enterplanmode think",
 }
 
 var byName = func() map[string]Family {

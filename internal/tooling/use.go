@@ -70,7 +70,7 @@ func Parse(name, args string) Use {
 		u.Files = append(u.Files, File{Clean(file), ranges(a)})
 	}
 	var files []map[string]json.RawMessage
-	if json.Unmarshal(a["files"], &files) == nil {
+	if raw, ok := a["files"]; ok && json.Unmarshal(raw, &files) == nil {
 		for _, f := range files {
 			if p := text(f["path"]); p != "" {
 				u.Files = append(u.Files, File{Clean(p), ranges(f)})
@@ -82,12 +82,14 @@ func Parse(name, args string) Use {
 		u.Target = get(commandKeys)
 	case Search, Web:
 		u.Target = get(queryKeys)
-	case Unknown, Read, Write, Edit, List, Plan, Ask, Done:
+	case Unknown, Read, Write, Edit, List, Plan, Ask, Delegate, Done:
 	}
 	if u.Target == "" && len(u.Files) > 0 {
 		u.Target = u.Files[0].Path
 	}
-	u.Target = cmp.Or(u.Target, get(commandKeys), get(queryKeys))
+	if u.Target == "" {
+		u.Target = cmp.Or(get(commandKeys), get(queryKeys))
+	}
 	return u
 }
 
@@ -111,8 +113,12 @@ func ranges(a map[string]json.RawMessage) Range {
 		return ParseRange(s)
 	}
 	for _, k := range []string{"view_range", "line_ranges", "lineRanges"} {
+		raw, ok := a[k]
+		if !ok {
+			continue
+		}
 		var pair []json.RawMessage
-		if json.Unmarshal(a[k], &pair) != nil || len(pair) == 0 {
+		if json.Unmarshal(raw, &pair) != nil || len(pair) == 0 {
 			continue
 		}
 		if len(pair) == 2 && number(pair[0]) != 0 {
@@ -177,6 +183,9 @@ func text(raw json.RawMessage) string {
 
 // number reads 12 and "12".
 func number(raw json.RawMessage) int {
+	if len(raw) == 0 {
+		return 0
+	}
 	n, err := strconv.Atoi(strings.Trim(string(raw), `" `))
 	if err != nil {
 		return 0

@@ -6,15 +6,13 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 	"github.com/condensehq/condense/outline"
 )
 
-// environment is what some agents put into every message of the user: what was open and
-// what time it was then.
-var environment = closings("environment_details")
-
 // dropStaleEnvironment returns messages in which only the newest environment details are
-// left.
+// left: what some agents put into every message of the user, what was open and what time it
+// was then.
 func dropStaleEnvironment(messages []core.Message) []core.Message {
 	messages = slices.Clone(messages)
 	newest := true
@@ -23,16 +21,14 @@ func dropStaleEnvironment(messages []core.Message) []core.Message {
 		if m.Role != core.RoleUser {
 			continue
 		}
+		var talk author.Reader
 		var parts []core.Part
-		for j, p := range m.Parts {
-			text, ok := p.(core.Text)
-			if !ok {
+		for j, segments := range talk.Message(m) {
+			around := func(s author.Segment) bool { return s.By == author.Surroundings }
+			if !slices.ContainsFunc(segments, around) {
 				continue
 			}
-			rest := without(string(text), environment)
-			if len(rest) == len(text) {
-				continue
-			}
+			rest := join(slices.DeleteFunc(segments, around))
 			if newest {
 				newest = false
 				break

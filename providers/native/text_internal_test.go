@@ -106,24 +106,6 @@ func TestUnnumbered(t *testing.T) {
 	}
 }
 
-// TestInjected holds that blocks of tools are cut out wherever they stand, and that what
-// only looks like one stays.
-func TestInjected(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"a<files>x</files>b":                                      "ab",
-		"a<files path='x'>\nx\n</files>b<command>c":               "ab<command>c",
-		"<permissions instructions>x</permissions instructions>a": "a",
-		"if a < b { <files }":                                     "if a < b { <files }",
-		"<filesystem>x</filesystem>":                              "<filesystem>x</filesystem>",
-		"<":                                                       "<",
-	} {
-		if got := without(text, injected); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestRepeatedWords holds that of two blocks the last one counts: the first is a copy that
 // a model made, and perhaps changed.
 func TestRepeatedWords(t *testing.T) {

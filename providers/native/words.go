@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 )
 
 // The block that repeats what the user typed. It is found again by its tags when the
@@ -36,6 +37,7 @@ func wordsBudget(req *core.Request, c *Config) int {
 // summaries among them repeat of what was typed before, oldest first. Open says that
 // nobody has answered the last of it.
 func (p *plan) userWords() (words []string, open bool) {
+	var talk author.Reader
 	p.hidden(func(i int, m *core.Message) {
 		switch {
 		case m.Kind == core.KindSummary:
@@ -49,7 +51,7 @@ func (p *plan) userWords() (words []string, open bool) {
 			}
 			words, open = append(words, said...), false
 		case m.Role == core.RoleUser && m.Kind == core.KindOriginal:
-			if t := typed(m.Parts); t != "" {
+			if t := typed(&talk, m); t != "" {
 				words = append(words, t)
 				open = !slices.ContainsFunc(p.req.Messages[i+1:], func(m core.Message) bool { return m.Role == core.RoleAssistant })
 			}
@@ -58,115 +60,29 @@ func (p *plan) userWords() (words []string, open bool) {
 	return words, open
 }
 
-// injected are the tags of what tools put into the user's messages, blocks that people do
-// not type, as Roo-Code and its kin, Claude Code, Codex and Cursor write them. Standing
-// instructions from a file (AGENTS.md) are not among them: they are rules of the user's.
-var injected = closings(
-	"environment_details", "system-reminder", "environment_context", "permissions instructions", "task-notification",
-	"file_content", "files", "folder_content", "diagnostics", "url_content", "error_details", "tool_result", "tool_use_error",
-	"command", "command-name", "command-message", "command-args", "command-output",
-	"local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout", "bash-stderr",
-	"ide_selection", "ide_opened_file", "open_files", "manually_added_selection", "user_words",
-)
-
-// closings returns the closing tags of tags, by the first word of their name.
-func closings(tags ...string) map[string]string {
-	m := map[string]string{}
-	for _, t := range tags {
-		word, _, _ := strings.Cut(t, " ")
-		m[word] = "</" + t + ">"
-	}
-	return m
-}
-
-// without returns text without the blocks of the tags whose closing tags are given. The
-// cost is linear in the length of the text and the number of tags.
-func without(text string, closings map[string]string) string {
-	var b strings.Builder
-	missing := map[string]bool{} // closing tags that the rest of the text does not have
-	rest := text
-	for {
-		i := strings.IndexByte(rest, '<')
-		if i < 0 {
-			break
-		}
-		name := rest[i+1:]
-		if end := strings.IndexAny(name[:min(len(name), longestTag)], " \t\n>"); end >= 0 {
-			name = name[:end]
-		}
-		closing, ok := closings[name]
-		end := -1
-		if ok && !missing[closing] {
-			if end = strings.Index(rest[i:], closing); end < 0 {
-				missing[closing] = true
-			}
-		}
-		if end < 0 {
-			b.WriteString(rest[:i+1])
-			rest = rest[i+1:]
-			continue
-		}
-		b.WriteString(rest[:i])
-		rest = rest[i+end+len(closing):]
-	}
-	if b.Len() == 0 && len(rest) == len(text) {
-		return text
-	}
-	b.WriteString(rest)
-	return b.String()
-}
-
-// longestTag is more bytes than the name of any tag has.
-const longestTag = 40
-
 // wrapping matches the tags that tools put around what the user typed.
-var wrapping = regexp.MustCompile(`</?(?:task|feedback|user_message|user_query|answer|user_feedback)>`)
+var wrapping = regexp.MustCompile(`</?(?:task|feedback|user_message|user_query|answer|user_feedback|command-args|bash-input)>`)
 
-// notTyped are beginnings of texts that a tool wrote in the user's name.
-var notTyped = []string{
-	"[ERROR]", "[TASK RESUMPTION]", "[Request interrupted", "[Sliding window truncation", "[Tool ", "Tool result:",
-	"This session is being continued from a previous conversation", "Caveat: The messages below were generated",
-	"The tool execution failed", "(see below for",
-}
-
-// resultText matches a tool's result where tools are called in text, as in
-// "[read_file for 'src/main.go'] Result:".
-var resultText = regexp.MustCompile(`^\[(?:[a-z]+(?:_[a-z]+)+[^\n]*\]|[a-z]+(?: for [^\n]*)?\] Result:|[a-z]+(?:_[a-z]+)+ )`)
-
-// typed returns what a person wrote of a message of the user; "" if a tool wrote it all.
-func typed(parts []core.Part) string {
+// typed returns what a person wrote of a message of the user, and what a file says that the
+// person wrote for every conversation; "" if a tool wrote it all.
+func typed(talk *author.Reader, m *core.Message) string {
 	var texts []string
-	results := false
-	for _, p := range parts {
-		t, ok := p.(core.Text)
-		if !ok {
-			continue
+	for _, segments := range talk.Message(m) {
+		text := join(slices.DeleteFunc(segments, func(s author.Segment) bool { return s.By != author.Person && s.By != author.Standing }))
+		text = commandForm.ReplaceAllString(text, "") // which stand beside the summary
+		if text = strings.TrimSpace(wrapping.ReplaceAllString(text, "")); text != "" {
+			texts = append(texts, text)
 		}
-		text := strings.TrimSpace(string(t))
-		if resultText.MatchString(text) {
-			results = true // what follows is what the tool said
-			if !strings.Contains(text, "<feedback>") {
-				continue
-			}
-		}
-		if results {
-			// In such a message, only what is marked as the person's is.
-			_, after, ok := strings.Cut(text, "<feedback>")
-			if !ok {
-				continue
-			}
-			text, _, _ = strings.Cut(after, "</feedback>")
-		}
-		if strings.Contains(text, "</") {
-			text = without(text, injected)
-			text = strings.TrimSpace(wrapping.ReplaceAllString(text, ""))
-		}
-		if text == "" || slices.ContainsFunc(notTyped, func(s string) bool { return strings.HasPrefix(text, s) }) {
-			continue
-		}
-		texts = append(texts, text)
 	}
 	return strings.Join(texts, "\n\n")
+}
+
+func join(segments []author.Segment) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString(s.Text)
+	}
+	return b.String()
 }
 
 // wordsBlock returns a block of words with at most so many tokens, "" if there is no room

@@ -51,13 +51,6 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("got %q, want %q", b.String(), assistant)
 		}
 		b.Reset()
-		for _, s := range splitUser(user, false) {
-			b.WriteString(s.text)
-		}
-		if b.String() != user {
-			t.Errorf("got %q, want %q", b.String(), user)
-		}
-		b.Reset()
 		for _, s := range splitFiles(user) {
 			b.WriteString(s.text)
 		}

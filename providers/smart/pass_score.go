@@ -145,7 +145,7 @@ func (w *work) scores() scores {
 			switch u.about.Family {
 			case tooling.Read, tooling.Write, tooling.Edit:
 				s.files = true
-			case tooling.Unknown, tooling.List, tooling.Search, tooling.Command, tooling.Web, tooling.Plan, tooling.Ask, tooling.Done:
+			case tooling.Unknown, tooling.List, tooling.Search, tooling.Command, tooling.Web, tooling.Plan, tooling.Ask, tooling.Delegate, tooling.Done:
 			}
 		case kindOther, kindInjected, kindEnvironment, kindProse, kindReasoning, kinds:
 		}

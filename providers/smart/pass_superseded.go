@@ -85,7 +85,7 @@ func (w *work) supersedeRuns() {
 		u := &w.uses[k]
 		switch u.about.Family {
 		case tooling.Command, tooling.List, tooling.Search:
-		case tooling.Unknown, tooling.Read, tooling.Write, tooling.Edit, tooling.Web, tooling.Plan, tooling.Ask, tooling.Done:
+		case tooling.Unknown, tooling.Read, tooling.Write, tooling.Edit, tooling.Web, tooling.Plan, tooling.Ask, tooling.Delegate, tooling.Done:
 			continue
 		}
 		if u.call < 0 || u.isError || u.results.End-u.results.Start != 1 || w.hidden[u.msg] {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 	"github.com/condensehq/condense/internal/tooling"
 )
 
@@ -14,13 +15,17 @@ type reader struct {
 	xml    []int            // uses of the last assistant's message that are called in its text
 	answer int              // the use whose result goes on in the next text; -1 if none
 	at     int              // the message that is read
-	talk   tooling.Speaker
+	talk   author.Reader
+	said   [][]author.Segment // the texts of the message, if it is a user's
 }
 
 func (r *reader) message(i int) {
 	w, m := r.w, &r.w.msgs[i]
 	start := len(w.boxes)
 	r.answer, r.at = -1, i
+	if m.Role == core.RoleUser {
+		r.said = r.talk.Message(m)
+	}
 	if m.Role == core.RoleAssistant {
 		r.xml = r.xml[:0]
 	}
@@ -28,7 +33,7 @@ func (r *reader) message(i int) {
 		b := box{msg: i, part: j, pieces: core.Span{Start: len(w.pieces)}}
 		switch p := p.(type) {
 		case core.Text:
-			r.text(m, string(p))
+			r.text(m, j, string(p))
 		case core.ToolCall:
 			r.call(p)
 		case core.ToolResult:
@@ -156,7 +161,7 @@ func (r *reader) answered(u int, text string) {
 		if w.uses[u].about.Family == tooling.Ask {
 			kind = kindUser
 		}
-		result, said := splitSaid(text)
+		result, said := author.Said(text)
 		if result != "" || said == "" {
 			w.pieces = append(w.pieces, piece{kind: kind, use: u, text: result})
 		}
@@ -187,7 +192,7 @@ func cutByTool(text string) bool {
 }
 
 // text adds the pieces of a text part.
-func (r *reader) text(m *core.Message, text string) {
+func (r *reader) text(m *core.Message, part int, text string) {
 	w := r.w
 	switch m.Role {
 	case core.RoleAssistant:
@@ -201,11 +206,7 @@ func (r *reader) text(m *core.Message, text string) {
 			w.pieces = append(w.pieces, p)
 		}
 	case core.RoleUser:
-		if r.talk.Program(r.at, text) && r.answer < 0 {
-			w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: text})
-			return
-		}
-		for _, s := range splitUser(text, r.answer >= 0) {
+		for _, s := range r.said[part] {
 			r.segment(s)
 		}
 	case core.RoleSystem, core.RoleTool:
@@ -214,51 +215,51 @@ func (r *reader) text(m *core.Message, text string) {
 }
 
 // segment adds the pieces of one segment of a user's text.
-func (r *reader) segment(s segment) {
+func (r *reader) segment(s author.Segment) {
 	w := r.w
-	switch s.what {
-	case segHeader:
+	switch s.By {
+	case author.Header:
 		r.answer = r.find(s)
-		w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: s.text, fixed: true})
-	case segResult:
+		w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: s.Text, fixed: true})
+	case author.Tool:
 		u := r.answer
-		if u < 0 {
-			w.pieces = append(w.pieces, piece{kind: kindUser, use: -1, text: s.text})
-			return
+		if u < 0 { // more of a result, or one without a call
+			u = len(w.uses)
+			w.uses = append(w.uses, use{name: "tool", call: -1})
 		}
-		if strings.TrimSpace(s.text) == "" {
-			w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: s.text, fixed: true})
+		if strings.TrimSpace(s.Text) == "" {
+			w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: s.Text, fixed: true})
 			return
 		}
 		start := len(w.pieces)
-		r.answered(u, s.text)
+		r.answered(u, s.Text)
 		w.uses[u].results = core.Span{Start: start, End: len(w.pieces)}
-		w.uses[u].isError = textError(s.text)
+		w.uses[u].isError = textError(s.Text)
 		w.uses[u].msg = r.at
 		r.answer = -1
-	case segEnvironment:
-		w.pieces = append(w.pieces, piece{kind: kindEnvironment, use: -1, text: s.text})
-	case segInjected:
-		w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: s.text})
-	case segWords:
-		w.pieces = append(w.pieces, piece{kind: kindUser, use: -1, text: s.text})
+	case author.Surroundings:
+		w.pieces = append(w.pieces, piece{kind: kindEnvironment, use: -1, text: s.Text})
+	case author.Program, author.Standing:
+		w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: s.Text})
+	case author.Person:
+		w.pieces = append(w.pieces, piece{kind: kindUser, use: -1, text: s.Text})
 	}
 }
 
 // find returns the use that a header announces the result of: the oldest call of that tool
 // that is not answered, or a new one if there is none.
-func (r *reader) find(s segment) int {
+func (r *reader) find(s author.Segment) int {
 	w := r.w
 	for k, u := range r.xml {
-		if w.uses[u].name == s.tool {
+		if w.uses[u].name == s.Tool {
 			r.xml = append(r.xml[:k:k], r.xml[k+1:]...)
 			return u
 		}
 	}
-	about := tooling.Use{Family: tooling.FamilyOf(s.tool), Target: s.target}
-	if s.target != "" && about.Family == tooling.Read {
-		about.Files = []tooling.File{{Path: tooling.Clean(s.target)}}
+	about := tooling.Use{Family: tooling.FamilyOf(s.Tool), Target: s.Target}
+	if s.Target != "" && about.Family == tooling.Read {
+		about.Files = []tooling.File{{Path: tooling.Clean(s.Target)}}
 	}
-	w.uses = append(w.uses, use{name: s.tool, about: about, call: -1})
+	w.uses = append(w.uses, use{name: s.Tool, about: about, call: -1})
 	return len(w.uses) - 1
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/tooling"
 )
 
 // protocolTags are the elements of the agents' text protocols: calls, their arguments, what
@@ -13,11 +15,11 @@ import (
 // is content.
 var protocolTags = func() map[string]bool {
 	m := map[string]bool{}
-	for n := range xmlTools {
+	for n := range tooling.TextualNames() {
 		m[n] = true
 	}
-	for _, b := range blocks {
-		m[b.name] = true
+	for n := range author.Elements() {
+		m[n] = true
 	}
 	for n := range strings.FieldsSeq(`path file files content diff args arguments result results regex file_pattern
 		recursive command cwd requires_approval question follow_up suggest options mode mode_slug message reason
@@ -56,7 +58,7 @@ func pairs(text string) []pair {
 		}
 		at = s.End
 		if !closes {
-			if len(open) < maxSegments {
+			if len(open) < maxOpen {
 				open = append(open, s)
 			}
 			continue

@@ -6,19 +6,8 @@ import (
 	"github.com/condensehq/condense/internal/tooling"
 )
 
-// xmlTools are the tools that Roo-Code, Cline and Kilo call in their text protocol. Other
-// tags in an assistant's text are prose.
-var xmlTools = func() map[string]bool {
-	m := map[string]bool{}
-	for n := range strings.FieldsSeq(`read_file write_to_file apply_diff insert_content search_and_replace
-		replace_in_file edit_file list_files search_files list_code_definition_names codebase_search
-		execute_command browser_action use_mcp_tool access_mcp_resource ask_followup_question
-		attempt_completion switch_mode new_task update_todo_list fetch_instructions generate_image
-		run_slash_command new_rule report_bug condense plan_mode_respond load_mcp_documentation`) {
-		m[n] = true
-	}
-	return m
-}()
+// maxOpen bounds the work on one text.
+const maxOpen = 64
 
 // A called is a run of an assistant's text: a call if tool is set, else prose.
 type called struct {
@@ -42,7 +31,7 @@ func splitCalls(text string) []called {
 			continue
 		}
 		name, ok := tag(text[i:])
-		if !ok || !xmlTools[name] || open[name] {
+		if !ok || !tooling.Textual(name) || open[name] {
 			continue
 		}
 		end := callEnd(text[i:], name)
@@ -68,7 +57,7 @@ func splitCalls(text string) []called {
 func callEnd(s, name string) int {
 	open, end := "<"+name+">", "</"+name+">"
 	first, depth, at := -1, 0, 0
-	for range 2 * maxSegments {
+	for range 2 * maxOpen {
 		z := strings.Index(s[at:], end)
 		if z < 0 {
 			return first
@@ -179,7 +168,7 @@ func splitFiles(text string) []shown {
 	}
 	var out []shown
 	from := 0
-	for at, tries := 0, 0; tries < maxSegments; tries++ {
+	for at, tries := 0, 0; tries < maxOpen; tries++ {
 		i := strings.Index(text[at:], open)
 		if i < 0 {
 			break

@@ -1,14 +1,11 @@
-package tooling_test
+package author
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/condensehq/condense/internal/tooling"
-)
-
-// TestSpeaker: what aider and the commands that it runs print is told from what is typed.
-func TestSpeaker(t *testing.T) {
-	var s tooling.Speaker
+// TestAider: what aider and the commands that it runs print is told from what is typed.
+func TestAider(t *testing.T) {
+	var r aiderReader
+	at := 0
 	for _, tt := range []struct {
 		message int
 		text    string
@@ -34,13 +31,16 @@ func TestSpeaker(t *testing.T) {
 		{14, "/test", false},
 		{14, "<environment_details>\n</environment_details>", false},
 	} {
-		if got := s.Program(tt.message, tt.text); got != tt.program {
+		if tt.message != at {
+			at, r.ran = tt.message, false
+		}
+		if got := r.wrote(tt.text); got != tt.program {
 			t.Errorf("message %d, %q: got %v, want %v", tt.message, tt.text, got, tt.program)
 		}
 	}
-	var other tooling.Speaker // not aider's: a command has no output here
+	var other aiderReader // not aider's: a command has no output here
 	for _, text := range []string{"/test the parser", "and tell me what you think"} {
-		if other.Program(0, text) {
+		if other.wrote(text) {
 			t.Errorf("%q: a program's", text)
 		}
 	}

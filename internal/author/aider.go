@@ -1,48 +1,48 @@
-package tooling
+package author
 
 import (
 	"regexp"
 	"strings"
 )
 
-// A Speaker tells, of the texts that a recorded session has in the user's name, which a
-// program wrote: aider keeps its own notices, and what the commands print that the user
-// runs with /run, in the same record as what is typed. It is told every text of the user's
-// in order. Known are aider's notices (its sources, io.py and commands.py, and recorded
-// sessions); a text of any other form counts as typed. The zero value is ready.
-type Speaker struct {
-	aider  bool   // a notice of aider's was there
-	ran    int    // the message in which a command was run last, plus one
-	output string // the first line that it printed
+// An aiderReader tells which texts aider wrote: it keeps its own notices, and what the
+// commands print that the user runs with /run, in the same record as what is typed. It is
+// told every text of the user's in order. Known are aider's notices (its sources, io.py and
+// commands.py, and recorded sessions).
+type aiderReader struct {
+	is     bool   // a notice of aider's was there
+	ran    bool   // a command was run right before, in the same message
+	output string // the first line that the last one printed
 }
 
 // leastOutput is the size in bytes from which on a line is taken for the beginning of the
 // output that it was the beginning of before.
 const leastOutput = 12
 
-// Program reports whether a program wrote text, which is the next one of the user's and
-// stands in the given message.
-func (s *Speaker) Program(message int, text string) bool {
+// wrote reports whether aider, or what it ran, wrote text.
+func (r *aiderReader) wrote(text string) bool {
 	text = strings.TrimSpace(text)
+	ran := r.ran
+	r.ran = false
 	switch {
 	case text == "":
+		r.ran = ran
 		return false
 	case announces(text):
-		s.aider = true
+		r.is = true
 		return true
-	case !s.aider || text[0] == '<':
+	case !r.is || text[0] == '<':
 		return false
 	case text[0] == '/' || text[0] == '!':
 		if runs(text) {
-			s.ran, s.output = message+1, ""
+			r.ran, r.output = true, ""
 		}
 		return false
-	case s.ran == message+1: // what stands right behind the command
-		s.ran = 0
-		s.output, _, _ = strings.Cut(text, "\n")
+	case ran: // what stands right behind the command
+		r.output, _, _ = strings.Cut(text, "\n")
 		return true
 	}
-	return len(s.output) >= leastOutput && strings.HasPrefix(text, s.output)
+	return len(r.output) >= leastOutput && strings.HasPrefix(text, r.output)
 }
 
 // runs reports whether the last of the commands in text runs a program.

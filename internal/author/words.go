@@ -1,0 +1,52 @@
+package author
+
+import "strings"
+
+// beginnings are how texts begin that are not the person's words, though they stand in the
+// person's name. They are published by the vendors or visible in any recorded session.
+var beginnings = []struct {
+	by   By
+	with []string
+}{
+	{Standing, []string{"# AGENTS.md instructions", "<user_instructions>", "<INSTRUCTIONS>"}}, // Codex
+	{Surroundings, []string{"<environment_details>", "<environment_context>"}},
+	{Program, []string{ // Claude Code, Codex, pi and their kin
+		"<system-reminder>", "<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
+		"<ide_", "<permissions instructions>", "<turn_aborted>", "<system_warning>", "# System Warning", "<task-notification>",
+		"Base directory for this skill:", "This session is being continued from a previous conversation", "<execution_context>", "<objective>",
+		"Read the output file to retrieve the result:", "Full transcript available at:",
+	}},
+	{Program, []string{ // Roo-Code and Cline
+		"<file_content ", "<files>", "<slug>", "[ERROR]", "[TASK RESUMPTION]", "[Sliding window truncation", "[Tool ", "[new_task ",
+		"Successfully created new task", "Tool result:", "The tool execution failed", "(see below for",
+	}},
+}
+
+// argumentsMark begins what a person typed after the name of a command, at the end of the
+// command's text.
+const argumentsMark = "\nARGUMENTS: "
+
+// appendWords adds text, which has no mark around it: words of the person, unless it begins
+// as others do.
+func appendWords(out []Segment, text string) []Segment {
+	by := begins(text)
+	if by == Person {
+		return append(out, Segment{Text: text})
+	}
+	if at := strings.LastIndex(text, argumentsMark); at >= 0 {
+		return append(out, Segment{By: by, Text: text[:at+1]}, Segment{Text: text[at+1:]})
+	}
+	return append(out, Segment{By: by, Text: text})
+}
+
+func begins(text string) By {
+	text = strings.TrimLeft(text, " \n\t\r")
+	for _, b := range beginnings {
+		for _, s := range b.with {
+			if strings.HasPrefix(text, s) {
+				return b.by
+			}
+		}
+	}
+	return Person
+}
