@@ -111,7 +111,7 @@ func load(dir string) ([]*retention.Session, error) {
 }
 
 const (
-	cuts        = 6
+	cuts        = 12
 	firstShare  = 0.15 // of the turns before the first cut
 	turnsAfter  = 6    // at least
 	turnsWithin = 40   // at most are looked at

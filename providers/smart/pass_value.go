@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/providers/smart/value"
@@ -86,7 +85,7 @@ func systems(messages []core.Message) int {
 // rightHandles returns messages with the handles of what the conversation held when the
 // provider was asked, and not of what passes have made of it since, which nobody stores.
 func (w *work) rightHandles(messages []core.Message) []core.Message {
-	var pairs []string
+	then := handles{}
 	for i := range w.msgs {
 		was := w.original(&w.msgs[i])
 		if was == nil || core.EqualParts(was.Parts, w.msgs[i].Parts) {
@@ -94,43 +93,19 @@ func (w *work) rightHandles(messages []core.Message) []core.Message {
 		}
 		for j, p := range w.msgs[i].Parts {
 			if k := counterpart(was.Parts, p, j, len(w.msgs[i].Parts)); k >= 0 {
-				if now, then := core.Handle(p), core.Handle(was.Parts[k]); now != then {
-					pairs = append(pairs, now, then)
-				}
+				then.add(core.Handle(p), core.Handle(was.Parts[k]))
 			}
 		}
 	}
-	if len(pairs) == 0 {
+	if len(then) == 0 {
 		return messages
 	}
-	replace := strings.NewReplacer(pairs...)
 	for i := range messages {
 		m := &messages[i]
-		changed := false
-		parts := make([]core.Part, len(m.Parts))
-		for j, p := range m.Parts {
-			parts[j] = p
-			switch p := p.(type) {
-			case core.Text:
-				if s := replace.Replace(string(p)); s != string(p) {
-					parts[j], changed = core.Text(s), true
-				}
-			case core.ToolResult:
-				content := make([]core.Part, len(p.Content))
-				for k, q := range p.Content {
-					content[k] = q
-					if t, ok := q.(core.Text); ok {
-						if s := replace.Replace(string(t)); s != string(t) {
-							content[k], changed = core.Text(s), true
-						}
-					}
-				}
-				p.Content = content
-				parts[j] = p
-			case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
-			}
+		if m.Protected {
+			continue
 		}
-		if changed && !m.Protected {
+		if parts, changed := then.replace(m.Parts); changed {
 			m.Parts = parts
 			m.Tokens = core.MessageTokens(w.req.Counter, *m)
 		}

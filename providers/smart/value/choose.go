@@ -1,99 +1,23 @@
 package value
 
 import (
-	"container/heap"
 	"context"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/providers/smart/value/need"
 )
 
-// keepHuman takes what the person said: the first message, then the newest, then the rest,
-// as far as the share goes.
-func (w *work) keepHuman() {
-	w.settle(0, len(w.c.Lines))
-	var order []int
-	for p := range w.c.Passages {
-		if w.c.Passages[p].Kind == need.Human && w.modes[p] != modeFixed {
-			order = append(order, p)
-		}
-	}
-	if len(order) == 0 {
-		return
-	}
-	for i, j := 1, len(order)-1; i < j; i, j = i+1, j-1 {
-		order[i], order[j] = order[j], order[i]
-	}
-	room := w.o.Shares.Human * float64(w.o.Room)
-	each := w.o.Shares.Each * room
-	// What was pasted must not crowd out what was asked: nobody gets more than a part at first.
-	for round := range 2 {
-		for k, p := range order {
-			left := room
-			switch {
-			case k == 0 && len(order) > 1:
-				left *= w.o.Shares.First
-			case round == 0:
-				left = min(left, each)
-			}
-			pass := &w.c.Passages[p]
-			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-				if w.keptAt[l] != 0 {
-					continue
-				}
-				span := core.Span{Start: l, End: l + 1}
-				cost := w.cost(span)
-				if cost > left {
-					continue
-				}
-				w.take(span, cost)
-				left -= cost
-				room -= cost
-			}
-		}
-	}
-}
+// After the room is full, lines that add less than enough by the token to what else is kept, as
+// a share of what the last that was taken adds, make room for others; so often.
+const (
+	enough = 0.9
+	rounds = 2
+)
 
-// A candidate is a run of lines, and what it was worth by the token when it was last
-// looked at.
-type candidate struct {
-	rate       float32
-	start, end int32
-}
-
-// A queue holds the best candidate first.
-type queue []candidate //nolint:recvcheck // as heap.Interface wants it
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	if q[i].rate != q[j].rate {
-		return q[i].rate > q[j].rate
-	}
-	if q[i].start != q[j].start {
-		return q[i].start > q[j].start // the newer one
-	}
-	return q[i].end < q[j].end
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push implements [heap.Interface].
-func (q *queue) Push(x any) { *q = append(*q, x.(candidate)) } //nolint:errcheck,forcetypeassert // only push does
-
-// Pop implements [heap.Interface].
-func (q *queue) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
-}
-
-// overshoot is how far above the room lines are chosen: what they cost is an estimate.
-const overshoot = 1.08
-
-// choose takes lines, best first, until the room is used.
+// choose takes lines, best first, until the room is used; then it drops those that others
+// made needless, and fills the room again.
 func (w *work) choose(ctx context.Context) error {
 	w.normalise()
-	limit := overshoot * float64(w.o.Room)
+	from := int32(len(w.picks) - 1)
 	q := make(queue, 0, 2*len(w.c.Lines))
 	add := func(s core.Span) {
 		if r := w.rate(s); r > 0 {
@@ -105,34 +29,57 @@ func (w *work) choose(ctx context.Context) error {
 			w.spans(w.c.Passages[p].Lines, w.c.Passages[p].Lines, add)
 		}
 	}
-	heap.Init(&q)
-	for n := 0; len(q) > 0 && w.spent() < limit; n++ {
-		if n%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	q.order()
+	limit := overshoot * float64(w.o.Room)
+	last, err := w.fill(ctx, &q, limit)
+	for n := 0; n < rounds && last > 0 && err == nil; n++ {
+		for _, l := range w.prune(from, enough*last) {
+			w.offer(&q, core.Span{Start: l, End: l + 1}, 0)
 		}
-		top := q[0]
+		last, err = w.fill(ctx, &q, limit)
+	}
+	if err == nil {
+		_, err = w.fill(ctx, &q, limit+reserve*float64(w.o.Room)+leastReserve)
+	}
+	return err
+}
+
+// fill takes the best of q until so many tokens are used, and returns what the last that it took
+// was worth by the token; 0 if it took none.
+func (w *work) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
+	for n := 0; len(*q) > 0 && w.spent() < limit; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return last, ctx.Err()
+		}
+		top := (*q)[0]
 		s := core.Span{Start: int(top.start), End: int(top.end)}
 		r := w.rate(s)
 		if r <= 0 {
-			heap.Pop(&q)
+			q.pop()
 			continue
 		}
 		if r < top.rate*0.999 {
-			q[0].rate = r
-			heap.Fix(&q, 0)
+			(*q)[0].rate = r
+			q.sink(0)
 			continue
 		}
-		heap.Pop(&q)
+		q.pop()
 		w.take(s, w.cost(s))
+		last = r
 		// What stands beside kept lines became cheaper and worth more.
-		pass := w.c.Passages[w.c.Lines[s.Start].Passage].Lines
-		w.spans(core.Span{Start: max(pass.Start, s.Start-2), End: min(pass.End, s.End+2)}, pass, func(s core.Span) {
-			if r := w.rate(s); r > 0 {
-				heap.Push(&q, candidate{r, int32(s.Start), int32(s.End)})
-			}
-		})
+		w.offer(q, s, 2)
 	}
-	return nil
+	return last, nil
+}
+
+// offer adds to q what may be chosen around the lines of s, and so many more on each side.
+func (w *work) offer(q *queue, s core.Span, more int) {
+	pass := w.c.Passages[w.c.Lines[s.Start].Passage].Lines
+	w.spans(core.Span{Start: max(pass.Start, s.Start-more), End: min(pass.End, s.End+more)}, pass, func(s core.Span) {
+		if r := w.rate(s); r > 0 {
+			q.push(candidate{r, int32(s.Start), int32(s.End)})
+		}
+	})
 }
 
 // spans yields what may be chosen at once around the lines of near: each of them, each
@@ -256,17 +203,6 @@ func (w *work) gain(s core.Span) float32 {
 	return gain
 }
 
-// pick notes that something is taken at the cost given, and returns its number.
-func (w *work) pick(cost float64) int32 {
-	at := int32(len(w.picks))
-	if at == 1 {
-		at = 2 // 1 is what was there
-		w.picks = append(w.picks, w.picks[0])
-	}
-	w.picks = append(w.picks, w.spent()+cost)
-	return at
-}
-
 // take keeps the lines of s, at the cost given.
 func (w *work) take(s core.Span, cost float64) {
 	at := w.pick(cost)
@@ -279,6 +215,17 @@ func (w *work) take(s core.Span, cost float64) {
 	}
 	pass := w.c.Passages[p].Lines
 	w.settle(max(pass.Start, s.Start-1), min(pass.End, s.End+1))
+}
+
+// pick notes that something is taken at the cost given, and returns its number.
+func (w *work) pick(cost float64) int32 {
+	at := int32(len(w.picks))
+	if at == 1 {
+		at = 2 // 1 is what was there
+		w.picks = append(w.picks, w.picks[0])
+	}
+	w.picks = append(w.picks, w.spent()+cost)
+	return at
 }
 
 // settle notes what the kept lines between from and to hold.

@@ -7,59 +7,13 @@ import (
 	"github.com/condensehq/condense/providers/smart/value/need"
 )
 
-// fit returns the messages of as many picks as there is room for, and their tokens.
-func (w *work) fit() ([]core.Message, int) {
-	last := int32(len(w.picks) - 1)
-	k := w.pickAt(float64(w.o.Room), last)
-	bestOut, best, bestK := []core.Message(nil), 0, int32(-1)
-	high := last + 1 // the fewest picks known to be too many
-	for range 8 {
-		out, tokens := w.render(k)
-		if tokens <= w.o.Room && k > bestK {
-			bestOut, best, bestK = out, tokens, k
-		}
-		if tokens > w.o.Room {
-			high = min(high, k)
-		}
-		scale := float64(tokens) / w.picks[k]
-		next := w.pickAt(float64(w.o.Room)*0.999/scale, last)
-		if tokens > w.o.Room && next >= k {
-			next = k - max(1, k/100)
-		}
-		if next >= high {
-			next = high - 1
-		}
-		if next <= bestK || next < 0 {
-			break
-		}
-		k = next
-	}
-	if bestK < 0 {
-		out, tokens := w.render(1)
-		return out, tokens
-	}
-	return bestOut, best
-}
-
-// pickAt returns the last pick that ends within size tokens, by estimate.
-func (w *work) pickAt(size float64, last int32) int32 {
-	lo, hi := int32(0), last
-	for lo < hi {
-		mid := (lo + hi + 1) / 2
-		if w.picks[mid] <= size {
-			lo = mid
-		} else {
-			hi = mid - 1
-		}
-	}
-	return lo
-}
-
 // render returns the messages with the lines of the first k picks, and their tokens.
 func (w *work) render(k int32) ([]core.Message, int) {
 	k = max(k, 1)
+	const bytesPerToken = 5 // a little more than most texts have, and their headers
 	var out []core.Message
 	var extract extractWriter
+	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
 	p, tokens := 0, 0
 	first := true
 	add := func(m core.Message) {
@@ -169,7 +123,12 @@ func (w *work) handle(p *need.Passage) string {
 	if p.Handle != "" || p.Partial {
 		return p.Handle
 	}
-	return core.Handle(w.messages[p.Message].Parts[p.Part])
+	h, ok := w.handles[p]
+	if !ok {
+		h = core.Handle(w.messages[p.Message].Parts[p.Part])
+		w.handles[p] = h
+	}
+	return h
 }
 
 // renderLines writes the kept lines of a passage, with a mark where others are missing.
@@ -224,22 +183,13 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 	m := w.messages[i]
 	changed := false
 	parts := m.Parts
-	for p := from; p < to; p++ {
+	for p := from; p < to; {
 		pass := &w.c.Passages[p]
-		if w.modes[p] != modeOpen {
-			continue
-		}
-		lost := 0
-		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if !w.kept(l, k) {
-				lost++
-			}
-		}
-		if lost == 0 {
-			continue
+		first := p
+		for p++; p < to && w.c.Passages[p].Part == pass.Part && w.c.Passages[p].Content == pass.Content; p++ { //nolint:revive // the passages of one text
 		}
 		r, ok := parts[pass.Part].(core.ToolResult)
-		if !ok {
+		if w.modes[first] != modeOpen || !ok || !w.lost(first, p, k) {
 			continue
 		}
 		if !changed {
@@ -247,9 +197,11 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 			changed = true
 		}
 		var b strings.Builder
-		w.renderLines(&b, pass, k)
-		if b.Len() > 0 {
-			b.WriteByte('\n')
+		for q := first; q < p; q++ {
+			at := b.Len()
+			if w.renderLines(&b, &w.c.Passages[q], k); b.Len() > at {
+				b.WriteByte('\n')
+			}
 		}
 		b.WriteString("[" + need.GapMark + " h:" + w.handle(pass) + "]")
 		text, _ := r.Content[pass.Content].(core.Text)
@@ -269,19 +221,33 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 	return m
 }
 
+// lost reports whether lines of the passages of a span are missing.
+func (w *work) lost(from, to int, k int32) bool {
+	for p := from; p < to; p++ {
+		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
+			if !w.kept(l, k) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // account says how much of every kind stayed.
 func (w *work) account() map[string]Account {
 	out := map[string]Account{}
-	for l := range w.c.Lines {
-		kind := w.c.Passages[w.c.Lines[l].Passage].Kind.String()
-		a := out[kind]
-		a.Lines++
-		a.Tokens += int(w.tokens[l])
-		if w.keptAt[l] != 0 {
-			a.LinesKept++
-			a.TokensKept += int(w.tokens[l])
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		a := out[pass.Kind.String()]
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			a.Lines++
+			a.Tokens += int(w.tokens[l])
+			if w.keptAt[l] != 0 {
+				a.LinesKept++
+				a.TokensKept += int(w.tokens[l])
+			}
 		}
-		out[kind] = a
+		out[pass.Kind.String()] = a
 	}
 	return out
 }

@@ -9,6 +9,9 @@ type Shares struct {
 	Human  float64 // of the room, for what the person said
 	First  float64 // of Human, for the first that the person said
 	Each   float64 // of Human, for every other thing said, before the rest is shared out
+	// Head is the share of what a message of the person gets, if that is too little for it, for
+	// its beginning. The rest is for prose: not for what was pasted.
+	Head float64
 	// Names, Words and Phrases weigh the three families; each is relative to all that is
 	// expected to be needed of it.
 	Names, Words, Phrases float64
@@ -22,5 +25,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.2, Newest: 0.5, Human: 0.36, First: 0.5, Each: 0.125, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
+	return Shares{Tail: 0.16, Newest: 0.5, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
 }

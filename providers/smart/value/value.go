@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/parallel"
 	"github.com/condensehq/condense/providers/smart/value/need"
 )
 
@@ -92,7 +93,7 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 // chosen returns the work after all choices but how many of them there is room for.
 func chosen(ctx context.Context, messages []core.Message, o *Options) (*work, error) {
 	w := newWork(messages, o)
-	w.estimate = o.Model.Estimate(w.c)
+	parallel.Do(w.count, func() { w.estimate = o.Model.Estimate(w.c) })
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func session(n int) []core.Message {
 		}
 		out = append(out,
 			coretest.Assistant(core.Text(fmt.Sprintf("I look at src/file%d.go, where helper%d_3 is called by parseHeader.", i, i)),
-				core.ToolCall{ID: id, Name: "read_file", Args: fmt.Sprintf(`{"path":"src/file%d.go"}`, i)}),
+				core.ToolCall{ID: id, Name: "read_file", Args: fmt.Sprintf(`{"path":"module%d/src/file%d.go"}`, i, i)}),
 			coretest.User(core.ToolResult{CallID: id, Content: []core.Part{core.Text(body.String())}}))
 	}
 	return coretest.Conversation(append(out, coretest.Assistant(core.Text("Now I know: helper3_3 returns too early.")))...)
@@ -164,6 +164,38 @@ func TestKeepsWhatMatters(t *testing.T) {
 		if l = strings.TrimSpace(l); l != "" && l != need.GapMark && !strings.HasPrefix(l, "[") && !strings.HasPrefix(l, "path: ") && !have[l] {
 			t.Errorf("a line that nobody wrote: %q", l)
 		}
+	}
+}
+
+// TestRoomIsUsed: what is left after the best lines goes to those that still fit.
+func TestRoomIsUsed(t *testing.T) {
+	messages := session(60)
+	all := tokensOf(messages)
+	for _, percent := range []int{5, 10, 25, 50} {
+		room := all * percent / 100
+		if res := shorten(t, messages, room); res.Tokens < room*97/100-8 {
+			t.Errorf("%d %%: %d of %d tokens are used", percent, res.Tokens, room)
+		}
+	}
+}
+
+// TestWhoSaidIt: what a person said stays, be it in a result or behind a program's words;
+// what a program wrote in the person's name does not crowd it out.
+func TestWhoSaidIt(t *testing.T) {
+	rules := strings.Repeat("Every agent reads the manual of the house first, and then again. ", 60)
+	messages := coretest.Conversation(slices.Insert(session(30), 7,
+		coretest.User(core.Text("Base directory for this skill: /skills/mend\n"+rules+"\nARGUMENTS: rename the zebra flag to okapi, in every shell")),
+		coretest.Assistant(core.Text("I begin with the shells.")),
+		coretest.User(core.Text("<system-reminder>\n"+rules+"\n</system-reminder>\nkeep the walrus tests as they are")),
+	)...)
+	got := text(shorten(t, messages, tokensOf(messages)/10).Messages)
+	for _, want := range []string{"rename the zebra flag to okapi, in every shell", "keep the walrus tests as they are"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is gone from\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "manual of the house"); n > 10 {
+		t.Errorf("the rules of a program are there %d times", n)
 	}
 }
 
@@ -346,5 +378,26 @@ func BenchmarkShorten(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestPasted checks that what was pasted into a long message does not take the place of
+// what was said below it.
+func TestPasted(t *testing.T) {
+	var b strings.Builder
+	var asked []string
+	for i := range 400 {
+		fmt.Fprintf(&b, "%03d: 0x%08x = [%d, %d, %d]\n", i, i*2654435761, i, i*i, i*7)
+		if i%40 == 39 {
+			asked = append(asked, fmt.Sprintf("Please look at what is above this line and then say in words what you see, as for the %dth one", i))
+			b.WriteString(asked[len(asked)-1] + ".\n")
+		}
+	}
+	messages := coretest.Conversation(append([]core.Message{coretest.User(core.Text(b.String()))}, session(40)[1:]...)...)
+	got := text(shorten(t, messages, tokensOf(messages)/10).Messages)
+	for _, want := range asked {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
 	}
 }

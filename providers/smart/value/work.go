@@ -2,6 +2,7 @@ package value
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/parallel"
 	"github.com/condensehq/condense/providers/smart/value/need"
 )
 
@@ -28,25 +29,23 @@ type work struct {
 	opened []int32   // how many lines of a passage are kept
 	tokens []float32 // of lines
 	keptAt []int32   // the pick that took a line; 0 if none did
-	dup    []bool    // lines that stand again further down
 	picks  []float64 // tokens of all picks up to each; picks[0] is what is there before any
 	credit []float32 // of the names that stand in kept lines
 	has    []bool    // phrases that do
+
+	handles map[*need.Passage]string // of those that were rendered
 
 	marks   []string // of media that an extract may mention
 	mediaAt []int32  // the pick that took the mark; 0 if none did
 }
 
 func newWork(messages []core.Message, o *Options) *work {
-	w := &work{o: o, messages: messages, groups: core.Groups(messages), c: need.Read(messages)}
+	w := &work{
+		o: o, messages: messages, groups: core.Groups(messages), c: need.Read(messages),
+		handles: map[*need.Passage]string{},
+	}
 	w.native = make([]bool, len(w.groups))
 	w.tokens = make([]float32, len(w.c.Lines))
-	for i := range w.c.Lines {
-		w.tokens[i] = float32(o.Counter.Count(core.Text(w.c.Lines[i].Text))) + 1 // and its end
-		if w.c.Lines[i].Joins {
-			w.tokens[i]--
-		}
-	}
 	w.keptAt = make([]int32, len(w.c.Lines))
 	w.modes = make([]mode, len(w.c.Passages))
 	w.opens = make([]float32, len(w.c.Passages))
@@ -54,8 +53,22 @@ func newWork(messages []core.Message, o *Options) *work {
 	w.credit = make([]float32, w.c.Terms())
 	w.has = make([]bool, w.c.Phrases())
 	w.stay()
-	w.findDuplicates()
+	w.keepFixed()
 	return w
+}
+
+// count counts the tokens of lines.
+func (w *work) count() {
+	const least = 256 // lines that are worth a goroutine
+	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
+		for l := from; l < to; l++ {
+			line := &w.c.Lines[l]
+			w.tokens[l] = float32(w.o.Counter.Count(core.Text(line.Text))) + 1 // and its end
+			if line.Joins {
+				w.tokens[l]--
+			}
+		}
+	})
 }
 
 // stay decides which messages stay: those that must, and the newest.
@@ -138,25 +151,16 @@ func (w *work) fixedCost(m *core.Message) float64 {
 	return float64(n)
 }
 
-// findDuplicates marks lines that stand again in a later passage, and takes those of
-// fixed passages as kept.
-func (w *work) findDuplicates() {
-	w.dup = make([]bool, len(w.c.Lines))
-	last := make(map[string]struct{}, len(w.c.Lines)/2)
-	for l := len(w.c.Lines) - 1; l >= 0; l-- {
-		line := &w.c.Lines[l]
-		if w.modes[line.Passage] == modeFixed {
+// keepFixed takes the lines of fixed passages as kept.
+func (w *work) keepFixed() {
+	for p := range w.c.Passages {
+		if w.modes[p] != modeFixed {
+			continue
+		}
+		lines := w.c.Passages[p].Lines
+		for l := lines.Start; l < lines.End; l++ {
 			w.keptAt[l] = 1
 		}
-		if _, ok := last[line.Text]; ok {
-			w.dup[l] = true
-		} else {
-			last[line.Text] = struct{}{}
-		}
-	}
-	for p := range w.c.Passages {
-		if w.modes[p] == modeFixed {
-			w.opened[p] = int32(w.c.Passages[p].Lines.End - w.c.Passages[p].Lines.Start)
-		}
+		w.opened[p] = int32(lines.End - lines.Start)
 	}
 }

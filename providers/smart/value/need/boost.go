@@ -12,9 +12,10 @@ import (
 // Settings of the trees: few and small ones, which a file of weights can hold, and slow
 // steps. With more trees the loss on projects that were left out rises.
 const (
-	trees      = 30
+	trees      = 80
 	leaves     = 12
-	shrinkage  = 0.12
+	shrinkage  = 0.08
+	rows       = 0.5  // share of the samples that a tree is fitted to
 	leastCurve = 40.0 // of the loss, in a leaf: about what 200 samples have
 	ridge      = 20.0 // of a leaf's value, towards zero
 	bins       = 64   // steps of a feature
@@ -38,7 +39,7 @@ type grower struct {
 	odds    []float64 // log odds so far
 	slope   []float64
 	curve   []float64
-	order   []int32 // samples, by leaf
+	order   []int32 // samples that the tree at hand is fitted to, by leaf
 	spare   []int32
 	used    []int // features that the tree at hand may ask for
 }
@@ -105,13 +106,18 @@ func bounded(samples []sample) []float64 {
 	return w
 }
 
-// tree fits one more tree. It may ask for two thirds of the features.
+// tree fits one more tree, to a share of the samples. It may ask for two thirds of the features.
 func (g *grower) tree(rng *rand.Rand) []node {
 	for i := range g.samples {
 		p := sigmoid(g.odds[i])
 		g.slope[i] = g.weight[i] * (p - float64(g.samples[i].needed))
 		g.curve[i] = g.weight[i] * p * (1 - p)
-		g.order[i] = int32(i)
+	}
+	g.order = g.order[:0]
+	for i := range g.samples {
+		if rng.Float64() < rows {
+			g.order = append(g.order, int32(i))
+		}
 	}
 	g.used = g.used[:0]
 	for f := range g.edges {
@@ -120,7 +126,7 @@ func (g *grower) tree(rng *rand.Rand) []node {
 		}
 	}
 	tree := []node{{feature: -1}}
-	open := []leaf{g.leaf(0, 0, len(g.samples))}
+	open := []leaf{g.leaf(0, 0, len(g.order))}
 	for len(open) < leaves {
 		best := 0
 		for k := range open {
@@ -142,9 +148,11 @@ func (g *grower) tree(rng *rand.Rand) []node {
 	for _, l := range open {
 		v := math.Round(-shrinkage*l.slope/(l.curve+ridge)*1e4) / 1e4
 		tree[l.node].at = float32(v)
-		for _, i := range g.order[l.from:l.to] {
-			g.odds[i] += v
-		}
+	}
+	var f forest
+	f.grow(tree)
+	for i := range g.samples {
+		g.odds[i] += f.sum(g.samples[i].x)
 	}
 	return tree
 }

@@ -36,10 +36,10 @@ func fieldOf(key string) uint8 {
 
 var families = map[tooling.Family]uint8{
 	tooling.Unknown: 0, tooling.Read: 1, tooling.Write: 2, tooling.Edit: 3, tooling.List: 4, tooling.Search: 5, tooling.Command: 6,
-	tooling.Web: 7, tooling.Plan: 8, tooling.Done: 9,
+	tooling.Web: 7, tooling.Plan: 8, tooling.Done: 9, tooling.Ask: 10, tooling.Delegate: 11,
 }
 
-const familyCount = 10
+const familyCount = 12
 
 func familyOf(tool string) uint8 { return families[tooling.FamilyOf(tool)] }
 
@@ -90,6 +90,28 @@ func (c *Conversation) findHot() {
 				line.hot[1], line.hot[0], line.hotTerm = line.hot[0], at, n
 			case at > line.hot[1]:
 				line.hot[1] = at
+			}
+		}
+	}
+}
+
+// findWork finds when files were last changed, and terms last planned.
+func (c *Conversation) findWork() {
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		if pass.Kind != Call {
+			continue
+		}
+		switch pass.family {
+		case families[tooling.Write], families[tooling.Edit]:
+			if pass.file >= 0 {
+				c.terms[pass.file].edited = int32(pass.Message)
+			}
+		case families[tooling.Plan]:
+			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+				for _, n := range c.TermsOf(l) {
+					c.terms[n].planned = int32(pass.Message)
+				}
 			}
 		}
 	}

@@ -172,7 +172,7 @@ func (c *Conversation) phraseSteps(n int, best float32, out *[40]uint16) []uint1
 	p := &c.Passages[line.Passage]
 	age := steps2(c.messages-1-int(f.last), ages)
 	share := thresholds(float64(c.bytes-line.start)/float64(c.bytes+1), ageShares)
-	last := int(f.kind)
+	last := int(p.Kind)
 	msgs := min(int(f.messages), 4) - 1
 	ownAge := ages - 1
 	if f.lastOurs >= 0 {

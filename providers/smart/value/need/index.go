@@ -1,5 +1,13 @@
 package need
 
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/parallel"
+)
+
 // who may have written something, for counting.
 const (
 	byHuman = iota
@@ -9,7 +17,7 @@ const (
 	authors
 )
 
-func author(k Kind) int {
+func whose(k Kind) int {
 	switch k {
 	case Human:
 		return byHuman
@@ -29,86 +37,203 @@ type term struct {
 	firstKind Kind
 	lastKind  Kind
 	inFailure bool
+	partCount uint8 // of its parts; see takeApart
+	parts     int32 // where they begin
 	messages  int32 // that have it
 	by        [authors]int32
 	first     int32 // message
 	last      int32
 	asked     int32 // the last message in which the person wrote it; -1 if none
 	lastByUs  int32 // the last message in which the person or the agent wrote it; -1 if none did
+	edited    int32 // the last message in which a call changed the file of this name; -1 if none
+	planned   int32 // the last message in which a plan had it; -1 if none
+	back      int32 // how often the person or the agent wrote it when it had not been seen for a while
+	far       int32 // the same, for a long while
 	lastLine  int32
 	head      int32 // the least number of a line, in its passage, that has it
 }
 
-// A phrase is four words in a row.
+// A phrase is four words in a row. There are many of them.
 type phrase struct {
 	content  uint8 // words that are no fillers
-	kind     Kind  // of the passage that had it last
-	first    Kind
-	messages int32
-	ours     int32 // messages of the person and the agent among them
-	last     int32
+	first    Kind  // of the passage that had it first
+	messages uint8 // 255 if more
+	ours     uint8 // messages of the person and the agent among them; 255 if more
+	last     int32 // message
 	lastOurs int32 // -1 if none
 	lastLine int32
 }
 
 // index finds the terms and phrases of all lines.
 func (c *Conversation) index() {
-	var x lexer
-	for p := range c.Passages {
-		pass := &c.Passages[p]
-		var ring [4]token
-		var began [4]int
-		n := 0
-		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			line := &c.Lines[l]
-			x.read(line.Text)
-			line.shape = shapeOf(line.Text, len(x.tokens))
-			line.mentions.Start = len(c.mentions)
-			for _, m := range x.mentions {
-				c.mention(pass, l, m)
-			}
-			line.mentions.End = len(c.mentions)
-			line.phrases.Start = len(c.phrased)
-			if line.Gap {
-				n = 0
-			}
-			for _, t := range x.tokens {
-				ring[n&3], began[n&3] = t, l
-				if n++; n >= 4 {
-					c.phrase(pass, l, began[n&3], &ring, n)
-				}
-			}
-			line.phrases.End = len(c.phrased)
-		}
+	x := finder{c: c}
+	var next, last block
+	for more := true; more || len(last.mentions)+len(last.phrases) > 0; next, last = last, next {
+		// What the tasks write is no other's to read, and each goes through the lines in order.
+		parallel.Do(
+			func() { more = x.find(&next) },
+			func() { c.numberMentions(last.mentions) },
+			func() { c.numberPhrases(last.phrases) },
+		)
 	}
 	c.findReuse()
 	c.findHot()
 	c.findNear()
 	c.countLater()
+	c.findSuperseded()
 	for p := range c.Passages { // terms that only name a file
 		if f := c.Passages[p].file; int(f) >= len(c.terms) {
 			c.Passages[p].file = -1
 		}
 	}
+	c.findWork()
+	c.findPartUse()
+	c.findBacks()
 }
 
-func (c *Conversation) mention(p *Passage, l int, m mention) {
-	n, _ := c.termAt.number(m.hash)
-	for int(n) >= len(c.terms) {
-		c.terms = append(c.terms, term{lastByUs: -1, last: -1, asked: -1})
+// A block holds what was found in some lines and has no number yet.
+type block struct{ mentions, phrases []found }
+
+// found is a mention or a phrase.
+type found struct {
+	hash    uint64
+	text    string // of a mention
+	line    int32
+	class   class // of a mention
+	size    uint8 // of a mention, in bytes; of a phrase, in words that are no fillers
+	carries bool  // the phrase began in the line before
+}
+
+const (
+	// blockSize is after how much that was found a block ends: what one processor writes
+	// and two others read should fit in their caches.
+	blockSize = 1 << 13
+	// batch is how much is looked up at once. See [table.numbers].
+	batch = 512
+)
+
+// A finder goes through lines.
+type finder struct {
+	c     *Conversation
+	lexer lexer
+	line  int // the next
+
+	words int      // of the passage, since something was left out
+	ring  [4]token // the last of them
+	began [4]int   // and their lines
+
+	mentions, phrases int // in all lines before
+}
+
+// find fills a block with what stands in the next lines, and reports whether there are
+// more.
+func (x *finder) find(b *block) (more bool) {
+	b.mentions, b.phrases = b.mentions[:0], b.phrases[:0]
+	for x.line < len(x.c.Lines) && len(b.mentions)+len(b.phrases) < blockSize {
+		x.next(b)
 	}
+	return x.line < len(x.c.Lines)
+}
+
+func (x *finder) next(b *block) {
+	l := x.line
+	x.line++
+	line := &x.c.Lines[l]
+	if line.Gap || l == 0 || line.Passage != x.c.Lines[l-1].Passage {
+		x.words = 0
+	}
+	x.lexer.read(line.Text)
+	line.shape = shapeOf(line.Text, len(x.lexer.tokens))
+	line.mentions.Start = x.mentions
+	for _, m := range x.lexer.mentions {
+		b.mentions = append(b.mentions, found{hash: m.hash, line: int32(l), class: m.class, size: uint8(min(255, len(m.text))), text: m.text})
+	}
+	x.mentions += len(x.lexer.mentions)
+	line.mentions.End = x.mentions
+	line.phrases.Start = x.phrases
+	before := len(b.phrases)
+	for _, t := range x.lexer.tokens {
+		x.ring[x.words&3], x.began[x.words&3] = t, l
+		if x.words++; x.words >= 4 {
+			x.phrase(b, l)
+		}
+	}
+	x.phrases += len(b.phrases) - before
+	line.phrases.End = x.phrases
+}
+
+// phrase adds the phrase that ends with the last word, in line l.
+func (x *finder) phrase(b *block, l int) {
+	from := x.began[x.words&3]
+	if l-from > 1 {
+		return // one word a line is no phrase
+	}
+	h := uint64(hashSeed)
+	content := uint8(0)
+	for k := x.words - 4; k < x.words; k++ {
+		t := x.ring[k&3]
+		h ^= t.hash
+		h *= 0x9E3779B97F4A7C15
+		h ^= h >> 31
+		if !t.filler {
+			content++
+		}
+	}
+	if content >= 2 {
+		b.phrases = append(b.phrases, found{hash: h, line: int32(l), size: content, carries: from < l})
+	}
+}
+
+// numberMentions gives numbers to terms, and notes where they were.
+func (c *Conversation) numberMentions(list []found) {
+	for mentions := range slices.Chunk(list, batch) {
+		start := len(c.mentions)
+		c.mentions = c.termAt.numbers(mentions, c.mentions)
+		for len(c.terms) < len(c.termAt.keys) {
+			c.terms = append(c.terms, term{lastByUs: -1, last: -1, asked: -1, edited: -1, planned: -1})
+		}
+		for i, n := range c.mentions[start:] {
+			c.mention(n, &mentions[i])
+		}
+	}
+}
+
+// numberPhrases does so with phrases.
+func (c *Conversation) numberPhrases(list []found) {
+	for phrases := range slices.Chunk(list, batch) {
+		start := len(c.phrased)
+		c.phrased = c.phraseAt.numbers(phrases, c.phrased)
+		for len(c.phrases) < len(c.phraseAt.keys) {
+			c.phrases = append(c.phrases, phrase{last: -1, lastOurs: -1})
+		}
+		numbers := c.phrased[start:]
+		for i, n := range numbers {
+			c.phrase(n, &phrases[i])
+			if phrases[i].carries {
+				numbers[i] = ^n
+			}
+		}
+	}
+}
+
+func (c *Conversation) mention(n int32, m *found) {
 	t := &c.terms[n]
+	p := &c.Passages[c.Lines[m.line].Passage]
 	msg := int32(p.Message)
-	at := int32(l - p.Lines.Start)
+	at := m.line - int32(p.Lines.Start)
 	if t.messages == 0 {
-		t.class, t.size, t.firstKind, t.first, t.head = m.class, uint8(min(255, m.size)), p.Kind, msg, at
+		t.class, t.size, t.firstKind, t.first, t.head = m.class, m.size, p.Kind, msg, at
+		t.parts, t.partCount = c.takeApart(m.text)
 	}
-	who := author(p.Kind)
+	who := whose(p.Kind)
+	if who != byTool && t.messages > 0 {
+		c.cameBack(t, msg)
+	}
 	if t.last != msg {
 		t.messages++
 		t.by[who]++
 	}
-	t.last, t.lastKind, t.lastLine = msg, p.Kind, int32(l)
+	t.last, t.lastKind, t.lastLine = msg, p.Kind, m.line
 	t.head = min(t.head, at)
 	if who != byTool {
 		t.lastByUs = msg
@@ -119,49 +244,26 @@ func (c *Conversation) mention(p *Passage, l int, m mention) {
 	if p.Kind == Failure {
 		t.inFailure = true
 	}
-	c.mentions = append(c.mentions, n)
 }
 
-// phrase adds the phrase that ends with the last of n words, in line l; it begins in line
-// from.
-func (c *Conversation) phrase(p *Passage, l, from int, ring *[4]token, n int) {
-	if l-from > 1 {
-		return // one word a line is no phrase
-	}
-	h := uint64(hashSeed)
-	content := uint8(0)
-	for k := n - 4; k < n; k++ {
-		t := ring[k&3]
-		h ^= t.hash
-		h *= 0x9E3779B97F4A7C15
-		h ^= h >> 31
-		if !t.filler {
-			content++
-		}
-	}
-	if content < 2 {
-		return
-	}
-	at, isNew := c.phraseAt.number(h)
+func (c *Conversation) phrase(n int32, m *found) {
+	p := &c.Passages[c.Lines[m.line].Passage]
 	msg := int32(p.Message)
-	if isNew {
-		c.phrases = append(c.phrases, phrase{content: content, first: p.Kind, last: -1, lastOurs: -1})
+	f := &c.phrases[n]
+	if f.messages == 0 {
+		f.content, f.first = m.size, p.Kind
 	}
-	f := &c.phrases[at]
+	ours := whose(p.Kind) != byTool
 	if f.last != msg {
-		f.messages++
-		if author(p.Kind) != byTool {
-			f.ours++
+		f.messages = min(f.messages, math.MaxUint8-1) + 1
+		if ours {
+			f.ours = min(f.ours, math.MaxUint8-1) + 1
 		}
 	}
-	f.last, f.kind, f.lastLine = msg, p.Kind, int32(l)
-	if author(p.Kind) != byTool {
+	f.last, f.lastLine = msg, m.line
+	if ours {
 		f.lastOurs = msg
 	}
-	if from < l {
-		at = ^at
-	}
-	c.phrased = append(c.phrased, at)
 }
 
 // Shapes of lines.
@@ -172,17 +274,27 @@ const (
 	shapes
 )
 
-func shapeOf(s string, words int) uint8 {
-	letters, punctuation := 0, 0
-	for i := range len(s) {
-		switch b := s[i]; {
+// shapeCounts adds one to the letters (the low half) or to the punctuation (the high half)
+// for a byte.
+var shapeCounts = func() (t [256]uint64) {
+	const letter, punctuation = 1, 1 << 32
+	for i := range t {
+		switch b := byte(i); {
 		case b >= 0x80 || bytesOf[b]&(isLower|isUpper) != 0:
-			letters++
-		case b == ' ' || b == '\t':
-		case bytesOf[b]&isDigit != 0, b != '.' && b != ',' && b != '-' && b != '\'':
-			punctuation++
+			t[i] = letter
+		case strings.IndexByte(" \t.,-'", b) < 0:
+			t[i] = punctuation
 		}
 	}
+	return t
+}()
+
+func shapeOf(s string, words int) uint8 {
+	n := uint64(0)
+	for i := range len(s) {
+		n += shapeCounts[s[i]]
+	}
+	letters, punctuation := n&math.MaxUint32, n>>32
 	switch {
 	case letters < 2*punctuation:
 		return shapeData
@@ -211,11 +323,24 @@ func (c *Conversation) PhrasesOf(l int) []int32 {
 	return c.phrased[s.Start:s.End]
 }
 
-// lines of a passage that is about a file or a command which a newer one is about, too.
-func (c *Conversation) superseded(p *Passage) bool {
-	if p.Target == "" || author(p.Kind) != byTool {
-		return false
+// findSuperseded finds the passages that are about a file or a command which the result of
+// a later message is about, too.
+func (c *Conversation) findSuperseded() {
+	type target struct{ name, target string }
+	newest := map[target]int{} // to the last message with results about it
+	for p := len(c.Passages) - 1; p >= 0; p-- {
+		pass := &c.Passages[p]
+		if pass.Target == "" || whose(pass.Kind) != byTool {
+			continue
+		}
+		t := target{pass.Name, pass.Target}
+		last, ok := newest[t]
+		pass.old = ok && last > pass.Message
+		if !ok && pass.Kind != Injected {
+			newest[t] = pass.Message
+		}
 	}
-	n, ok := c.newest[p.Name+"\x00"+p.Target]
-	return ok && c.Passages[n].Message > p.Message
 }
+
+// superseded reports whether p is about what a later passage is about, too.
+func (c *Conversation) superseded(p *Passage) bool { return p.old }

@@ -30,13 +30,15 @@ type token struct {
 type mention struct {
 	hash  uint64
 	class class
-	size  int
+	text  string
 }
 
 // A lexer takes lines apart. Its slices are overwritten by every line.
 type lexer struct {
 	tokens   []token
 	mentions []mention
+	hash     uint64 // of the token at hand, without regard to case
+	size     int    // of it, in bytes; 0 if it has capitals, and so another hash as a term
 }
 
 const (
@@ -48,14 +50,6 @@ func hashOf(s string) uint64 {
 	h := uint64(hashSeed)
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * hashPrime
-	}
-	return h
-}
-
-func hashFolded(s string) uint64 {
-	h := uint64(hashSeed)
-	for i := range len(s) {
-		h = (h ^ uint64(fold[s[i]])) * hashPrime
 	}
 	return h
 }
@@ -101,19 +95,22 @@ var bytesOf = func() (t [256]uint8) {
 func (x *lexer) read(line string) {
 	x.tokens, x.mentions = x.tokens[:0], x.mentions[:0]
 	for i := 0; i < len(line); {
-		b := line[i]
-		if b < utf8.RuneSelf && bytesOf[b]&isWord == 0 {
+		if b := line[i]; b < utf8.RuneSelf && bytesOf[b]&isWord == 0 {
 			i++
 			continue
 		}
 		start, ascii := i, true
+		h, seen := uint64(hashSeed), uint8(0)
 		for i < len(line) {
 			b := line[i]
+			class := bytesOf[b]
+			if class&isWord != 0 || class == isJoint && i > start && i+1 < len(line) && bytesOf[line[i+1]]&isWord != 0 {
+				h = (h ^ uint64(fold[b])) * hashPrime
+				seen |= class
+				i++
+				continue
+			}
 			if b < utf8.RuneSelf {
-				if bytesOf[b]&isWord != 0 || bytesOf[b] == isJoint && i > start && i+1 < len(line) && bytesOf[line[i+1]]&isWord != 0 {
-					i++
-					continue
-				}
 				break
 			}
 			r, size := utf8.DecodeRuneInString(line[i:])
@@ -121,7 +118,9 @@ func (x *lexer) read(line string) {
 				break
 			}
 			ascii = false
-			i += size
+			for end := i + size; i < end; i++ {
+				h = (h ^ uint64(line[i])) * hashPrime
+			}
 			if r >= 0x2E80 { // a script without spaces: every character is a word
 				break
 			}
@@ -132,24 +131,38 @@ func (x *lexer) read(line string) {
 			continue
 		}
 		s := line[start:i]
-		h := hashFolded(s)
-		x.tokens = append(x.tokens, token{hash: h, filler: len(s) <= longestFiller && fillers[h]})
-		if ascii {
+		x.tokens = append(x.tokens, token{hash: h, filler: len(s) <= longestFiller && fillers.find(h) >= 0})
+		x.size, x.hash = len(s), h
+		if seen&isUpper != 0 {
+			x.size = 0
+		}
+		switch {
+		case !ascii:
+			if len(s) >= 6 {
+				x.mention(s, classWord)
+			}
+		case seen&isJoint != 0:
 			x.chunk(s)
-		} else if len(s) >= 6 {
+		case seen != isLower:
+			x.name(s)
+		case len(s) >= 5:
 			x.mention(s, classWord)
 		}
 	}
 }
 
+// mention adds s, which is the token at hand or a part of it.
 func (x *lexer) mention(s string, c class) {
-	h := hashOf(s)
+	h := x.hash
+	if len(s) != x.size {
+		h = hashOf(s)
+	}
 	for i := range x.mentions {
 		if x.mentions[i].hash == h {
 			return
 		}
 	}
-	x.mentions = append(x.mentions, mention{hash: h, class: c, size: len(s)})
+	x.mentions = append(x.mentions, mention{hash: h, class: c, text: s})
 }
 
 // chunk finds the terms of a token: the components of a path, the names of a qualified
@@ -248,13 +261,13 @@ var extensions = set(`bash bat c cc cfg conf cpp cs css csv cxx dart env ex exs 
 const longestFiller = 7
 
 // fillers are the words of English that say least.
-var fillers = func() map[uint64]bool {
-	out := map[uint64]bool{}
+var fillers = func() table {
+	out := newTable(0)
 	for w := range set(`a about after all also an and any are as at be been but by can could did do does for from
 		get had has have he her here how i if in into is it its just let like may me more my need no not now
 		of on one only or our out over see she should so some than that the their them then there these they
 		this those to up us use was we were what when where which while who will with would you your`) {
-		out[hashOf(w)] = true
+		out.number(hashOf(w))
 	}
 	return out
 }()

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/condensehq/condense/internal/parallel"
 )
 
 // A Model holds the weights of every step of every feature, and the terms that are common
@@ -111,45 +113,69 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 	e := &Estimate{Names: make([]float32, len(c.terms)), Words: make([]float32, len(c.terms)), Phrases: make([]float32, len(c.phrases))}
 	base, best := m.odds(c)
 	f := c.focus()
-	lines := c.lineVectors(f, best)
-	var x [termSize]float32
-	for n := range c.terms {
-		t := &c.terms[n]
-		if t.messages == 0 {
-			continue
+	// Sums are made in the order of the numbers: another order gives others in the last digit.
+	inOrder(len(c.terms), func(from, to int, values []float64) {
+		var x [termSize]float32
+		for n := from; n < to; n++ {
+			t := &c.terms[n]
+			if t.messages == 0 {
+				continue
+			}
+			rarity := m.rarity(c.termAt.keys[n])
+			weight := c.weight(n, rarity)
+			if weight == 0 {
+				continue
+			}
+			c.lineVector(f, int(t.lastLine), best[t.lastLine], x[:lineSize])
+			c.termVector(n, rarity, float32(sigmoid(base[n])), x[:])
+			values[n-from] = sigmoid(base[n]+m.termTrees.sum(x[:])) * weight
 		}
-		rarity := m.rarity(c.termAt.keys[n])
-		weight := c.weight(n, rarity)
-		if weight == 0 {
-			continue
-		}
-		l := int(t.lastLine) * lineSize
-		copy(x[:lineSize], lines[l:l+lineSize])
-		c.termVector(n, rarity, float32(sigmoid(base[n])), x[:])
-		v := sigmoid(base[n]+m.termTrees.sum(x[:])) * weight
-		if t.class == classWord {
+	}, func(n int, v float64) {
+		if c.terms[n].class == classWord {
 			e.Words[n] = float32(v)
 			e.WordSum += v
 		} else {
 			e.Names[n] = float32(v)
 			e.NameSum += v
 		}
-	}
+	})
 	more := make([]float64, len(c.Lines))
-	for l := range c.Lines {
-		more[l] = m.phraseTrees.sum(lines[l*lineSize : (l+1)*lineSize])
-	}
-	var buf [40]uint16
-	for n := range c.phrases {
-		f := &c.phrases[n]
-		if f.messages > phraseMessages {
-			continue
+	parallel.Ranges(len(c.Lines), leastValues, func(from, to int) {
+		var x [lineSize]float32
+		for l := from; l < to; l++ {
+			c.lineVector(f, l, best[l], x[:])
+			more[l] = m.phraseTrees.sum(x[:])
 		}
-		p := sigmoid(logit(m.phrases, c.phraseSteps(n, best[f.lastLine], &buf)) + more[f.lastLine])
+	})
+	inOrder(len(c.phrases), func(from, to int, values []float64) {
+		var buf [40]uint16
+		for n := from; n < to; n++ {
+			if f := &c.phrases[n]; f.messages <= phraseMessages {
+				values[n-from] = sigmoid(logit(m.phrases, c.phraseSteps(n, best[f.lastLine], &buf)) + more[f.lastLine])
+			}
+		}
+	}, func(n int, p float64) {
 		e.Phrases[n] = float32(p)
 		e.PhraseSum += p
-	}
+	})
 	return e
+}
+
+// leastValues is how many values are worth a goroutine.
+const leastValues = 512
+
+// inOrder yields n values in order. They are made in ranges by work, which writes those
+// that are not 0 and calls nobody who minds being called by several at a time.
+func inOrder(n int, work func(from, to int, values []float64), yield func(n int, v float64)) {
+	values := make([]float64, min(n, 1<<16))
+	for start := 0; start < n; start += len(values) {
+		values := values[:min(len(values), n-start)]
+		clear(values)
+		parallel.Ranges(len(values), leastValues, func(from, to int) { work(start+from, start+to, values[from:to]) })
+		for i, v := range values {
+			yield(start+i, v)
+		}
+	}
 }
 
 // phraseMessages is in how many messages a phrase may stand to be one's own: what stands
@@ -161,13 +187,15 @@ const phraseMessages = 3
 func (m *Model) odds(c *Conversation) (terms []float64, best []float32) {
 	terms = make([]float64, len(c.terms))
 	odds := make([]float32, len(c.terms))
-	var buf [40]uint16
-	for n := range c.terms {
-		if c.terms[n].messages > 0 {
-			terms[n] = logit(m.terms, c.termSteps(n, m.rarity(c.termAt.keys[n]), &buf))
-			odds[n] = float32(sigmoid(terms[n]))
+	parallel.Ranges(len(c.terms), leastValues, func(from, to int) {
+		var buf [40]uint16
+		for n := from; n < to; n++ {
+			if c.terms[n].messages > 0 {
+				terms[n] = logit(m.terms, c.termSteps(n, m.rarity(c.termAt.keys[n]), &buf))
+				odds[n] = float32(sigmoid(terms[n]))
+			}
 		}
-	}
+	})
 	return terms, c.bestTerms(odds)
 }
 

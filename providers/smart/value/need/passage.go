@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 	"github.com/condensehq/condense/internal/tooling"
 )
 
@@ -40,7 +41,9 @@ type Passage struct {
 	file    int32 // the term that names the file it is about; -1 if none
 	family  uint8 // of the tool; see families
 	later   uint8 // how many passages of its kind and tool follow, in steps
+	back    int32 // how often a term was written again after it had last stood here; see cameBack
 	reuse   uint8 // how much of what it said first was written again; see reuseSteps
+	old     bool  // it is about a file or a command which a newer one is about, too
 }
 
 // A Line is one of a passage. Lines without a letter or digit are left out.
@@ -59,7 +62,13 @@ type Line struct {
 	hot      [2]int32  // the last two messages in which the person or the agent wrote one of its rare terms
 	hotTerm  int32     // the term that hot[0] is of
 	near     int32     // the last message in which such a term of a line close by was written
+	back     bool      // whether a term came back from here; see cameBack
+	// How many lines above and below the next line is that a term came back from.
+	backAbove, backBelow uint16
 }
+
+// Prose reports whether the line is made of words, four or more: neither code nor data.
+func (l *Line) Prose() bool { return l.shape == shapeProse }
 
 // A Conversation is a conversation as lines. It refers to the texts of the messages that
 // it was read from.
@@ -76,7 +85,10 @@ type Conversation struct {
 	phraseAt table
 	terms    []term
 	phrases  []phrase
-	newest   map[string]int32 // target to the last passage of results about it
+	partAt   table
+	parts    []part
+	// Numbers of the parts of terms, one after the other.
+	termParts []int32
 }
 
 // Read takes messages apart. The cost is linear.
@@ -87,8 +99,8 @@ func Read(messages []core.Message) *Conversation {
 	}
 	// What texts of this size usually hold, so that little is moved while they are read.
 	c := &Conversation{
-		messages: len(messages), newest: map[string]int32{},
-		termAt: newTable(size / 32), phraseAt: newTable(size / 6),
+		messages: len(messages),
+		termAt:   newTable(size / 32), phraseAt: newTable(size / 6), partAt: newTable(size / 64),
 		Passages: make([]Passage, 0, 2*len(messages)), Lines: make([]Line, 0, size/40),
 		mentions: make([]int32, 0, size/14), phrased: make([]int32, 0, size/10),
 		terms: make([]term, 0, size/64), phrases: make([]phrase, 0, size/12),
@@ -108,6 +120,7 @@ type reader struct {
 	c     *Conversation
 	calls map[string]use
 	field uint8
+	talk  author.Reader
 }
 
 func (r *reader) message(i int, m *core.Message) {
@@ -117,30 +130,29 @@ func (r *reader) message(i int, m *core.Message) {
 	if m.Kind != core.KindOriginal && r.extract(i, m) {
 		return
 	}
-	textual := use{} // the call in text whose result the texts of this message are
+	var said [][]author.Segment
+	if m.Role == core.RoleUser && m.Kind == core.KindOriginal {
+		said = r.talk.Message(m)
+	}
+	answered := use{} // the call in a text whose result comes next
 	for j, p := range m.Parts {
 		switch p := p.(type) {
 		case core.Text:
-			kind := Agent
+			at := Passage{Kind: Agent, Message: i, Part: j}
+			if s, ok := strings.CutPrefix(string(p), Head+"\n"); ok && m.Role == core.RoleUser {
+				r.extractPart(i, j, s) // from a file that does not record what was inserted
+				continue
+			}
 			switch {
 			case m.Role == core.RoleTool:
-				kind = Output
-			case m.Kind != core.KindOriginal:
-				kind = Agent
-			case m.Role == core.RoleUser:
-				kind = typed(string(p))
-				if name, target, ok := resultInText(string(p)); ok {
-					textual = use{name: name, target: target, file: target}
-					kind = Output
-				} else if textual.name != "" && kind == Human {
-					kind = Output
+				at.Kind = Output
+			case said != nil:
+				for _, s := range said[j] {
+					answered = r.segment(at, s, answered)
 				}
+				continue
 			}
-			u := use{}
-			if kind == Output {
-				u = textual
-			}
-			r.add(Passage{Kind: kind, Message: i, Part: j, Name: u.name, Target: u.target}, u.file, string(p))
+			r.add(at, "", string(p))
 		case core.Reasoning:
 			r.add(Passage{Kind: Thought, Message: i, Part: j}, "", p.Text)
 		case core.ToolCall:
@@ -150,14 +162,33 @@ func (r *reader) message(i int, m *core.Message) {
 		case core.Opaque, core.Image:
 			by := Passage{Kind: Agent, Message: i}
 			switch {
-			case m.Role == core.RoleTool || textual.name != "":
-				by.Kind, by.Name, by.Target = Output, textual.name, textual.target
+			case m.Role == core.RoleTool || answered.name != "":
+				by.Kind, by.Name, by.Target = Output, answered.name, answered.target
 			case m.Role == core.RoleUser && m.Kind == core.KindOriginal:
 				by.Kind = Human
 			}
 			r.media(by, p)
 		}
 	}
+}
+
+// segment adds what one author said in a text of the user, and returns the call whose result
+// comes next.
+func (r *reader) segment(p Passage, s author.Segment, answered use) use {
+	switch s.By {
+	case author.Header:
+		return use{name: s.Tool, target: s.Target, file: s.Target}
+	case author.Tool:
+		p.Kind, p.Name, p.Target = Output, answered.name, answered.target
+		r.add(p, answered.file, s.Text)
+		return answered
+	case author.Program, author.Surroundings, author.Standing:
+		p.Kind = Injected
+	case author.Person:
+		p.Kind = Human
+	}
+	r.add(p, "", s.Text)
+	return answered
 }
 
 func (r *reader) call(i, j int, p *core.ToolCall) {
@@ -178,8 +209,11 @@ func (r *reader) call(i, j int, p *core.ToolCall) {
 func (r *reader) result(i, j int, p *core.ToolResult) {
 	u := r.calls[p.CallID]
 	kind := Output
-	if p.IsError {
+	switch {
+	case p.IsError:
 		kind = Failure
+	case tooling.FamilyOf(u.name) == tooling.Ask:
+		kind = Human // what it answers is what the person said
 	}
 	for k, q := range p.Content {
 		p := Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target}
@@ -206,8 +240,7 @@ func (r *reader) open(p Passage, file string) int {
 		if i := strings.LastIndexByte(strings.TrimRight(file, "/"), '/'); i >= 0 {
 			file = file[i+1:]
 		}
-		n, _ := r.c.termAt.number(hashOf(file))
-		p.file = n
+		p.file = r.c.termAt.number(hashOf(file))
 	}
 	r.c.Passages = append(r.c.Passages, p)
 	return len(r.c.Passages) - 1
@@ -218,10 +251,6 @@ func (r *reader) close(at int) {
 	p.Lines.End = len(r.c.Lines)
 	if p.Lines.Start == p.Lines.End {
 		r.c.Passages = r.c.Passages[:at]
-		return
-	}
-	if (p.Kind == Output || p.Kind == Failure) && p.Target != "" {
-		r.c.newest[p.Name+"\x00"+p.Target] = int32(at)
 	}
 }
 
@@ -269,42 +298,4 @@ func says(s string) bool {
 		}
 	}
 	return false
-}
-
-// injected is how texts begin that agents' programs write in the user's name. They are
-// published by the vendors or visible in any recorded session.
-var injected = []string{
-	"<system-reminder>", "<environment_details>", "<environment_context>", "<user_instructions>", "# AGENTS.md instructions",
-	"<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted", "<ide_",
-	"<permissions instructions>", "<INSTRUCTIONS>", "<turn_aborted>", "<system_warning>", "<task-notification>",
-	"Base directory for this skill:", "This session is being continued from a previous conversation", "[ERROR] You did not use a tool",
-	"<execution_context>", "<objective>", "<file_content ",
-}
-
-// typed tells a person's text from a program's.
-func typed(s string) Kind {
-	s = strings.TrimLeft(s, " \n\t\r")
-	for _, p := range injected {
-		if strings.HasPrefix(s, p) {
-			return Injected
-		}
-	}
-	return Human
-}
-
-// resultInText reads the head of a tool's answer as Roo-Code and Cline write it in texts:
-// "[read_file for 'src/a.go'] Result:".
-func resultInText(s string) (name, target string, ok bool) {
-	line, _, _ := strings.Cut(s, "\n")
-	line = strings.TrimSpace(line)
-	if !strings.HasPrefix(line, "[") || !strings.HasSuffix(line, "Result:") {
-		return "", "", false
-	}
-	inner, _, found := strings.Cut(line[1:], "]")
-	if !found || inner == "" {
-		return "", "", false
-	}
-	name, rest, _ := strings.Cut(inner, " ")
-	target = strings.TrimSuffix(strings.TrimPrefix(rest, "for '"), "'")
-	return name, target, true
 }

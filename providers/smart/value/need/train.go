@@ -53,7 +53,7 @@ func (c *Conversation) needed(m *Model, l *Lesson) (terms, phrases []float32) {
 			flush()
 			msg = pass.Message
 		}
-		own := author(pass.Kind) != byTool
+		own := whose(pass.Kind) != byTool
 		for i := pass.Lines.Start; i < pass.Lines.End; i++ {
 			for _, n := range f.TermsOf(i) {
 				isNew := seenTerm[n] < 0 || seenTerm[n] == int32(msg)
@@ -203,11 +203,12 @@ type sample struct {
 // that were left out: with ten times the rate or six epochs the loss on what is seen goes
 // on falling, and that on what is not rises by a tenth.
 const (
-	keepUnneeded = 5     // of what was not needed, one in so many is looked at, for all
-	epochs       = 2     // how often all samples are gone through
-	rate         = 0.015 // of AdaGrad
-	decay        = 2e-6  // of a weight, towards zero, by every sample
-	fewestNeeds  = 5.0   // a lesson that asks for less is given no more weight
+	keepTerms   = 5     // of terms that were not needed, one in so many is looked at, for all
+	keepPhrases = 16    // the same of phrases
+	epochs      = 2     // how often all samples are gone through
+	rate        = 0.015 // of AdaGrad
+	decay       = 2e-6  // of a weight, towards zero, by every sample
+	fewestNeeds = 5.0   // a lesson that asks for less is given no more weight
 )
 
 // Loss returns how surprised m is, per lesson weighted as in training, by what is needed
@@ -287,10 +288,10 @@ func (m *Model) termSamples(out []sample, l *Lesson, rng *rand.Rand) []sample {
 		}
 		w := weight[n] / max(fewestNeeds, total[flag(c.terms[n].class == classWord)])
 		if needed[n] == 0 {
-			if rng.IntN(keepUnneeded) > 0 {
+			if rng.IntN(keepTerms) > 0 {
 				continue
 			}
-			w *= keepUnneeded
+			w *= keepTerms
 		}
 		steps := slices.Clone(c.termSteps(n, m.rarity(c.termAt.keys[n]), &buf))
 		x := make([]float32, termSize)
@@ -321,10 +322,10 @@ func (m *Model) phraseSamples(out []sample, l *Lesson, rng *rand.Rand) []sample 
 		}
 		w := 1 / max(fewestNeeds, total)
 		if needed[n] == 0 {
-			if rng.IntN(2*keepUnneeded) > 0 {
+			if rng.IntN(keepPhrases) > 0 {
 				continue
 			}
-			w *= 2 * keepUnneeded
+			w *= keepPhrases
 		}
 		steps := slices.Clone(c.phraseSteps(n, best[f.lastLine], &buf))
 		l := int(f.lastLine) * lineSize

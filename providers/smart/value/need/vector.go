@@ -5,8 +5,9 @@ const never = 1e5
 
 // What the trees see of a line, and of a term.
 const (
-	lineSize = 26
-	termSize = lineSize + 17
+	lineSize = 34
+	termSize = lineSize + 23
+	fileAt   = 30 // what it sees of the file that a passage is about begins here
 )
 
 // A focus says what the person and the agent speak of at the end of a conversation.
@@ -27,8 +28,7 @@ func (c *Conversation) focus() *focus {
 	}
 	for n := range c.terms {
 		if t := &c.terms[n]; t.messages > 0 && t.lastByUs >= 0 {
-			d := float32(c.messages-int(t.lastByUs)) / focusReach
-			f.terms[n] = float32(c.weight(n, 0)) / (1 + d*d)
+			f.terms[n] = float32(c.weight(n, 0)) * c.fading(t.lastByUs)
 		}
 	}
 	for p := range c.Passages {
@@ -45,6 +45,12 @@ func (c *Conversation) focus() *focus {
 		f.passages[p] = sum / float32(count)
 	}
 	return f
+}
+
+// fading returns how much of what was written in message m is in focus.
+func (c *Conversation) fading(m int32) float32 {
+	d := float32(c.messages-int(m)) / focusReach
+	return 1 / (1 + d*d)
 }
 
 // since returns how many messages ago message m was; never if it is -1.
@@ -98,6 +104,16 @@ func (c *Conversation) lineVector(f *focus, l int, best float32, x []float32) {
 		below,
 		f.passages[line.Passage],
 		best,
+		float32(p.back) / float32(p.Lines.End-p.Lines.Start),
+		float32(flag(line.back)),
+		float32(line.backAbove),
+		float32(line.backBelow),
+		never, 0, never, 0, // of a file, if it is about one
+	}
+	if p.file >= 0 {
+		t := &c.terms[p.file]
+		v[fileAt], v[fileAt+1] = c.since(t.lastByUs), float32(t.by[byCall])
+		v[fileAt+2], v[fileAt+3] = c.since(t.edited), float32(int(t.edited)-p.Message)
 	}
 	copy(x, v[:])
 }
@@ -106,6 +122,7 @@ func (c *Conversation) lineVector(f *focus, l int, best float32, x []float32) {
 func (c *Conversation) termVector(n, rarity int, odds float32, x []float32) {
 	t := &c.terms[n]
 	line := &c.Lines[t.lastLine]
+	partMean, partBest := c.partFocus(n)
 	hot := line.hot[0]
 	if line.hotTerm == int32(n) {
 		hot = line.hot[1]
@@ -128,6 +145,12 @@ func (c *Conversation) termVector(n, rarity int, odds float32, x []float32) {
 		float32(t.head),
 		c.since(hot),
 		odds,
+		float32(t.back),
+		float32(t.far),
+		c.since(t.planned),
+		partMean,
+		partBest,
+		float32(t.partCount),
 	}
 	copy(x[lineSize:], v[:])
 }

@@ -1,0 +1,103 @@
+package value
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/condensehq/condense/core"
+)
+
+const (
+	// overshoot is how far above the room lines are chosen, as a share of it: what they cost is
+	// an estimate, mostly too high.
+	overshoot = 1.08
+	// reserve is how far above that lines are chosen for the room that is left over at last,
+	// and leastReserve what is chosen at least, in tokens.
+	reserve      = 0.17
+	leastReserve = 300
+)
+
+// fit returns the messages of as many picks as there is room for, and their tokens.
+func (w *work) fit() ([]core.Message, int) {
+	last := int32(len(w.picks) - 1)
+	k := w.pickAt(float64(w.o.Room), last)
+	var best []core.Message
+	size, bestK := 0, int32(-1)
+	high := last + 1 // the fewest picks known to be too many
+	scale := 1.0     // of estimates
+	for range 8 {
+		out, tokens := w.render(k)
+		if tokens <= w.o.Room && k > bestK {
+			best, size, bestK = out, tokens, k
+		}
+		if tokens > w.o.Room {
+			high = min(high, k)
+		}
+		scale = float64(tokens) / max(1, w.picks[k])
+		next := w.pickAt(float64(w.o.Room)*0.999/scale, last)
+		if tokens > w.o.Room && next >= k {
+			next = k - max(1, k/100)
+		}
+		next = min(next, high-1)
+		if next <= bestK || next < 0 {
+			break
+		}
+		k = next
+	}
+	if bestK < 0 {
+		return w.render(1)
+	}
+	return w.topUp(best, size, bestK, scale)
+}
+
+// pickAt returns the last pick that ends within size tokens, by estimate.
+func (w *work) pickAt(size float64, last int32) int32 {
+	return int32(sort.Search(int(last), func(k int) bool { return w.picks[k+1] > size }))
+}
+
+// topUp gives what is left of the room to later picks that are small enough, and returns
+// what it is given if there are none.
+func (w *work) topUp(best []core.Message, size int, k int32, scale float64) ([]core.Message, int) {
+	const tries, look = 6, 300 // picks
+	later := make([][]int32, min(look, len(w.picks)-1-int(k)))
+	for l, at := range w.keptAt {
+		if i := int(at - k - 1); i >= 0 && i < len(later) {
+			later[i] = append(later[i], int32(l))
+		}
+	}
+	share := 1.0 // of what is left that is given away: an estimate may be too low
+	for range tries {
+		if w.o.Room-size < max(8, w.o.Room/200) {
+			break // not worth another rendering
+		}
+		left := share * float64(w.o.Room-size) / scale
+		var taken []int
+		for i, lines := range later {
+			at := int(k) + 1 + i
+			if cost := max(0, w.picks[at]-w.picks[at-1]); len(lines) > 0 && cost <= left {
+				left -= cost
+				taken = append(taken, i)
+			}
+		}
+		if len(taken) == 0 {
+			break
+		}
+		was := slices.Clone(w.keptAt)
+		for _, i := range taken {
+			for _, l := range later[i] {
+				w.keptAt[l] = k
+			}
+		}
+		out, tokens := w.render(k)
+		if tokens > w.o.Room {
+			w.keptAt = was
+			share /= 2
+			continue
+		}
+		for _, i := range taken {
+			later[i] = nil
+		}
+		best, size = out, tokens
+	}
+	return best, size
+}

@@ -1,0 +1,142 @@
+package value
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A tally counts the kept lines in which each term and each phrase stands.
+type tally struct{ terms, phrases []int32 }
+
+func (w *work) tally() *tally {
+	t := &tally{terms: make([]int32, w.c.Terms()), phrases: make([]int32, w.c.Phrases())}
+	for l := range w.c.Lines {
+		if w.keptAt[l] != 0 {
+			w.note(t, l, 1)
+		}
+	}
+	return t
+}
+
+// note adds what line l has to t, and phrases that the line before begins if it is kept.
+func (w *work) note(t *tally, l int, by int32) {
+	for _, n := range w.c.TermsOf(l) {
+		t.terms[n] += by
+	}
+	for _, n := range w.c.PhrasesOf(l) {
+		if n >= 0 {
+			t.phrases[n] += by
+		} else if w.keptAt[l-1] != 0 {
+			t.phrases[^n] += by
+		}
+	}
+}
+
+// prune drops lines picked after from that are worth less than least by the token, beside
+// all others that are kept: what was best of them was said again by a line that was picked
+// later, or they came along as neighbours. The picks that they are of become cheaper. It
+// returns the lines.
+func (w *work) prune(from int32, least float32) (dropped []int) {
+	t := w.tally()
+	type weak struct {
+		line int
+		rate float32
+	}
+	var list []weak
+	for l := range w.c.Lines {
+		if w.keptAt[l] > from {
+			if r := w.loss(t, l) / float32(w.saves(l)); r < least {
+				list = append(list, weak{l, r})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b weak) int {
+		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(a.line, b.line))
+	})
+	saved := make([]float64, len(w.picks))
+	for _, x := range list {
+		l := x.line
+		cost := w.saves(l)
+		if w.loss(t, l)/float32(cost) >= least {
+			continue // the others that said the same are gone
+		}
+		w.note(t, l, -1)
+		if w.besideKept(l, l+1) {
+			for _, n := range w.c.PhrasesOf(l + 1) {
+				if n < 0 {
+					t.phrases[^n]--
+				}
+			}
+		}
+		saved[w.keptAt[l]] += cost
+		w.keptAt[l] = 0
+		w.opened[w.c.Lines[l].Passage]--
+		dropped = append(dropped, l)
+	}
+	sum := 0.0
+	for i := range saved {
+		sum += saved[i]
+		w.picks[i] -= sum
+	}
+	clear(w.credit)
+	clear(w.has)
+	w.settle(0, len(w.c.Lines))
+	return dropped
+}
+
+// besideKept reports whether line k, next to l, is of the same passage and kept.
+func (w *work) besideKept(l, k int) bool {
+	pass := w.c.Passages[w.c.Lines[l].Passage].Lines
+	return k >= pass.Start && k < pass.End && w.keptAt[k] != 0
+}
+
+// saves returns what dropping line l saves, in tokens: what it would cost if it were not there.
+func (w *work) saves(l int) float64 {
+	at, opened := w.keptAt[l], &w.opened[w.c.Lines[l].Passage]
+	w.keptAt[l] = 0
+	*opened--
+	cost := w.cost(core.Span{Start: l, End: l + 1})
+	w.keptAt[l] = at
+	*opened++
+	return cost
+}
+
+// loss returns what dropping line l takes away: what stands in no other kept line, and what
+// it gives to the lines beside it.
+func (w *work) loss(t *tally, l int) float32 {
+	e := w.estimate
+	loss := float32(0)
+	for _, n := range w.c.TermsOf(l) {
+		if t.terms[n] == 1 {
+			loss += w.credit[n]*e.Names[n] + e.Words[n]
+		}
+	}
+	for _, n := range w.c.PhrasesOf(l) {
+		if n < 0 && w.keptAt[l-1] == 0 {
+			continue
+		}
+		if n = max(n, ^n); t.phrases[n] == 1 {
+			loss += e.Phrases[n]
+		}
+	}
+	for _, k := range [2]int{l - 1, l + 1} {
+		if !w.besideKept(l, k) {
+			continue
+		}
+		for _, n := range w.c.TermsOf(k) {
+			if t.terms[n] == 1 {
+				loss += float32(w.o.Shares.Beside) * e.Names[n]
+			}
+		}
+	}
+	if w.besideKept(l, l+1) {
+		for _, n := range w.c.PhrasesOf(l + 1) {
+			if n < 0 && t.phrases[^n] == 1 {
+				loss += e.Phrases[^n]
+			}
+		}
+	}
+	return loss
+}
