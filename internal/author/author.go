@@ -41,9 +41,9 @@ type Reader struct {
 func (r *Reader) Message(m *core.Message) [][]Segment {
 	r.aider.ran = false
 	out := make([][]Segment, len(m.Parts))
-	answers := false // a header announced a result: what follows, but for what is marked, is its text
-	result := false  // a result in a part of its own stands before
-	command := false // the mark of a command stands right before
+	var answers answer // what follows a header, but for what is marked, is its text
+	result := false    // a result in a part of its own stands before
+	command := false   // the mark of a command stands right before
 	for i, p := range m.Parts {
 		if _, ok := p.(core.ToolResult); ok {
 			result = true
@@ -53,16 +53,14 @@ func (r *Reader) Message(m *core.Message) [][]Segment {
 			continue
 		}
 		text := string(t)
-		if r.aider.wrote(text) && !answers {
+		if r.aider.wrote(text) && answers.tool == "" {
 			out[i] = []Segment{{By: Program, Text: text}}
 			continue
 		}
-		out[i] = split(text, answers)
+		out[i] = split(text, &answers)
 		for k := range out[i] {
 			s := &out[i][k]
 			switch {
-			case s.By == Header:
-				answers = true
 			case s.By != Person:
 			case result && isJSON(s.Text): // a second result, without a part of its own
 				s.By = Tool

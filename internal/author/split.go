@@ -2,18 +2,22 @@ package author
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/core"
 )
 
-// blocks are the elements that agents put into what users say, and whose they are. Sources:
-// Roo-Code and Cline (environment_details), Claude Code (system-reminder, commands and their
-// output, notices of tasks and of the editor), Codex (environment_context, user_instructions).
-var blocks = []struct {
+// A block is an element that agents put into what users say, and whose it is.
+type block struct {
 	name string
 	by   By
-}{
+}
+
+// blocks are all of them. Sources: Roo-Code and Cline (environment_details), Claude Code
+// (system-reminder, commands and their output, notices of tasks and of the editor), Codex
+// (environment_context, user_instructions), and the words that a summary of native repeats.
+var blocks = []block{
 	{"environment_details", Surroundings},
 	{"environment_context", Surroundings},
 	{"system-reminder", Program},
@@ -24,6 +28,7 @@ var blocks = []struct {
 	{"task-notification", Program},
 	{"ide_opened_file", Program},
 	{"ide_selection", Program},
+	{"ide_diagnostics", Program},
 	{"open_files", Program},
 	{"manually_added_selection", Program},
 	{"file_content", Program},
@@ -43,6 +48,10 @@ var blocks = []struct {
 	{"command-output", Program},
 	{"local-command-stderr", Program},
 	{"notice", Program},
+	{"turn_aborted", Program},
+	{"system_warning", Program},
+	{"command", Program}, // of Roo-Code, with a name; see opens
+	{"user_words", Program},
 	{"user_instructions", Standing},
 	{"INSTRUCTIONS", Standing},
 	{"command-name", Program},
@@ -65,135 +74,247 @@ func Elements() iter.Seq[string] {
 	}
 }
 
-// maxHeader is the longest line in bytes that announces a result.
-const maxHeader = 4000
+// blockNamed finds blocks by their names.
+var blockNamed = func() map[string]block {
+	m := map[string]block{}
+	for _, b := range blocks {
+		m[b.name] = b
+	}
+	return m
+}()
 
-// maxSegments bounds the work on one text: looking for the next segment is linear.
-const maxSegments = 64
+// longestName is more bytes than the name of any block has.
+const longestName = 40
+
+// opens returns the block whose first tag stands at text[at:], with or without attributes.
+func opens(text string, at int) (b block, ok bool) {
+	rest := text[at+1 : min(len(text), at+1+longestName)]
+	n := strings.IndexAny(rest, "> \t\n")
+	if n < 0 {
+		return block{}, false
+	}
+	name := rest[:n]
+	if more, _, found := strings.Cut(rest, ">"); found && blockNamed[more].name != "" { // one has a space in it
+		name = more
+	}
+	b, ok = blockNamed[name]
+	if name == "command" { // without a name people write of it, and models do
+		ok = strings.HasPrefix(rest, "command name=")
+	}
+	return b, ok
+}
+
+// startsLine reports whether a tag at text[at:] stands where programs put it: at the start of
+// a line, indented or not, or behind the end of another element.
+func startsLine(text string, at int) bool {
+	const indent = 200
+	low := max(0, at-indent)
+	before := strings.TrimRight(text[low:at], " \t")
+	switch {
+	case before == "":
+		return low == 0
+	case strings.HasSuffix(before, "\n"):
+		return true
+	case strings.HasSuffix(before, ">"):
+		i := strings.LastIndexByte(before, '<')
+		return i >= 0 && before[i+1] == '/'
+	}
+	return false
+}
+
+// An answer is the result of a tool in texts, as far as it was read.
+type answer struct {
+	tool  string // that gave it, as the header says; empty if there was no header
+	begun bool   // some of it was read
+	told  bool   // it begins as programs begin what the person says of a call
+}
+
+// begin notes what the result begins with.
+func (a *answer) begin(text string) {
+	if text = strings.TrimSpace(text); a.begun || text == "" {
+		return
+	}
+	a.begun = true
+	for _, t := range told {
+		a.told = a.told || strings.HasPrefix(text, t.begins)
+	}
+}
+
+// A splitter takes a text apart.
+type splitter struct {
+	out    []Segment
+	answer *answer
+}
 
 // split finds the results, environment blocks and injected blocks in a user's text. The
-// segments, put together, are the text. If answers is set, a header in the text before it
-// announced a result.
-func split(text string, answers bool) []Segment {
-	words := Person
-	if answers {
-		words = Tool
+// segments, put together, are the text. The result that a says is being read goes on in it.
+// The cost is linear.
+func split(text string, a *answer) []Segment {
+	s := splitter{answer: a}
+	if a.tool == "" {
+		text = s.words(text)
 	}
-	var out []Segment
-	add := func(by By, s string) {
-		if s == "" {
-			return
-		}
-		if by != Person {
-			out = append(out, Segment{By: by, Text: s})
-			return
-		}
-		out = appendWords(out, s)
+	if text != "" {
+		s.results(text)
 	}
-	for text != "" {
-		if len(out) >= maxSegments {
-			add(words, text)
+	return s.out
+}
+
+// words takes apart what stands before the first header, and returns what stands behind it.
+func (s *splitter) words(text string) (rest string) {
+	missing := map[string]bool{} // blocks that have no end in the rest of the text
+	h := nextHeader(text, 0)
+	from := 0
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '<')
+		if i < 0 || h.found && at+i > h.at {
 			break
 		}
-		at, b := nextBlock(text, words == Tool)
-		h, end, tool, target := nextHeader(text)
-		switch {
-		case h >= 0 && (at < 0 || h < at):
-			add(words, text[:h])
-			out = append(out, Segment{By: Header, Text: text[h:end], Tool: tool, Target: target})
-			text, words = text[end:], Tool
-		case at >= 0:
-			add(words, text[:at])
-			stop := strings.Index(text[at:], "</"+blocks[b].name+">") + at + len(blocks[b].name) + 3
-			out = append(out, Segment{By: blocks[b].by, Text: text[at:stop]})
-			text = text[stop:]
-		default:
-			add(words, text)
-			text = ""
+		i += at
+		at = i + 1
+		b, ok := opens(text, i)
+		if !ok || missing[b.name] || !startsLine(text, i) {
+			continue
+		}
+		end := strings.Index(text[i:], "</"+b.name+">")
+		if end < 0 {
+			missing[b.name] = true
+			continue
+		}
+		s.add(Person, text[from:i])
+		from = i + end + len(b.name) + len("</>")
+		at = from
+		s.add(b.by, text[i:from])
+		if h.found && h.at < from {
+			h = nextHeader(text, from)
 		}
 	}
+	if !h.found {
+		s.add(Person, text[from:])
+		return ""
+	}
+	s.add(Person, text[from:h.at])
+	s.header(text, h)
+	return text[h.end:]
+}
+
+// results takes a text apart that begins within a result. Only blocks at the beginning and
+// end of a result are the agent's: any other is part of what a tool showed.
+func (s *splitter) results(text string) {
+	later := s.answer.begun
+	ends := tails(text)
+	limit := len(text)
+	if len(ends) > 0 {
+		limit = ends[0].Start
+	}
+	at := 0
+	for {
+		s.answer.begin(text[at:])
+		at = s.heads(text[:limit], at)
+		h := nextHeader(text[:limit], at)
+		if !h.found {
+			break
+		}
+		s.add(Tool, text[at:h.at])
+		s.header(text, h)
+		at = h.end
+	}
+	ends = s.trusted(text, ends, later && strings.TrimSpace(text[:limit]) == "")
+	for _, e := range ends {
+		s.add(Tool, text[at:e.Start])
+		b, _ := opens(text, e.Start)
+		s.add(b.by, text[e.Start:e.End])
+		at = e.End
+	}
+	s.add(Tool, text[at:])
+}
+
+// trusted returns those blocks at the end of a result that are not the tool's. What is said
+// to be the person's could have been written by others, unless the person speaks in the
+// result, or it is all of a text that is not the first of the result.
+func (s *splitter) trusted(text string, ends []core.Span, all bool) []core.Span {
+	if all || s.speaks() {
+		return ends
+	}
+	for k, e := range slices.Backward(ends) {
+		if b, _ := opens(text, e.Start); b.by == Person {
+			return ends[k+1:]
+		}
+	}
+	return ends
+}
+
+// heads takes the blocks off that a result begins with, and returns where the rest begins.
+func (s *splitter) heads(text string, at int) int {
+	for {
+		begin := len(text) - len(strings.TrimLeft(text[at:], " \t\r\n"))
+		if begin == len(text) || text[begin] != '<' {
+			return at
+		}
+		b, ok := opens(text, begin)
+		if !ok || b.by == Person && !s.speaks() {
+			return at
+		}
+		end := strings.Index(text[begin:], "</"+b.name+">")
+		if end < 0 {
+			return at
+		}
+		end += begin + len(b.name) + len("</>")
+		s.add(Tool, text[at:begin])
+		s.add(b.by, text[begin:end])
+		at = end
+	}
+}
+
+// speaks reports whether the person says something in the result that is read.
+func (s *splitter) speaks() bool { return s.answer.told || asks(s.answer.tool) }
+
+func (s *splitter) header(text string, h header) {
+	s.out = append(s.out, Segment{By: Header, Text: text[h.at:h.end], Tool: h.tool, Target: h.target})
+	*s.answer = answer{tool: h.tool}
+}
+
+// add adds text by one author.
+func (s *splitter) add(by By, text string) {
+	switch {
+	case text == "":
+	case by == Person && strings.TrimSpace(text) == "": // between blocks
+		s.out = append(s.out, Segment{By: Program, Text: text})
+	case by == Person:
+		s.out = appendWords(s.out, text)
+	default:
+		s.out = append(s.out, Segment{By: by, Text: text})
+	}
+}
+
+// tails returns where the blocks stand that text ends with, the first one first.
+func tails(text string) []core.Span {
+	var out []core.Span
+	for end := len(text); ; {
+		s := strings.TrimRight(text[:end], " \t\r\n")
+		i := strings.LastIndex(s[max(0, len(s)-longestName):], "</")
+		if i < 0 || !strings.HasSuffix(s, ">") {
+			break
+		}
+		i += max(0, len(s)-longestName)
+		b, ok := blockNamed[s[i+2:len(s)-1]]
+		if !ok {
+			break
+		}
+		begin := i
+		for begin >= 0 {
+			if begin = strings.LastIndex(s[:begin], "<"+b.name); begin >= 0 && startsLine(s, begin) {
+				if o, ok := opens(s, begin); ok && o.name == b.name {
+					break
+				}
+			}
+		}
+		if begin < 0 {
+			break
+		}
+		out = append(out, core.Span{Start: begin, End: len(s)})
+		end = begin
+	}
+	slices.Reverse(out)
 	return out
-}
-
-// saidMarks begin, in the result of a tool, what the user said: Roo-Code's and Cline's
-// elements, and Claude Code's words for a call that the user turned down.
-var saidMarks = []string{"<feedback>", "<user_message>", "<answer>", "the user said:"}
-
-// Said cuts the result of a tool where the user's words begin: after a call was turned down
-// or answered, programs put them at its end.
-func Said(text string) (result, said string) {
-	at := len(text)
-	for _, mark := range saidMarks {
-		if i := strings.LastIndex(text, mark); i >= 0 && len(text)-i < maxSaid {
-			at = min(at, i)
-		}
-	}
-	return text[:at], text[at:]
-}
-
-// maxSaid is how far from the end of a result, in bytes, a user's words may begin: what
-// stands further up is more likely something that a tool showed.
-const maxSaid = 8000
-
-// nextBlock returns where the next complete block of [blocks] begins, at the start of a
-// line, and which it is. Inside a result only blocks at its beginning and end are those of
-// the agent: any other is part of what a tool showed.
-func nextBlock(text string, inResult bool) (at, which int) {
-	at = -1
-	for k := range blocks {
-		open := "<" + blocks[k].name
-		for from, tries := 0, 0; tries < maxSegments; tries++ {
-			i := strings.Index(text[from:], open)
-			if i < 0 {
-				break
-			}
-			i += from
-			from = i + len(open)
-			if i > 0 && text[i-1] != '\n' || from == len(text) || text[from] != '>' && text[from] != ' ' {
-				continue
-			}
-			n := strings.Index(text[i:], "</"+blocks[k].name+">")
-			if n < 0 {
-				break
-			}
-			if inResult && strings.TrimSpace(text[:i]) != "" && strings.TrimSpace(text[i+n+len(open)+2:]) != "" {
-				continue
-			}
-			if at < 0 || i < at {
-				at, which = i, k
-			}
-			break
-		}
-	}
-	return at, which
-}
-
-// nextHeader finds the line "[tool for 'target'] Result:" that stands before a result in
-// the text protocol of Roo-Code and Cline.
-func nextHeader(text string) (at, end int, tool, target string) {
-	const mark = "] Result:"
-	for from := 0; ; {
-		i := strings.Index(text[from:], mark)
-		if i < 0 {
-			return -1, 0, "", ""
-		}
-		i += from
-		from = i + len(mark)
-		low := max(0, i-maxHeader)
-		at = strings.LastIndexByte(text[low:i], '\n') + 1 + low
-		if at == low && low > 0 || at == i || text[at] != '[' {
-			continue
-		}
-		head := text[at+1 : i]
-		tool, rest, _ := strings.Cut(head, " ")
-		if !tooling.Textual(tool) && !strings.Contains(tool, "_") && !strings.HasPrefix(rest, "for ") {
-			continue
-		}
-		if a := strings.IndexByte(rest, '\''); a >= 0 {
-			if z := strings.IndexByte(rest[a+1:], '\''); z >= 0 {
-				target = rest[a+1 : a+1+z]
-			}
-		}
-		return at, from, tool, target
-	}
 }

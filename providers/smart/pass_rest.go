@@ -114,7 +114,7 @@ var prosePass = define("prose", classLossy, "",
 			if w.met() || w.message(i) >= len(w.msgs)-c.Keep {
 				break
 			}
-			if p.kind != kindProse && p.kind != kindInjected || w.hidden[w.message(i)] {
+			if p.kind != kindProse && p.kind != kindInjected || p.rules || w.hidden[w.message(i)] {
 				continue
 			}
 			w.looked()

@@ -161,7 +161,7 @@ func (r *reader) answered(u int, text string) {
 		if w.uses[u].about.Family == tooling.Ask {
 			kind = kindUser
 		}
-		result, said := author.Said(text)
+		result, said := author.Said(w.uses[u].name, text)
 		if result != "" || said == "" {
 			w.pieces = append(w.pieces, piece{kind: kind, use: u, text: result})
 		}
@@ -240,7 +240,7 @@ func (r *reader) segment(s author.Segment) {
 	case author.Surroundings:
 		w.pieces = append(w.pieces, piece{kind: kindEnvironment, use: -1, text: s.Text})
 	case author.Program, author.Standing:
-		w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: s.Text})
+		w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: s.Text, rules: s.By == author.Standing})
 	case author.Person:
 		w.pieces = append(w.pieces, piece{kind: kindUser, use: -1, text: s.Text})
 	}
