@@ -96,33 +96,34 @@ func tag(s string) (string, bool) {
 // element returns what stands in the first element called name in s, which is not the
 // content of a file: those are asked for first or stand last.
 func element(s, name string) string {
-	i := strings.Index(s, "<"+name+">")
-	if i < 0 {
-		return ""
+	in, _, _ := nextElement(s, name)
+	return in
+}
+
+// nextElement returns what stands in the first element called name in s, and what follows
+// the element.
+func nextElement(s, name string) (in, after string, ok bool) {
+	_, s, ok = strings.Cut(s, "<"+name+">")
+	if !ok {
+		return "", "", false
 	}
-	s = s[i+len(name)+2:]
-	j := strings.Index(s, "</"+name+">")
-	if j < 0 {
-		return ""
+	in, after, ok = strings.Cut(s, "</"+name+">")
+	if !ok {
+		return "", "", false
 	}
-	return strings.TrimSpace(s[:j])
+	return strings.TrimSpace(in), after, true
 }
 
 func xmlUse(name, call string) tooling.Use {
 	u := tooling.Use{Family: tooling.FamilyOf(name)}
 	lines := tooling.ParseRange(element(call, "line_range"))
 	for rest := call; ; {
-		i := strings.Index(rest, "<path>")
-		if i < 0 {
-			break
-		}
-		rest = rest[i:]
-		p := element(rest, "path")
-		if p == "" {
+		p, after, ok := nextElement(rest, "path")
+		if !ok || p == "" {
 			break
 		}
 		u.Files = append(u.Files, tooling.File{Path: tooling.Clean(p), Range: lines})
-		rest = rest[len("<path>"):]
+		rest = after
 		if u.Family != tooling.Read {
 			break // what follows is the content of a file
 		}
