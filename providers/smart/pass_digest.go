@@ -163,7 +163,7 @@ func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
 		if u.msg < from || u.results.Start == u.results.End {
 			continue
 		}
-		call := u.name + " " + digest(u.about.Target)
+		call := oneLine(u.name, 80) + " " + digest(u.about.Target)
 		if seen[call] {
 			continue
 		}
@@ -195,7 +195,7 @@ func (w *work) filesTouched(from int) []string {
 		for _, f := range u.about.Files {
 			if !seen[f.Path] {
 				seen[f.Path] = true
-				out = append(out, f.Path+" ("+verb+")")
+				out = append(out, oneLine(f.Path, 200)+" ("+verb+")")
 			}
 		}
 	}
