@@ -25,5 +25,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.16, Newest: 0.5, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
+	return Shares{Tail: 0.18, Newest: 0.5, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
 }

@@ -93,7 +93,9 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 // chosen returns the work after all choices but how many of them there is room for.
 func chosen(ctx context.Context, messages []core.Message, o *Options) (*work, error) {
 	w := newWork(messages, o)
-	parallel.Do(w.count, func() { w.estimate = o.Model.Estimate(w.c) })
+	var habits *need.Habits
+	parallel.Do(w.count, func() { w.estimate = o.Model.Estimate(w.c) }, func() { habits = o.Model.Habits(messages) })
+	w.estimate.Follow(habits, w.c)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

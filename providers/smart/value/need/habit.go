@@ -1,0 +1,124 @@
+package need
+
+import (
+	"github.com/condensehq/condense/core"
+)
+
+// Settings of habits. With 0.6 to 0.85 of the tokens taken for what was known, and 1 to 20
+// needs, the choice is better or the same on sessions and projects that the weights never
+// saw: docs/decisions/0017-value.md.
+const (
+	habitTokens = 150_000 // at the end of the conversation are looked at
+	habitKnown  = 0.75    // of these are taken for what was known, the rest for what came
+	habitAfter  = 80      // messages at most are read of what came
+	habitPrior  = 3.0     // needs of a group that count as much as what the model says of it
+	leastSide   = 4       // messages that each side must have
+)
+
+// The families that estimates are of.
+const (
+	ofNames = iota
+	ofWords
+	ofPhrases
+	estimates
+)
+
+// habitGroups is how many groups of passages there are: a kind and a family of tools each.
+const habitGroups = int(kinds) * familyCount
+
+// Habits say what came of estimates earlier in a conversation: how much more or less than
+// the model thinks the person and the agent use again of what stands in each kind of
+// passage. One agent reads files again before it changes them, another remembers; in one
+// project the output of commands is quoted later, in another never.
+type Habits [estimates][habitGroups]float32
+
+// Habits compares what the model would have said of a part of messages with what was
+// written after it. It is nil if there is too little of either. Messages must be measured.
+// The cost is bounded.
+func (m *Model) Habits(messages []core.Message) *Habits {
+	before, after := habitSides(messages)
+	if len(before) < leastSide || len(after) < leastSide {
+		return nil
+	}
+	c := Read(before)
+	e := m.Estimate(c)
+	terms, phrases := c.needed(m, &Lesson{Before: before, After: after})
+	var want, got [estimates][habitGroups]float64
+	for n := range c.terms {
+		t := &c.terms[n]
+		if t.messages == 0 {
+			continue
+		}
+		f, v := ofNames, e.Names[n]
+		if t.class == classWord {
+			f, v = ofWords, e.Words[n]
+		}
+		g := c.habitGroup(t.lastLine)
+		want[f][g] += float64(v)
+		got[f][g] += float64(terms[n]) * c.weight(n, m.rarity(c.termAt.keys[n]))
+	}
+	for n := range c.phrases {
+		if p := &c.phrases[n]; p.messages <= phraseMessages {
+			g := c.habitGroup(p.lastLine)
+			want[ofPhrases][g] += float64(e.Phrases[n])
+			got[ofPhrases][g] += float64(phrases[n])
+		}
+	}
+	h := &Habits{}
+	for f := range h {
+		prior := habitPrior
+		if f == ofPhrases {
+			prior *= 3 // they come by the dozen
+		}
+		allWant, allGot := prior, prior
+		for g := range want[f] {
+			allWant += want[f][g]
+			allGot += got[f][g]
+		}
+		for g := range h[f] {
+			h[f][g] = float32((got[f][g]*allWant/allGot + prior) / (want[f][g] + prior))
+		}
+	}
+	return h
+}
+
+// habitSides returns a part of messages and what came after it.
+func habitSides(messages []core.Message) (before, after []core.Message) {
+	from, all := len(messages), 0
+	for from > 0 && all < habitTokens {
+		from--
+		all += messages[from].Tokens
+	}
+	messages = messages[from:]
+	at, known := 0, 0
+	for at < len(messages) && (float64(known) < habitKnown*float64(all) || messages[at].Role != core.RoleAssistant) {
+		known += messages[at].Tokens
+		at++
+	}
+	return messages[:at:at], messages[at:min(len(messages), at+habitAfter)]
+}
+
+func (c *Conversation) habitGroup(line int32) int {
+	p := &c.Passages[c.Lines[line].Passage]
+	return int(p.Kind)*familyCount + int(p.family)
+}
+
+// Follow corrects e, which is of c, by habits; nil corrects nothing.
+func (e *Estimate) Follow(h *Habits, c *Conversation) {
+	if h == nil {
+		return
+	}
+	follow := func(v []float32, f int, lastLine func(n int) int32) (sum float64) {
+		for n := range v {
+			if v[n] > 0 {
+				v[n] *= h[f][c.habitGroup(lastLine(n))]
+				sum += float64(v[n])
+			}
+		}
+		return sum
+	}
+	lineOfTerm := func(n int) int32 { return c.terms[n].lastLine }
+	e.NameSum = follow(e.Names, ofNames, lineOfTerm)
+	e.WordSum = follow(e.Words, ofWords, lineOfTerm)
+	e.PhraseSum = follow(e.Phrases, ofPhrases, func(n int) int32 { return c.phrases[n].lastLine })
+}
