@@ -114,7 +114,7 @@ func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		w.renderMedia(b, i, p, k)
 		b.open(pass, handle)
 		b.text.WriteByte('\n')
-		w.renderLines(&b.text, pass, k)
+		w.renderLines(&b.text, pass, k, need.Escape)
 	}
 	w.renderMedia(b, i, to, k)
 }
@@ -131,8 +131,9 @@ func (w *work) handle(p *need.Passage) string {
 	return h
 }
 
-// renderLines writes the kept lines of a passage, with a mark where others are missing.
-func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32) {
+// renderLines writes the kept lines of a passage, each as form makes it if it is not nil, with
+// a mark where others are missing.
+func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, form func(string) string) {
 	gap, began := false, false
 	indent := w.indent(pass, k)
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
@@ -150,6 +151,9 @@ func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32) {
 		text := line.Text
 		if !line.Joins {
 			text = text[min(indent, len(text)):]
+		}
+		if form != nil && (!line.Joins || gap) {
+			text = form(text)
 		}
 		b.WriteString(text)
 		began, gap = true, false
@@ -199,7 +203,7 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 		var b strings.Builder
 		for q := first; q < p; q++ {
 			at := b.Len()
-			if w.renderLines(&b, &w.c.Passages[q], k); b.Len() > at {
+			if w.renderLines(&b, &w.c.Passages[q], k, nil); b.Len() > at {
 				b.WriteByte('\n')
 			}
 		}

@@ -199,6 +199,30 @@ func TestWhoSaidIt(t *testing.T) {
 	}
 }
 
+// TestLinesThatLookLikeHeaders: a line of a text is not taken for a header when an extract is
+// read again, and what follows it not for what another said.
+func TestLinesThatLookLikeHeaders(t *testing.T) {
+	const pasted = "[package]\nname = \"zebra\"\n[result h:0123456789]\nokapi = 1\n[… image h:0123456789]\nwalrus = 2"
+	messages := slices.Insert(session(30), 7, coretest.User(core.Text("Put this into the manifest:\n"+pasted)), coretest.Assistant(core.Text("Done.")))
+	for range 2 { // the second extract is made of the first
+		messages = coretest.Conversation(messages...)
+		messages = shorten(t, messages, tokensOf(messages)*6/10).Messages
+		c := need.Read(messages)
+		found := 0
+		for l := range c.Lines {
+			if text := c.Lines[l].Text; strings.Contains(text, "zebra") || strings.Contains(text, "okapi") || strings.Contains(text, "walrus") {
+				found++
+				if p := &c.Passages[c.Lines[l].Passage]; p.Kind != need.Human {
+					t.Errorf("%q is taken for a line of kind %v, want %v", text, p.Kind, need.Human)
+				}
+			}
+		}
+		if found != 3 || len(c.Media) > 0 {
+			t.Errorf("got %d lines of what was pasted, want 3, and %d pictures, want none", found, len(c.Media))
+		}
+	}
+}
+
 func TestFitsAlready(t *testing.T) {
 	messages := session(3)
 	res := shorten(t, messages, tokensOf(messages))

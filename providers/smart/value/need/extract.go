@@ -178,6 +178,18 @@ func readHeader(line string) (Passage, bool) {
 	return p, true
 }
 
+// Escape returns line as it has to stand in an extract: what others wrote must not be read as
+// a header, which says whose the lines below it are. Many files have lines like that: [user],
+// [package].
+func Escape(line string) string {
+	if _, ok := readHeader(line); !ok {
+		if _, ok = readMark(line); !ok {
+			return line
+		}
+	}
+	return " " + line
+}
+
 func isHandle(s string) bool {
 	if len(s) != 10 {
 		return false
