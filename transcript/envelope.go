@@ -126,7 +126,7 @@ func (d *Document) writeRecords(out *output, messages []core.Message, merge bool
 		if raw == nil {
 			raw = encode(m, d.sourceOf(m.ID))
 		}
-		records[i] = record{raw: raw, gap: e.gap(m.ID), messages: messages[i : i+1]}
+		records[i] = record{raw: raw, gap: e.gap(m.ID), message: m}
 		size += len(raw) + len(records[i].gap)
 		rows = rows || i > 0 && m.Role == core.RoleUser && messages[i-1].Role == core.RoleUser
 	}

@@ -9,9 +9,9 @@ import (
 
 // A record is a message as it is written.
 type record struct {
-	raw      []byte
-	gap      []byte // before it
-	messages []core.Message
+	raw     []byte
+	gap     []byte // before it
+	message *core.Message
 }
 
 // mergeUsers makes one of records in a row that are the user's, where that they follow each
@@ -19,78 +19,104 @@ type record struct {
 // hidden. Anthropic's API would take them as one; others, and many chat templates, refuse
 // such a row. The content becomes an array with the elements of all, byte for byte; nothing
 // is lost. Messages that followed each other when they were read stay apart, as do those
-// whose fields besides the content say something that the other's do not.
+// whose fields besides the content say something that the other's do not. The cost is linear.
 func (d *Document) mergeUsers(records []record) []record {
 	place := map[string]int{}
 	for i, m := range d.Journal.Messages() {
 		place[m.ID] = i + 1 // those that were inserted have none
 	}
-	var out []record
-	for _, r := range records {
-		n := len(out)
-		if n == 0 {
-			out = append(out, r)
-			continue
+	var (
+		out    []record
+		merged merged // the last of out
+	)
+	for i, r := range records {
+		if i > 0 {
+			before := records[i-1].message
+			a, b := place[before.ID], place[r.message.ID]
+			if before.Role == core.RoleUser && r.message.Role == core.RoleUser && (a == 0 || b != a+1) && merged.add(r.raw) {
+				continue
+			}
+			out[len(out)-1].raw = merged.raw()
 		}
-		before, after := &out[n-1].messages[len(out[n-1].messages)-1], &r.messages[0]
-		a, b := place[before.ID], place[after.ID]
-		if before.Role != core.RoleUser || after.Role != core.RoleUser || a > 0 && b == a+1 {
-			out = append(out, r)
-			continue
-		}
-		raw, ok := mergeRaw(out[n-1].raw, r.raw)
-		if !ok {
-			out = append(out, r)
-			continue
-		}
-		out[n-1].raw = raw
-		out[n-1].messages = append(slices.Clip(out[n-1].messages), r.messages...)
+		out = append(out, r)
+		merged.base, merged.content = r.raw, nil
+	}
+	if len(out) > 0 {
+		out[len(out)-1].raw = merged.raw()
 	}
 	return out
 }
 
-// mergeRaw returns a message with the content of both. It reports false if there is more to
-// one than a role and content, unless the other has just these, and if b holds results:
-// they answer the message before a, and nothing may stand between.
-func mergeRaw(a, b []byte) ([]byte, bool) {
-	if !json.Valid(a) || !json.Valid(b) {
-		return nil, false // results become messages of their own in some formats: those are several
+// A merged is a message that takes up what others hold.
+type merged struct {
+	base    []byte // the message whose other fields it has
+	content []byte // an array without its end; nil if nothing was added
+	plain   bool   // base has no other fields; known when something was added
+}
+
+// raw returns the message.
+func (m *merged) raw() []byte {
+	if m.content == nil {
+		return m.base
 	}
-	x, y := field(a, "content"), field(b, "content")
-	if !isString(x) && !isArray(x) || !isString(y) && !isArray(y) {
-		return nil, false
+	return setField(m.base, "content", append(m.content, ']'))
+}
+
+// add adds what the message b holds. It reports false, and adds nothing, if there is more to
+// one of the two than a role and content, unless the other has just these, and if b holds
+// results: they answer the message before, and nothing may stand between.
+func (m *merged) add(b []byte) bool {
+	if m.content == nil {
+		m.plain = plainMessage(m.base)
+		if !mergeable(m.base) || !m.plain && field(m.base, "name") != nil { // it says who speaks
+			return false
+		}
 	}
-	for e := range elements(y) {
+	plain := plainMessage(b)
+	if !mergeable(b) || !plain && (!m.plain || field(b, "name") != nil) {
+		return false
+	}
+	for e := range elements(field(b, "content")) {
 		if text(field(e, "type")) == "tool_result" {
-			return nil, false
+			return false
 		}
 	}
-	base := a
-	if !plainMessage(b) {
-		if !plainMessage(a) {
-			return nil, false
-		}
-		base = b
+	if m.content == nil {
+		m.content = appendContent([]byte{'['}, m.base)
 	}
-	if field(base, "name") != nil {
-		return nil, false // it says who speaks
+	m.content = appendContent(m.content, b)
+	if !plain {
+		m.base, m.plain = b, false
 	}
-	content := []byte{'['}
-	for _, c := range [][]byte{x, y} {
-		if string(c) == `""` {
-			continue // no vendor takes an empty block
-		}
-		if isString(c) {
-			c = slices.Concat([]byte(`[{"type":"text","text":`), c, []byte("}]"))
-		}
-		for e := range elements(c) {
-			if len(content) > 1 {
-				content = append(content, ',')
-			}
-			content = append(content, e...)
-		}
+	return true
+}
+
+// mergeable reports whether raw is one message with content that has elements, or can have:
+// results become messages of their own in some formats, and those are several.
+func mergeable(raw []byte) bool {
+	if !json.Valid(raw) {
+		return false
 	}
-	return setField(base, "content", append(content, ']')), true
+	content := field(raw, "content")
+	return isString(content) || isArray(content)
+}
+
+// appendContent appends the elements of the content of raw to the array to, which has no end.
+func appendContent(to, raw []byte) []byte {
+	content := field(raw, "content")
+	if string(content) == `""` {
+		return to // no vendor takes an empty block
+	}
+	if isString(content) {
+		content = slices.Concat([]byte(`[{"type":"text","text":`), content, []byte("}]"))
+	}
+	for e := range elements(content) {
+		if len(to) > 1 {
+			to = append(to, ',')
+		}
+		to = append(to, e...)
+	}
+	return to
 }
 
 // plainMessage reports whether a message has no fields but those that every one has.

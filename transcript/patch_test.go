@@ -1,8 +1,10 @@
 package transcript_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -251,6 +253,29 @@ func TestRowsOfACondensationBecomeOneMessage(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestLongRowsAreMerged: a row of messages becomes one in time that grows with what they
+// hold. When each was joined to all before it, this row took a minute.
+func TestLongRowsAreMerged(t *testing.T) {
+	const n = 30_000
+	var data, want strings.Builder
+	var hide []string
+	for i := range n {
+		fmt.Fprintf(&data, `,{"role":"user","content":"%d"},{"role":"assistant","content":"b"}`, i)
+		fmt.Fprintf(&want, `,{"type":"text","text":"%d"}`, i)
+		hide = append(hide, fmt.Sprintf("m%d", 2*i+2))
+	}
+	d := read(t, "["+data.String()[1:]+"]", "anthropic")
+	condense(t, d, core.Edit{Hide: hide})
+	start := time.Now()
+	got, _ := write(t, d, "")
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if want := `[{"role":"user","content":[` + want.String()[1:] + "]}]"; got != want {
+		t.Errorf("got %.200s…, want %.200s…", got, want)
 	}
 }
 
