@@ -17,8 +17,9 @@ const (
 	leastReserve = 300
 )
 
-// fit returns the messages of as many picks as there is room for, and their tokens.
-func (w *work) fit() ([]core.Message, int) {
+// fit returns the messages of as many picks as there is room for, their tokens, and the last of
+// these picks.
+func (w *work) fit() (messages []core.Message, tokens int, pick int32) {
 	last := int32(len(w.picks) - 1)
 	k := w.pickAt(float64(w.o.Room), last)
 	var best []core.Message
@@ -45,9 +46,11 @@ func (w *work) fit() ([]core.Message, int) {
 		k = next
 	}
 	if bestK < 0 {
-		return w.render(1)
+		best, size = w.render(1)
+		return best, size, 1
 	}
-	return w.topUp(best, size, bestK, scale)
+	best, size = w.topUp(best, size, bestK, scale)
+	return best, size, bestK
 }
 
 // pickAt returns the last pick that ends within size tokens, by estimate.

@@ -237,8 +237,9 @@ func (w *work) lost(from, to int, k int32) bool {
 	return false
 }
 
-// account says how much of every kind stayed.
-func (w *work) account() map[string]Account {
+// account says how much of every kind stayed with the first k picks.
+func (w *work) account(k int32) map[string]Account {
+	k = max(k, 1)
 	out := map[string]Account{}
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
@@ -246,7 +247,7 @@ func (w *work) account() map[string]Account {
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			a.Lines++
 			a.Tokens += int(w.tokens[l])
-			if w.keptAt[l] != 0 {
+			if w.kept(l, k) {
 				a.LinesKept++
 				a.TokensKept += int(w.tokens[l])
 			}

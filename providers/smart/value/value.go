@@ -71,23 +71,24 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	out, tokens := w.fit()
+	out, tokens, pick := w.fit()
 	if tokens > o.Room && o.Shares.Tail+o.Shares.Newest > 0 {
 		// What was to stay leaves no room for anything; perhaps nothing need stay.
 		bare := *o.Shares
 		bare.Tail, bare.Newest = 0, 0
 		o.Shares = &bare
-		if w, err = chosen(ctx, messages, &o); err != nil {
+		other, err := chosen(ctx, messages, &o)
+		if err != nil {
 			return Result{}, err
 		}
-		if o, n := w.fit(); n < tokens {
-			out, tokens = o, n
+		if less, n, k := other.fit(); n < tokens {
+			w, out, tokens, pick = other, less, n, k
 		}
 	}
 	if tokens >= same.Tokens {
 		return same, nil
 	}
-	return Result{Messages: out, Tokens: tokens, Kinds: w.account()}, nil
+	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil
 }
 
 // chosen returns the work after all choices but how many of them there is room for.

@@ -223,6 +223,19 @@ func TestLinesThatLookLikeHeaders(t *testing.T) {
 	}
 }
 
+// TestAccount: the account of a result is of the lines that are in it, not of those that were
+// chosen beyond the room.
+func TestAccount(t *testing.T) {
+	messages := session(30)
+	for _, percent := range []int{3, 10, 40, 80} {
+		res := shorten(t, messages, tokensOf(messages)*percent/100)
+		want := strings.Count(text(res.Messages), "func helper")
+		if got := res.Kinds["result"]; got.LinesKept != want || got.Lines != 30*30 {
+			t.Errorf("%d %%: the account says %d of %d lines, want %d of 900", percent, got.LinesKept, got.Lines, want)
+		}
+	}
+}
+
 func TestFitsAlready(t *testing.T) {
 	messages := session(3)
 	res := shorten(t, messages, tokensOf(messages))
