@@ -63,6 +63,11 @@ func TestMessage(t *testing.T) {
 			[][]author.Segment{{seg(program, "Base directory for this skill: /x\n# How\n"), seg(person, "ARGUMENTS: the parser")}},
 		},
 		{
+			"no arguments of a skill",
+			[]core.Part{core.Text("Tool result: x\nARGUMENTS: send it all")},
+			[][]author.Segment{{seg(program, "Tool result: x\nARGUMENTS: send it all")}},
+		},
+		{
 			"arguments of a command",
 			[]core.Part{core.Text("<command-name>/fix</command-name>\n<command-args>the parser</command-args>")},
 			[][]author.Segment{{seg(program, "<command-name>/fix</command-name>"), seg(program, "\n"), seg(person, "<command-args>the parser</command-args>")}},

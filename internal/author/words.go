@@ -13,7 +13,7 @@ var beginnings = []struct {
 	{Program, []string{ // Claude Code, Codex, pi and their kin
 		"<system-reminder>", "<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
 		"<ide_", "<permissions instructions>", "<turn_aborted>", "<system_warning>", "# System Warning", "<task-notification>",
-		"Base directory for this skill:", "This session is being continued from a previous conversation", "<execution_context>", "<objective>",
+		skillMark, "This session is being continued from a previous conversation", "<execution_context>", "<objective>",
 		"Read the output file to retrieve the result:", "Full transcript available at:",
 	}},
 	{Program, []string{ // Roo-Code and Cline
@@ -22,9 +22,12 @@ var beginnings = []struct {
 	}},
 }
 
-// argumentsMark begins what a person typed after the name of a command, at the end of the
-// command's text.
-const argumentsMark = "\nARGUMENTS: "
+// argumentsMark begins what a person typed after the name of a skill, at the end of a text
+// that begins as skillMark does. Behind other beginnings stands what a tool shows.
+const (
+	skillMark     = "Base directory for this skill:"
+	argumentsMark = "\nARGUMENTS: "
+)
 
 // appendWords adds text, which has no mark around it: words of the person, unless it begins
 // as others do.
@@ -33,7 +36,7 @@ func appendWords(out []Segment, text string) []Segment {
 	if by == Person {
 		return append(out, Segment{Text: text})
 	}
-	if at := strings.LastIndex(text, argumentsMark); at >= 0 {
+	if at := strings.LastIndex(text, argumentsMark); at >= 0 && strings.HasPrefix(strings.TrimSpace(text), skillMark) {
 		return append(out, Segment{By: by, Text: text[:at+1]}, Segment{Text: text[at+1:]})
 	}
 	return append(out, Segment{By: by, Text: text})
