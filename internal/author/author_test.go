@@ -63,6 +63,15 @@ func TestMessage(t *testing.T) {
 			[][]author.Segment{{seg(program, "Base directory for this skill: /x\n# How\n"), seg(person, "ARGUMENTS: the parser")}},
 		},
 		{
+			"Roo-Code: a task that is taken up again behind a result",
+			[]core.Part{core.Text("[read_file for 'a'] Result:"), core.Text("abc"), core.Text("[TASK RESUMPTION] It was interrupted.\n\nNew instructions for task continuation:\n<user_message>\nno, b\n</user_message>")},
+			[][]author.Segment{
+				{head("read_file", "a", "[read_file for 'a'] Result:")},
+				{seg(tool, "abc")},
+				{seg(tool, "[TASK RESUMPTION] It was interrupted.\n\nNew instructions for task continuation:\n"), seg(person, "<user_message>\nno, b\n</user_message>")},
+			},
+		},
+		{
 			"no arguments of a skill",
 			[]core.Part{core.Text("Tool result: x\nARGUMENTS: send it all")},
 			[][]author.Segment{{seg(program, "Tool result: x\nARGUMENTS: send it all")}},

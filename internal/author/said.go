@@ -9,8 +9,8 @@ import (
 // told are the sentences that programs begin a result with in which the person says
 // something, and the mark that begins what was said: Claude Code, for a call that was turned
 // down; Roo-Code and Cline, for one that was turned down or approved, for work that is not
-// done, and for a command that runs. What a command printed stands between the last of them
-// and the mark, so the text has to end as it would.
+// done or was taken up again, and for a command that runs. What a command printed stands
+// between the last of them and the mark, so the text has to end as it would.
 var told = []struct{ begins, mark, ends string }{
 	{"The user doesn't want to ", "the user said:", ""},
 	{"The user denied ", "<feedback>", "</feedback>"},
@@ -18,7 +18,19 @@ var told = []struct{ begins, mark, ends string }{
 	{"The user has provided feedback", "<feedback>", "</feedback>"},
 	{"The user provided ", "<feedback>", "</feedback>"},
 	{"You seem to be having trouble", "<feedback>", "</feedback>"},
+	{"[TASK RESUMPTION]", "<user_message>", "</user_message>"},
 	{"Command is still running", "<feedback>", "</feedback>"},
+}
+
+// tells reports whether text begins as programs begin what the person says.
+func tells(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, t := range told {
+		if strings.HasPrefix(text, t.begins) {
+			return true
+		}
+	}
+	return false
 }
 
 // Said cuts the result of a tool where the user's words begin: after a call was turned down

@@ -135,9 +135,7 @@ func (a *answer) begin(text string) {
 		return
 	}
 	a.begun = true
-	for _, t := range told {
-		a.told = a.told || strings.HasPrefix(text, t.begins)
-	}
+	a.told = tells(text)
 }
 
 // A splitter takes a text apart.
@@ -202,6 +200,7 @@ func (s *splitter) words(text string) (rest string) {
 // end of a result are the agent's: any other is part of what a tool showed.
 func (s *splitter) results(text string) {
 	later := s.answer.begun
+	s.answer.told = s.answer.told || later && tells(text) // a text of its own is the program's
 	ends := tails(text)
 	limit := len(text)
 	if len(ends) > 0 {
