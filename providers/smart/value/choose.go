@@ -16,7 +16,6 @@ const (
 // choose takes lines, best first, until the room is used; then it drops those that others
 // made needless, and fills the room again.
 func (w *work) choose(ctx context.Context) error {
-	w.normalise()
 	from := int32(len(w.picks) - 1)
 	q := make(queue, 0, 2*len(w.c.Lines))
 	add := func(s core.Span) {
@@ -25,7 +24,7 @@ func (w *work) choose(ctx context.Context) error {
 		}
 	}
 	for p := range w.c.Passages {
-		if w.modes[p] != modeFixed {
+		if w.passages[p].mode != modeFixed {
 			w.spans(w.c.Passages[p].Lines, w.c.Passages[p].Lines, add)
 		}
 	}
@@ -74,7 +73,7 @@ func (w *work) fill(ctx context.Context, q *queue, limit float64) (last float32,
 
 // offer adds to q what may be chosen around the lines of s, and so many more on each side.
 func (w *work) offer(q *queue, s core.Span, more int) {
-	pass := w.c.Passages[w.c.Lines[s.Start].Passage].Lines
+	pass := w.c.Passages[w.lines[s.Start].passage].Lines
 	w.spans(core.Span{Start: max(pass.Start, s.Start-more), End: min(pass.End, s.End+more)}, pass, func(s core.Span) {
 		if r := w.rate(s); r > 0 {
 			q.push(candidate{r, int32(s.Start), int32(s.End)})
@@ -86,7 +85,7 @@ func (w *work) offer(q *queue, s core.Span, more int) {
 // with its neighbours, and the whole passage if that is short.
 func (w *work) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
-		if w.keptAt[l] != 0 {
+		if w.lines[l].at != 0 {
 			continue
 		}
 		yield(core.Span{Start: l, End: l + 1})
@@ -116,29 +115,28 @@ func (w *work) rate(s core.Span) float32 {
 func (w *work) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
-		if w.keptAt[l] == 0 {
-			n += float64(w.tokens[l])
+		if line := &w.lines[l]; line.at == 0 {
+			n += float64(line.tokens)
 		}
 	}
-	p := w.c.Lines[s.Start].Passage
-	pass := &w.c.Passages[p]
-	if w.opened[p] == 0 {
-		n += float64(w.opens[p])
+	start, end := &w.lines[s.Start], &w.lines[s.End-1]
+	if pass := &w.passages[start.passage]; pass.opened == 0 {
+		n += float64(pass.opens)
 	}
-	before := s.Start == pass.Lines.Start || w.keptAt[s.Start-1] != 0
-	after := s.End == pass.Lines.End || w.keptAt[s.End] != 0
+	before := start.first || w.lines[s.Start-1].at != 0
+	after := end.last || w.lines[s.End].at != 0
 	switch {
 	case !before && !after:
 		n += gapTokens
-	case before && after && s.Start > pass.Lines.Start && s.End < pass.Lines.End:
+	case before && after && !start.first && !end.last:
 		n -= gapTokens
 	}
 	return max(n, 1)
 }
 
-// normalise scales the values of the families: each is a share of what is expected to be
-// needed of it.
-func (w *work) normalise() {
+// price scales the values of the families, so that each is a share of what is expected to be
+// needed of it, and gives every term and phrase its own.
+func (w *work) price() {
 	s, e := w.o.Shares, w.estimate
 	scale := func(v []float32, by, sum float64) {
 		f := float32(0)
@@ -152,69 +150,89 @@ func (w *work) normalise() {
 	scale(e.Names, s.Names, e.NameSum)
 	scale(e.Words, s.Words, e.WordSum)
 	scale(e.Phrases, s.Phrases, e.PhraseSum)
+	w.forget()
+}
+
+// forget takes all terms and phrases as standing in no kept line.
+func (w *work) forget() {
+	for n := range w.terms {
+		w.terms[n] = term{name: w.estimate.Names[n], word: w.estimate.Words[n]}
+	}
+	copy(w.phrases, w.estimate.Phrases)
 }
 
 // lineCredit is the share of the value of its names that line l gives, if the lines of s
 // are kept.
-func (w *work) lineCredit(l int, pass core.Span, s core.Span) float32 {
+func (w *work) lineCredit(l int, s core.Span) float32 {
 	credit := w.o.Shares.Line
-	if l == pass.Start || l-1 >= s.Start && l-1 < s.End || w.keptAt[l-1] != 0 {
+	if w.lines[l].first || within(l-1, s) || w.lines[l-1].at != 0 {
 		credit += w.o.Shares.Beside
 	}
-	if l+1 == pass.End || l+1 >= s.Start && l+1 < s.End || w.keptAt[l+1] != 0 {
+	if w.lines[l].last || within(l+1, s) || w.lines[l+1].at != 0 {
 		credit += w.o.Shares.Beside
 	}
 	return float32(credit)
 }
 
+func within(l int, s core.Span) bool { return l >= s.Start && l < s.End }
+
 // gain returns what keeping the lines of s adds.
 func (w *work) gain(s core.Span) float32 {
-	pass := w.c.Passages[w.c.Lines[s.Start].Passage].Lines
 	gain := float32(0)
-	from, to := max(pass.Start, s.Start-1), min(pass.End, s.End+1)
+	from, to := w.beside(s)
 	for l := from; l < to; l++ {
-		inside := l >= s.Start && l < s.End
-		if !inside && w.keptAt[l] == 0 {
+		line := &w.lines[l]
+		if line.at == 0 && !within(l, s) {
 			continue
 		}
-		credit := w.lineCredit(l, pass, s)
-		fresh := inside && w.keptAt[l] == 0
+		fresh := line.at == 0
+		credit := w.lineCredit(l, s)
 		for _, n := range w.c.TermsOf(l) {
-			if v := w.estimate.Names[n]; v > 0 {
-				if d := credit - w.credit[n]; d > 0 {
-					gain += d * v
+			if t := &w.terms[n]; t.name > 0 {
+				if d := credit - t.credit; d > 0 {
+					gain += d * t.name
 				}
-			} else if fresh && w.credit[n] == 0 {
-				gain += w.estimate.Words[n]
+			} else if fresh && t.credit == 0 {
+				gain += t.word
 			}
 		}
+		carries := !line.first && (within(l-1, s) || w.lines[l-1].at != 0)
 		for _, n := range w.c.PhrasesOf(l) {
 			if n >= 0 {
-				if fresh && !w.has[n] {
-					gain += w.estimate.Phrases[n]
+				if fresh {
+					gain += w.phrases[n]
 				}
-				continue
-			}
-			if n = ^n; !w.has[n] && l > pass.Start && (w.keptAt[l-1] != 0 || l-1 >= s.Start && l-1 < s.End) {
-				gain += w.estimate.Phrases[n]
+			} else if carries {
+				gain += w.phrases[^n]
 			}
 		}
 	}
 	return gain
 }
 
+// beside returns the span of s and the lines beside it, if they are of its passage.
+func (w *work) beside(s core.Span) (from, to int) {
+	from, to = s.Start, s.End
+	if !w.lines[from].first {
+		from--
+	}
+	if !w.lines[to-1].last {
+		to++
+	}
+	return from, to
+}
+
 // take keeps the lines of s, at the cost given.
 func (w *work) take(s core.Span, cost float64) {
 	at := w.pick(cost)
-	p := w.c.Lines[s.Start].Passage
+	pass := &w.passages[w.lines[s.Start].passage]
 	for l := s.Start; l < s.End; l++ {
-		if w.keptAt[l] == 0 {
-			w.keptAt[l] = at
-			w.opened[p]++
+		if w.lines[l].at == 0 {
+			w.lines[l].at = at
+			pass.opened++
 		}
 	}
-	pass := w.c.Passages[p].Lines
-	w.settle(max(pass.Start, s.Start-1), min(pass.End, s.End+1))
+	w.settle(w.beside(s))
 }
 
 // pick notes that something is taken at the cost given, and returns its number.
@@ -231,19 +249,20 @@ func (w *work) pick(cost float64) int32 {
 // settle notes what the kept lines between from and to hold.
 func (w *work) settle(from, to int) {
 	for l := from; l < to; l++ {
-		if w.keptAt[l] == 0 {
+		line := &w.lines[l]
+		if line.at == 0 {
 			continue
 		}
-		pass := w.c.Passages[w.c.Lines[l].Passage].Lines
-		credit := w.lineCredit(l, pass, core.Span{})
+		credit := w.lineCredit(l, core.Span{})
 		for _, n := range w.c.TermsOf(l) {
-			w.credit[n] = max(w.credit[n], credit)
+			w.terms[n].credit = max(w.terms[n].credit, credit)
 		}
+		carries := !line.first && w.lines[l-1].at != 0
 		for _, n := range w.c.PhrasesOf(l) {
 			if n >= 0 {
-				w.has[n] = true
-			} else if l > pass.Start && w.keptAt[l-1] != 0 {
-				w.has[^n] = true
+				w.phrases[n] = 0
+			} else if carries {
+				w.phrases[^n] = 0
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package value
 
 import (
-	"slices"
 	"sort"
 
 	"github.com/condensehq/condense/core"
@@ -63,8 +62,8 @@ func (w *work) pickAt(size float64, last int32) int32 {
 func (w *work) topUp(best []core.Message, size int, k int32, scale float64) ([]core.Message, int) {
 	const tries, look = 6, 300 // picks
 	later := make([][]int32, min(look, len(w.picks)-1-int(k)))
-	for l, at := range w.keptAt {
-		if i := int(at - k - 1); i >= 0 && i < len(later) {
+	for l := range w.lines {
+		if i := int(w.lines[l].at - k - 1); i >= 0 && i < len(later) {
 			later[i] = append(later[i], int32(l))
 		}
 	}
@@ -85,15 +84,17 @@ func (w *work) topUp(best []core.Message, size int, k int32, scale float64) ([]c
 		if len(taken) == 0 {
 			break
 		}
-		was := slices.Clone(w.keptAt)
-		for _, i := range taken {
-			for _, l := range later[i] {
-				w.keptAt[l] = k
+		give := func(at func(i int) int32) {
+			for _, i := range taken {
+				for _, l := range later[i] {
+					w.lines[l].at = at(i)
+				}
 			}
 		}
+		give(func(int) int32 { return k })
 		out, tokens := w.render(k)
 		if tokens > w.o.Room {
-			w.keptAt = was
+			give(func(i int) int32 { return k + 1 + int32(i) })
 			share /= 2
 			continue
 		}

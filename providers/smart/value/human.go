@@ -13,7 +13,7 @@ func (w *work) keepHuman() {
 	w.settle(0, len(w.c.Lines))
 	var order []int
 	for p := range w.c.Passages {
-		if w.c.Passages[p].Kind == need.Human && w.modes[p] != modeFixed {
+		if w.c.Passages[p].Kind == need.Human && w.passages[p].mode != modeFixed {
 			order = append(order, p)
 		}
 	}
@@ -53,14 +53,14 @@ func (w *work) keepHuman() {
 func (w *work) said(pass core.Span, left float64) []int {
 	all := float32(0)
 	for l := pass.Start; l < pass.End; l++ {
-		all += w.tokens[l]
+		all += w.lines[l].tokens
 	}
 	long := float64(all) > left
 	head := w.o.Shares.Head * left
 	var out []int
 	for l := pass.Start; l < pass.End; l++ {
-		head -= float64(w.tokens[l])
-		if w.keptAt[l] == 0 && (!long || head > 0 || w.c.Lines[l].Prose()) {
+		head -= float64(w.lines[l].tokens)
+		if w.lines[l].at == 0 && (!long || head > 0 || w.c.Lines[l].Prose()) {
 			out = append(out, l)
 		}
 	}

@@ -13,7 +13,7 @@ type tally struct{ terms, phrases []int32 }
 func (w *work) tally() *tally {
 	t := &tally{terms: make([]int32, w.c.Terms()), phrases: make([]int32, w.c.Phrases())}
 	for l := range w.c.Lines {
-		if w.keptAt[l] != 0 {
+		if w.lines[l].at != 0 {
 			w.note(t, l, 1)
 		}
 	}
@@ -28,7 +28,7 @@ func (w *work) note(t *tally, l int, by int32) {
 	for _, n := range w.c.PhrasesOf(l) {
 		if n >= 0 {
 			t.phrases[n] += by
-		} else if w.keptAt[l-1] != 0 {
+		} else if w.lines[l-1].at != 0 {
 			t.phrases[^n] += by
 		}
 	}
@@ -46,7 +46,7 @@ func (w *work) prune(from int32, least float32) (dropped []int) {
 	}
 	var list []weak
 	for l := range w.c.Lines {
-		if w.keptAt[l] > from {
+		if w.lines[l].at > from {
 			if r := w.loss(t, l) / float32(w.saves(l)); r < least {
 				list = append(list, weak{l, r})
 			}
@@ -70,9 +70,9 @@ func (w *work) prune(from int32, least float32) (dropped []int) {
 				}
 			}
 		}
-		saved[w.keptAt[l]] += cost
-		w.keptAt[l] = 0
-		w.opened[w.c.Lines[l].Passage]--
+		saved[w.lines[l].at] += cost
+		w.lines[l].at = 0
+		w.passages[w.lines[l].passage].opened--
 		dropped = append(dropped, l)
 	}
 	sum := 0.0
@@ -80,25 +80,24 @@ func (w *work) prune(from int32, least float32) (dropped []int) {
 		sum += saved[i]
 		w.picks[i] -= sum
 	}
-	clear(w.credit)
-	clear(w.has)
+	w.forget()
 	w.settle(0, len(w.c.Lines))
 	return dropped
 }
 
 // besideKept reports whether line k, next to l, is of the same passage and kept.
 func (w *work) besideKept(l, k int) bool {
-	pass := w.c.Passages[w.c.Lines[l].Passage].Lines
-	return k >= pass.Start && k < pass.End && w.keptAt[k] != 0
+	pass := w.c.Passages[w.lines[l].passage].Lines
+	return k >= pass.Start && k < pass.End && w.lines[k].at != 0
 }
 
 // saves returns what dropping line l saves, in tokens: what it would cost if it were not there.
 func (w *work) saves(l int) float64 {
-	at, opened := w.keptAt[l], &w.opened[w.c.Lines[l].Passage]
-	w.keptAt[l] = 0
+	at, opened := w.lines[l].at, &w.passages[w.lines[l].passage].opened
+	w.lines[l].at = 0
 	*opened--
 	cost := w.cost(core.Span{Start: l, End: l + 1})
-	w.keptAt[l] = at
+	w.lines[l].at = at
 	*opened++
 	return cost
 }
@@ -110,11 +109,11 @@ func (w *work) loss(t *tally, l int) float32 {
 	loss := float32(0)
 	for _, n := range w.c.TermsOf(l) {
 		if t.terms[n] == 1 {
-			loss += w.credit[n]*e.Names[n] + e.Words[n]
+			loss += w.terms[n].credit*e.Names[n] + e.Words[n]
 		}
 	}
 	for _, n := range w.c.PhrasesOf(l) {
-		if n < 0 && w.keptAt[l-1] == 0 {
+		if n < 0 && w.lines[l-1].at == 0 {
 			continue
 		}
 		if n = max(n, ^n); t.phrases[n] == 1 {

@@ -11,20 +11,17 @@ import (
 
 // worth returns what the kept lines hold, from scratch.
 func (w *work) worth() float64 {
-	clear(w.credit)
-	clear(w.has)
+	w.forget()
 	w.settle(0, len(w.c.Lines))
 	sum := 0.0
-	for n, credit := range w.credit {
-		sum += float64(credit * w.estimate.Names[n])
-		if credit > 0 {
-			sum += float64(w.estimate.Words[n])
+	for _, t := range w.terms {
+		sum += float64(t.credit * t.name)
+		if t.credit > 0 {
+			sum += float64(t.word)
 		}
 	}
-	for n, has := range w.has {
-		if has {
-			sum += float64(w.estimate.Phrases[n])
-		}
+	for n, value := range w.phrases {
+		sum += float64(w.estimate.Phrases[n] - value)
 	}
 	return sum
 }
@@ -46,22 +43,24 @@ func TestLoss(t *testing.T) {
 		shares := DefaultShares()
 		w := newWork(messages, &Options{Room: total / 3, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares, Model: model})
 		w.estimate = model.Estimate(w.c)
+		w.price()
 		w.keepHuman()
 		from := int32(len(w.picks) - 1)
 		if err := w.choose(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		all, held := w.worth(), w.tally()
-		for l, at := range w.keptAt {
+		for l := range w.lines {
+			at := w.lines[l].at
 			if at <= from {
 				continue
 			}
 			loss := float64(w.loss(held, l))
-			w.keptAt[l] = 0
+			w.lines[l].at = 0
 			if lost := all - w.worth(); loss < 0 || loss > lost+1e-3*all {
 				t.Errorf("seed %d: dropping %q loses %v, foreseen %v", seed, w.c.Lines[l].Text, lost, loss)
 			}
-			w.keptAt[l] = at
+			w.lines[l].at = at
 		}
 		before := w.worth()
 		spent, rate := w.spent(), float32(before/max(1, w.spent()))
@@ -71,8 +70,8 @@ func TestLoss(t *testing.T) {
 			t.Errorf("seed %d: pruned what is worth %v to save %v tokens worth %v each", seed, lost, saved, rate)
 		}
 		for p := range w.c.Passages {
-			if n := kept(w, w.c.Passages[p].Lines); n != w.opened[p] {
-				t.Errorf("seed %d: passage %d has %d kept lines, says %d", seed, p, n, w.opened[p])
+			if n := kept(w, w.c.Passages[p].Lines); n != w.passages[p].opened {
+				t.Errorf("seed %d: passage %d has %d kept lines, says %d", seed, p, n, w.passages[p].opened)
 			}
 		}
 	}
@@ -80,7 +79,7 @@ func TestLoss(t *testing.T) {
 
 func kept(w *work, lines core.Span) (n int32) {
 	for l := lines.Start; l < lines.End; l++ {
-		if w.keptAt[l] != 0 {
+		if w.lines[l].at != 0 {
 			n++
 		}
 	}

@@ -69,7 +69,7 @@ func (w *work) allSystem(g core.Span) bool {
 	return true
 }
 
-func (w *work) kept(l int, k int32) bool { return w.keptAt[l] != 0 && w.keptAt[l] <= k }
+func (w *work) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }
 
 // An extractWriter writes an extract.
 type extractWriter struct {
@@ -193,7 +193,7 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 		for p++; p < to && w.c.Passages[p].Part == pass.Part && w.c.Passages[p].Content == pass.Content; p++ { //nolint:revive // the passages of one text
 		}
 		r, ok := parts[pass.Part].(core.ToolResult)
-		if w.modes[first] != modeOpen || !ok || !w.lost(first, p, k) {
+		if w.passages[first].mode != modeOpen || !ok || !w.lost(first, p, k) {
 			continue
 		}
 		if !changed {
@@ -246,10 +246,10 @@ func (w *work) account(k int32) map[string]Account {
 		a := out[pass.Kind.String()]
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			a.Lines++
-			a.Tokens += int(w.tokens[l])
+			a.Tokens += int(w.lines[l].tokens)
 			if w.kept(l, k) {
 				a.LinesKept++
-				a.TokensKept += int(w.tokens[l])
+				a.TokensKept += int(w.lines[l].tokens)
 			}
 		}
 		out[pass.Kind.String()] = a

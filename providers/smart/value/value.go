@@ -100,6 +100,7 @@ func chosen(ctx context.Context, messages []core.Message, o *Options) (*work, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	w.price()
 	w.keepHuman()
 	w.keepMedia()
 	return w, w.choose(ctx)

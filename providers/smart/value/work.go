@@ -24,19 +24,40 @@ type work struct {
 	c        *need.Conversation
 	estimate *need.Estimate
 
-	modes  []mode    // of passages
-	opens  []float32 // what the first line of a passage costs more: its header
-	opened []int32   // how many lines of a passage are kept
-	tokens []float32 // of lines
-	keptAt []int32   // the pick that took a line; 0 if none did
-	picks  []float64 // tokens of all picks up to each; picks[0] is what is there before any
-	credit []float32 // of the names that stand in kept lines
-	has    []bool    // phrases that do
+	lines    []line
+	passages []passage
+	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
+	terms    []term
+	phrases  []float32 // what each is worth; 0 if it stands in a kept line
 
 	handles map[*need.Passage]string // of those that were rendered
 
 	marks   []string // of media that an extract may mention
 	mediaAt []int32  // the pick that took the mark; 0 if none did
+}
+
+// Choosing looks at a line here and a line there, a million times in a long conversation. It
+// waits for memory most of the time: what it reads together stands together.
+
+// A line is what choosing reads of one.
+type line struct {
+	tokens      float32
+	at          int32 // the pick that took it; 0 if none did
+	passage     int32
+	first, last bool // of its passage
+}
+
+// A passage is what choosing reads of one.
+type passage struct {
+	opens  float32 // what its first line costs more: its header
+	opened int32   // how many of its lines are kept
+	mode   mode
+}
+
+// A term is what choosing reads of one.
+type term struct {
+	name, word float32 // what it is worth; one of them is 0
+	credit     float32 // the share that the best of the kept lines gives; 0 if it stands in none
 }
 
 func newWork(messages []core.Message, o *Options) *work {
@@ -45,13 +66,17 @@ func newWork(messages []core.Message, o *Options) *work {
 		handles: map[*need.Passage]string{},
 	}
 	w.native = make([]bool, len(w.groups))
-	w.tokens = make([]float32, len(w.c.Lines))
-	w.keptAt = make([]int32, len(w.c.Lines))
-	w.modes = make([]mode, len(w.c.Passages))
-	w.opens = make([]float32, len(w.c.Passages))
-	w.opened = make([]int32, len(w.c.Passages))
-	w.credit = make([]float32, w.c.Terms())
-	w.has = make([]bool, w.c.Phrases())
+	w.lines = make([]line, len(w.c.Lines))
+	w.passages = make([]passage, len(w.c.Passages))
+	w.terms = make([]term, w.c.Terms())
+	w.phrases = make([]float32, w.c.Phrases())
+	for p := range w.c.Passages {
+		lines := w.c.Passages[p].Lines
+		for l := lines.Start; l < lines.End; l++ {
+			w.lines[l].passage = int32(p)
+		}
+		w.lines[lines.Start].first, w.lines[lines.End-1].last = true, true
+	}
 	w.stay()
 	w.keepFixed()
 	return w
@@ -62,11 +87,11 @@ func (w *work) count() {
 	const least = 256 // lines that are worth a goroutine
 	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
 		for l := from; l < to; l++ {
-			line := &w.c.Lines[l]
-			w.tokens[l] = float32(w.o.Counter.Count(core.Text(line.Text))) + 1 // and its end
-			if line.Joins {
-				w.tokens[l]--
+			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text))
+			if !w.c.Lines[l].Joins {
+				n++ // its end
 			}
+			w.lines[l].tokens = float32(n)
 		}
 	})
 }
@@ -120,11 +145,11 @@ func (w *work) stay() {
 		_, result := w.messages[pass.Message].Parts[pass.Part].(core.ToolResult)
 		switch {
 		case !nativeMessage[pass.Message]:
-			w.opens[p] = float32(w.o.Counter.Count(core.Text(pass.Header(false, ""))) + 1)
+			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(pass.Header(false, ""))) + 1)
 		case open[pass.Message] && result:
-			w.modes[p] = modeOpen
+			w.passages[p].mode = modeOpen
 		default:
-			w.modes[p] = modeFixed
+			w.passages[p].mode = modeFixed
 		}
 	}
 }
@@ -154,13 +179,13 @@ func (w *work) fixedCost(m *core.Message) float64 {
 // keepFixed takes the lines of fixed passages as kept.
 func (w *work) keepFixed() {
 	for p := range w.c.Passages {
-		if w.modes[p] != modeFixed {
+		if w.passages[p].mode != modeFixed {
 			continue
 		}
 		lines := w.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {
-			w.keptAt[l] = 1
+			w.lines[l].at = 1
 		}
-		w.opened[p] = int32(lines.End - lines.Start)
+		w.passages[p].opened = int32(lines.End - lines.Start)
 	}
 }
