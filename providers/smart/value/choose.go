@@ -135,7 +135,7 @@ func (w *work) cost(s core.Span) float64 {
 }
 
 // price scales the values of the families, so that each is a share of what is expected to be
-// needed of it, and gives every term and phrase its own.
+// needed of it, and finds what is worth something in every line: half of it is, or less.
 func (w *work) price() {
 	s, e := w.o.Shares, w.estimate
 	scale := func(v []float32, by, sum float64) {
@@ -150,8 +150,31 @@ func (w *work) price() {
 	scale(e.Names, s.Names, e.NameSum)
 	scale(e.Words, s.Words, e.WordSum)
 	scale(e.Phrases, s.Phrases, e.PhraseSum)
+	w.items = make([]int32, 0, 4*len(w.lines))
+	for l := range w.lines {
+		line := &w.lines[l]
+		line.terms = int32(len(w.items))
+		for _, n := range w.c.TermsOf(l) {
+			if e.Names[n] > 0 || e.Words[n] > 0 {
+				w.items = append(w.items, n)
+			}
+		}
+		line.phrases = int32(len(w.items))
+		for _, n := range w.c.PhrasesOf(l) {
+			if e.Phrases[max(n, ^n)] > 0 {
+				w.items = append(w.items, n)
+			}
+		}
+		line.end = int32(len(w.items))
+	}
 	w.forget()
 }
+
+// termsOf returns the numbers of the terms of a line that are worth something.
+func (w *work) termsOf(line *line) []int32 { return w.items[line.terms:line.phrases] }
+
+// phrasesOf returns the numbers of its phrases that are. See [need.Conversation.PhrasesOf].
+func (w *work) phrasesOf(line *line) []int32 { return w.items[line.phrases:line.end] }
 
 // forget takes all terms and phrases as standing in no kept line.
 func (w *work) forget() {
@@ -187,7 +210,7 @@ func (w *work) gain(s core.Span) float32 {
 		}
 		fresh := line.at == 0
 		credit := w.lineCredit(l, s)
-		for _, n := range w.c.TermsOf(l) {
+		for _, n := range w.termsOf(line) {
 			if t := &w.terms[n]; t.name > 0 {
 				if d := credit - t.credit; d > 0 {
 					gain += d * t.name
@@ -197,7 +220,7 @@ func (w *work) gain(s core.Span) float32 {
 			}
 		}
 		carries := !line.first && (within(l-1, s) || w.lines[l-1].at != 0)
-		for _, n := range w.c.PhrasesOf(l) {
+		for _, n := range w.phrasesOf(line) {
 			if n >= 0 {
 				if fresh {
 					gain += w.phrases[n]
@@ -254,11 +277,11 @@ func (w *work) settle(from, to int) {
 			continue
 		}
 		credit := w.lineCredit(l, core.Span{})
-		for _, n := range w.c.TermsOf(l) {
+		for _, n := range w.termsOf(line) {
 			w.terms[n].credit = max(w.terms[n].credit, credit)
 		}
 		carries := !line.first && w.lines[l-1].at != 0
-		for _, n := range w.c.PhrasesOf(l) {
+		for _, n := range w.phrasesOf(line) {
 			if n >= 0 {
 				w.phrases[n] = 0
 			} else if carries {

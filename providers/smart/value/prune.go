@@ -22,10 +22,10 @@ func (w *work) tally() *tally {
 
 // note adds what line l has to t, and phrases that the line before begins if it is kept.
 func (w *work) note(t *tally, l int, by int32) {
-	for _, n := range w.c.TermsOf(l) {
+	for _, n := range w.termsOf(&w.lines[l]) {
 		t.terms[n] += by
 	}
-	for _, n := range w.c.PhrasesOf(l) {
+	for _, n := range w.phrasesOf(&w.lines[l]) {
 		if n >= 0 {
 			t.phrases[n] += by
 		} else if w.lines[l-1].at != 0 {
@@ -64,7 +64,7 @@ func (w *work) prune(from int32, least float32) (dropped []int) {
 		}
 		w.note(t, l, -1)
 		if w.besideKept(l, l+1) {
-			for _, n := range w.c.PhrasesOf(l + 1) {
+			for _, n := range w.phrasesOf(&w.lines[l+1]) {
 				if n < 0 {
 					t.phrases[^n]--
 				}
@@ -107,12 +107,12 @@ func (w *work) saves(l int) float64 {
 func (w *work) loss(t *tally, l int) float32 {
 	e := w.estimate
 	loss := float32(0)
-	for _, n := range w.c.TermsOf(l) {
+	for _, n := range w.termsOf(&w.lines[l]) {
 		if t.terms[n] == 1 {
 			loss += w.terms[n].credit*e.Names[n] + e.Words[n]
 		}
 	}
-	for _, n := range w.c.PhrasesOf(l) {
+	for _, n := range w.phrasesOf(&w.lines[l]) {
 		if n < 0 && w.lines[l-1].at == 0 {
 			continue
 		}
@@ -124,14 +124,14 @@ func (w *work) loss(t *tally, l int) float32 {
 		if !w.besideKept(l, k) {
 			continue
 		}
-		for _, n := range w.c.TermsOf(k) {
+		for _, n := range w.termsOf(&w.lines[k]) {
 			if t.terms[n] == 1 {
 				loss += float32(w.o.Shares.Beside) * e.Names[n]
 			}
 		}
 	}
 	if w.besideKept(l, l+1) {
-		for _, n := range w.c.PhrasesOf(l + 1) {
+		for _, n := range w.phrasesOf(&w.lines[l+1]) {
 			if n < 0 && t.phrases[^n] == 1 {
 				loss += e.Phrases[^n]
 			}

@@ -29,6 +29,7 @@ type work struct {
 	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
 	terms    []term
 	phrases  []float32 // what each is worth; 0 if it stands in a kept line
+	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
 	handles map[*need.Passage]string // of those that were rendered
 
@@ -45,6 +46,8 @@ type line struct {
 	at          int32 // the pick that took it; 0 if none did
 	passage     int32
 	first, last bool // of its passage
+	// Where its terms begin in work.items, and its phrases behind them, and where they end.
+	terms, phrases, end int32
 }
 
 // A passage is what choosing reads of one.
