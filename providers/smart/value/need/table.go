@@ -62,13 +62,21 @@ func (t *table) number(h uint64) int32 {
 }
 
 // numbers adds the numbers of list to out. The processor fetches many slots from memory in
-// the time of one if it need not decide anything between them, so they are read twice.
+// the time of one if it need not decide anything between them, so they are read twice, and
+// so are the keys that most of them have.
 func (t *table) numbers(list []found, out []int32) []int32 {
-	read := int32(0)
+	start := len(out)
 	for i := range list {
-		read |= t.slots[t.home(list[i].hash)].number
+		out = append(out, t.slots[t.home(list[i].hash)].number)
+	}
+	read := uint64(0)
+	for _, n := range out[start:] {
+		if n > 0 {
+			read |= t.keys[n-1]
+		}
 	}
 	runtime.KeepAlive(read)
+	out = out[:start]
 	for i := range list {
 		out = append(out, t.number(list[i].hash))
 	}
