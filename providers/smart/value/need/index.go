@@ -2,6 +2,7 @@ package need
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -207,6 +208,11 @@ func (c *Conversation) numberPhrases(list []found) {
 			c.phrases = append(c.phrases, phrase{last: -1, lastOurs: -1})
 		}
 		numbers := c.phrased[start:]
+		last := int32(0)
+		for _, n := range numbers {
+			last |= c.phrases[n].last // all are fetched at once; see [table.numbers]
+		}
+		runtime.KeepAlive(last)
 		for i, n := range numbers {
 			c.phrase(n, &phrases[i])
 			if phrases[i].carries {
