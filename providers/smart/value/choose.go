@@ -2,8 +2,10 @@ package value
 
 import (
 	"context"
+	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/parallel"
 )
 
 // After the room is full, lines that add less than enough by the token to what else is kept, as
@@ -17,40 +19,57 @@ const (
 // made needless, and fills the room again.
 func (w *work) choose(ctx context.Context) error {
 	from := int32(len(w.picks) - 1)
-	q := make(queue, 0, 2*len(w.c.Lines))
-	add := func(s core.Span) {
-		if r := w.rate(s); r > 0 {
-			q = append(q, candidate{r, int32(s.Start), int32(s.End)})
-		}
-	}
-	for p := range w.c.Passages {
-		if w.passages[p].mode != modeFixed {
-			w.spans(w.c.Passages[p].Lines, w.c.Passages[p].Lines, add)
-		}
-	}
-	q.order()
+	q := newQueue(w.candidates())
 	limit := overshoot * float64(w.o.Room)
-	last, err := w.fill(ctx, &q, limit)
+	last, err := w.fill(ctx, q, limit)
 	for n := 0; n < rounds && last > 0 && err == nil; n++ {
 		for _, l := range w.prune(from, enough*last) {
-			w.offer(&q, core.Span{Start: l, End: l + 1}, 0)
+			w.offer(q, core.Span{Start: l, End: l + 1}, 0)
 		}
-		last, err = w.fill(ctx, &q, limit)
+		last, err = w.fill(ctx, q, limit)
 	}
 	if err == nil {
-		_, err = w.fill(ctx, &q, limit+reserve*float64(w.o.Room)+leastReserve)
+		_, err = w.fill(ctx, q, limit+reserve*float64(w.o.Room)+leastReserve)
 	}
 	return err
+}
+
+// candidates returns what may be chosen at first, in several lists. The order in which they
+// come makes no difference to a queue.
+func (w *work) candidates() (lists [][]candidate) {
+	const least = 64 // passages that are worth a goroutine
+	var mu sync.Mutex
+	parallel.Ranges(len(w.passages), least, func(from, to int) {
+		var list []candidate
+		for p := from; p < to; p++ {
+			if w.passages[p].mode == modeFixed {
+				continue
+			}
+			lines := w.c.Passages[p].Lines
+			w.spans(lines, lines, func(s core.Span) {
+				if r := w.rate(s); r > 0 {
+					list = append(list, candidate{r, int32(s.Start), int32(s.End)})
+				}
+			})
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		lists = append(lists, list)
+	})
+	return lists
 }
 
 // fill takes the best of q until so many tokens are used, and returns what the last that it took
 // was worth by the token; 0 if it took none.
 func (w *work) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
-	for n := 0; len(*q) > 0 && w.spent() < limit; n++ {
+	for n := 0; w.spent() < limit; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return last, ctx.Err()
 		}
-		top := (*q)[0]
+		top, ok := q.top()
+		if !ok {
+			break
+		}
 		s := core.Span{Start: int(top.start), End: int(top.end)}
 		r := w.rate(s)
 		if r <= 0 {
@@ -58,8 +77,7 @@ func (w *work) fill(ctx context.Context, q *queue, limit float64) (last float32,
 			continue
 		}
 		if r < top.rate*0.999 {
-			(*q)[0].rate = r
-			q.sink(0)
+			q.worsen(r)
 			continue
 		}
 		q.pop()
