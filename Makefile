@@ -99,7 +99,8 @@ bench-peers:
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
 
-# docs/results.md: every preset on the recorded sessions in CONDENSE_TRACES_DIR.
+# docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
+# CONDENSE_TRACES_DIR.
 results:
 	@test -n "$(CONDENSE_TRACES_DIR)" || { echo "set CONDENSE_TRACES_DIR to a folder of sessions" >&2; exit 2; }
 	mkdir -p $(BIN)
@@ -107,6 +108,10 @@ results:
 	sed '/^<!-- results -->$$/q' docs/results.md >$(BIN)/results.md
 	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --quiet --output md >>$(BIN)/results.md
 	mv $(BIN)/results.md docs/results.md
+	sed '/^<!-- scores -->$$/q' docs/smart.md >$(BIN)/smart.md
+	awk -f tools/scores.awk docs/results.md >>$(BIN)/smart.md
+	sed -n '/^<!-- end of scores -->$$/,$$p' docs/smart.md >>$(BIN)/smart.md
+	mv $(BIN)/smart.md docs/smart.md
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
 # and the network.
