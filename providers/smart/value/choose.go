@@ -99,8 +99,8 @@ func (w *work) offer(q *queue, s core.Span, more int) {
 	})
 }
 
-// spans yields what may be chosen at once around the lines of near: each of them, each
-// with its neighbours, and the whole passage if that is short.
+// spans yields what may be chosen at once around the lines of near: each of them, and each
+// with its neighbours.
 func (w *work) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
 		if w.lines[l].at != 0 {
@@ -110,10 +110,6 @@ func (w *work) spans(near, pass core.Span, yield func(core.Span)) {
 		if s := (core.Span{Start: max(pass.Start, l-1), End: min(pass.End, l+2)}); s.End-s.Start > 1 {
 			yield(s)
 		}
-	}
-	const short = 10
-	if n := pass.End - pass.Start; n > 3 && n <= short {
-		yield(pass)
 	}
 }
 
