@@ -2,6 +2,7 @@ package author
 
 import (
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,6 +63,20 @@ var blocks = []block{
 	{"user_message", Person},
 	{"answer", Person},
 }
+
+// wrapping matches the tags around what a person said, in a segment or around several.
+var wrapping = func() *regexp.Regexp {
+	names := []string{"task", "user_query", "user_feedback"}
+	for _, b := range blocks {
+		if b.by == Person {
+			names = append(names, b.name)
+		}
+	}
+	return regexp.MustCompile(`</?(?:` + strings.Join(names, "|") + `)>`)
+}()
+
+// Unwrap returns what a person said without the tags that programs put around it.
+func Unwrap(text string) string { return wrapping.ReplaceAllString(text, "") }
 
 // Elements yields the names of the elements that agents put into what users say.
 func Elements() iter.Seq[string] {

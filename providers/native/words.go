@@ -60,9 +60,6 @@ func (p *plan) userWords() (words []string, open bool) {
 	return words, open
 }
 
-// wrapping matches the tags that tools put around what the user typed.
-var wrapping = regexp.MustCompile(`</?(?:task|feedback|user_message|user_query|answer|user_feedback|command-args|bash-input)>`)
-
 // typed returns what a person wrote of a message of the user, and what a file says that the
 // person wrote for every conversation; "" if a tool wrote it all.
 func typed(talk *author.Reader, m *core.Message) string {
@@ -70,7 +67,7 @@ func typed(talk *author.Reader, m *core.Message) string {
 	for _, segments := range talk.Message(m) {
 		text := join(slices.DeleteFunc(segments, func(s author.Segment) bool { return s.By != author.Person && s.By != author.Standing }))
 		text = commandForm.ReplaceAllString(text, "") // which stand beside the summary
-		if text = strings.TrimSpace(wrapping.ReplaceAllString(text, "")); text != "" {
+		if text = strings.TrimSpace(author.Unwrap(text)); text != "" {
 			texts = append(texts, text)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 	"github.com/condensehq/condense/internal/tooling"
 )
 
@@ -122,16 +123,12 @@ func (w *work) digest(from int) digestText {
 	return d
 }
 
-// wrappers are the tags that agents put around what a user said.
-var wrappers = strings.NewReplacer("<task>", " ", "</task>", " ", "<user_message>", " ", "</user_message>", " ",
-	"<feedback>", " ", "</feedback>", " ", "<answer>", " ", "</answer>", " ")
-
 // asked quotes what the user said, the newest first.
 func (w *work) asked(from int) []string {
 	var out []string
 	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
 		if p := &w.pieces[i]; p.kind == kindUser {
-			if line := oneLine(wrappers.Replace(p.text), 240); line != "" {
+			if line := oneLine(author.Unwrap(p.text), 240); line != "" {
 				out = append(out, line)
 			}
 		}

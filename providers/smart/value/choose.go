@@ -181,7 +181,6 @@ func (w *work) price() {
 		}
 		line.end = int32(len(w.items))
 	}
-	w.forget()
 }
 
 // termsOf returns the numbers of the terms of a line that are worth something.
@@ -211,6 +210,10 @@ func (w *work) lineCredit(l int, s core.Span) float32 {
 	return float32(credit)
 }
 
+// keptAbove and keptBelow report whether the line beside line l is of its passage and kept.
+func (w *work) keptAbove(l int) bool { return !w.lines[l].first && w.lines[l-1].at != 0 }
+func (w *work) keptBelow(l int) bool { return !w.lines[l].last && w.lines[l+1].at != 0 }
+
 func within(l int, s core.Span) bool { return l >= s.Start && l < s.End }
 
 // gain returns what keeping the lines of s adds.
@@ -233,7 +236,7 @@ func (w *work) gain(s core.Span) float32 {
 				gain += t.word
 			}
 		}
-		carries := !line.first && (within(l-1, s) || w.lines[l-1].at != 0)
+		carries := w.keptAbove(l) || !line.first && within(l-1, s)
 		for _, n := range w.phrasesOf(line) {
 			if n >= 0 {
 				if fresh {
@@ -294,7 +297,7 @@ func (w *work) settle(from, to int) {
 		for _, n := range w.termsOf(line) {
 			w.terms[n].credit = max(w.terms[n].credit, credit)
 		}
-		carries := !line.first && w.lines[l-1].at != 0
+		carries := w.keptAbove(l)
 		for _, n := range w.phrasesOf(line) {
 			if n >= 0 {
 				w.phrases[n] = 0

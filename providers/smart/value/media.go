@@ -16,12 +16,7 @@ const (
 func (w *work) keepMedia() {
 	w.mediaAt = make([]int32, len(w.c.Media))
 	w.marks = make([]string, len(w.c.Media))
-	hidden := make([]bool, len(w.messages))
-	for g, group := range w.groups {
-		for i := group.Start; i < group.End; i++ {
-			hidden[i] = !w.native[g]
-		}
-	}
+	hidden := w.hidden()
 	room := float64(w.o.Room)
 	left := min(max(mediaShare*room, mediaTokens), mediaMost*room)
 	for _, images := range []bool{true, false} {

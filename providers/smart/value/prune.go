@@ -63,7 +63,7 @@ func (w *work) prune(from int32, least float32) (dropped []int) {
 			continue // the others that said the same are gone
 		}
 		w.note(t, l, -1)
-		if w.besideKept(l, l+1) {
+		if w.keptBelow(l) {
 			for _, n := range w.phrasesOf(&w.lines[l+1]) {
 				if n < 0 {
 					t.phrases[^n]--
@@ -83,12 +83,6 @@ func (w *work) prune(from int32, least float32) (dropped []int) {
 	w.forget()
 	w.settle(0, len(w.c.Lines))
 	return dropped
-}
-
-// besideKept reports whether line k, next to l, is of the same passage and kept.
-func (w *work) besideKept(l, k int) bool {
-	pass := w.c.Passages[w.lines[l].passage].Lines
-	return k >= pass.Start && k < pass.End && w.lines[k].at != 0
 }
 
 // saves returns what dropping line l saves, in tokens: what it would cost if it were not there.
@@ -120,17 +114,18 @@ func (w *work) loss(t *tally, l int) float32 {
 			loss += e.Phrases[n]
 		}
 	}
-	for _, k := range [2]int{l - 1, l + 1} {
-		if !w.besideKept(l, k) {
-			continue
-		}
+	lends := func(k int) {
 		for _, n := range w.termsOf(&w.lines[k]) {
 			if t.terms[n] == 1 {
 				loss += float32(w.o.Shares.Beside) * e.Names[n]
 			}
 		}
 	}
-	if w.besideKept(l, l+1) {
+	if w.keptAbove(l) {
+		lends(l - 1)
+	}
+	if w.keptBelow(l) {
+		lends(l + 1)
 		for _, n := range w.phrasesOf(&w.lines[l+1]) {
 			if n < 0 && t.phrases[^n] == 1 {
 				loss += e.Phrases[^n]

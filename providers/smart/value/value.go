@@ -68,41 +68,51 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		s := DefaultShares()
 		o.Shares = &s
 	}
-	w, err := chosen(ctx, messages, &o)
+	w := newWork(messages, &o)
+	if err := w.foresee(ctx); err != nil {
+		return Result{}, err
+	}
+	res, err := w.shorten(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	out, tokens, pick := w.fit()
-	if tokens > o.Room && o.Shares.Tail+o.Shares.Newest > 0 {
+	if res.Tokens > o.Room && o.Shares.Tail+o.Shares.Newest > 0 {
 		// What was to stay leaves no room for anything; perhaps nothing need stay.
 		bare := *o.Shares
 		bare.Tail, bare.Newest = 0, 0
 		o.Shares = &bare
-		other, err := chosen(ctx, messages, &o)
+		w.arrange()
+		less, err := w.shorten(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		if less, n, k := other.fit(); n < tokens {
-			w, out, tokens, pick = other, less, n, k
+		if less.Tokens < res.Tokens {
+			res = less
 		}
 	}
-	if tokens >= same.Tokens {
+	if res.Tokens >= same.Tokens {
 		return same, nil
 	}
-	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil
+	return res, nil
 }
 
-// chosen returns the work after all choices but how many of them there is room for.
-func chosen(ctx context.Context, messages []core.Message, o *Options) (*work, error) {
-	w := newWork(messages, o)
+// foresee finds what every line costs and what it is worth.
+func (w *work) foresee(ctx context.Context) error {
 	var habits *need.Habits
-	parallel.Do(w.count, func() { w.estimate = o.Model.Estimate(w.c) }, func() { habits = o.Model.Habits(messages) })
+	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.Habits(w.messages) })
 	w.estimate.Follow(habits, w.c)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	w.price()
+	return ctx.Err()
+}
+
+// shorten makes all choices.
+func (w *work) shorten(ctx context.Context) (Result, error) {
+	w.forget()
 	w.keepHuman()
 	w.keepMedia()
-	return w, w.choose(ctx)
+	if err := w.choose(ctx); err != nil {
+		return Result{}, err
+	}
+	out, tokens, pick := w.fit()
+	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil
 }

@@ -80,9 +80,19 @@ func newWork(messages []core.Message, o *Options) *work {
 		}
 		w.lines[lines.Start].first, w.lines[lines.End-1].last = true, true
 	}
+	w.arrange()
+	return w
+}
+
+// arrange decides by the shares what stays as it is, and takes back all other choices.
+func (w *work) arrange() {
+	clear(w.native)
+	clear(w.passages)
+	for l := range w.lines {
+		w.lines[l].at = 0
+	}
 	w.stay()
 	w.keepFixed()
-	return w
 }
 
 // count counts the tokens of lines.
@@ -137,17 +147,12 @@ func (w *work) stay() {
 		}
 	}
 	w.picks = []float64{base}
-	nativeMessage := make([]bool, len(w.messages))
-	for g, group := range w.groups {
-		for i := group.Start; i < group.End; i++ {
-			nativeMessage[i] = w.native[g]
-		}
-	}
+	hidden := w.hidden()
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		_, result := w.messages[pass.Message].Parts[pass.Part].(core.ToolResult)
 		switch {
-		case !nativeMessage[pass.Message]:
+		case hidden[pass.Message]:
 			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(pass.Header(false, ""))) + 1)
 		case open[pass.Message] && result:
 			w.passages[p].mode = modeOpen
@@ -155,6 +160,17 @@ func (w *work) stay() {
 			w.passages[p].mode = modeFixed
 		}
 	}
+}
+
+// hidden returns for every message whether it is hidden.
+func (w *work) hidden() []bool {
+	hidden := make([]bool, len(w.messages))
+	for g, group := range w.groups {
+		for i := group.Start; i < group.End; i++ {
+			hidden[i] = !w.native[g]
+		}
+	}
+	return hidden
 }
 
 // What is written around lines, in tokens, before it is counted.

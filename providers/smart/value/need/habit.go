@@ -55,7 +55,9 @@ func (m *Model) Habits(messages []core.Message) *Habits {
 		}
 		g := c.habitGroup(t.lastLine)
 		want[f][g] += float64(v)
-		got[f][g] += float64(terms[n]) * c.weight(n, m.rarity(c.termAt.keys[n]))
+		if terms[n] > 0 {
+			got[f][g] += float64(terms[n]) * c.weight(n, m.rarity(c.termAt.keys[n]))
+		}
 	}
 	for n := range c.phrases {
 		if p := &c.phrases[n]; p.messages <= phraseMessages {

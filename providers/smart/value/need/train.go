@@ -35,7 +35,8 @@ func (c *Conversation) needed(m *Model, l *Lesson) (terms, phrases []float32) {
 	known := knownTerms(l)
 	f := Read(l.After)
 	seenTerm, seenPhrase := firsts(len(f.terms)), firsts(len(f.phrases))
-	var ours []int32 // terms that the message at hand asks for
+	var ours []int32                    // terms that the message at hand asks for
+	taken := make([]bool, len(c.terms)) // it or one before did
 	total, asked, msg := 0.0, 0, -1
 	flush := func() {
 		scale := float32(min(1, namesPerMessage/max(total, 1e-9)))
@@ -62,9 +63,10 @@ func (c *Conversation) needed(m *Model, l *Lesson) (terms, phrases []float32) {
 				}
 				h := f.termAt.keys[n]
 				at := c.termAt.find(h)
-				if !own || !isNew || at < 0 || int(at) >= len(c.terms) || known[h] || slices.Contains(ours, at) || terms[at] > 0 {
+				if !own || !isNew || at < 0 || int(at) >= len(c.terms) || known[h] || taken[at] {
 					continue
 				}
+				taken[at] = true
 				ours = append(ours, at)
 				if c.terms[at].class != classWord {
 					total += c.weight(int(at), m.rarity(h))
