@@ -47,8 +47,8 @@ var mayImport = map[string]string{
 	"compare":                  "compare/retention core core/policy internal/author tokens transcript",
 	"compare/htmlreport":       "compare compare/retention core core/history tokens transcript",
 	"compare/retention":        "core", // and no provider imports it: see its documentation
-	"bench/retention":          "bench/internal/folds compare compare/retention core providers providers/smart/value providers/smart/value/need registry tokens",
-	"bench/internal/folds":     "",
+	"bench/retention":          "bench/internal/sessions compare/retention core providers providers/smart/value providers/smart/value/need registry tokens",
+	"bench/internal/sessions":  "compare compare/retention core",
 	"internal/lock":            "config",
 	"internal/near":            "",
 	"internal/parallel":        "",
@@ -73,7 +73,7 @@ var mayImport = map[string]string{
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"providers/smart/value":                       "core internal/parallel providers/smart/value/need",
 	"providers/smart/value/need":                  "core internal/author internal/parallel internal/tooling",
-	"bench/train":                                 "bench/internal/folds compare compare/retention core providers/smart/value/need tokens",
+	"bench/train":                                 "bench/internal/sessions compare/retention core providers/smart/value/need tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 

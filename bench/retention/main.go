@@ -20,15 +20,13 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/condensehq/condense/bench/internal/folds"
-	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/bench/internal/sessions"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/providers"
@@ -184,12 +182,12 @@ func measure(o *options, stdout, stderr io.Writer) error {
 	}
 	counter := tokens.NewCounter(enc)
 	start := time.Now()
-	sessions, err := load(o, counter)
+	recorded, err := sessions.Load(o.traces, counter)
 	if err != nil {
 		return err
 	}
 	if o.background != "" {
-		background := retention.NewBackground(sessions)
+		background := retention.NewBackground(recorded)
 		f, err := os.Create(o.background)
 		if err != nil {
 			return err
@@ -199,22 +197,22 @@ func measure(o *options, stdout, stderr io.Writer) error {
 		}
 		return f.Close()
 	}
-	if sessions, err = o.chosen(sessions); err != nil {
+	if recorded, err = o.chosen(recorded); err != nil {
 		return err
 	}
 	background := retention.Common()
-	fmt.Fprintf(stderr, "%d sessions read in %v\n", len(sessions), time.Since(start).Round(time.Millisecond))
-	rows := make([][]row, len(sessions))
+	fmt.Fprintf(stderr, "%d sessions read in %v\n", len(recorded), time.Since(start).Round(time.Millisecond))
+	rows := make([][]row, len(recorded))
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range o.jobs {
 		wg.Go(func() {
 			for i := range next {
-				rows[i] = judge(sessions[i], background, counter, strategies, strings.Split(o.budgets, ","))
+				rows[i] = judge(recorded[i], background, counter, strategies, strings.Split(o.budgets, ","))
 			}
 		})
 	}
-	for i := range sessions {
+	for i := range recorded {
 		next <- i
 	}
 	close(next)
@@ -241,32 +239,9 @@ func measure(o *options, stdout, stderr io.Writer) error {
 	return nil
 }
 
-func load(o *options, c core.Counter) ([]*retention.Session, error) {
-	files, err := filepath.Glob(filepath.Join(o.traces, "*.json.gz"))
-	if err != nil {
-		return nil, err
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("no *.json.gz in %s", o.traces)
-	}
-	out := make([]*retention.Session, len(files))
-	for i, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		out[i], err = compare.ReadSession(f, name, c)
-		_ = f.Close()
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // chosen returns the sessions that the flags ask for.
 func (o *options) chosen(all []*retention.Session) ([]*retention.Session, error) {
-	fold, err := folds.Parse(o.fold)
+	fold, err := sessions.ParseFold(o.fold)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,8 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/bench/internal/folds"
-	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/bench/internal/sessions"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/providers/smart/value/need"
@@ -44,17 +42,21 @@ func run(args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	left, err := folds.Parse(*fold)
+	left, err := sessions.ParseFold(*fold)
 	if err != nil {
 		return err
 	}
-	sessions, err := load(*traces)
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		return err
+	}
+	recorded, err := sessions.Load(*traces, tokens.NewCounter(encoding))
 	if err != nil {
 		return err
 	}
 	projects := map[string][][]core.Message{}
 	var lessons, unseen []need.Lesson
-	for i, s := range sessions {
+	for i, s := range recorded {
 		if left.Has(i) || slices.Contains(strings.Split(*without, ","), s.Source) {
 			unseen = append(unseen, cut(s)...)
 			continue
@@ -62,7 +64,7 @@ func run(args []string, stderr io.Writer) error {
 		projects[s.Source] = append(projects[s.Source], s.Messages)
 		lessons = append(lessons, cut(s)...)
 	}
-	fmt.Fprintf(stderr, "%d sessions, %d lessons\n", len(sessions), len(lessons))
+	fmt.Fprintf(stderr, "%d sessions, %d lessons\n", len(recorded), len(lessons))
 	common := need.Common(projects)
 	model, err := need.Train(lessons, common, stderr)
 	if err != nil {
@@ -74,40 +76,11 @@ func run(args []string, stderr io.Writer) error {
 	}
 	terms, phrases := model.Loss(lessons)
 	fmt.Fprintf(stderr, "seen: %d lessons, loss of terms %.4f, of phrases %.4f\n", len(lessons), terms, phrases)
-	note := fmt.Sprintf("made by go run ./bench/train from %d recorded sessions of %d projects", len(sessions), len(projects))
+	note := fmt.Sprintf("made by go run ./bench/train from %d recorded sessions of %d projects", len(recorded), len(projects))
 	if err := os.WriteFile(filepath.Join(*out, "weights.json"), model.Weights(note), 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600)
-}
-
-func load(dir string) ([]*retention.Session, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
-	if err != nil {
-		return nil, err
-	}
-	encoding, err := tokens.Open(tokens.O200kBase)
-	if err != nil {
-		return nil, err
-	}
-	counter := tokens.NewCounter(encoding)
-	var out []*retention.Session
-	for _, name := range files {
-		f, err := os.Open(name) //nolint:gosec // a file that the user names
-		if err != nil {
-			return nil, err
-		}
-		s, err := compare.ReadSession(f, name, counter)
-		_ = f.Close()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	if len(out) == 0 {
-		return nil, errors.New("no sessions (*.json.gz): say with -traces or CONDENSE_TRACES_DIR where they are")
-	}
-	return out, nil
 }
 
 const (

@@ -1,5 +1,4 @@
-// Package folds leaves some sessions out of what is learned from, and judges those alone.
-package folds
+package sessions
 
 import (
 	"fmt"
@@ -11,8 +10,8 @@ import (
 // The zero Fold has none.
 type Fold struct{ K, N int }
 
-// Parse reads "K/N", K from 0 to N-1, N at least 2; "" is the zero Fold.
-func Parse(s string) (Fold, error) {
+// ParseFold reads "K/N", K from 0 to N-1, N at least 2; "" is the zero Fold.
+func ParseFold(s string) (Fold, error) {
 	if s == "" {
 		return Fold{}, nil
 	}
