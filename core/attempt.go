@@ -181,9 +181,16 @@ func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result
 			_, _ = a.err.Error(), errors.Is(a.err, ErrUnavailable)
 		}
 	}()
+	end, _ := ctx.Deadline()
 	select {
 	case a := <-answers:
-		return a.res, a.err
+		if a.err == nil || time.Now().Before(end) {
+			return a.res, a.err
+		}
+		// Others may know before ctx does that its time is over: a deadline has a timer
+		// in every process that it is sent to. What is said of it depends on no race.
+		<-ctx.Done()
+		return a.res, interrupted(ctx, a.err)
 	case <-ctx.Done():
 	}
 	// It may have been about to answer; one that heeds its context is waited for, so
@@ -192,16 +199,20 @@ func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result
 	defer grace.Stop()
 	select {
 	case a := <-answers:
-		if a.err == nil {
-			return a.res, nil
-		}
-		if cause := context.Cause(ctx); !errors.Is(a.err, cause) { // else it says so itself
-			a.err = fmt.Errorf("%w: %w", cause, a.err)
-		}
-		return a.res, a.err
+		return a.res, interrupted(ctx, a.err)
 	case <-grace.C:
 		return nil, fmt.Errorf("%w and it did not stop when told to", context.Cause(ctx))
 	}
+}
+
+// interrupted returns err with the reason why ctx ended in front, unless err is nil or
+// says so itself.
+func interrupted(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
 }
 
 // A deadlineError says that a provider did not answer in time.

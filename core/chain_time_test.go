@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -172,5 +173,33 @@ func TestChainHeedsItsContext(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A provider in another process has a timer of its own for the deadline, which may be the
+// first to end. The report says the same whoever knew first.
+func TestChainDeadlineKnownToProviderFirst(t *testing.T) {
+	provider := core.ProviderFunc(func(ctx context.Context, _ *core.Request) (*core.Result, error) {
+		end, _ := ctx.Deadline()
+		for time.Now().Before(end) {
+			runtime.Gosched()
+		}
+		return nil, errors.New("my time is over")
+	})
+	chain, err := core.NewChain([]core.Candidate{{Name: "p1", Provider: provider, Timeout: 2 * time.Millisecond}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := coretest.Request(talk(10), 500)
+	req.Budget.Limit = 1000
+	for range 50 {
+		out, err := chain.Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := out.Attempts[0]
+		if want := "no answer within 2ms: my time is over"; got.Outcome != core.OutcomeFailed || got.Reason != want {
+			t.Fatalf("got %s, %q; want %s, %q", got.Outcome, got.Reason, core.OutcomeFailed, want)
+		}
 	}
 }
