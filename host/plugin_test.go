@@ -63,13 +63,22 @@ func (p *plugged) pin(t *testing.T) {
 	}
 }
 
+// write replaces the configuration at once, as editors do: a host that watches it sees no
+// half of it.
+func (p *plugged) write(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(p.file+".tmp", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(p.file+".tmp", p.file); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // configure loads a configuration whose chain is the plugin with these settings.
 func (p *plugged) configure(t *testing.T, settings string) *config.Config {
 	t.Helper()
-	text := "profiles: {p: {window: 20000, chain: [ours]}}\nproviders:\n  ours: {plugin: ./ours, settings: " + settings + "}\n"
-	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.write(t, "profiles: {p: {window: 20000, chain: [ours]}}\nproviders:\n  ours: {plugin: ./ours, settings: "+settings+"}\n")
 	c, err := config.Load(config.Options{Path: p.file, Env: []string{}})
 	if err != nil {
 		t.Fatal(err)

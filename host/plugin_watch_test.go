@@ -48,7 +48,6 @@ func TestWatchPins(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	reloads := make(chan error, 100)
 	h, err := host.Watch(ctx, config.Options{Path: p.file, Env: []string{}}, reg, &host.Options{Observe: func(e host.Event) {
 		if e.Kind == host.EventReloaded {
@@ -58,6 +57,12 @@ func TestWatchPins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		cancel()
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	reloaded := func() {
 		t.Helper()
 		select {
@@ -82,15 +87,9 @@ func TestWatchPins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.file, append([]byte("threshold: 70\n"), text...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.write(t, "threshold: 70\n"+string(text))
 	reloaded()
 	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") || !slices.Equal(p.pids(), before) {
 		t.Errorf("another threshold: %s, processes %q, before %q", got, p.pids(), before)
-	}
-	cancel()
-	if err := h.Close(); err != nil {
-		t.Error(err)
 	}
 }
