@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/near"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/remote"
 	"github.com/condensehq/condense/models"
 )
 
@@ -72,18 +73,14 @@ func (l *Lender) Model(agent, name string) (model.Generator, error) {
 // Check says why [Lender.Model] would give none, or one that could not be asked as things
 // are, for want of its key; nil if nothing is known to stand in the way.
 func (l *Lender) Check(agent, name string) error {
-	name, err := l.name(agent, name)
+	g, err := l.Model(agent, name)
 	if err != nil {
 		return err
 	}
-	if _, ok := l.own[name]; ok {
-		return nil
+	if c, ok := g.(*remote.Client); ok {
+		return c.CheckKey()
 	}
-	m, err := l.find(name)
-	if err != nil || m == nil {
-		return err
-	}
-	return checkKey(m)
+	return nil
 }
 
 // name returns the name of the model that is meant by one that may be empty.

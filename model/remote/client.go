@@ -41,7 +41,7 @@ func New(v *Vendor, o Options) (*Client, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Client{vendor: v, opts: o, info: o.info(), at: at, refused: map[string]bool{}}
-	if at.Scheme == "http" && !local(at.Hostname()) && c.keySource() != "" {
+	if file, variable := o.keyPlace(v); at.Scheme == "http" && !local(at.Hostname()) && file+variable != "" {
 		o.Logger.Warn("the key and the conversation are sent unencrypted: base_url begins with http://", "model", c.info.Name, "host", at.Host)
 	}
 	c.http = &http.Client{}
@@ -211,7 +211,8 @@ func (c *Client) learn(e *Error) bool {
 
 // advise adds what to do about e.
 func (c *Client) advise(e *Error) *Error {
-	source := c.keySource()
+	file, variable := c.opts.keyPlace(c.vendor)
+	source := either(file, variable)
 	switch {
 	case e.Status == http.StatusUnauthorized && source == "":
 		e.Message += "; name the key with api_key_env or api_key_file"

@@ -8,49 +8,49 @@ import (
 	"strings"
 )
 
-// key reads the API key, at every request anew; it is empty if none is needed. An error
-// says what to do and does not quote what was read.
+// CheckKey says why a request would lack its API key as things are, and what to do; nil if
+// there is one, or none is needed. Nobody is asked, and no error quotes what was read.
+func (c *Client) CheckKey() error {
+	_, err := c.key()
+	return err
+}
+
+// key reads the API key, at every request anew; it is empty if none is needed.
 func (c *Client) key() (string, error) {
-	name, where := c.opts.KeyEnv, ""
-	var text string
+	file, variable := c.opts.keyPlace(c.vendor)
+	var text, where string
 	switch {
-	case c.opts.KeyFile != "":
-		where = "the file " + c.opts.KeyFile
-		read, err := readKey(c.opts.KeyFile)
+	case file != "":
+		where = "the file " + file
+		read, err := readKey(file)
 		if err != nil {
-			return "", fmt.Errorf("the API key: %w", err)
+			return "", fmt.Errorf("the file of the API key: %w", err)
 		}
-		text = read
-	case name == "" && c.opts.BaseURL != "":
-		return "", nil
-	default:
-		if name == "" {
-			name = c.vendor.KeyEnv
+		if text = strings.TrimSpace(read); text == "" {
+			return "", errors.New(where + " is empty; it should hold the API key")
 		}
-		where = "the environment variable " + name
-		text = os.Getenv(name)
+	case variable != "":
+		where = "the environment variable " + variable
+		if text = strings.TrimSpace(os.Getenv(variable)); text == "" {
+			return "", errors.New(where + " is not set; it should hold the API key")
+		}
 	}
-	text = strings.TrimSpace(text)
-	switch {
-	case text == "":
-		return "", fmt.Errorf("the API key is missing: %s is empty or not set", where)
-	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", fmt.Errorf("the API key in %s holds characters that no key has; want nothing but the key", where)
 	}
 	return text, nil
 }
 
-// keySource says where the key comes from, for advice.
-func (c *Client) keySource() string {
+// keyPlace returns where the key comes from: a file or an environment variable; neither if
+// none is needed, as at a server of one's own.
+func (o *Options) keyPlace(v *Vendor) (file, variable string) {
 	switch {
-	case c.opts.KeyFile != "":
-		return c.opts.KeyFile
-	case c.opts.KeyEnv != "":
-		return c.opts.KeyEnv
-	case c.opts.BaseURL == "":
-		return c.vendor.KeyEnv
+	case o.KeyFile != "":
+		return o.KeyFile, ""
+	case o.KeyEnv != "" || o.BaseURL != "":
+		return "", o.KeyEnv
 	}
-	return ""
+	return "", v.KeyEnv
 }
 
 // readKey reads a file that holds a key, which is short.

@@ -41,6 +41,9 @@ func TestKeyFile(t *testing.T) {
 				if _, e := ask(t.Context(), t, c); e != nil {
 					t.Fatal(e)
 				}
+				if err := c.CheckKey(); err != nil {
+					t.Errorf("check: %v", err)
+				}
 				all := s.Requests()
 				if got := sent(all[len(all)-1]); got != k {
 					t.Errorf("got the key %q, want %q", got, k)
@@ -52,6 +55,9 @@ func TestKeyFile(t *testing.T) {
 				}
 				if _, e := ask(t.Context(), t, c); kindOf(e) != remote.KindDenied || e.Attempts != 0 {
 					t.Errorf("%s: got %v, want nobody asked", name, e)
+				}
+				if err := c.CheckKey(); err == nil || !strings.Contains(err.Error(), o.KeyFile) || strings.Contains(err.Error(), text) {
+					t.Errorf("%s: check: got %v, want one that names the file and quotes nothing", name, err)
 				}
 			}
 			if n := len(s.Requests()); n != 2 {
@@ -70,12 +76,19 @@ func TestKeyMissing(t *testing.T) {
 			if _, e := ask(t.Context(), t, c); kindOf(e) != remote.KindDenied || !errors.Is(e, core.ErrUnavailable) || !strings.Contains(e.Error(), usual[v.name]) {
 				t.Errorf("got %v, want one that names %s", e, usual[v.name])
 			}
+			if err := c.CheckKey(); err == nil || !strings.Contains(err.Error(), usual[v.name]) {
+				t.Errorf("check: got %v, want one that names %s", err, usual[v.name])
+			}
 		})
 		t.Run(v.name+"/local", func(t *testing.T) {
 			t.Setenv(usual[v.name], key)
 			s := modeltest.Serve(t, modeltest.Stream(v.says("Said.")...))
-			if _, e := ask(t.Context(), t, open(t, v, remote.Options{ID: "model-1", BaseURL: s.URL})); e != nil {
+			c := open(t, v, remote.Options{ID: "model-1", BaseURL: s.URL})
+			if _, e := ask(t.Context(), t, c); e != nil {
 				t.Fatal(e)
+			}
+			if err := c.CheckKey(); err != nil {
+				t.Errorf("check: %v", err)
 			}
 			if got := sent(s.Requests()[0]); got != "" {
 				t.Errorf("got the vendor's key %q at somebody else's server", got)
