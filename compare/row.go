@@ -205,12 +205,12 @@ func (b *bench) judge(r *Row, view []core.Message) {
 	same, sameTokens, sameBytes := 0, 0, 0
 	for same < min(len(prefix), len(view)) && prefix[same].Equal(view[same]) {
 		sameTokens += prefix[same].Tokens
-		sameBytes += contentBytes(prefix[same].Parts)
+		sameBytes += core.ContentBytes(prefix[same].Parts...)
 		same++
 	}
 	all := 0
 	for i := range prefix {
-		all += contentBytes(prefix[i].Parts)
+		all += core.ContentBytes(prefix[i].Parts...)
 	}
 	r.Values["head_messages"] = float64(same) / float64(max(1, len(prefix)))
 	r.Values["head_bytes"] = float64(sameBytes) / float64(max(1, all))
@@ -236,27 +236,6 @@ func payback(before, after, head int, u core.Usage) (float64, bool) {
 	model := float64(u.InputTokens-u.CachedTokens) + cacheRead*float64(u.CachedTokens) + output*float64(u.OutputTokens)
 	once := cacheWrite*float64(max(0, after-head)) + model
 	return once / (cacheRead * float64(before-after)), true
-}
-
-func contentBytes(parts []core.Part) int {
-	n := 0
-	for _, p := range parts {
-		switch p := p.(type) {
-		case core.Text:
-			n += len(p)
-		case core.ToolCall:
-			n += len(p.Name) + len(p.Args)
-		case core.ToolResult:
-			n += contentBytes(p.Content)
-		case core.Image:
-			n += len(p.Data) + len(p.URL)
-		case core.Reasoning:
-			n += len(p.Text) + len(p.Encrypted)
-		case core.Opaque:
-			n += len(p.JSON)
-		}
-	}
-	return n
 }
 
 func milliseconds(d time.Duration) float64 {

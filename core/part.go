@@ -56,6 +56,29 @@ func (Image) part()      {}
 func (Reasoning) part()  {}
 func (Opaque) part()     {}
 
+// ContentBytes returns the bytes of what parts say: texts, names and arguments, images as
+// they are written; no IDs, no signatures.
+func ContentBytes(parts ...Part) int {
+	n := 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case Text:
+			n += len(p)
+		case ToolCall:
+			n += len(p.Name) + len(p.Args)
+		case ToolResult:
+			n += ContentBytes(p.Content...)
+		case Image:
+			n += len(p.Data) + len(p.URL)
+		case Reasoning:
+			n += len(p.Text) + len(p.Encrypted)
+		case Opaque:
+			n += len(p.JSON)
+		}
+	}
+	return n
+}
+
 // EqualParts reports whether a and b hold equal parts in the same order. Nil and empty
 // are equal.
 func EqualParts(a, b []Part) bool {

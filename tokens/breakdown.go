@@ -47,7 +47,7 @@ func (c *Counter) BreakdownMeasured(messages ...core.Message) map[Kind]int {
 		m := &messages[i]
 		kind := kindOf(m)
 		var bytes, counted amounts
-		bytes.each(kind, m.Parts, size)
+		bytes.each(kind, m.Parts, func(_ int, p core.Part) int { return core.ContentBytes(p) })
 		most := bytes.most(kind)
 		counted.each(kind, m.Parts, func(k int, p core.Part) int {
 			if k == most {
@@ -72,24 +72,6 @@ func (c *Counter) breakDown(by *amounts, m *core.Message) {
 	kind := kindOf(m)
 	by[kind] += core.FramingTokens
 	by.each(kind, m.Parts, func(_ int, p core.Part) int { return c.Count(p) })
-}
-
-// size returns the bytes of p.
-func size(_ int, p core.Part) int {
-	switch p := p.(type) {
-	case core.Text:
-		return len(p)
-	case core.ToolCall:
-		return len(p.Name) + len(p.Args)
-	case core.Image:
-		return len(p.Data) + len(p.URL)
-	case core.Reasoning:
-		return len(p.Text) + len(p.Encrypted)
-	case core.Opaque:
-		return len(p.JSON)
-	case core.ToolResult: // each looks into it
-	}
-	return 0
 }
 
 // amounts hold a number for each of the kinds, by its index there.
