@@ -10,7 +10,9 @@ import (
 // something, and the mark that begins what was said: Claude Code, for a call that was turned
 // down; Roo-Code and Cline, for one that was turned down or approved, for work that is not
 // done or was taken up again, and for a command that runs. What a command printed stands
-// between the last of them and the mark, so the text has to end as it would.
+// between the last of them and the mark, so the text has to end as it would. Newer versions of
+// Roo-Code say it as JSON; what it says of a call that was approved stands before the result,
+// and is not read.
 var told = []struct{ begins, mark, ends string }{
 	{"The user doesn't want to ", "the user said:", ""},
 	{"The user denied ", "<feedback>", "</feedback>"},
@@ -20,6 +22,8 @@ var told = []struct{ begins, mark, ends string }{
 	{"You seem to be having trouble", "<feedback>", "</feedback>"},
 	{"[TASK RESUMPTION]", "<user_message>", "</user_message>"},
 	{"Command is still running", "<feedback>", "</feedback>"},
+	{`{"status":"denied","feedback":"`, `"feedback":"`, `"}`},
+	{`{"status":"guidance","feedback":"`, `"feedback":"`, `"}`},
 }
 
 // tells reports whether text begins as programs begin what the person says.
