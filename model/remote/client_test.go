@@ -229,7 +229,7 @@ func TestRetryAfter(t *testing.T) {
 			if kindOf(e) != remote.KindBusy || e.Wait < 3590*time.Second || len(s.Requests()) != 1 {
 				t.Fatalf("got %v after %d requests, want the refusal with its wait after one", e, len(s.Requests()))
 			}
-			if took := time.Since(began); took > time.Second {
+			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("got an error after %v, want it at once", took)
 			}
 		})
@@ -265,15 +265,15 @@ func TestSlowAnswer(t *testing.T) {
 	s := modeltest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		rc := http.NewResponseController(w)
-		for range 10 {
-			time.Sleep(60 * time.Millisecond)
+		for range 12 {
+			time.Sleep(100 * time.Millisecond)
 			fmt.Fprint(w, ": still here\n\n")
 			_ = rc.Flush()
 		}
 		fmt.Fprintf(w, "data: %s\n\n", strings.Join(v.says("Said."), "\n\ndata: "))
 	})
 	o := options(s.URL)
-	o.Silence, o.Retry.Attempts = 300*time.Millisecond, 1
+	o.Silence, o.Retry.Attempts = time.Second, 1
 	if _, e := ask(t.Context(), t, open(t, v, o)); e != nil {
 		t.Fatal(e)
 	}
@@ -289,15 +289,23 @@ func TestCancel(t *testing.T) {
 			t.Run(v.name+"/"+name, func(t *testing.T) {
 				s := modeltest.Serve(t, script)
 				ctx, cancel := context.WithCancel(t.Context())
-				began := time.Now()
-				time.AfterFunc(100*time.Millisecond, cancel)
 				defer cancel()
+				began := make(chan time.Time, 1)
+				go func() {
+					for ctx.Err() == nil && len(s.Requests()) == 0 {
+						time.Sleep(time.Millisecond)
+					}
+					time.Sleep(50 * time.Millisecond)
+					began <- time.Now()
+					cancel()
+				}()
 				_, e := ask(ctx, t, open(t, v, options(s.URL)))
+				cancel()
 				if kindOf(e) != remote.KindStopped || !errors.Is(e, context.Canceled) || len(s.Requests()) != 1 {
 					t.Errorf("got %v, want one that wraps %v", e, context.Canceled)
 				}
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("got an error after %v, want it within a second", took)
+				if took := time.Since(<-began); took > 5*time.Second {
+					t.Errorf("got an error %v after the cancellation, want it at once", took)
 				}
 			})
 		}
@@ -306,7 +314,7 @@ func TestCancel(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Hang())
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	_, e := ask(ctx, t, open(t, vendors[0], options(s.URL)))
 	if kindOf(e) != remote.KindStopped || !errors.Is(e, context.DeadlineExceeded) {
