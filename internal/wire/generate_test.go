@@ -279,7 +279,7 @@ func TestGenerateEndsWithTheCall(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	res, err := c.Condense(ctx, coretest.HalfRequest(chat(3)))
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
 		t.Errorf("got error %v after %s", err, time.Since(start))
 	}
 	if res == nil || res.Usage.Calls != 1 {

@@ -92,7 +92,7 @@ func TestHangs(t *testing.T) {
 				}
 				start := time.Now()
 				_, err := c.Condense(ctx, coretest.HalfRequest(coretest.Session()))
-				if took := time.Since(start); took > time.Second {
+				if took := time.Since(start); took > 5*time.Second {
 					t.Errorf("%s: returned after %s", how, took)
 				}
 				if !errors.Is(err, want) {
