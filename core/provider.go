@@ -41,7 +41,7 @@ type Result struct {
 	// Usage is what the provider spent on models.
 	Usage Usage
 	// Steps say what the provider did, for people; optional. The host passes them on and
-	// believes none of it. They do not travel through the plugin protocol.
+	// believes none of it.
 	Steps []Step
 }
 

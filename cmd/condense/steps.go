@@ -33,15 +33,19 @@ func printSteps(w io.Writer, steps []core.Step) {
 
 // savedByStep says how many tokens a step saved and of what.
 func savedByStep(s core.Step) string {
-	n := s.TokensBefore - s.TokensAfter
-	if n == 0 {
-		return "0 tokens saved"
-	}
+	n, sum := s.TokensBefore-s.TokensAfter, 0
 	var of []string
 	for _, k := range slices.Sorted(maps.Keys(s.Saved)) {
 		if s.Saved[k] != 0 {
 			of = append(of, k)
+			sum += s.Saved[k]
 		}
+	}
+	if s.TokensBefore == 0 && s.TokensAfter == 0 { // which plugins need not count
+		n = sum
+	}
+	if n == 0 {
+		return "0 tokens saved"
 	}
 	if len(of) == 0 {
 		return fmt.Sprintf("%s tokens saved", thousands(n))

@@ -80,7 +80,7 @@ func TestSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shortened := 0
+		shortened, changed := 0, 0
 		for _, file := range files {
 			messages := session(t, file)
 			core.Measure(counter, messages)
@@ -92,6 +92,9 @@ func TestSessions(t *testing.T) {
 				continue
 			}
 			first := res.Attempts[0]
+			for _, s := range first.Steps {
+				changed += s.Changed
+			}
 			switch first.Outcome {
 			case core.OutcomeApplied, core.OutcomeInsufficient:
 				shortened++
@@ -107,8 +110,8 @@ func TestSessions(t *testing.T) {
 		if shortened == 0 {
 			t.Error("it found nothing to do in any session")
 		}
-		if !strings.Contains(p.log.String(), "tokens_saved") {
-			t.Error("nothing of what it says is in the host's log")
+		if changed == 0 {
+			t.Error("its steps are not in the report")
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
 	"github.com/condensehq/condense/core"
@@ -274,6 +275,13 @@ func TestHost(t *testing.T) {
 			}
 			if want := (core.Usage{Calls: 1, InputTokens: 10, OutputTokens: 2, USD: 0.5}); res.Usage != want {
 				t.Errorf("usage: got %+v, want %+v", res.Usage, want)
+			}
+			steps := []core.Step{
+				{Name: "first", Looked: 3, Changed: 2, Saved: map[string]int{"user": 7}, TokensBefore: 9, TokensAfter: 2, Duration: 1500 * time.Microsecond, Note: "as said"},
+				{Name: "second"},
+			}
+			if diff := cmp.Diff(steps, res.Steps); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if len(said) != 1 || said[0] != (wire.Progress{Fraction: 0.5, Text: "half"}) {
 				t.Errorf("progress: got %+v", said)

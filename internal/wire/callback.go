@@ -224,6 +224,11 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...) //nolint:sloglint // the words are the plugin's
 }
 
+// line returns what a plugin says as one line of at most so many bytes.
+func line(s string, most int) string {
+	return oneLine(printable(valid(s[:min(len(s), most)])))
+}
+
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // progress tells the host how far the plugin is.
@@ -235,11 +240,7 @@ func (c *call) progress(ctx context.Context, p *condensepb.Progress) {
 	if p.Fraction != nil && !math.IsNaN(p.GetFraction()) {
 		f = min(max(p.GetFraction(), 0), 1)
 	}
-	text := oneLine(printable(p.GetText()))
-	if len(text) > maxProgress {
-		text = valid(text[:maxProgress])
-	}
-	c.client.opts.Progress(ctx, Progress{Fraction: f, Text: text})
+	c.client.opts.Progress(ctx, Progress{Fraction: f, Text: line(p.GetText(), maxProgress)})
 }
 
 // maxProgress is in bytes.

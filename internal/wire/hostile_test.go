@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -271,5 +272,38 @@ func TestDescribeHuge(t *testing.T) {
 	}}
 	if _, err := p.client(t, nil).Describe(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 131072 entries") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// TestStepsStrange: what a plugin says of its steps is bounded and can be printed.
+func TestStepsStrange(t *testing.T) {
+	kinds := map[string]int64{}
+	for i := range 1000 {
+		kinds[strconv.Itoa(i)] = 1
+	}
+	steps := append([]*pb.Step{
+		{Name: "evil\x1b]0;title\x07\nsecond line", Note: []byte("\xff\u202e" + strings.Repeat("x", 1<<20)), Ms: math.NaN()},
+		{Name: strings.Repeat("n", 1000), Saved: kinds, Ms: 1e300},
+		{Ms: -1, Looked: math.MinInt64},
+	}, many(5000, &pb.Step{})...)
+	p := &peer{condense: func(s stream) error {
+		return s.Send(&pb.CondenseResponse{Kind: &pb.CondenseResponse_Done{Done: &pb.Done{Steps: steps}}})
+	}}
+	res, err := p.client(t, nil).Condense(t.Context(), coretest.HalfRequest(chat(2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Steps) != 1000 {
+		t.Errorf("got %d steps, want 1000", len(res.Steps))
+	}
+	first, second, third := res.Steps[0], res.Steps[1], res.Steps[2]
+	if first.Name != "evil]0;title second line" || len(first.Note) > 1<<10 || !strings.HasPrefix(first.Note, "\ufffdxxx") || first.Duration != 0 {
+		t.Errorf("got %.200v", first)
+	}
+	if len(second.Name) != 100 || len(second.Saved) != 32 || second.Duration != 0 {
+		t.Errorf("got a name of %d bytes, %d kinds, %v", len(second.Name), len(second.Saved), second.Duration)
+	}
+	if third.Duration != 0 || third.Looked != math.MinInt64 {
+		t.Errorf("got %+v", third)
 	}
 }

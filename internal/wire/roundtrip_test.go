@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/core"
@@ -65,6 +66,9 @@ func TestSame(t *testing.T) {
 		if got.Usage != want.Usage {
 			rt.Errorf("usage is %+v; want %+v", got.Usage, want.Usage)
 		}
+		if diff := cmp.Diff(want.Steps, got.Steps); diff != "" {
+			rt.Errorf("steps (-want +got):\n%s", diff)
+		}
 	})
 }
 
@@ -84,6 +88,13 @@ func sameMessages(t *rapid.T, what string, got, want []core.Message) {
 // rewritten in all ways, and new ones.
 func scramble(r *rand.Rand, req *core.Request) *core.Result {
 	res := &core.Result{Usage: core.Usage{Calls: r.IntN(3), InputTokens: r.IntN(1000), OutputTokens: 2, CachedTokens: 1, USD: r.Float64()}}
+	for i := range r.IntN(3) {
+		s := core.Step{Name: "step", Looked: r.IntN(9), Changed: i, TokensBefore: r.IntN(9), TokensAfter: 3, Duration: time.Duration(r.IntN(1e9)), Note: "né"}
+		if r.IntN(2) == 0 {
+			s.Saved = map[string]int{"user": r.IntN(9), "tool_result": -1}
+		}
+		res.Steps = append(res.Steps, s)
+	}
 	fresh := func() {
 		res.Messages = append(res.Messages, core.Message{
 			Role: core.RoleUser, Kind: core.KindSummary,

@@ -52,7 +52,7 @@ async function condense(call, settings) {
       return { result: { part: i, content: [{ put: { text: texts.get(i) } }] } }
     }))
   }
-  if (replaced > 0) call.log('info', 'replaced duplicates', { results: replaced, tokens_saved: saved })
+  call.step({ name: 'duplicates', looked: lines.length, changed: replaced, saved: { tool_result: saved } })
 }
 
 // copiesOf returns the results that are there more than once, in the order of the

@@ -36,8 +36,7 @@ def shorten(call, settings):
             else:
                 parts.append(pb.NewPart(keep=j))
         call.rewrite(message.id, parts)
-    if done:
-        call.log("info", "cut long results", results=done, tokens_saved=saved, tokens_over=max(0, excess - saved))
+    call.step("long results", looked=len(cuts), changed=done, saved={"tool_result": saved})
 
 
 def _cuts(call, settings):

@@ -40,7 +40,8 @@ class Results(unittest.TestCase):
         r = ask([call("c1"), answer("c1", text(LOG))])
         self.assertEqual(said(r.messages), [CUT])
         self.assertEqual([m.id for m in r.messages], ["m1", "m2"])
-        self.assertEqual([(l["message"], l["results"]) for l in r.logs], [("cut long results", "1")])
+        self.assertEqual([(s.name, s.looked, s.changed) for s in r.steps], [("long results", 1, 1)])
+        self.assertGreater(r.steps[0].saved["tool_result"], 100)
 
     def test_the_oldest_first_and_no_more_than_needed(self):
         messages = [m for c in "abcd" for m in (call(c), answer(c, text(LOG)))]

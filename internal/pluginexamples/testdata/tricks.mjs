@@ -68,6 +68,8 @@ const tricks = {
     call.log('debug', 'in detail')
     call.log('warn', 'attention', { n: 7, greeting: settings.greeting })
     call.progress(0.5, 'half')
+    call.step({ name: 'first', note: 'as said', saved: { user: 7 }, looked: 3, changed: 2, tokens_before: 9, tokens_after: 2, ms: 1.5 })
+    call.step({ name: 'second' })
     call.usage = { calls: 1, input_tokens: 10, output_tokens: 2, usd: 0.5 }
   },
 }

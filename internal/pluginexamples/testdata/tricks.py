@@ -93,6 +93,8 @@ def tell(call, settings):
     call.log("debug", "in detail")
     call.log("warn", "attention", n=7, greeting=settings["greeting"])
     call.progress(0.5, "half")
+    call.step("first", "as said", {"user": 7}, looked=3, changed=2, tokens_before=9, tokens_after=2, ms=1.5)
+    call.step("second")
     call.usage = pb.Usage(calls=1, input_tokens=10, output_tokens=2, usd=0.5)
 
 

@@ -100,7 +100,7 @@ func (x CallbackError_Code) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CallbackError_Code.Descriptor instead.
 func (CallbackError_Code) EnumDescriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30, 0}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type DescribeRequest struct {
@@ -2033,6 +2033,7 @@ func (x *Insert) GetParts() []*Part {
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Usage         *Usage                 `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
+	Steps         []*Step                `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"` // what was done, in order; optional
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2074,6 +2075,115 @@ func (x *Done) GetUsage() *Usage {
 	return nil
 }
 
+func (x *Done) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// A Step is what the plugin says of one of the things that it did, for people. The host
+// shows it and believes none of it.
+type Step struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Looked        int64                  `protobuf:"varint,2,opt,name=looked,proto3" json:"looked,omitempty"`                                                                         // pieces of content that were considered
+	Changed       int64                  `protobuf:"varint,3,opt,name=changed,proto3" json:"changed,omitempty"`                                                                       // and those that were changed
+	Saved         map[string]int64       `protobuf:"bytes,4,rep,name=saved,proto3" json:"saved,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // tokens, by kind of content
+	TokensBefore  int64                  `protobuf:"varint,5,opt,name=tokens_before,json=tokensBefore,proto3" json:"tokens_before,omitempty"`
+	TokensAfter   int64                  `protobuf:"varint,6,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
+	Ms            float64                `protobuf:"fixed64,7,opt,name=ms,proto3" json:"ms,omitempty"`   // how long it took
+	Note          []byte                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"` // one line, what numbers do not say
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Step) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Step) GetLooked() int64 {
+	if x != nil {
+		return x.Looked
+	}
+	return 0
+}
+
+func (x *Step) GetChanged() int64 {
+	if x != nil {
+		return x.Changed
+	}
+	return 0
+}
+
+func (x *Step) GetSaved() map[string]int64 {
+	if x != nil {
+		return x.Saved
+	}
+	return nil
+}
+
+func (x *Step) GetTokensBefore() int64 {
+	if x != nil {
+		return x.TokensBefore
+	}
+	return 0
+}
+
+func (x *Step) GetTokensAfter() int64 {
+	if x != nil {
+		return x.TokensAfter
+	}
+	return 0
+}
+
+func (x *Step) GetMs() float64 {
+	if x != nil {
+		return x.Ms
+	}
+	return 0
+}
+
+func (x *Step) GetNote() []byte {
+	if x != nil {
+		return x.Note
+	}
+	return nil
+}
+
 // Usage is the sum of the plugin's own calls to language models: those of Generate are the
 // host's, which adds them itself.
 type Usage struct {
@@ -2090,7 +2200,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2212,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2225,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Usage) GetCalls() int64 {
@@ -2176,7 +2286,7 @@ type Callback struct {
 
 func (x *Callback) Reset() {
 	*x = Callback{}
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2298,7 @@ func (x *Callback) String() string {
 func (*Callback) ProtoMessage() {}
 
 func (x *Callback) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2311,7 @@ func (x *Callback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callback.ProtoReflect.Descriptor instead.
 func (*Callback) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Callback) GetId() uint64 {
@@ -2268,7 +2378,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2390,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2403,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -2370,7 +2480,7 @@ type CallbackError struct {
 
 func (x *CallbackError) Reset() {
 	*x = CallbackError{}
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2492,7 @@ func (x *CallbackError) String() string {
 func (*CallbackError) ProtoMessage() {}
 
 func (x *CallbackError) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2505,7 @@ func (x *CallbackError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallbackError.ProtoReflect.Descriptor instead.
 func (*CallbackError) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CallbackError) GetCode() CallbackError_Code {
@@ -2423,7 +2533,7 @@ type CountTokens struct {
 
 func (x *CountTokens) Reset() {
 	*x = CountTokens{}
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2545,7 @@ func (x *CountTokens) String() string {
 func (*CountTokens) ProtoMessage() {}
 
 func (x *CountTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2558,7 @@ func (x *CountTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokens.ProtoReflect.Descriptor instead.
 func (*CountTokens) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CountTokens) GetItems() []*CountItem {
@@ -2474,7 +2584,7 @@ type CountItem struct {
 
 func (x *CountItem) Reset() {
 	*x = CountItem{}
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2596,7 @@ func (x *CountItem) String() string {
 func (*CountItem) ProtoMessage() {}
 
 func (x *CountItem) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2609,7 @@ func (x *CountItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountItem.ProtoReflect.Descriptor instead.
 func (*CountItem) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CountItem) GetKind() isCountItem_Kind {
@@ -2568,7 +2678,7 @@ type PartRef struct {
 
 func (x *PartRef) Reset() {
 	*x = PartRef{}
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2690,7 @@ func (x *PartRef) String() string {
 func (*PartRef) ProtoMessage() {}
 
 func (x *PartRef) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +2703,7 @@ func (x *PartRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRef.ProtoReflect.Descriptor instead.
 func (*PartRef) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PartRef) GetMessage() string {
@@ -2621,7 +2731,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2633,7 +2743,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2646,7 +2756,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Content) GetParts() []*Part {
@@ -2667,7 +2777,7 @@ type TokenCounts struct {
 
 func (x *TokenCounts) Reset() {
 	*x = TokenCounts{}
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2789,7 @@ func (x *TokenCounts) String() string {
 func (*TokenCounts) ProtoMessage() {}
 
 func (x *TokenCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2802,7 @@ func (x *TokenCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenCounts.ProtoReflect.Descriptor instead.
 func (*TokenCounts) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TokenCounts) GetTokens() []int64 {
@@ -2726,7 +2836,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2848,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2861,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Generate) GetModel() string {
@@ -2810,7 +2920,7 @@ type GenerateInput struct {
 
 func (x *GenerateInput) Reset() {
 	*x = GenerateInput{}
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2932,7 @@ func (x *GenerateInput) String() string {
 func (*GenerateInput) ProtoMessage() {}
 
 func (x *GenerateInput) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2945,7 @@ func (x *GenerateInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateInput.ProtoReflect.Descriptor instead.
 func (*GenerateInput) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GenerateInput) GetKind() isGenerateInput_Kind {
@@ -2889,7 +2999,7 @@ type NewMessage struct {
 
 func (x *NewMessage) Reset() {
 	*x = NewMessage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +3011,7 @@ func (x *NewMessage) String() string {
 func (*NewMessage) ProtoMessage() {}
 
 func (x *NewMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +3024,7 @@ func (x *NewMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewMessage.ProtoReflect.Descriptor instead.
 func (*NewMessage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NewMessage) GetRole() string {
@@ -2942,7 +3052,7 @@ type Generated struct {
 
 func (x *Generated) Reset() {
 	*x = Generated{}
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2954,7 +3064,7 @@ func (x *Generated) String() string {
 func (*Generated) ProtoMessage() {}
 
 func (x *Generated) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2967,7 +3077,7 @@ func (x *Generated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generated.ProtoReflect.Descriptor instead.
 func (*Generated) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Generated) GetText() []byte {
@@ -3003,7 +3113,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3125,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3138,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Log) GetLevel() string {
@@ -3062,7 +3172,7 @@ type LogField struct {
 
 func (x *LogField) Reset() {
 	*x = LogField{}
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3184,7 @@ func (x *LogField) String() string {
 func (*LogField) ProtoMessage() {}
 
 func (x *LogField) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3197,7 @@ func (x *LogField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogField.ProtoReflect.Descriptor instead.
 func (*LogField) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogField) GetKey() string {
@@ -3115,7 +3225,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3237,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3250,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -3294,9 +3404,23 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05after\x18\x01 \x01(\tR\x05after\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12'\n" +
-	"\x05parts\x18\x04 \x03(\v2\x11.condense.v1.PartR\x05parts\"0\n" +
+	"\x05parts\x18\x04 \x03(\v2\x11.condense.v1.PartR\x05parts\"Y\n" +
 	"\x04Done\x12(\n" +
-	"\x05usage\x18\x01 \x01(\v2\x12.condense.v1.UsageR\x05usage\"\xb8\x01\n" +
+	"\x05usage\x18\x01 \x01(\v2\x12.condense.v1.UsageR\x05usage\x12'\n" +
+	"\x05steps\x18\x02 \x03(\v2\x11.condense.v1.StepR\x05steps\"\xa6\x02\n" +
+	"\x04Step\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06looked\x18\x02 \x01(\x03R\x06looked\x12\x18\n" +
+	"\achanged\x18\x03 \x01(\x03R\achanged\x122\n" +
+	"\x05saved\x18\x04 \x03(\v2\x1c.condense.v1.Step.SavedEntryR\x05saved\x12#\n" +
+	"\rtokens_before\x18\x05 \x01(\x03R\ftokensBefore\x12!\n" +
+	"\ftokens_after\x18\x06 \x01(\x03R\vtokensAfter\x12\x0e\n" +
+	"\x02ms\x18\a \x01(\x01R\x02ms\x12\x12\n" +
+	"\x04note\x18\b \x01(\fR\x04note\x1a8\n" +
+	"\n" +
+	"SavedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xb8\x01\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x03R\x05calls\x12!\n" +
 	"\finput_tokens\x18\x02 \x01(\x03R\vinputTokens\x12#\n" +
@@ -3391,7 +3515,7 @@ func file_condense_v1_condense_proto_rawDescGZIP() []byte {
 }
 
 var file_condense_v1_condense_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_condense_v1_condense_proto_goTypes = []any{
 	(CallbackError_Code)(0),   // 0: condense.v1.CallbackError.Code
 	(*DescribeRequest)(nil),   // 1: condense.v1.DescribeRequest
@@ -3421,33 +3545,35 @@ var file_condense_v1_condense_proto_goTypes = []any{
 	(*ResultEdit)(nil),        // 25: condense.v1.ResultEdit
 	(*Insert)(nil),            // 26: condense.v1.Insert
 	(*Done)(nil),              // 27: condense.v1.Done
-	(*Usage)(nil),             // 28: condense.v1.Usage
-	(*Callback)(nil),          // 29: condense.v1.Callback
-	(*Reply)(nil),             // 30: condense.v1.Reply
-	(*CallbackError)(nil),     // 31: condense.v1.CallbackError
-	(*CountTokens)(nil),       // 32: condense.v1.CountTokens
-	(*CountItem)(nil),         // 33: condense.v1.CountItem
-	(*PartRef)(nil),           // 34: condense.v1.PartRef
-	(*Content)(nil),           // 35: condense.v1.Content
-	(*TokenCounts)(nil),       // 36: condense.v1.TokenCounts
-	(*Generate)(nil),          // 37: condense.v1.Generate
-	(*GenerateInput)(nil),     // 38: condense.v1.GenerateInput
-	(*NewMessage)(nil),        // 39: condense.v1.NewMessage
-	(*Generated)(nil),         // 40: condense.v1.Generated
-	(*Log)(nil),               // 41: condense.v1.Log
-	(*LogField)(nil),          // 42: condense.v1.LogField
-	(*Progress)(nil),          // 43: condense.v1.Progress
+	(*Step)(nil),              // 28: condense.v1.Step
+	(*Usage)(nil),             // 29: condense.v1.Usage
+	(*Callback)(nil),          // 30: condense.v1.Callback
+	(*Reply)(nil),             // 31: condense.v1.Reply
+	(*CallbackError)(nil),     // 32: condense.v1.CallbackError
+	(*CountTokens)(nil),       // 33: condense.v1.CountTokens
+	(*CountItem)(nil),         // 34: condense.v1.CountItem
+	(*PartRef)(nil),           // 35: condense.v1.PartRef
+	(*Content)(nil),           // 36: condense.v1.Content
+	(*TokenCounts)(nil),       // 37: condense.v1.TokenCounts
+	(*Generate)(nil),          // 38: condense.v1.Generate
+	(*GenerateInput)(nil),     // 39: condense.v1.GenerateInput
+	(*NewMessage)(nil),        // 40: condense.v1.NewMessage
+	(*Generated)(nil),         // 41: condense.v1.Generated
+	(*Log)(nil),               // 42: condense.v1.Log
+	(*LogField)(nil),          // 43: condense.v1.LogField
+	(*Progress)(nil),          // 44: condense.v1.Progress
+	nil,                       // 45: condense.v1.Step.SavedEntry
 }
 var file_condense_v1_condense_proto_depIdxs = []int32{
 	3,  // 0: condense.v1.DescribeResponse.settings:type_name -> condense.v1.Setting
 	6,  // 1: condense.v1.ConfigureResponse.problems:type_name -> condense.v1.Problem
 	10, // 2: condense.v1.CondenseRequest.start:type_name -> condense.v1.Start
 	13, // 3: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
-	30, // 4: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
+	31, // 4: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
 	9,  // 5: condense.v1.CondenseRequest.fragment:type_name -> condense.v1.Fragment
-	29, // 6: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
-	41, // 7: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
-	43, // 8: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
+	30, // 6: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
+	42, // 7: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
+	44, // 8: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
 	22, // 9: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
 	27, // 10: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
 	9,  // 11: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
@@ -3469,35 +3595,37 @@ var file_condense_v1_condense_proto_depIdxs = []int32{
 	15, // 27: condense.v1.NewPart.put:type_name -> condense.v1.Part
 	24, // 28: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
 	15, // 29: condense.v1.Insert.parts:type_name -> condense.v1.Part
-	28, // 30: condense.v1.Done.usage:type_name -> condense.v1.Usage
-	32, // 31: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
-	37, // 32: condense.v1.Callback.generate:type_name -> condense.v1.Generate
-	36, // 33: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
-	40, // 34: condense.v1.Reply.generated:type_name -> condense.v1.Generated
-	31, // 35: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
-	0,  // 36: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
-	33, // 37: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
-	21, // 38: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
-	34, // 39: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
-	35, // 40: condense.v1.CountItem.content:type_name -> condense.v1.Content
-	15, // 41: condense.v1.Content.parts:type_name -> condense.v1.Part
-	38, // 42: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
-	21, // 43: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
-	39, // 44: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
-	15, // 45: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
-	28, // 46: condense.v1.Generated.usage:type_name -> condense.v1.Usage
-	42, // 47: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 48: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 49: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 50: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 51: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 52: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 53: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	51, // [51:54] is the sub-list for method output_type
-	48, // [48:51] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	29, // 30: condense.v1.Done.usage:type_name -> condense.v1.Usage
+	28, // 31: condense.v1.Done.steps:type_name -> condense.v1.Step
+	45, // 32: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
+	33, // 33: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
+	38, // 34: condense.v1.Callback.generate:type_name -> condense.v1.Generate
+	37, // 35: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
+	41, // 36: condense.v1.Reply.generated:type_name -> condense.v1.Generated
+	32, // 37: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
+	0,  // 38: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
+	34, // 39: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
+	21, // 40: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
+	35, // 41: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
+	36, // 42: condense.v1.CountItem.content:type_name -> condense.v1.Content
+	15, // 43: condense.v1.Content.parts:type_name -> condense.v1.Part
+	39, // 44: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
+	21, // 45: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
+	40, // 46: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
+	15, // 47: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
+	29, // 48: condense.v1.Generated.usage:type_name -> condense.v1.Usage
+	43, // 49: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 50: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 51: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 52: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 53: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 54: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 55: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	53, // [53:56] is the sub-list for method output_type
+	50, // [50:53] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }
@@ -3533,32 +3661,32 @@ func file_condense_v1_condense_proto_init() {
 		(*NewPart_Result)(nil),
 		(*NewPart_Put)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[28].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[29].OneofWrappers = []any{
 		(*Callback_CountTokens)(nil),
 		(*Callback_Generate)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[29].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[30].OneofWrappers = []any{
 		(*Reply_TokenCounts)(nil),
 		(*Reply_Generated)(nil),
 		(*Reply_Error)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[32].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[33].OneofWrappers = []any{
 		(*CountItem_Messages)(nil),
 		(*CountItem_Part)(nil),
 		(*CountItem_Content)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[37].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[38].OneofWrappers = []any{
 		(*GenerateInput_Messages)(nil),
 		(*GenerateInput_Message)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[42].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[43].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_condense_v1_condense_proto_rawDesc), len(file_condense_v1_condense_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -14,6 +14,7 @@ export class Call {
   start = null // budget, trigger, profile, mode, system, files_read, instructions, …
   signal // an AbortSignal: the host does not wait any longer
   usage = undefined // set it if the strategy called language models itself
+  steps = []
 
   #write
   #decode = decoder()
@@ -105,6 +106,13 @@ export class Call {
     this.#send({ progress: { fraction, text } })
   }
 
+  // step says in the report what was done, for people: { name, note, looked, changed, saved,
+  // tokens_before, tokens_after, ms }, all but the name optional. Saved are tokens by kind of
+  // content: { tool_result: 1200 }.
+  step({ note = '', ...step }) {
+    this.steps.push({ ...step, note: Buffer.from(note) })
+  }
+
   // pause lets other calls and the host's health checks have their turn, and throws if the
   // host does not wait any longer. Await it every few milliseconds of work: JavaScript does
   // one thing at a time, and a host kills a plugin that does not answer.
@@ -143,7 +151,7 @@ export class Call {
     await Promise.race([run(this), aborted(this.signal)])
     this.signal.throwIfAborted()
     this.#flush()
-    this.#send({ done: { usage: this.usage } })
+    this.#send({ done: { usage: this.usage, steps: this.steps } })
   }
 
   #add(op, value) {

@@ -6,7 +6,7 @@ import { configure } from './settings.mjs'
 
 // rehearse asks strategy for a shorter conversation and resolves to
 //
-//   { messages, logs, progress, usage }
+//   { messages, logs, progress, usage, steps }
 //
 // messages as the edits have them. A message is { role, parts } with what else it shall have;
 // IDs are m1, m2, … and sizes are counted, a token for every four bytes, where they are not
@@ -28,7 +28,7 @@ export async function rehearse(strategy, messages, options = {}) {
   call.receive(encodeRequest({ start: start(before, options.start) }))
   for (const m of before) call.receive(encodeRequest({ messages: { messages: [m] } }))
   await answered
-  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage }
+  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage, steps: host.steps }
 }
 
 function start(messages, given = {}) {
@@ -46,6 +46,7 @@ class Host {
   logs = []
   progress = []
   usage = undefined
+  steps = []
   reply = undefined
   #messages
   #generate
@@ -77,6 +78,7 @@ class Host {
         break
       case 'done':
         this.usage = response.done.usage
+        this.steps = response.done.steps
         break
       default:
         throw new Error(`rehearse: a ${response.kind} is too large for a rehearsal`)

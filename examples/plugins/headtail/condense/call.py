@@ -59,6 +59,7 @@ class Call:
         self._edit_size = 0
         self._last_id = 0
         self.usage = pb.Usage()  # change it if the strategy called language models itself
+        self.steps = []
         self.messages = []
         first = self._receive()
         if first.WhichOneof("kind") != "start":
@@ -134,6 +135,14 @@ class Call:
         """Tells whoever waits how far the call is, from 0 to 1; None if unknown."""
         self._send(pb.CondenseResponse(progress=pb.Progress(fraction=fraction, text=text)))
 
+    def step(self, name, note="", saved=None, **numbers):
+        """Says in the report what was done, for people.
+
+        saved is a dict of tokens by kind of content; numbers are looked, changed,
+        tokens_before, tokens_after and ms, as Step in condense.proto has them.
+        """
+        self.steps.append(pb.Step(name=name, note=_bytes(note), saved=saved or {}, **numbers))
+
     def check(self):
         """Raises Cancelled if the host does not wait any longer. Call it now and then."""
         if self._is_cancelled():
@@ -143,7 +152,7 @@ class Call:
         """Sends the edits and ends the answer. For server.py and testing.py."""
         self.check()
         self._flush()
-        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage)))
+        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps)))
 
     def _added(self, op):
         self._edit_size += 2 + op.ByteSize()

@@ -21,6 +21,7 @@ class Rehearsal:
     logs: list
     progress: list
     usage: pb.Usage
+    steps: list
 
 
 def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None):
@@ -45,7 +46,7 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None, gene
     call = Call(host.requests(), host.receive, (cancelled or threading.Event()).is_set)
     strategy.condense(call, values)
     call.done()
-    return Rehearsal(host.result(), host.logs, host.progress, host.usage)
+    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps)
 
 
 def count(parts):
@@ -85,6 +86,7 @@ class _Host:
         self.logs = []
         self.progress = []
         self.usage = None
+        self.steps = []
         self._messages = messages
         self._start = start
         self._generate = generate
@@ -117,6 +119,7 @@ class _Host:
             self._take(response.edit)
         elif kind == "done":
             self.usage = response.done.usage
+            self.steps = list(response.done.steps)
         else:
             raise ValueError(f"a {kind} is too large for a rehearsal")
 

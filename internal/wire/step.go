@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+)
+
+// What is passed on of the steps of an answer, which people read; the rest is dropped.
+const (
+	maxSteps     = 1000
+	maxStepKinds = 32      // kinds of content of a step
+	maxStepName  = 100     // bytes of a name or a kind
+	maxStepNote  = 1 << 10 // bytes
+	maxStepMS    = 1e3 * 3600 * 24 * 365
+)
+
+func toSteps(steps []core.Step) []*condensepb.Step {
+	var out []*condensepb.Step
+	for i := range steps[:min(len(steps), maxSteps)] {
+		s := &steps[i]
+		p := &condensepb.Step{
+			Name: valid(s.Name), Looked: int64(s.Looked), Changed: int64(s.Changed),
+			TokensBefore: int64(s.TokensBefore), TokensAfter: int64(s.TokensAfter),
+			Ms: float64(s.Duration) / float64(time.Millisecond), Note: []byte(s.Note),
+		}
+		for kind, n := range s.Saved {
+			if p.Saved == nil {
+				p.Saved = map[string]int64{}
+			}
+			p.Saved[valid(kind)] = int64(n)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// fromSteps returns what a plugin says of its steps, fit to be shown. A time that cannot be
+// counts as none.
+func fromSteps(steps []*condensepb.Step) []core.Step {
+	var out []core.Step
+	for _, p := range steps[:min(len(steps), maxSteps)] {
+		s := core.Step{
+			Name: line(p.GetName(), maxStepName), Looked: int(p.GetLooked()), Changed: int(p.GetChanged()),
+			TokensBefore: int(p.GetTokensBefore()), TokensAfter: int(p.GetTokensAfter()), Note: line(string(p.GetNote()), maxStepNote),
+		}
+		if ms := p.GetMs(); ms > 0 && ms <= maxStepMS {
+			s.Duration = time.Duration(math.Round(ms * float64(time.Millisecond)))
+		}
+		kinds := slices.Sorted(maps.Keys(p.GetSaved()))
+		for _, kind := range kinds[:min(len(kinds), maxStepKinds)] {
+			if s.Saved == nil {
+				s.Saved = map[string]int{}
+			}
+			s.Saved[line(kind, maxStepName)] = int(p.GetSaved()[kind])
+		}
+		out = append(out, s)
+	}
+	return out
+}
