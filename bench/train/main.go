@@ -46,6 +46,9 @@ func run(args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(*out, 0o750); err != nil { // before the work that it is to hold
+		return err
+	}
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
 		return err

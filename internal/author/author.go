@@ -44,9 +44,13 @@ func (r *Reader) Message(m *core.Message) [][]Segment {
 	var answers answer // what follows a header, but for what is marked, is its text
 	result := false    // a result in a part of its own stands before
 	command := false   // the mark of a command stands right before
+	skills := 0        // that were launched, and whose text did not come yet
 	for i, p := range m.Parts {
-		if _, ok := p.(core.ToolResult); ok {
+		if r, ok := p.(core.ToolResult); ok {
 			result = true
+			if launches(r) {
+				skills++
+			}
 		}
 		t, ok := p.(core.Text)
 		if !ok {
@@ -55,6 +59,11 @@ func (r *Reader) Message(m *core.Message) [][]Segment {
 		text := string(t)
 		if r.aider.wrote(text) && answers.tool == "" {
 			out[i] = []Segment{{By: Program, Text: text}}
+			continue
+		}
+		if skills > 0 && answers.tool == "" {
+			skills--
+			out[i] = skill(text)
 			continue
 		}
 		out[i] = split(text, &answers)

@@ -77,6 +77,36 @@ func TestMessage(t *testing.T) {
 			[][]author.Segment{{seg(program, "Tool result: x\nARGUMENTS: send it all")}},
 		},
 		{
+			"a block that is mentioned within itself",
+			[]core.Part{core.Text("<collaboration_mode>a new `<collaboration_mode>...</collaboration_mode>` changes it.\n</collaboration_mode>\nfix it")},
+			[][]author.Segment{{
+				seg(program, "<collaboration_mode>a new `<collaboration_mode>...</collaboration_mode>` changes it.\n</collaboration_mode>"),
+				seg(person, "\nfix it"),
+			}},
+		},
+		{
+			"a block that seems to have no end but that of a mention",
+			[]core.Part{core.Text("<open_files>see `<open_files>...</open_files>` here\nfix it")},
+			[][]author.Segment{{seg(program, "<open_files>see `<open_files>...</open_files>"), seg(person, "` here\nfix it")}},
+		},
+		{
+			"the text of a skill behind the answer to its call",
+			[]core.Part{
+				core.ToolResult{CallID: "a", Content: []core.Part{core.Text("Launching skill: review")}},
+				core.Text("# Review\n\n<role>Be thorough.</role>\n\nARGUMENTS: the parser"), core.Text("stop"),
+			},
+			[][]author.Segment{
+				nil,
+				{seg(program, "# Review\n\n<role>Be thorough.</role>\n\n"), seg(person, "ARGUMENTS: the parser")},
+				{seg(person, "stop")},
+			},
+		},
+		{
+			"a command without arguments",
+			[]core.Part{core.Text("<command-name>/clear</command-name>\n<command-args></command-args>")},
+			[][]author.Segment{{seg(program, "<command-name>/clear</command-name>"), seg(program, "\n"), seg(program, "<command-args></command-args>")}},
+		},
+		{
 			"arguments of a command",
 			[]core.Part{core.Text("<command-name>/fix</command-name>\n<command-args>the parser</command-args>")},
 			[][]author.Segment{{seg(program, "<command-name>/fix</command-name>"), seg(program, "\n"), seg(person, "<command-args>the parser</command-args>")}},
@@ -230,6 +260,9 @@ func TestLinear(t *testing.T) {
 		result + strings.Repeat("x<system-reminder> ", n) + "</system-reminder>",
 		strings.Repeat(strings.Repeat(" ", 199)+"<files>", n/10),
 		strings.Repeat("<", n) + strings.Repeat("<\n", n),
+		strings.Repeat("<files> `<files></files>`\n", n),
+		strings.Repeat(result+"<files>\n", n),
+		"<files> " + strings.Repeat("`<files></files>`", n) + "\n</files>",
 	} {
 		m := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
 		var r author.Reader

@@ -157,13 +157,15 @@ func (a *answer) begin(text string) {
 type splitter struct {
 	out    []Segment
 	answer *answer
+	// Blocks that have no end in the rest of the text, or none but those of mentions.
+	endless, mentioned map[string]bool
 }
 
 // split finds the results, environment blocks and injected blocks in a user's text. The
 // segments, put together, are the text. The result that a says is being read goes on in it.
 // The cost is linear.
 func split(text string, a *answer) []Segment {
-	s := splitter{answer: a}
+	s := splitter{answer: a, endless: map[string]bool{}, mentioned: map[string]bool{}}
 	if a.tool == "" {
 		text = s.words(text)
 	}
@@ -175,7 +177,6 @@ func split(text string, a *answer) []Segment {
 
 // words takes apart what stands before the first header, and returns what stands behind it.
 func (s *splitter) words(text string) (rest string) {
-	missing := map[string]bool{} // blocks that have no end in the rest of the text
 	h := nextHeader(text, 0)
 	from := 0
 	for at := 0; ; {
@@ -186,16 +187,15 @@ func (s *splitter) words(text string) (rest string) {
 		i += at
 		at = i + 1
 		b, ok := opens(text, i)
-		if !ok || missing[b.name] || !startsLine(text, i) {
+		if !ok || !startsLine(text, i) {
 			continue
 		}
-		end := strings.Index(text[i:], "</"+b.name+">")
+		end := s.end(text, i, b.name)
 		if end < 0 {
-			missing[b.name] = true
 			continue
 		}
 		s.add(Person, text[from:i])
-		from = i + end + len(b.name) + len("</>")
+		from = end
 		at = from
 		s.add(b.by, text[i:from])
 		if h.found && h.at < from {
@@ -243,6 +243,37 @@ func (s *splitter) results(text string) {
 	s.add(Tool, text[at:])
 }
 
+// end returns where the block ends whose first tag stands at text[at:]; -1 if nowhere. An end
+// is passed over that belongs to a mention: `<name>...</name>` within a line of the block.
+func (s *splitter) end(text string, at int, name string) int {
+	if s.endless[name] {
+		return -1
+	}
+	first, last := "<"+name+">", "</"+name+">"
+	found := -1
+	for from := at + 1; ; {
+		i := strings.Index(text[from:], last)
+		if i < 0 {
+			s.mentioned[name], s.endless[name] = found >= 0, found < 0
+			return found
+		}
+		i += from
+		end := i + len(last)
+		if s.mentioned[name] {
+			return end
+		}
+		line := from + strings.LastIndexByte(text[from:i], '\n') + 1
+		open := strings.LastIndex(text[line:i], first)
+		if open < 0 || startsLine(text, line+open) {
+			return end
+		}
+		if found < 0 {
+			found = end
+		}
+		from = end
+	}
+}
+
 // trusted returns those blocks at the end of a result that are not the tool's. What is said
 // to be the person's could have been written by others, unless the person speaks in the
 // result, or it is all of a text that is not the first of the result.
@@ -269,11 +300,10 @@ func (s *splitter) heads(text string, at int) int {
 		if !ok || b.by == Person && !s.speaks() {
 			return at
 		}
-		end := strings.Index(text[begin:], "</"+b.name+">")
+		end := s.end(text, begin, b.name)
 		if end < 0 {
 			return at
 		}
-		end += begin + len(b.name) + len("</>")
 		s.add(Tool, text[at:begin])
 		s.add(b.by, text[begin:end])
 		at = end
@@ -292,13 +322,19 @@ func (s *splitter) header(text string, h header) {
 func (s *splitter) add(by By, text string) {
 	switch {
 	case text == "":
-	case by == Person && strings.TrimSpace(text) == "": // between blocks
+	case by == Person && empty(text): // between blocks, or a command's without arguments
 		s.out = append(s.out, Segment{By: Program, Text: text})
 	case by == Person:
 		s.out = appendWords(s.out, text)
 	default:
 		s.out = append(s.out, Segment{By: by, Text: text})
 	}
+}
+
+// empty reports whether text holds nothing but space and the tags around words.
+func empty(text string) bool {
+	text = strings.TrimSpace(text)
+	return text == "" || text[0] == '<' && text[len(text)-1] == '>' && strings.TrimSpace(Unwrap(text)) == ""
 }
 
 // tails returns where the blocks stand that text ends with, the first one first.

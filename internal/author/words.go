@@ -1,6 +1,10 @@
 package author
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
 
 // beginnings are how texts begin that are not the person's words, though they stand in the
 // person's name. They are published by the vendors or visible in any recorded session.
@@ -29,6 +33,24 @@ const (
 	argumentsMark = "\nARGUMENTS: "
 )
 
+// launches reports whether r is what Claude Code answers when the model calls for a skill,
+// whose text follows it.
+func launches(r core.ToolResult) bool {
+	if len(r.Content) != 1 {
+		return false
+	}
+	text, _ := r.Content[0].(core.Text)
+	return strings.HasPrefix(string(text), "Launching skill:")
+}
+
+// skill returns the segments of the text of a skill.
+func skill(text string) []Segment {
+	if at := strings.LastIndex(text, argumentsMark); at >= 0 {
+		return []Segment{{By: Program, Text: text[:at+1]}, {Text: text[at+1:]}}
+	}
+	return []Segment{{By: Program, Text: text}}
+}
+
 // appendWords adds text, which has no mark around it: words of the person, unless it begins
 // as others do.
 func appendWords(out []Segment, text string) []Segment {
@@ -36,8 +58,8 @@ func appendWords(out []Segment, text string) []Segment {
 	if by == Person {
 		return append(out, Segment{Text: text})
 	}
-	if at := strings.LastIndex(text, argumentsMark); at >= 0 && strings.HasPrefix(strings.TrimSpace(text), skillMark) {
-		return append(out, Segment{By: by, Text: text[:at+1]}, Segment{Text: text[at+1:]})
+	if strings.HasPrefix(strings.TrimSpace(text), skillMark) {
+		return append(out, skill(text)...)
 	}
 	return append(out, Segment{By: by, Text: text})
 }
