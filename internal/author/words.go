@@ -22,7 +22,7 @@ var beginnings = []struct {
 	}},
 	{Program, []string{ // Roo-Code and Cline
 		"<file_content ", "<files>", "<slug>", "[ERROR]", "[TASK RESUMPTION]", "[Sliding window truncation", "[Tool ", "[new_task ",
-		"Successfully created new task", "Tool result:", "The tool execution failed", "(see below for",
+		"Successfully created new task", "New instructions for task continuation:", "Tool result:", "The tool execution failed", "(see below for",
 	}},
 }
 

@@ -19,7 +19,7 @@ const (
 // made needless, and fills the room again.
 func (w *work) choose(ctx context.Context) error {
 	from := int32(len(w.picks) - 1)
-	q := newQueue(w.candidates())
+	q := newQueue(w.candidates(0))
 	limit := overshoot * float64(w.o.Room)
 	last, err := w.fill(ctx, q, limit)
 	for n := 0; n < rounds && last > 0 && err == nil; n++ {
@@ -34,14 +34,14 @@ func (w *work) choose(ctx context.Context) error {
 	return err
 }
 
-// candidates returns what may be chosen at first, in several lists. The order in which they
-// come makes no difference to a queue.
-func (w *work) candidates() (lists [][]candidate) {
+// candidates returns what may be chosen at first of the passages from number from on, in
+// several lists. The order in which they come makes no difference to a queue.
+func (w *work) candidates(from int) (lists [][]candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
-	parallel.Ranges(len(w.passages), least, func(from, to int) {
+	parallel.Ranges(len(w.passages)-from, least, func(start, end int) {
 		var list []candidate
-		for p := from; p < to; p++ {
+		for p := from + start; p < from+end; p++ {
 			if w.passages[p].mode == modeFixed {
 				continue
 			}

@@ -110,6 +110,9 @@ func (w *work) shorten(ctx context.Context) (Result, error) {
 	w.forget()
 	w.keepHuman()
 	w.keepMedia()
+	if err := w.keepUnread(ctx); err != nil {
+		return Result{}, err
+	}
 	if err := w.choose(ctx); err != nil {
 		return Result{}, err
 	}

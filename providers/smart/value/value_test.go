@@ -199,6 +199,39 @@ func TestWhoSaidIt(t *testing.T) {
 	}
 }
 
+// TestUnread: of a result that the model has not read yet something stays, whatever else there
+// is; a model that finds nothing of what it asked for asks again.
+func TestUnread(t *testing.T) {
+	var body strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&body, "%d is as it was before it was what it is, %d\n", i, i*37)
+	}
+	messages := coretest.Conversation(append(session(40),
+		coretest.User(core.Text("Look at the stripes.")),
+		coretest.Assistant(core.ToolCall{ID: "z", Name: "shell", Args: `{"command":"stripes"}`}),
+		coretest.User(core.ToolResult{CallID: "z", Content: []core.Part{core.Text(body.String())}}))...)
+	res := shorten(t, messages, tokensOf(messages)/10)
+	last, _ := res.Messages[len(res.Messages)-1].Parts[0].(core.ToolResult)
+	text, _ := last.Content[0].(core.Text)
+	if n := strings.Count(string(text), "is as it was"); n < 3 {
+		t.Errorf("%d lines are left, want some:\n%s", n, text)
+	}
+}
+
+// TestLargeNewest: a newest message that takes much of the room leaves those before it theirs.
+func TestLargeNewest(t *testing.T) {
+	messages := session(40)
+	messages = coretest.Conversation(append(messages, coretest.User(core.Text(strings.Repeat("This is what I see now.\n", tokensOf(messages)/8/6))))...)
+	res := shorten(t, messages, tokensOf(messages)/3)
+	var ids []string
+	for _, m := range res.Messages[1:] {
+		ids = append(ids, m.ID)
+	}
+	if n := len(messages); len(ids) < 3 || !slices.Contains(ids, messages[n-2].ID) || !slices.Contains(ids, messages[n-3].ID) {
+		t.Errorf("only %v stay as they are", ids)
+	}
+}
+
 // TestLinesThatLookLikeHeaders: a line of a text is not taken for a header when an extract is
 // read again, and what follows it not for what another said.
 func TestLinesThatLookLikeHeaders(t *testing.T) {

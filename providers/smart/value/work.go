@@ -142,7 +142,7 @@ func (w *work) stay() {
 			}
 		}
 		base += cost
-		if !must || tail {
+		if cost <= left {
 			left -= cost
 		}
 	}
