@@ -38,7 +38,7 @@ func sessions(t *testing.T) map[string][]core.Message {
 }
 
 // shortForm is the stub that the pass value leaves.
-var shortForm = regexp.MustCompile(`\[… h:([0-9a-f]{10})\]`)
+var shortForm = regexp.MustCompile(`\[… (?:\d+ lines? )?h:([0-9a-f]{10})\]`)
 
 // TestRecordedSessions condenses recorded sessions by every preset to half and to a tenth:
 // the answers are lawful, presets that go on until the target is met meet it, every handle

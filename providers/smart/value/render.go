@@ -193,7 +193,11 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 		for p++; p < to && w.c.Passages[p].Part == pass.Part && w.c.Passages[p].Content == pass.Content; p++ { //nolint:revive // the passages of one text
 		}
 		r, ok := parts[pass.Part].(core.ToolResult)
-		if w.passages[first].mode != modeOpen || !ok || !w.lost(first, p, k) {
+		if w.passages[first].mode != modeOpen || !ok {
+			continue
+		}
+		lost, lines := w.lost(first, p, k)
+		if !lost {
 			continue
 		}
 		if !changed {
@@ -207,7 +211,7 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 				b.WriteByte('\n')
 			}
 		}
-		b.WriteString("[" + need.GapMark + " h:" + w.handle(pass) + "]")
+		b.WriteString(need.LostMark(lines, w.handle(pass)))
 		text, _ := r.Content[pass.Content].(core.Text)
 		if b.Len() >= len(text) {
 			continue
@@ -225,16 +229,21 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 	return m
 }
 
-// lost reports whether lines of the passages of a span are missing.
-func (w *work) lost(from, to int, k int32) bool {
+// lost reports whether anything of the passages of a span is missing, and how many lines from
+// their beginning.
+func (w *work) lost(from, to int, k int32) (lost bool, lines int) {
 	for p := from; p < to; p++ {
 		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
-			if !w.kept(l, k) {
-				return true
+			if w.kept(l, k) {
+				continue
+			}
+			lost = true
+			if !w.c.Lines[l].Joins {
+				lines++
 			}
 		}
 	}
-	return false
+	return lost, lines
 }
 
 // account says how much of every kind stayed with the first k picks.

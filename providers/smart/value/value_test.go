@@ -218,6 +218,27 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// TestShortResults: what a mark would not be smaller than stays, be it worth anything or not,
+// and a mark says how much is missing.
+func TestShortResults(t *testing.T) {
+	messages := session(40)
+	for i := range messages[len(messages)-5:] {
+		m := &messages[len(messages)-5+i]
+		if r, ok := m.Parts[0].(core.ToolResult); ok {
+			r.Content = []core.Part{core.Text("[no result recorded]")}
+			m.Parts, m.Tokens = []core.Part{r}, 0
+		}
+	}
+	messages = coretest.Conversation(messages...)
+	got := text(shorten(t, messages, tokensOf(messages)/10).Messages)
+	if n := strings.Count(got, "[no result recorded]"); n != 2 {
+		t.Errorf("%d of 2 short results stay:\n%s", n, got)
+	}
+	if !regexp.MustCompile(`\n\[… \d+ lines h:[0-9a-f]{10}\]\n`).MatchString(got) {
+		t.Errorf("no mark says how much is missing:\n%s", got)
+	}
+}
+
 // TestLargeNewest: a newest message that takes much of the room leaves those before it theirs.
 func TestLargeNewest(t *testing.T) {
 	messages := session(40)

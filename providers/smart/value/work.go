@@ -150,16 +150,25 @@ func (w *work) stay() {
 	hidden := w.hidden()
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
-		_, result := w.messages[pass.Message].Parts[pass.Part].(core.ToolResult)
 		switch {
 		case hidden[pass.Message]:
 			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(pass.Header(false, ""))) + 1)
-		case open[pass.Message] && result:
+		case open[pass.Message] && w.long(pass):
 			w.passages[p].mode = modeOpen
 		default:
 			w.passages[p].mode = modeFixed
 		}
 	}
+}
+
+// long reports whether a passage is of a result's text that a mark could be smaller than.
+func (w *work) long(pass *need.Passage) bool {
+	r, ok := w.messages[pass.Message].Parts[pass.Part].(core.ToolResult)
+	if !ok {
+		return false
+	}
+	t, ok := r.Content[pass.Content].(core.Text)
+	return ok && w.o.Counter.Count(t) > stubTokens
 }
 
 // hidden returns for every message whether it is hidden.

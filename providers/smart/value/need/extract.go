@@ -1,6 +1,7 @@
 package need
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -17,6 +18,18 @@ const (
 
 	handleMark = "h:"
 )
+
+// LostMark returns the mark that ends a result of which so many lines, or only pieces of lines,
+// are missing: "[… 120 lines h:0123456789]".
+func LostMark(lines int, handle string) string {
+	switch lines {
+	case 0:
+		return markStart + handleMark + handle + "]"
+	case 1:
+		return markStart + "1 line " + handleMark + handle + "]"
+	}
+	return markStart + strconv.Itoa(lines) + " lines " + handleMark + handle + "]"
+}
 
 // Header returns the line above the lines of p: who said it, the tool, and the handle of
 // the whole, unless it is empty. If answers is set the call stands right above, and need
