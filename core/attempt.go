@@ -189,8 +189,12 @@ func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result
 		}
 		// Others may know before ctx does that its time is over: a deadline has a timer
 		// in every process that it is sent to. What is said of it depends on no race.
-		<-ctx.Done()
-		return a.res, interrupted(ctx, a.err)
+		select {
+		case <-ctx.Done():
+			return a.res, interrupted(ctx, a.err)
+		case <-time.After(c.opts.Grace): // of a clock that was set, perhaps
+			return a.res, a.err
+		}
 	case <-ctx.Done():
 	}
 	// It may have been about to answer; one that heeds its context is waited for, so

@@ -10,16 +10,22 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// printSteps tells what a provider says that it did, one line for each step that found
-// something to look at.
+// printSteps tells what a provider says that it did, one line for each step that
+// looked at anything or has something to say.
 func printSteps(w io.Writer, steps []core.Step) {
 	for _, s := range steps {
-		if s.Looked == 0 && s.Note == "" && s.TokensBefore == s.TokensAfter {
+		saved := savedByStep(s)
+		if s.Looked == 0 && s.Changed == 0 && s.Note == "" && saved == nothingSaved {
 			continue
 		}
 		fmt.Fprintf(w, "    %-16s", s.Name)
-		if s.Note == "" || s.Looked > 0 {
-			fmt.Fprintf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), savedByStep(s))
+		switch {
+		case s.Looked > 0:
+			fmt.Fprintf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), saved)
+		case s.Changed > 0: // of plugins, which need not say out of how many
+			fmt.Fprintf(w, " %s changed, %s", thousands(s.Changed), saved)
+		case saved != nothingSaved:
+			fmt.Fprintf(w, " %s", saved)
 		}
 		if s.Note != "" {
 			fmt.Fprintf(w, " %s", s.Note)
@@ -30,6 +36,8 @@ func printSteps(w io.Writer, steps []core.Step) {
 		fmt.Fprintln(w)
 	}
 }
+
+const nothingSaved = "0 tokens saved"
 
 // savedByStep says how many tokens a step saved and of what.
 func savedByStep(s core.Step) string {
@@ -45,7 +53,7 @@ func savedByStep(s core.Step) string {
 		n = sum
 	}
 	if n == 0 {
-		return "0 tokens saved"
+		return nothingSaved
 	}
 	if len(of) == 0 {
 		return fmt.Sprintf("%s tokens saved", thousands(n))

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
@@ -226,7 +227,12 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 
 // line returns what a plugin says as one line of at most so many bytes.
 func line(s string, most int) string {
-	return oneLine(printable(valid(s[:min(len(s), most)])))
+	s = oneLine(printable(valid(s[:min(len(s), 4*most)]))) // what is more is not worth cleaning
+	cut := min(len(s), most)
+	for cut > 0 && cut < len(s) && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut]
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

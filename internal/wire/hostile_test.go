@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -284,7 +285,7 @@ func TestStepsStrange(t *testing.T) {
 	steps := append([]*pb.Step{
 		{Name: "evil\x1b]0;title\x07\nsecond line", Note: []byte("\xff\u202e" + strings.Repeat("x", 1<<20)), Ms: math.NaN()},
 		{Name: strings.Repeat("n", 1000), Saved: kinds, Ms: 1e300},
-		{Ms: -1, Looked: math.MinInt64},
+		{Ms: -1, Looked: math.MinInt64, Note: []byte(strings.Repeat("\xff", 4000)), Saved: map[string]int64{"tool": 7, "tool ": 9, "tool\u200b": 5}},
 	}, many(5000, &pb.Step{})...)
 	p := &peer{condense: func(s stream) error {
 		return s.Send(&pb.CondenseResponse{Kind: &pb.CondenseResponse_Done{Done: &pb.Done{Steps: steps}}})
@@ -303,7 +304,7 @@ func TestStepsStrange(t *testing.T) {
 	if len(second.Name) != 100 || len(second.Saved) != 32 || second.Duration != 0 {
 		t.Errorf("got a name of %d bytes, %d kinds, %v", len(second.Name), len(second.Saved), second.Duration)
 	}
-	if third.Duration != 0 || third.Looked != math.MinInt64 {
+	if third.Duration != 0 || third.Looked != math.MinInt64 || len(third.Note) > 1<<10 || !utf8.ValidString(third.Note) || third.Saved["tool"] != 21 {
 		t.Errorf("got %+v", third)
 	}
 }

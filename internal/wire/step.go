@@ -56,7 +56,7 @@ func fromSteps(steps []*condensepb.Step) []core.Step {
 			if s.Saved == nil {
 				s.Saved = map[string]int{}
 			}
-			s.Saved[line(kind, maxStepName)] = int(p.GetSaved()[kind])
+			s.Saved[line(kind, maxStepName)] += int(p.GetSaved()[kind])
 		}
 		out = append(out, s)
 	}
