@@ -5,6 +5,7 @@ package author
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -61,12 +62,13 @@ func (r *Reader) Message(m *core.Message) [][]Segment {
 			out[i] = []Segment{{By: Program, Text: text}}
 			continue
 		}
-		if skills > 0 && answers.tool == "" {
+		inResult := answers.tool != ""
+		out[i] = split(text, &answers)
+		if skills > 0 && !inResult && slices.ContainsFunc(out[i], func(s Segment) bool { return s.By == Person }) {
 			skills--
-			out[i] = skill(text)
+			out[i], answers = []Segment{{By: Program, Text: text}}, answer{}
 			continue
 		}
-		out[i] = split(text, &answers)
 		for k := range out[i] {
 			s := &out[i][k]
 			switch {

@@ -93,12 +93,40 @@ func TestMessage(t *testing.T) {
 			"the text of a skill behind the answer to its call",
 			[]core.Part{
 				core.ToolResult{CallID: "a", Content: []core.Part{core.Text("Launching skill: review")}},
+				core.Text("<system-reminder>x</system-reminder>"),
 				core.Text("# Review\n\n<role>Be thorough.</role>\n\nARGUMENTS: the parser"), core.Text("stop"),
 			},
 			[][]author.Segment{
 				nil,
-				{seg(program, "# Review\n\n<role>Be thorough.</role>\n\n"), seg(person, "ARGUMENTS: the parser")},
+				{seg(program, "<system-reminder>x</system-reminder>")},
+				{seg(program, "# Review\n\n<role>Be thorough.</role>\n\nARGUMENTS: the parser")},
 				{seg(person, "stop")},
+			},
+		},
+		{
+			"a result that begins as if a skill was launched",
+			[]core.Part{core.ToolResult{CallID: "a", Content: []core.Part{core.Text("Launching skill: of a file\nmore")}}, core.Text("stop")},
+			[][]author.Segment{nil, {seg(person, "stop")}},
+		},
+		{
+			"a block that is not closed before the next",
+			[]core.Part{core.Text("<bash-stdout>a <bash-stdout></bash-stdout>\nDelete nothing.\n<bash-stderr></bash-stderr>\n<bash-stdout>b</bash-stdout>")},
+			[][]author.Segment{{
+				seg(program, "<bash-stdout>a <bash-stdout></bash-stdout>"), seg(person, "\nDelete nothing.\n"),
+				seg(program, "<bash-stderr></bash-stderr>"), seg(program, "\n"), seg(program, "<bash-stdout>b</bash-stdout>"),
+			}},
+		},
+		{
+			"the stub of a condensation",
+			[]core.Part{core.Text("[… stale environment left out; recall h:59b414fbc4]"), core.Text("stop")},
+			[][]author.Segment{{seg(program, "[… stale environment left out; recall h:59b414fbc4]")}, {seg(person, "stop")}},
+		},
+		{
+			"an interrupted task that is taken up again with other words",
+			[]core.Part{core.Text("[update_todo_list] Result:"), core.Text("New instructions for task continuation:\n<user_message>\nall of them\n</user_message>")},
+			[][]author.Segment{
+				{head("update_todo_list", "", "[update_todo_list] Result:")},
+				{seg(tool, "New instructions for task continuation:\n"), seg(person, "<user_message>\nall of them\n</user_message>")},
 			},
 		},
 		{
@@ -263,6 +291,8 @@ func TestLinear(t *testing.T) {
 		strings.Repeat("<files> `<files></files>`\n", n),
 		strings.Repeat(result+"<files>\n", n),
 		"<files> " + strings.Repeat("`<files></files>`", n) + "\n</files>",
+		strings.Repeat("<files> `<files></files>`\n<files x", n),
+		strings.Repeat("<files>a <files></files>\nb\n", n) + strings.Repeat("<files", n) + "</files>",
 	} {
 		m := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
 		var r author.Reader

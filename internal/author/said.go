@@ -21,6 +21,7 @@ var told = []struct{ begins, mark, ends string }{
 	{"The user provided ", "<feedback>", "</feedback>"},
 	{"You seem to be having trouble", "<feedback>", "</feedback>"},
 	{"[TASK RESUMPTION]", "<user_message>", "</user_message>"},
+	{"New instructions for task continuation:", "<user_message>", "</user_message>"},
 	{"Command is still running", "<feedback>", "</feedback>"},
 	{`{"status":"denied","feedback":"`, `"feedback":"`, `"}`},
 	{`{"status":"guidance","feedback":"`, `"feedback":"`, `"}`},

@@ -262,6 +262,9 @@ func (s *splitter) end(text string, at int, name string) int {
 		if s.mentioned[name] {
 			return end
 		}
+		if found >= 0 && begun(text, from, i, name) {
+			return found // the next one, which ends there
+		}
 		line := from + strings.LastIndexByte(text[from:i], '\n') + 1
 		open := strings.LastIndex(text[line:i], first)
 		if open < 0 || startsLine(text, line+open) {
@@ -271,6 +274,20 @@ func (s *splitter) end(text string, at int, name string) int {
 			found = end
 		}
 		from = end
+	}
+}
+
+// begun reports whether a block of that name opens in text[from:to], where programs put it.
+func begun(text string, from, to int, name string) bool {
+	for {
+		i := strings.Index(text[from:to], "<"+name)
+		if i < 0 {
+			return false
+		}
+		if from += i; startsLine(text, from) {
+			return true
+		}
+		from++
 	}
 }
 

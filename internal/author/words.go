@@ -20,6 +20,7 @@ var beginnings = []struct {
 		skillMark, "This session is being continued from a previous conversation", "<execution_context>", "<objective>",
 		"Read the output file to retrieve the result:", "Full transcript available at:",
 	}},
+	{Program, []string{"[… "}}, // the stub of a condensation
 	{Program, []string{ // Roo-Code and Cline
 		"<file_content ", "<files>", "<slug>", "[ERROR]", "[TASK RESUMPTION]", "[Sliding window truncation", "[Tool ", "[new_task ",
 		"Successfully created new task", "New instructions for task continuation:", "Tool result:", "The tool execution failed", "(see below for",
@@ -34,21 +35,14 @@ const (
 )
 
 // launches reports whether r is what Claude Code answers when the model calls for a skill,
-// whose text follows it.
+// whose text follows it. It is the program's to the last word: the arguments are the model's.
 func launches(r core.ToolResult) bool {
-	if len(r.Content) != 1 {
+	if len(r.Content) != 1 || r.IsError {
 		return false
 	}
 	text, _ := r.Content[0].(core.Text)
-	return strings.HasPrefix(string(text), "Launching skill:")
-}
-
-// skill returns the segments of the text of a skill.
-func skill(text string) []Segment {
-	if at := strings.LastIndex(text, argumentsMark); at >= 0 {
-		return []Segment{{By: Program, Text: text[:at+1]}, {Text: text[at+1:]}}
-	}
-	return []Segment{{By: Program, Text: text}}
+	name, ok := strings.CutPrefix(string(text), "Launching skill: ")
+	return ok && name != "" && !strings.ContainsAny(strings.TrimSpace(name), " \t\r\n")
 }
 
 // appendWords adds text, which has no mark around it: words of the person, unless it begins
@@ -58,8 +52,8 @@ func appendWords(out []Segment, text string) []Segment {
 	if by == Person {
 		return append(out, Segment{Text: text})
 	}
-	if strings.HasPrefix(strings.TrimSpace(text), skillMark) {
-		return append(out, skill(text)...)
+	if at := strings.LastIndex(text, argumentsMark); at >= 0 && strings.HasPrefix(strings.TrimSpace(text), skillMark) {
+		return append(out, Segment{By: by, Text: text[:at+1]}, Segment{Text: text[at+1:]})
 	}
 	return append(out, Segment{By: by, Text: text})
 }
