@@ -10,7 +10,6 @@ import (
 // keepHuman takes what the person said: the first message, then the newest, then the rest,
 // as far as the share goes.
 func (w *work) keepHuman() {
-	w.settle(0, len(w.c.Lines))
 	var order []int
 	for p := range w.c.Passages {
 		if w.c.Passages[p].Kind == need.Human && w.passages[p].mode != modeFixed {

@@ -54,7 +54,7 @@ func (w *work) renderMedia(b *extractWriter, i, p int, k int32) {
 			continue
 		}
 		if u := b.under; u == nil || u.Message != i || u.Kind != m.By.Kind || u.Name != m.By.Name || u.Target != m.By.Target {
-			b.open(&m.By, "")
+			b.open(&m.By, "", false)
 		}
 		b.text.WriteByte('\n')
 		b.text.WriteString(w.marks[b.media])

@@ -80,11 +80,11 @@ type extractWriter struct {
 }
 
 // open writes the header of p. The call above, if it was the last that was written, need
-// not be named again.
-func (b *extractWriter) open(p *need.Passage, handle string) {
-	answers := b.call != nil && b.call.Name == p.Name && b.call.Target == p.Target
+// not be named again, nor the file that p is about if it is known.
+func (b *extractWriter) open(p *need.Passage, handle string, known bool) {
+	answers := b.call != nil && b.call.Call == p.Call && b.call.Name == p.Name && b.call.Target == p.Target
 	b.text.WriteByte('\n')
-	b.text.WriteString(p.Header(answers, handle))
+	b.text.WriteString(p.Header(answers || known, handle))
 	b.call, b.under = nil, p
 	if p.Kind == need.Call {
 		b.call = p
@@ -97,9 +97,11 @@ func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
 		kept, lost := 0, 0
+		known := pass.Kind == need.Call && pass.File() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			if w.kept(l, k) {
 				kept++
+				known = known || pass.Kind == need.Call && strings.Contains(w.c.Lines[l].Text, pass.File())
 			} else {
 				lost += len(w.c.Lines[l].Text)
 			}
@@ -112,7 +114,7 @@ func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 			handle = w.handle(pass)
 		}
 		w.renderMedia(b, i, p, k)
-		b.open(pass, handle)
+		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
 		w.renderLines(&b.text, pass, k, need.Escape)
 	}
@@ -135,7 +137,10 @@ func (w *work) handle(p *need.Passage) string {
 // a mark where others are missing.
 func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, form func(string) string) {
 	gap, began := false, false
-	indent := w.indent(pass, k)
+	indent := 0
+	if form != nil { // in place, what an edit is to match must be as it was
+		indent = w.indent(pass, k)
+	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
 		if !w.kept(l, k) {
@@ -196,28 +201,25 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 		if w.passages[first].mode != modeOpen || !ok {
 			continue
 		}
-		lost, lines := w.lost(first, p, k)
-		if !lost {
+		lines := core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}
+		if !w.lost(lines, k) {
+			continue
+		}
+		was, _ := r.Content[pass.Content].(core.Text)
+		kept, missing := w.shortened(string(was), first, p, k)
+		if kept != "" {
+			kept += "\n"
+		}
+		text := core.Text(kept + need.LostMark(missing, w.handle(pass)))
+		if w.o.Counter.Count(text) >= w.o.Counter.Count(was) {
 			continue
 		}
 		if !changed {
 			parts = append([]core.Part(nil), parts...)
 			changed = true
 		}
-		var b strings.Builder
-		for q := first; q < p; q++ {
-			at := b.Len()
-			if w.renderLines(&b, &w.c.Passages[q], k, nil); b.Len() > at {
-				b.WriteByte('\n')
-			}
-		}
-		b.WriteString(need.LostMark(lines, w.handle(pass)))
-		text, _ := r.Content[pass.Content].(core.Text)
-		if b.Len() >= len(text) {
-			continue
-		}
 		content := append([]core.Part(nil), r.Content...)
-		content[pass.Content] = core.Text(b.String())
+		content[pass.Content] = text
 		r.Content = content
 		parts[pass.Part] = r
 	}
@@ -229,21 +231,62 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 	return m
 }
 
-// lost reports whether anything of the passages of a span is missing, and how many lines from
-// their beginning.
-func (w *work) lost(from, to int, k int32) (lost bool, lines int) {
-	for p := from; p < to; p++ {
-		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
-			if w.kept(l, k) {
-				continue
-			}
-			lost = true
-			if !w.c.Lines[l].Joins {
-				lines++
-			}
+// lost reports whether any of the lines is missing.
+func (w *work) lost(lines core.Span, k int32) bool {
+	for l := lines.Start; l < lines.End; l++ {
+		if !w.kept(l, k) {
+			return true
 		}
 	}
-	return lost, lines
+	return false
+}
+
+// shortened returns what is kept of the text of a result, that of the passages from first on
+// and before end, and how many of its lines are missing; 0 if they cannot be counted.
+func (w *work) shortened(text string, first, end int, k int32) (kept string, missing int) {
+	var b strings.Builder
+	at := 0 // in text, behind the last line
+	have := 0
+	gap, counted := false, false
+	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
+		line := &w.c.Lines[l]
+		i := strings.Index(text[at:], line.Text)
+		if line.Flat || i < 0 {
+			return w.shortenedValues(first, end, k), 0
+		}
+		between := text[at : at+i] // holds lines that say nothing, such as braces
+		at += i + len(line.Text)
+		counted = counted && line.Joins
+		switch {
+		case !w.kept(l, k):
+			gap = true
+			continue
+		case b.Len() == 0:
+		case gap:
+			b.WriteString("\n" + need.GapMark + "\n")
+		default:
+			b.WriteString(between)
+			have += max(0, strings.Count(between, "\n")-1)
+		}
+		if !counted {
+			have++
+		}
+		b.WriteString(line.Text)
+		gap, counted = false, true
+	}
+	return b.String(), strings.Count(strings.TrimRight(text, "\r\n\t "), "\n") + 1 - have
+}
+
+// shortenedValues returns what is kept of a result that holds JSON, a value in a line.
+func (w *work) shortenedValues(first, end int, k int32) string {
+	var b strings.Builder
+	for p := first; p < end; p++ {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		w.renderLines(&b, &w.c.Passages[p], k, nil)
+	}
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // account says how much of every kind stayed with the first k picks.

@@ -76,10 +76,14 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	if res.Tokens > o.Room && o.Shares.Tail+o.Shares.Newest > 0 {
-		// What was to stay leaves no room for anything; perhaps nothing need stay.
+	// What was to stay may leave no room for anything. The newest message alone comes first,
+	// then nothing need stay.
+	for _, newest := range []float64{o.Shares.Newest, 0} {
+		if res.Tokens <= o.Room {
+			break
+		}
 		bare := *o.Shares
-		bare.Tail, bare.Newest = 0, 0
+		bare.Tail, bare.Newest = 0, newest
 		o.Shares = &bare
 		w.arrange()
 		less, err := w.shorten(ctx)
@@ -108,6 +112,7 @@ func (w *work) foresee(ctx context.Context) error {
 // shorten makes all choices.
 func (w *work) shorten(ctx context.Context) (Result, error) {
 	w.forget()
+	w.settle(0, len(w.lines))
 	w.keepHuman()
 	w.keepMedia()
 	if err := w.keepUnread(ctx); err != nil {

@@ -152,7 +152,7 @@ func (w *work) stay() {
 		pass := &w.c.Passages[p]
 		switch {
 		case hidden[pass.Message]:
-			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(pass.Header(false, ""))) + 1)
+			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(pass.Header(pass.Kind == need.Call, ""))) + 1)
 		case open[pass.Message] && w.long(pass):
 			w.passages[p].mode = modeOpen
 		default:

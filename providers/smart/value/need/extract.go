@@ -31,18 +31,21 @@ func LostMark(lines int, handle string) string {
 	return markStart + strconv.Itoa(lines) + " lines " + handleMark + handle + "]"
 }
 
-// Header returns the line above the lines of p: who said it, the tool, and the handle of
-// the whole, unless it is empty. If answers is set the call stands right above, and need
-// not be named.
-func (p *Passage) Header(answers bool, handle string) string {
+// Header returns the line above the lines of p: who said it, the tool and what it was about,
+// and the handle of the whole, unless it is empty. If known is set that need not be said: the
+// call stands right above a result, or the file in what is kept of a call.
+func (p *Passage) Header(known bool, handle string) string {
 	s := p.Kind.String()
 	switch p.Kind {
 	case Call:
 		if p.Name != "" {
 			s = p.Name
 		}
+		if f := p.File(); !known && isTarget(f) {
+			s += " " + f
+		}
 	case Output, Failure:
-		if !answers && p.Name != "" {
+		if !known && p.Name != "" {
 			s += " " + p.Name
 			if t := digest(p.Target); t != "" {
 				s += " " + t
@@ -56,12 +59,23 @@ func (p *Passage) Header(answers bool, handle string) string {
 	return "[" + s + "]"
 }
 
+// File returns what the file is called that p is about; empty if it is not about one.
+func (p *Passage) File() string {
+	if p.file < 0 {
+		return ""
+	}
+	return digest(p.Target)
+}
+
+// isTarget reports whether s can stand behind the name of a tool in the header of a call.
+func isTarget(s string) bool { return s != "" && !strings.ContainsAny(s, " \t[]") }
+
 // digest shortens what a call is about to what tells it apart: the name of a file, the
-// beginning of a command.
+// beginning of a command or a pattern.
 func digest(target string) string {
 	const most = 32
 	target, _, _ = strings.Cut(strings.TrimSpace(target), "\n")
-	if !strings.ContainsAny(target, " \t") {
+	if !strings.ContainsAny(target, " \t*?|\"'()[]{}\\^$<>;=&") {
 		target = strings.TrimRight(target, "/")
 		target = target[strings.LastIndexByte(target, '/')+1:]
 	}
@@ -182,9 +196,13 @@ func readHeader(line string) (Passage, bool) {
 		}
 		return p, true
 	}
-	p.Kind, p.Name = Call, s
-	for i := range len(s) {
-		if b := s[i]; bytesOf[b]&isWord == 0 && b != '-' && b != '.' && b != ':' || i == 0 && bytesOf[b]&(isLower|isUpper) == 0 {
+	name, target, about := strings.Cut(s, " ")
+	if about && !isTarget(target) {
+		return Passage{}, false
+	}
+	p.Kind, p.Name, p.Target = Call, name, target
+	for i := range len(name) {
+		if b := name[i]; bytesOf[b]&isWord == 0 && b != '-' && b != '.' && b != ':' || i == 0 && bytesOf[b]&(isLower|isUpper) == 0 {
 			return Passage{}, false
 		}
 	}

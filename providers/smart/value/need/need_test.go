@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/providers/smart/value/need"
@@ -119,16 +121,41 @@ func TestEstimatePrefersWhatIsUsed(t *testing.T) {
 
 // TestReadsItsOwnHeaders checks that a passage of an extract is read as what it was.
 func TestReadsItsOwnHeaders(t *testing.T) {
-	body := need.Head + "\n[user]\nFix the build now.\n[Bash]\ncommand: make all\n[result h:0123456789]\nerror: no rule to make target\n" + need.GapMark + "\nsee the log\n[error read_file a.go]\nno such file"
+	body := need.Head + "\n[user]\nFix the build now.\n[Bash]\ncommand: make all\n[result h:0123456789]\nerror: no rule to make target\n" + need.GapMark + "\nsee the log\n[error read_file a.go]\nno such file\n[Edit b.go h:0123456789]\nnew_string: x1"
 	m := core.Message{ID: "x", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(body)}}
 	c := need.Read([]core.Message{m})
 	var got []string
 	for _, p := range c.Passages {
 		got = append(got, fmt.Sprintf("%s/%s/%s/%s/%d", p.Kind, p.Name, p.Target, p.Handle, p.Lines.End-p.Lines.Start))
 	}
-	want := "user////1 call/Bash///1 result/Bash//0123456789/2 error/read_file/a.go//1"
+	want := "user////1 call/Bash///1 result/Bash//0123456789/2 error/read_file/a.go//1 call/Edit/b.go/0123456789/1"
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
+	}
+}
+
+// TestHeaders: a header says what tells a passage apart, and a call's only what is not known.
+func TestHeaders(t *testing.T) {
+	call := func(name, args string) core.Message {
+		return coretest.Assistant(core.ToolCall{ID: name + args, Name: name, Args: args})
+	}
+	c := need.Read(coretest.Conversation(
+		call("Edit", `{"file_path":"/src/two.go","new_string":"x1"}`),
+		call("Read", `{"file_path":"a name with spaces.go"}`),
+		call("Grep", `{"pattern":"sessionDir|\"/0/\""}`),
+		coretest.User(core.ToolResult{CallID: `Edit{"file_path":"/src/two.go","new_string":"x1"}`, Content: []core.Part{core.Text("done")}}),
+		coretest.User(core.ToolResult{CallID: `Grep{"pattern":"sessionDir|\"/0/\""}`, Content: []core.Part{core.Text("none")}}),
+	))
+	var got []string
+	for i := range c.Passages {
+		got = append(got, c.Passages[i].Header(false, ""), c.Passages[i].Header(true, "0123456789"))
+	}
+	want := []string{
+		"[Edit two.go]", "[Edit h:0123456789]", "[Read]", "[Read h:0123456789]", "[Grep]", "[Grep h:0123456789]",
+		"[result Edit two.go]", "[result h:0123456789]", `[result Grep sessionDir|"/0/"]`, "[result h:0123456789]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
 	}
 }
 

@@ -35,6 +35,7 @@ type Passage struct {
 	Content int    // the index in the content of a result
 	Name    string // of the tool that was called
 	Target  string // what the call was about: a path, a command
+	Call    string // the ID of the call, if it is one or a result; empty in a former extract
 	Handle  string // of the part that it was taken from, if a former extract says so
 	Partial bool   // a former extract holds it, not all of it
 	Lines   core.Span
@@ -53,7 +54,9 @@ type Line struct {
 	// Joins says that the line continues the one before it: a long line was taken apart.
 	Joins bool
 	// Gap says that something was left out before it by a former condensation.
-	Gap      bool
+	Gap bool
+	// Flat says that it stands for a value of JSON: no line of the text is the same.
+	Flat     bool
 	mentions core.Span // in Conversation.mentions
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it
@@ -120,6 +123,7 @@ type reader struct {
 	c     *Conversation
 	calls map[string]use
 	field uint8
+	flat  bool // a value of JSON is read
 	talk  author.Reader
 }
 
@@ -198,7 +202,7 @@ func (r *reader) call(i, j int, p *core.ToolCall) {
 		u.file = about.Files[0].Path
 	}
 	r.calls[p.ID] = u
-	at := r.open(Passage{Kind: Call, Message: i, Part: j, Name: p.Name, Target: u.target}, u.file)
+	at := r.open(Passage{Kind: Call, Message: i, Part: j, Name: p.Name, Target: u.target, Call: p.ID}, u.file)
 	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
 		r.text(p.Args)
 	}
@@ -216,7 +220,7 @@ func (r *reader) result(i, j int, p *core.ToolResult) {
 		kind = Human // what it answers is what the person said
 	}
 	for k, q := range p.Content {
-		p := Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target}
+		p := Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target, Call: p.CallID}
 		if t, ok := q.(core.Text); ok {
 			r.add(p, u.file, string(t))
 		} else {
@@ -258,8 +262,13 @@ func (r *reader) close(at int) {
 func (r *reader) text(s string) {
 	at := int32(len(r.c.Passages) - 1)
 	for line := range strings.SplitSeq(s, "\n") {
-		if isJSON(line) && flatten(line, func(_, text string) { r.lines(text, at) }) {
-			continue
+		if isJSON(line) {
+			r.flat = true
+			done := flatten(line, func(_, text string) { r.lines(text, at) })
+			r.flat = false
+			if done {
+				continue
+			}
 		}
 		r.lines(line, at)
 	}
@@ -285,7 +294,7 @@ func (r *reader) lines(s string, at int32) {
 }
 
 func (r *reader) line(l Line) {
-	l.start, l.field = r.c.bytes, r.field
+	l.start, l.field, l.Flat = r.c.bytes, r.field, r.flat
 	r.c.bytes += len(l.Text) + 1
 	r.c.Lines = append(r.c.Lines, l)
 }
