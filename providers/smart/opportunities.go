@@ -39,7 +39,7 @@ func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error
 		w.first = req.Messages
 		rep, err := ready[0].do(ctx, w, time.Now)
 		if err != nil {
-			return nil, fmt.Errorf("pass %s: %w", p.name, err)
+			return nil, err
 		}
 		out = append(out, Opportunity{Class: string(p.class), Step: rep})
 	}

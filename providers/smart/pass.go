@@ -3,6 +3,7 @@ package smart
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -30,8 +31,14 @@ type pass struct {
 	class  class
 	source string // of the method and its constants; empty if it is our own
 	open   bool   // what it saves is what it is asked for
+	// What refers leaves references to what stands elsewhere as a whole; what chooses leaves
+	// nothing whole.
+	refers, chooses bool
 	strategy
 }
+
+func referring(p pass) pass { p.refers = true; return p }
+func choosing(p pass) pass  { p.chooses = true; return p }
 
 // A strategy carries the settings of a pass: the registry decodes and documents those of
 // providers, and does the same for passes.
@@ -64,6 +71,9 @@ type step struct {
 
 // do runs s and reports whether it changed anything.
 func (s *step) do(ctx context.Context, w *work, now func() time.Time) (core.Step, error) {
+	if err := ctx.Err(); err != nil {
+		return core.Step{}, fmt.Errorf("before the pass %s: %w", s.pass.name, err)
+	}
 	start, before := now(), w.tokens
 	rep := core.Step{Name: s.pass.name, Saved: map[string]int{}}
 	w.step = &rep
@@ -72,5 +82,8 @@ func (s *step) do(ctx context.Context, w *work, now func() time.Time) (core.Step
 	w.settle()
 	rep.TokensBefore, rep.TokensAfter = before, w.tokens
 	rep.Duration = now().Sub(start)
-	return rep, err
+	if err != nil {
+		return rep, fmt.Errorf("pass %s: %w", s.pass.name, err)
+	}
+	return rep, nil
 }

@@ -18,7 +18,7 @@ func (s *duplicatesSettings) Validate() error {
 	return nil
 }
 
-var duplicatesPass = define("duplicates", classLossless, "",
+var duplicatesPass = referring(define("duplicates", classLossless, "",
 	"Of tool results, injected texts and long texts of the assistant that stand there more than once, word for word, the newest stays.",
 	duplicatesSettings{Tokens: 40},
 	func(_ context.Context, w *work, c duplicatesSettings) error {
@@ -45,7 +45,7 @@ var duplicatesPass = define("duplicates", classLossless, "",
 			w.leave(i, stub{where: w.refer("same text in the", at)})
 		}
 		return nil
-	})
+	}))
 
 // repeats reports whether texts of kind k are worth a reference to their like. What a
 // person typed stays where it was typed.
@@ -62,5 +62,8 @@ func repeats(k kind) bool {
 // read_file src/a.go below".
 func (w *work) refer(what string, at int) string {
 	of, _ := w.label(&w.pieces[at])
+	if w.pieces[at].use < 0 {
+		of = "text"
+	}
 	return what + " " + of + " below"
 }

@@ -22,7 +22,7 @@ func (s *nearSettings) Validate() error {
 	return nil
 }
 
-var nearPass = define("near_duplicates", classLossless, "",
+var nearPass = referring(define("near_duplicates", classLossless, "",
 	"Of results of the same call with the same arguments, the newest stays; older ones become what turns the newest into them, as a unified diff, if that is much smaller. Every diff is applied before it is used.",
 	nearSettings{Tokens: 100, Share: 0.5},
 	func(ctx context.Context, w *work, c nearSettings) error {
@@ -56,7 +56,7 @@ var nearPass = define("near_duplicates", classLossless, "",
 			w.asDiff(i, at, c.Share)
 		}
 		return nil
-	})
+	}))
 
 const patchThe = "patch the"
 

@@ -13,7 +13,7 @@ type supersededSettings struct {
 	Runs   bool `json:"runs" doc:"what a command, a list or a search answered goes if the same call was made again later, whatever it answered then"`
 }
 
-var supersededPass = define("superseded", classSuperseded, "",
+var supersededPass = referring(define("superseded", classSuperseded, "",
 	"Takes out old states of files of which a newer state stands below. Ranges of lines are respected.",
 	supersededSettings{Reads: true, Writes: true},
 	func(_ context.Context, w *work, c supersededSettings) error {
@@ -70,7 +70,7 @@ var supersededPass = define("superseded", classSuperseded, "",
 			}
 		}
 		return nil
-	})
+	}))
 
 // unreadable reports whether the answer to a read is the complaint of a tool that does not
 // mark its errors as such: such an answer shows no state of the file.

@@ -22,7 +22,7 @@ func (s *valueSettings) Validate() error {
 	return nil
 }
 
-var valuePass = define("value", classLossy, "",
+var valuePass = choosing(define("value", classLossy, "",
 	"Keeps the newest messages, and of all before them the lines that are worth most for what they cost, in one message. What a line is worth is learned from recorded sessions: see docs/decisions/0017-value.md.",
 	valueSettings{},
 	func(ctx context.Context, w *work, c valueSettings) error {
@@ -60,7 +60,7 @@ var valuePass = define("value", classLossy, "",
 		messages := w.rightHandles(res.Messages)
 		w.adopt(slices.Insert(messages, systems(before), digest...))
 		return nil
-	})
+	}))
 
 // withoutDigest returns the conversation as it is now, and apart from it the digest at its
 // head: it stays there, and lines of it are worth nothing beside it.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -115,21 +116,35 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 // run runs the list of passes until nothing changes, and says what each did.
 func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 	var done []core.Step
+	referred, lossy, asked := false, false, false
 	for round := range maxRounds {
 		changed := false
 		for i := range p.steps {
 			s := &p.steps[i]
-			if w.met() && !s.always || round > 0 && s.pass.class == classModel {
+			switch {
+			case w.met() && !s.always:
+				continue
+			case round > 0 && s.pass.class == classModel:
 				continue // a model is asked once
-			}
-			if err := ctx.Err(); err != nil {
-				return nil, fmt.Errorf("before the pass %s: %w", s.pass.name, err)
+			case round > 0 && lossy && s.pass.refers:
+				continue // what it would refer to may not be whole any more
+			case s.pass.chooses && referred && !asked:
+				var err error
+				if done, err = p.withoutReferences(ctx, w, i, done); err != nil {
+					return nil, err
+				}
+				referred = false
 			}
 			rep, err := s.do(ctx, w, time.Now)
 			if err != nil {
-				return nil, fmt.Errorf("pass %s: %w", s.pass.name, err)
+				return nil, err
 			}
-			changed = changed || rep.Changed > 0
+			if rep.Changed > 0 {
+				changed = true
+				referred = referred || s.pass.refers
+				lossy = lossy || s.pass.class == classLossy || s.pass.class == classModel
+				asked = asked || s.pass.class == classModel
+			}
 			done = addStep(done, rep)
 		}
 		if !changed {
@@ -137,6 +152,34 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 		}
 	}
 	return done, nil
+}
+
+// withoutReferences begins again and runs the first n passes but for those that leave
+// references: the next one chooses lines, and what is referred to would not stay whole. Without
+// them it loses nothing, since a line that stands elsewhere adds nothing to it.
+func (p *Provider) withoutReferences(ctx context.Context, w *work, n int, done []core.Step) ([]core.Step, error) {
+	w.adopt(w.first)
+	var again []core.Step
+	for i := range n {
+		s := &p.steps[i]
+		if at := slices.IndexFunc(done, func(d core.Step) bool { return d.Name == s.pass.name }); s.pass.refers && at >= 0 {
+			d := done[at]
+			if saved := d.TokensBefore - d.TokensAfter; saved > 0 {
+				d = core.Step{Name: d.Name, Duration: d.Duration, Note: fmt.Sprintf("taken back: %d tokens were not enough", saved)}
+			}
+			again = append(again, d)
+			continue
+		}
+		if s.pass.refers || w.met() && !s.always {
+			continue
+		}
+		rep, err := s.do(ctx, w, time.Now)
+		if err != nil {
+			return nil, err
+		}
+		again = append(again, rep)
+	}
+	return again, nil
 }
 
 // worth reports whether saving gain of before tokens is worth an edit.
@@ -154,10 +197,16 @@ func addStep(done []core.Step, s core.Step) []core.Step {
 		if d.Name != s.Name {
 			continue
 		}
-		if s.Changed == 0 {
-			d.Duration += s.Duration
-			return done
+		d.Changed += s.Changed
+		d.TokensAfter -= s.TokensBefore - s.TokensAfter
+		d.Duration += s.Duration
+		if d.Saved == nil {
+			d.Saved = map[string]int{}
 		}
+		for kind, n := range s.Saved {
+			d.Saved[kind] += n
+		}
+		return done
 	}
 	return append(done, s)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,9 +41,13 @@ func sessions(t *testing.T) map[string][]core.Message {
 // shortForm is the stub that the pass value leaves.
 var shortForm = regexp.MustCompile(`\[… (?:\d+ lines? )?h:([0-9a-f]{10})\]`)
 
+// reference is the part of a stub that says where what it stands for is.
+var reference = regexp.MustCompile(`\[… [^\]\n]* left out: (?:same text in|see the|patch the) [^\]\n]*\]`)
+
 // TestRecordedSessions condenses recorded sessions by every preset to half and to a tenth:
 // the answers are lawful, presets that go on until the target is met meet it, every handle
-// leads to something that was there, and a second run changes nothing.
+// leads to something that was there, nothing refers to what was shortened, and a second run
+// changes nothing.
 func TestRecordedSessions(t *testing.T) {
 	t.Parallel()
 	c := counter(t)
@@ -81,6 +86,13 @@ func TestRecordedSessions(t *testing.T) {
 					for _, found := range shortForm.FindAllStringSubmatch(textOf(res.Messages...), -1) {
 						if !handles[found[1]] && !strings.Contains(was, found[0]) {
 							t.Errorf("%s: nothing has the handle of %s", preset, found[0])
+						}
+					}
+					if i := slices.IndexFunc(res.Steps, func(s core.Step) bool { return s.Name == "value" }); i >= 0 && res.Steps[i].Changed > 0 {
+						for _, found := range reference.FindAllString(textOf(res.Messages...), -1) {
+							if !strings.Contains(was, found) {
+								t.Errorf("%s to 1/%d: %s refers to what need not be whole", preset, share, found)
+							}
 						}
 					}
 					next := again(&r, res)

@@ -260,7 +260,7 @@ func (w *work) label(p *piece) (of string, isError bool) {
 	if p.file.Path != "" {
 		target = p.file.Path
 	}
-	return u.name + " " + digest(target), u.isError && p.kind == kindResult
+	return strings.TrimSpace(u.name + " " + digest(target)), u.isError && p.kind == kindResult
 }
 
 // handle returns the handle of the part that p stood in when the work began: the one under
