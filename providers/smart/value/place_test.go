@@ -3,6 +3,7 @@ package value_test
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func TestInPlace(t *testing.T) {
 		}
 		have += strings.Count(run, "\n") + 1
 	}
-	if n := strings.Count(text, "\n"); m[2] != fmt.Sprint(n-have) {
+	if n := strings.Count(text, "\n"); m[2] != strconv.Itoa(n-have) {
 		t.Errorf("the mark says %s lines; %d of %d are there", m[2], have, n)
 	}
 }
