@@ -20,8 +20,9 @@ func (h handles) add(now, then string) {
 	}
 }
 
-// replace returns parts with other handles in their texts, and whether there is one.
-func (h handles) replace(parts []core.Part) (_ []core.Part, changed bool) {
+// mapTexts returns parts with other texts, results and arguments, as f makes them, and whether
+// one is another.
+func mapTexts(parts []core.Part, f func(string) (string, bool)) (_ []core.Part, changed bool) {
 	put := func(i int, p core.Part) {
 		if !changed {
 			parts, changed = slices.Clone(parts), true
@@ -31,15 +32,20 @@ func (h handles) replace(parts []core.Part) (_ []core.Part, changed bool) {
 	for i, p := range parts {
 		switch p := p.(type) {
 		case core.Text:
-			if s, ok := h.text(string(p)); ok {
+			if s, ok := f(string(p)); ok {
 				put(i, core.Text(s))
 			}
+		case core.ToolCall:
+			if s, ok := f(p.Args); ok {
+				p.Args = s
+				put(i, p)
+			}
 		case core.ToolResult:
-			if content, ok := h.replace(p.Content); ok {
+			if content, ok := mapTexts(p.Content, f); ok {
 				p.Content = content
 				put(i, p)
 			}
-		case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
+		case core.Reasoning, core.Image, core.Opaque:
 		}
 	}
 	return parts, changed

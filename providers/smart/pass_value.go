@@ -57,7 +57,7 @@ var valuePass = choosing(define("value", classLossy, "",
 			return nil
 		}
 		w.step.Changed += max(1, changed) // perhaps no line went, but pictures
-		messages := w.rightHandles(res.Messages)
+		messages := w.rewrite(w.rightHandles(res.Messages), untie)
 		w.adopt(slices.Insert(messages, systems(before), digest...))
 		return nil
 	}))
@@ -100,13 +100,18 @@ func (w *work) rightHandles(messages []core.Message) []core.Message {
 	if len(then) == 0 {
 		return messages
 	}
+	return w.rewrite(messages, then.text)
+}
+
+// rewrite changes the texts of messages as f does.
+func (w *work) rewrite(messages []core.Message, f func(string) (string, bool)) []core.Message {
 	for i := range messages {
 		m := &messages[i]
-		if m.Protected {
+		if m.Protected || m.Role == core.RoleSystem {
 			continue
 		}
-		if parts, changed := then.replace(m.Parts); changed {
-			m.Parts = parts
+		if parts, changed := mapTexts(m.Parts, f); changed {
+			m.Parts, m.Source = parts, nil
 			m.Tokens = core.MessageTokens(w.req.Counter, *m)
 		}
 	}

@@ -3,6 +3,7 @@ package smart_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,4 +129,27 @@ func dump(messages []core.Message) string {
 		fmt.Fprintf(&b, "%s %s:\n%s\n", m.ID, m.Role, textOf(m))
 	}
 	return b.String()
+}
+
+// TestReferencesEnd: what a former condensation left says no longer where its content stands when
+// lines are chosen among all there is; its handles stay.
+func TestReferencesEnd(t *testing.T) {
+	first, second := open(t, `{"preset": "lossless"}`), open(t, `{"preset": "balanced"}`)
+	tied := 0
+	rapid.Check(t, func(t *rapid.T) {
+		req := coretest.Request(eventful(t), 1)
+		next := again(req, condense(t, first, req))
+		tied += len(reference.FindAllString(textOf(next.Messages...), -1))
+		next.Budget.Target = total(next.Messages) * 2 / 3
+		res := condense(t, second, next)
+		if i := slices.IndexFunc(res.Steps, func(s core.Step) bool { return s.Name == "value" && s.Changed > 0 }); i < 0 {
+			return
+		}
+		if found := reference.FindString(textOf(res.Messages...)); found != "" {
+			t.Fatalf("%s is left", found)
+		}
+	})
+	if tied == 0 {
+		t.Error("nothing referred to anything")
+	}
 }

@@ -3,6 +3,7 @@ package smart
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -75,6 +76,19 @@ func (s stub) String() string {
 	}
 	b.WriteString(stubEnd)
 	return b.String()
+}
+
+// reference matches a stub that says where what it stands for is.
+var reference = regexp.MustCompile(`(\[… [^\]\n]* left out): (?:same text in the|see the newer|patch the) [^\]\n]*?((?:; recall h:[^\]\n]*)?\])`)
+
+// untie takes out of the stubs of former condensations where their content stands: it need not
+// be whole any more.
+func untie(text string) (_ string, changed bool) {
+	if !strings.Contains(text, stubMark+": ") {
+		return text, false
+	}
+	s := reference.ReplaceAllString(text, "$1$2")
+	return s, s != text
 }
 
 // weight writes a number of bytes in few tokens.
