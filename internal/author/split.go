@@ -354,6 +354,28 @@ func empty(text string) bool {
 	return text == "" || text[0] == '<' && text[len(text)-1] == '>' && strings.TrimSpace(Unwrap(text)) == ""
 }
 
+// Answer returns the segments of what a tool answered in a part of its own: blocks at its end
+// are the program's. Put together, they are the text.
+func Answer(text string) []Segment {
+	ends := tails(text)
+	for k, e := range slices.Backward(ends) {
+		if b, _ := opens(text, e.Start); b.by == Person { // which a tool could have written
+			ends = ends[k+1:]
+			break
+		}
+	}
+	var s splitter
+	at := 0
+	for _, e := range ends {
+		s.add(Tool, text[at:e.Start])
+		b, _ := opens(text, e.Start)
+		s.add(b.by, text[e.Start:e.End])
+		at = e.End
+	}
+	s.add(Tool, text[at:])
+	return s.out
+}
+
 // tails returns where the blocks stand that text ends with, the first one first.
 func tails(text string) []core.Span {
 	var out []core.Span

@@ -221,10 +221,17 @@ func (r *reader) result(i, j int, p *core.ToolResult) {
 	}
 	for k, q := range p.Content {
 		p := Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target, Call: p.CallID}
-		if t, ok := q.(core.Text); ok {
-			r.add(p, u.file, string(t))
-		} else {
+		t, ok := q.(core.Text)
+		if !ok {
 			r.media(p, q)
+			continue
+		}
+		for _, s := range author.Answer(string(t)) {
+			if s.By == author.Tool {
+				r.add(p, u.file, s.Text)
+			} else {
+				r.add(Passage{Kind: Injected, Message: i, Part: j, Content: k, Call: p.Call}, "", s.Text)
+			}
 		}
 	}
 }
