@@ -334,7 +334,8 @@ func FuzzMessage(f *testing.F) {
 		m := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(a), core.ToolResult{}, core.Text(b)}}
 		var r author.Reader
 		got := r.Message(&m)
-		for i, want := range map[int]string{0: a, 2: b} {
+		got[1] = author.Answer(a)
+		for i, want := range []string{a, a, b} {
 			var s strings.Builder
 			for _, x := range got[i] {
 				s.WriteString(x.Text)
