@@ -14,9 +14,13 @@ import (
 // looked at anything or has something to say.
 func printSteps(w io.Writer, steps []core.Step) {
 	for _, s := range steps {
-		saved := savedByStep(s)
-		if s.Looked == 0 && s.Changed == 0 && s.Note == "" && saved == nothingSaved {
+		n, kinds := savings(s)
+		if s.Looked == 0 && s.Changed == 0 && s.Note == "" && n == 0 {
 			continue
+		}
+		saved := thousands(n) + " tokens saved"
+		if n != 0 && len(kinds) > 0 {
+			saved += " of " + strings.Join(kinds, ", ")
 		}
 		fmt.Fprintf(w, "    %-16s", s.Name)
 		switch {
@@ -24,7 +28,7 @@ func printSteps(w io.Writer, steps []core.Step) {
 			fmt.Fprintf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), saved)
 		case s.Changed > 0: // of plugins, which need not say out of how many
 			fmt.Fprintf(w, " %s changed, %s", thousands(s.Changed), saved)
-		case saved != nothingSaved:
+		case n != 0:
 			fmt.Fprintf(w, " %s", saved)
 		}
 		if s.Note != "" {
@@ -37,26 +41,17 @@ func printSteps(w io.Writer, steps []core.Step) {
 	}
 }
 
-const nothingSaved = "0 tokens saved"
-
-// savedByStep says how many tokens a step saved and of what.
-func savedByStep(s core.Step) string {
-	n, sum := s.TokensBefore-s.TokensAfter, 0
-	var of []string
+// savings returns how many tokens a step saved, and of what kinds of content.
+func savings(s core.Step) (tokens int, kinds []string) {
+	sum := 0
 	for _, k := range slices.Sorted(maps.Keys(s.Saved)) {
 		if s.Saved[k] != 0 {
-			of = append(of, k)
+			kinds = append(kinds, k)
 			sum += s.Saved[k]
 		}
 	}
 	if s.TokensBefore == 0 && s.TokensAfter == 0 { // which plugins need not count
-		n = sum
+		return sum, kinds
 	}
-	if n == 0 {
-		return nothingSaved
-	}
-	if len(of) == 0 {
-		return fmt.Sprintf("%s tokens saved", thousands(n))
-	}
-	return fmt.Sprintf("%s tokens saved of %s", thousands(n), strings.Join(of, ", "))
+	return s.TokensBefore - s.TokensAfter, kinds
 }

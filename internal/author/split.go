@@ -233,7 +233,16 @@ func (s *splitter) results(text string) {
 		s.header(text, h)
 		at = h.end
 	}
-	ends = s.trusted(text, ends, later && strings.TrimSpace(text[:limit]) == "")
+	// What is said to be the person's could have been written by others, unless the person
+	// speaks in the result, or it is all of a text that is not the first of the result.
+	if all := later && strings.TrimSpace(text[:limit]) == ""; !all && !s.speaks() {
+		ends = programs(text, ends)
+	}
+	s.rest(text, at, ends)
+}
+
+// rest adds what a tool wrote from at on, and the blocks that follow it.
+func (s *splitter) rest(text string, at int, ends []core.Span) {
 	for _, e := range ends {
 		s.add(Tool, text[at:e.Start])
 		b, _ := opens(text, e.Start)
@@ -241,6 +250,17 @@ func (s *splitter) results(text string) {
 		at = e.End
 	}
 	s.add(Tool, text[at:])
+}
+
+// programs returns the last of the blocks that a result ends with, those behind any that are
+// said to be the person's: a tool could have written that, but not what the program put behind.
+func programs(text string, ends []core.Span) []core.Span {
+	for k, e := range slices.Backward(ends) {
+		if b, _ := opens(text, e.Start); b.by == Person {
+			return ends[k+1:]
+		}
+	}
+	return ends
 }
 
 // end returns where the block ends whose first tag stands at text[at:]; -1 if nowhere. An end
@@ -289,21 +309,6 @@ func begun(text string, from, to int, name string) bool {
 		}
 		from++
 	}
-}
-
-// trusted returns those blocks at the end of a result that are not the tool's. What is said
-// to be the person's could have been written by others, unless the person speaks in the
-// result, or it is all of a text that is not the first of the result.
-func (s *splitter) trusted(text string, ends []core.Span, all bool) []core.Span {
-	if all || s.speaks() {
-		return ends
-	}
-	for k, e := range slices.Backward(ends) {
-		if b, _ := opens(text, e.Start); b.by == Person {
-			return ends[k+1:]
-		}
-	}
-	return ends
 }
 
 // heads takes the blocks off that a result begins with, and returns where the rest begins.
@@ -357,22 +362,8 @@ func empty(text string) bool {
 // Answer returns the segments of what a tool answered in a part of its own: blocks at its end
 // are the program's. Put together, they are the text.
 func Answer(text string) []Segment {
-	ends := tails(text)
-	for k, e := range slices.Backward(ends) {
-		if b, _ := opens(text, e.Start); b.by == Person { // which a tool could have written
-			ends = ends[k+1:]
-			break
-		}
-	}
 	var s splitter
-	at := 0
-	for _, e := range ends {
-		s.add(Tool, text[at:e.Start])
-		b, _ := opens(text, e.Start)
-		s.add(b.by, text[e.Start:e.End])
-		at = e.End
-	}
-	s.add(Tool, text[at:])
+	s.rest(text, 0, programs(text, tails(text)))
 	return s.out
 }
 

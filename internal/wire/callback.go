@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
@@ -228,11 +227,7 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 // line returns what a plugin says as one line of at most so many bytes.
 func line(s string, most int) string {
 	s = oneLine(printable(valid(s[:min(len(s), 4*most)]))) // what is more is not worth cleaning
-	cut := min(len(s), most)
-	for cut > 0 && cut < len(s) && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut]
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")  // a character that was cut through
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

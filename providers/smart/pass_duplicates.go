@@ -42,7 +42,7 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 				newest[h] = append(newest[h], i)
 				continue
 			}
-			w.leave(i, stub{where: w.refer("same text in the", at)})
+			w.leave(i, stub{where: w.refer(sameText, at)})
 		}
 		return nil
 	}))
@@ -57,6 +57,13 @@ func repeats(k kind) bool {
 	}
 	return false
 }
+
+// How a reference begins.
+const (
+	sameText = "same text in the"
+	seeNewer = "see the newer"
+	patchThe = "patch the"
+)
 
 // refer says where the piece at stands, for the stub of one before it: "same text in the
 // read_file src/a.go below".

@@ -58,8 +58,6 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 		return nil
 	}))
 
-const patchThe = "patch the"
-
 // asDiff replaces piece i by what turns the piece at, below it, into it.
 func (w *work) asDiff(i, at int, share float64) bool {
 	p, newer := &w.pieces[i], w.pieces[at].text

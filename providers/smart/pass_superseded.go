@@ -47,9 +47,9 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				}
 				w.looked()
 				if at := covered(p.file); at >= 0 && c.Reads {
-					what := "see the newer"
+					what := seeNewer
 					if w.pieces[at].text == p.text {
-						what = "same text in the"
+						what = sameText
 					}
 					w.leave(i, stub{where: w.refer(what, at)})
 					continue
@@ -61,7 +61,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				w.looked()
 				f := tooling.File{Path: u.about.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
-					w.shortenCall(i, 0, w.refer("see the newer", at))
+					w.shortenCall(i, 0, w.refer(seeNewer, at))
 					continue
 				}
 				if u.results.Start < u.results.End && c.By {
@@ -98,7 +98,7 @@ func (w *work) supersedeRuns() {
 			continue
 		}
 		w.looked()
-		w.leave(u.results.Start, stub{where: w.refer("see the newer", at)})
+		w.leave(u.results.Start, stub{where: w.refer(seeNewer, at)})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -115,7 +114,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 
 // run runs the list of passes until nothing changes, and says what each did.
 func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
-	var done []core.Step
+	done := make([]*core.Step, len(p.steps)) // what each did, in all rounds; nil if it did not run
 	referred, lossy, asked := false, false, false
 	for round := range maxRounds {
 		changed := false
@@ -129,8 +128,7 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 			case round > 0 && lossy && s.pass.refers:
 				continue // what it would refer to may not be whole any more
 			case s.pass.chooses && referred && !asked:
-				var err error
-				if done, err = p.withoutReferences(ctx, w, i, done); err != nil {
+				if err := p.withoutReferences(ctx, w, done[:i]); err != nil {
 					return nil, err
 				}
 				referred = false
@@ -145,41 +143,44 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 				lossy = lossy || s.pass.class == classLossy || s.pass.class == classModel
 				asked = asked || s.pass.class == classModel
 			}
-			done = addStep(done, rep)
+			done[i] = addStep(done[i], rep)
 		}
 		if !changed {
 			break
 		}
 	}
-	return done, nil
+	var out []core.Step
+	for _, d := range done {
+		if d != nil {
+			out = append(out, *d)
+		}
+	}
+	return out, nil
 }
 
-// withoutReferences begins again and runs the first n passes but for those that leave
+// withoutReferences begins again and runs the passes that are done but for those that leave
 // references: the next one chooses lines, and what is referred to would not stay whole. Without
 // them it loses nothing, since a line that stands elsewhere adds nothing to it.
-func (p *Provider) withoutReferences(ctx context.Context, w *work, n int, done []core.Step) ([]core.Step, error) {
+func (p *Provider) withoutReferences(ctx context.Context, w *work, done []*core.Step) error {
 	w.adopt(w.first)
-	var again []core.Step
-	for i := range n {
+	for i, d := range done {
 		s := &p.steps[i]
-		if at := slices.IndexFunc(done, func(d core.Step) bool { return d.Name == s.pass.name }); s.pass.refers && at >= 0 {
-			d := done[at]
-			if saved := d.TokensBefore - d.TokensAfter; saved > 0 {
-				d = core.Step{Name: d.Name, Duration: d.Duration, Note: fmt.Sprintf("taken back: %d tokens were not enough", saved)}
+		if s.pass.refers {
+			if d != nil && d.TokensBefore > d.TokensAfter {
+				done[i] = &core.Step{Name: d.Name, Duration: d.Duration, Note: fmt.Sprintf("taken back: %d tokens were not enough", d.TokensBefore-d.TokensAfter)}
 			}
-			again = append(again, d)
 			continue
 		}
-		if s.pass.refers || w.met() && !s.always {
+		if w.met() && !s.always {
 			continue
 		}
 		rep, err := s.do(ctx, w, time.Now)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		again = append(again, rep)
+		done[i] = &rep
 	}
-	return again, nil
+	return nil
 }
 
 // worth reports whether saving gain of before tokens is worth an edit.
@@ -190,25 +191,21 @@ func (p *Provider) worth(gain, before int, req *core.Request) bool {
 	return gain >= p.c.MinGain && float64(gain) >= p.c.MinShare*float64(before)
 }
 
-// addStep adds what a pass did to what it did in rounds before.
-func addStep(done []core.Step, s core.Step) []core.Step {
-	for i := range done {
-		d := &done[i]
-		if d.Name != s.Name {
-			continue
-		}
-		d.Changed += s.Changed
-		d.TokensAfter -= s.TokensBefore - s.TokensAfter
-		d.Duration += s.Duration
-		if d.Saved == nil {
-			d.Saved = map[string]int{}
-		}
-		for kind, n := range s.Saved {
-			d.Saved[kind] += n
-		}
-		return done
+// addStep adds what a pass did to what it did in rounds before, if any.
+func addStep(d *core.Step, s core.Step) *core.Step {
+	if d == nil {
+		return &s
 	}
-	return append(done, s)
+	d.Changed += s.Changed
+	d.TokensAfter -= s.TokensBefore - s.TokensAfter
+	d.Duration += s.Duration
+	if d.Saved == nil { // it was taken back
+		d.Saved = map[string]int{}
+	}
+	for kind, n := range s.Saved {
+		d.Saved[kind] += n
+	}
+	return d
 }
 
 func size(messages []core.Message) int {

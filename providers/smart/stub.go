@@ -79,7 +79,8 @@ func (s stub) String() string {
 }
 
 // reference matches a stub that says where what it stands for is.
-var reference = regexp.MustCompile(`(\[… [^\]\n]* left out): (?:same text in the|see the newer|patch the) [^\]\n]*?((?:; recall h:[^\]\n]*)?\])`)
+var reference = regexp.MustCompile(
+	`(\[… [^\]\n]*` + stubMark + `): (?:` + sameText + `|` + seeNewer + `|` + patchThe + `) [^\]\n]*?((?:` + stubHand + `[^\]\n]*)?\])`)
 
 // untie takes out of the stubs of former condensations where their content stands: it need not
 // be whole any more.

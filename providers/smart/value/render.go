@@ -116,7 +116,7 @@ func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		w.renderMedia(b, i, p, k)
 		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
-		w.renderLines(&b.text, pass, k, need.Escape)
+		w.renderLines(&b.text, pass, k, true)
 	}
 	w.renderMedia(b, i, to, k)
 }
@@ -133,12 +133,12 @@ func (w *work) handle(p *need.Passage) string {
 	return h
 }
 
-// renderLines writes the kept lines of a passage, each as form makes it if it is not nil, with
-// a mark where others are missing.
-func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, form func(string) string) {
+// renderLines writes the kept lines of a passage with a mark where others are missing; in an
+// extract without the space that all begin with, and none like a header.
+func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extract bool) {
 	gap, began := false, false
 	indent := 0
-	if form != nil { // in place, what an edit is to match must be as it was
+	if extract {
 		indent = w.indent(pass, k)
 	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
@@ -157,8 +157,8 @@ func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, form
 		if !line.Joins {
 			text = text[min(indent, len(text)):]
 		}
-		if form != nil && (!line.Joins || gap) {
-			text = form(text)
+		if extract && (!line.Joins || gap) {
+			text = need.Escape(text)
 		}
 		b.WriteString(text)
 		began, gap = true, false
@@ -284,7 +284,7 @@ func (w *work) shortenedValues(first, end int, k int32) string {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		w.renderLines(&b, &w.c.Passages[p], k, nil)
+		w.renderLines(&b, &w.c.Passages[p], k, false)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -78,12 +78,15 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	}
 	// What was to stay may leave no room for anything. The newest message alone comes first,
 	// then nothing need stay.
-	for _, newest := range []float64{o.Shares.Newest, 0} {
+	bare := *o.Shares
+	for _, share := range []*float64{&bare.Tail, &bare.Newest} {
 		if res.Tokens <= o.Room {
 			break
 		}
-		bare := *o.Shares
-		bare.Tail, bare.Newest = 0, newest
+		if *share == 0 {
+			continue // it was left out already
+		}
+		*share = 0
 		o.Shares = &bare
 		w.arrange()
 		less, err := w.shorten(ctx)
