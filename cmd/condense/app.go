@@ -22,7 +22,7 @@ const (
 	exitDone    = 0
 	exitFailed  = 1
 	exitUsage   = 2 // the command was used wrongly, or its configuration is wrong
-	exitNothing = 3 // check: there is nothing to do
+	exitNothing = 3 // check, run, undo: there is nothing to do; the output is written all the same
 )
 
 // run is the program: it executes one command and returns the exit code.
@@ -38,6 +38,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errNothing):
+		if errors.As(err, new(nothing)) {
+			fmt.Fprintf(stderr, "condense: %v\n", err)
+		}
 		return exitNothing
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "condense: %v\n", err)
@@ -56,6 +59,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // errNothing ends a command that found nothing to do and has said so.
 var errNothing = errors.New("nothing to do")
+
+// A nothing is an errNothing that says why.
+type nothing string
+
+func (n nothing) Error() string        { return string(n) }
+func (n nothing) Is(target error) bool { return target == errNothing } //nolint:errorlint // Is compares
 
 // A usageError says that a command was used wrongly.
 type usageError struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -37,14 +38,22 @@ func (c *change) apply(a *app, cmd *cobra.Command, path string, do func(*transcr
 	if err != nil {
 		return err
 	}
-	if err := do(d); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	done := do(d)
+	if done != nil {
+		done = fmt.Errorf("%s: %w", path, done)
+	}
+	// A script that asked for the output gets it, also if there was nothing to change.
+	if done != nil && (c.inPlace || !errors.Is(done, errNothing)) {
+		return done
 	}
 	out := c.out
 	if c.inPlace {
 		out = path
 	}
-	return a.write(d, out, "")
+	if err := a.write(d, out, ""); err != nil {
+		return err
+	}
+	return done
 }
 
 func (a *app) rewindCommand() *cobra.Command {
@@ -108,7 +117,8 @@ func (a *app) undoCommand() *cobra.Command {
 		Use:   "undo FILE|- [CONDENSATION]",
 		Short: "Take a condensation back",
 		Long: `undo takes the latest condensation back, or the one named, in any order: the messages that it hid or rewrote
-are as they were. It works on files that record what was done: the formats "condense" and "roo".`,
+are as they were. It works on files that record what was done: the formats "condense" and "roo". If no
+condensation is recorded, the file is written unchanged and the exit code is 3.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return usage(cmd, "want a file and at most one condensation; got %d arguments", len(args))
@@ -140,14 +150,14 @@ are as they were. It works on files that record what was done: the formats "cond
 }
 
 // condensationNamed returns the ID of the condensation whose ID is or begins with name;
-// the latest if name is empty.
+// the latest if name is empty. The error is errNothing if there is none at all.
 func condensationNamed(all []history.Condensation, name, format string) (string, error) {
 	if len(all) == 0 {
 		text := "nothing to undo: no condensation is recorded"
 		if !recorders[format] {
 			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", format)
 		}
-		return "", fmt.Errorf("%s", text)
+		return "", nothing(text)
 	}
 	if name == "" {
 		return all[len(all)-1].ID, nil

@@ -148,7 +148,8 @@ func (a *app) runCommand() *cobra.Command {
 or to the file of -o. A report goes to standard error.
 
 The formats "condense" and "roo" record what was done beside the messages, so that it can be undone; the
-others hold what would be sent to the model. A conversation below its threshold passes unchanged.`,
+others hold what would be sent to the model. If there is nothing to do, because the conversation is below its
+threshold or nothing can be saved, it is written unchanged and the exit code is 3.`,
 		Example: `  condense run session.jsonl -o shorter.jsonl
   condense run history.json --to condense -o history.condense.jsonl
   condense run - --window 32768 --provider slidingwindow <messages.json`,
@@ -206,7 +207,13 @@ others hold what would be sent to the model. A conversation below its threshold 
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return a.write(d, out, to)
+			if err := a.write(d, out, to); err != nil {
+				return err
+			}
+			if !r.Acted {
+				return errNothing
+			}
+			return nil
 		},
 	}
 	sel.flags(cmd)
