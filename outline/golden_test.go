@@ -19,7 +19,7 @@ var rooErrors = []string{"This file does not exist", "do not have permission", "
 type foldInput struct {
 	CWD           string                     `json:"cwd"`
 	FilePaths     []string                   `json:"filePaths"`
-	MaxCharacters *int                       `json:"maxCharacters"`
+	MaxCharacters *float64                   `json:"maxCharacters"`
 	Definitions   map[string]json.RawMessage `json:"definitions"`
 }
 
@@ -65,7 +65,7 @@ func TestPackGolden(t *testing.T) {
 	golden.Run(t, "generateFoldedFileContext", func(in foldInput) (any, error) {
 		chars := outline.DefaultChars
 		if in.MaxCharacters != nil {
-			chars = *in.MaxCharacters
+			chars = int(*in.MaxCharacters)
 		}
 		f := outline.Pack(in.FilePaths, chars, in.define)
 		out := output{

@@ -197,7 +197,7 @@ func FuzzRules(f *testing.F) {
 			}
 		}
 		if n := ContextTokens(ui); n != 0 && len(ui) == 0 {
-			t.Fatalf("got %d tokens of nothing", n)
+			t.Fatalf("got %v tokens of nothing", n)
 		}
 		for _, result := range results {
 			for _, m := range result {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -159,7 +160,7 @@ func TestGoldenRewind(t *testing.T) {
 		UI            uiHistory `json:"clineMessages"`
 		Messages      history   `json:"apiConversationHistory"`
 		TS            *float64  `json:"ts"`
-		Index         *int      `json:"toIndex"`
+		Index         *float64  `json:"toIndex"`
 		IncludeTarget bool      `json:"includeTargetMessage"`
 		SkipCleanup   bool      `json:"skipCleanup"`
 	}
@@ -181,7 +182,11 @@ func TestGoldenRewind(t *testing.T) {
 		if in.TS != nil {
 			r, err = roo.RewindToTimestamp(ui, in.Messages.messages, *in.TS, opts)
 		} else {
-			r, err = roo.RewindToIndex(ui, in.Messages.messages, *in.Index, recordedNow, opts)
+			whole := int(*in.Index)
+			if float64(whole) != *in.Index { // no UI message is there, as beyond the end, and the slice ends below it
+				ui = ui[:min(whole, len(ui))]
+			}
+			r, err = roo.RewindToIndex(ui, in.Messages.messages, whole, recordedNow, opts)
 		}
 		if err != nil {
 			return nil, err
@@ -200,6 +205,23 @@ func TestGoldenRewind(t *testing.T) {
 			Effective:   roo.Encode(roo.Effective(r.Messages)),
 			ArtifactIDs: r.ArtifactIDs,
 		}, err
+	}, nil)
+}
+
+// TestGoldenRequestHistory replays what Roo sends: the effective messages since the last
+// summary, with the user's put together.
+func TestGoldenRequestHistory(t *testing.T) {
+	t.Parallel()
+	type input struct {
+		Messages       history `json:"messages"`
+		SupportsImages bool    `json:"supportsImages"`
+	}
+	golden.Run(t, "buildRequestHistory", func(in input) (any, error) {
+		if !in.SupportsImages && strings.Contains(in.Messages.json, `"type":"image"`) {
+			return nil, golden.NotOurs("images are removed by the program that sends the request")
+		}
+		sent := roo.SinceLastSummary(roo.Effective(in.Messages.messages))
+		return in.Messages.encoded(roo.MergeConsecutive(sent, []string{"user"}))
 	}, nil)
 }
 

@@ -268,10 +268,11 @@ func TestContextTokensReadsReportsAsJavaScript(t *testing.T) {
 	request := func(text string) string { return `{"type":"say","say":"api_req_started","text":` + text + `}` }
 	tests := []struct {
 		name, ui string
-		want     int
+		want     float64
 	}{
 		{"none", ``, 0},
 		{"request", request(`"{\"tokensIn\":10,\"tokensOut\":5}"`), 15},
+		{"fraction", request(`"{\"tokensIn\":10.25,\"tokensOut\":5}"`), 15.25},
 		{"name in another case", request(`"{\"tokensin\":10}"`), 0},
 		{"report that is no object", request(`"{\"tokensIn\":10}"`) + `,` + request(`"null"`) + `,` + request(`"[]"`), 10},
 		{"text that is no string", request(`"{\"tokensIn\":10}"`) + `,` + request(`5`), 10},
@@ -288,7 +289,7 @@ func TestContextTokensReadsReportsAsJavaScript(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := roo.ContextTokens(ui); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
+				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}

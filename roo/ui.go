@@ -117,7 +117,7 @@ func (u *UIMessage) truncated() string {
 
 // ContextTokens returns the size of the conversation in tokens as the last request to the
 // model, or the last condensation, reported it; 0 if none did. A truncation reports none.
-func ContextTokens(messages []*UIMessage) int {
+func ContextTokens(messages []*UIMessage) float64 {
 	for _, u := range slices.Backward(messages) {
 		if n := u.contextTokens(); n != 0 {
 			return n
@@ -127,7 +127,7 @@ func ContextTokens(messages []*UIMessage) int {
 }
 
 // contextTokens returns the size that u reports, 0 if it reports none.
-func (u *UIMessage) contextTokens() int {
+func (u *UIMessage) contextTokens() float64 {
 	if kindOf(u.typ) != kindString || unquote(u.typ) != "say" {
 		return 0
 	}
@@ -145,9 +145,9 @@ func (u *UIMessage) contextTokens() int {
 }
 
 // tokens returns a JSON number of tokens, 0 for what is none.
-func tokens(raw string) int {
+func tokens(raw string) float64 {
 	if kindOf(raw) != kindNumber {
 		return 0
 	}
-	return clampInt(parseNumber(raw))
+	return parseNumber(raw)
 }

@@ -23,6 +23,13 @@ type willManageContext struct {
 
 func TestRooParity(t *testing.T) {
 	golden.Run(t, "willManageContext", func(in willManageContext) (any, error) {
+		reserve := 8192.0
+		if in.MaxTokens != nil && *in.MaxTokens != 0 {
+			reserve = *in.MaxTokens
+		}
+		if golden.Whole(&in.TotalTokens, &in.LastMessageTokens, &in.ContextWindow, &reserve) != 1 {
+			in.MaxTokens = &reserve
+		}
 		r := policy.Roo(int(in.ContextWindow))
 		if in.MaxTokens != nil {
 			r.MaxOutput = int(*in.MaxTokens)

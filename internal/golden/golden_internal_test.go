@@ -44,6 +44,8 @@ func TestCheck(t *testing.T) {
 		{"unknown input member", vectorOf(`{"C":1}`, `3`), answer(`3`), nil, `unknown field "C"`},
 		{"throw", vectorOf(`{}`, `{"throws":"TypeError"}`), fails, nil, ""},
 		{"throw missed", vectorOf(`{}`, `{"throws":"TypeError"}`), answer(`3`), nil, "want one where Roo throws TypeError"},
+		{"throw of a step", vectorOf(`{}`, `{"steps":[{"result":{"throws":"TypeError"}}]}`), answer(`{"steps":[{"result":{"throws":"Error"}}]}`), nil, ""},
+		{"throw of a step missed", vectorOf(`{}`, `{"steps":[{"result":{"throws":"TypeError"}}]}`), answer(`{"steps":[{"result":{}}]}`), nil, "answer differs"},
 		{"error", vectorOf(`{}`, `3`), fails, nil, "got an error, want a result: boom"},
 	}
 	for _, tt := range tests {
@@ -57,46 +59,15 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestAudit(t *testing.T) {
+func TestWhole(t *testing.T) {
 	t.Parallel()
-	vectors := make([]vector, 100)
-	for i := range vectors {
-		vectors[i].Name = fmt.Sprint("v", i)
+	a, b := 3.0, 1000.0
+	if f := Whole(&a, nil, &b); f != 1 || a != 3 || b != 1000 {
+		t.Errorf("integers: got factor %v, %v, %v", f, a, b)
 	}
-	bad := errors.New("differs")
-	tests := []struct {
-		name       string
-		exceptions map[string]string
-		verdicts   map[string]error
-		want       string
-	}{
-		{"none", nil, nil, ""},
-		{"excused failure", map[string]string{"v1": "why"}, map[string]error{"v1": bad}, ""},
-		{"unknown name", map[string]string{"w": "why"}, nil, `"w" names no vector`},
-		{"passes after all", map[string]string{"v1": "why"}, map[string]error{"v1": nil}, `"v1" passes`},
-		{"not replayed", map[string]string{"v1": "why"}, nil, ""},
-		{"no reason", map[string]string{"v1": ""}, map[string]error{"v1": bad}, "without a reason"},
-		{
-			"three percent",
-			map[string]string{"v1": "why", "v2": "why", "v3": "why"},
-			map[string]error{"v1": bad, "v2": bad, "v3": bad},
-			"",
-		},
-		{
-			"four percent",
-			map[string]string{"v1": "why", "v2": "why", "v3": "why", "v4": "why"},
-			map[string]error{"v1": bad, "v2": bad, "v3": bad, "v4": bad},
-			"more than 3 percent",
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			err := audit(vectors, tt.exceptions, tt.verdicts)
-			if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
-				t.Errorf("got %q, want %q in it", got, tt.want)
-			}
-		})
+	a = 2.5
+	if f := Whole(&a, nil, &b); f == 1 || a != 2.5*f || b != 1000*f || a != float64(int(a)) {
+		t.Errorf("a fraction: got factor %v, %v, %v", f, a, b)
 	}
 }
 

@@ -26,8 +26,8 @@ type rooChunk struct {
 	Type         string  `json:"type"`
 	Text         string  `json:"text"`
 	TotalCost    float64 `json:"totalCost"`
-	InputTokens  int     `json:"inputTokens"`
-	OutputTokens int     `json:"outputTokens"`
+	InputTokens  float64 `json:"inputTokens"`
+	OutputTokens float64 `json:"outputTokens"`
 	Error        *thrown `json:"error"`
 }
 
@@ -92,7 +92,7 @@ func (h *rooHandler) Generate(_ context.Context, p *model.Prompt) (*model.Answer
 		case "text":
 			a.Text += c.Text
 		case "usage":
-			a.Usage = core.Usage{Calls: 1, InputTokens: c.InputTokens, OutputTokens: c.OutputTokens, USD: c.TotalCost}
+			a.Usage = core.Usage{Calls: 1, InputTokens: int(c.InputTokens), OutputTokens: int(c.OutputTokens), USD: c.TotalCost}
 		case "throw":
 			return a, c.Error.err()
 		}
@@ -102,25 +102,25 @@ func (h *rooHandler) Generate(_ context.Context, p *model.Prompt) (*model.Answer
 
 // rooOptions are the options of summarizeConversation and manageContext.
 type rooOptions struct {
-	SystemPrompt           string             `json:"systemPrompt"`
-	Handler                *rooHandler        `json:"handler"`
-	IsAutomaticTrigger     bool               `json:"isAutomaticTrigger"`
-	EnvironmentDetails     string             `json:"environmentDetails"`
-	CustomCondensingPrompt string             `json:"customCondensingPrompt"`
-	FilesReadByRoo         []string           `json:"filesReadByRoo"`
-	Cwd                    string             `json:"cwd"`
-	Definitions            map[string]*string `json:"definitions"`
-	Metadata               json.RawMessage    `json:"metadata"`
-	TotalTokens            float64            `json:"totalTokens"`
-	ContextWindow          float64            `json:"contextWindow"`
-	MaxTokens              *float64           `json:"maxTokens"`
-	AutoCondenseContext    bool               `json:"autoCondenseContext"`
-	AutoCondenseContextPct float64            `json:"autoCondenseContextPercent"`
-	ProfileThresholds      map[string]float64 `json:"profileThresholds"`
-	CurrentProfileID       string             `json:"currentProfileId"`
-	Version                string             `json:"version"`
-	PrevContextTokens      int                `json:"prevContextTokens"`
-	CondensingHandler      *rooHandler        `json:"condensingHandler"`
+	SystemPrompt           string                     `json:"systemPrompt"`
+	Handler                *rooHandler                `json:"handler"`
+	IsAutomaticTrigger     bool                       `json:"isAutomaticTrigger"`
+	EnvironmentDetails     string                     `json:"environmentDetails"`
+	CustomCondensingPrompt string                     `json:"customCondensingPrompt"`
+	FilesReadByRoo         []string                   `json:"filesReadByRoo"`
+	Cwd                    string                     `json:"cwd"`
+	Definitions            map[string]json.RawMessage `json:"definitions"`
+	Metadata               json.RawMessage            `json:"metadata"`
+	TotalTokens            float64                    `json:"totalTokens"`
+	ContextWindow          float64                    `json:"contextWindow"`
+	MaxTokens              *float64                   `json:"maxTokens"`
+	AutoCondenseContext    bool                       `json:"autoCondenseContext"`
+	AutoCondenseContextPct float64                    `json:"autoCondenseContextPercent"`
+	ProfileThresholds      map[string]float64         `json:"profileThresholds"`
+	CurrentProfileID       string                     `json:"currentProfileId"`
+	Version                string                     `json:"version"`
+	PrevContextTokens      float64                    `json:"prevContextTokens"`
+	CondensingHandler      *rooHandler                `json:"condensingHandler"`
 }
 
 // rooResult is what these functions answer, as far as it is ours to answer.
@@ -136,7 +136,7 @@ type rooResult struct {
 	Same          *bool           `json:"messagesSame,omitempty"`
 	Requests      []any           `json:"requests,omitzero"`
 	OtherRequests []any           `json:"condensingRequests,omitzero"`
-	PrevTokens    *int            `json:"prevContextTokens,omitempty"`
+	PrevTokens    *float64        `json:"prevContextTokens,omitempty"`
 	TruncationID  string          `json:"truncationId,omitempty"`
 	Removed       *int            `json:"messagesRemoved,omitempty"`
 	AfterTokens   int             `json:"newContextTokensAfterTruncation,omitempty"`
@@ -302,7 +302,7 @@ func rooLegacyResult(out rooResult, o *rooOptions, messages []*roo.Message, res 
 	} else {
 		size += chars4{}.text(text)
 	}
-	if size >= o.PrevContextTokens {
+	if float64(size) >= o.PrevContextTokens {
 		out.fail(errGrew)
 		return out
 	}
@@ -339,13 +339,13 @@ func mustMessage(m map[string]any) *roo.Message {
 }
 
 // foldStandIns folds what a vector says is in the files.
-func foldStandIns(req *core.Request, chars int, definitions map[string]*string) []string {
+func foldStandIns(req *core.Request, chars int, definitions map[string]json.RawMessage) []string {
 	folded := outline.Pack(req.FilesRead, chars, func(path string) (string, error) {
-		d, ok := definitions[path]
-		if !ok || d == nil {
+		text, ok := stringOf(definitions[path]) // null says that there is nothing, an object that the parser throws
+		if !ok {
 			return "", errors.New("nothing")
 		}
-		return *d, nil
+		return text, nil
 	})
 	var blocks []string
 	for _, b := range folded.Blocks {
@@ -434,11 +434,14 @@ func manageAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) (rooResult
 	}
 	r := newRooReader()
 	read := r.read(messages)
-	prev := int(o.TotalTokens) + chars4{}.Count(read[len(read)-1].Parts...)
-	rule := policy.Roo(int(o.ContextWindow))
-	if o.MaxTokens != nil {
-		rule.MaxOutput = int(*o.MaxTokens)
+	prev := o.TotalTokens + float64(chars4{}.Count(read[len(read)-1].Parts...))
+	used, window, reserve := prev, o.ContextWindow, 8192.0
+	if o.MaxTokens != nil && *o.MaxTokens != 0 {
+		reserve = *o.MaxTokens
 	}
+	golden.Whole(&used, &window, &reserve)
+	rule := policy.Roo(int(window))
+	rule.MaxOutput = int(reserve)
 	profile, ok := o.ProfileThresholds[cmp.Or(o.CurrentProfileID, "default")]
 	if !ok {
 		profile = policy.Inherit
@@ -446,7 +449,7 @@ func manageAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) (rooResult
 	rule.Threshold = policy.RooThreshold(profile, o.AutoCondenseContextPct)
 	act := func(auto bool) bool {
 		rule.Auto = auto
-		return rule.Decide(policy.Size{Messages: prev}, policy.State{}, core.TriggerAutomatic).Act
+		return rule.Decide(policy.Size{Messages: int(used)}, policy.State{}, core.TriggerAutomatic).Act
 	}
 	out := rooResult{stored: messages, Requests: []any{}}
 	if o.AutoCondenseContext && act(true) {
