@@ -250,7 +250,7 @@ func TestBrokenAgentFiles(t *testing.T) {
 		{"bad replacement", "codex", meta + `{"type":"compacted","payload":{"message":"","replacement_history":[1]}}`, `f: line 2: found 1 as an item; want an object`},
 		{"no array", "roo", `{"messages":[]}`, "f: line 1: found an object; want an array of messages"},
 		{"empty", "roo", ``, "f: line 1: found nothing; want one JSON value"},
-		{"cut off", "roo", `[{"role":"user","ts":1,"content":"a"},` + "\n" + `{"role`, "f: line 2: found the end of the file inside a JSON value; want a complete file; was it cut off?"},
+		{"cut off", "roo", `[{"role":"user","ts":1,"content":"a"},` + "\n" + `{"role`, "f: line 2: found the end of the file in the middle of a JSON value, at byte 45; want a complete file; was it cut off?"},
 		{"not a message", "roo", "[{\"role\":\"user\",\"ts\":1,\"content\":\"a\"},\n7]", "f: line 2: message 2: found 7; want an object with role and content"},
 		{"strange role", "roo", `[{"role":"system","ts":1,"content":"a"}]`, `f: line 1: message 1: found the "role" "system"; want user or assistant`},
 	} {

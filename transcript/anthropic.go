@@ -56,6 +56,9 @@ func decodeAnthropic(raw []byte) (core.Message, *SyntaxError) {
 	default:
 		return m, wrongRole(raw, role, "user or assistant")
 	}
+	if content == nil {
+		return m, withoutContent()
+	}
 	parts, err := decodeContent(content)
 	if err != nil {
 		err.Offset += offsetIn(raw, content)
@@ -63,6 +66,12 @@ func decodeAnthropic(raw []byte) (core.Message, *SyntaxError) {
 	}
 	m.Parts = parts
 	return m, nil
+}
+
+// withoutContent reports a message of another shape: read as if it said nothing, all that it
+// says would be lost.
+func withoutContent() *SyntaxError {
+	return &SyntaxError{Found: `a message without "content"`, Want: "a message in the shape of the vendor's API"}
 }
 
 func wrongRole(raw, role []byte, want string) *SyntaxError {

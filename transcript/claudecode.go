@@ -56,7 +56,7 @@ func detectClaudeCode(data []byte) bool {
 			case "type":
 				kind = text(v)
 			case "message":
-				message = isObject(v)
+				message = field(v, "content") != nil
 			case "uuid":
 				uuid = isString(v)
 			case "leafUuid":

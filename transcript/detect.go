@@ -21,47 +21,167 @@ func messagesIn(data []byte) []byte {
 	return nil
 }
 
-// detectAnthropic accepts every file with messages; the others come first.
-func detectAnthropic(data []byte) bool {
+// wireOf says in whose shape the messages of the JSON file data are: Anthropic's, OpenAI's,
+// or nobody's that the package knows. It looks at no more than the first messages once one of
+// them has settled the matter; the decoders refuse what does not fit behind them.
+//
+// What only one vendor has decides: a kind of block, a field of a message, a role. If the
+// messages have nothing of the sort the other fields of the request decide, then a role
+// "system": OpenAI's is the first message as a rule, Anthropic's never is. A plain
+// conversation without tools is the same for both and counts as Anthropic's.
+func wireOf(data []byte) vendor {
 	messages := messagesIn(data)
-	for m := range elements(messages) {
-		return field(m, "role") != nil
+	if messages == nil {
+		return ""
 	}
-	return messages != nil && skipSpace(messages, 1) < len(messages) && messages[skipSpace(messages, 1)] == ']'
+	const enough = 20
+	n := 0
+	var sure, likely vendor
+	for m := range elements(messages) {
+		n++
+		of, ok := wireOfMessage(m)
+		if !ok {
+			return ""
+		}
+		if sure == "" {
+			sure = of
+		}
+		if text(field(m, "role")) == "system" && (n == 1 || !claude(data)) {
+			likely = vendorOpenAI
+		}
+		if sure != "" && n >= enough {
+			return sure
+		}
+	}
+	of, request := wireOfRequest(data)
+	switch {
+	case n == 0 && (!request || !ends(messages)):
+		return ""
+	case sure != "":
+		return sure
+	case of != "":
+		return of
+	case likely != "":
+		return likely
+	}
+	return vendorAnthropic
 }
 
-// openaiOnly and anthropicOnly are what gives a message away: roles, fields and types
-// of content that one vendor has and the other has not.
+func detectAnthropic(data []byte) bool { return wireOf(data) == vendorAnthropic }
+func detectOpenAI(data []byte) bool    { return wireOf(data) == vendorOpenAI }
+
+// ends reports whether the array that begins raw is complete.
+func ends(raw []byte) bool { return skipValue(raw, 0) >= 0 }
+
+// claude reports whether the request data asks for a model of Anthropic's by the name that
+// its own API has for it. Other servers put a vendor before it.
+func claude(data []byte) bool {
+	return isObject(data[skipSpace(data, 0):]) && strings.HasPrefix(text(field(data, "model")), "claude-")
+}
+
+// What gives a message away: roles, fields and kinds of content that one vendor has and the
+// other has not, and those of other tools that also say "role".
 var (
-	openaiRoles    = []string{"system", "developer", "tool", "function"}
+	openaiRoles    = []string{"developer", "tool", "function"}
 	openaiFields   = []string{"tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content"}
 	openaiTypes    = []string{"image_url", "input_audio", "file", "refusal"}
 	anthropicTypes = []string{"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
+	// The Vercel AI SDK, Gemini's API and OpenCode keep what is said in parts, pi and the
+	// SDK's model messages in blocks of these kinds. The input_ kinds are of OpenAI's
+	// Responses API.
+	foreignFields = []string{"parts", "toolInvocations", "experimental_attachments"}
+	foreignTypes  = []string{
+		"tool-call", "tool-result", "tool-invocation", "toolCall", "toolResult",
+		"input_text", "output_text", "input_image", "function_call", "function_call_output",
+	}
 )
 
-// detectOpenAI looks for the first message that could only be one vendor's. A plain
-// conversation without tools is the same for both and counts as Anthropic's.
-func detectOpenAI(data []byte) bool {
-	for m := range elements(messagesIn(data)) {
-		for k, v := range fields(m) {
-			switch key := string(k); {
-			case slices.Contains(openaiFields, key), key == "role" && slices.Contains(openaiRoles, text(v)):
-				return true
-			case key != "content":
-				continue
-			}
-			for block := range elements(v) {
-				kind := text(field(block, "type"))
-				if slices.Contains(openaiTypes, kind) {
-					return true
-				}
-				if slices.Contains(anthropicTypes, kind) {
-					return false
-				}
-			}
+// wireOfMessage says which vendor's message m is, if only one has such messages. It reports
+// false if m is a message of neither.
+func wireOfMessage(m []byte) (of vendor, ok bool) {
+	var role, content []byte
+	openai := false // it has a field of OpenAI's
+	for k, v := range fields(m) {
+		switch key := string(k); {
+		case key == "role":
+			role = v
+		case key == "content":
+			content = v
+		case slices.Contains(foreignFields, key):
+			return "", false
+		case slices.Contains(openaiFields, key):
+			openai = true
 		}
 	}
-	return false
+	if !isString(role) || content == nil && !openai {
+		return "", false
+	}
+	if content != nil && !isString(content) && !isArray(content) && !isNull(content) {
+		return "", false
+	}
+	if openai || slices.Contains(openaiRoles, text(role)) {
+		of = vendorOpenAI
+	}
+	for block := range elements(content) {
+		kind := text(field(block, "type"))
+		switch {
+		case kind == "" && !isString(block), slices.Contains(foreignTypes, kind):
+			return "", false
+		case of != "":
+		case slices.Contains(openaiTypes, kind):
+			of = vendorOpenAI
+		case slices.Contains(anthropicTypes, kind):
+			of = vendorAnthropic
+		}
+	}
+	return of, true
+}
+
+// The fields of a request besides its messages: those that only one vendor has, and those
+// that both have or that say little.
+var (
+	anthropicRequest = set("system", "stop_sequences", "anthropic_version", "anthropic_beta", "context_management",
+		"mcp_servers", "container", "output_config", "cache_control")
+	openaiRequest = set("functions", "function_call", "max_completion_tokens", "response_format", "reasoning_effort",
+		"parallel_tool_calls", "stream_options", "frequency_penalty", "presence_penalty", "logit_bias", "logprobs",
+		"top_logprobs", "n", "seed", "modalities", "prompt_cache_key", "verbosity")
+	anyRequest = set("messages", "model", "max_tokens", "tools", "tool_choice", "temperature", "top_p", "top_k", "stream",
+		"stop", "metadata", "user", "thinking", "service_tier", "store")
+)
+
+// wireOfRequest says which vendor's request the file data is, if only one has such fields. It
+// reports false if data is an object with fields that no request has.
+func wireOfRequest(data []byte) (of vendor, ok bool) {
+	ok = true
+	var tools vendor
+	for k, v := range fields(data) {
+		switch key := string(k); {
+		case key == "tools":
+			tools = wireOfTools(v)
+		case anthropicRequest[key]:
+			of = vendorAnthropic
+		case openaiRequest[key]:
+			of = vendorOpenAI
+		case !anyRequest[key]:
+			ok = false
+		}
+	}
+	if tools != "" {
+		of = tools
+	}
+	return of, ok
+}
+
+func wireOfTools(tools []byte) vendor {
+	for tool := range elements(tools) {
+		switch {
+		case field(tool, "input_schema") != nil:
+			return vendorAnthropic
+		case field(tool, "function") != nil:
+			return vendorOpenAI
+		}
+	}
+	return ""
 }
 
 // seen describes data for people who wonder why it is no transcript.

@@ -59,18 +59,21 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 	if err != nil {
 		return nil, named(opts.Name, err)
 	}
-	c, err := choose(data, opts.Format)
-	if err != nil {
-		return nil, named(opts.Name, err)
-	}
-	d := &Document{Format: c.name, Origin: c.name, Journal: history.New()}
 	body := bytes.TrimPrefix(data, byteOrderMark)
-	if err := c.read(body, d); err != nil {
+	located := func(err error) error {
 		if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
 			syntax.locate(opts.Name, body)
-			return nil, err
+			return err
 		}
-		return nil, named(opts.Name, err)
+		return named(opts.Name, err)
+	}
+	c, err := choose(body, opts.Format)
+	if err != nil {
+		return nil, located(err)
+	}
+	d := &Document{Format: c.name, Origin: c.name, Journal: history.New()}
+	if err := c.read(body, d); err != nil {
+		return nil, located(err)
 	}
 	if d.Origin != "" {
 		if _, err := byName(d.Origin); err != nil {

@@ -14,6 +14,8 @@ type SyntaxError struct {
 	Offset  int    // bytes before the fault
 	Found   string // what stands there
 	Want    string // what should
+
+	cutOff bool // the file ends where more must follow
 }
 
 // Error says file, line, message, what was found and what was expected.

@@ -40,7 +40,7 @@ func Detect(data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := choose(data, "")
+	c, err := choose(bytes.TrimPrefix(data, byteOrderMark), "")
 	if err != nil {
 		return "", err
 	}
@@ -51,11 +51,13 @@ func choose(data []byte, name string) (*codec, error) {
 	if name != "" {
 		return byName(name)
 	}
-	data = bytes.TrimPrefix(data, byteOrderMark)
 	for i := range codecs {
 		if codecs[i].detect(data) {
 			return &codecs[i], nil
 		}
+	}
+	if err := validate(data); err != nil && err.cutOff {
+		return nil, err
 	}
 	return nil, fmt.Errorf("unknown format: found %s; want one of %s", seen(data), names())
 }

@@ -23,6 +23,8 @@ var openaiCodec = codec{
 				}
 			case "model":
 				d.Model = text(v)
+			case "system": // where a tool keeps OpenAI's messages and the prompt apart
+				d.System = text(v)
 			}
 		}
 		return nil
@@ -105,6 +107,9 @@ func decodeOpenAI(raw []byte) (core.Message, *SyntaxError) {
 		return m, wrongRole(raw, w.role, "system, developer, user, assistant, tool or function")
 	}
 	m.Role, m.ID = role, text(w.id)
+	if w.content == nil && w.toolCalls == nil && w.functionCall == nil && w.refusal == nil && w.audio == nil && w.reasoning == nil {
+		return m, withoutContent()
+	}
 	content, err := decodeOpenAIContent(w.content)
 	if err != nil {
 		err.Offset += offsetIn(raw, w.content)

@@ -82,7 +82,7 @@ func TestRewrittenMessageKeepsTheRest(t *testing.T) {
 		},
 		{
 			"no content at all", "anthropic",
-			`{"role":"assistant" }`,
+			`{"role":"assistant" ,"content":null}`,
 			[]core.Part{core.Text("short")},
 			`{"role":"assistant" ,"content":"short"}`,
 		},

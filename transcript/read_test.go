@@ -36,7 +36,7 @@ func TestReadAnthropic(t *testing.T) {
 			{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"y"},{"type":"image","source":{"type":"url","url":"https://i"}},{"type":"tool_use","id":"no","name":"no"}]},
 			{"type":"tool_result","tool_use_id":"t3","content":""},
 			{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]},
-		{"role":"assistant","content":""},{"role":"user","content":null},{"role":"user"}]}`, "")
+		{"role":"assistant","content":""},{"role":"user","content":null}]}`, "")
 	want := []core.Message{
 		{ID: "m1", Role: core.RoleUser, Parts: []core.Part{core.Text("aé\n😀\ufffd!")}},
 		{ID: "m2", Role: core.RoleAssistant, Parts: []core.Part{
@@ -59,7 +59,6 @@ func TestReadAnthropic(t *testing.T) {
 		}},
 		{ID: "m4", Role: core.RoleAssistant},
 		{ID: "m5", Role: core.RoleUser},
-		{ID: "m6", Role: core.RoleUser},
 	}
 	if diff := cmp.Diff(want, without(d.Journal.View())); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
@@ -169,6 +168,10 @@ func TestBrokenFiles(t *testing.T) {
 		{"nothing", "", "", "s.json: unknown format: found an empty file; " + oneOf},
 		{"blanks", "", " \n", "s.json: unknown format: found an empty file; " + oneOf},
 		{"prose", "", "# Chat with the\nmodel", `s.json: unknown format: found text that begins "# Chat with the"; ` + oneOf},
+		{"cut off before its format shows", "", "{\"model\":\"gpt-4.1\",\n\"temperature\":0,\"messages\":[{\"role\":\"us", "s.json: line 2: found the end of the file in the middle of a JSON value, at byte 59; want a complete file; was it cut off?"},
+		{"cut off inside a message", "", "[{\"role\":\"user\",\"content\":\"a\"},{\"ro", "s.json: line 1: found the end of the file in the middle of a JSON value, at byte 35; want a complete file; was it cut off?"},
+		{"a message without content", "anthropic", "[{\"role\":\"user\",\"content\":\"a\"},\n{\"role\":\"user\",\"parts\":[]}]", `s.json: line 2: message 2: found a message without "content"; want a message in the shape of the vendor's API`},
+		{"a message without content, OpenAI", "openai", "[{\"role\":\"user\",\"text\":\"a\"}]", `s.json: line 1: message 1: found a message without "content"; want a message in the shape of the vendor's API`},
 		{"binary", "", "PK\x03\x04\xff" + strings.Repeat("x", 50), "s.json: unknown format: found text that begins \"PK\\x03\\x04�" + strings.Repeat("x", 35) + "…\"; " + oneOf},
 		{"UTF-16", "", "\xff\xfe[\x00]\x00", "s.json: unknown format: found UTF-16 text (convert the file to UTF-8); " + oneOf},
 		{"other object", "", `{"a":1,"b":{"messages":[]}}`, "s.json: unknown format: found an object with the fields a, b; " + oneOf},
@@ -178,7 +181,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"not gzip", "", "\x1f\x8bno", "s.json: gzip: unexpected EOF"},
 
 		{"nothing, told", "anthropic", "", "s.json: line 1: found nothing; want one JSON value"},
-		{"cut off", "anthropic", "[\n{\"role\":\"user\",\n\"content\":\"a", "s.json: line 3: found the end of the file inside a JSON value; want a complete file; was it cut off?"},
+		{"cut off", "anthropic", "[\n{\"role\":\"user\",\n\"content\":\"a", "s.json: line 3: found the end of the file in the middle of a JSON value, at byte 30; want a complete file; was it cut off?"},
 		{"not JSON", "anthropic", "[\n{'role'}]", `s.json: line 2: found invalid character '\'' looking for beginning of object key string; want one JSON value`},
 		{"two values", "anthropic", "[]\n[]", `s.json: line 2: found invalid character '[' after top-level value; want one JSON value`},
 		{"control character", "anthropic", "[{\"role\":\"user\",\"content\":\"a\nb\"}]", `s.json: line 1: found invalid character '\n' in string literal; want one JSON value`},

@@ -42,8 +42,11 @@ func detectRoo(data []byte) bool {
 		if seen++; seen > 20 {
 			break
 		}
+		says := false
 		for k, v := range fields(m) {
 			switch string(k) {
+			case "content", "encrypted_content", "summary":
+				says = true
 			case "ts":
 				n := number(v)
 				found = found || 1e12 <= n && n < 1e14 // milliseconds, this century and long after
@@ -55,7 +58,14 @@ func detectRoo(data []byte) bool {
 				if s := text(v); s != "user" && s != "assistant" {
 					return false
 				}
+			default:
+				if slices.Contains(foreignFields, string(k)) {
+					return false
+				}
 			}
+		}
+		if !says {
+			return false
 		}
 	}
 	return found

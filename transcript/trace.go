@@ -8,24 +8,7 @@ var traceCodec = codec{
 	name:   "trace",
 	doc:    "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
 	vendor: "", // recorded with models of every maker
-	detect: func(data []byte) bool {
-		source, messages := false, []byte(nil)
-		for k, v := range fields(data) {
-			switch string(k) {
-			case "source":
-				source = isString(v)
-			case "messages":
-				messages = v
-			}
-		}
-		if !source || !isArray(messages) {
-			return false
-		}
-		for m := range elements(messages) {
-			return field(m, "origin") != nil
-		}
-		return true
-	},
+	detect: detectTrace,
 	read: anthropicCodec.read,
 	write: func(d *Document, out *output) error {
 		if d.Origin != "trace" {
@@ -39,6 +22,30 @@ var traceCodec = codec{
 		})
 		return nil
 	},
+}
+
+// traceFields are those of a recorded session. One without messages has no others.
+var traceFields = set("id", "source", "agent", "mode", "model", "system", "repo", "license", "prov", "messages",
+	"compactions", "stats", "reward", "roo_modes")
+
+func detectTrace(data []byte) bool {
+	source, strange, messages := false, false, []byte(nil)
+	for k, v := range fields(data) {
+		switch string(k) {
+		case "source":
+			source = isString(v)
+		case "messages":
+			messages = v
+		}
+		strange = strange || !traceFields[string(k)]
+	}
+	if !source || !isArray(messages) || !ends(messages) {
+		return false
+	}
+	for m := range elements(messages) {
+		return field(m, "origin") != nil && field(m, "content") != nil
+	}
+	return !strange
 }
 
 // encodeTrace returns a new message with its origin: what nobody typed is "injected".

@@ -27,8 +27,9 @@ func validate(data []byte) *SyntaxError {
 		e.Found, e.Offset = "nothing", 0
 	} else if e.Found == "unexpected end of JSON input" {
 		e.Offset = len(data)
-		e.Found = "the end of the file inside a JSON value"
+		e.Found = fmt.Sprintf("the end of the file in the middle of a JSON value, at byte %d", len(data))
 		e.Want = "a complete file; was it cut off?"
+		e.cutOff = true
 	}
 	return e
 }

@@ -1,0 +1,101 @@
+package transcript_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/transcript"
+)
+
+// A conversation in an unknown format was read as one of Anthropic's without content: 1.5 MB
+// counted as 240 tokens and written out empty.
+func TestUnknownFormatIsNeverReadAsAnEmptyConversation(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]string{
+		"Vercel AI SDK, UI messages":     `[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]},{"id":"2","role":"assistant","parts":[{"type":"text","text":"hi"}]}]`,
+		"the same in an object":          `{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]}]}`,
+		"Vercel AI SDK 4":                `[{"id":"1","role":"assistant","content":"","parts":[{"type":"tool-invocation"}],"toolInvocations":[{"toolName":"x","result":"much"}]}]`,
+		"Vercel AI SDK, model messages":  `[{"role":"user","content":"x"},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"n","output":{"type":"text","value":"v"}}]}]`,
+		"Gemini's API":                   `{"contents":[{"role":"user","parts":[{"text":"hello"}]}]}`,
+		"Gemini's messages":              `[{"role":"user","parts":[{"text":"hello"}]},{"role":"model","parts":[{"text":"hi"}]}]`,
+		"Responses API, input":           `[{"role":"user","content":[{"type":"input_text","text":"hello"}]}]`,
+		"Bedrock Converse":               `{"messages":[{"role":"user","content":[{"text":"hello"}]}]}`,
+		"LangChain":                      `[{"type":"human","data":{"content":"hello"}}]`,
+		"messages elsewhere":             `{"id":"x","messages":[],"history":[{"role":"user","text":"hello"}]}`,
+		"messages elsewhere, a trace":    `{"source":"x","messages":[],"turns":[{"role":"user","text":"hello"}]}`,
+		"text instead of content":        `[{"role":"user","text":"hello"}]`,
+		"Claude Code's lines, no words":  `{"type":"user","message":{"text":"hello"}}`,
+		"a time, but no content":         `[{"role":"user","ts":1770112800000,"text":"hello"}]`,
+		"a trace's messages, no content": `{"source":"x","messages":[{"role":"user","origin":"human","text":"hello"}]}`,
+	} {
+		format, err := transcript.Detect([]byte(data))
+		if err == nil {
+			t.Errorf("%s: read as %s", name, format)
+			continue
+		}
+		for _, f := range transcript.Formats() {
+			if !strings.Contains(err.Error(), f.Name) {
+				t.Errorf("%s: %q does not name %s", name, err, f.Name)
+			}
+		}
+	}
+}
+
+// What Claude Code 2.1 sends was read as OpenAI's, with a system prompt of nothing, because
+// there is a message of the system among the others.
+func TestRequestOfClaudeCodeIsAnthropics(t *testing.T) {
+	t.Parallel()
+	const request = `{"model":"claude-opus-4-8","max_tokens":32000,"thinking":{"type":"adaptive"},"stream":true,
+"system":[{"type":"text","text":"You are Claude Code.","cache_control":{"type":"ephemeral","ttl":"1h"}},{"type":"text","text":"Be brief."}],
+"tools":[{"name":"Bash","description":"run","input_schema":{"type":"object"}}],
+"context_management":{"edits":[]},"metadata":{"user_id":"{}"},
+"messages":[{"role":"user","content":[{"type":"text","text":"list"}]},
+{"role":"system","content":"The user opened a file."},
+{"role":"assistant","content":[{"type":"text","text":"ok"}]}]}`
+	for name, data := range map[string]string{
+		"as it is":         request,
+		"prompt a string":  strings.Replace(request, `[{"type":"text","text":"You are Claude Code.","cache_control":{"type":"ephemeral","ttl":"1h"}},{"type":"text","text":"Be brief."}]`, `"You are Claude Code.\n\nBe brief."`, 1),
+		"without tools":    strings.Replace(request, `"tools":[{"name":"Bash","description":"run","input_schema":{"type":"object"}}],`, "", 1),
+		"tools come first": `{"tools":[{"name":"Bash","input_schema":{}}],` + request[1:],
+	} {
+		d := read(t, data, "")
+		if d.Format != "anthropic" || d.System != "You are Claude Code.\n\nBe brief." {
+			t.Errorf("%s: read as %s with the system prompt %q", name, d.Format, d.System)
+		}
+		if view := d.Journal.View(); len(view) != 3 || view[1].Role != core.RoleSystem {
+			t.Errorf("%s: got %v", name, view)
+		}
+		if got, _ := write(t, d, ""); got != data {
+			t.Errorf("%s: written as %s", name, got)
+		}
+	}
+}
+
+func TestRequestsOfEitherVendorAreToldApart(t *testing.T) {
+	t.Parallel()
+	const hello = `"messages":[{"role":"user","content":"hello"}]`
+	const system = `"messages":[{"role":"user","content":"hello"},{"role":"system","content":"be brief"}]`
+	for data, want := range map[string]string{
+		`{"system":"s",` + hello + `}`:                                             "anthropic",
+		`{"system":"s",` + system + `}`:                                            "anthropic",
+		`{"model":"claude-opus-4-8",` + system + `}`:                               "anthropic",
+		`{"model":"anthropic/claude-opus-4.8",` + system + `}`:                     "openai",
+		`{"tools":[{"name":"n","input_schema":{}}],` + system + `}`:                "anthropic",
+		`{"tools":[{"type":"function","function":{"name":"n"}}],` + hello + `}`:    "openai",
+		`{"max_completion_tokens":5,` + hello + `}`:                                "openai",
+		`{` + system + `}`:                                                         "openai",
+		`{"system":"s","messages":[{"role":"assistant","tool_calls":[]}]}`:         "openai",
+		`{"thinking":{"type":"enabled"},` + hello + `}`:                            "anthropic",
+		`{"custom":1,` + hello + `}`:                                               "anthropic",
+		`[{"role":"user","content":[{"type":"text","text":"x"},"y"]}]`:             "anthropic",
+		`[{"role":"user","content":[{"type":"hologram","x":1}],"note":"unknown"}]`: "anthropic",
+	} {
+		if got, err := transcript.Detect([]byte(data)); got != want {
+			t.Errorf("%s: got %s (%v), want %s", data, got, err, want)
+		}
+	}
+	if d := read(t, `{"system":"s","messages":[{"role":"assistant","tool_calls":[]}]}`, ""); d.System != "s" {
+		t.Errorf("system prompt %q", d.System)
+	}
+}
