@@ -77,14 +77,14 @@ func TestRequestsOfEitherVendorAreToldApart(t *testing.T) {
 	const hello = `"messages":[{"role":"user","content":"hello"}]`
 	const system = `"messages":[{"role":"user","content":"hello"},{"role":"system","content":"be brief"}]`
 	for data, want := range map[string]string{
-		`{"system":"s",` + hello + `}`:                                             "anthropic",
-		`{"system":"s",` + system + `}`:                                            "anthropic",
-		`{"model":"claude-opus-4-8",` + system + `}`:                               "anthropic",
-		`{"model":"anthropic/claude-opus-4.8",` + system + `}`:                     "openai",
-		`{"tools":[{"name":"n","input_schema":{}}],` + system + `}`:                "anthropic",
-		`{"tools":[{"type":"function","function":{"name":"n"}}],` + hello + `}`:    "openai",
-		`{"max_completion_tokens":5,` + hello + `}`:                                "openai",
-		`{` + system + `}`:                                                         "openai",
+		`{"system":"s",` + hello + `}`:                                          "anthropic",
+		`{"system":"s",` + system + `}`:                                         "anthropic",
+		`{"model":"claude-opus-4-8",` + system + `}`:                            "anthropic",
+		`{"model":"anthropic/claude-opus-4.8",` + system + `}`:                  "openai",
+		`{"tools":[{"name":"n","input_schema":{}}],` + system + `}`:             "anthropic",
+		`{"tools":[{"type":"function","function":{"name":"n"}}],` + hello + `}`: "openai",
+		`{"max_completion_tokens":5,` + hello + `}`:                             "openai",
+		`{` + system + `}`: "openai",
 		`{"system":"s","messages":[{"role":"assistant","tool_calls":[]}]}`:         "openai",
 		`{"thinking":{"type":"enabled"},` + hello + `}`:                            "anthropic",
 		`{"custom":1,` + hello + `}`:                                               "anthropic",

@@ -9,7 +9,7 @@ var traceCodec = codec{
 	doc:    "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
 	vendor: "", // recorded with models of every maker
 	detect: detectTrace,
-	read: anthropicCodec.read,
+	read:   anthropicCodec.read,
 	write: func(d *Document, out *output) error {
 		if d.Origin != "trace" {
 			return convertTrace(d, out)
