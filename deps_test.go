@@ -21,7 +21,7 @@ const module = "github.com/condensehq/condense"
 var mayImport = map[string]string{
 	"core":                     "github.com/google/uuid",
 	"core/coretest":            "core",
-	"core/history":             "core github.com/google/uuid",
+	"core/history":             "core internal/disk github.com/google/uuid github.com/gofrs/flock",
 	"core/policy":              "core",
 	"registry":                 "core internal/near model",
 	"model":                    "core models",
@@ -50,6 +50,7 @@ var mayImport = map[string]string{
 	"bench/retention":          "bench/internal/sessions compare/retention core providers providers/smart/value providers/smart/value/need registry tokens",
 	"bench/internal/sessions":  "compare compare/retention core",
 	"internal/lock":            "config",
+	"internal/disk":            "",
 	"internal/near":            "",
 	"internal/parallel":        "",
 	"internal/secret":          "",

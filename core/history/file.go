@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/condensehq/condense/internal/disk"
 )
 
 // A File is a journal on disk. What changes the journal is written to the file first and
@@ -12,11 +16,18 @@ import (
 // condensations, undos and rewinds are on the disk when their method returns, and so is
 // everything when Close does.
 //
-// A process that dies in the middle of a write leaves a part of a line behind. [Open]
-// reports it, and the next write removes it. One process at a time may write: if another
-// one did since the file was opened, nothing is written and an error says so.
+// A process that dies in the middle of a write leaves a part of a line at the end. [Open]
+// reports it, and the next write removes it.
+//
+// Only one File at a time can have a journal open, in all programs: the file is locked until
+// Close, or until the process ends. Everybody can read it with [Decode]. Programs that do
+// not lock are noticed as well: if the file was moved, removed, replaced or written to since
+// it was opened, nothing is written and an error says so. What the journal holds can then be
+// written to another file with [Encode].
 type File struct {
 	*Journal
+	path  string // absolute
+	lock  *Lock
 	file  *os.File
 	size  int64 // that the file should have
 	whole int64 // bytes with complete records; what follows is cut off before a write
@@ -33,31 +44,48 @@ func Create(path string, meta json.RawMessage) (*File, error) {
 			return nil, fmt.Errorf("create %s: %w", path, err)
 		}
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
-	if err != nil {
+	f := &File{Journal: j}
+	if err := f.locate(path); err != nil {
 		return nil, err
 	}
-	f := &File{Journal: j, file: file}
-	if err := f.write(appendHeader(nil, j.id, j.meta), true); err != nil {
-		return nil, errors.Join(err, file.Close(), os.Remove(path))
+	var err error
+	if f.file, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
+		return nil, err
+	}
+	err = f.take()
+	if err == nil {
+		err = f.write(appendHeader(nil, j.id, j.meta), true)
+	}
+	if err == nil {
+		err = disk.SyncDir(filepath.Dir(f.path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.release(), os.Remove(path))
 	}
 	j.store = f.write
 	return f, nil
 }
 
 // Open opens the journal in the file path. The recovery is nil unless the last line was
-// incomplete. Opening does not change the file. To only look at a journal use [Decode],
-// which needs no permission to write.
+// incomplete. Opening does not change the file. The error is [ErrInUse] if it is open
+// already. To only look at a journal use [Decode], which needs no permission to write.
 func Open(path string) (*File, *Recovery, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	f := &File{}
+	err := f.locate(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	d := newDecoder(file)
-	if err := d.run(); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open %s: %w", path, err), file.Close())
+	if f.file, err = os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0); err != nil {
+		return nil, nil, err
 	}
-	f := &File{Journal: d.journal, file: file, size: d.size, whole: d.size, open: d.open}
+	d := newDecoder(f.file)
+	if err = f.take(); err == nil {
+		err = d.run()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open %s: %w", path, err), f.release())
+	}
+	f.Journal, f.size, f.whole, f.open = d.journal, d.size, d.size, d.open
 	if d.recovery != nil {
 		f.whole -= int64(d.recovery.Bytes)
 	}
@@ -65,19 +93,62 @@ func Open(path string) (*File, *Recovery, error) {
 	return f, d.recovery, nil
 }
 
-// Close brings what was written to the disk and closes the file. The journal can still
-// be read, but not changed.
-func (f *File) Close() error { return errors.Join(f.file.Sync(), f.file.Close()) }
+// locate keeps the path such that a change of the working directory does not matter.
+func (f *File) locate(path string) (err error) {
+	f.path, err = filepath.Abs(path)
+	return err
+}
 
-// write appends lines in one call. If that fails the file is left, or at the next write
-// becomes, as it was.
-func (f *File) write(lines []byte, sync bool) error {
+// take locks the file that is open.
+func (f *File) take() (err error) {
+	if f.lock, err = acquire(f.path); err != nil {
+		return err
+	}
+	info, err := f.file.Stat()
+	if err == nil && !f.lock.holds(info) {
+		err = errors.New("it was replaced just now; open it again")
+	}
+	return err
+}
+
+// release gives the lock up and closes the file.
+func (f *File) release() error {
+	err := f.file.Close()
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Release())
+	}
+	return err
+}
+
+// Close brings what was written to the disk, closes the file and gives up the lock. The
+// journal can still be read, but not changed.
+func (f *File) Close() error { return errors.Join(f.file.Sync(), f.release()) }
+
+// inPlace returns an error unless the file is still the one at its path, as it was written.
+func (f *File) inPlace() error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
 	}
-	if size := info.Size(); size != f.size {
-		return fmt.Errorf("write %s: the file has %d bytes, not %d: something else wrote to it; open it again", f.file.Name(), size, f.size)
+	there, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write %s: the file was removed or moved since it was opened; nothing was written: put it back, or write the journal to another file", f.path)
+	case err != nil:
+		return err
+	case !os.SameFile(info, there):
+		return fmt.Errorf("write %s: the file was replaced by another one since it was opened; nothing was written: open it again, or write the journal to another file", f.path)
+	case info.Size() != f.size:
+		return fmt.Errorf("write %s: the file has %d bytes, not %d: something else wrote to it; open it again", f.path, info.Size(), f.size)
+	}
+	return nil
+}
+
+// write appends lines in one call. If that fails the file is left, or at the next write
+// becomes, as it was.
+func (f *File) write(lines []byte, sync bool) error {
+	if err := f.inPlace(); err != nil {
+		return err
 	}
 	if f.whole < f.size {
 		if err := f.file.Truncate(f.whole); err != nil {

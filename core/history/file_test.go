@@ -130,6 +130,9 @@ func TestFileIsWholeAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	f, path := create(t)
 	run(t, f.Journal, "append a", "condense X hide a; insert S after a", "append b")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 	whole := content(t, path)
 	for cut := strings.Index(whole, "\n"); cut < len(whole); cut++ {
 		file := whole[:cut]
@@ -157,11 +160,101 @@ func TestFileIsWholeAgainAfterACrash(t *testing.T) {
 	}
 }
 
+// Two writers would make the journal unreadable: both would give a message the same ID.
+func TestASecondWriterIsRefused(t *testing.T) {
+	f, path := create(t)
+	run(t, f.Journal, "append a")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{path, link} {
+		if _, _, err := history.Open(name); !errors.Is(err, history.ErrInUse) || !strings.HasPrefix(err.Error(), "open "+name+": ") {
+			t.Errorf("open %s: got error %v, want that it is in use", name, err)
+		}
+		if _, err := history.Acquire(name); !errors.Is(err, history.ErrInUse) || !strings.Contains(err.Error(), name) {
+			t.Errorf("acquire %s: got error %v, want that it is in use", name, err)
+		}
+	}
+	run(t, f.Journal, "append b")
+	if got := says(decode(t, content(t, path)).View()); got != "a b" {
+		t.Errorf("a reader got %s, want a b", got)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := history.Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := history.Open(path); !errors.Is(err, history.ErrInUse) {
+		t.Errorf("got error %v, want that it is in use", err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := open(t, path)
+	run(t, again.Journal, "append c")
+	if got := says(again.View()); got != "a b c" {
+		t.Errorf("got view %s, want a b c", got)
+	}
+}
+
+// What is acknowledged must be found again: in the file of that name, not in one that has
+// no name any more or another one.
+func TestFileThatIsMovedOrRemovedTakesNothingMore(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(path string) error
+		want string
+	}{
+		{"removed", os.Remove, "was removed or moved since it was opened"},
+		{"moved", func(path string) error { return os.Rename(path, path+".old") }, "was removed or moved since it was opened"},
+		{"replaced", func(path string) error {
+			data, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path+".new", data, 0o600)
+			}
+			if err == nil {
+				err = os.Rename(path+".new", path)
+			}
+			return err
+		}, "was replaced by another one since it was opened"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f, path := create(t)
+			run(t, f.Journal, "append a b", "condense X hide a")
+			if err := tt.do(path); err != nil {
+				t.Skip(err) // Windows: a file that is open
+			}
+			for _, step := range []string{"append c", "condense Y hide b", "undo X", "rewind a"} {
+				if err := do(t, f.Journal, step); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) {
+					t.Errorf("%s: got error %v, want that the file %s", step, err, tt.want)
+				}
+			}
+			if got := says(f.View()); got != "b" {
+				t.Errorf("got view %s, want b", got)
+			}
+		})
+	}
+}
+
+// A folder is changed to, not the file: its path is still good.
+func TestFileIsFoundFromAnotherFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	f, err := history.Create("journal.jsonl", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	t.Chdir(t.TempDir())
+	run(t, f.Journal, "append a")
+}
+
 func TestFileNoticesThatAnotherProcessWrote(t *testing.T) {
 	f, path := create(t)
 	run(t, f.Journal, "append a")
-	other, _ := open(t, path)
-	run(t, other.Journal, "append b")
+	extend(t, path, `{"message":{"id":"b","role":"user","parts":[]}}`+"\n")
 	before := content(t, path)
 	for _, step := range []string{"append c", "condense X hide a", "rewind a"} {
 		err := do(t, f.Journal, step)
@@ -175,11 +268,6 @@ func TestFileNoticesThatAnotherProcessWrote(t *testing.T) {
 	if got := says(f.View()); got != "a" {
 		t.Errorf("got view %s, want a", got)
 	}
-	again, _ := open(t, path)
-	run(t, again.Journal, "append c")
-	if got := says(again.View()); got != "a b c" {
-		t.Errorf("got view %s, want a b c", got)
-	}
 }
 
 // Not even an incomplete line is removed if somebody may be about to complete it.
@@ -187,6 +275,9 @@ func TestFileLeavesAnIncompleteLineToItsWriter(t *testing.T) {
 	f, path := create(t)
 	run(t, f.Journal, "append a")
 	line := `{"message":{"id":"b","role":"user","parts":[]}}` + "\n"
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 	extend(t, path, line[:20])
 	reader, recovery := open(t, path)
 	if recovery == nil || recovery.Bytes != 20 {

@@ -1,0 +1,206 @@
+// Package disk puts files on the disk whole or not at all: a program that dies in the
+// middle leaves the old file, and what was reported as written survives a loss of power.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// SyncDir brings the names in a folder to the disk: a new file has its content there after
+// [os.File.Sync], but its name only after this. Where the system or the file system has no
+// such call it does nothing.
+func SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // a folder that may be written to but not be listed
+	}
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// An Output is a file that is about to be written. It is checked by [Open], before the work
+// whose result it takes, so that a wrong path costs no work.
+type Output struct {
+	path   string      // as it was given, for errors
+	target string      // the file itself, links followed
+	mode   fs.FileMode // of a new file, before the umask
+	old    fs.FileInfo // what was there when it was opened; nil for nothing
+}
+
+// Open checks that the file path can be written. Nothing is changed yet. A link is
+// followed: what it leads to is written, even if that does not exist yet. A file that
+// exists keeps its mode and its owner; a new one gets mode, less the umask.
+//
+// Open refuses a file that is read only or has several names (hard links), because both
+// would silently be undone by writing it whole. Devices and pipes are written directly.
+func Open(path string, mode fs.FileMode) (*Output, error) {
+	target, err := resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", path, cause(err))
+	}
+	o := &Output{path: path, target: target, mode: mode.Perm() &^ 0o111}
+	info, err := os.Stat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, o.fault(err)
+	case info.IsDir():
+		return nil, o.fault(errors.New("it is a folder; name a file"))
+	case !info.Mode().IsRegular(): // /dev/null, a pipe
+		o.old = info
+		return o, nil
+	case info.Mode().Perm()&0o200 == 0:
+		return nil, o.fault(errors.New("it is read only; make it writable or name another file"))
+	case names(info) > 1:
+		return nil, o.fault(fmt.Errorf("it has %d names (hard links), which writing would separate; name another file", names(info)))
+	default:
+		o.old = info
+	}
+	// The folder is what must be writable for a file to be replaced.
+	probe, err := o.create()
+	if err != nil {
+		return nil, o.fault(err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return nil, o.fault(err)
+	}
+	return o, nil
+}
+
+// Old describes the file that was there when it was opened; nil if none was.
+func (o *Output) Old() fs.FileInfo { return o.old }
+
+// Write writes the file: when it returns nil, the file has the new content and is on the
+// disk; when it returns an error, it is as it was. A file that something else changed
+// after [Open] is not overwritten.
+func (o *Output) Write(data []byte) error {
+	if o.old != nil && !o.old.Mode().IsRegular() {
+		return o.named(os.WriteFile(o.target, data, 0o600))
+	}
+	if err := o.unchanged(); err != nil {
+		return o.fault(err)
+	}
+	tmp, err := o.create()
+	if err != nil {
+		return o.fault(err)
+	}
+	if _, err = tmp.Write(data); err == nil {
+		err = o.dress(tmp)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), o.target)
+	}
+	if err != nil {
+		return o.fault(errors.Join(cause(err), cause(os.Remove(tmp.Name()))))
+	}
+	return o.named(SyncDir(filepath.Dir(o.target)))
+}
+
+// unchanged returns an error if the file is not the one that [Open] saw.
+func (o *Output) unchanged() error {
+	now, err := os.Stat(o.target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && o.old == nil:
+		return nil
+	case err != nil:
+		return err
+	case o.old == nil:
+		return errors.New("something else created it meanwhile; nothing was written")
+	case !os.SameFile(o.old, now) || now.Size() != o.old.Size() || !now.ModTime().Equal(o.old.ModTime()):
+		return errors.New("something else changed it meanwhile; nothing was written: try again")
+	}
+	return nil
+}
+
+// create creates a file of an unused name beside the target.
+func (o *Output) create() (*os.File, error) {
+	mode := o.mode
+	if o.old != nil {
+		mode = 0o600 // until it is dressed
+	}
+	dir, base := filepath.Split(o.target)
+	const most = 1000 // names that are taken
+	for i := range most {
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.%d-%d", base, os.Getpid(), i)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("%d temporary files are beside it; remove them", most)
+}
+
+// dress gives the new file the owner and the mode of the old one.
+func (o *Output) dress(f *os.File) error {
+	if o.old == nil {
+		return nil
+	}
+	if err := keepOwner(f, o.old); err != nil {
+		return fmt.Errorf("it belongs to somebody else, and would not any more (%w); name another file", cause(err))
+	}
+	return f.Chmod(o.old.Mode().Perm())
+}
+
+func (o *Output) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return o.fault(err)
+}
+
+// fault names the file as it was given, instead of a temporary one.
+func (o *Output) fault(err error) error { return fmt.Errorf("write %s: %w", o.path, cause(err)) }
+
+// cause is what went wrong, without the name of the file that it went wrong with.
+func cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// resolve follows links, also one that leads to nothing yet.
+func resolve(path string) (string, error) {
+	const most = 40 // links, as in Linux
+	for range most {
+		target, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return target, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		link, err := os.Readlink(path)
+		if err != nil {
+			return path, nil //nolint:nilerr // it is no link: a file that does not exist yet
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(path), link)
+		}
+		path = link
+	}
+	return "", errors.New("too many links")
+}
