@@ -63,6 +63,7 @@ var mayImport = map[string]string{
 	"bench/session":            "internal/benchdata",
 	"internal/golden":          "github.com/google/go-cmp",
 	"internal/wirelint":        "",
+	"internal/testkit":         "golang.org/x/sys",
 
 	"internal/supervise":                          "core internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
 	"internal/wire":                               "core registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
