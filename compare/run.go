@@ -39,7 +39,7 @@ func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options
 			return nil, err
 		}
 	}
-	err = r.work(ctx)
+	err = r.each(ctx, r.session)
 	return r.report(err != nil), err
 }
 
@@ -67,8 +67,9 @@ type outcomeOf struct {
 	cached  int
 }
 
-// work works on all sessions. What is finished when it returns an error is in r.sessions.
-func (r *runner) work(ctx context.Context) error {
+// each calls work for all sessions, Options.Jobs at a time. What is finished when it returns
+// an error is in r.sessions.
+func (r *runner) each(ctx context.Context, work func(context.Context, Item) (outcomeOf, error)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r.progress.Total = len(r.items)
@@ -79,7 +80,7 @@ func (r *runner) work(ctx context.Context) error {
 	for range min(r.opts.Jobs, max(1, len(r.items))) {
 		wg.Go(func() {
 			for it := range next {
-				out, err := r.session(ctx, it)
+				out, err := work(ctx, it)
 				switch {
 				case errors.Is(err, ErrMaxCost):
 					enough()
@@ -255,8 +256,7 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 	for i := range bounds {
 		row, err := w.remember(b, bounds[i].Name, "bound "+bounds[i].Name, func() (Row, error) {
 			b.scorer = w.scorer(t.cut)
-			row, _ := b.bounded(bounds[i].Name)
-			return row, ctx.Err()
+			return b.bounded(bounds[i].Name), ctx.Err()
 		})
 		if err != nil {
 			return nil, err

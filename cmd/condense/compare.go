@@ -350,7 +350,7 @@ func (a *app) printComparison(ctx context.Context, c *comparison, r *compare.Rep
 	case "csv":
 		err = writeCSV(&b, r)
 	case "html":
-		err = a.writeHTML(ctx, &b, r, e)
+		err = a.writeHTML(ctx, &b, c, r, e)
 	default:
 		writeTables(&b, r, c.output == "md", c.perMode)
 	}
