@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -164,8 +163,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		return out, ctx.Err()
 	}
 	out.info = describe(it.Name, s)
-	if !r.wants(s.Mode) {
-		out.skipped = fmt.Sprintf("mode %q is not asked for", s.Mode)
+	if out.skipped = r.opts.unwanted(s.Mode); out.skipped != "" {
 		return out, ctx.Err()
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
@@ -196,11 +194,6 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	return out, nil
 }
 
-// wants reports whether sessions of the mode are asked for.
-func (r *runner) wants(mode string) bool {
-	return len(r.opts.Modes) == 0 || slices.Contains(r.opts.Modes, mode)
-}
-
 // read reads a session and measures it with a counter of its own, so that what was counted
 // is forgotten with the session.
 func (r *runner) read(it Item) (*retention.Session, *tokens.Counter, error) {
@@ -210,6 +203,9 @@ func (r *runner) read(it Item) (*retention.Session, *tokens.Counter, error) {
 	}
 	counter := tokens.NewCounter(r.encoding)
 	s, err := ReadSession(f, it.Name, counter)
+	if err == nil {
+		s.Mode = modeBy(r.opts.ModeOf, it.Name, s)
+	}
 	return s, counter, errors.Join(err, f.Close())
 }
 
