@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,58 +52,6 @@ func (a *app) warn(name string, warnings []transcript.Warning) {
 		}
 		fmt.Fprintf(a.stderr, "%s: warning: %v\n", name, w)
 	}
-}
-
-// write writes the document to a file, or to standard output if path is "" or "-". The
-// file appears whole or not at all.
-func (a *app) write(d *transcript.Document, path, format string) error {
-	var b bytes.Buffer
-	warnings, err := d.Write(&b, format)
-	if err != nil {
-		return err
-	}
-	a.warn("output", warnings)
-	if path == "" || path == "-" {
-		_, err := a.stdout.Write(b.Bytes())
-		return err
-	}
-	return writeFile(path, b.Bytes())
-}
-
-// writeFile replaces a file by one with the given content, so that nobody ever sees half
-// of it. A file that existed keeps its permissions.
-func writeFile(path string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() { // /dev/null, a pipe
-			return os.WriteFile(path, data, mode)
-		}
-		mode = info.Mode().Perm()
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // it is of no use
-	}
-	return err
 }
 
 // formatFlags adds --format and, if to is not nil, --to.

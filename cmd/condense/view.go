@@ -59,14 +59,14 @@ with what hides them.`,
 
 // writeView writes the view alone, also in formats that could record more.
 func (a *app) writeView(d *transcript.Document, to string) error {
-	if recorders[to] && len(d.Journal.Condensations()) > 0 {
+	if recordCondensations[to] && len(d.Journal.Condensations()) > 0 {
 		j := history.New()
 		if err := j.Append(d.Journal.View()...); err != nil {
 			return err
 		}
 		d.Journal = j
 	}
-	return a.write(d, "", to)
+	return a.write(d, &output{stdout: a.stdout}, to)
 }
 
 // A viewLine is a message of the timeline as JSON.
