@@ -4,6 +4,7 @@ package testkit
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -49,14 +50,18 @@ func least(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// Environ is the environment for a program that a test starts: the test's own, and what a
-// binary that is built to measure coverage wants, which would else complain on its standard
-// error.
-func Environ(t testing.TB, more ...string) []string {
-	t.Helper()
-	env := os.Environ()
-	if testing.CoverMode() != "" && os.Getenv("GOCOVERDIR") == "" {
-		env = append(env, "GOCOVERDIR="+t.TempDir())
+// Covered is for the TestMain of a package whose tests start their own binary: one that is
+// built to measure coverage (go test -cover) complains on its standard error unless it has a
+// folder for what it measures. The folder is that of the binary, which go test removes.
+func Covered() {
+	if testing.CoverMode() == "" || os.Getenv("GOCOVERDIR") != "" {
+		return
 	}
-	return append(env, more...)
+	program, err := os.Executable()
+	if err == nil {
+		err = os.Setenv("GOCOVERDIR", filepath.Dir(program))
+	}
+	if err != nil {
+		panic(err)
+	}
 }
