@@ -16,6 +16,10 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
+// maxSession is the size in bytes above which a session is refused, uncompressed: far above
+// any recorded one, and small enough that a hostile file does not exhaust the memory.
+const maxSession = 256 << 20
+
 // ReadSession reads a conversation in any format that package transcript knows; name is
 // that of the file. Messages are measured with c. A recorded session (format "trace") says
 // itself who typed what, in which mode, and where it was compacted. Of another format, text
@@ -24,7 +28,7 @@ import (
 // what the agent says in its messages (Roo-Code, Cline) or records in its file (Claude Code,
 // Codex: plan or code), else empty.
 func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, error) {
-	data, err := transcript.ReadAll(r)
+	data, err := transcript.ReadAll(r, maxSession)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -9,6 +12,10 @@ import (
 
 	"github.com/condensehq/condense/transcript"
 )
+
+// defaultMaxInput is far above any recorded session. A conversation takes twice to forty
+// times its file in memory: the more, the shorter its messages are.
+const defaultMaxInput size = 256 << 20
 
 // oneFile demands exactly one file; "-" is standard input.
 func oneFile(cmd *cobra.Command, args []string) error {
@@ -22,25 +29,45 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// read reads a transcript from a file or, if the path is "-", standard input. What was
-// repaired or ignored is said on standard error.
-func (a *app) read(path, format string) (*transcript.Document, error) {
-	r := a.stdin
-	name := "standard input"
-	if path != "-" {
-		f, err := os.Open(path)
+// input hands a file or, if the path is "-", standard input to read. If ctx ends it returns
+// at once, also while a terminal, a pipe or a FIFO gives nothing.
+func input[T any](ctx context.Context, a *app, path string, read func(io.Reader) (T, error)) (T, error) {
+	v, err := await(ctx, func() (T, error) {
+		if path == "-" {
+			return read(a.stdin)
+		}
+		f, err := os.Open(path) // which waits, if it is a FIFO
 		if err != nil {
-			return nil, err
+			var none T
+			return none, err
 		}
 		defer f.Close() //nolint:errcheck // it was only read
-		r, name = f, path
+		return read(f)
+	})
+	if errors.As(err, new(*transcript.TooLargeError)) {
+		err = fmt.Errorf("%w; if it is a conversation, raise the limit with --max-input", err)
 	}
-	d, err := transcript.Read(r, &transcript.ReadOptions{Format: format, Name: name})
+	return v, err
+}
+
+// read reads a transcript from a file or, if the path is "-", standard input. What was
+// repaired or ignored is said on standard error.
+func (a *app) read(ctx context.Context, path, format string) (*transcript.Document, error) {
+	opts := a.readOptions(path, format)
+	d, err := input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) { return transcript.Read(r, opts) })
 	if err != nil {
 		return nil, err
 	}
-	a.warn(name, d.Warnings)
+	a.warn(opts.Name, d.Warnings)
 	return d, nil
+}
+
+func (a *app) readOptions(path, format string) *transcript.ReadOptions {
+	opts := &transcript.ReadOptions{Format: format, Name: path, MaxBytes: int64(a.maxInput)}
+	if path == "-" {
+		opts.Name = "standard input"
+	}
+	return opts
 }
 
 func (a *app) warn(name string, warnings []transcript.Warning) {
@@ -54,11 +81,13 @@ func (a *app) warn(name string, warnings []transcript.Warning) {
 	}
 }
 
-// formatFlags adds --format and, if to is not nil, --to.
-func formatFlags(cmd *cobra.Command, format, to *string) {
+// inputFlags adds the flags about what is read and, if to is not nil, --to.
+func (a *app) inputFlags(cmd *cobra.Command, format, to *string) {
 	names := strings.Join(formatNames(), ", ")
 	cmd.Flags().StringVar(format, "format", "", "`format` of the file: "+names+" (default: found out)")
 	complete(cmd, "format", formatNames())
+	a.maxInput = defaultMaxInput
+	cmd.Flags().Var(&a.maxInput, "max-input", "`size` in bytes above which a file is refused, uncompressed, as in 2Gi")
 	if to != nil {
 		cmd.Flags().StringVar(to, "to", "", "`format` of the output (default: that of the file)")
 		complete(cmd, "to", formatNames())

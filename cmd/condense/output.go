@@ -130,7 +130,7 @@ func (r *rewriting) open(a *app, cmd *cobra.Command) (err error) {
 	if r.destination, err = a.output(r.out, r.in); err != nil {
 		return err
 	}
-	if r.document, err = a.read(r.in, r.format); err != nil {
+	if r.document, err = a.read(cmd.Context(), r.in, r.format); err != nil {
 		return err
 	}
 	to := r.to

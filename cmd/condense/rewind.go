@@ -20,8 +20,8 @@ type change struct {
 	inPlace bool
 }
 
-func (c *change) flags(cmd *cobra.Command) {
-	formatFlags(cmd, &c.format, nil)
+func (c *change) flags(a *app, cmd *cobra.Command) {
+	a.inputFlags(cmd, &c.format, nil)
 	cmd.Flags().StringVarP(&c.out, "output", "o", "", "`file` to write to (default: standard output)")
 	cmd.Flags().BoolVarP(&c.inPlace, "in-place", "i", false, "change the file itself")
 	cmd.MarkFlagsMutuallyExclusive("output", "in-place")
@@ -86,7 +86,7 @@ hid come back. The message is named by its ID or by its place in the conversatio
 			})
 		},
 	}
-	c.flags(cmd)
+	c.flags(a, cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the last `message` to keep: its ID, or its number from 1")
 	return cmd
 }
@@ -144,7 +144,7 @@ condensation is recorded, the file is written unchanged and the exit code is 3.`
 			})
 		},
 	}
-	c.flags(cmd)
+	c.flags(a, cmd)
 	return cmd
 }
 

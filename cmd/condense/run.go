@@ -25,7 +25,7 @@ import (
 type selection struct {
 	profile, mode, tokenizer, provider string
 	settings, originals                string
-	window, maxOutput                  int
+	window, maxOutput                  size
 	observe                            func(host.Event)
 }
 
@@ -33,20 +33,14 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
 	f.StringVar(&s.mode, "mode", "", "`name` of the mode")
-	f.IntVar(&s.window, "window", 0, "context window of the model in `tokens` (default: the profile's)")
-	f.IntVar(&s.maxOutput, "max-output", 0, "longest answer of the model in `tokens` (default: the profile's)")
+	f.Var(&s.window, "window", "context window of the model in `tokens`, as in 64k (default: the profile's)")
+	f.Var(&s.maxOutput, "max-output", "longest answer of the model in `tokens`, as in 8k (default: the profile's)")
 	f.StringVar(&s.tokenizer, "tokenizer", "", "`name` of the encoding to count with: "+strings.Join(tokens.Names(), ", ")+" (default: the profile's)")
 	complete(cmd, "tokenizer", tokens.Names())
 }
 
 // check reports flags that are out of range.
 func (s *selection) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("window") && s.window <= 0 {
-		return usage(cmd, "--window: %d is not positive; want the context window of the model in tokens", s.window)
-	}
-	if cmd.Flags().Changed("max-output") && s.maxOutput <= 0 {
-		return usage(cmd, "--max-output: %d is not positive; want tokens", s.maxOutput)
-	}
 	if s.tokenizer != "" {
 		if _, err := tokens.Open(s.tokenizer); err != nil {
 			return usage(cmd, "--tokenizer: %w", err)
@@ -81,10 +75,10 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	}
 	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Observe: s.observe, Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
-			r.Window = s.window
+			r.Window = int(s.window)
 		}
 		if s.maxOutput > 0 {
-			r.MaxOutput = s.maxOutput
+			r.MaxOutput = int(s.maxOutput)
 		}
 		if s.tokenizer != "" {
 			r.Tokenizer = s.tokenizer
@@ -231,7 +225,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 		},
 	}
 	sel.flags(cmd)
-	formatFlags(cmd, &file.format, &file.to)
+	a.inputFlags(cmd, &file.format, &file.to)
 	file.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider to ask before truncation: one of the configuration, or a strategy")

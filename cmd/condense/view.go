@@ -35,7 +35,7 @@ with what hides them.`,
 			if to != "" && !slices.Contains(formatNames(), to) {
 				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
 			}
-			d, err := a.read(args[0], format)
+			d, err := a.read(cmd.Context(), args[0], format)
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ with what hides them.`,
 			return nil
 		},
 	}
-	formatFlags(cmd, &format, nil)
+	a.inputFlags(cmd, &format, nil)
 	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(formatNames(), ", "))
 	complete(cmd, "to", formatNames())
 	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
