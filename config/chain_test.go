@@ -14,6 +14,8 @@ func TestDefaultChain(t *testing.T) {
 		{"of a profile that names none", "profiles:\n  p: {window: 50000}\n", "smart", "default"},
 		{"none is truncation", "profiles:\n  p: {window: 50000, chain: []}\n", "", "condense.yaml:2:29"},
 		{"none at the top level", "chain: []\n", "", "condense.yaml:1:8"},
+		{"truncation alone", "chain: [truncation]\n", "truncation", "condense.yaml:1:8"},
+		{"truncation last", "chain: [smart, truncation]\n", "smart,truncation", "condense.yaml:1:8"},
 		{"replaced and not added to", "chain: [native, slidingwindow]\n", "native,slidingwindow", "condense.yaml:1:8"},
 		{"a preset has its own", "profiles:\n  p: {window: 50000, preset: roo}\n", "roo_half", "preset roo"},
 	} {
@@ -32,6 +34,21 @@ func TestDefaultChain(t *testing.T) {
 				t.Errorf("what is shown has the chain %q, want %q:\n%s", got, tt.chain, shown)
 			}
 		})
+	}
+}
+
+// What nobody would ever ask, and what would hide the built-in one, are faults that say so.
+func TestTruncationIsLast(t *testing.T) {
+	for text, want := range map[string]string{
+		"chain: [truncation, smart, native]\n":                     "condense.yaml:1:9: chain[0]: truncation is not the last of the chain; must be last, because it always gets there and smart, native would never be asked",
+		"providers: {truncation: {strategy: slidingwindow}}\n":     "providers.truncation: the name is taken: every chain ends with truncation; must have another name",
+		"chain: [truncaton]\nproviders: {a: {strategy: native}}\n": `did you mean "truncation"?`,
+	} {
+		opts := known
+		opts.Path = write(t, "condense.yaml", text)
+		if _, err := config.Load(opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }
 
@@ -68,7 +85,7 @@ func TestDefaultChainIsExplained(t *testing.T) {
 // A program whose default names no provider is told, whatever the files say.
 func TestDefaultChainUnknown(t *testing.T) {
 	_, err := config.New(config.Values{}, config.Options{Builtin: []string{"smart"}, Chain: []string{"smrt"}})
-	if want := `default: chain[0]: there is no provider "smrt"; there are roo_half, smart; did you mean "smart"?`; err == nil || err.Error() != want {
+	if want := `default: chain[0]: there is no provider "smrt"; there are roo_half, smart, truncation; did you mean "smart"?`; err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

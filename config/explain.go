@@ -66,10 +66,6 @@ func (r *Resolved) shown() map[string]string {
 		}
 		return group(float64(n))
 	}
-	chain := make([]string, 0, len(r.Chain)+1)
-	for _, p := range r.Chain {
-		chain = append(chain, p.Name)
-	}
 	prompt := "the provider's own"
 	if r.Prompt != "" {
 		prompt = strconv.Quote(abbreviate(r.Prompt))
@@ -84,8 +80,20 @@ func (r *Resolved) shown() map[string]string {
 		"threshold": percent(r.Threshold), "buffer": percent(r.Buffer), "target": target,
 		"max_context_tokens": tokens(r.MaxContextTokens, "none"), "min_gain": percent(r.MinGain),
 		"min_new_tokens": tokens(r.MinNewTokens, "none"), "min_size": tokens(r.MinSize, "none"),
-		"tokenizer": r.Tokenizer, "chain": strings.Join(append(chain, "(truncation)"), " → "), "prompt": prompt, "originals": r.Originals,
+		"tokenizer": r.Tokenizer, "chain": r.chain(), "prompt": prompt, "originals": r.Originals,
 	}
+}
+
+// chain names the providers in order, with truncation in brackets if it is only a fallback.
+func (r *Resolved) chain() string {
+	names := make([]string, 0, len(r.Chain)+1)
+	for _, p := range r.Chain {
+		names = append(names, p.Name)
+	}
+	if n := len(names); n == 0 || names[n-1] != Truncation {
+		names = append(names, "("+Truncation+")")
+	}
+	return strings.Join(names, " → ")
 }
 
 // formula is the arithmetic of r, in tokens.

@@ -96,7 +96,7 @@ var fields = []field{
 	},
 	{
 		key: "auto", kind: kindBool, in: everywhere, def: true, example: "true",
-		doc:    "Condense without being asked. With false, the threshold and the caps are not looked at; what the model could not take is still shortened.",
+		doc:    "Condense without being asked. With false, the threshold and the caps are not looked at, no language model is asked and no plugin; what the model could not take is still shortened, by providers that cost nothing.",
 		theirs: "autoCondenseContext",
 	},
 	{
@@ -111,7 +111,7 @@ var fields = []field{
 	},
 	{
 		key: "chain", kind: kindNames, refers: toProvider, in: everywhere, def: []any{}, example: "[lossless, summary]",
-		doc: "Providers to try, in this order. Truncation follows the last one always, it need not be named; [] means truncation only. A provider that is declared under the name of the default one takes its place.",
+		doc: "Providers to try, in this order. Truncation follows the last one and acts above the limit only; named as the last one, it acts at the threshold too, as it does alone: [truncation] or []. A provider that is declared under the name of the default one takes its place.",
 	},
 	{
 		key: "target", kind: kindPercent, in: everywhere, def: 0.0, max: 99, inherits: true, example: "40",
@@ -127,7 +127,7 @@ var fields = []field{
 	},
 	{
 		key: "min_gain", kind: kindPercent, in: everywhere, def: 10.0, max: 90, inherits: true, example: "10",
-		doc: "Percent of its tokens that a conversation must lose for a condensation to count.",
+		doc: "Percent of what can be removed that must be saved for a condensation to count. The system prompt, tools and protected messages cannot be removed.",
 	},
 	{
 		key: "min_new_tokens", kind: kindAmount, in: everywhere, def: "5%", inherits: true, example: "5%",

@@ -97,7 +97,7 @@ default_profile: main
 profiles:
   main:
     model: anthropic/claude-sonnet-4-5  # gives the window
-    chain: %-16[1]s             # truncation always follows the last provider
+    chain: %-16[1]s             # truncation is the fallback above the limit
   # local:
   #   window: 32768                     # of a model that the built-in table does not know
   #   threshold: 60

@@ -92,7 +92,7 @@ default_profile: sonnet
 profiles:
   sonnet:
     model: anthropic/claude-sonnet-4-5
-    chain: [lossless, summary]    # tried in this order; truncation always comes last
+    chain: [lossless, summary]    # tried in this order; truncation is the fallback
   local:
     window: 32768
     threshold: 60
@@ -144,7 +144,7 @@ model counts there too.
 
 ## Units
 
-- Percentages are of the context window: ` + "`70` or `\"70%\"`" + `. Only ` + "`min_gain`" + ` is of the conversation.
+- Percentages are of the context window: ` + "`70` or `\"70%\"`" + `. Only ` + "`min_gain`" + ` is of what can be removed.
 - Tokens are whole numbers: ` + "`4000`, `4k` (4,000), `4Ki` (4,096), `1M`" + `. Some keys take a share of the window: ` + "`2%`" + `.
 - Durations have a unit: ` + "`45s`, `2m`" + `.
 - 0 means none where a key says so; -1 always means inherit. Other negative numbers are errors.

@@ -36,7 +36,7 @@ type Resolved struct {
 	Target    float64 `json:"target"`
 	// MaxContextTokens is the cap in tokens, 0 for none.
 	MaxContextTokens int     `json:"max_context_tokens"`
-	MinGain          float64 `json:"min_gain"`       // percent of the conversation's tokens
+	MinGain          float64 `json:"min_gain"`       // percent of the tokens that can be removed
 	MinNewTokens     int     `json:"min_new_tokens"` // since the last condensation
 	MinSize          int     `json:"min_size"`       // tokens to keep, 0 for no minimum
 	Tokenizer        string  `json:"tokenizer"`
@@ -220,6 +220,13 @@ func (c *Config) providers(r *Resolved) ([]Provider, error) {
 	return chain, nil
 }
 
+// Truncation is the provider that ends every chain. A chain may name it last: then it acts
+// at the threshold too, and not only above the limit. No other provider may have its name.
+const Truncation = "truncation"
+
+// truncates is the strategy of [Truncation].
+const truncates = "slidingwindow"
+
 // Provider returns one provider: declared, or built in.
 func (c *Config) Provider(name string) (*Provider, error) {
 	f, _ := fieldAt(inProvider, "timeout")
@@ -227,12 +234,15 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	p := &Provider{Name: name, Settings: json.RawMessage("{}"), Origin: Origin{Kind: FromDefault}}
 	p.SettingsDir = c.dirOf(path{"providers", name, "settings"})
 	declared, ok := c.values.Providers[name]
-	if !ok {
+	switch {
+	case name == Truncation:
+		p.Strategy = truncates
+	case !ok:
 		if !slices.Contains(c.opts.Builtin, name) {
 			return nil, c.errorAt(path{"providers"}, unknownName(toProvider, name, c.chainNames()))
 		}
 		p.Strategy = name
-	} else {
+	default:
 		p.Strategy, p.Plugin, p.SHA256 = declared.Strategy, declared.Plugin, strings.ToLower(declared.SHA256)
 		if p.Plugin != "" {
 			p.Folder, p.Env = declared.Folder, slices.Clone(declared.Env)

@@ -177,7 +177,7 @@ func (s *schemaWriter) name(f field) schema {
 
 // providerNames are the providers that exist without a declaration.
 func (s *schemaWriter) providerNames() []string {
-	names := slices.Clone(s.opts.Builtin)
+	names := append(slices.Clone(s.opts.Builtin), Truncation)
 	for _, p := range presets() {
 		names = append(names, sortedKeys(p.providers)...)
 	}

@@ -127,7 +127,13 @@ func (v *validator) defaultProfile() {
 func (v *validator) chain(p path, names []string) {
 	known := v.c.chainNames()
 	for i, name := range names {
-		if !slices.Contains(known, name) {
+		switch {
+		case name == Truncation && i < len(names)-1:
+			v.fail(p.with(strconv.Itoa(i)), &fault{
+				problem: "truncation is not the last of the chain",
+				allowed: fmt.Sprintf("must be last, because it always gets there and %s would never be asked", strings.Join(names[i+1:], ", ")),
+			})
+		case !slices.Contains(known, name):
 			v.fail(p.with(strconv.Itoa(i)), unknownName(toProvider, name, known))
 		}
 	}
@@ -136,6 +142,7 @@ func (v *validator) chain(p path, names []string) {
 // chainNames returns the names that a chain may hold.
 func (c *Config) chainNames() []string {
 	names := append(c.Providers(), c.opts.Builtin...)
+	names = append(names, Truncation)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -165,6 +172,8 @@ func (v *validator) providers() {
 		p, provider := path{"providers", name}, v.c.values.Providers[name]
 		switch {
 		case v.spoilt(p):
+		case name == Truncation:
+			v.fail(p, &fault{problem: "the name is taken: every chain ends with truncation", allowed: "must have another name"})
 		case provider.Strategy == "" && provider.Plugin == "":
 			f := &fault{problem: "has neither strategy nor plugin", allowed: "must have one of them"}
 			if known := v.c.opts.Strategies; known != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/testkit"
 )
 
 const tick = time.Millisecond
@@ -60,7 +59,7 @@ func watch(t *testing.T, opts config.Options, on *config.WatchOptions) *config.W
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(testkit.Patience(t))
+	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 20 s: %s", what)

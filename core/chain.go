@@ -20,6 +20,8 @@ type Candidate struct {
 	Name     string // of the configured provider, for people
 	Provider CondensationProvider
 	Timeout  time.Duration // of one call; zero means [DefaultTimeout]
+	// Fallback candidates are asked only while the conversation is above its limit.
+	Fallback bool
 }
 
 // ChainOptions adjust a [Chain]. A nil pointer and the zero value of every field mean
@@ -94,13 +96,15 @@ type Condensed struct {
 	TokensBefore int       // in the scope of the budget, as are all tokens here
 	TokensAfter  int
 	Usage        Usage
-	Attempts     []Attempt // one for every candidate, in order
+	Attempts     []Attempt // one for every candidate, in order; a second one of the last if it started over
 }
 
 // Condense asks the candidates in order. The first whose lawful result is on target ends
 // the search. A lawful result that saves something, but not enough, becomes what the
 // next candidate works on. Whatever else a candidate does (fail, panic, hang, break a
-// rule) costs its turn, and the conversation stays as it was before it.
+// rule) costs its turn, and the conversation stays as it was before it. A fallback
+// candidate is skipped once the conversation is within the limit. If all together are not
+// enough, the last candidate is asked again, with the messages as they came.
 //
 // The error wraps [ErrInvalidRequest] if the request is wrong, ctx.Err() if ctx ended,
 // and is an [*ExhaustedError] if the best result is still above the limit. Condense
@@ -111,35 +115,27 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Condensed, error) 
 	}
 	out := &Condensed{Messages: req.Messages, TokensBefore: req.Tokens()}
 	out.TokensAfter = out.TokensBefore
-	onTarget := false
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("condense: %w", ended(ctx))
 	}
+	onTarget, stacked := false, false
 	for i := range c.candidates {
 		cand := &c.candidates[i]
-		if onTarget {
-			out.Attempts = append(out.Attempts, Attempt{
-				Provider: cand.Name, Outcome: OutcomeSkipped, Reason: "not needed",
-				TokensBefore: out.TokensAfter, TokensAfter: out.TokensAfter,
-			})
+		if onTarget || cand.Fallback && out.TokensAfter <= req.Budget.Limit {
+			out.Attempts = append(out.Attempts, skipped(cand, out.TokensAfter, onTarget))
 			continue
 		}
-		if c.opts.Asking != nil {
-			c.opts.Asking(cand.Name)
-		}
-		att, messages := c.attempt(ctx, cand, req, out)
-		out.Attempts = append(out.Attempts, att)
-		out.Usage = out.Usage.Add(att.Usage)
-		if c.opts.Asked != nil {
-			c.opts.Asked(att)
-		}
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("condense with %s: %w", cand.Name, ended(ctx))
-		}
-		if messages != nil {
-			out.Messages, out.TokensAfter, out.Provider = messages, att.TokensAfter, cand.Name
+		stacked = out.Provider != ""
+		att, err := c.turn(ctx, cand, req, out)
+		if err != nil {
+			return nil, err
 		}
 		onTarget = att.Outcome == OutcomeApplied
+	}
+	if stacked && out.TokensAfter > req.Budget.Limit {
+		if err := c.startOver(ctx, req, out); err != nil {
+			return nil, err
+		}
 	}
 	if out.TokensAfter > req.Budget.Limit {
 		return nil, &ExhaustedError{Tokens: out.TokensAfter, Limit: req.Budget.Limit, Attempts: out.Attempts}
@@ -148,6 +144,55 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Condensed, error) 
 		out.Edit = Diff(req.Messages, out.Messages)
 	}
 	return out, nil
+}
+
+// skipped is the attempt of a candidate that need not be asked.
+func skipped(cand *Candidate, tokens int, onTarget bool) Attempt {
+	att := Attempt{
+		Provider: cand.Name, Outcome: OutcomeSkipped, Reason: "not needed",
+		TokensBefore: tokens, TokensAfter: tokens,
+	}
+	if !onTarget {
+		att.Reason = "not needed: the conversation is within its limit"
+	}
+	return att
+}
+
+// turn asks one candidate to work on what out holds, and adds to out what came of it.
+func (c *Chain) turn(ctx context.Context, cand *Candidate, req *Request, out *Condensed) (Attempt, error) {
+	if c.opts.Asking != nil {
+		c.opts.Asking(cand.Name)
+	}
+	att, messages := c.attempt(ctx, cand, req, out)
+	out.Attempts = append(out.Attempts, att)
+	out.Usage = out.Usage.Add(att.Usage)
+	if c.opts.Asked != nil {
+		c.opts.Asked(att)
+	}
+	if ctx.Err() != nil {
+		return att, fmt.Errorf("condense with %s: %w", cand.Name, ended(ctx))
+	}
+	if messages != nil {
+		out.Messages, out.TokensAfter, out.Provider = messages, att.TokensAfter, cand.Name
+	}
+	return att, nil
+}
+
+// startOver asks the last candidate for a conversation that is still above its limit, with
+// the messages as they came: what the candidates before it did must not make impossible
+// what it can do alone. The smaller result counts.
+func (c *Chain) startOver(ctx context.Context, req *Request, out *Condensed) error {
+	last := out.Attempts[len(out.Attempts)-1]
+	if last.Outcome == OutcomeFailed || last.Outcome == OutcomeSkipped {
+		return nil
+	}
+	alone := &Condensed{Messages: req.Messages, TokensAfter: out.TokensBefore, Attempts: out.Attempts, Usage: out.Usage}
+	_, err := c.turn(ctx, &c.candidates[len(c.candidates)-1], req, alone)
+	out.Attempts, out.Usage = alone.Attempts, alone.Usage
+	if err == nil && alone.TokensAfter < out.TokensAfter {
+		out.Messages, out.TokensAfter, out.Provider = alone.Messages, alone.TokensAfter, alone.Provider
+	}
+	return err
 }
 
 // ended returns why ctx is done: its error, and its cause if that says more.

@@ -16,8 +16,10 @@ type Conversation struct {
 	originals string // the directory for them; empty for nowhere
 
 	tokenizer string // the view is measured with; empty if it is not
-	pinned    int    // tokens of the view that no condensation may remove
-	counted   int    // messages of the view that pinned covers
+	counted   int    // messages of the view that the tokens below cover
+	pinned    int    // that no condensation may remove
+	summaries int    // of what earlier condensations put in place of messages, if not pinned
+	said      int    // of all other messages
 
 	byKind map[tokens.Kind]int // tokens of the view
 	booked int                 // messages of the view that byKind covers
@@ -61,7 +63,7 @@ func (c *Conversation) reset(err error) error {
 
 // changed forgets what was added up over a view that is now another.
 func (c *Conversation) changed() {
-	c.pinned, c.counted = 0, 0
+	c.counted, c.pinned, c.summaries, c.said = 0, 0, 0, 0
 	c.byKind, c.booked = nil, 0
 }
 
@@ -75,11 +77,22 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 	}
 	view := c.journal.View()
 	for i := c.counted; i < len(view); i++ {
-		if pinned(&view[i]) {
-			c.pinned += view[i].Tokens
+		switch m := &view[i]; {
+		case pinned(m):
+			c.pinned += m.Tokens
+		case m.Kind != core.KindOriginal:
+			c.summaries += m.Tokens
+		default:
+			c.said += m.Tokens
 		}
 	}
 	c.counted = len(view)
+}
+
+// nothingNew reports whether nothing was said since the last condensation. A file of a
+// format that records none may hold summaries all the same.
+func (c *Conversation) nothingNew() bool {
+	return c.journal.Settled() || c.summaries > 0 && c.said == 0
 }
 
 // kinds returns the tokens of the view by kind, read-only. It costs nothing for messages

@@ -43,7 +43,7 @@ func (s *setup) estimates(ctx context.Context, p *plan) ([]Estimate, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := provider.(core.CostEstimator); !ok {
+		if _, ok := provider.(core.CostEstimator); !ok || p.free() {
 			continue
 		}
 		usage, err := estimate(ctx, c, provider, p.request.Clone())

@@ -18,9 +18,10 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Truncation is the name, in reports, of the candidate that every chain ends with:
-// strategy slidingwindow, mode budget. Configuration cannot remove it.
-const Truncation = "truncation"
+// Truncation is the name of the provider that every chain ends with: strategy
+// slidingwindow, mode budget. Configuration cannot remove it. Below the limit it acts only
+// if the chain names it, or nothing else.
+const Truncation = config.Truncation
 
 // Options adjust a [Host]. A nil pointer and the zero value of every field mean the
 // defaults.

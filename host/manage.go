@@ -58,6 +58,10 @@ func (h *Host) Check(c *Conversation, t Turn) (policy.Decision, error) {
 // before any provider is asked; it is a [*core.ExhaustedError] if no provider, not even
 // truncation, brought the conversation to its limit, and wraps ctx.Err() if ctx ended. On
 // any error the conversation is as it was.
+//
+// If providers fail and the conversation is within its limit, it stays as it was. That is
+// an error, which wraps those of the providers, only if the trigger is
+// [core.TriggerManual]; else a warning in the report says so, and the work can go on.
 func (h *Host) Manage(ctx context.Context, c *Conversation, t Turn) (*Report, error) {
 	s, release := h.use()
 	r, err := s.manage(ctx, c, t)
@@ -108,7 +112,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		if !got.Edit.Empty() {
 			r.Reason = fmt.Sprintf("a result of %d tokens was dropped: it saves less than %d", got.TokensAfter, p.decision.MinGain)
 		}
-		return nil
+		return r.unchanged(p, got.Attempts)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {

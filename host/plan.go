@@ -20,6 +20,9 @@ type plan struct {
 	part     string        // the file for the originals; empty if there is to be none
 }
 
+// free reports whether nothing may be spent on the turn, because nobody asked for it.
+func (p *plan) free() bool { return !p.Auto && p.decision.Trigger != core.TriggerManual }
+
 func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	set, err := s.resolve(turnKey{t.Profile, t.Mode})
 	if err != nil {
@@ -37,7 +40,10 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if trigger == "" {
 		trigger = core.TriggerAutomatic
 	}
-	size := policy.Size{System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned}
+	size := policy.Size{
+		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
+		Summaries: c.summaries, NothingNew: c.nothingNew(),
+	}
 	p.decision = p.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil

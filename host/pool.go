@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -36,7 +37,11 @@ func (o *opened) model(name string) (model.Generator, error) {
 	o.mu.Lock()
 	o.asked[name] = l.signature(o.agent, name)
 	o.mu.Unlock()
-	return l.Model(o.agent, name)
+	g, err := l.Model(o.agent, name)
+	if err != nil || g == extractive.New() { // which is no language model
+		return g, err
+	}
+	return &guarded{g}, nil
 }
 
 // fits reports whether the models that the provider was lent are those that it would be

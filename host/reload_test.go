@@ -14,7 +14,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/host"
-	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
@@ -113,7 +112,7 @@ func drain(c chan error) {
 // wait returns the first error that is reported.
 func wait(t *testing.T, reloads chan error) error {
 	t.Helper()
-	timeout := time.After(testkit.Patience(t))
+	timeout := time.After(10 * time.Second)
 	for {
 		select {
 		case err := <-reloads:

@@ -1,6 +1,9 @@
 package host
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
@@ -88,6 +91,38 @@ func newReport(p *plan) *Report {
 		r.Warnings = append(r.Warnings, "originals: parts has no effect, because the conversation has no file to write them beside")
 	}
 	return r
+}
+
+// A failedError says that a condensation that was asked for failed.
+type failedError struct {
+	text string
+	errs []error
+}
+
+func (e *failedError) Error() string   { return e.text }
+func (e *failedError) Unwrap() []error { return e.errs }
+
+// unchanged reports that the attempts changed nothing: as an error if a person asked, and
+// as a warning if not. Neither is needed if there was nothing to gain.
+func (r *Report) unchanged(p *plan, attempts []core.Attempt) error {
+	var why []string
+	var errs []error
+	for _, a := range attempts {
+		if a.Err != nil {
+			why = append(why, fmt.Sprintf("%s: %s, %s", a.Provider, a.Outcome, a.Reason))
+			errs = append(errs, a.Err)
+		}
+	}
+	text := fmt.Sprintf("nothing was condensed and nothing is lost: the %d tokens are within the limit of %d", p.decision.Used, p.decision.Budget.Limit)
+	switch {
+	case len(errs) == 0 || p.decision.Used > p.decision.Budget.Limit:
+		return nil
+	case p.decision.Trigger == core.TriggerManual:
+		return &failedError{text + "; " + strings.Join(why, "; "), errs}
+	default:
+		r.Warnings = append(r.Warnings, text)
+		return nil
+	}
 }
 
 func (r *Report) attempts(attempts []core.Attempt) {

@@ -134,6 +134,9 @@ func Rule(r *config.Resolved) policy.Rule {
 // provider returns the provider of a chain of a profile with this model, opened on first
 // use.
 func (s *setup) provider(ctx context.Context, c config.Provider, agent string) (core.CondensationProvider, error) {
+	if c.Name == Truncation {
+		return truncation(), nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := strings.Join([]string{c.Name, string(c.Settings), agent}, "\x00")
@@ -148,6 +151,11 @@ func (s *setup) provider(ctx context.Context, c config.Provider, agent string) (
 	return p.CondensationProvider, nil
 }
 
+// truncation returns the provider that ends every chain.
+func truncation() core.CondensationProvider {
+	return slidingwindow.New(slidingwindow.DefaultConfig())
+}
+
 // inForce has the providers that s shares with the setup before it look for models in the
 // configuration of s.
 func (s *setup) inForce() {
@@ -158,8 +166,10 @@ func (s *setup) inForce() {
 	}
 }
 
-// chain returns the candidates of a plan, truncation last. Asked is called after every
-// attempt.
+// chain returns the candidates of a plan, truncation last. Truncation that the
+// configuration does not name is only a fallback: a provider that fails below the limit
+// must not cost the conversation. By Roo Code's rule that holds of any truncation after
+// another provider. Asked is called after every attempt.
 func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*core.Chain, error) {
 	var candidates []core.Candidate
 	for _, c := range p.Chain {
@@ -167,11 +177,17 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		if err != nil {
 			return nil, err
 		}
-		candidates = append(candidates, core.Candidate{Name: c.Name, Provider: provider, Timeout: c.Timeout})
+		if p.free() {
+			provider = unpaid(c, provider)
+		}
+		candidates = append(candidates, core.Candidate{
+			Name: c.Name, Provider: provider, Timeout: c.Timeout,
+			Fallback: p.RooRule && len(candidates) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
+		})
 	}
-	candidates = append(candidates, core.Candidate{
-		Name: Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig()),
-	})
+	if n := len(candidates); n == 0 || candidates[n-1].Name != Truncation {
+		candidates = append(candidates, core.Candidate{Name: Truncation, Provider: truncation(), Fallback: n > 0})
+	}
 	event := Event{Profile: p.Profile, Mode: p.Mode}
 	return core.NewChain(candidates, &core.ChainOptions{
 		Asking: func(name string) {

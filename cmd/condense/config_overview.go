@@ -20,7 +20,7 @@ type overviewLine struct {
 	Window  int      `json:"window"`  // tokens, like the two below
 	Trigger int      `json:"trigger"` // the smallest conversation that is condensed
 	Target  int      `json:"target"`  // where a condensation ends
-	Chain   []string `json:"chain"`   // truncation, which ends every chain, is not listed
+	Chain   []string `json:"chain"`   // truncation is listed only if the chain names it
 }
 
 // explainAll prints a line for every mode, and for every profile that no mode uses.
@@ -36,8 +36,11 @@ func (a *app) explainAll(cmd *cobra.Command, c *config.Config, window int, asJSO
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "mode\tprofile\twindow\tcondenses at\tdown to\tchain\n")
 	for _, l := range lines {
+		if n := len(l.Chain); n == 0 || l.Chain[n-1] != config.Truncation {
+			l.Chain = append(l.Chain, "("+config.Truncation+")")
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Mode, "-"), l.Profile,
-			thousands(l.Window), thousands(l.Trigger), thousands(l.Target), strings.Join(append(l.Chain, "(truncation)"), " → "))
+			thousands(l.Window), thousands(l.Trigger), thousands(l.Target), strings.Join(l.Chain, " → "))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -14,6 +14,21 @@ func (j *Journal) View() []core.Message { return slices.Clip(j.view) }
 // Len returns the number of messages in the view.
 func (j *Journal) Len() int { return len(j.view) }
 
+// Settled reports whether the view is as an active condensation left it, one that put
+// something in place of messages: nothing was appended since, and what was condensed since
+// only hid or rewrote. The cost is linear in what was recorded since.
+func (j *Journal) Settled() bool {
+	for _, r := range slices.Backward(j.log) {
+		switch a := r.condensation; {
+		case r.message != nil && !r.message.dropped:
+			return false
+		case a != nil && !a.undone && !a.dropped && len(a.inserts) > 0:
+			return true
+		}
+	}
+	return false
+}
+
 // Tokens returns the sum of Tokens over the view, at constant cost. Messages that were
 // not measured count zero; after [Journal.Measure] there are none.
 func (j *Journal) Tokens() int { return j.tokens }

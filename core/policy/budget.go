@@ -6,12 +6,16 @@ import "github.com/condensehq/condense/core"
 // condensation. Target is at most Limit.
 //
 // The target lies between the floor and the top, which is the smallest of: the limit;
-// the threshold and MaxContextTokens, if Auto is set and they are above the floor; and,
-// for a manual trigger, the conversation as it is. It is half way between the two, or
-// where Rule.Target puts it, and not below MinSize; but then MinNewTokens away from the
-// top, so that the conversation is not due again at once, and MinNewTokens away from the
-// floor, so that something can stay; if there is no room for both, half way. Last, it is
-// lowered if a conversation within its limit would not save MinGain by reaching it.
+// the threshold and MaxContextTokens, if Auto is set and they are so far above the floor
+// that a quarter of them can be removed; and, for a manual trigger, the conversation as it
+// is. It is half way between the two, or where Rule.Target puts it, and not below MinSize;
+// but then MinNewTokens away from the top, so that the conversation is not due again at
+// once, and MinNewTokens away from the floor, so that something can stay; if there is no
+// room for both, half way. Last, it is lowered if a conversation within its limit would not
+// save MinGain by reaching it. For a manual trigger, summaries count as part of the floor.
+//
+// By Roo-Code's rule, a conversation over its limit has the limit as its target, unless
+// Rule.Target says otherwise: Roo-Code truncates once and stops.
 //
 // On overflow the model's API has refused a conversation that may be within the limit.
 // How far the count is off is not known, so the limit becomes three quarters of what was
@@ -24,10 +28,14 @@ func (r Rule) Budget(size Size, trigger core.Trigger) core.Budget {
 
 // budget also returns the target that was wished for, before anything moved it.
 func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) {
-	used, floor := size.Used(), size.Floor()
+	used, floor := size.Used(), size.floor(trigger)
 	b = core.Budget{Window: r.Window, Reserve: r.reserve(), Overhead: size.Overhead(), Limit: r.limit()}
 	if trigger == core.TriggerOverflow {
 		b.Limit = min(b.Limit, refusedLimit(used, floor))
+	}
+	if r.Roo && r.Target == 0 && used > b.Limit {
+		b.Target = b.Limit
+		return b, b.Target
 	}
 	top := r.top(floor, b.Limit)
 	if trigger == core.TriggerManual {
@@ -46,24 +54,31 @@ func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) 
 	b.Target = min(max(wish, floor+gap), top-max(1, gap)) // at the top it would be due
 	if used <= b.Limit {
 		whole := max(used, top)
-		b.Target = min(b.Target, max(floor, whole-r.minGain(whole)))
+		b.Target = min(b.Target, max(floor, whole-r.minGain(whole-floor)))
 	}
 	return b, wish
 }
 
-// top is the smallest size above the floor that makes a conversation due, and the limit
-// if there is none.
+// top is the smallest size with an effect that makes a conversation due, and the limit if
+// there is none.
 func (r Rule) top(floor, limit int) int {
 	top := limit
 	if !r.Auto {
 		return top
 	}
 	for _, n := range []int{r.due(), r.MaxContextTokens} {
-		if n > floor {
+		if r.counts(n, floor) {
 			top = min(top, n)
 		}
 	}
 	return top
+}
+
+// counts reports whether a size that makes a conversation due, below its limit, has an
+// effect for this floor. It has none if most of it is the floor: the conversation would be
+// due again and again, and lose nearly all that was said each time.
+func (r Rule) counts(due, floor int) bool {
+	return due > floor && (r.Roo || due-floor >= due/leastRemovable)
 }
 
 // refusedLimit is the limit after an API has refused used tokens. It is below used, so

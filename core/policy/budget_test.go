@@ -63,9 +63,12 @@ func TestLimitDoesNotWrapAround(t *testing.T) {
 	}
 }
 
-func roo(window, maxOutput int) policy.Rule {
+func roo(window, maxOutput int, change ...func(*policy.Rule)) policy.Rule {
 	r := policy.Roo(window)
 	r.MaxOutput = maxOutput
+	for _, c := range change {
+		c(&r)
+	}
 	return r
 }
 
@@ -119,7 +122,7 @@ func TestTarget(t *testing.T) {
 		},
 		{"set below the floor: min_new_tokens above it", rule(200000, target(10)), size(30000, 0, 160000), core.TriggerAutomatic, 40000},
 		{"set too close above the floor: min_new_tokens above it", rule(200000, target(16)), size(30000, 0, 160000), core.TriggerAutomatic, 40000},
-		{"no room for min_new_tokens on both sides: half way", rule(200000, target(10)), size(150000, 0, 175000), core.TriggerAutomatic, 155000},
+		{"no room for min_new_tokens on both sides: half way", rule(200000, target(10)), size(155000, 0, 175000), core.TriggerAutomatic, 163404},
 		{"set, manual, below the target already", rule(200000, target(40)), size(10000, 0, 50000), core.TriggerManual, 40000},
 
 		{"min_size above half way", rule(200000, func(r *policy.Rule) { r.MinSize = 90000 }), size(0, 0, 160000), core.TriggerAutomatic, 90000},
@@ -130,11 +133,22 @@ func TestTarget(t *testing.T) {
 			"min_new_tokens of 0: at least one token below the threshold", rule(200000, func(r *policy.Rule) { r.MinSize, r.MinNewTokens = 170000, 0 }),
 			size(0, 0, 172000), core.TriggerAutomatic, 159999,
 		},
-		{"one token of room", rule(200000, func(r *policy.Rule) { r.MinSize = 170000 }), size(159999, 0, 172000), core.TriggerAutomatic, 159999},
+		{"one token of room", rule(200000, func(r *policy.Rule) { r.MinSize = 170000 }), size(171807, 0, 172000), core.TriggerAutomatic, 171807},
 
-		{"lowered to save min_gain", rule(200000), size(140000, 0, 160000), core.TriggerAutomatic, 144000},
-		{"lowered to the floor at most", rule(200000), size(150000, 0, 160000), core.TriggerAutomatic, 150000},
-		{"over the limit, getting below it is gain enough", rule(200000), size(150000, 0, 172000), core.TriggerAutomatic, 155000},
+		{"a quarter of the threshold can be removed", rule(200000), size(120000, 0, 160000), core.TriggerAutomatic, 140000},
+		{"less than that: the limit counts", rule(200000), size(120001, 0, 160000), core.TriggerAutomatic, 120001 + 51807/2},
+		{"lowered to save min_gain of what can be removed", rule(200000, target(70), func(r *policy.Rule) { r.MinGain = 50 }), size(100000, 0, 160000), core.TriggerAutomatic, 130000},
+		{"over the limit, getting below it is gain enough", rule(200000, target(70), func(r *policy.Rule) { r.MinGain = 50 }), size(100000, 0, 172000), core.TriggerAutomatic, 140000},
+		{
+			"manual: half of the originals, and all that was summarized", rule(200000),
+			policy.Size{System: 10000, Messages: 40000, Summaries: 20000}, core.TriggerManual, 40000,
+		},
+		{"manual, nothing but summaries", rule(200000), policy.Size{Messages: 40000, Summaries: 40000}, core.TriggerManual, 40000},
+		{"automatic: summaries are no part of the floor", rule(200000), policy.Size{Messages: 160000, Summaries: 40000}, core.TriggerAutomatic, 80000},
+
+		{"roo, over the limit: the limit", roo(200000, 0), size(10000, 0, 180000), core.TriggerAutomatic, 171808},
+		{"roo, over the limit, a target that is set", roo(200000, 0, target(50)), size(10000, 0, 180000), core.TriggerAutomatic, 100000},
+		{"roo, within the limit", roo(200000, 0), size(10000, 0, 160000), core.TriggerManual, 85000},
 
 		{"floor at the limit", rule(200000), size(171808, 0, 180000), core.TriggerAutomatic, 171808},
 		{"floor above the limit", rule(200000), size(175000, 0, 180000), core.TriggerAutomatic, 171808},

@@ -18,7 +18,7 @@ func (r Rule) Decide(size Size, s State, trigger core.Trigger) Decision {
 		Trigger: trigger, Size: size, Used: used, Floor: size.Floor(),
 		Percent: finite(share), Threshold: finite(r.Threshold),
 		MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
-		MinGain: r.minGain(used), MinNewTokens: r.wait(s),
+		MinGain: r.minGain(used - size.floor(trigger)), MinNewTokens: r.wait(s),
 	}
 	if s != (State{}) {
 		d.Grown = max(0, used-s.Size)
@@ -38,7 +38,9 @@ func (r Rule) reason(d *Decision, s State, reached bool) Reason {
 	switch {
 	case d.Floor > limit && !r.Roo:
 		return ReasonFloor
-	case d.Trigger == core.TriggerManual && !over && !r.Roo && d.Used-d.Floor < d.MinGain:
+	case d.Trigger == core.TriggerManual && !over && d.Size.NothingNew:
+		return ReasonNothingNew
+	case d.Trigger == core.TriggerManual && !over && !r.Roo && d.Used-d.Size.floor(d.Trigger) < d.MinGain:
 		return ReasonNoGain
 	case d.Trigger == core.TriggerManual:
 		return ReasonManual
@@ -61,9 +63,11 @@ func (r Rule) wanted(d *Decision, reached bool) Reason {
 	switch {
 	case !reached && !above:
 		return ReasonBelow
-	case reached && (r.Roo || r.due() > d.Floor):
+	case d.Size.NothingNew:
+		return ReasonNothingNew
+	case reached && (r.Roo || r.counts(r.due(), d.Floor)):
 		why = ReasonThreshold
-	case above && (r.Roo || r.MaxContextTokens > d.Floor):
+	case above && (r.Roo || r.counts(r.MaxContextTokens, d.Floor)):
 		why = ReasonMaxContext
 	}
 	switch {
@@ -71,7 +75,7 @@ func (r Rule) wanted(d *Decision, reached bool) Reason {
 		return why
 	case d.Used < r.MinSize:
 		return ReasonSmall
-	case why == ReasonNoGain || d.Used-d.Floor < d.MinGain:
+	case why == ReasonNoGain:
 		return ReasonNoGain
 	case d.Grown < d.MinNewTokens:
 		return ReasonCooling

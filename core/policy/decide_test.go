@@ -31,6 +31,7 @@ func TestDecide(t *testing.T) {
 	floor := func(overhead, protected, used int) policy.Size {
 		return policy.Size{System: overhead, Protected: protected, Messages: used - overhead}
 	}
+	old := func(used int) policy.Size { return policy.Size{Messages: used, NothingNew: true} }
 	done := func(size int) policy.State { return policy.State{Size: size, Limit: 171808} }
 	failed := func(n, size int) policy.State { return policy.State{Size: size, Ineffective: n, Limit: 171808} }
 
@@ -93,18 +94,26 @@ func TestDecide(t *testing.T) {
 		{"two failures on overflow, something added", base, size(100001), policy.State{Size: 100000, Ineffective: 2, Limit: 75000}, overflow, policy.ReasonOverflow},
 
 		{"threshold at the floor", early, floor(30000, 10000, 60000), policy.State{}, auto, policy.ReasonNoGain},
-		{"threshold half a token above the floor", rule(1001, func(r *policy.Rule) { r.Threshold = 50 }), floor(500, 0, 600), policy.State{}, auto, policy.ReasonThreshold},
-		{"threshold above the floor", early, floor(30000, 9999, 60000), policy.State{}, auto, policy.ReasonThreshold},
+		{"a quarter of the threshold above the floor", early, floor(20000, 10000, 60000), policy.State{}, auto, policy.ReasonThreshold},
+		{"a token less", early, floor(20000, 10001, 60000), policy.State{}, auto, policy.ReasonNoGain},
 		{"threshold below the floor, over the limit", early, floor(30000, 10000, 171809), policy.State{}, auto, policy.ReasonLimit},
 		{"threshold below the floor is no reason to cool down", early, floor(30000, 10000, 60000), done(59000), auto, policy.ReasonNoGain},
 		{"max_context_tokens at the floor", capped, floor(50000, 0, 90000), policy.State{}, auto, policy.ReasonNoGain},
 		{"max_context_tokens at the floor, threshold above it", capped, floor(50000, 0, 160000), policy.State{}, auto, policy.ReasonThreshold},
-		{"min_gain can be saved", base, floor(144000, 0, 160000), policy.State{}, auto, policy.ReasonThreshold},
-		{"one token less than min_gain can be saved", base, floor(144001, 0, 160000), policy.State{}, auto, policy.ReasonNoGain},
-		{"min_gain cannot be saved, over the limit", base, floor(171000, 0, 172000), policy.State{}, auto, policy.ReasonLimit},
-		{"min_gain cannot be saved, manual", base, floor(9001, 0, 10000), policy.State{}, manual, policy.ReasonNoGain},
-		{"min_gain cannot be saved, manual, over the limit", base, floor(171000, 0, 172000), policy.State{}, manual, policy.ReasonManual},
-		{"min_gain can be saved, manual", base, floor(9000, 0, 10000), policy.State{}, manual, policy.ReasonManual},
+		{"a quarter of max_context_tokens above the floor", capped, floor(37500, 0, 90000), policy.State{}, auto, policy.ReasonMaxContext},
+		{"a token less of max_context_tokens", capped, floor(37501, 0, 90000), policy.State{}, auto, policy.ReasonNoGain},
+		{"little can be removed, over the limit", base, floor(171000, 0, 172000), policy.State{}, auto, policy.ReasonLimit},
+		{"little can be removed, manual", base, floor(9999, 0, 10000), policy.State{}, manual, policy.ReasonManual},
+		{"nothing can be removed, manual", base, floor(10000, 0, 10000), policy.State{}, manual, policy.ReasonNoGain},
+		{"nothing but summaries can be removed, manual", base, policy.Size{System: 9000, Messages: 1000, Summaries: 1000}, policy.State{}, manual, policy.ReasonNoGain},
+		{"nothing but summaries can be removed, manual, over the limit", base, policy.Size{Messages: 172000, Summaries: 172000}, policy.State{}, manual, policy.ReasonManual},
+
+		{"nothing new, manual", base, old(20000), policy.State{}, manual, policy.ReasonNothingNew},
+		{"nothing new, manual, over the limit", base, old(171809), policy.State{}, manual, policy.ReasonManual},
+		{"nothing new, below the threshold", base, old(20000), policy.State{}, auto, policy.ReasonBelow},
+		{"nothing new, at the threshold", base, old(160000), policy.State{}, auto, policy.ReasonNothingNew},
+		{"nothing new, over the limit", base, old(171809), policy.State{}, auto, policy.ReasonLimit},
+		{"nothing new, overflow", base, old(20000), policy.State{}, overflow, policy.ReasonOverflow},
 		{"nothing there, manual", base, size(0), policy.State{}, manual, policy.ReasonNoGain},
 		{"min_gain cannot be saved, overflow", base, floor(9900, 0, 10000), policy.State{}, overflow, policy.ReasonOverflow},
 
@@ -190,7 +199,7 @@ func TestDecisionNumbers(t *testing.T) {
 		Used: 165000, Floor: 12000, Percent: 82.5, Threshold: 80,
 		MaxContextTokens: 190000, MinSize: 1000,
 		Budget:       core.Budget{Window: 200000, Reserve: 20000, Overhead: 10000, Limit: 160000, Target: 150000},
-		TargetWanted: 158000, MinGain: 16500, Grown: 65000, MinNewTokens: 10000,
+		TargetWanted: 158000, MinGain: 15300, Grown: 65000, MinNewTokens: 10000,
 	}
 	if d != want {
 		t.Errorf("got  %+v\nwant %+v", d, want)
@@ -203,7 +212,7 @@ func TestDecisionNumbers(t *testing.T) {
 		`"size":{"system":6000,"tools":4000,"messages":155000,"protected":2000},` +
 		`"used":165000,"floor":12000,"percent":82.5,"threshold":80,"max_context_tokens":190000,"min_size":1000,` +
 		`"budget":{"window":200000,"reserve":20000,"overhead":10000,"limit":160000,"target":150000},` +
-		`"target_wanted":158000,"min_gain":16500,"grown":65000,"min_new_tokens":10000}`
+		`"target_wanted":158000,"min_gain":15300,"grown":65000,"min_new_tokens":10000}`
 	if string(data) != wantJSON {
 		t.Errorf("got  %s\nwant %s", data, wantJSON)
 	}
@@ -253,7 +262,8 @@ func TestWorth(t *testing.T) {
 // On overflow the limit that counts is the lowered one: what the model refused is within
 // the other.
 func TestWorthOnOverflow(t *testing.T) {
-	d := rule(200000).Decide(policy.Size{System: 92000, Messages: 8000}, policy.State{}, core.TriggerOverflow)
+	r := rule(200000, func(r *policy.Rule) { r.MinGain = 80 })
+	d := r.Decide(policy.Size{System: 92000, Messages: 8000}, policy.State{}, core.TriggerOverflow)
 	if d.Budget.Limit != 94000 {
 		t.Fatalf("got limit %d, want 94000", d.Budget.Limit)
 	}

@@ -99,8 +99,14 @@ func (d Decision) why() string {
 	case ReasonCooling:
 		return fmt.Sprintf("%s, but only %d were added since the last attempt; %d must be", share, d.Grown, d.MinNewTokens)
 	case ReasonNoGain:
+		if d.Trigger == core.TriggerManual {
+			return fmt.Sprintf("asked for, but nothing of the %d tokens can be removed (system prompt, tools, protected messages)", d.Used)
+		}
 		return fmt.Sprintf("%s, but %d of them cannot be removed (system prompt, tools, protected messages): "+
-			"too many to get below the threshold of %s or to save %d", share, d.Floor, threshold, d.MinGain)
+			"below the threshold of %s too little of what was said could stay, so nothing is done up to the limit of %d",
+			share, d.Floor, threshold, d.Budget.Limit)
+	case ReasonNothingNew:
+		return fmt.Sprintf("nothing was said since the last condensation, and %d tokens are within the limit of %d", d.Used, d.Budget.Limit)
 	case ReasonStuck:
 		return fmt.Sprintf("%d tokens are over the limit of %d, and the last %d attempts to condense have not helped: "+
 			"change the chain, protect fewer messages, or use a model with a larger window", d.Used, d.Budget.Limit, patience)

@@ -22,9 +22,12 @@ const (
 	ReasonSmall Reason = "too_small"
 	// ReasonCooling: it is due, but has not grown enough since the last attempt.
 	ReasonCooling Reason = "cooling_down"
-	// ReasonNoGain: it is due, or somebody asked, but what cannot be removed is so large
-	// that no condensation would be a success or get below what makes it due.
+	// ReasonNoGain: it is due, but most of what makes it due cannot be removed; or somebody
+	// asked, and nothing can be removed.
 	ReasonNoGain Reason = "nothing_to_gain"
+	// ReasonNothingNew: it is due, or somebody asked, but nothing was said since the last
+	// condensation.
+	ReasonNothingNew Reason = "nothing_new"
 	// ReasonStuck: it is over the limit, and attempts at this very conversation have not
 	// helped. [Decision.Err] says so.
 	ReasonStuck Reason = "stuck"
@@ -38,7 +41,7 @@ func (r Reason) Acts() bool {
 	switch r {
 	case ReasonThreshold, ReasonMaxContext, ReasonLimit, ReasonManual, ReasonOverflow:
 		return true
-	case ReasonBelow, ReasonOff, ReasonSmall, ReasonCooling, ReasonNoGain, ReasonStuck, ReasonFloor:
+	case ReasonBelow, ReasonOff, ReasonSmall, ReasonCooling, ReasonNoGain, ReasonNothingNew, ReasonStuck, ReasonFloor:
 	}
 	return false
 }

@@ -13,6 +13,9 @@ const (
 	// unknownReserveShare bounds it: the window divided by this. Roo-Code bounds the
 	// maxima in its model table alike. Without it a window of 8,000 has a negative limit.
 	unknownReserveShare = 5
+	// leastRemovable is the part of a threshold that must be removable for it to have an
+	// effect: one divided by this.
+	leastRemovable = 4
 	// regrowPercent of the window is what a conversation must grow by after attempts
 	// that did not help. It is not for configuration to remove.
 	regrowPercent = 10
@@ -44,7 +47,7 @@ type Rule struct {
 	// Target is the percent of the window that a condensation should end at or below; 0
 	// for half way between what cannot be removed and what makes the conversation due.
 	Target float64
-	// MinGain is the percent of the conversation, 0 to 90, that a condensation must save
+	// MinGain is the percent, 0 to 90, of what can be removed that a condensation must save
 	// to be a success.
 	MinGain float64
 	// MinNewTokens is what must be added to a conversation after an attempt to condense
@@ -99,7 +102,7 @@ func (r Rule) Validate() error {
 	must(r.Target == 0 || within(r.Target, 1, 99), "target: %v is outside 1..99 percent of the window; 0 means the default", r.Target)
 	must(!within(r.Target, 1, 99) || ValidThreshold(r.Threshold) != nil || r.Target < r.Threshold,
 		"target: %v %% is not below the threshold of %v %%", r.Target, r.Threshold)
-	must(within(r.MinGain, 0, 90), "min_gain: %v is outside 0..90 percent of the conversation", r.MinGain)
+	must(within(r.MinGain, 0, 90), "min_gain: %v is outside 0..90 percent of what can be removed", r.MinGain)
 	must(r.MinNewTokens >= 0, "min_new_tokens: %d is negative; want tokens, or 0 for none", r.MinNewTokens)
 	if len(errs) == 0 && r.limit() < 1 {
 		must(false, "max_output: %d tokens for the answer and a buffer of %v %% leave no room in the window of %d; lower them or set a larger window",
@@ -136,9 +139,9 @@ func (r Rule) due() int {
 	return floorInt(math.Ceil(percentOf(r.Threshold, r.Window)))
 }
 
-// minGain is the least that must be saved of used tokens for a success.
-func (r Rule) minGain(used int) int {
-	return max(1, floorInt(math.Ceil(percentOf(r.MinGain, used))))
+// minGain is the least that must be saved for a success of the tokens that can be removed.
+func (r Rule) minGain(removable int) int {
+	return max(1, floorInt(math.Ceil(percentOf(r.MinGain, removable))))
 }
 
 // wait is what the conversation must have grown by since the last attempt before it can

@@ -96,7 +96,21 @@ func TestDecisionText(t *testing.T) {
 			policy.State{},
 			auto,
 			"leave: 60000 tokens are 30 % of the window of 200000, but 40000 of them cannot be removed (system prompt, tools, protected messages): " +
-				"too many to get below the threshold of 20 % or to save 6000",
+				"below the threshold of 20 % too little of what was said could stay, so nothing is done up to the limit of 171808",
+		},
+		{
+			"nothing to remove", base,
+			policy.Size{Tools: 40000},
+			policy.State{},
+			core.TriggerManual,
+			"leave: asked for, but nothing of the 40000 tokens can be removed (system prompt, tools, protected messages)",
+		},
+		{
+			"nothing new", base,
+			policy.Size{Messages: 40000, NothingNew: true},
+			policy.State{},
+			core.TriggerManual,
+			"leave: nothing was said since the last condensation, and 40000 tokens are within the limit of 171808",
 		},
 		{
 			"stuck", base,

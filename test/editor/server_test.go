@@ -14,9 +14,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/condensehq/condense/internal/testkit"
 )
+
+// patience is how long the server may take for anything.
+const patience = 40 * time.Second
 
 // A server is a language server with an editor's end of its standard input and output. It
 // has no network: what it knows, it knows from files.
@@ -116,7 +117,7 @@ func (s *server) send(v map[string]any) {
 // wait returns the first message that is wanted. Requests of the server are answered.
 func (s *server) wait(what string, wanted func(message) bool) message {
 	s.t.Helper()
-	timeout := time.After(testkit.Patience(s.t))
+	timeout := time.After(patience)
 	for {
 		select {
 		case m, ok := <-s.messages:
@@ -129,7 +130,7 @@ func (s *server) wait(what string, wanted func(message) bool) message {
 				return m
 			}
 		case <-timeout:
-			s.t.Fatalf("no %s", what)
+			s.t.Fatalf("no %s within %v", what, patience)
 		}
 	}
 }
