@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A Budget says where sessions are cut and how many tokens a strategy may leave. One of
@@ -38,15 +39,11 @@ func ParseBudget(s string) (Budget, error) {
 		}
 		return Budget{Share: v}, nil
 	}
-	n, k := strings.CutSuffix(t, "k")
-	v, err := strconv.Atoi(n)
-	if k {
-		v *= 1000
-	}
-	if err != nil || v < 1000 || v > 1e9 {
+	v, ok := size.Parse(t)
+	if !ok || v < 1000 || v > 1e9 {
 		return Budget{}, fmt.Errorf(`budget %q: want a share of the prefix ("25%%"), a window of at least 1000 tokens ("32k") or "real"`, s)
 	}
-	return Budget{Window: v}, nil
+	return Budget{Window: int(v)}, nil
 }
 
 // String returns b as ParseBudget reads it.

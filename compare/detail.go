@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
@@ -50,59 +51,107 @@ type DetailPart struct {
 	Error bool `json:"error,omitempty"`
 }
 
-// Examine condenses once more, as [Run] did for the row with this budget, cut and strategy
-// of item, and returns what became of every message. The strategy may be a bound by name.
-func Examine(ctx context.Context, item Item, s Strategy, budget, cut string, opts *Options) (*Detail, error) {
+// Examine condenses once more for each of rows, which [Run] with the same items, strategies
+// and options measured, and returns what became of every message, in the order of rows. The
+// bounds need not be among the strategies. A session is read once, however many rows it
+// has, and Options.Jobs of them are worked on at a time; Options.Progress is called after
+// each. Row.Values are those of the report, not measured again.
+func Examine(ctx context.Context, items []Item, strategies []Strategy, rows []Row, opts *Options) ([]*Detail, error) {
 	o, encoding, err := opts.settled()
 	if err != nil {
 		return nil, err
 	}
-	want, err := ParseBudget(budget)
-	if err != nil {
-		return nil, err
-	}
-	r := &runner{opts: o, encoding: encoding, start: o.Now()}
-	session, counter, err := r.read(item)
-	if err != nil {
-		return nil, err
-	}
-	w := &sessionWork{runner: r, session: session, counter: counter}
-	for _, t := range want.tasks(session, retention.Cuts(session, counter), counter) {
-		if t.cut.Name != cut {
-			continue
+	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}
+	bySession := map[string][]int{} // indices of rows
+	var order []string
+	for i := range rows {
+		name := rows[i].Session
+		if bySession[name] == nil {
+			order = append(order, name)
 		}
-		b := w.bench(item.Name, t)
-		b.scorer = w.scorer(t.cut)
-		return b.examine(ctx, &s)
+		bySession[name] = append(bySession[name], i)
 	}
-	return nil, fmt.Errorf("%s: no cut %q under budget %s", item.Name, cut, budget)
+	for _, it := range items {
+		if bySession[it.Name] != nil {
+			r.items = append(r.items, it)
+		}
+	}
+	if len(r.items) < len(order) {
+		return nil, fmt.Errorf("examine: %d of %d sessions are not among the items", len(order)-len(r.items), len(order))
+	}
+	out := make([]*Detail, len(rows))
+	return out, r.each(ctx, func(ctx context.Context, it Item) (outcomeOf, error) {
+		own := bySession[it.Name]
+		err := r.examine(ctx, it, rows, own, out)
+		return outcomeOf{info: SessionInfo{Name: it.Name}, rows: make([]Row, len(own))}, err
+	})
 }
 
-func (b *bench) examine(ctx context.Context, s *Strategy) (*Detail, error) {
-	d := &Detail{}
+// examine fills in those of out that own names, the rows of one session.
+func (r *runner) examine(ctx context.Context, it Item, rows []Row, own []int, out []*Detail) error {
+	session, counter, err := r.read(it)
+	if err != nil {
+		return err
+	}
+	w := &sessionWork{runner: r, session: session, counter: counter}
+	cuts := retention.Cuts(session, counter)
+	for _, i := range own {
+		row := &rows[i]
+		t, err := taskOf(row, session, cuts, counter)
+		if err != nil {
+			return err
+		}
+		s := Strategy{Name: row.Strategy} // a bound
+		if k := slices.IndexFunc(r.strategies, func(s Strategy) bool { return s.Name == row.Strategy }); k >= 0 {
+			s = r.strategies[k]
+		}
+		b := w.bench(it.Name, t)
+		b.scorer = w.scorer(t.cut)
+		if out[i], err = b.examine(ctx, &s, row); err != nil {
+			return fmt.Errorf("%s, %s: %w", row.Session, row.Strategy, err)
+		}
+	}
+	return nil
+}
+
+// taskOf returns the cut and the budget of a row.
+func taskOf(row *Row, s *retention.Session, cuts []retention.Cut, c core.Counter) (task, error) {
+	b, err := ParseBudget(row.Budget)
+	if err != nil {
+		return task{}, err
+	}
+	for _, t := range b.tasks(s, cuts, c) {
+		if t.cut.Name == row.Cut {
+			return t, nil
+		}
+	}
+	return task{}, fmt.Errorf("%s: no cut %q under budget %s", row.Session, row.Cut, row.Budget)
+}
+
+func (b *bench) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, error) {
+	d := &Detail{Row: *row}
 	var view []core.Message
 	if len(s.candidates()) == 0 {
-		d.Row, view = b.bounded(s.Name)
+		view = b.boundView(s.Name)
 	} else {
-		out, took, err := b.condense(ctx, s, b.task.cut.Prefix(), 1)
+		out, _, err := b.condense(ctx, s, b.task.cut.Prefix(), 1)
 		if err != nil {
 			return nil, err
 		}
-		d.Row = b.row(s.Name)
-		d.Row.Values["ms"] = milliseconds(took)
-		d.Row.Usage, d.Row.Provider = out.Usage, out.Provider
-		d.Row.Outcome, d.Row.Error = outcome(out)
 		view = out.Messages
-		b.judge(&d.Row, view)
 	}
 	d.Needs = b.scorer.Needs(view)
 	d.Messages = b.align(view)
+	at := map[int]int{} // where in d.Messages those of the session are
+	for i := range d.Messages {
+		if d.Messages[i].At >= 0 {
+			at[d.Messages[i].At] = i
+		}
+	}
 	for n := range d.Needs {
-		for i := range d.Messages {
-			for _, m := range d.Needs[n].Messages {
-				if d.Messages[i].At == m {
-					d.Messages[i].Needs = append(d.Messages[i].Needs, n)
-				}
+		for _, m := range d.Needs[n].Messages {
+			if i, ok := at[m]; ok {
+				d.Messages[i].Needs = append(d.Messages[i].Needs, n)
 			}
 		}
 	}

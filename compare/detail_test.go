@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"io"
 	"testing"
 
 	"github.com/condensehq/condense/compare"
@@ -12,17 +13,17 @@ func TestExamine(t *testing.T) {
 	opts := compare.Options{Budgets: budgets(t, "25%"), Now: still}
 	w := window("window", "budget")
 	r := run(t, []compare.Item{item}, opts, w)
-	for _, row := range r.Rows {
-		s := w
-		if row.Strategy != w.Name {
-			s = compare.Strategy{Name: row.Strategy} // a bound
-		}
-		d, err := compare.Examine(t.Context(), item, s, row.Budget, row.Cut, &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Row.Values["panel"] != row.Values["panel"] || d.Row.After != row.After {
-			t.Errorf("%s: panel %v of %d tokens, in the report %v of %d", row.Strategy, d.Row.Values["panel"], d.Row.After, row.Values["panel"], row.After)
+	details, err := compare.Examine(t.Context(), []compare.Item{item}, []compare.Strategy{w}, r.Rows, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(details) != len(r.Rows) {
+		t.Fatalf("%d details of %d rows", len(details), len(r.Rows))
+	}
+	for i, row := range r.Rows {
+		d := details[i]
+		if d.Row.Strategy != row.Strategy || d.Row.Cut != row.Cut {
+			t.Errorf("detail %d is of %s at %q, want %s at %q", i, d.Row.Strategy, d.Row.Cut, row.Strategy, row.Cut)
 		}
 		seen, before, after := 0, 0, 0
 		for _, m := range d.Messages {
@@ -47,7 +48,41 @@ func TestExamine(t *testing.T) {
 			t.Errorf("%s: nothing was needed", row.Strategy)
 		}
 	}
-	if _, err := compare.Examine(t.Context(), item, w, "25%", "none", &opts); err == nil {
+	nowhere := r.Rows[0]
+	nowhere.Cut = "none"
+	if _, err := compare.Examine(t.Context(), []compare.Item{item}, []compare.Strategy{w}, []compare.Row{nowhere}, &opts); err == nil {
 		t.Error("a cut that does not exist gives no error")
+	}
+	if _, err := compare.Examine(t.Context(), nil, []compare.Strategy{w}, r.Rows, &opts); err == nil {
+		t.Error("a session that is not among the items gives no error")
+	}
+}
+
+// A page shows hundreds of results: to read and count a session for each of them took most
+// of a minute, in which nothing was said.
+func TestExamineReadsASessionOnceAndSaysHowFarItIs(t *testing.T) {
+	t.Parallel()
+	items := small()[:2]
+	opts := compare.Options{Budgets: budgets(t, "10%", "25%"), Now: still}
+	w := window("window", "budget")
+	r := run(t, items, opts, w)
+	reads := 0
+	counted := make([]compare.Item, len(items))
+	for i, it := range items {
+		counted[i] = compare.Item{Name: it.Name, Open: func() (io.ReadCloser, error) {
+			reads++
+			return it.Open()
+		}}
+	}
+	var steps []compare.Progress
+	opts.Progress = func(p compare.Progress) { steps = append(steps, p) }
+	if _, err := compare.Examine(t.Context(), counted, []compare.Strategy{w}, r.Rows, &opts); err != nil {
+		t.Fatal(err)
+	}
+	if reads != len(items) {
+		t.Errorf("%d sessions were read %d times for %d rows, want each once", len(items), reads, len(r.Rows))
+	}
+	if n := len(steps); n != len(items) || steps[n-1].Done != n || steps[n-1].Total != n || steps[n-1].Rows != len(r.Rows) {
+		t.Errorf("progress %+v, want a step for each of %d sessions and in the end all %d rows", steps, len(items), len(r.Rows))
 	}
 }

@@ -36,9 +36,10 @@ var suffixes = []string{".json", ".jsonl", ".json.gz", ".jsonl.gz", ".condense"}
 var beside = []string{"ui_messages.json", "task_metadata.json", "index.json", "history_item.json", "package.json", "settings.json", "config.json"}
 
 // Find returns the sessions that paths name, sorted: files as they are, folders with all
-// that is in them and looks like a transcript (what cannot be opened fails when it is read), patterns as of [filepath.Glob], and "demo:"
-// for the sessions that come with the program. It reads no file. A path that names nothing
-// is an error.
+// that is in them and looks like a transcript (what cannot be opened fails when it is read),
+// patterns as of [filepath.Glob], and "demo:" for the sessions that come with the program.
+// Links to files and folders are followed; a folder that is reached twice is read once. It
+// reads no file. A path that names nothing is an error.
 func Find(paths ...string) ([]Item, error) {
 	found := map[string]Item{}
 	var errs []error
@@ -91,30 +92,85 @@ func find(p string) ([]Item, error) {
 }
 
 func folder(p string) ([]Item, error) {
-	var out []Item
-	err := filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+	w := walk{seen: map[string]bool{}}
+	err := w.folder(p)
+	if err == nil && len(w.found) == 0 {
+		err = fmt.Errorf("%s: no transcript in it: looked for %s", p, strings.Join(suffixes, ", "))
+	}
+	return w.found, err
+}
+
+// A walk goes through folders, and through links to folders.
+type walk struct {
+	found []Item
+	seen  map[string]bool // folders by their real path: each is entered once, so that no chain of links is endless
+}
+
+func (w *walk) folder(p string) error {
+	return filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if name == p {
 				return err
 			}
 			// One folder of somebody else's must not keep the rest from being read.
-			out = append(out, Item{Name: name, Open: func() (io.ReadCloser, error) { return nil, err }})
+			w.unreadable(name, err)
 			return fs.SkipDir
 		}
-		base := d.Name()
-		if d.IsDir() && name != p && (strings.HasPrefix(base, ".") || base == "node_modules") {
-			return fs.SkipDir
-		}
-		if !d.Type().IsRegular() || slices.Contains(beside, base) {
-			return nil
-		}
-		if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(base, s) }) {
-			out = append(out, File(name))
+		switch {
+		case d.IsDir():
+			if name != p && hidden(d.Name()) || !w.enter(name) {
+				return fs.SkipDir
+			}
+		case d.Type()&fs.ModeSymlink != 0:
+			w.link(name)
+		case d.Type().IsRegular():
+			w.file(name)
 		}
 		return nil
 	})
-	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("%s: no transcript in it: looked for %s", p, strings.Join(suffixes, ", "))
+}
+
+// hidden reports whether a folder of that name is none to look into.
+func hidden(base string) bool { return strings.HasPrefix(base, ".") || base == "node_modules" }
+
+// enter reports whether the folder was not entered before.
+func (w *walk) enter(name string) bool {
+	place, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		place, err = filepath.Abs(place)
 	}
-	return out, err
+	if err != nil || w.seen[place] {
+		return err != nil // what cannot be resolved fails when it is read
+	}
+	w.seen[place] = true
+	return true
+}
+
+// link follows a link to a file or a folder.
+func (w *walk) link(name string) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil: // it leads nowhere: said when it is read
+		w.file(name)
+	case info.Mode().IsRegular():
+		w.file(name)
+	case info.IsDir() && !hidden(filepath.Base(name)):
+		// With a separator at its end WalkDir follows it.
+		if err := w.folder(name + string(filepath.Separator)); err != nil {
+			w.unreadable(name, err)
+		}
+	}
+}
+
+// unreadable adds a session that says err when it is read.
+func (w *walk) unreadable(name string, err error) {
+	w.found = append(w.found, Item{Name: name, Open: func() (io.ReadCloser, error) { return nil, err }})
+}
+
+// file adds the file if it looks like a transcript.
+func (w *walk) file(name string) {
+	base := filepath.Base(name)
+	if !slices.Contains(beside, base) && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(base, s) }) {
+		w.found = append(w.found, File(name))
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,61 @@ func TestFind(t *testing.T) {
 		if items, err := compare.Find(p); err == nil && len(items) == 0 {
 			t.Errorf("%s: neither sessions nor an error", p)
 		}
+	}
+}
+
+// A folder of links to sessions was said to hold no transcript.
+func TestFindFollowsLinksButNotInCircles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "real", "a.json"), "[]")
+	put(t, filepath.Join(dir, "real", "deep", "b.jsonl"), "")
+	put(t, filepath.Join(dir, "real", ".git", "c.json"), "[]")
+	for link, to := range map[string]string{
+		"links/one.json":     "../real/a.json",
+		"links/two":          "../real/deep",
+		"links/nowhere.json": "../gone.json",
+		"links/notes.txt":    "../real/a.json",
+		"real/deep/up":       "../..",
+		"real/deep/self":     ".",
+		"all":                "real",
+	} {
+		name := filepath.Join(dir, link)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.FromSlash(to), name); err != nil {
+			t.Skipf("links cannot be made here: %v", err)
+		}
+	}
+	for _, c := range []struct{ path, want string }{
+		{"real/deep", "real/deep/b.jsonl real/deep/up/all/a.json real/deep/up/links/nowhere.json real/deep/up/links/one.json"},
+		{"all", "all/a.json all/deep/b.jsonl all/deep/up/links/nowhere.json all/deep/up/links/one.json"},
+	} {
+		items, err := compare.Find(filepath.Join(dir, c.path))
+		if err != nil {
+			t.Errorf("%s: %v", c.path, err)
+		}
+		var got []string
+		for _, it := range items {
+			rel, err := filepath.Rel(dir, it.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, filepath.ToSlash(rel))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: got %s, want %s", c.path, s, c.want)
+		}
+	}
+	// A link that leads nowhere is a session that cannot be read, and the report says so.
+	items, err := compare.Find(filepath.Join(dir, "links"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, items, compare.Options{}, window("window", "budget"))
+	if !slices.ContainsFunc(r.Skipped, func(s compare.Skipped) bool { return strings.HasSuffix(s.Name, "nowhere.json") }) {
+		t.Errorf("the link that leads nowhere is not said: %v", r.Skipped)
 	}
 }
 

@@ -14,6 +14,9 @@ type Options struct {
 	Budgets []Budget
 	// Modes are those whose sessions are compared; default all.
 	Modes []string
+	// ModeOf are rules that give sessions a mode: the first that applies holds, before what
+	// a session says of itself.
+	ModeOf []ModeRule
 	// Encoding counts tokens, see package tokens; default the exact o200k_base.
 	Encoding string
 	// Seed of everything that is drawn at random: the same seed, the same report.

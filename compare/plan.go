@@ -68,7 +68,7 @@ func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Opt
 // plan adds to p what the run would do with a session, and returns its tasks.
 func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]bool) (int, error) {
 	s, counter, err := r.read(it)
-	if err != nil || !r.wants(s.Mode) {
+	if err != nil || r.opts.unwanted(s.Mode) != "" {
 		return 0, ctx.Err()
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: sessionHash(s)}

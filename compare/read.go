@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,14 +16,19 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
+// maxSession is the size in bytes above which a session is refused, uncompressed: far above
+// any recorded one, and small enough that a hostile file does not exhaust the memory.
+const maxSession = 256 << 20
+
 // ReadSession reads a conversation in any format that package transcript knows; name is
 // that of the file. Messages are measured with c. A recorded session (format "trace") says
-// itself who typed what, in which mode, and where it was compacted; of another format text of the user is
-// taken for typed unless it looks like what agents put there, the source is the folder
-// that the file is in, the mode is what the environment says that Roo-Code sends along, and
-// the compactions are those of its journal.
+// itself who typed what, in which mode, and where it was compacted. Of another format, text
+// of the user is taken for typed unless it looks like what agents put there, the source is
+// the folder that the file is in, and the compactions are those of its journal. The mode is
+// what the agent says in its messages (Roo-Code, Cline) or records in its file (Claude Code,
+// Codex: plan or code), else empty.
 func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, error) {
-	data, err := transcript.ReadAll(r)
+	data, err := transcript.ReadAll(r, maxSession)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -39,7 +45,7 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, 
 		}
 	}
 	if s.Mode == "" {
-		s.Mode = modeOf(s.Messages)
+		s.Mode = cmp.Or(announcedMode(s.Messages), recordedMode(d.Format, data))
 	}
 	for i := range s.Messages {
 		s.Messages[i].Source = nil

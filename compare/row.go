@@ -84,24 +84,29 @@ func (b *bench) request(messages []core.Message, trigger core.Trigger) *core.Req
 	}
 }
 
-// bounded returns the row of one of the bounds and what it made.
-func (b *bench) bounded(name string) (Row, []core.Message) {
+// bounded returns the row of one of the bounds.
+func (b *bench) bounded(name string) Row {
 	r := b.row(name)
-	var view []core.Message
 	start := b.now()
-	switch name {
-	case Oracle:
-		view = b.scorer.Oracle(b.task.room, b.counter)
-	case Random:
-		view = b.scorer.RandomLines(b.task.room, b.seed, b.counter)
-	case KeepLast:
-		view = retention.KeepLast(b.task.cut.Prefix(), b.task.room, b.counter)
-	}
+	view := b.boundView(name)
 	r.Values["ms"] = milliseconds(b.now().Sub(start))
 	r.Outcome = core.OutcomeApplied
 	b.judge(&r, view)
 	delete(r.Values, "payback")
-	return r, view
+	return r
+}
+
+// boundView returns what one of the bounds makes.
+func (b *bench) boundView(name string) []core.Message {
+	switch name {
+	case Oracle:
+		return b.scorer.Oracle(b.task.room, b.counter)
+	case Random:
+		return b.scorer.RandomLines(b.task.room, b.seed, b.counter)
+	case KeepLast:
+		return retention.KeepLast(b.task.cut.Prefix(), b.task.room, b.counter)
+	}
+	return nil
 }
 
 // run returns the row of a strategy. The error is that of ctx.

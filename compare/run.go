@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +38,7 @@ func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options
 			return nil, err
 		}
 	}
-	err = r.work(ctx)
+	err = r.each(ctx, r.session)
 	return r.report(err != nil), err
 }
 
@@ -67,8 +66,9 @@ type outcomeOf struct {
 	cached  int
 }
 
-// work works on all sessions. What is finished when it returns an error is in r.sessions.
-func (r *runner) work(ctx context.Context) error {
+// each calls work for all sessions, Options.Jobs at a time. What is finished when it returns
+// an error is in r.sessions.
+func (r *runner) each(ctx context.Context, work func(context.Context, Item) (outcomeOf, error)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r.progress.Total = len(r.items)
@@ -79,7 +79,7 @@ func (r *runner) work(ctx context.Context) error {
 	for range min(r.opts.Jobs, max(1, len(r.items))) {
 		wg.Go(func() {
 			for it := range next {
-				out, err := r.session(ctx, it)
+				out, err := work(ctx, it)
 				switch {
 				case errors.Is(err, ErrMaxCost):
 					enough()
@@ -163,8 +163,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		return out, ctx.Err()
 	}
 	out.info = describe(it.Name, s)
-	if !r.wants(s.Mode) {
-		out.skipped = fmt.Sprintf("mode %q is not asked for", s.Mode)
+	if out.skipped = r.opts.unwanted(s.Mode); out.skipped != "" {
 		return out, ctx.Err()
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
@@ -195,11 +194,6 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	return out, nil
 }
 
-// wants reports whether sessions of the mode are asked for.
-func (r *runner) wants(mode string) bool {
-	return len(r.opts.Modes) == 0 || slices.Contains(r.opts.Modes, mode)
-}
-
 // read reads a session and measures it with a counter of its own, so that what was counted
 // is forgotten with the session.
 func (r *runner) read(it Item) (*retention.Session, *tokens.Counter, error) {
@@ -209,6 +203,9 @@ func (r *runner) read(it Item) (*retention.Session, *tokens.Counter, error) {
 	}
 	counter := tokens.NewCounter(r.encoding)
 	s, err := ReadSession(f, it.Name, counter)
+	if err == nil {
+		s.Mode = modeBy(r.opts.ModeOf, it.Name, s)
+	}
 	return s, counter, errors.Join(err, f.Close())
 }
 
@@ -255,8 +252,7 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 	for i := range bounds {
 		row, err := w.remember(b, bounds[i].Name, "bound "+bounds[i].Name, func() (Row, error) {
 			b.scorer = w.scorer(t.cut)
-			row, _ := b.bounded(bounds[i].Name)
-			return row, ctx.Err()
+			return b.bounded(bounds[i].Name), ctx.Err()
 		})
 		if err != nil {
 			return nil, err

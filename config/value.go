@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A fault is what is wrong with one value, before it has a place and a key.
@@ -137,12 +139,8 @@ func (f *field) dollarsValue(n *node, wrong *fault) (any, *fault) {
 var (
 	sha256Hex    = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	countText    = regexp.MustCompile(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmM]i?)?$`)
 	percentText  = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*%$`)
 )
-
-// units of token counts. 128k is 128,000, as vendors write it; 32Ki is 32,768.
-var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "ki": 1 << 10, "mi": 1 << 20}
 
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
@@ -160,7 +158,7 @@ func (f *field) percentValue(n *node, wrong *fault) (any, *fault) {
 		if m := percentText.FindStringSubmatch(s); m != nil {
 			v, _ = strconv.ParseFloat(m[1], 64)
 			ok = true
-		} else if countText.MatchString(s) && strings.ContainsAny(s, "kKmM") && f.key == "threshold" {
+		} else if size.HasUnit(s) && f.key == "threshold" {
 			wrong.allowed += "; for a number of tokens set max_context_tokens: " + s
 			return nil, wrong
 		}
@@ -193,10 +191,8 @@ func (f *field) tokensValue(n *node, wrong *fault) (any, *fault) {
 			}
 			return strconv.FormatFloat(p, 'f', -1, 64) + "%", nil
 		}
-		if m := countText.FindStringSubmatch(s); m != nil {
-			v, _ = strconv.ParseFloat(strings.ReplaceAll(m[1], "_", ""), 64)
-			v *= units[strings.ToLower(m[2])]
-			ok = true
+		if whole, isSize := size.Parse(s); isSize {
+			v, ok = float64(whole), true
 		}
 	}
 	if !ok || v != math.Trunc(v) || math.Abs(v) > maxTokens {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 const tick = time.Millisecond
@@ -59,7 +60,7 @@ func watch(t *testing.T, opts config.Options, on *config.WatchOptions) *config.W
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(testkit.Patience(t))
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 20 s: %s", what)

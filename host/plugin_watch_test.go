@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/lock"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
@@ -70,7 +71,7 @@ func TestWatchPins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(testkit.Patience(t)):
 			t.Fatal("the change was not noticed within 20 s")
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
@@ -112,7 +113,7 @@ func drain(c chan error) {
 // wait returns the first error that is reported.
 func wait(t *testing.T, reloads chan error) error {
 	t.Helper()
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(testkit.Patience(t))
 	for {
 		select {
 		case err := <-reloads:

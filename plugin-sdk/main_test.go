@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 	"github.com/condensehq/condense/registry"
 )
@@ -16,6 +17,7 @@ import (
 const envStrategy = "PLUGINSDK_TEST_STRATEGY"
 
 func TestMain(m *testing.M) {
+	testkit.Covered()
 	switch os.Getenv(envStrategy) {
 	case "":
 		os.Exit(m.Run())

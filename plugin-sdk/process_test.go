@@ -22,6 +22,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire"
 )
 
@@ -137,7 +138,7 @@ func TestProcess(t *testing.T) {
 	if n := len(res.Messages); n >= len(req.Messages) {
 		t.Errorf("%d of %d messages were kept", n, len(req.Messages))
 	}
-	for deadline := time.Now().Add(5 * time.Second); p.stdout.String() == "" && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testkit.Patience(t)); p.stdout.String() == "" && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	p.plugin.Kill()
@@ -285,7 +286,7 @@ func TestExitWithStdin(t *testing.T) {
 		if err != nil {
 			t.Errorf("it exited with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Patience(t)):
 		t.Error("it did not exit")
 	}
 }
@@ -330,7 +331,7 @@ func TestDebug(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience(t))
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/condensehq/condense/core"
@@ -46,6 +47,9 @@ type ReadOptions struct {
 	Format string
 	// Name of the file, for errors.
 	Name string
+	// MaxBytes is how many bytes are read at most, after decompression; more give a
+	// [*TooLargeError]. Zero means no limit.
+	MaxBytes int64
 }
 
 // Read reads r to its end and returns the conversation in it. The input may be
@@ -55,7 +59,7 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 	if opts == nil {
 		opts = &ReadOptions{}
 	}
-	data, err := ReadAll(r)
+	data, err := ReadAll(r, opts.MaxBytes)
 	if err != nil {
 		return nil, named(opts.Name, err)
 	}
@@ -96,12 +100,11 @@ var (
 	gzipMagic     = []byte("\x1f\x8b")
 )
 
-// ReadAll returns what r holds, decompressed if it is gzip, as [Read] reads it.
-func ReadAll(r io.Reader) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(sizeHint(r) + bytes.MinRead)
-	_, err := b.ReadFrom(r)
-	data := b.Bytes()
+// ReadAll returns what r holds, decompressed if it is gzip, as [Read] reads it. If that is
+// more than limit bytes, the error is a [*TooLargeError], and no more than limit bytes of
+// the compressed or decompressed data were held. A limit of zero means none.
+func ReadAll(r io.Reader, limit int64) ([]byte, error) {
+	data, err := readUpTo(r, limit)
 	if err != nil || !bytes.HasPrefix(data, gzipMagic) {
 		return data, err
 	}
@@ -109,14 +112,33 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gzip: %w", err)
 	}
-	data, err = io.ReadAll(z)
-	if err != nil {
+	data, err = readUpTo(z, limit)
+	if err != nil && !errors.As(err, new(*TooLargeError)) {
 		return nil, fmt.Errorf("gzip: after %d bytes: %w", len(data), err)
 	}
-	return data, nil
+	return data, err
 }
 
-// sizeHint returns how many bytes r will probably give; zero if there is no telling.
+// readUpTo reads r to its end. The error has what was read before it beside it, unless r has
+// more than limit bytes.
+func readUpTo(r io.Reader, limit int64) ([]byte, error) {
+	if limit <= 0 {
+		limit = math.MaxInt64 - 1
+	}
+	hint := sizeHint(r)
+	if int64(hint) > limit {
+		return nil, &TooLargeError{Limit: limit}
+	}
+	var b bytes.Buffer
+	b.Grow(hint + bytes.MinRead)
+	_, err := b.ReadFrom(io.LimitReader(r, limit+1))
+	if int64(b.Len()) > limit {
+		return nil, &TooLargeError{Limit: limit}
+	}
+	return b.Bytes(), err
+}
+
+// sizeHint returns how many bytes r will probably give; zero if that is not known.
 func sizeHint(r io.Reader) int {
 	const enough = 1 << 30 // to be wrong about
 	switch r := r.(type) {

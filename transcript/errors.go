@@ -6,6 +6,18 @@ import (
 	"strings"
 )
 
+// A TooLargeError refuses a file that has more bytes than were allowed.
+type TooLargeError struct {
+	Limit int64 // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	if e.Limit >= 1<<20 && e.Limit%(1<<20) == 0 {
+		return fmt.Sprintf("larger than %d MiB", e.Limit>>20)
+	}
+	return fmt.Sprintf("larger than %d bytes", e.Limit)
+}
+
 // A SyntaxError says where a file is not what its format demands.
 type SyntaxError struct {
 	Name    string // of the file; empty if unknown

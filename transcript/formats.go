@@ -36,7 +36,7 @@ func Formats() []Format {
 // Detect returns the name of the format of data, which may be compressed. The error
 // says what was seen and lists the formats.
 func Detect(data []byte) (string, error) {
-	data, err := ReadAll(bytes.NewReader(data))
+	data, err := ReadAll(bytes.NewReader(data), 0)
 	if err != nil {
 		return "", err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,7 @@ type app struct {
 	stdout, stderr io.Writer
 	configPath     string
 	model          string // for providers that name none
+	maxInput       size   // of a transcript
 	loans          []loan // of models, to the providers of the configuration that was loaded last
 }
 
@@ -124,6 +126,13 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 // flagError says what is wrong with a flag, and which one was probably meant.
 func flagError(cmd *cobra.Command, err error) error {
 	text := err.Error()
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+		cause := invalid.Unwrap()
+		if errors.Is(cause, strconv.ErrSyntax) || errors.Is(cause, strconv.ErrRange) {
+			cause = errors.New("want a number") // Go's words are about functions
+		}
+		return usage(cmd, "--%s: %q: %w", invalid.GetFlag().Name, invalid.GetValue(), cause)
+	}
 	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		return usage(cmd, "unknown flag --%s%s", name, near.DidYouMean(name, flagNames(cmd)))
 	}

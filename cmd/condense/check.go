@@ -45,12 +45,12 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 			due := false
 			list := []checkListing{}
 			for _, path := range args {
-				d, err := a.read(path, format)
+				d, err := a.read(cmd.Context(), path, format)
 				if err != nil {
 					return err
 				}
 				c, turn := host.NewConversation(d.Journal), sel.turn(d)
-				decision, err := h.Check(c, turn)
+				decision, err := await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
@@ -82,7 +82,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 		},
 	}
 	sel.flags(cmd)
-	formatFlags(cmd, &format, nil)
+	a.inputFlags(cmd, &format, nil)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

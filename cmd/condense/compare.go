@@ -16,12 +16,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/tokens"
 )
 
 // A comparison is the flags of condense compare.
 type comparison struct {
 	strategies, modes, budgets, windows []string
+	modeOf                              []string
+	writeModes                          string
 	tokenizer, profile                  string
 	output, save, against, failOn       string
 	shard, cache                        string
@@ -46,17 +49,21 @@ A strategy is, with commas between several:
   NAME{JSON}        a strategy with settings
   NAME+NAME         one after the other
   profile:NAME      the chain of a profile
+  mode:NAME         the chain of a mode
   LABEL=...         any of these under another name
   all               every preset of the built-in strategies that needs no language model
 Each is followed by truncation, as it would be in use, unless it is alone: bare:NAME.`,
 		Example: `  condense compare demo:
   condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
   condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
-  condense compare sessions/ --against base.json --fail-on 'recall<-0.03'`,
+  condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
+  condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.compare(cmd, &c, args) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
+	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in them; repeatable, the first that applies holds")
+	f.StringVar(&c.writeModes, "write-modes", "", "`file` to write the winner of each mode to, as a part of condense.yaml")
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of what to compare (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the prefix that may be left, such as 25%, and real for what recorded compactions left (default: 10%,25%,50%)")
 	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, to what it aims at")
@@ -98,7 +105,7 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
-	h, strategies, err := a.contestants(cmd, c)
+	h, strategies, chains, err := a.contestants(cmd, c)
 	if err != nil {
 		return err
 	}
@@ -121,13 +128,16 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 		case err != nil:
 			return err
 		case opts.Shard.Count < 2: // a shard may be empty; merge wants it all the same
-			return nothingCompared(r)
+			return errors.Join(nothingCompared(r), modeMissing(r, c.modes))
 		}
+	}
+	if missing := modeMissing(r, c.modes); missing != nil {
+		fmt.Fprintln(a.stderr, missing)
 	}
 	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
 		fmt.Fprintln(a.stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed once")
 	}
-	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, strategies, opts}))
+	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, strategies, opts, chains}))
 }
 
 // stopped says how to go on after a run that did not come to its end.
@@ -167,6 +177,26 @@ func nothingCompared(r *compare.Report) error {
 	return errors.New("no session could be compared:" + b.String())
 }
 
+// modeMissing says how sessions get a mode if some were left out for want of one; nil if none
+// was.
+func modeMissing(r *compare.Report, modes []string) error {
+	var without []string
+	for _, s := range r.Skipped {
+		if s.Reason == compare.NoMode {
+			without = append(without, s.Name)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	folder := filepath.Base(filepath.Dir(without[0]))
+	if abs, err := filepath.Abs(without[0]); err == nil {
+		folder = filepath.Base(filepath.Dir(abs))
+	}
+	return fmt.Errorf("%s without a mode: --mode-of '%s=%s' gives those in the folder %s the mode %s; a pattern of file names ('plan-*=plan') or a phrase ('text:PHRASE=plan') does too",
+		plural(len(without), "session"), folder, modes[0], folder, modes[0])
+}
+
 // shownReasons is how many a person reads.
 const shownReasons = 10
 
@@ -174,6 +204,11 @@ const shownReasons = 10
 func (a *app) conclude(ctx context.Context, c *comparison, r, old *compare.Report, conditions []condition, e *evidence) error {
 	if c.save != "" {
 		if err := saveReport(c.save, r); err != nil {
+			return err
+		}
+	}
+	if c.writeModes != "" {
+		if err := writeFile(c.writeModes, []byte(modesFragment(r, e.chains))); err != nil {
 			return err
 		}
 	}
@@ -216,6 +251,13 @@ const demoSessions = "demo:"
 func (c *comparison) options(cmd *cobra.Command) (*compare.Options, []condition, error) {
 	fault := func(flag string, err error) error { return usage(cmd, "--%s: %w", flag, err) }
 	opts := &compare.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
+	for _, text := range c.modeOf {
+		rule, err := compare.ParseModeRule(text)
+		if err != nil {
+			return nil, nil, fault("mode-of", err)
+		}
+		opts.ModeOf = append(opts.ModeOf, rule)
+	}
 	for _, b := range c.budgets {
 		if n, err := strconv.ParseFloat(b, 64); err == nil && 0 < n && n < 1 {
 			return nil, nil, fault("budgets", fmt.Errorf("%s is no share in percent: write %s%% for that part of the prefix", b, strconv.FormatFloat(math.Round(n*1e4)/100, 'f', -1, 64)))
@@ -338,6 +380,7 @@ type evidence struct {
 	items      []compare.Item
 	strategies []compare.Strategy
 	opts       *compare.Options
+	chains     map[string][]config.Provider // of the strategies, by name
 }
 
 // printComparison writes the report in the format that was asked for.
@@ -350,7 +393,7 @@ func (a *app) printComparison(ctx context.Context, c *comparison, r *compare.Rep
 	case "csv":
 		err = writeCSV(&b, r)
 	case "html":
-		err = a.writeHTML(ctx, &b, r, e)
+		err = a.writeHTML(ctx, &b, c, r, e)
 	default:
 		writeTables(&b, r, c.output == "md", c.perMode)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,25 +21,29 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/registry"
 )
 
 // usualContestants are compared if nothing is named: what the configuration has, and these.
-var usualContestants = []string{"smart/balanced", "smart/lossless", "smart/observation_masking", "slidingwindow/budget", "slidingwindow/half"}
+var usualContestants = []string{
+	"smart/balanced", "smart/conservative", "smart/headtail", "smart/lossless", "smart/observation_masking", "slidingwindow/budget", "slidingwindow/half",
+}
 
 // presetSettings are the settings that NAME/PRESET may mean, the first that a strategy has.
 var presetSettings = []string{"preset", "mode"}
 
-// contestants opens what --strategies names. The host owns the providers.
-func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []compare.Strategy, error) {
+// contestants opens what --strategies names, and returns the chain of each by its name. The
+// host owns the providers.
+func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []compare.Strategy, map[string][]config.Provider, error) {
 	reg, err := a.registry()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	conf, err := a.load(reg)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	// Chains of profiles that nobody compares need not be opened.
 	h, err := host.Open(cmd.Context(), conf, reg, &host.Options{
@@ -46,14 +51,20 @@ func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []comp
 		Adjust: func(r *config.Resolved) { r.Chain = nil },
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	b := &booth{host: h, config: conf, registry: reg, profile: c.profile, program: program()}
-	strategies, err := b.open(cmd.Context(), c.strategies)
+	b := &booth{
+		host: h, config: conf, registry: reg, profile: c.profile, program: program(),
+		lender: host.NewLender(conf, &host.Options{Model: a.model}), chains: map[string][]config.Provider{},
+	}
+	strategies, left, err := b.open(cmd.Context(), c.strategies)
 	if err != nil {
-		return nil, nil, errors.Join(usage(cmd, "--strategies: %w", err), h.Close())
+		return nil, nil, nil, errors.Join(usage(cmd, "--strategies: %w", err), h.Close())
 	}
-	return h, strategies, nil
+	for _, l := range left {
+		fmt.Fprintf(a.stderr, "left out: %v\n", l)
+	}
+	return h, strategies, b.chains, nil
 }
 
 // A booth turns words into strategies.
@@ -61,19 +72,24 @@ type booth struct {
 	host     *host.Host
 	config   *config.Config
 	registry *registry.Registry
+	lender   *host.Lender
 	profile  string
-	program  string // what this program is, for keys
+	program  string                       // what this program is, for keys
+	chains   map[string][]config.Provider // of the strategies that were opened, by name
 }
 
-func (b *booth) open(ctx context.Context, lists []string) ([]compare.Strategy, error) {
+// open opens what lists name. If they name nothing, those of the usual strategies that could
+// not ask their language model as things are are left out, and it is returned why; one that
+// was named is an error then.
+func (b *booth) open(ctx context.Context, lists []string) (out []compare.Strategy, left []error, err error) {
 	var words []string
 	for _, list := range lists {
 		words = append(words, splitOutside(list, ',')...)
 	}
-	if len(words) == 0 {
+	usual := len(words) == 0
+	if usual {
 		words = slices.Concat(b.declared(), usualContestants)
 	}
-	var out []compare.Strategy
 	var errs []error
 	seen := map[string]string{} // what a name stands for
 	for _, word := range words {
@@ -83,7 +99,13 @@ func (b *booth) open(ctx context.Context, lists []string) ([]compare.Strategy, e
 		}
 		for _, w := range expanded {
 			s, err := b.strategy(ctx, w)
-			if err != nil {
+			var mute *muteError
+			switch {
+			case err == nil:
+			case usual && errors.As(err, &mute):
+				left = append(left, err)
+				continue
+			default:
 				errs = append(errs, err)
 				continue
 			}
@@ -96,7 +118,48 @@ func (b *booth) open(ctx context.Context, lists []string) ([]compare.Strategy, e
 			}
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, left, errors.Join(errs...)
+}
+
+// A muteError says that a provider could not ask its language model as things are.
+type muteError struct {
+	provider string
+	err      error
+}
+
+func (e *muteError) Error() string {
+	return fmt.Sprintf("%s cannot ask its language model: %v", e.provider, e.err)
+}
+func (e *muteError) Unwrap() error { return e.err }
+
+// mute returns a muteError if p, in the chain of a profile, has a language model that could
+// not be asked, as its key is not set.
+func (b *booth) mute(ctx context.Context, p *config.Provider, profile string) error {
+	s, err := b.registry.Get(p.Strategy)
+	if err != nil {
+		return nil //nolint:nilerr // a plugin; what else is wrong shows when it is opened
+	}
+	r, err := b.config.Resolve(profile, "")
+	if err != nil {
+		return err
+	}
+	var asked []string
+	opened, err := s.Open(ctx, p.Settings, registry.Env{Dir: p.SettingsDir, Model: func(name string) (model.Generator, error) {
+		asked = append(asked, name)
+		return b.lender.Model(r.Model.Name, name)
+	}})
+	if err != nil {
+		return nil //nolint:nilerr // said when the host opens it
+	}
+	if err := core.Close(opened); err != nil {
+		return err
+	}
+	for _, name := range asked {
+		if err := b.lender.Check(r.Model.Name, name); err != nil {
+			return &muteError{p.Name, err}
+		}
+	}
+	return nil
 }
 
 // declared returns the providers that the user's own configuration declares.
@@ -158,18 +221,23 @@ func (b *booth) strategy(ctx context.Context, word string) (compare.Strategy, er
 		rest, alone = r, true
 	}
 	var chain []config.Provider
+	var profiles []string // whose language models they use
 	for _, w := range splitOutside(rest, '+') {
-		providers, err := b.providers(w)
+		providers, profile, err := b.providers(w)
 		if err != nil {
 			return fault(err)
 		}
 		chain = append(chain, providers...)
+		profiles = append(profiles, slices.Repeat([]string{cmp.Or(b.profile, profile)}, len(providers))...)
 	}
-	s := compare.Strategy{Name: label}
+	s := compare.Strategy{Name: label, Key: b.key(chain, profiles, alone)}
 	taken := map[string]bool{host.Truncation: true}
 	var about []string
 	for i, p := range chain {
-		provider, err := b.host.Provider(ctx, p, b.profile)
+		provider, err := b.host.Provider(ctx, p, profiles[i])
+		if _, asks := provider.(core.CostEstimator); asks && err == nil {
+			err = b.mute(ctx, &p, profiles[i])
+		}
 		if err != nil {
 			return fault(fmt.Errorf("%s: %w", word, err))
 		}
@@ -185,7 +253,7 @@ func (b *booth) strategy(ctx context.Context, word string) (compare.Strategy, er
 		about = append(about, "truncation")
 	}
 	s.About = strings.Join(about, ", then ")
-	s.Key = b.key(chain, alone)
+	b.chains[s.Name] = chain
 	return s, nil
 }
 
@@ -203,16 +271,17 @@ func description(p config.Provider) string {
 
 // key names all that a result follows from, so that nothing stale comes from a cache: the
 // program, what was asked for, and the models.
-func (b *booth) key(chain []config.Provider, alone bool) string {
+func (b *booth) key(chain []config.Provider, profiles []string, alone bool) string {
 	if b.program == "" {
 		return ""
 	}
+	chain = slices.Clone(chain)
 	for i := range chain {
 		chain[i].Origin = config.Origin{}
 	}
 	values := b.config.Values()
 	text, err := json.Marshal(map[string]any{
-		"program": b.program, "chain": chain, "alone": alone, "models": values.Models, "profile": b.profile,
+		"program": b.program, "chain": chain, "alone": alone, "models": values.Models, "profiles": profiles,
 	})
 	if err != nil {
 		return ""
@@ -239,18 +308,39 @@ var program = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// providers returns what one word stands for.
-func (b *booth) providers(word string) ([]config.Provider, error) {
-	if profile, ok := strings.CutPrefix(word, "profile:"); ok {
-		if !slices.Contains(b.config.Profiles(), profile) {
-			return nil, fmt.Errorf("no profile %q%s", profile, near.DidYouMean(profile, b.config.Profiles()))
+// providers returns what one word stands for; if it is a chain of the configuration, also the
+// profile that the chain belongs to.
+func (b *booth) providers(word string) ([]config.Provider, string, error) {
+	for _, kind := range []struct {
+		prefix string
+		names  []string
+	}{{"profile", b.config.Profiles()}, {"mode", b.config.Modes()}} {
+		name, ok := strings.CutPrefix(word, kind.prefix+":")
+		if !ok {
+			continue
 		}
-		r, err := b.config.Resolve(profile, "")
+		if !slices.Contains(kind.names, name) {
+			return nil, "", fmt.Errorf("no %s %q%s", kind.prefix, name, near.DidYouMean(name, kind.names))
+		}
+		profile, mode := name, ""
+		if kind.prefix == "mode" {
+			profile, mode = "", name
+		}
+		r, err := b.config.Resolve(profile, mode)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		return r.Chain, nil
+		return r.Chain, r.Profile, nil
 	}
+	p, err := b.provider(word)
+	if err != nil {
+		return nil, "", err
+	}
+	return []config.Provider{*p}, "", nil
+}
+
+// provider returns the provider that NAME, NAME/PRESET or either with {JSON} stands for.
+func (b *booth) provider(word string) (*config.Provider, error) {
 	name, settings := word, json.RawMessage(nil)
 	if i := strings.IndexByte(word, '{'); i >= 0 {
 		name, settings = word[:i], json.RawMessage(word[i:])
@@ -267,7 +357,7 @@ func (b *booth) providers(word string) ([]config.Provider, error) {
 		p.Settings = settings
 	}
 	if !hasVariant {
-		return []config.Provider{*p}, nil
+		return p, nil
 	}
 	if p.Plugin != "" {
 		return nil, fmt.Errorf("%s is a plugin: say its settings as %s{JSON}", base, base)
@@ -284,7 +374,7 @@ func (b *booth) providers(word string) ([]config.Provider, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	p.Name = name
-	return []config.Provider{*p}, nil
+	return p, nil
 }
 
 func withSetting(settings json.RawMessage, name, value string) (json.RawMessage, error) {

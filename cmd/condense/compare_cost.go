@@ -33,15 +33,38 @@ func (a *app) agree(cmd *cobra.Command, c *comparison, items []compare.Item, str
 	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
 		return nil
 	}
+	costly, free := priced(plan, strategies)
 	if f, ok := a.stdin.(*os.File); !ok || !isatty.IsTerminal(f.Fd()) {
-		return usage(cmd, "this would spend money: agree with --yes, or bound it with --max-cost")
+		without := ""
+		if len(free) > 0 {
+			without = ", or leave it out: --strategies '" + strings.Join(free, ",") + "'"
+		}
+		return usage(cmd, "%s would spend money: agree with --yes, bound it with --max-cost%s", strings.Join(costly, ", "), without)
 	}
+	fmt.Fprintf(a.stderr, "what spends it: %s\n", strings.Join(costly, ", "))
 	fmt.Fprint(a.stderr, "continue? [y/N] ")
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
 	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
 		return errors.New("not agreed; nothing was spent")
 	}
 	return nil
+}
+
+// priced returns the strategies that would spend money, each with what at most, and those
+// that would not.
+func priced(plan compare.Plan, strategies []compare.Strategy) (costly, free []string) {
+	for i := range strategies {
+		name := strategies[i].Name
+		switch u := plan.ByStrategy[name]; {
+		case u.Calls == 0:
+			free = append(free, name)
+		case u.Unpriced > 0:
+			costly = append(costly, name+" (price unknown)")
+		default:
+			costly = append(costly, fmt.Sprintf("%s (%.4f USD)", name, u.USD))
+		}
+	}
+	return costly, free
 }
 
 func anyEstimates(strategies []compare.Strategy) bool {

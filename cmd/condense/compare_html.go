@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -17,45 +16,23 @@ const shownRows = 300
 
 // writeHTML writes r as a page. The evidence says where its sessions are; without it, as of
 // shards that were put together, the page has numbers only.
-func (a *app) writeHTML(ctx context.Context, w io.Writer, r *compare.Report, e *evidence) error {
+func (a *app) writeHTML(ctx context.Context, w io.Writer, c *comparison, r *compare.Report, e *evidence) error {
 	var details []*compare.Detail
 	if e != nil && ctx.Err() == nil { // who interrupts does not want to wait
+		// What asks a language model is left out: to show it would be to pay for it again.
+		rows := slices.DeleteFunc(htmlreport.Choose(r, shownRows), func(row compare.Row) bool { return row.Usage.Calls > 0 })
+		p := a.newProgress(c.quiet)
+		p.doing = "making the page: "
+		opts := *e.opts
+		opts.Progress = p.show
 		var err error
-		if details, err = e.details(ctx, r); err != nil {
+		details, err = compare.Examine(ctx, e.items, e.strategies, rows, &opts)
+		p.end()
+		if err != nil {
 			return err
 		}
 	}
 	return htmlreport.Write(w, r, details, &htmlreport.Options{Command: commandLine(os.Args)})
-}
-
-// details condenses the chosen results once more. Those of strategies that ask a language
-// model are left out: to show them would be to pay for them again.
-func (e *evidence) details(ctx context.Context, r *compare.Report) ([]*compare.Detail, error) {
-	items := map[string]compare.Item{}
-	for _, it := range e.items {
-		items[it.Name] = it
-	}
-	strategies := map[string]compare.Strategy{}
-	for _, s := range e.strategies {
-		strategies[s.Name] = s
-	}
-	for _, s := range r.Strategies {
-		if s.Bound {
-			strategies[s.Name] = compare.Strategy{Name: s.Name}
-		}
-	}
-	var out []*compare.Detail
-	for _, row := range htmlreport.Choose(r, shownRows) {
-		if row.Usage.Calls > 0 {
-			continue
-		}
-		d, err := compare.Examine(ctx, items[row.Session], strategies[row.Strategy], row.Budget, row.Cut, e.opts)
-		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", row.Session, row.Strategy, err)
-		}
-		out = append(out, d)
-	}
-	return out, nil
 }
 
 // commandLine returns args as they could be typed.

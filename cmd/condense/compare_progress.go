@@ -15,6 +15,7 @@ import (
 // is written again and again, elsewhere in a line now and then, as logs like it.
 type progress struct {
 	w        io.Writer // nil: it is silent
+	doing    string    // what is in progress; empty for the measuring
 	terminal bool
 	last     time.Time
 	width    int
@@ -37,7 +38,7 @@ func (p *progress) show(s compare.Progress) {
 		return
 	}
 	p.last = time.Now()
-	text := fmt.Sprintf("%d/%d sessions, %s results", s.Done, s.Total, thousands(s.Rows))
+	text := p.doing + fmt.Sprintf("%d/%d sessions, %s results", s.Done, s.Total, thousands(s.Rows))
 	if s.Cached > 0 {
 		text += fmt.Sprintf(" (%s known)", thousands(s.Cached))
 	}

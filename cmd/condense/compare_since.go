@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -26,7 +28,7 @@ var measureAliases = map[string]string{
 }
 
 func parseConditions(s string) ([]condition, error) {
-	var names []string
+	names := slices.Sorted(maps.Keys(measureAliases))
 	for _, m := range compare.Measures() {
 		names = append(names, m.Name)
 	}
@@ -41,12 +43,10 @@ func parseConditions(s string) ([]condition, error) {
 			return nil, fmt.Errorf("%q: want MEASURE<CHANGE or MEASURE>CHANGE, such as recall<-0.03", text)
 		}
 		name := strings.TrimSpace(text[:i])
-		if alias, ok := measureAliases[name]; ok {
-			name = alias
-		}
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("%q: no measure %q%s; there are %s", text, name, near.DidYouMean(name, names), strings.Join(names, ", "))
 		}
+		name = cmp.Or(measureAliases[name], name)
 		by, err := strconv.ParseFloat(strings.TrimSpace(text[i+1:]), 64)
 		if err != nil || math.IsNaN(by) {
 			return nil, fmt.Errorf("%q: %q is no number", text, strings.TrimSpace(text[i+1:]))

@@ -13,7 +13,7 @@ import (
 func (a *app) configExplainCommand() *cobra.Command {
 	var (
 		at     place
-		window int
+		window size
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -33,8 +33,6 @@ and who overrides it. --window shows the numbers for another context window.`,
 				return usage(cmd, "want at most one key; got %d", len(args))
 			case len(args) == 1 && (at.given() || window != 0):
 				return usage(cmd, "a key goes with none of --profile, --mode and --window; to explain one value there, name it: modes.architect.threshold")
-			case cmd.Flags().Changed("window") && window <= 0:
-				return usage(cmd, "--window: %d is not positive; want the context window of a model in tokens", window)
 			}
 			return nil
 		},
@@ -50,13 +48,13 @@ and who overrides it. --window shows the numbers for another context window.`,
 				if err := at.check(cmd, a, c); err != nil {
 					return err
 				}
-				return a.explainPlace(cmd, c, at, window, asJSON)
+				return a.explainPlace(cmd, c, at, int(window), asJSON)
 			}
-			return a.explainAll(cmd, c, window, asJSON)
+			return a.explainAll(cmd, c, int(window), asJSON)
 		},
 	}
 	at.flags(cmd)
-	cmd.Flags().IntVar(&window, "window", 0, "context window in `tokens` to show the numbers for (default: the profile's)")
+	cmd.Flags().Var(&window, "window", "context window in `tokens`, as in 64k, to show the numbers for (default: the profile's)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

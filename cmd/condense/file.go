@@ -1,16 +1,21 @@
 package main
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/transcript"
 )
+
+// defaultMaxInput is far above any recorded session. A conversation takes twice to forty
+// times its file in memory: the more, the shorter its messages are.
+const defaultMaxInput size = 256 << 20
 
 // oneFile demands exactly one file; "-" is standard input.
 func oneFile(cmd *cobra.Command, args []string) error {
@@ -24,25 +29,45 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// read reads a transcript from a file or, if the path is "-", standard input. What was
-// repaired or ignored is said on standard error.
-func (a *app) read(path, format string) (*transcript.Document, error) {
-	r := a.stdin
-	name := "standard input"
-	if path != "-" {
-		f, err := os.Open(path)
+// input hands a file or, if the path is "-", standard input to read. If ctx ends it returns
+// at once, also while a terminal, a pipe or a FIFO gives nothing.
+func input[T any](ctx context.Context, a *app, path string, read func(io.Reader) (T, error)) (T, error) {
+	v, err := await(ctx, func() (T, error) {
+		if path == "-" {
+			return read(a.stdin)
+		}
+		f, err := os.Open(path) // which waits, if it is a FIFO
 		if err != nil {
-			return nil, err
+			var none T
+			return none, err
 		}
 		defer f.Close() //nolint:errcheck // it was only read
-		r, name = f, path
+		return read(f)
+	})
+	if errors.As(err, new(*transcript.TooLargeError)) {
+		err = fmt.Errorf("%w; if it is a conversation, raise the limit with --max-input", err)
 	}
-	d, err := transcript.Read(r, &transcript.ReadOptions{Format: format, Name: name})
+	return v, err
+}
+
+// read reads a transcript from a file or, if the path is "-", standard input. What was
+// repaired or ignored is said on standard error.
+func (a *app) read(ctx context.Context, path, format string) (*transcript.Document, error) {
+	opts := a.readOptions(path, format)
+	d, err := input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) { return transcript.Read(r, opts) })
 	if err != nil {
 		return nil, err
 	}
-	a.warn(name, d.Warnings)
+	a.warn(opts.Name, d.Warnings)
 	return d, nil
+}
+
+func (a *app) readOptions(path, format string) *transcript.ReadOptions {
+	opts := &transcript.ReadOptions{Format: format, Name: path, MaxBytes: int64(a.maxInput)}
+	if path == "-" {
+		opts.Name = "standard input"
+	}
+	return opts
 }
 
 func (a *app) warn(name string, warnings []transcript.Warning) {
@@ -56,63 +81,13 @@ func (a *app) warn(name string, warnings []transcript.Warning) {
 	}
 }
 
-// write writes the document to a file, or to standard output if path is "" or "-". The
-// file appears whole or not at all.
-func (a *app) write(d *transcript.Document, path, format string) error {
-	var b bytes.Buffer
-	warnings, err := d.Write(&b, format)
-	if err != nil {
-		return err
-	}
-	a.warn("output", warnings)
-	if path == "" || path == "-" {
-		_, err := a.stdout.Write(b.Bytes())
-		return err
-	}
-	return writeFile(path, b.Bytes())
-}
-
-// writeFile replaces a file by one with the given content, so that nobody ever sees half
-// of it. A file that existed keeps its permissions.
-func writeFile(path string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() { // /dev/null, a pipe
-			return os.WriteFile(path, data, mode)
-		}
-		mode = info.Mode().Perm()
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // it is of no use
-	}
-	return err
-}
-
-// formatFlags adds --format and, if to is not nil, --to.
-func formatFlags(cmd *cobra.Command, format, to *string) {
+// inputFlags adds the flags about what is read and, if to is not nil, --to.
+func (a *app) inputFlags(cmd *cobra.Command, format, to *string) {
 	names := strings.Join(formatNames(), ", ")
 	cmd.Flags().StringVar(format, "format", "", "`format` of the file: "+names+" (default: found out)")
 	complete(cmd, "format", formatNames())
+	a.maxInput = defaultMaxInput
+	cmd.Flags().Var(&a.maxInput, "max-input", "`size` in bytes above which a file is refused, uncompressed, as in 2Gi")
 	if to != nil {
 		cmd.Flags().StringVar(to, "to", "", "`format` of the output (default: that of the file)")
 		complete(cmd, "to", formatNames())

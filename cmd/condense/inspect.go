@@ -90,12 +90,15 @@ every message, to the standard output.`,
 			if err != nil {
 				return usage(cmd, "--tokenizer: %w", err)
 			}
-			d, err := a.read(args[0], format)
+			d, err := a.read(cmd.Context(), args[0], format)
 			if err != nil {
 				return err
 			}
 			counter := tokens.NewCounter(encoding)
-			in := inspect(args[0], d, counter, top)
+			in, err := await(cmd.Context(), func() (*inspection, error) { return inspect(args[0], d, counter, top), nil })
+			if err != nil {
+				return err
+			}
 			in.Tokenizer = tokenizer
 			if asHTML {
 				return writeInspectionHTML(a.stdout, in, d, counter)
@@ -116,7 +119,7 @@ every message, to the standard output.`,
 			return nil
 		},
 	}
-	formatFlags(cmd, &format, nil)
+	a.inputFlags(cmd, &format, nil)
 	cmd.Flags().StringVar(&tokenizer, "tokenizer", "o200k_base", "`name` of the encoding to count with")
 	complete(cmd, "tokenizer", tokens.Names())
 	cmd.Flags().IntVar(&top, "top", 10, "how many of the largest messages and duplicates to list")

@@ -8,10 +8,13 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // The test binary is the program that the scripts run.
 func TestMain(m *testing.M) {
+	testkit.Covered()
 	testscript.Main(m, map[string]func(){
 		"condense": main,
 	})

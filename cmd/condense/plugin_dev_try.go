@@ -22,7 +22,7 @@ import (
 // try runs the program and has it condense a conversation. The error is errDev if the
 // plugin did not do its part.
 func (d *dev) try(ctx context.Context, path string) (err error) {
-	req, about, err := d.request()
+	req, about, err := d.request(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 
 // request returns the request to bring the conversation to half its size, and says what it
 // is about. Truncation can always do so.
-func (d *dev) request() (*core.Request, string, error) {
+func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
 		return nil, "", err
@@ -82,7 +82,7 @@ func (d *dev) request() (*core.Request, string, error) {
 			req.Messages[i].Tokens = 0 // by another counter
 		}
 	} else {
-		doc, err := d.app.read(d.trace, d.format)
+		doc, err := d.app.read(ctx, d.trace, d.format)
 		if err != nil {
 			return nil, "", err
 		}

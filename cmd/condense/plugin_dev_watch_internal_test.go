@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // A new plugin compiles as it is written, whatever is saved is tried, and when it ends
@@ -62,7 +64,7 @@ func TestDevFollowsChanges(t *testing.T) {
 		if code != exitDone {
 			t.Errorf("exit code %d", code)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Patience(t)):
 		t.Fatal("it does not end")
 	}
 	goleak.VerifyNone(t, goroutines)
@@ -98,7 +100,7 @@ func (s *screen) clear() {
 // await returns when all texts are there, in this order.
 func (s *screen) await(t *testing.T, texts ...string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience(t)); ; time.Sleep(20 * time.Millisecond) {
 		rest, all := s.String(), true
 		for _, text := range texts {
 			i := strings.Index(rest, text)

@@ -205,7 +205,7 @@ func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, n
 	fmt.Fprintln(a.stdout, "\nin a chain with truncation, to half the tokens:")
 	for _, trace := range append([]string{""}, t.traces...) {
 		d := &dev{app: a, trace: trace, format: t.format}
-		req, about, err := d.request()
+		req, about, err := d.request(ctx)
 		if err != nil {
 			return tried, faulty, err
 		}

@@ -65,7 +65,7 @@ It exits with 0 if there is no fault and with 1 if there is one. Saving nothing 
 	f.StringArrayVar(&t.traces, "trace", nil, "`file` with a conversation of your own to condense; may be given again")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "print what the plugin logs, and every case")
 	f.BoolVar(&t.json, "json", false, "print JSON")
-	formatFlags(cmd, &t.format, nil)
+	a.inputFlags(cmd, &t.format, nil)
 	return cmd
 }
 

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +50,7 @@ part-N.jsonl itself.`,
 			case !all && len(args) == 1:
 				return usage(cmd, "what is to be recalled? name a handle or a message, or list what is hidden with --hidden")
 			}
-			d, err := a.readOriginals(args[0], format)
+			d, err := a.readOriginals(cmd.Context(), args[0], format)
 			if err != nil {
 				return err
 			}
@@ -75,13 +75,13 @@ part-N.jsonl itself.`,
 			}
 		},
 	}
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault // files
 		}
-		return a.completeHandles(args[0], format), cobra.ShellCompDirectiveNoFileComp
+		return a.completeHandles(cmd.Context(), args[0], format), cobra.ShellCompDirectiveNoFileComp
 	}
-	formatFlags(cmd, &format, nil)
+	a.inputFlags(cmd, &format, nil)
 	f := cmd.Flags()
 	f.BoolVar(&hidden, "hidden", false, "list everything that is hidden or rewritten, with its handles")
 	f.StringVar(&r.condensation, "condensation", "", "what the condensation of this `ID` hid or rewrote")
@@ -91,11 +91,14 @@ part-N.jsonl itself.`,
 }
 
 // completeHandles returns the handles of what is hidden in a file, each with what it is.
-func (a *app) completeHandles(path, format string) []string {
+func (a *app) completeHandles(ctx context.Context, path, format string) []string {
 	quiet := *a
 	quiet.stderr = io.Discard
-	d, err := quiet.readOriginals(path, format)
-	if err != nil || path == "-" {
+	if path == "-" {
+		return nil
+	}
+	d, err := quiet.readOriginals(ctx, path, format)
+	if err != nil {
 		return nil
 	}
 	var r recall
@@ -113,21 +116,26 @@ func (a *app) completeHandles(path, format string) []string {
 }
 
 // readOriginals reads a transcript, or a file of originals as one.
-func (a *app) readOriginals(path, format string) (*transcript.Document, error) {
-	if path == "-" || format != "" {
-		return a.read(path, format)
-	}
-	data, err := os.ReadFile(path)
+func (a *app) readOriginals(ctx context.Context, path, format string) (*transcript.Document, error) {
+	opts := a.readOptions(path, format)
+	d, err := input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) {
+		data, err := transcript.ReadAll(r, opts.MaxBytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", opts.Name, err)
+		}
+		if format != "" || !history.IsOriginals(data) {
+			return transcript.Read(bytes.NewReader(data), opts)
+		}
+		d, err := originals(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", opts.Name, err)
+		}
+		return d, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	if !history.IsOriginals(data) {
-		return a.read(path, format)
-	}
-	d, err := originals(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+	a.warn(opts.Name, d.Warnings)
 	return d, nil
 }
 

@@ -13,32 +13,35 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// A change is a command that takes something back in a file that records what was done.
+// A change is a command that takes something back in a conversation.
 type change struct {
-	format, out string
-	inPlace     bool
+	rewriting
+
+	inPlace bool
 }
 
-func (c *change) flags(cmd *cobra.Command) {
-	formatFlags(cmd, &c.format, nil)
+func (c *change) flags(a *app, cmd *cobra.Command) {
+	a.inputFlags(cmd, &c.format, nil)
 	cmd.Flags().StringVarP(&c.out, "output", "o", "", "`file` to write to (default: standard output)")
 	cmd.Flags().BoolVarP(&c.inPlace, "in-place", "i", false, "change the file itself")
 	cmd.MarkFlagsMutuallyExclusive("output", "in-place")
+	c.rewriting.flags(cmd)
 }
-
-// recorders are the formats that record condensations.
-var recorders = map[string]bool{"condense": true, "roo": true, "claudecode": true, "codex": true}
 
 // apply reads the file, changes its journal, and writes it.
 func (c *change) apply(a *app, cmd *cobra.Command, path string, do func(*transcript.Document) error) error {
 	if c.inPlace && path == "-" {
 		return usage(cmd, "--in-place: standard input cannot be changed")
 	}
-	d, err := a.read(path, c.format)
-	if err != nil {
+	c.in = path
+	if c.inPlace {
+		c.out = path
+	}
+	defer c.close()
+	if err := c.open(a, cmd); err != nil {
 		return err
 	}
-	done := do(d)
+	done := do(c.document)
 	if done != nil {
 		done = fmt.Errorf("%s: %w", path, done)
 	}
@@ -46,11 +49,7 @@ func (c *change) apply(a *app, cmd *cobra.Command, path string, do func(*transcr
 	if done != nil && (c.inPlace || !errors.Is(done, errNothing)) {
 		return done
 	}
-	out := c.out
-	if c.inPlace {
-		out = path
-	}
-	if err := a.write(d, out, ""); err != nil {
+	if err := c.finish(a); err != nil {
 		return err
 	}
 	return done
@@ -58,7 +57,7 @@ func (c *change) apply(a *app, cmd *cobra.Command, path string, do func(*transcr
 
 func (a *app) rewindCommand() *cobra.Command {
 	var (
-		c  change
+		c  = change{rewriting: rewriting{keeps: recordRewinds, lost: "what the rewind drops"}}
 		to string
 	)
 	cmd := &cobra.Command{
@@ -87,7 +86,7 @@ hid come back. The message is named by its ID or by its place in the conversatio
 			})
 		},
 	}
-	c.flags(cmd)
+	c.flags(a, cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the last `message` to keep: its ID, or its number from 1")
 	return cmd
 }
@@ -112,7 +111,7 @@ func messageNamed(d *transcript.Document, name string) (string, error) {
 }
 
 func (a *app) undoCommand() *cobra.Command {
-	var c change
+	c := change{rewriting: rewriting{keeps: recordCondensations, lost: "what the condensation made"}}
 	cmd := &cobra.Command{
 		Use:   "undo FILE|- [CONDENSATION]",
 		Short: "Take a condensation back",
@@ -145,7 +144,7 @@ condensation is recorded, the file is written unchanged and the exit code is 3.`
 			})
 		},
 	}
-	c.flags(cmd)
+	c.flags(a, cmd)
 	return cmd
 }
 
@@ -154,7 +153,7 @@ condensation is recorded, the file is written unchanged and the exit code is 3.`
 func condensationNamed(all []history.Condensation, name, format string) (string, error) {
 	if len(all) == 0 {
 		text := "nothing to undo: no condensation is recorded"
-		if !recorders[format] {
+		if !recordCondensations[format] {
 			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", format)
 		}
 		return "", nothing(text)

@@ -25,7 +25,7 @@ import (
 type selection struct {
 	profile, mode, tokenizer, provider string
 	settings, originals                string
-	window, maxOutput                  int
+	window, maxOutput                  size
 	observe                            func(host.Event)
 }
 
@@ -33,20 +33,14 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
 	f.StringVar(&s.mode, "mode", "", "`name` of the mode")
-	f.IntVar(&s.window, "window", 0, "context window of the model in `tokens` (default: the profile's)")
-	f.IntVar(&s.maxOutput, "max-output", 0, "longest answer of the model in `tokens` (default: the profile's)")
+	f.Var(&s.window, "window", "context window of the model in `tokens`, as in 64k (default: the profile's)")
+	f.Var(&s.maxOutput, "max-output", "longest answer of the model in `tokens`, as in 8k (default: the profile's)")
 	f.StringVar(&s.tokenizer, "tokenizer", "", "`name` of the encoding to count with: "+strings.Join(tokens.Names(), ", ")+" (default: the profile's)")
 	complete(cmd, "tokenizer", tokens.Names())
 }
 
 // check reports flags that are out of range.
 func (s *selection) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("window") && s.window <= 0 {
-		return usage(cmd, "--window: %d is not positive; want the context window of the model in tokens", s.window)
-	}
-	if cmd.Flags().Changed("max-output") && s.maxOutput <= 0 {
-		return usage(cmd, "--max-output: %d is not positive; want tokens", s.maxOutput)
-	}
 	if s.tokenizer != "" {
 		if _, err := tokens.Open(s.tokenizer); err != nil {
 			return usage(cmd, "--tokenizer: %w", err)
@@ -81,10 +75,10 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	}
 	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Observe: s.observe, Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
-			r.Window = s.window
+			r.Window = int(s.window)
 		}
 		if s.maxOutput > 0 {
-			r.MaxOutput = s.maxOutput
+			r.MaxOutput = int(s.maxOutput)
 		}
 		if s.tokenizer != "" {
 			r.Tokenizer = s.tokenizer
@@ -136,10 +130,10 @@ func (s *selection) turn(d *transcript.Document) host.Turn {
 
 func (a *app) runCommand() *cobra.Command {
 	var (
-		sel                          selection
-		format, to, out, report, ask string
-		dir                          string
-		force, quiet                 bool
+		sel              selection
+		file             = rewriting{keeps: recordCondensations, lost: "what is condensed away"}
+		report, ask, dir string
+		force, quiet     bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run FILE|-",
@@ -155,11 +149,16 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
   condense run - --window 32768 --provider slidingwindow <messages.json`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			file.in = args[0]
+			out, to := file.out, file.to
 			if report == "-" && (out == "" || out == "-") {
 				return usage(cmd, "the report and the conversation cannot both go to standard output: give --report or -o a file")
 			}
 			if to != "" && !slices.Contains(formatNames(), to) {
 				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
+			}
+			if report != "" && (sameFile(report, args[0]) || report == out || sameFile(report, out)) {
+				return usage(cmd, "--report: %s is the conversation; name another file", report)
 			}
 			if o := sel.originals; o != "" && o != config.OriginalsNone && o != config.OriginalsParts {
 				return usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
@@ -171,15 +170,21 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 					}
 				}
 			}
+			reportTo, err := a.output(report, args[0])
+			if err != nil {
+				return fmt.Errorf("--report: %w", err)
+			}
+			defer reportTo.close()
+			defer file.close()
+			if err := file.open(a, cmd); err != nil {
+				return err
+			}
+			d := file.document
 			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {
 				return err
 			}
 			defer h.Close()
-			d, err := a.read(args[0], format)
-			if err != nil {
-				return err
-			}
 			turn := sel.turn(d)
 			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
 			if dir != "" {
@@ -199,7 +204,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			}
 			r, err := h.Manage(cmd.Context(), conversation, turn)
 			if r != nil && report != "" {
-				err = errors.Join(err, a.writeReport(report, r))
+				err = errors.Join(err, printReportJSON(reportTo, r))
 			}
 			if r != nil && !quiet {
 				printReport(a.stderr, args[0], d.Format, r)
@@ -207,7 +212,10 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			if err := a.write(d, out, to); err != nil {
+			if !r.Acted && sameFile(args[0], out) && (to == "" || to == d.Format) {
+				return errNothing
+			}
+			if err := file.finish(a); err != nil {
 				return err
 			}
 			if !r.Acted {
@@ -217,12 +225,13 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 		},
 	}
 	sel.flags(cmd)
-	formatFlags(cmd, &format, &to)
+	a.inputFlags(cmd, &file.format, &file.to)
+	file.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider to ask before truncation: one of the configuration, or a strategy")
 	f.StringVar(&sel.settings, "settings", "", "its settings, a `JSON` object")
 	f.StringVar(&a.model, "model", "", "`name` of the language model for providers whose settings name none: of the configuration, provider/model, or extractive")
-	f.StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
+	f.StringVarP(&file.out, "output", "o", "", "`file` to write to (default: standard output)")
 	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&ask, "instructions", "", "`text` of your own for providers that heed it")
 	f.StringVar(&dir, "dir", "", "`directory` that the agent works in: files that it read may be read there again")
@@ -245,14 +254,10 @@ func workingDir(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-func (a *app) writeReport(path string, r *host.Report) error {
+func printReportJSON(o *output, r *host.Report) error {
 	var b bytes.Buffer
 	if err := printJSON(&b, r); err != nil {
 		return err
 	}
-	if path == "-" {
-		_, err := a.stdout.Write(b.Bytes())
-		return err
-	}
-	return writeFile(path, b.Bytes())
+	return o.write(b.Bytes())
 }

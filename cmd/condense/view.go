@@ -35,7 +35,7 @@ with what hides them.`,
 			if to != "" && !slices.Contains(formatNames(), to) {
 				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
 			}
-			d, err := a.read(args[0], format)
+			d, err := a.read(cmd.Context(), args[0], format)
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ with what hides them.`,
 			return nil
 		},
 	}
-	formatFlags(cmd, &format, nil)
+	a.inputFlags(cmd, &format, nil)
 	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(formatNames(), ", "))
 	complete(cmd, "to", formatNames())
 	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
@@ -59,14 +59,14 @@ with what hides them.`,
 
 // writeView writes the view alone, also in formats that could record more.
 func (a *app) writeView(d *transcript.Document, to string) error {
-	if recorders[to] && len(d.Journal.Condensations()) > 0 {
+	if recordCondensations[to] && len(d.Journal.Condensations()) > 0 {
 		j := history.New()
 		if err := j.Append(d.Journal.View()...); err != nil {
 			return err
 		}
 		d.Journal = j
 	}
-	return a.write(d, "", to)
+	return a.write(d, &output{stdout: a.stdout}, to)
 }
 
 // A viewLine is a message of the timeline as JSON.

@@ -12,12 +12,14 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // asWriter makes the test binary a process that writes to the journal that it names.
 const asWriter = "CONDENSE_TEST_WRITER"
 
 func TestMain(m *testing.M) {
+	testkit.Covered()
 	path := os.Getenv(asWriter)
 	if path == "" {
 		os.Exit(m.Run())

@@ -3,12 +3,12 @@ package author_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 const (
@@ -293,13 +293,25 @@ func TestAnswer(t *testing.T) {
 // second to minutes when the next segment was sought from the start of each.
 func TestLinear(t *testing.T) {
 	const n = 30_000
+	for i := range hostile(n) {
+		testkit.Linear(t, n, func(n int) func() {
+			m := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(hostile(n)[i])}}
+			return func() {
+				var r author.Reader
+				r.Message(&m)
+			}
+		})
+	}
+}
+
+// hostile returns texts in which something begins n times.
+func hostile(n int) []string {
 	opens, ends := "", ""
 	for name := range author.Elements() {
 		opens, ends = opens+"a\n<"+name+">\n", ends+"</"+name+">\n"
 	}
 	const result = "[read_file for 'x'] Result:\n"
-	start := time.Now()
-	for _, text := range []string{
+	return []string{
 		strings.Repeat(result, 64) + strings.Repeat(opens, 64) + strings.Repeat("<</</\n", n) + ends + "end",
 		strings.Repeat(result+"a\n", n),
 		strings.Repeat("[x] Result:", n) + strings.Repeat("[x] Result:\n", n),
@@ -316,13 +328,6 @@ func TestLinear(t *testing.T) {
 		"<files> " + strings.Repeat("`<files></files>`", n) + "\n</files>",
 		strings.Repeat("<files> `<files></files>`\n<files x", n),
 		strings.Repeat("<files>a <files></files>\nb\n", n) + strings.Repeat("<files", n) + "</files>",
-	} {
-		m := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
-		var r author.Reader
-		r.Message(&m)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %v", took)
 	}
 }
 

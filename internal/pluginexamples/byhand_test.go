@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire"
 )
 
@@ -189,7 +190,7 @@ func TestHostDies(t *testing.T) {
 			if err != nil {
 				t.Errorf("it ended with %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(testkit.Patience(t)):
 			t.Error("it is still there")
 		}
 	})

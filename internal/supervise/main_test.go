@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // TestMain plays the other process: this binary, called with the arguments plugin NAME, is
 // the program of that name.
 func TestMain(m *testing.M) {
+	testkit.Covered()
 	if len(os.Args) > 2 && os.Args[1] == "plugin" {
 		run, ok := programs[os.Args[2]]
 		if !ok {

@@ -233,10 +233,9 @@ func TestSlowCounter(t *testing.T) {
 	req.Counter = counter
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	start := time.Now()
 	_, err := c.Condense(ctx, req)
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
-		t.Errorf("got error %v after %s", err, time.Since(start))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
 	}
 	close(counter.slow)
 }

@@ -277,10 +277,9 @@ func TestGenerateEndsWithTheCall(t *testing.T) {
 	c := serve(t, asks("", func(req *core.Request) *model.Prompt { return &model.Prompt{Messages: req.Messages} }), lends(m))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	start := time.Now()
 	res, err := c.Condense(ctx, coretest.HalfRequest(chat(3)))
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
-		t.Errorf("got error %v after %s", err, time.Since(start))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
 	}
 	if res == nil || res.Usage.Calls != 1 {
 		t.Errorf("got %+v; want what the model took", res)

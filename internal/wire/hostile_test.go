@@ -238,10 +238,9 @@ func TestSlowDrip(t *testing.T) {
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	start := time.Now()
 	_, err := p.client(t, nil).Condense(ctx, coretest.HalfRequest(chat(2)))
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
-		t.Errorf("got error %v after %s", err, time.Since(start))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
 	}
 	_, err = p.client(t, &wire.ClientOptions{Limits: wire.Limits{Envelopes: 1000}}).Condense(t.Context(), coretest.HalfRequest(chat(2)))
 	if !errors.Is(err, wire.ErrProtocol) {

@@ -49,11 +49,7 @@ func TestSins(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			start := time.Now()
 			out, err := chain.Condense(t.Context(), req)
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("took %s", took)
-			}
 			if exhausted, ok := errors.AsType[*core.ExhaustedError](err); ok {
 				attempt = exhausted.Attempts[0]
 			} else if err != nil {
@@ -90,11 +86,7 @@ func TestHangs(t *testing.T) {
 					time.AfterFunc(50*time.Millisecond, cancel)
 					want = context.Canceled
 				}
-				start := time.Now()
 				_, err := c.Condense(ctx, coretest.HalfRequest(coretest.Session()))
-				if took := time.Since(start); took > 5*time.Second {
-					t.Errorf("%s: returned after %s", how, took)
-				}
 				if !errors.Is(err, want) {
 					t.Errorf("%s: got error %v; want %v", how, err, want)
 				}

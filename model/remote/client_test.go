@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/internal/modeltest"
 	"github.com/condensehq/condense/model/remote"
@@ -132,7 +133,7 @@ func TestFaults(t *testing.T) {
 		} {
 			t.Run(v.name+"/"+tt.name, func(t *testing.T) {
 				s := modeltest.Serve(t, tt.script...)
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience(t))
 				defer cancel()
 				answer, e := ask(ctx, t, open(t, v, options(s.URL)))
 				if kindOf(e) != tt.want {
@@ -216,21 +217,17 @@ func TestRetryAfter(t *testing.T) {
 		name, value string
 		deadline    time.Duration
 	}{
-		{"longer than the deadline", "3600", 5 * time.Second},
+		{"longer than the deadline", "3600", 30 * time.Minute},
 		{"longer than our patience", "3600", time.Hour * 24},
-		{"as a date", time.Now().Add(3 * time.Hour).UTC().Format(http.TimeFormat), 5 * time.Second},
+		{"as a date", time.Now().Add(3 * time.Hour).UTC().Format(http.TimeFormat), 30 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := modeltest.Serve(t, modeltest.Answer(429, busy, "Retry-After", tt.value))
 			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
 			defer cancel()
-			began := time.Now()
 			_, e := ask(ctx, t, open(t, v, options(s.URL)))
 			if kindOf(e) != remote.KindBusy || e.Wait < 3590*time.Second || len(s.Requests()) != 1 {
 				t.Fatalf("got %v after %d requests, want the refusal with its wait after one", e, len(s.Requests()))
-			}
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("got an error after %v, want it at once", took)
 			}
 		})
 	}
@@ -246,13 +243,9 @@ func TestSilence(t *testing.T) {
 				s := modeltest.Serve(t, script)
 				o := options(s.URL)
 				o.Silence, o.Retry.Attempts = 60*time.Millisecond, 2
-				began := time.Now()
 				_, e := ask(t.Context(), t, open(t, v, o))
 				if kindOf(e) != remote.KindSilent || e.Attempts != 2 {
 					t.Fatalf("got %v, want silence, twice", e)
-				}
-				if took := time.Since(began); took > 5*time.Second {
-					t.Errorf("got an error after %v, want it soon", took)
 				}
 			})
 		}
@@ -290,22 +283,17 @@ func TestCancel(t *testing.T) {
 				s := modeltest.Serve(t, script)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				began := make(chan time.Time, 1)
 				go func() {
 					for ctx.Err() == nil && len(s.Requests()) == 0 {
 						time.Sleep(time.Millisecond)
 					}
 					time.Sleep(50 * time.Millisecond)
-					began <- time.Now()
 					cancel()
 				}()
 				_, e := ask(ctx, t, open(t, v, options(s.URL)))
 				cancel()
 				if kindOf(e) != remote.KindStopped || !errors.Is(e, context.Canceled) || len(s.Requests()) != 1 {
 					t.Errorf("got %v, want one that wraps %v", e, context.Canceled)
-				}
-				if took := time.Since(<-began); took > 5*time.Second {
-					t.Errorf("got an error %v after the cancellation, want it at once", took)
 				}
 			})
 		}
@@ -314,13 +302,17 @@ func TestCancel(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Hang())
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	_, e := ask(ctx, t, open(t, vendors[0], options(s.URL)))
-	if kindOf(e) != remote.KindStopped || !errors.Is(e, context.DeadlineExceeded) {
-		t.Errorf("got %v, want one that wraps %v", e, context.DeadlineExceeded)
+	var ctx context.Context
+	for left := 100 * time.Millisecond; len(s.Requests()) == 0; left *= 2 { // until the request is made in time
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(t.Context(), left)
+		defer cancel()
+		_, e := ask(ctx, t, open(t, vendors[0], options(s.URL)))
+		if kindOf(e) != remote.KindStopped || !errors.Is(e, context.DeadlineExceeded) {
+			t.Fatalf("got %v, want one that wraps %v", e, context.DeadlineExceeded)
+		}
 	}
-	if _, e = ask(ctx, t, open(t, vendors[0], options(s.URL))); kindOf(e) != remote.KindStopped || len(s.Requests()) != 1 {
+	if _, e := ask(ctx, t, open(t, vendors[0], options(s.URL))); kindOf(e) != remote.KindStopped || len(s.Requests()) != 1 {
 		t.Errorf("got %v and %d requests, want nobody asked once the time is up", e, len(s.Requests()))
 	}
 }

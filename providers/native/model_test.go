@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -112,19 +113,21 @@ func TestOddModels(t *testing.T) {
 // TestSlowModel holds that the end of a context ends the work.
 func TestSlowModel(t *testing.T) {
 	t.Parallel()
-	gen := &fake{info: model.Info{Window: 1 << 20}, answer: func(ctx context.Context, _ *model.Prompt) (*model.Answer, error) {
-		<-ctx.Done()
-		return nil, fmt.Errorf("the request was given up: %w", ctx.Err())
-	}}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := open(t, `{}`, gen).Condense(ctx, session(10, 20_000))
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the deadline", err)
-	}
-	if len(gen.asks) != 1 {
-		t.Errorf("asked %d times, want once", len(gen.asks))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		gen := &fake{info: model.Info{Window: 1 << 20}, answer: func(ctx context.Context, _ *model.Prompt) (*model.Answer, error) {
+			<-ctx.Done()
+			return nil, fmt.Errorf("the request was given up: %w", ctx.Err())
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := open(t, `{}`, gen).Condense(ctx, session(10, 20_000))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the deadline", err)
+		}
+		if len(gen.asks) != 1 {
+			t.Errorf("asked %d times, want once", len(gen.asks))
+		}
+	})
 }
 
 // TestNothingIsSpentInVain holds that no model is called if nothing can come of it.

@@ -3,10 +3,10 @@ package smart_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // TestHostileTexts gives all passes but value, which reads for itself, texts that are made to
@@ -32,23 +32,24 @@ func TestHostileTexts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hostile := strings.Repeat(unit, size/len(unit))
-			messages := coretest.Conversation(
-				coretest.User(core.Text("Go. "+hostile)),
-				coretest.Assistant(core.Text(hostile), core.ToolCall{ID: "1", Name: "read_file", Args: `{"path":"a.go"}`}),
-				coretest.User(coretest.Result("1", hostile)),
-				coretest.Assistant(core.ToolCall{ID: "2", Name: "read_file", Args: `{"path":"a.go"}`}),
-				coretest.User(coretest.Result("2", "x"+hostile+"\n</file>\n</environment_details>")),
-				coretest.User(core.Text("[read_file for 'a'] Result:\n"+hostile+"\n</file>\n</environment_details>\nend")),
-				coretest.Assistant(core.Text("Done.")), coretest.User(core.Text("And?")),
-			)
-			start := time.Now()
-			condense(t, open(t, `{"passes": ["layout", {"pass": "environment", "sections": true}, {"pass": "superseded", "runs": true},
+			testkit.Linear(t, size, func(size int) func() {
+				hostile := strings.Repeat(unit, size/len(unit))
+				messages := coretest.Conversation(
+					coretest.User(core.Text("Go. "+hostile)),
+					coretest.Assistant(core.Text(hostile), core.ToolCall{ID: "1", Name: "read_file", Args: `{"path":"a.go"}`}),
+					coretest.User(coretest.Result("1", hostile)),
+					coretest.Assistant(core.ToolCall{ID: "2", Name: "read_file", Args: `{"path":"a.go"}`}),
+					coretest.User(coretest.Result("2", "x"+hostile+"\n</file>\n</environment_details>")),
+					coretest.User(core.Text("[read_file for 'a'] Result:\n"+hostile+"\n</file>\n</environment_details>\nend")),
+					coretest.Assistant(core.Text("Done.")), coretest.User(core.Text("And?")),
+				)
+				req := coretest.HalfRequest(messages)
+				return func() {
+					condense(t, open(t, `{"passes": ["layout", {"pass": "environment", "sections": true}, {"pass": "superseded", "runs": true},
 				"near_duplicates", "duplicates", "reasoning", "digest", {"pass": "args", "keep": 0}, {"pass": "cut", "keep": 0}, {"pass": "prose", "keep": 0},
-				"headtail", "score"]}`), coretest.HalfRequest(messages))
-			if d := time.Since(start); d > 5*time.Second {
-				t.Errorf("took %s", d)
-			}
+				"headtail", "score"]}`), req)
+				}
+			})
 		})
 	}
 }

@@ -55,14 +55,17 @@ type section struct{ title, text string }
 // a section without a title. Numbers and paths in a title are not part of it.
 func sections(block string) []section {
 	var out []section
+	begin, at := 0, 0 // of the last section, and of the line
 	for line := range strings.Lines(block) {
 		if strings.HasPrefix(line, "# ") {
 			title, _, _ := strings.Cut(strings.TrimSpace(line), " (")
 			out = append(out, section{title: title})
+			begin = at
 		} else if len(out) == 0 {
 			out = append(out, section{})
 		}
-		out[len(out)-1].text += line
+		at += len(line)
+		out[len(out)-1].text = block[begin:at]
 	}
 	return out
 }

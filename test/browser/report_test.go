@@ -70,17 +70,8 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatalf("a session was skipped: %v", r.Skipped)
 	}
 	f := &fixture{report: r, file: filepath.Join(t.TempDir(), "report.html")}
-	for _, row := range htmlreport.Choose(r, 1000) {
-		item := items[slices.IndexFunc(items, func(i compare.Item) bool { return i.Name == row.Session })]
-		s := compare.Strategy{Name: row.Strategy}
-		if i := slices.IndexFunc(strategies, func(s compare.Strategy) bool { return s.Name == row.Strategy }); i >= 0 {
-			s = strategies[i]
-		}
-		d, err := compare.Examine(context.Background(), item, s, row.Budget, row.Cut, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.details = append(f.details, d)
+	if f.details, err = compare.Examine(t.Context(), items, strategies, htmlreport.Choose(r, 1000), opts); err != nil {
+		t.Fatal(err)
 	}
 	var b bytes.Buffer
 	if err := htmlreport.Write(&b, r, f.details, nil); err != nil {

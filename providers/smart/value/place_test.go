@@ -119,10 +119,10 @@ func TestCallsAndResults(t *testing.T) {
 	messages[8] = coretest.User(core.ToolResult{CallID: "c", Content: []core.Part{core.Text("done")}})
 	messages = append(messages, coretest.Assistant(core.Text("zebra37 okapi41 walrus43 pelican12 heron34 stork56 crane78 again: I go on with these.")))
 	got := text(shorten(t, coretest.Conversation(messages...), tokensOf(messages)/10).Messages)
-	if i := strings.Index(got, "zebra37"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n[")+1:i], "[result Read one.go") {
+	if i := strings.Index(got, "zebra37"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "¶ result Read one.go") {
 		t.Errorf("the result of the first of two calls does not name its own:\n%s", got)
 	}
-	if i := strings.Index(got, "pelican12"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n[")+1:i], "one.go") {
+	if i := strings.Index(got, "pelican12"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "one.go") {
 		t.Errorf("an edit does not name its file:\n%s", got)
 	}
 }

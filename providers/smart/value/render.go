@@ -24,10 +24,11 @@ func (w *work) render(k int32) ([]core.Message, int) {
 		if extract.text.Len() == 0 {
 			return
 		}
-		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(need.Head + strings.TrimSuffix(extract.text.String(), "\n"))}}
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(need.Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks))}}
 		m.Tokens = core.MessageTokens(w.o.Counter, m)
 		add(m)
 		extract.text.Reset()
+		extract.marks = extract.marks[:0]
 	}
 	hidden := false
 	for g, group := range w.groups {
@@ -74,6 +75,7 @@ func (w *work) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 &
 // An extractWriter writes an extract.
 type extractWriter struct {
 	text  strings.Builder
+	marks []int         // where in text the mark goes that headers and literal lines begin with
 	call  *need.Passage // the last that was written, if it is a call: its result need not name it
 	under *need.Passage // whose header was written last
 	media int           // the first that was not looked at
@@ -84,7 +86,8 @@ type extractWriter struct {
 func (b *extractWriter) open(p *need.Passage, handle string, known bool) {
 	answers := b.call != nil && b.call.Call == p.Call && b.call.Name == p.Name && b.call.Target == p.Target
 	b.text.WriteByte('\n')
-	b.text.WriteString(p.Header(answers || known, handle))
+	b.marks = append(b.marks, b.text.Len())
+	b.text.WriteString(" " + p.Header(answers || known, handle))
 	b.call, b.under = nil, p
 	if p.Kind == need.Call {
 		b.call = p
@@ -116,7 +119,7 @@ func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		w.renderMedia(b, i, p, k)
 		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
-		w.renderLines(&b.text, pass, k, true)
+		w.renderLines(&b.text, pass, k, b)
 	}
 	w.renderMedia(b, i, to, k)
 }
@@ -134,11 +137,11 @@ func (w *work) handle(p *need.Passage) string {
 }
 
 // renderLines writes the kept lines of a passage with a mark where others are missing; in an
-// extract without the space that all begin with, and none like a header.
-func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extract bool) {
+// extract, unless it is nil, without the space that all begin with.
+func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extract *extractWriter) {
 	gap, began := false, false
 	indent := 0
-	if extract {
+	if extract != nil {
 		indent = w.indent(pass, k)
 	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
@@ -157,8 +160,9 @@ func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extr
 		if !line.Joins {
 			text = text[min(indent, len(text)):]
 		}
-		if extract && (!line.Joins || gap) {
-			text = need.Escape(text)
+		if extract != nil && (!line.Joins || gap) && need.Literal(text) {
+			extract.marks = append(extract.marks, b.Len())
+			b.WriteByte('|')
 		}
 		b.WriteString(text)
 		began, gap = true, false
@@ -284,7 +288,7 @@ func (w *work) shortenedValues(first, end int, k int32) string {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		w.renderLines(&b, &w.c.Passages[p], k, false)
+		w.renderLines(&b, &w.c.Passages[p], k, nil)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

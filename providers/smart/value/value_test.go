@@ -84,7 +84,7 @@ func least(messages []core.Message) int {
 	if p := core.Pending(messages); len(p) > 0 {
 		first = p[0]
 	}
-	extract := core.MessageTokens(coretest.Counter{}, coretest.User(core.Text(need.Head)))
+	extract := core.MessageTokens(coretest.Counter{}, coretest.User(core.Text(need.Extract("", nil))))
 	n := extract
 	for _, g := range core.Groups(messages) {
 		must := g.End > first
@@ -149,7 +149,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 	got := text(res.Messages)
 	for _, want := range []string{
 		"Find out why parseHeader drops the last line, and mend it. Never touch vendor/.", // what was asked
-		"[user]\n", "[assistant]\n", "[read_file]\n", need.GapMark,
+		"¶ user\n", "¶ assistant\n", "¶ read_file\n", need.GapMark,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
@@ -161,7 +161,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 		have[strings.TrimSpace(l)] = true
 	}
 	for l := range strings.SplitSeq(text(res.Messages), "\n") {
-		if l = strings.TrimSpace(l); l != "" && l != need.GapMark && !strings.HasPrefix(l, "[") && !strings.HasPrefix(l, "path: ") && !have[l] {
+		if l = strings.TrimSpace(l); l != "" && l != need.GapMark && !strings.HasPrefix(l, "[") && !strings.HasPrefix(l, need.UsualMark) && !strings.HasPrefix(l, "path: ") && !have[l] {
 			t.Errorf("a line that nobody wrote: %q", l)
 		}
 	}
@@ -314,10 +314,10 @@ func TestGrowth(t *testing.T) {
 			t.Fatalf("round %d: a second run changed its own result:\n%s", round, diff)
 		}
 		got := text(res.Messages)
-		if n := strings.Count(got, need.Head); n != 1 {
+		if n := strings.Count(got, "[Extract of the conversation so far"); n != 1 {
 			t.Fatalf("round %d: %d extracts, want 1", round, n)
 		}
-		if !strings.Contains(got, "[user]\nFind out why parseHeader drops the last line") {
+		if !strings.Contains(got, "¶ user\nFind out why parseHeader drops the last line") {
 			t.Fatalf("round %d: the request is lost:\n%s", round, got)
 		}
 		messages = res.Messages
@@ -348,7 +348,7 @@ func screenshots() []core.Message {
 func TestPicturesAreMentioned(t *testing.T) {
 	messages := screenshots()
 	want := "is missing.\n[… image h:" + core.Handle(coretest.Image(1)) + "]\n[… document h:" + core.Handle(messages[5].Parts[2]) + "]\n"
-	shot := regexp.MustCompile(`(?m)^\[result( screenshot.*)?\]\n\[… image h:` + core.Handle(coretest.Image(2)) + `\]$`)
+	shot := regexp.MustCompile(`(?m)^¶ result( screenshot.*)?\n\[… image h:` + core.Handle(coretest.Image(2)) + `\]$`)
 	room := tokensOf(messages) / 4
 	for round := range 4 {
 		res := shorten(t, messages, room)

@@ -152,7 +152,7 @@ func (w *work) stay() {
 		pass := &w.c.Passages[p]
 		switch {
 		case hidden[pass.Message]:
-			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(pass.Header(pass.Kind == need.Call, ""))) + 1)
+			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(need.UsualMark+" "+pass.Header(pass.Kind == need.Call, ""))) + 1)
 		case open[pass.Message] && w.long(pass):
 			w.passages[p].mode = modeOpen
 		default:
@@ -184,7 +184,7 @@ func (w *work) hidden() []bool {
 
 // What is written around lines, in tokens, before it is counted.
 const (
-	headTokens = 20
+	headTokens = 80
 	stubTokens = 14
 	gapTokens  = 2
 )

@@ -143,8 +143,8 @@ func (r *reader) message(i int, m *core.Message) {
 		switch p := p.(type) {
 		case core.Text:
 			at := Passage{Kind: Agent, Message: i, Part: j}
-			if s, ok := strings.CutPrefix(string(p), Head+"\n"); ok && m.Role == core.RoleUser && answered.name == "" {
-				r.extractPart(i, j, s) // from a file that does not record what was inserted
+			if body, mark, ok := cutHead(string(p)); ok && m.Role == core.RoleUser && answered.name == "" {
+				r.extractPart(i, j, body, mark) // from a file that does not record what was inserted
 				continue
 			}
 			switch {

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/config"
+)
+
+// modesFragment returns the winner of every mode of r as a part of condense.yaml that can be
+// loaded by itself. A mode without a winner is a comment that says why. Chains are those of
+// the strategies, by name.
+func modesFragment(r *compare.Report, chains map[string][]config.Provider) string {
+	f := fragment{declared: map[string]string{}}
+	var modes strings.Builder
+	for _, mode := range r.Modes {
+		winner, why := winnerOf(r, mode)
+		if winner == "" {
+			fmt.Fprintf(&modes, "  # %s: %s\n", yamlName(mode), oneLine(why))
+			continue
+		}
+		var names []string
+		for _, p := range chains[winner] {
+			names = append(names, yamlName(f.name(&p, mode)))
+		}
+		fmt.Fprintf(&modes, "  # %s\n  %s: {chain: [%s]}\n", oneLine(why), yamlName(mode), strings.Join(names, ", "))
+		f.winners++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by condense compare: the strategy that keeps most of what was needed later, by mode.\n"+
+		"# %s, budgets %s. This loads as it is. To use it, merge modes and providers into those of condense.yaml.\n",
+		plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
+	if len(f.order) > 0 {
+		b.WriteString("providers:\n")
+		for _, name := range f.order {
+			fmt.Fprintf(&b, "  %s: %s\n", yamlName(name), f.declared[name])
+		}
+	}
+	switch {
+	case f.winners > 0:
+		b.WriteString("modes:\n")
+	case modes.Len() == 0:
+		b.WriteString("# No session has a mode: 'condense compare --mode-of RULE' gives them one.\n")
+	}
+	return b.String() + modes.String()
+}
+
+// winnerOf returns the strategy that is shown to be the best of a mode under one budget or
+// more, if it is not shown to be worse under another; and the reason, for it or against one.
+func winnerOf(r *compare.Report, mode string) (winner, why string) {
+	var reasons []string
+	var verdicts []compare.Verdict
+	for _, v := range r.Verdicts {
+		if v.Mode == mode {
+			verdicts = append(verdicts, v)
+			reasons = append(reasons, "budget "+v.Budget+": "+v.Text)
+		}
+	}
+	why = strings.Join(slices.Compact(reasons), "; ")
+	for _, v := range verdicts {
+		if v.Shown && winner == "" {
+			winner = v.Best
+		}
+	}
+	for _, v := range verdicts {
+		if winner != "" && !v.Few && v.Best != winner && !slices.Contains(v.Ties, winner) {
+			return "", "the budgets disagree: " + why
+		}
+	}
+	return winner, why
+}
+
+// A fragment collects the providers that it declares.
+type fragment struct {
+	declared map[string]string // what each name is, as JSON
+	order    []string
+	winners  int
+}
+
+// name returns what p is called in the fragment, and declares it unless it is a strategy
+// with its default settings.
+func (f *fragment) name(p *config.Provider, mode string) string {
+	settings := p.Settings
+	if string(settings) == "{}" {
+		settings = nil
+	}
+	if p.Name == p.Strategy && settings == nil {
+		return p.Name
+	}
+	v := config.ProviderValues{Strategy: p.Strategy, Plugin: p.Plugin, SHA256: p.SHA256, Folder: p.Folder, Env: p.Env, Settings: settings}
+	if p.Origin.Kind != config.FromDefault {
+		v.Timeout = p.Timeout.String()
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = []byte("{}") // strings and what was JSON before
+	}
+	name := p.Name
+	if name == p.Strategy {
+		name = p.Strategy + "-" + mode // the name alone has other settings
+	}
+	for n := 2; f.declared[name] != "" && f.declared[name] != string(text); n++ {
+		name = fmt.Sprintf("%s-%s-%d", p.Name, mode, n)
+	}
+	if f.declared[name] == "" {
+		f.declared[name] = string(text)
+		f.order = append(f.order, name)
+	}
+	return name
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+
+// yamlWords mean something else in YAML if they are not quoted.
+var yamlWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+// yamlName returns s as a key or a value of YAML.
+func yamlName(s string) string {
+	if plainName.MatchString(s) && !slices.Contains(yamlWords, strings.ToLower(s)) {
+		return s
+	}
+	text, _ := json.Marshal(s) //nolint:errchkjson // a string, and a JSON string is one of YAML
+	return string(text)
+}
+
+// oneLine returns s so that it cannot end a comment.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
+}

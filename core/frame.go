@@ -1,0 +1,57 @@
+package core
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The first line of what a provider wrote and put into a conversation. See [Frame].
+const (
+	frameStart = "[Written by provider "
+	frameEnd   = " to shorten this conversation; not said by the user]"
+)
+
+// Frame returns the first line of what the provider of that name writes and puts into a
+// conversation. A [Chain] adds it to every text of a new message, unless the provider is a
+// [Framer]. Formats that do not record who wrote a text keep it, so that such a text is
+// never taken for what the user said.
+func Frame(provider string) string { return frameStart + Label(provider) + frameEnd }
+
+// Framed reports whether text begins with a line that [Frame] wrote.
+func Framed(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	if !strings.HasPrefix(text, frameStart) {
+		return false
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.HasSuffix(strings.TrimRight(line, " \t\r"), frameEnd)
+}
+
+// maxLabel is in bytes.
+const maxLabel = 80
+
+// Label returns s as it may appear in a line that a provider or the host writes: on one
+// line, without control characters, invisible characters and square brackets, and no longer
+// than 80 bytes. Names of tools, providers and files come from outside; none may end the line
+// that it is in, or look like another one.
+func Label(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '[':
+			r = '('
+		case r == ']':
+			r = ')'
+		case unicode.IsSpace(r):
+			r = ' '
+		case r == utf8.RuneError, !unicode.IsPrint(r), unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+			r = '_'
+		}
+		if b.Len()+utf8.RuneLen(r) > maxLabel {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,39 @@
+// Package size reads numbers of tokens and bytes as people write them. It is the one reader
+// for the configuration, the flags and the budgets of comparisons.
+package size
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Units says what Parse takes, for messages.
+const Units = "64000, 64k (64,000) or 64Ki (65,536)"
+
+var form = regexp.MustCompile(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmMgG]i?)?$`)
+
+// units: 128k is 128,000, as vendors of models write it; 32Ki is 32,768.
+var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+
+// Parse reads 64000, 64_000, 64k, 1.5M, 64Ki or 1Gi. It reports false for anything else: for
+// negative numbers, for what is no whole number, and above 2^53.
+func Parse(text string) (int64, bool) {
+	m := form.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(strings.ReplaceAll(m[1], "_", ""), 64)
+	v *= units[strings.ToLower(m[2])]
+	if err != nil || v != math.Trunc(v) || v > 1<<53 {
+		return 0, false
+	}
+	return int64(v), true
+}
+
+// HasUnit reports whether text is a size that is written with a unit.
+func HasUnit(text string) bool {
+	m := form.FindStringSubmatch(strings.TrimSpace(text))
+	return m != nil && m[2] != ""
+}

@@ -1,0 +1,67 @@
+// Package testkit is what tests of several packages need to hold on a machine that does
+// other work too. It is for tests only.
+package testkit
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test may wait for something that must happen, when the test does
+// not ask how soon: until shortly before the deadline of the test binary, and at most ten
+// minutes. A test that waits this long fails with its own message rather than with a dump of
+// all goroutines.
+func Patience(t testing.TB) time.Duration {
+	t.Helper()
+	const most, spare = 10 * time.Minute, 15 * time.Second
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, ok := d.Deadline(); ok {
+			return min(most, max(time.Until(end)-spare, spare))
+		}
+	}
+	return most
+}
+
+// Linear fails the test if the cost of work is out of proportion to its size. Prepare returns
+// the work of size n; preparing is not measured. Eight times the size costs about eight times
+// as much if the cost is linear and 64 times as much if it is quadratic; the bound is 24
+// times. What is measured is the processor time of the thread, where the system tells it, so
+// that a busy machine makes no difference; goroutines that work starts are not measured.
+func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
+	t.Helper()
+	const factor, bound, tries = 8, 3 * 8, 4
+	small, large := prepare(max(1, n/factor)), prepare(n)
+	var a, b time.Duration
+	for range tries { // the least of several: a collection of garbage may fall into one
+		a, b = least(a, processor(small)), least(b, processor(large))
+		if b <= bound*max(a, time.Millisecond) {
+			return
+		}
+	}
+	t.Errorf("%v of processor time for a size of %d, %v for %d times that: more than in proportion", a, max(1, n/factor), b, factor)
+}
+
+func least(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
+
+// Covered is for the TestMain of a package whose tests start their own binary: one that is
+// built to measure coverage (go test -cover) complains on its standard error unless it has a
+// folder for what it measures. The folder is that of the binary, which go test removes.
+func Covered() {
+	if testing.CoverMode() == "" || os.Getenv("GOCOVERDIR") != "" {
+		return
+	}
+	program, err := os.Executable()
+	if err == nil {
+		err = os.Setenv("GOCOVERDIR", filepath.Dir(program))
+	}
+	if err != nil {
+		panic(err)
+	}
+}
