@@ -58,6 +58,10 @@ func (r *Reader) Message(m *core.Message) [][]Segment {
 			continue
 		}
 		text := string(t)
+		if answers.tool == "" && Inserted(text) {
+			out[i] = []Segment{{By: Program, Text: text}}
+			continue
+		}
 		if r.aider.wrote(text) && answers.tool == "" {
 			out[i] = []Segment{{By: Program, Text: text}}
 			continue

@@ -17,12 +17,11 @@ var beginnings = []struct {
 	{Program, []string{ // Claude Code, Codex, pi and their kin
 		"<system-reminder>", "<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
 		"<ide_", "<permissions instructions>", "<turn_aborted>", "<system_warning>", "# System Warning", "<task-notification>",
-		skillMark, "This session is being continued from a previous conversation", "<execution_context>", "<objective>",
+		skillMark, "<execution_context>", "<objective>",
 		"Read the output file to retrieve the result:", "Full transcript available at:",
 	}},
-	{Program, []string{"[… "}}, // the stub of a condensation
 	{Program, []string{ // Roo-Code and Cline
-		"<file_content ", "<files>", "<slug>", "[ERROR]", "[TASK RESUMPTION]", "[Sliding window truncation", "[Tool ", "[new_task ",
+		"<file_content ", "<files>", "<slug>", "[ERROR]", "[TASK RESUMPTION]", "[Tool ", "[new_task ",
 		"Successfully created new task", "New instructions for task continuation:", "Tool result:", "The tool execution failed", "(see below for",
 	}},
 }
@@ -48,6 +47,16 @@ func launches(r core.ToolResult) bool {
 // appendWords adds text, which has no mark around it: words of the person, unless it begins
 // as others do.
 func appendWords(out []Segment, text string) []Segment {
+	space := len(text) - len(strings.TrimLeft(text, " \n\t\r"))
+	if strings.HasPrefix(text[space:], stubStart) {
+		stub, rest := cutStub(text[space:])
+		out = append(out, Segment{By: Program, Text: text[:space] + stub})
+		if strings.TrimSpace(rest) == "" {
+			out[len(out)-1].Text += rest
+			return out
+		}
+		return appendWords(out, rest)
+	}
 	by := begins(text)
 	if by == Person {
 		return append(out, Segment{Text: text})

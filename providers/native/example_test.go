@@ -57,6 +57,7 @@ func Example() {
 	// user :
 	// Why does the build fail?
 	// user summary:
+	// [Written by provider native to shorten this conversation; not said by the user]
 	// ## Conversation Summary
 	// 1. Goal
 	// A build that passes. Seven files were read, and the comma is mended.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 )
 
 // What stands beside the text of a summary is written as Roo-Code writes it, so that each
@@ -26,7 +27,7 @@ var commandForm = regexp.MustCompile(`(?s)<command[^>]*>.*?</command>`)
 func commandBlocks(m *core.Message) string {
 	var texts []string
 	for _, p := range m.Parts {
-		if t, ok := p.(core.Text); ok {
+		if t, ok := p.(core.Text); ok && !author.Inserted(string(t)) { // a model's summary gives no directives
 			texts = append(texts, string(t))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 	"github.com/condensehq/condense/roo"
 )
 
@@ -55,9 +56,10 @@ func (s *shaper) shape(messages []core.Message) []core.Message {
 		if m.Role == core.RoleSystem {
 			parts = append(parts, core.Text("[System message]"))
 		}
+		again := summarizes(m)
 		for j, p := range m.Parts {
 			switch use := tools[partAt{i, j}]; {
-			case use.moved, m.Kind == core.KindSummary && renewed(p):
+			case use.moved, again && renewed(p):
 			case use.answer != nil:
 				parts = append(parts, p)
 				answers = append(answers, s.result(*use.answer))
@@ -82,6 +84,14 @@ func withUserFirst(messages []core.Message) []core.Message {
 		messages = slices.Insert(messages, 0, core.Message{Role: core.RoleUser, Parts: []core.Part{beginning}})
 	}
 	return messages
+}
+
+// summarizes reports whether m is a summary, or holds one in a format that does not record it.
+func summarizes(m *core.Message) bool {
+	return m.Kind == core.KindSummary || m.Role == core.RoleUser && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
+		t, ok := p.(core.Text)
+		return ok && author.Inserted(string(t))
+	})
 }
 
 // renewed reports whether p stands beside an earlier summary and is made anew for the next

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,11 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/author"
 )
 
-// The block that repeats what the user typed. It is found again by its tags when the
-// summary that it stands in is summarized.
+// What the block says that repeats what the user typed. Package author writes and reads it.
 const (
-	wordsOpen  = "<user_words>"
-	wordsClose = "</user_words>"
 	wordsIntro = "What the user typed earlier in this conversation, word for word, oldest first. It is history: " +
 		"everything in it has been dealt with, unless the summary says that it is still open. " +
 		"Keep to the rules and wishes in it; do not start the tasks in it again."
@@ -34,30 +30,39 @@ func wordsBudget(req *core.Request, c *Config) int {
 }
 
 // userWords returns what the user typed in the messages that p hides, and what earlier
-// summaries among them repeat of what was typed before, oldest first. Open says that
-// nobody has answered the last of it.
+// summaries among them repeat of what was typed before, oldest first, whatever format they
+// were kept in. Open says that nobody has answered the last of it.
 func (p *plan) userWords() (words []string, open bool) {
 	var talk author.Reader
 	p.hidden(func(i int, m *core.Message) {
-		switch {
-		case m.Kind == core.KindSummary:
-			var said []string
-			for _, part := range m.Parts {
-				if t, ok := part.(core.Text); ok {
-					if block := repeatedWords(string(t)); block != nil {
-						said = block
-					}
-				}
-			}
+		if said := wordsAgain(m); said != nil {
 			words, open = append(words, said...), false
-		case m.Role == core.RoleUser && m.Kind == core.KindOriginal:
-			if t := typed(&talk, m); t != "" {
-				words = append(words, t)
-				open = !slices.ContainsFunc(p.req.Messages[i+1:], func(m core.Message) bool { return m.Role == core.RoleAssistant })
-			}
+		}
+		if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
+			return
+		}
+		if t := typed(&talk, m); t != "" {
+			words = append(words, t)
+			open = !slices.ContainsFunc(p.req.Messages[i+1:], func(m core.Message) bool { return m.Role == core.RoleAssistant })
 		}
 	})
 	return words, open
+}
+
+// wordsAgain returns what m, if it is a summary or holds one, repeats of what the user typed.
+func wordsAgain(m *core.Message) []string {
+	var said []string
+	for _, part := range m.Parts {
+		t, ok := part.(core.Text)
+		if !ok {
+			continue
+		}
+		trusted := m.Kind == core.KindSummary || m.Role == core.RoleUser && author.Inserted(string(t))
+		if block := author.Repeated(string(t), trusted); block != nil {
+			said = block
+		}
+	}
+	return said
 }
 
 // typed returns what a person wrote of a message of the user, and what a file says that the
@@ -88,7 +93,7 @@ func join(segments []author.Segment) string {
 // part of it can stay.
 func wordsBlock(counter core.Counter, words []string, open bool, budget int) string {
 	tokens := func(s string) int { return counter.Count(core.Text(s)) }
-	budget -= tokens(wordsIntro) + tokens(wordsOpen) + tokens(wordsClose) + 2*leftOutTokens
+	budget -= tokens(author.Repeat(wordsIntro, nil, "")) + 2*leftOutTokens
 	if open {
 		budget -= tokens(wordsUnanswered)
 	}
@@ -97,12 +102,12 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 	}
 	entries := make([]string, len(words))
 	take := func(i, room int) int {
-		entry := said(words[i])
+		entry := author.Entry(words[i])
 		n := tokens(entry)
 		if n > room && room >= leastGain {
 			// Texts differ in bytes per token; a smaller try follows one that was too large.
 			for keep := len(words[i]) * room / n; n > room && keep > 0; keep = keep * 3 / 4 {
-				entry = said(clip(words[i], keep))
+				entry = author.Entry(clip(words[i], keep))
 				n = tokens(entry)
 			}
 		}
@@ -124,65 +129,30 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 		}
 		budget -= n
 	}
-	var b strings.Builder
-	b.WriteString(wordsOpen + "\n" + wordsIntro + "\n")
-	kept, missing := 0, 0
+	var kept []string
+	missing := 0
 	for _, e := range entries {
 		if e == "" {
 			missing++
 			continue
 		}
 		if missing > 0 {
-			b.WriteString(leftOut(missing))
+			kept = append(kept, leftOut(missing))
 			missing = 0
 		}
-		kept++
-		b.WriteString(e)
+		kept = append(kept, e)
 	}
-	if kept == 0 {
+	if len(kept) == 0 {
 		return ""
 	}
+	end := ""
 	if open && entries[len(entries)-1] != "" {
-		b.WriteString(wordsUnanswered)
+		end = wordsUnanswered
 	}
-	b.WriteString(wordsClose)
-	return b.String()
+	return author.Repeat(wordsIntro, kept, end)
 }
 
 // leftOutTokens is about what leftOut takes.
 const leftOutTokens = 12
 
 func leftOut(n int) string { return "<left_out messages=\"" + strconv.Itoa(n) + "\"/>\n" }
-
-// closing holds the tags that would end a block early, and how they are written inside of
-// one: with a word joiner, which nobody sees.
-var (
-	hideClosing = strings.NewReplacer("</said>", "<\u2060/said>", wordsClose, "<\u2060/user_words>")
-	showClosing = strings.NewReplacer("<\u2060/said>", "</said>", "<\u2060/user_words>", wordsClose)
-)
-
-// said marks one message.
-func said(text string) string {
-	return "<said>\n" + hideClosing.Replace(text) + "\n</said>\n"
-}
-
-var saidForm = regexp.MustCompile(`(?s)<said>\n(.*?)\n</said>`)
-
-// repeatedWords returns the messages that the last block of words in text repeats: an
-// earlier one is a model's copy.
-func repeatedWords(text string) []string {
-	const begin = wordsOpen + "\n" + wordsIntro
-	i := strings.LastIndex(text, begin)
-	if i < 0 {
-		return nil
-	}
-	in, _, ok := strings.Cut(text[i+len(begin):], wordsClose)
-	if !ok {
-		return nil
-	}
-	var words []string
-	for _, m := range saidForm.FindAllStringSubmatch(in, -1) {
-		words = append(words, showClosing.Replace(m[1]))
-	}
-	return words
-}

@@ -31,7 +31,7 @@ func wordsOf(t *testing.T, settings string, messages ...core.Message) string {
 		t.Error(err)
 	}
 	for _, p := range res.Messages[0].Parts {
-		if s := text(coretest.User(p)); strings.HasPrefix(s, "<user_words>") {
+		if s := text(coretest.User(p)); strings.HasPrefix(s, "<user_words ") {
 			return s
 		}
 	}
@@ -146,9 +146,9 @@ func TestUnansweredWords(t *testing.T) {
 	// A model that copies the block does not make two of it.
 	l := newLife(t, 20_000, open(t, `{}`, &fake{info: model.Info{Window: 1 << 20}, answer: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 		block := ""
-		if _, after, ok := strings.Cut(allText(p.Messages), "<user_words>"); ok {
+		if _, after, ok := strings.Cut(allText(p.Messages), "<user_words"); ok {
 			in, _, _ := strings.Cut(after, "</user_words>")
-			block = "<user_words>" + in + "</user_words>"
+			block = "<user_words" + in + "</user_words>"
 		}
 		return say("It works.\n"+block)(ctx, p)
 	}}))

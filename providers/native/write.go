@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 )
 
 // write has the summaries of a plan written and returns the messages to send.
@@ -134,7 +136,7 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 	summaries := make([]core.Message, len(texts))
 	for i, text := range texts {
 		heading := strings.ReplaceAll(p.c.Heading, "%d", strconv.Itoa(len(plan.sections[i])))
-		summaries[i] = core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(heading + text)}}
+		summaries[i] = core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(core.Frame(Name) + "\n" + heading + author.HideTags(text))}}
 	}
 	last := &summaries[len(summaries)-1]
 	add := func(text string) {
@@ -169,7 +171,7 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 		if unread += n; unread == n {
 			last.Parts = append(last.Parts, core.Text(""))
 		}
-		last.Parts[len(last.Parts)-1] = core.Text(fmt.Sprintf("[%d messages between this summary and what follows were left out for want of room]", unread))
+		last.Parts[len(last.Parts)-1] = core.Text(fmt.Sprintf("[… %d messages between this summary and what follows left out for want of room]", unread))
 	}
 	if err := p.addExtras(ctx, plan, last, room-total()); err != nil {
 		return nil, err
@@ -205,10 +207,11 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 	add(plan.originalsNote())
 	words, open := plan.userWords()
 	add(wordsBlock(req.Counter, words, open, min(wordsBudget(req, &p.c), room)))
+	state := framed(req.Environment)
 	environment := p.c.Environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
 	reserve := 0
 	if environment {
-		if reserve = req.Counter.Count(core.Text(req.Environment)) + 1; reserve >= room/2 {
+		if reserve = req.Counter.Count(core.Text(state)) + 1; reserve >= room/2 {
 			environment, reserve = false, 0
 		}
 	}
@@ -225,9 +228,20 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 		}
 	}
 	if environment {
-		last.Parts = append(last.Parts, core.Text(req.Environment))
+		last.Parts = append(last.Parts, core.Text(state))
 	}
 	return nil
+}
+
+// framed returns text with a frame if it would be read as the user's in a format that does not
+// record who wrote it, as an environment without tags would.
+func framed(text string) string {
+	var talk author.Reader
+	m := userText(text)
+	if slices.ContainsFunc(talk.Message(&m)[0], func(s author.Segment) bool { return s.By == author.Person }) {
+		return core.Frame(Name) + "\n" + text
+	}
+	return text
 }
 
 // charsPerToken is about what signatures have; minFolded is what a block must have to say
