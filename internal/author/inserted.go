@@ -15,7 +15,7 @@ var inserted = []string{
 	"Summary of the conversation so far:\n",                 // native, before its summaries had a frame
 	"[Condensed ",                                           //
 	"The messages that this summary stands for can be read", //
-	wordsOpen,                                                      //
+	WordsOpen,                                                      //
 	"(The conversation begins here.)",                              // transcript, where a format needs a user first
 	"From the result of tool call ",                                // transcript, with images of a result
 	"[The conversation begins before this point.]",                 //
@@ -51,4 +51,14 @@ func cutStub(text string) (stub, rest string) {
 		return text, ""
 	}
 	return text[:end], text[end:]
+}
+
+// Holds reports whether m begins with a text that a condensation wrote.
+func Holds(m *core.Message) bool {
+	for _, p := range m.Parts {
+		if t, ok := p.(core.Text); ok {
+			return Inserted(string(t))
+		}
+	}
+	return false
 }

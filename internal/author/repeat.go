@@ -10,7 +10,8 @@ import (
 // The block in which a summary repeats what the user typed. It names its own content by a
 // digest, which no model can make up, and nothing in it can end it or begin another.
 const (
-	wordsOpen  = "<user_words"
+	// WordsOpen begins the block.
+	WordsOpen  = "<user_words"
 	wordsClose = "</user_words>"
 	// A block of a former version has no digest and begins so.
 	formerWords = "<user_words>\nWhat the user typed earlier in this conversation, word for word, oldest first."
@@ -20,7 +21,7 @@ const (
 // or marks of what is missing between them.
 func Repeat(intro string, entries []string, end string) string {
 	in := intro + "\n" + strings.Join(entries, "") + end
-	return wordsOpen + ` id="` + core.Handle(core.Text(in)) + "\">\n" + in + wordsClose
+	return WordsOpen + ` id="` + core.Handle(core.Text(in)) + "\">\n" + in + wordsClose
 }
 
 // Entry returns what the user typed as it may appear in a block of [Repeat].
@@ -30,7 +31,7 @@ var (
 	tagForm    = regexp.MustCompile(`(?i)<([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
 	hiddenForm = regexp.MustCompile(`(?i)<\x{2060}([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
 	saidForm   = regexp.MustCompile(`(?s)<said>\n(.*?)\n</said>`)
-	openForm   = regexp.MustCompile(wordsOpen + ` id="([0-9a-f]{10})">\n`)
+	openForm   = regexp.MustCompile(WordsOpen + ` id="([0-9a-f]{10})">\n`)
 )
 
 // HideTags returns text in which nothing is a tag of a block of words: each has a word joiner,
@@ -42,7 +43,7 @@ func HideTags(text string) string { return tagForm.ReplaceAllString(text, "<\u20
 // A block that was changed, or written by somebody else, is none. Former blocks have nothing to
 // be known by: they count if trusted is set.
 func Repeated(text string, trusted bool) []string {
-	if !strings.Contains(text, wordsOpen) {
+	if !strings.Contains(text, WordsOpen) {
 		return nil
 	}
 	opens := openForm.FindAllStringSubmatchIndex(text, -1)

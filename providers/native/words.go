@@ -38,7 +38,7 @@ func (p *plan) userWords() (words []string, open bool) {
 		if said := wordsAgain(m); said != nil {
 			words, open = append(words, said...), false
 		}
-		if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
+		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !author.Holds(m) {
 			return
 		}
 		if t := typed(&talk, m); t != "" {

@@ -189,22 +189,16 @@ func digest(target string) string {
 
 // extract reads the extract of an earlier condensation, if m is one.
 func (r *reader) extract(i int, m *core.Message) bool {
-	for j, p := range m.Parts {
-		t, ok := p.(core.Text)
-		if !ok || !strings.HasPrefix(string(t), headStart[:1]) {
-			return false
-		}
-		if _, _, ok := cutHead(string(t)); !ok && j == 0 {
+	for _, p := range m.Parts {
+		t, _ := p.(core.Text)
+		if _, _, ok := cutHead(string(t)); !ok {
 			return false
 		}
 	}
 	for j, p := range m.Parts {
 		t, _ := p.(core.Text)
-		if body, mark, ok := cutHead(string(t)); ok {
-			r.extractPart(i, j, body, mark)
-		} else {
-			r.extractPart(i, j, string(t), "")
-		}
+		body, mark, _ := cutHead(string(t))
+		r.extractPart(i, j, body, mark)
 	}
 	return len(m.Parts) > 0
 }

@@ -135,7 +135,9 @@ func (r *reader) message(i int, m *core.Message) {
 		return
 	}
 	var said [][]author.Segment
-	if m.Role == core.RoleUser && m.Kind == core.KindOriginal {
+	// A message of ours may hold what the user said too: formats in which two users must not follow
+	// each other make one of them.
+	if m.Role == core.RoleUser && (m.Kind == core.KindOriginal || author.Holds(m)) {
 		said = r.talk.Message(m)
 	}
 	answered := use{} // the call in a text whose result comes next
@@ -145,6 +147,10 @@ func (r *reader) message(i int, m *core.Message) {
 			at := Passage{Kind: Agent, Message: i, Part: j}
 			if body, mark, ok := cutHead(string(p)); ok && m.Role == core.RoleUser && answered.name == "" {
 				r.extractPart(i, j, body, mark) // from a file that does not record what was inserted
+				continue
+			}
+			if said != nil && answered.name == "" && author.Inserted(string(p)) {
+				r.inserted(at, string(p))
 				continue
 			}
 			switch {
@@ -173,6 +179,19 @@ func (r *reader) message(i int, m *core.Message) {
 			}
 			r.media(by, p)
 		}
+	}
+}
+
+// inserted adds what a strategy wrote, as a model's words but for what it repeats of the user's.
+func (r *reader) inserted(p Passage, text string) {
+	words := author.Repeated(text, true)
+	if words != nil {
+		text, _, _ = strings.Cut(text, author.WordsOpen)
+	}
+	r.add(p, "", text)
+	p.Kind = Human
+	for _, w := range words {
+		r.add(p, "", w)
 	}
 }
 
