@@ -45,7 +45,7 @@ var measures = []Measure{
 	{Name: "stable", Title: "stable", Unit: "share", Better: 1, Doc: "Whether a second run on its own result with the same budget changes nothing. Not asked of what calls a model."},
 	{Name: "head_messages", Title: "head untouched, messages", Unit: "share", Better: 1, Doc: "Messages at the head that stayed byte for byte, of those before: what a vendor's prompt cache keeps."},
 	{Name: "head_bytes", Title: "head untouched, bytes", Unit: "share", Better: 1, Doc: "The same, by bytes of content."},
-	{Name: "payback", Title: "pays back after", Unit: "turns", Better: -1, Doc: "Turns until what writing the new prompt to the cache and the model calls cost is saved by shorter prompts. Absent if it never is."},
+	{Name: "payback", Title: "break-even after", Unit: "turns", Better: -1, Doc: "Turns until what writing the new prompt to the cache and the model calls cost is saved by shorter prompts. Absent if it never is."},
 	{Name: "ms", Title: "time", Unit: "ms", Better: -1, Doc: "Milliseconds that the strategy took, token counts cached."},
 	{Name: "calls", Title: "model calls", Unit: "calls", Better: -1, Doc: "Calls to language models."},
 	{Name: "usd", Title: "model cost", Unit: "USD", Better: -1, Doc: "What the calls cost, as far as prices are known."},

@@ -33,8 +33,8 @@ const (
 
 var bounds = []StrategyInfo{
 	{Name: Oracle, Bound: true, About: "upper bound: the lines worth most to the panel, chosen with knowledge of the future"},
-	{Name: KeepLast, Bound: true, About: "lower bound: the newest tool groups that fit, the oldest of them cut to its end"},
-	{Name: Random, Bound: true, About: "lower bound: lines chosen at random"},
+	{Name: KeepLast, Bound: true, About: "baseline: the newest tool groups that fit, the oldest of them cut to its end"},
+	{Name: Random, Bound: true, About: "baseline: lines chosen at random"},
 }
 
 // A StrategyInfo describes a strategy in a [Report].

@@ -127,9 +127,78 @@ type Verdict struct {
 	Ties []string `json:"ties,omitempty"`
 	// Shown says that Best is better than all others.
 	Shown bool `json:"shown"`
-	// Few says that there are too few sessions to tell anything.
+	// Few says that there are not enough sessions to tell anything.
 	Few  bool   `json:"few,omitempty"`
 	Text string `json:"text"`
+	// Losses are what Best is shown to be worse in than another candidate: the price of
+	// choosing it by the panel.
+	Losses []Loss `json:"losses,omitempty"`
+}
+
+// A Loss is a measure in which the best strategy of a verdict is shown to be worse than
+// another one.
+type Loss struct {
+	Measure string  `json:"measure"`
+	Value   float64 `json:"value"` // mean of the best
+	To      string  `json:"to"`    // the other
+	Other   float64 `json:"other"` // its mean
+}
+
+// WorseIn says in words what Best loses; empty if nothing is shown.
+func (v *Verdict) WorseIn() string {
+	var out []string
+	for _, l := range v.Losses {
+		m := measures[slices.IndexFunc(measures, func(m Measure) bool { return m.Name == l.Measure })]
+		format := "%s (%.2f; %.2f with %s)"
+		if m.Unit == "ms" {
+			format = "%s (%.1f ms; %.1f ms with %s)"
+		}
+		out = append(out, fmt.Sprintf(format, m.Title, l.Value, l.Other, l.To))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return v.Best + " is worse in: " + strings.Join(out, ", ")
+}
+
+// lossMeasures are those that a verdict by the panel may hide a loss in.
+var lossMeasures = []string{MeasureUser, "artefacts", "errors", "recent", "ms"}
+
+// From where on more time is a loss: what is faster than a person notices is none.
+const (
+	lossFactor = 2
+	lossMillis = 10
+)
+
+// losses returns what best is shown to lose against the others, each measure against the
+// best other one that shows it.
+func (a *analysis) losses(t *Table, best string, others []string) []Loss {
+	values := map[string]map[string]Estimate{} // by strategy
+	for i := range t.Lines {
+		values[t.Lines[i].Strategy] = t.Lines[i].Values
+	}
+	var out []Loss
+	for _, name := range lossMeasures {
+		own, ok := values[best][name]
+		if !ok {
+			continue
+		}
+		better := measures[slices.IndexFunc(measures, func(m Measure) bool { return m.Name == name })].Better
+		by := func(s string) float64 { return float64(better) * (values[s][name].Mean - own.Mean) }
+		rivals := slices.DeleteFunc(slices.Clone(others), func(s string) bool {
+			e, ok := values[s][name]
+			return !ok || by(s) <= 0 || name == "ms" && (own.Mean < lossMillis || own.Mean < lossFactor*e.Mean)
+		})
+		slices.SortStableFunc(rivals, func(x, y string) int { return cmp.Compare(by(y), by(x)) })
+		for _, s := range rivals {
+			d := a.difference(a.groups[group{t.Budget, t.Mode, s}], a.groups[group{t.Budget, t.Mode, best}], name)
+			if d.Shown && float64(better)*d.Mean > 0 {
+				out = append(out, Loss{name, own.Mean, s, values[s][name].Mean})
+				break
+			}
+		}
+	}
+	return out
 }
 
 // verdicts returns one for every budget and mode.
@@ -143,7 +212,8 @@ func (a *analysis) verdicts() []Verdict {
 		}
 	}
 	var out []Verdict
-	for _, t := range a.Tables {
+	for i := range a.Tables {
+		t := &a.Tables[i]
 		var names []string
 		panel := map[string]Estimate{}
 		for _, l := range t.Lines {
@@ -159,7 +229,7 @@ func (a *analysis) verdicts() []Verdict {
 			v.Text = "no strategy to choose"
 		case panel[names[0]].Sessions < fewSessions:
 			v.Few, v.Best, v.Ties = true, names[0], names[1:]
-			v.Text = fmt.Sprintf("too few sessions to tell (%d; it takes %d)", panel[names[0]].Sessions, fewSessions)
+			v.Text = fmt.Sprintf("not enough sessions (%d of the %d needed)", panel[names[0]].Sessions, fewSessions)
 		case len(names) == 1:
 			v.Best = names[0]
 			v.Text = fmt.Sprintf("%s keeps %.2f of what was needed later; there is no other to compare it with", v.Best, panel[v.Best].Mean)
@@ -177,6 +247,9 @@ func (a *analysis) verdicts() []Verdict {
 			} else {
 				v.Text = fmt.Sprintf("no difference shown between %s", strings.Join(append([]string{v.Best}, v.Ties...), ", "))
 			}
+		}
+		if v.Best != "" && !v.Few {
+			v.Losses = a.losses(t, v.Best, names[1:])
 		}
 		out = append(out, v)
 	}

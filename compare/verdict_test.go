@@ -41,7 +41,7 @@ func TestVerdicts(t *testing.T) {
 		{"clearly better", 20, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "a keeps most", true},
 		{"clearly worse", 20, func(i int) float64 { return 0.4 - float64(i%3)/100 }, "b keeps most", true},
 		{"noise", 20, func(int) float64 { return 0.5 + 0.2*rng.NormFloat64() }, "no difference shown between", false},
-		{"too few", 3, func(int) float64 { return 0.9 }, "too few sessions", false},
+		{"too few", 3, func(int) float64 { return 0.9 }, "not enough sessions (3 of the 6 needed)", false},
 	} {
 		r, err := compare.Merge(rows(c.sessions, c.f))
 		if err != nil {
@@ -51,6 +51,37 @@ func TestVerdicts(t *testing.T) {
 		if !strings.Contains(v.Text, c.want) || v.Shown != c.shown {
 			t.Errorf("%s: got %q (shown %v), want %q", c.name, v.Text, v.Shown, c.want)
 		}
+	}
+}
+
+// The verdict names recall alone; what the winner loses is said with it.
+func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
+	t.Parallel()
+	report := func(errors, recent, ms [2]float64) compare.Verdict {
+		t.Helper()
+		in := rows(12, func(i int) float64 { return 0.7 + float64(i%3)/100 })
+		for i := range in.Rows {
+			k := 0
+			if in.Rows[i].Strategy == "b" {
+				k = 1
+			}
+			noise := float64(i/2%3) / 100 // by session
+			in.Rows[i].Values["errors"], in.Rows[i].Values["recent"], in.Rows[i].Values["ms"] = errors[k]+noise*float64(1-k), recent[k]+noise*float64(1-k), ms[k]
+		}
+		r, err := compare.Merge(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Verdicts[0]
+	}
+	v := report([2]float64{0.06, 0.24}, [2]float64{0.8, 0.4}, [2]float64{140, 0.2})
+	if want := "a is worse in: errors (0.07; 0.24 with b), time (140.0 ms; 0.2 ms with b)"; v.WorseIn() != want {
+		t.Errorf("got %q, want %q", v.WorseIn(), want)
+	}
+	// What is not shown, or no person notices, is no loss.
+	v = report([2]float64{0.24, 0.245}, [2]float64{0.8, 0.4}, [2]float64{9, 0.2})
+	if v.WorseIn() != "" {
+		t.Errorf("got %q, want nothing", v.WorseIn())
 	}
 }
 

@@ -27,7 +27,7 @@ func (a *analysis) warnings() []Warning {
 		if n == 1 {
 			of = "session"
 		}
-		out = append(out, Warning{Text: fmt.Sprintf("%d %s: too few for a verdict, which needs %d of a mode", n, of, fewSessions)})
+		out = append(out, Warning{Text: fmt.Sprintf("%d %s: not enough for a verdict, which needs %d of a mode", n, of, fewSessions)})
 	}
 	for _, s := range a.candidates() {
 		out = append(out, a.setbacks(s)...)

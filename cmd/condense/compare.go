@@ -395,7 +395,7 @@ func (a *app) printComparison(ctx context.Context, c *comparison, r *compare.Rep
 	case "html":
 		err = a.writeHTML(ctx, &b, c, r, e)
 	default:
-		writeTables(&b, r, c.output == "md", c.perMode)
+		writeTables(&b, r, c.output == "md", c.perMode, a.width())
 	}
 	if err != nil {
 		return err

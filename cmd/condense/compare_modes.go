@@ -27,7 +27,11 @@ func modesFragment(r *compare.Report, chains map[string][]config.Provider) strin
 		for _, p := range chains[winner] {
 			names = append(names, yamlName(f.name(&p, mode)))
 		}
-		fmt.Fprintf(&modes, "  # %s\n  %s: {chain: [%s]}\n", oneLine(why), yamlName(mode), strings.Join(names, ", "))
+		fmt.Fprintf(&modes, "  # %s\n", oneLine(why))
+		for _, loss := range lossesOf(r, mode) {
+			fmt.Fprintf(&modes, "  # %s\n", oneLine(loss))
+		}
+		fmt.Fprintf(&modes, "  %s: {chain: [%s]}\n", yamlName(mode), strings.Join(names, ", "))
 		f.winners++
 	}
 	var b strings.Builder
@@ -72,6 +76,17 @@ func winnerOf(r *compare.Report, mode string) (winner, why string) {
 		}
 	}
 	return winner, why
+}
+
+// lossesOf returns what the best strategies of a mode lose, by budget.
+func lossesOf(r *compare.Report, mode string) []string {
+	var out []string
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Mode == mode && v.WorseIn() != "" {
+			out = append(out, "budget "+v.Budget+": "+v.WorseIn())
+		}
+	}
+	return out
 }
 
 // A fragment collects the providers that it declares.

@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"strconv"
 
 	"github.com/condensehq/condense/compare"
 )
@@ -21,33 +19,24 @@ var roundColumns = []column{
 }
 
 // writeRounds writes what is left after every round; nothing if none were asked for.
-func writeRounds(w io.Writer, r *compare.Report, markdown bool) {
+func writeRounds(w io.Writer, r *compare.Report, markdown bool, width int) {
 	if len(r.RoundLines) == 0 {
 		return
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"strategy", "round", "sessions"}
-	configs := []table.ColumnConfig{{Number: 2, Align: text.AlignRight}, {Number: 3, Align: text.AlignRight}}
-	for i, c := range roundColumns {
-		header = append(header, c.title)
-		configs = append(configs, table.ColumnConfig{Number: i + 4, Align: text.AlignRight})
+	g := grid{header: []string{"strategy", "round", "sessions"}}
+	for _, c := range roundColumns {
+		g.header = append(g.header, c.title)
 	}
-	t.AppendHeader(header)
-	t.SetColumnConfigs(configs)
 	last := ""
 	for i := range r.RoundLines {
 		l := &r.RoundLines[i]
-		if !markdown && last != "" && l.Strategy != last {
-			t.AppendSeparator()
-		}
+		g.divide(!markdown && last != "" && l.Strategy != last)
 		last = l.Strategy
 		sessions := 0
 		for _, e := range l.Values {
 			sessions = max(sessions, e.Sessions)
 		}
-		row := table.Row{l.Strategy, l.Round, sessions}
+		row := []string{l.Strategy, strconv.Itoa(l.Round), strconv.Itoa(sessions)}
 		for _, c := range roundColumns {
 			text := ""
 			if e, ok := l.Values[c.measure]; ok {
@@ -55,11 +44,12 @@ func writeRounds(w io.Writer, r *compare.Report, markdown bool) {
 			}
 			row = append(row, text)
 		}
-		t.AppendRow(row)
+		g.rows = append(g.rows, row)
 	}
-	title, body := "condensed along the way", t.Render
+	g.fixed = 2
+	title := "condensed along the way"
 	if markdown {
-		title, body = "### "+title+"\n", t.RenderMarkdown
+		title = "### " + title + "\n"
 	}
-	fmt.Fprintf(w, "\n%s\n%s\n", title, body())
+	fmt.Fprintf(w, "\n%s\n%s\n", title, g.render(markdown, width))
 }

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"github.com/condensehq/condense/compare"
 )
 
@@ -32,7 +29,9 @@ var tableColumns = []column{
 }
 
 // writeTables writes verdicts, warnings and tables for people.
-func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool) {
+//
+// Width is that of the terminal in characters; zero means that there is no bound.
+func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool, width int) {
 	fmt.Fprintf(w, "%s, %s, counted with %s, seed %d\n", plural(len(r.Sessions), "session"), plural(len(r.Rows), "result"), r.Encoding, r.Seed)
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "skipped %s: %s\n", s.Name, s.Reason)
@@ -54,10 +53,10 @@ func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool) {
 		if markdown {
 			title = "### " + title + "\n"
 		}
-		fmt.Fprintf(w, "\n%s\n%s\n", title, renderLines(t, columnsOf(r), markdown))
+		fmt.Fprintf(w, "\n%s\n%s\n", title, renderLines(t, columnsOf(r), markdown, width))
 	}
-	writeRounds(w, r, markdown)
-	fmt.Fprintln(w, "\nShares of 1, means over sessions, with the half width of the 95 % interval. 'condense compare --output html' shows what is behind them.")
+	writeRounds(w, r, markdown, width)
+	fmt.Fprintln(w, "\nShares of 1, means over sessions, with the half width of the 95 % interval. 'condense compare --output html' shows the sessions and messages that they come from.")
 }
 
 // writeVerdicts says for every budget which strategy to take, over all modes and for the
@@ -69,15 +68,16 @@ func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
 			silent[v.Budget] = append(silent[v.Budget], v.Mode)
 		}
 	}
-	for _, v := range r.Verdicts {
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
 		switch {
 		case v.Mode == "":
-			fmt.Fprintf(w, "%sbudget %s: %s\n", bullet, v.Budget, v.Text)
+			writeVerdict(w, v, bullet+"budget "+v.Budget)
 			if modes := silent[v.Budget]; len(modes) > 0 && len(r.Modes) > 1 {
-				fmt.Fprintf(w, "%sbudget %s, by mode: too few sessions of %s\n", bullet, v.Budget, strings.Join(modes, ", "))
+				fmt.Fprintf(w, "%sbudget %s, by mode: not enough sessions of %s\n", bullet, v.Budget, strings.Join(modes, ", "))
 			}
 		case !v.Few:
-			fmt.Fprintf(w, "%sbudget %s, mode %s: %s\n", bullet, v.Budget, v.Mode, v.Text)
+			writeVerdict(w, v, bullet+"budget "+v.Budget+", mode "+v.Mode)
 		}
 	}
 	for _, name := range winners(r) {
@@ -86,6 +86,14 @@ func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
 				fmt.Fprintf(w, "%s%s is %s\n", bullet, name, s.About)
 			}
 		}
+	}
+}
+
+// writeVerdict writes a verdict, and what its winner loses, which a choice by recall hides.
+func writeVerdict(w io.Writer, v *compare.Verdict, scope string) {
+	fmt.Fprintf(w, "%s: %s\n", scope, v.Text)
+	if losses := v.WorseIn(); losses != "" {
+		fmt.Fprintf(w, "  %s\n", losses)
 	}
 }
 
@@ -129,38 +137,26 @@ func used(r *compare.Report, measure string) bool {
 	return false
 }
 
-func renderLines(t *compare.Table, columns []column, markdown bool) string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = text.FormatDefault
-	header := table.Row{"strategy", "sessions"}
-	configs := []table.ColumnConfig{{Number: 2, Align: text.AlignRight}}
-	for i, c := range columns {
-		header = append(header, c.title)
-		configs = append(configs, table.ColumnConfig{Number: i + 3, Align: text.AlignRight})
+func renderLines(t *compare.Table, columns []column, markdown bool, width int) string {
+	g := grid{header: []string{"strategy", "sessions"}}
+	for _, c := range columns {
 		if c.measure == compare.MeasurePanel {
-			header[len(header)-1] = c.title + " (of the oracle)"
+			c.title += " (of the oracle)"
 		}
+		g.header = append(g.header, c.title)
 	}
-	w.AppendHeader(header)
-	w.SetColumnConfigs(configs)
 	bound := false
 	for i := range t.Lines {
 		l := &t.Lines[i]
-		if i > 0 && bound && !l.Bound {
-			w.AppendSeparator()
-		}
+		g.divide(i > 0 && bound && !l.Bound)
 		bound = l.Bound
-		row := table.Row{l.Strategy, l.Sessions}
+		row := []string{l.Strategy, strconv.Itoa(l.Sessions)}
 		for _, c := range columns {
 			row = append(row, cell(l, c.measure))
 		}
-		w.AppendRow(row)
+		g.rows = append(g.rows, row)
 	}
-	if markdown {
-		return w.RenderMarkdown()
-	}
-	return w.Render()
+	return g.render(markdown, width)
 }
 
 func cell(l *compare.Line, measure string) string {

@@ -90,7 +90,7 @@ type builder struct {
 // A name is a strategy as a table names it.
 type name struct {
 	Name, About string
-	Bound       string // "upper bound" or "lower bound"
+	Bound       string // "upper bound" or "baseline"
 	Unfit       bool
 }
 
@@ -100,7 +100,7 @@ func (b *builder) name(strategy string, bound bool) name {
 	case strategy == compare.Oracle:
 		n.Bound = "upper bound"
 	case bound:
-		n.Bound = "lower bound"
+		n.Bound = "baseline"
 	}
 	return n
 }
@@ -121,15 +121,16 @@ type verdict struct {
 	Shown  bool
 	Word   string
 	Text   string
+	Worse  string // what the best loses
 	// Names are the strategies that stand in the table of all verdicts, More how many do not.
 	Names []string
 	More  int
 }
 
-// tooFew stands for the verdict if there are too few sessions for one.
-const tooFew = "too few sessions"
+// tooFew replaces the verdict if there are not enough sessions for one.
+const tooFew = "not enough sessions"
 
-// allFew returns v, or one verdict if there are too few sessions under every budget.
+// allFew returns v, or one verdict if there are not enough sessions under every budget.
 func allFew(v []verdict) []verdict {
 	for i := range v {
 		if v[i].Word != tooFew || v[i].Text != v[0].Text {
@@ -149,7 +150,7 @@ const maxNames = 2
 
 func newVerdict(v *compare.Verdict) verdict {
 	const none = "no difference shown"
-	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" ")}
+	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Worse: v.WorseIn()}
 	switch {
 	case v.Shown:
 		out.Word = "better"
