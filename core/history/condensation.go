@@ -54,14 +54,8 @@ func (j *Journal) Condense(c Condensation) error {
 	if err := j.check(&c, (*node).inView); err != nil {
 		return err
 	}
-	if j.store != nil {
-		line, err := appendCondensation(nil, &c)
-		if err == nil {
-			err = j.store(line, true)
-		}
-		if err != nil {
-			return err
-		}
+	if err := j.keep(true, record{condensation: &applied{Condensation: c}}); err != nil {
+		return err
 	}
 	j.apply(c)
 	j.refresh()

@@ -39,10 +39,11 @@ func quote(line []byte) string {
 	return strings.ToValidUTF8(string(line), "\uFFFD")
 }
 
-// Decode reads what [Encode] or a [File] wrote. A last line that is not complete JSON is
-// what a crash leaves behind; it is left out and reported, and the journal is as it was
-// before that record. Anything else that is wrong gives an error with the number of the
-// line. There is no limit to the length of a line.
+// Decode reads what [Encode] or a [File] wrote. A last line without its newline that is not
+// complete is what a crash leaves behind; it is left out and reported, and the journal is as
+// it was before that record. Anything else that is wrong gives an error with the number of
+// the line: also a single bit, unless the file is of version 1, which has no checksums. There
+// is no limit to the length of a line.
 func Decode(r io.Reader) (*Journal, *Recovery, error) {
 	d := newDecoder(r)
 	if err := d.run(); err != nil {
@@ -58,6 +59,8 @@ type decoder struct {
 	open     bool  // the last line is complete but for its newline
 	journal  *Journal
 	recovery *Recovery
+	repair   *repair // set if what is damaged is left out
+	mixed    bool    // lines with and without checksums are taken
 }
 
 func newDecoder(r io.Reader) *decoder {
@@ -71,22 +74,33 @@ func (d *decoder) run() error {
 			return fmt.Errorf("line %d: %w", d.line+1, err)
 		}
 		d.size += int64(len(data))
-		text, ended := bytes.CutSuffix(data, []byte("\n"))
 		if d.line > 0 && len(data) == 0 {
 			break
 		}
 		d.line++
-		if err := d.record(text); err != nil {
-			if d.line == 1 || !d.last() || json.Valid(text) {
-				return fmt.Errorf("line %d: %w", d.line, err)
-			}
+		text, ended := bytes.CutSuffix(data, []byte("\n"))
+		err = d.record(text)
+		switch {
+		case err == nil:
+			d.open = !ended
+		case d.line > 1 && !ended && torn(text):
 			d.recovery = &Recovery{Line: d.line, Bytes: len(data), Text: quote(text)}
-			break
+		case d.repair != nil:
+			d.repair.line(d, text, err)
+		case d.line > 1:
+			return fmt.Errorf("line %d: %w; 'condense repair' saves the rest", d.line, err)
+		default:
+			return fmt.Errorf("line 1: %w", err)
 		}
-		d.open = !ended
 	}
 	d.journal.refresh()
 	return nil
+}
+
+// torn reports whether a faulty line without newline may be the beginning of one that a
+// crash cut off. It is not if it is complete, or was before its newline became another byte.
+func torn(text []byte) bool {
+	return len(text) > 0 && !json.Valid(text) && !json.Valid(text[:len(text)-1])
 }
 
 // last reports whether the line that was just read is the last one.
@@ -99,6 +113,27 @@ func (d *decoder) record(text []byte) error {
 	if d.line == 1 {
 		return d.header(text)
 	}
+	text, err := d.unseal(text)
+	if err != nil {
+		return err
+	}
+	return d.bare(text)
+}
+
+// unseal checks the checksum of a line, and returns the record without it.
+func (d *decoder) unseal(text []byte) ([]byte, error) {
+	if d.journal.unsealed {
+		return text, nil
+	}
+	text, sealed, err := unseal(bytes.TrimSuffix(text, []byte("\r")))
+	if err == nil && !sealed && !d.mixed {
+		err = fmt.Errorf("the line is damaged: it has no checksum at its end; found %q", quote(text))
+	}
+	return text, err
+}
+
+// bare reads a record that has no checksum any more.
+func (d *decoder) bare(text []byte) error {
 	// A message can be told without parsing the line twice: if what is between these is
 	// one JSON value, the line is one record.
 	if body, ok := bytes.CutPrefix(text, []byte(messageStart)); ok {
@@ -168,6 +203,9 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		if err := unmarshal(body, &c); err != nil {
 			return fmt.Errorf("condensation: %w", err)
 		}
+		if d.repair != nil {
+			d.repair.condensation(d, &c)
+		}
 		// The weaker condition: a journal that was restored from another tool's tags
 		// hides again what is hidden.
 		if err := j.check(&c, (*node).inTimeline); err != nil {
@@ -203,6 +241,9 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 }
 
 func (d *decoder) append(m core.Message) error {
+	if d.repair != nil {
+		d.repair.message(d, &m)
+	}
 	added, err := d.journal.register([]core.Message{m})
 	if err != nil {
 		return err
@@ -212,9 +253,13 @@ func (d *decoder) append(m core.Message) error {
 }
 
 func (d *decoder) header(text []byte) error {
-	const want = `want {"condense":{"version":1,"id":…}}, the header of a journal`
+	const want = `want {"condense":{"version":2,"id":…}}, the header of a journal`
 	if len(text) == 0 {
 		return errors.New("found nothing; " + want)
+	}
+	text, sealed, err := unseal(bytes.TrimSuffix(text, []byte("\r")))
+	if err != nil {
+		return err
 	}
 	if !json.Valid(text) {
 		// Never taken for a crash: what is not a journal must not be treated as a
@@ -235,8 +280,11 @@ func (d *decoder) header(text []byte) error {
 	if err := unmarshal(body, &v); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
-	if v.Version != version {
-		return fmt.Errorf("the journal is of version %d of the format; this program knows version %d", v.Version, version)
+	switch {
+	case v.Version < 1 || v.Version > version:
+		return fmt.Errorf("the journal is of version %d of the format; this program knows versions 1 to %d", v.Version, version)
+	case sealed != (v.Version > 1):
+		return errDamaged
 	}
 	var h header
 	if err := unmarshal(body, &h); err != nil {
@@ -246,6 +294,7 @@ func (d *decoder) header(text []byte) error {
 		return fmt.Errorf("header: id %q: want a UUID", quote([]byte(h.ID)))
 	}
 	d.journal = newJournal(h.ID)
+	d.journal.unsealed = !sealed
 	if h.Meta != nil {
 		return d.journal.SetMeta(h.Meta)
 	}

@@ -2,16 +2,19 @@ package history
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
-
-	"github.com/condensehq/condense/core"
 )
 
 // version is that of the format. It changes when a program that knows the former one
-// would misunderstand a file; a field more in a record is not such a change.
-const version = 1
+// would misunderstand a file, or refuse it without a good reason; a field more in a record
+// is not such a change. Version 1 had no checksums.
+const version = 2
 
 type header struct {
 	Version int             `json:"version"`
@@ -27,14 +30,15 @@ type reference struct {
 
 // Encode writes the log of j as JSON, one record a line:
 //
-//	{"condense":{"version":1,"id":UUID,"meta":…}}    the header
-//	{"message":{…}}                                  see [core.Message.MarshalJSON]
-//	{"condensation":{…}}                             see [Condensation]
-//	{"undo":{"id":…}}
-//	{"rewind":{"to":…}}
+//	{"condense":{"version":2,"id":UUID,"meta":…},"crc":…}    the header
+//	{"message":{…},"crc":…}                                  see [core.Message.MarshalJSON]
+//	{"condensation":{…},"crc":…}                             see [Condensation]
+//	{"undo":{"id":…},"crc":…}
+//	{"rewind":{"to":…},"crc":…}
 //
-// Records stand in the order in which things happened, and none is left out: what
-// [Decode] makes of them is j, and encoding that gives the same bytes.
+// The checksum is the CRC-32C (Castagnoli) of the line up to the comma before it, as eight
+// lower-case hexadecimal digits. Records stand in the order in which things happened, and
+// none is left out: what [Decode] makes of them is j, and encoding that gives the same bytes.
 func Encode(w io.Writer, j *Journal) error {
 	if _, err := w.Write(appendHeader(nil, j.id, j.meta)); err != nil {
 		return err
@@ -42,7 +46,7 @@ func Encode(w io.Writer, j *Journal) error {
 	var b []byte
 	for _, r := range j.log {
 		var err error
-		b, err = appendRecord(b[:0], r)
+		b, err = appendRecord(b[:0], r, true)
 		if err != nil {
 			return err
 		}
@@ -53,21 +57,42 @@ func Encode(w io.Writer, j *Journal) error {
 	return nil
 }
 
-func appendRecord(b []byte, r record) ([]byte, error) {
+// appendRecord appends the line of a record, with its checksum if it is sealed.
+func appendRecord(b []byte, r record, sealed bool) ([]byte, error) {
+	start := len(b)
 	switch {
 	case r.message != nil:
-		return appendMessage(b, &r.message.message)
+		m := &r.message.message
+		data, err := m.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("message %q: %w", m.ID, err)
+		}
+		b = append(append(b, messageStart...), data...)
 	case r.condensation != nil:
-		return appendCondensation(b, &r.condensation.Condensation)
+		c := &r.condensation.Condensation
+		var err error
+		if b, err = appendJSON(append(b, `{"condensation":`...), c); err != nil {
+			return nil, fmt.Errorf("condensation %q: %w", c.ID, err)
+		}
 	case r.undo != "":
-		return appendUndo(b, r.undo), nil
+		b = appendString(append(b, `{"undo":{"id":`...), r.undo)
+		b = append(b, '}')
 	default:
-		return appendRewind(b, r.rewind), nil
+		b = appendString(append(b, `{"rewind":{"to":`...), r.rewind)
+		b = append(b, '}')
 	}
+	if sealed {
+		return seal(b, start), nil
+	}
+	return append(b, "}\n"...), nil
 }
+
+// messageStart is how the line of a message begins.
+const messageStart = `{"message":`
 
 func appendHeader(b []byte, id string, meta json.RawMessage) []byte {
 	// By hand: an encoder would make base64 of invalid UTF-8, or escape what need not be.
+	start := len(b)
 	b = append(b, headerStart+`"version":`...)
 	b = fmt.Append(b, version)
 	b = append(b, `,"id":`...)
@@ -76,61 +101,61 @@ func appendHeader(b []byte, id string, meta json.RawMessage) []byte {
 		b = append(b, `,"meta":`...)
 		b = append(b, meta...)
 	}
-	return append(b, "}}\n"...)
+	return seal(append(b, '}'), start)
 }
 
 // headerStart is how every journal begins.
 const headerStart = `{"condense":{`
 
-func appendMessages(b []byte, messages []core.Message) ([]byte, error) {
-	var err error
-	for i := range messages {
-		if b, err = appendMessage(b, &messages[i]); err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
+// sealForm is how a line ends that has a checksum; sealed lines end with nothing else.
+const (
+	sealStart = `,"crc":"`
+	sealEnd   = `"}`
+	sealSize  = len(sealStart) + 8 + len(sealEnd)
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal ends the line that begins at start with the checksum of it.
+func seal(b []byte, start int) []byte {
+	b = appendSeal(b, crc32.Checksum(b[start:], castagnoli))
+	return append(b, '\n')
 }
 
-func appendMessage(b []byte, m *core.Message) ([]byte, error) {
-	data, err := m.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("message %q: %w", m.ID, err)
-	}
-	b = append(b, messageStart...)
-	b = append(b, data...)
-	return append(b, "}\n"...), nil
+func appendSeal(b []byte, sum uint32) []byte {
+	b = hex.AppendEncode(append(b, sealStart...), binary.BigEndian.AppendUint32(nil, sum))
+	return append(b, sealEnd...)
 }
 
-const messageStart = `{"message":`
+// unseal returns a record without its checksum. It reports false if the line has none. It
+// may change text.
+func unseal(text []byte) (record []byte, sealed bool, err error) {
+	end := len(text) - sealSize
+	if end < 0 || !bytes.HasPrefix(text[end:], []byte(sealStart)) || !bytes.HasSuffix(text, []byte(sealEnd)) {
+		return text, false, nil
+	}
+	want := appendSeal(make([]byte, 0, sealSize), crc32.Checksum(text[:end], castagnoli))
+	if !bytes.Equal(want, text[end:]) {
+		return nil, true, errDamaged
+	}
+	text[end] = '}'
+	return text[:end+1], true, nil
+}
 
-func appendCondensation(b []byte, c *Condensation) ([]byte, error) {
+// errDamaged says that a line is not as it was written.
+var errDamaged = errors.New("the line is damaged: it does not have its checksum")
+
+func appendJSON(b []byte, v any) ([]byte, error) {
 	buf := bytes.NewBuffer(b)
-	buf.WriteString(`{"condensation":`)
 	e := json.NewEncoder(buf)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(c); err != nil {
-		return nil, fmt.Errorf("condensation %q: %w", c.ID, err)
+	if err := e.Encode(v); err != nil {
+		return nil, err
 	}
-	buf.Truncate(buf.Len() - 1) // the encoder ends the line
-	buf.WriteString("}\n")
-	return buf.Bytes(), nil
-}
-
-func appendUndo(b []byte, id string) []byte {
-	b = append(b, `{"undo":{"id":`...)
-	return append(appendString(b, id), "}}\n"...)
-}
-
-func appendRewind(b []byte, to string) []byte {
-	b = append(b, `{"rewind":{"to":`...)
-	return append(appendString(b, to), "}}\n"...)
+	return buf.Bytes()[:buf.Len()-1], nil // the encoder ends the line
 }
 
 func appendString(b []byte, s string) []byte {
-	buf := bytes.NewBuffer(b)
-	e := json.NewEncoder(buf)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string and a buffer: neither can fail
-	return buf.Bytes()[:buf.Len()-1]
+	b, _ = appendJSON(b, s) // a string cannot fail
+	return b
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,19 +67,56 @@ func everything(t *testing.T) *history.Journal {
 	return j
 }
 
-// The file is also what version 1 of the format is: it must be readable for ever.
+// The file is also what version 2 of the format is: it must be readable for ever.
 func TestEncodeWritesTheFormatOfTheGoldenFile(t *testing.T) {
-	golden, err := os.ReadFile(filepath.Join("testdata", "journal.jsonl"))
-	if err != nil {
-		t.Fatal(err)
+	path := filepath.Join("testdata", "journal.jsonl")
+	now := everything(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(encode(t, now)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	stored, now := decode(t, string(golden)), everything(t)
-	got := strings.Replace(encode(t, now), now.ID(), stored.ID(), 1)
-	if diff := cmp.Diff(strings.SplitAfter(string(golden), "\n"), strings.SplitAfter(got, "\n")); diff != "" {
+	golden := content(t, path)
+	stored := decode(t, golden)
+	if diff := cmp.Diff(golden, encode(t, stored)); diff != "" {
 		t.Errorf("the format changed; if a program that knows the former one would misunderstand it, so must the version:\n%s", diff)
+	}
+	// But for the ID, and the checksum that follows from it, today's journal is that one.
+	_, wantRecords, _ := strings.Cut(golden, "\n")
+	_, gotRecords, _ := strings.Cut(encode(t, now), "\n")
+	if diff := cmp.Diff(wantRecords, gotRecords); diff != "" {
+		t.Errorf("the format changed:\n%s", diff)
 	}
 	if diff := cmp.Diff(now.Timeline(), stored.Timeline(), exactly); diff != "" {
 		t.Errorf("what the file says changed:\n%s", diff)
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden file")
+
+// Version 1 had no checksums. Such a file is read as it always was, and what is appended to
+// it is of version 1 too, so that one file is of one version.
+func TestVersion1IsReadAndContinued(t *testing.T) {
+	golden := content(t, filepath.Join("testdata", "journal-1.jsonl"))
+	now, stored := everything(t), decode(t, golden)
+	if diff := cmp.Diff(now.Timeline(), stored.Timeline(), exactly); diff != "" {
+		t.Errorf("what the file says changed:\n%s", diff)
+	}
+	if got := encode(t, stored); !strings.HasPrefix(got, `{"condense":{"version":2,`) || strings.Count(got, `,"crc":"`) != strings.Count(golden, "\n") {
+		t.Errorf("written anew it is not of version 2:\n%s", got)
+	}
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	if err := os.WriteFile(path, []byte(golden), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, _ := open(t, path)
+	run(t, f.Journal, "append x y", "condense Z hide x", "undo Z", "rewind x")
+	got := content(t, path)
+	if !strings.HasPrefix(got, golden) || strings.Contains(got, `"crc"`) {
+		t.Errorf("the file is not one of version 1 any more:\n%s", got)
+	}
+	if diff := cmp.Diff(f.Timeline(), decode(t, got).Timeline(), exactly); diff != "" {
+		t.Errorf("read again it says something else:\n%s", diff)
 	}
 }
 
@@ -112,7 +151,7 @@ func TestMeta(t *testing.T) {
 func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 	const head = `{"condense":{"version":1,"id":"9b2f3a9e-1f1e-4a53-8c0d-0a6f1b3c5d7e"}}` + "\n"
 	const a, b = `{"message":{"id":"a","role":"user","parts":[]}}` + "\n", `{"message":{"id":"b","role":"user","parts":[]}}` + "\n"
-	const noHeader = `want {"condense":{"version":1,"id":…}}, the header of a journal`
+	const noHeader = `want {"condense":{"version":2,"id":…}}, the header of a journal`
 	for _, tt := range []struct{ name, file, want string }{
 		{"empty", "", "line 1: found nothing; " + noHeader},
 		{"header cut off", head[:20], "line 1: the header is cut off after 20 bytes, before anything was recorded; remove the file and begin again"},
@@ -120,12 +159,13 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"no header", a, `line 1: found "{\"message\":{\"id\":\"a\",\"role\":\"user\",\"parts\":[]}}"; ` + noHeader},
 		{"a transcript", `[{"role":"user"`, `line 1: found "[{\"role\":\"user\""; ` + noHeader},
 		{"not text", "\x1f\x8b\xff", "line 1: found \"\\x1f\uFFFD\"; " + noHeader},
-		{"newer version", `{"condense":{"version":2,"id":7}}`, "line 1: the journal is of version 2 of the format; this program knows version 1"},
-		{"no version", `{"condense":{}}`, "line 1: the journal is of version 0 of the format; this program knows version 1"},
+		{"newer version", `{"condense":{"version":3,"id":7}}`, "line 1: the journal is of version 3 of the format; this program knows versions 1 to 2"},
+		{"version 2 without checksum", `{"condense":{"version":2,"id":"9b2f3a9e-1f1e-4a53-8c0d-0a6f1b3c5d7e"}}`, "line 1: the line is damaged: it does not have its checksum"},
+		{"no version", `{"condense":{}}`, "line 1: the journal is of version 0 of the format; this program knows versions 1 to 2"},
 		{"no ID", `{"condense":{"version":1}}`, `line 1: header: id "": want a UUID`},
 		{"header of another shape", `{"condense":[]}`, "line 1: header: found a JSON array, want a JSON object"},
 		{"second header", head + a + head, "line 3: found a second header; a file holds one journal"},
-		{"unknown record", head + `{"branch":{}}` + "\n", `line 2: found a record of kind "branch"; version 1 of the format has message, condensation, undo and rewind`},
+		{"unknown record", head + `{"branch":{}}` + "\n", `line 2: found a record of kind "branch"; version 2 of the format has message, condensation, undo and rewind`},
 		{"two records in a line", head + `{"undo":{},"rewind":{}}` + "\n", "line 2: found an object with 2 members [rewind undo]; want one, the record"},
 		{"no record in a line", head + "{}\n", "line 2: found an object with 0 members []; want one, the record"},
 		{"not an object", head + "7\n", "line 2: found \"7\" (found a JSON number, want a JSON object); want a record such as {\"message\":…}"},
@@ -148,8 +188,12 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j, recovery, err := history.Decode(strings.NewReader(tt.file))
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("got error %v\nwant %s", err, tt.want)
+			want := tt.want
+			if !strings.HasPrefix(want, "line 1:") {
+				want += "; 'condense repair' saves the rest"
+			}
+			if err == nil || err.Error() != want {
+				t.Errorf("got error %v\nwant %s", err, want)
 			}
 			if j != nil || recovery != nil {
 				t.Errorf("got a journal with an error: %v, %v", j, recovery)
@@ -205,7 +249,7 @@ func TestDecodeOfAFileCutAnywhere(t *testing.T) {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		rest := file[strings.LastIndex(file, "\n")+1:]
-		if json.Valid([]byte(rest)) {
+		if strings.HasPrefix(whole[cut:], "\n") {
 			rest = "" // only the newline is missing
 		}
 		kept := strings.TrimSuffix(file, rest)
@@ -224,19 +268,52 @@ func TestDecodeOfAFileCutAnywhere(t *testing.T) {
 	}
 }
 
-func TestDecodeLeavesOutABrokenLastLineWithItsNewline(t *testing.T) {
-	whole := encode(t, replay(t, "append a b"))
-	broken := `{"message":{"id":"c` + strings.Repeat("\x00", 100) + "\n" // blocks that were never written
-	j, recovery, err := history.Decode(strings.NewReader(whole + broken))
-	if err != nil {
-		t.Fatal(err)
+// A line that has its newline was written whole: what is wrong with it is no crash, and it
+// must not be cut off without a word.
+func TestABrokenLastLineWithItsNewlineIsDamage(t *testing.T) {
+	for name, file := range map[string]string{
+		"version 2": encode(t, replay(t, "append a b")),
+		"version 1": `{"condense":{"version":1,"id":"9b2f3a9e-1f1e-4a53-8c0d-0a6f1b3c5d7e"}}` + "\n" + `{"message":{"id":"a"}}` + "\n",
+	} {
+		broken := `{"message":{"id":"c` + strings.Repeat("\x00", 100) + "\n" // blocks that were never written
+		_, _, err := history.Decode(strings.NewReader(file + broken))
+		line := strings.Count(file, "\n") + 1
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("line %d: ", line)) || !strings.HasSuffix(err.Error(), "'condense repair' saves the rest") {
+			t.Errorf("%s: got error %v, want one about line %d and the remedy", name, err, line)
+		}
+		path := filepath.Join(t.TempDir(), "journal.jsonl")
+		if err := os.WriteFile(path, []byte(file+broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := history.Open(path); err == nil {
+			t.Errorf("%s: Open takes the file", name)
+		}
+		if got := content(t, path); got != file+broken {
+			t.Errorf("%s: the file changed", name)
+		}
 	}
-	if got := says(j.View()); got != "a b" {
-		t.Errorf("got %s, want a b", got)
-	}
-	want := `line 4 was not completely written and is left out: 120 bytes, which begin "{\"message\":{\"id\":\"c` + strings.Repeat(`\x00`, 41) + `"`
-	if recovery == nil || recovery.String() != want {
-		t.Errorf("got %v\nwant %s", recovery, want)
+}
+
+// No bit of a journal can change without an error that names a line near it and the remedy.
+func TestEveryFlippedBitIsAnError(t *testing.T) {
+	t.Parallel()
+	whole := []byte(encode(t, everything(t)))
+	line := 1
+	for i := range whole {
+		for bit := range 8 {
+			damaged := bytes.Clone(whole)
+			damaged[i] ^= 1 << bit
+			j, recovery, err := history.Decode(bytes.NewReader(damaged))
+			if err == nil {
+				t.Fatalf("byte %d of line %d, bit %d: no error; recovery %v, view %s", i, line, bit, recovery, says(j.View()))
+			}
+			if want := fmt.Sprintf("line %d: ", line); !strings.HasPrefix(err.Error(), want) {
+				t.Fatalf("byte %d, bit %d: got error %v, want %s", i, bit, err, want)
+			}
+		}
+		if whole[i] == '\n' {
+			line++
+		}
 	}
 }
 

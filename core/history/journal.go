@@ -38,7 +38,8 @@ type Journal struct {
 	epoch   int // how many counters there were
 
 	// store, if set, makes lines durable before they take effect.
-	store func(lines []byte, sync bool) error
+	store    func(lines []byte, sync bool) error
+	unsealed bool // the file is of version 1: its lines have no checksums
 }
 
 // A record is one line of the log. Exactly one field is set.
@@ -112,12 +113,12 @@ func (j *Journal) Append(messages ...core.Message) error {
 	if err != nil {
 		return err
 	}
-	if j.store != nil {
-		lines, err := appendMessages(nil, messages)
-		if err == nil {
-			err = j.store(lines, false)
+	if j.store != nil { // otherwise the records would be made for nothing
+		records := make([]record, len(added))
+		for i := range added {
+			records[i].message = &added[i]
 		}
-		if err != nil {
+		if err := j.keep(false, records...); err != nil {
 			j.forget(messages)
 			return err
 		}
@@ -127,6 +128,21 @@ func (j *Journal) Append(messages ...core.Message) error {
 		j.show(&added[i])
 	}
 	return nil
+}
+
+// keep makes records durable, if the journal is a file's, before they take effect.
+func (j *Journal) keep(sync bool, records ...record) error {
+	if j.store == nil {
+		return nil
+	}
+	var lines []byte
+	for _, r := range records {
+		var err error
+		if lines, err = appendRecord(lines, r, !j.unsealed); err != nil {
+			return err
+		}
+	}
+	return j.store(lines, sync)
 }
 
 // register reserves the IDs of messages. On error it reserves none.

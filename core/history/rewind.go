@@ -12,10 +12,8 @@ func (j *Journal) Undo(id string) error {
 	if err != nil {
 		return err
 	}
-	if j.store != nil {
-		if err := j.store(appendUndo(nil, id), true); err != nil {
-			return err
-		}
+	if err := j.keep(true, record{undo: id}); err != nil {
+		return err
 	}
 	j.undo(a)
 	j.refresh()
@@ -50,10 +48,8 @@ func (j *Journal) Rewind(id string) error {
 	if err != nil {
 		return err
 	}
-	if j.store != nil {
-		if err := j.store(appendRewind(nil, id), true); err != nil {
-			return err
-		}
+	if err := j.keep(true, record{rewind: id}); err != nil {
+		return err
 	}
 	j.rewind(n)
 	j.refresh()
