@@ -211,7 +211,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"part", "openai", `[{"role":"user","content":[3]}]`, `s.json: line 1: message 1: found 3 as a part of content; want an object`},
 		{"long value", "anthropic", `[` + strings.Repeat("9", 60) + `]`, `s.json: line 1: message 1: found ` + strings.Repeat("9", 40) + `…; want an object with role and content`},
 		{"deep", "anthropic", `[` + strings.Repeat("[", 10001), `s.json: line 1: found values nested more than 10000 deep; want fewer`},
-		{"journal", "condense", `{"condense":{"version":9,"id":"x"}}`, "s.json: line 1: the journal is of version 9 of the format; this program knows version 1"},
+		{"journal", "condense", `{"condense":{"version":9,"id":"x"}}`, "s.json: line 1: the journal is of version 9 of the format; this program knows versions 1 to 2"},
 		{"journal of a stranger", "condense", `{"condense":{"version":1,"id":"00000000-0000-4000-8000-000000000000","meta":{"format":"docx","envelope":{}}}}`, `s.json: line 1: meta: unknown format "docx"; ` + oneOf},
 		{"journal with a wrong meta", "condense", `{"condense":{"version":1,"id":"00000000-0000-4000-8000-000000000000","meta":{"format":7}}}`, `s.json: line 1: meta: json: cannot unmarshal number into Go struct field header.format of type string`},
 	} {

@@ -2,8 +2,12 @@ package history_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +90,36 @@ func BenchmarkAppend(b *testing.B) {
 				}
 				if j.Tokens() == 0 || len(j.View()) == 0 {
 					b.Fatal("nothing")
+				}
+			}
+		})
+	}
+}
+
+// One more message of 1.2 KB on disk, with a checksum and without.
+func BenchmarkFileAppend(b *testing.B) {
+	for version, header := range map[string]string{
+		"2": "",
+		"1": `{"condense":{"version":1,"id":"9b2f3a9e-1f1e-4a53-8c0d-0a6f1b3c5d7e"}}` + "\n",
+	} {
+		b.Run("version="+version, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "journal.jsonl")
+			f, err := history.Create(path, nil)
+			if header != "" && err == nil {
+				if err = errors.Join(f.Close(), os.WriteFile(path, []byte(header), 0o600)); err == nil {
+					f, _, err = history.Open(path)
+				}
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			m := conversation(3)[2]
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				m.ID = strconv.Itoa(i)
+				if err := f.Append(m); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})
