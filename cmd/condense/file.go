@@ -86,12 +86,17 @@ func (a *app) inputFlags(cmd *cobra.Command, format, to *string) {
 	names := strings.Join(formatNames(), ", ")
 	cmd.Flags().StringVar(format, "format", "", "`format` of the file: "+names+" (default: found out)")
 	complete(cmd, "format", formatNames())
-	a.maxInput = defaultMaxInput
-	cmd.Flags().Var(&a.maxInput, "max-input", "`size` in bytes above which a file is refused, uncompressed, as in 2Gi")
+	a.limitFlag(cmd)
 	if to != nil {
 		cmd.Flags().StringVar(to, "to", "", "`format` of the output (default: that of the file)")
 		complete(cmd, "to", formatNames())
 	}
+}
+
+// limitFlag adds --max-input.
+func (a *app) limitFlag(cmd *cobra.Command) {
+	a.maxInput = defaultMaxInput
+	cmd.Flags().Var(&a.maxInput, "max-input", "`size` in bytes above which a file is refused, uncompressed, as in 2Gi")
 }
 
 func formatNames() []string {

@@ -2,8 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -31,25 +32,18 @@ messages of the same ID are all kept.`,
 				return err
 			}
 			defer o.close()
-			return a.repair(args[0], o)
+			return a.repair(cmd.Context(), args[0], o)
 		},
 	}
+	a.limitFlag(cmd)
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
 	return cmd
 }
 
 // repair writes what can be read of a journal.
-func (a *app) repair(path string, o *output) error {
-	r := a.stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		r = f
-	}
-	data, err := transcript.ReadAll(r)
+func (a *app) repair(ctx context.Context, path string, o *output) error {
+	opts := a.readOptions(path, "")
+	data, err := input(ctx, a, path, func(r io.Reader) ([]byte, error) { return transcript.ReadAll(r, opts.MaxBytes) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
