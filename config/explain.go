@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Explanation says what holds for a profile in a mode, where each value comes from, and
@@ -147,20 +149,20 @@ func (e *Explanation) String() string {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if e.Resolved.Mode != "" {
-		fmt.Fprintf(w, "mode\t%s\n", e.Resolved.Mode)
+		fmt.Fprintf(w, "mode\t%s\n", plain.Line(e.Resolved.Mode))
 	}
 	for _, v := range e.Values {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Value, v.Origin)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, plain.Line(v.Value), plain.Line(v.Origin.String()))
 		for _, s := range v.Steps {
 			// What was passed over tells the inheritance; a level that says nothing is worth
 			// a line only beside one that does.
 			if s.Used || s.Note == "not set" {
 				continue
 			}
-			fmt.Fprintf(w, "\t\t  %s: %v, %s (%s)\n", s.Level, s.Value, s.Note, s.Origin)
+			fmt.Fprintf(w, "\t\t  %s: %v, %s (%s)\n", plain.Line(s.Level), plain.Line(fmt.Sprint(s.Value)), s.Note, plain.Line(s.Origin.String()))
 		}
 		if via := e.passed(v); via != "" {
-			fmt.Fprintf(w, "\t\t  inherited by %s\n", via)
+			fmt.Fprintf(w, "\t\t  inherited by %s\n", plain.Line(via))
 		}
 	}
 	fmt.Fprintln(w)

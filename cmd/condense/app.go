@@ -40,20 +40,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	case errors.Is(err, errNothing):
 		if errors.As(err, new(nothing)) {
-			fmt.Fprintf(stderr, "condense: %v\n", err)
+			printf(stderr, "condense: %v\n", err)
 		}
 		return exitNothing
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "condense: %v\n", err)
+		printf(stderr, "condense: %v\n", err)
 		if usage.command != "" {
-			fmt.Fprintf(stderr, "Try '%s --help'.\n", usage.command)
+			printf(stderr, "Try '%s --help'.\n", usage.command)
 		}
 		return exitUsage
 	case errors.As(err, new(config.Errors)):
-		fmt.Fprintf(stderr, "condense: the configuration is wrong\n%v\n", err)
+		printf(stderr, "condense: the configuration is wrong\n%v\n", err)
 		return exitUsage
 	default:
-		fmt.Fprintf(stderr, "condense: %v\n", err)
+		printf(stderr, "condense: %v\n", err)
 		return exitFailed
 	}
 }

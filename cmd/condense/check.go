@@ -63,7 +63,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 				if !asJSON {
 					printDecision(a.stdout, path, decision)
 					for _, e := range estimates {
-						fmt.Fprintf(a.stdout, "  %-14s %s\n", "cost", estimateText(e))
+						printf(a.stdout, "  %-14s %s\n", "cost", estimateText(e))
 					}
 				}
 				if err := decision.Err(); err != nil {
@@ -89,7 +89,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 
 func printDecision(w io.Writer, path string, d policy.Decision) {
 	b, s := d.Budget, d.Size
-	fmt.Fprintf(w, "%s: %v\n", path, d)
+	printf(w, "%s: %v\n", path, d)
 	rows := [][2]string{
 		{"system prompt", thousands(s.System)},
 		{"tools", thousands(s.Tools)},
@@ -105,6 +105,6 @@ func printDecision(w io.Writer, path string, d policy.Decision) {
 		rows = append(rows, [2]string{"cap", thousands(d.MaxContextTokens)})
 	}
 	for _, r := range rows {
-		fmt.Fprintf(w, "  %-14s %s\n", r[0], r[1])
+		printf(w, "  %-14s %s\n", r[0], r[1])
 	}
 }

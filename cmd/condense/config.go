@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,7 +90,7 @@ func (p *place) check(cmd *cobra.Command, a *app, c *config.Config) error {
 		return usage(cmd, "%w", err)
 	}
 	if modes := c.Modes(); p.mode != "" && !slices.Contains(modes, p.mode) {
-		fmt.Fprintf(a.stderr, "mode %q is not declared and has profile %q%s\n", p.mode, r.Profile, near.DidYouMean(p.mode, modes))
+		printf(a.stderr, "mode %q is not declared and has profile %q%s\n", p.mode, r.Profile, near.DidYouMean(p.mode, modes))
 	}
 	return nil
 }

@@ -195,13 +195,13 @@ func (a *app) modelWarnings(c *config.Config) config.Errors {
 
 func printConfigListing(stdout, stderr io.Writer, l configListing) {
 	for _, w := range l.Warnings {
-		fmt.Fprintf(stderr, "warning: %v\n", w)
+		printf(stderr, "warning: %v\n", w)
 	}
 	switch {
 	case len(l.Faults) > 0: // printed with the exit code
 	case len(l.Files) == 0:
-		fmt.Fprintln(stdout, "no configuration file; the defaults hold ('condense config init' writes one)")
+		printf(stdout, "no configuration file; the defaults hold ('condense config init' writes one)\n")
 	default:
-		fmt.Fprintf(stdout, "%s: no fault\n", strings.Join(l.Files, ", "))
+		printf(stdout, "%s: no fault\n", strings.Join(l.Files, ", "))
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -75,9 +73,11 @@ func (a *app) explainKey(cmd *cobra.Command, c *config.Config, key string, asJSO
 	}
 	for i, e := range list {
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			printf(a.stdout, "\n")
 		}
-		fmt.Fprint(a.stdout, e)
+		if err := printText(a.stdout, e.String()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -92,6 +92,5 @@ func (a *app) explainPlace(cmd *cobra.Command, c *config.Config, at place, windo
 	if asJSON {
 		return printJSON(a.stdout, e)
 	}
-	_, err = io.WriteString(a.stdout, e.String())
-	return err
+	return printText(a.stdout, e.String())
 }

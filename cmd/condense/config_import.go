@@ -111,16 +111,16 @@ func printImport(w io.Writer, file string, i *config.Import) {
 		if len(section.notes) == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%s:\n", section.title)
+		printf(w, "%s:\n", section.title)
 		for _, n := range section.notes {
-			fmt.Fprintf(w, "  %v\n", n)
+			printf(w, "  %v\n", n)
 		}
 	}
 	if len(i.Variables) > 0 {
-		fmt.Fprintf(w, "set these variables to your API keys:\n  %s\n", strings.Join(i.Variables, ", "))
+		printf(w, "set these variables to your API keys:\n  %s\n", strings.Join(i.Variables, ", "))
 	}
 	if len(i.Secrets) > 0 {
-		fmt.Fprintf(w, "%s holds secrets in clear; none was copied, delete the file:\n  %s\n",
+		printf(w, "%s holds secrets in clear; none was copied, delete the file:\n  %s\n",
 			file, strings.Join(i.Secrets, "\n  "))
 	}
 }

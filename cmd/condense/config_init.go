@@ -96,7 +96,7 @@ func (a *app) writeConfig(cmd *cobra.Command, file string, force bool, render fu
 			return err
 		}
 	}
-	fmt.Fprintf(a.stderr, "wrote %s and %s\n", file, beside)
+	printf(a.stderr, "wrote %s and %s\n", file, beside)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -34,12 +33,12 @@ func (a *app) explainAll(cmd *cobra.Command, c *config.Config, window int, asJSO
 	}
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "mode\tprofile\twindow\tcondenses at\tdown to\tchain\n")
+	printf(w, "mode\tprofile\twindow\tcondenses at\tdown to\tchain\n")
 	for _, l := range lines {
 		if n := len(l.Chain); n == 0 || l.Chain[n-1] != config.Truncation {
 			l.Chain = append(l.Chain, "("+config.Truncation+")")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Mode, "-"), l.Profile,
+		printf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Mode, "-"), l.Profile,
 			thousands(l.Window), thousands(l.Trigger), thousands(l.Target), strings.Join(l.Chain, " → "))
 	}
 	if err := w.Flush(); err != nil {

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -44,8 +42,7 @@ inherited any more. No secret is in it: a configuration only names where they ar
 			if err != nil {
 				return err
 			}
-			_, err = io.WriteString(a.stdout, text)
-			return err
+			return printText(a.stdout, text)
 		},
 	}
 	at.flags(cmd)
@@ -64,13 +61,13 @@ func (a *app) showPlace(c *config.Config, at place, asJSON bool) error {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if at.mode != "" {
-		fmt.Fprintf(w, "mode\t%s\n", at.mode)
+		printf(w, "mode\t%s\n", at.mode)
 	}
 	for _, v := range e.Values {
-		fmt.Fprintf(w, "%s\t%s\n", v.Key, v.Value)
+		printf(w, "%s\t%s\n", v.Key, v.Value)
 	}
 	for _, p := range e.Resolved.Chain {
-		fmt.Fprintf(w, "provider %s\t%s %s, %s at most, %v\n", p.Name, cmp.Or(p.Strategy, fromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin)
+		printf(w, "provider %s\t%s %s, %s at most, %v\n", p.Name, cmp.Or(p.Strategy, fromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin)
 	}
 	if err := w.Flush(); err != nil {
 		return err

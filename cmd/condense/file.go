@@ -74,10 +74,10 @@ func (a *app) warn(name string, warnings []transcript.Warning) {
 	const most = 10
 	for i, w := range warnings {
 		if i == most {
-			fmt.Fprintf(a.stderr, "%s: and %d more warnings\n", name, len(warnings)-most)
+			printf(a.stderr, "%s: and %d more warnings\n", name, len(warnings)-most)
 			return
 		}
-		fmt.Fprintf(a.stderr, "%s: warning: %v\n", name, w)
+		printf(a.stderr, "%s: warning: %v\n", name, w)
 	}
 }
 

@@ -113,7 +113,7 @@ every message, to the standard output.`,
 			}
 			printInspection(a.stdout, in)
 			if chances {
-				fmt.Fprintln(a.stdout)
+				printf(a.stdout, "\n")
 				printOpportunities(a.stdout, in.Opportunities, in.Tokens)
 			}
 			return nil
@@ -290,11 +290,11 @@ func (c *copies) found() []duplicate {
 }
 
 func printInspection(w io.Writer, in *inspection) {
-	fmt.Fprintf(w, "%s (%s): %s messages, %s tokens (%s)", in.File, in.Format, thousands(in.Messages), thousands(in.Tokens), in.Tokenizer)
+	printf(w, "%s (%s): %s messages, %s tokens (%s)", in.File, in.Format, thousands(in.Messages), thousands(in.Tokens), in.Tokenizer)
 	if in.Hidden > 0 {
-		fmt.Fprintf(w, ", %s more hidden", thousands(in.Hidden))
+		printf(w, ", %s more hidden", thousands(in.Hidden))
 	}
-	fmt.Fprint(w, "\n\n")
+	printf(w, "\n\n")
 	percent := func(n int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(1, in.Tokens))) }
 	t := newTable("kind", "parts", "tokens", "share")
 	for _, s := range in.ByKind {
@@ -316,7 +316,7 @@ func printInspection(w io.Writer, in *inspection) {
 		render(w, t, 3)
 	}
 	if len(in.Duplicates) == 0 {
-		fmt.Fprintf(w, "no text of %d bytes or more stands there twice\n", minDuplicate)
+		printf(w, "no text of %d bytes or more stands there twice\n", minDuplicate)
 		return
 	}
 	t = newTable("same text", "times", "tokens to save", "begins")
@@ -326,8 +326,18 @@ func printInspection(w io.Writer, in *inspection) {
 	render(w, t, 2, 3)
 }
 
+// A grid is a table whose cells are cleaned before they are laid out.
+type grid struct{ table.Writer }
+
+func (g grid) AppendRow(row table.Row, config ...table.RowConfig) {
+	for i := range row {
+		row[i] = cleaned(row[i])
+	}
+	g.Writer.AppendRow(row, config...)
+}
+
 func newTable(columns ...any) table.Writer {
-	t := table.NewWriter()
+	t := grid{table.NewWriter()}
 	t.AppendHeader(table.Row(columns))
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
@@ -346,5 +356,5 @@ func render(w io.Writer, t table.Writer, right ...int) {
 	}
 	t.SetColumnConfigs(c)
 	t.SuppressTrailingSpaces()
-	fmt.Fprintf(w, "%s\n\n", t.Render())
+	_ = printText(w, t.Render()+"\n\n") // as of printf, what a broken pipe loses is not missed
 }

@@ -54,5 +54,5 @@ func printOpportunities(w io.Writer, list []opportunity, total int) {
 		})
 	}
 	render(w, t, 3, 4, 5, 6)
-	fmt.Fprintln(w, "each pass alone, with its defaults, and at most; together they save less than the sum. The passes value, window and\nscore are not listed: they take out what the target asks for")
+	printf(w, "each pass alone, with its defaults, and at most; together they save less than the sum. The passes value, window and\nscore are not listed: they take out what the target asks for\n")
 }

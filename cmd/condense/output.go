@@ -67,8 +67,7 @@ func (a *app) modeOf(path string) fs.FileMode {
 // write writes the whole of the output.
 func (o *output) write(data []byte) error {
 	if o.file == nil {
-		_, err := o.stdout.Write(data)
-		return err
+		return printData(o.stdout, data)
 	}
 	return o.file.Write(data)
 }
@@ -217,7 +216,7 @@ func (a *app) keepCopy(path string) error {
 		err = file.Write(data)
 	}
 	if err == nil {
-		fmt.Fprintf(a.stderr, "%s is kept as %s\n", path, name)
+		printf(a.stderr, "%s is kept as %s\n", path, name)
 	}
 	return err
 }

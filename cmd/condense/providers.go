@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -55,9 +53,9 @@ func (a *app) providersCommand() *cobra.Command {
 			}
 			for _, s := range list {
 				first, _, _ := strings.Cut(s.Doc, ".")
-				fmt.Fprintf(a.stdout, "%-16s %s.\n", s.Name, strings.Join(strings.Fields(first), " "))
+				printf(a.stdout, "%-16s %s.\n", s.Name, strings.Join(strings.Fields(first), " "))
 			}
-			fmt.Fprintln(a.stdout, "\nEvery chain ends with truncation to the budget, which need not be named.\n'condense providers NAME' describes one and its settings.")
+			printf(a.stdout, "\nEvery chain ends with truncation to the budget, which need not be named.\n'condense providers NAME' describes one and its settings.\n")
 			return nil
 		},
 	}
@@ -66,13 +64,13 @@ func (a *app) providersCommand() *cobra.Command {
 }
 
 func printStrategy(w io.Writer, s registry.Strategy) {
-	fmt.Fprintf(w, "%s\n\n%s\n\nSettings:\n", s.Name, s.Doc)
+	printf(w, "%s\n\n%s\n\nSettings:\n", s.Name, s.Doc)
 	for _, set := range s.Settings() {
-		fmt.Fprintf(w, "  %-12s %s (%s, default %s)", set.Name, set.Doc, set.Type, set.Default)
+		printf(w, "  %-12s %s (%s, default %s)", set.Name, set.Doc, set.Type, set.Default)
 		if len(set.Enum) > 0 {
-			fmt.Fprintf(w, ": %s", strings.Join(set.Enum, ", "))
+			printf(w, ": %s", strings.Join(set.Enum, ", "))
 		}
-		fmt.Fprintln(w)
+		printf(w, "\n")
 	}
 }
 
@@ -82,11 +80,4 @@ func printStrategiesJSON(w io.Writer, list []registry.Strategy) error {
 		out[i] = strategyListing{s.Name, s.Doc, s.Settings()}
 	}
 	return printJSON(w, out)
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -110,7 +111,7 @@ func (a *app) completeHandles(ctx context.Context, path, format string) []string
 	var handles []string
 	for i := range pieces {
 		p := &pieces[i]
-		handles = append(handles, cobra.CompletionWithDesc(p.handle, p.places[0].Message.ID+" "+p.what+": "+excerpt(textOf(p.part))))
+		handles = append(handles, cobra.CompletionWithDesc(p.handle, plain.Line(p.places[0].Message.ID+" "+p.what)+": "+excerpt(textOf(p.part))))
 	}
 	return handles
 }

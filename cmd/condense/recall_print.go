@@ -3,14 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/mattn/go-isatty"
 
 	"github.com/condensehq/condense/core"
 )
@@ -125,10 +121,6 @@ func (a *app) printPieces(pieces []piece, lines *lineRange) error {
 	if len(pieces) == 0 {
 		return errors.New("there is nothing of that: the message is empty, or nothing was hidden")
 	}
-	show := func(s string) string { return s }
-	if f, ok := a.stdout.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
-		show = harmless
-	}
 	for i := range pieces {
 		p := &pieces[i]
 		text, err := lines.cut(textOf(p.part))
@@ -136,29 +128,21 @@ func (a *app) printPieces(pieces []piece, lines *lineRange) error {
 			return fmt.Errorf("%s: %w", p.heading(), err)
 		}
 		if len(pieces) == 1 {
-			fmt.Fprintln(a.stderr, p.heading())
-			_, err := io.WriteString(a.stdout, show(text))
+			printf(a.stderr, "%v\n", p.heading())
+			return printData(a.stdout, []byte(text))
+		}
+		printf(a.stdout, "--- %s\n", p.heading())
+		if err := printData(a.stdout, []byte(strings.TrimSuffix(text, "\n")+"\n")); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "--- %s\n%s\n", p.heading(), show(strings.TrimSuffix(text, "\n")))
 	}
 	return nil
-}
-
-// harmless takes out of a text what could play tricks with a terminal.
-func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
 }
 
 // printLost lists pieces, a line each.
 func (a *app) printLost(pieces []piece) {
 	if len(pieces) == 0 {
-		fmt.Fprintln(a.stdout, "nothing is hidden or rewritten")
+		printf(a.stdout, "nothing is hidden or rewritten\n")
 		return
 	}
 	t := newTable("message", "handle", "what", "lines", "bytes", "begins")

@@ -13,54 +13,54 @@ import (
 // printReport tells a person what was done and why.
 func printReport(w io.Writer, name, format string, r *host.Report) {
 	b := r.Budget
-	fmt.Fprintf(w, "%s (%s): %s messages, %s tokens\n", name, format, thousands(r.Messages.Before), thousands(r.Tokens.Before))
-	fmt.Fprintf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
+	printf(w, "%s (%s): %s messages, %s tokens\n", name, format, thousands(r.Messages.Before), thousands(r.Tokens.Before))
+	printf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
 		profileAndMode(r), thousands(b.Window), thousands(b.Limit), thousands(b.Reserve), number(b.ThresholdPercent), thousands(b.Target))
-	fmt.Fprintln(w, r.Reason)
+	printf(w, "%v\n", r.Reason)
 	if len(r.Attempts) > 0 {
-		fmt.Fprintln(w)
+		printf(w, "\n")
 		for _, at := range r.Attempts {
-			fmt.Fprintf(w, "  %-16s %-12s", at.Provider, at.Outcome)
+			printf(w, "  %-16s %-12s", at.Provider, at.Outcome)
 			if at.TokensAfter != at.TokensBefore {
-				fmt.Fprintf(w, " %s -> %s tokens", thousands(at.TokensBefore), thousands(at.TokensAfter))
+				printf(w, " %s -> %s tokens", thousands(at.TokensBefore), thousands(at.TokensAfter))
 			}
 			if at.Reason != "" {
-				fmt.Fprintf(w, " %s", at.Reason)
+				printf(w, " %s", at.Reason)
 			}
 			if at.DurationMS > 0 {
-				fmt.Fprintf(w, " (%s ms)", number(at.DurationMS))
+				printf(w, " (%s ms)", number(at.DurationMS))
 			}
 			if at.Usage.Calls > 0 {
-				fmt.Fprintf(w, "; %s", usageText(at.Usage))
+				printf(w, "; %s", usageText(at.Usage))
 			}
-			fmt.Fprintln(w)
+			printf(w, "\n")
 			printSteps(w, at.Steps)
 		}
 	}
 	if r.Usage.Calls > 0 {
-		fmt.Fprintf(w, "spent on language models: %s\n", usageText(r.Usage))
+		printf(w, "spent on language models: %s\n", usageText(r.Usage))
 	}
 	for _, text := range r.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", text)
+		printf(w, "warning: %s\n", text)
 	}
 	if !r.Acted {
-		fmt.Fprintln(w, "unchanged")
+		printf(w, "unchanged\n")
 		return
 	}
-	fmt.Fprintln(w)
-	fmt.Fprintf(w, "  %-12s %12s %12s\n", "tokens", "before", "after")
+	printf(w, "\n")
+	printf(w, "  %-12s %12s %12s\n", "tokens", "before", "after")
 	for _, k := range tokens.Kinds() {
 		if c := r.Tokens.ByKind[k]; c.Before != 0 || c.After != 0 {
-			fmt.Fprintf(w, "  %-12s %12s %12s\n", k, thousands(c.Before), thousands(c.After))
+			printf(w, "  %-12s %12s %12s\n", k, thousands(c.Before), thousands(c.After))
 		}
 	}
-	fmt.Fprintf(w, "  %-12s %12s %12s   %s\n", "total", thousands(r.Tokens.Before), thousands(r.Tokens.After), saved(r.Tokens.Before, r.Tokens.After))
+	printf(w, "  %-12s %12s %12s   %s\n", "total", thousands(r.Tokens.Before), thousands(r.Tokens.After), saved(r.Tokens.Before, r.Tokens.After))
 	m := r.Messages
-	fmt.Fprintf(w, "  %-12s %12s %12s   %s hidden, %s rewritten, %s inserted\n", "messages",
+	printf(w, "  %-12s %12s %12s   %s hidden, %s rewritten, %s inserted\n", "messages",
 		thousands(m.Before), thousands(m.After), thousands(m.Hidden), thousands(m.Rewritten), thousands(m.Inserted))
-	fmt.Fprintf(w, "condensation %s\n", r.CondensationID)
+	printf(w, "condensation %s\n", r.CondensationID)
 	if r.Originals != "" {
-		fmt.Fprintf(w, "originals %s\n", fromHere(r.Originals))
+		printf(w, "originals %s\n", fromHere(r.Originals))
 	}
 }
 

@@ -80,7 +80,7 @@ hid come back. The message is named by its ID or by its place in the conversatio
 				if err := d.Journal.Rewind(id); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.stderr, "back at message %s: %s messages in view, %s before\n",
+				printf(a.stderr, "back at message %s: %s messages in view, %s before\n",
 					id, thousands(d.Journal.Len()), thousands(before))
 				return nil
 			})
@@ -138,7 +138,7 @@ condensation is recorded, the file is written unchanged and the exit code is 3.`
 				if err := d.Journal.Undo(id); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.stderr, "condensation %s undone: %s messages in view, %s before\n",
+				printf(a.stderr, "condensation %s undone: %s messages in view, %s before\n",
 					id, thousands(d.Journal.Len()), thousands(before))
 				return nil
 			})

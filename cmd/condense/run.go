@@ -166,7 +166,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			if !quiet {
 				sel.observe = func(e host.Event) {
 					if e.Kind == host.EventEstimated {
-						fmt.Fprintf(a.stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
+						printf(a.stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
 					}
 				}
 			}

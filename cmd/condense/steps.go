@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -22,22 +21,22 @@ func printSteps(w io.Writer, steps []core.Step) {
 		if n != 0 && len(kinds) > 0 {
 			saved += " of " + strings.Join(kinds, ", ")
 		}
-		fmt.Fprintf(w, "    %-16s", s.Name)
+		printf(w, "    %-16s", s.Name)
 		switch {
 		case s.Looked > 0:
-			fmt.Fprintf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), saved)
+			printf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), saved)
 		case s.Changed > 0: // of plugins, which need not say out of how many
-			fmt.Fprintf(w, " %s changed, %s", thousands(s.Changed), saved)
+			printf(w, " %s changed, %s", thousands(s.Changed), saved)
 		case n != 0:
-			fmt.Fprintf(w, " %s", saved)
+			printf(w, " %s", saved)
 		}
 		if s.Note != "" {
-			fmt.Fprintf(w, " %s", s.Note)
+			printf(w, " %s", s.Note)
 		}
 		if ms := float64(s.Duration.Microseconds()) / 1000; ms > 0 {
-			fmt.Fprintf(w, " (%s ms)", number(ms))
+			printf(w, " (%s ms)", number(ms))
 		}
-		fmt.Fprintln(w)
+		printf(w, "\n")
 	}
 }
 

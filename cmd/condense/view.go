@@ -1,18 +1,17 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -97,7 +96,7 @@ func listing(d *transcript.Document, all bool) []viewLine {
 
 func printView(w io.Writer, d *transcript.Document, all bool) {
 	if d.System != "" {
-		fmt.Fprintf(w, "%5s %-10s %-9s %s\n", "", "", "system", excerpt(d.System))
+		printf(w, "%5s %-10s %-9s %s\n", "", "", "system", excerpt(d.System))
 	}
 	for _, l := range listing(d, all) {
 		number := ""
@@ -113,7 +112,7 @@ func printView(w io.Writer, d *transcript.Document, all bool) {
 		case l.RewrittenBy != "":
 			note = "rewritten by " + short(l.RewrittenBy) + ": "
 		}
-		fmt.Fprintf(w, "%5s %-10s %-9s %s%s\n", number, short(l.Message.ID), l.Message.Role, note, describe(l.Message.Parts))
+		printf(w, "%5s %-10s %-9s %s%s\n", number, short(l.Message.ID), l.Message.Role, note, describe(l.Message.Parts))
 	}
 }
 
@@ -155,23 +154,17 @@ func describe(parts []core.Part) string {
 func excerpt(s string) string {
 	const most = 100
 	var b strings.Builder
-	space := false
 	for _, r := range s {
-		switch {
-		case unicode.IsSpace(r):
-			space = b.Len() > 0
+		if unicode.IsSpace(r) {
+			if n := b.Len(); n > 0 && b.String()[n-1] != ' ' {
+				b.WriteByte(' ')
+			}
 			continue
-		case !unicode.IsPrint(r):
-			r = utf8.RuneError
 		}
-		if space {
-			b.WriteByte(' ')
-			space = false
+		if b.Len() >= most {
+			return plain.Line(b.String()) + "…"
 		}
 		b.WriteRune(r)
-		if b.Len() >= most {
-			return b.String() + "…"
-		}
 	}
-	return b.String()
+	return plain.Line(strings.TrimRight(b.String(), " "))
 }

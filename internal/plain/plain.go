@@ -1,0 +1,62 @@
+// Package plain makes text that others wrote harmless before it is printed: what could act on
+// a terminal, change the order of what is read, or begin a line that looks like the program's
+// own is replaced.
+package plain
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line returns s on one line. What ends a line, and a tab, becomes a space; every other
+// character that is not visible becomes U+FFFD: control characters of both sets, characters
+// that change the direction of text, bytes that are not UTF-8.
+func Line(s string) string {
+	return clean(s, func(r rune) rune {
+		switch r {
+		case '\n', '\t', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
+			return ' '
+		}
+		return visible(r)
+	})
+}
+
+// Text is [Line] for text of several lines: line feeds and tabs stay. A carriage return
+// before a line feed goes.
+func Text(s string) string {
+	return clean(strings.ReplaceAll(s, "\r\n", "\n"), func(r rune) rune {
+		switch r {
+		case '\n', '\t':
+			return r
+		case '\u2028', '\u2029':
+			return '\n'
+		}
+		return visible(r)
+	})
+}
+
+func clean(s string, replace func(rune) rune) string {
+	if isPlain(s) {
+		return s
+	}
+	return strings.Map(replace, s) // which takes a byte that is not UTF-8 for U+FFFD
+}
+
+// isPlain finds the common case without looking anything up.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// visible returns r, or U+FFFD if it is not a character that is seen or a space.
+func visible(r rune) rune {
+	if unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) || unicode.Is(unicode.Co, r) {
+		return r
+	}
+	return utf8.RuneError
+}

@@ -1,0 +1,59 @@
+package plain_test
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
+)
+
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "",
+		"read_file":                        "read_file",
+		"Größe 大小 🙂":                       "Größe 大小 🙂",
+		"a\u00a0b\u3000c":                  "a\u00a0b\u3000c",
+		"\x1b]0;title\x07":                 "\ufffd]0;title\ufffd",
+		"\u009b31m":                        "\ufffd31m",
+		"\x7f":                             "\ufffd",
+		"done\ncondensation 0":             "done condensation 0",
+		"a\r\nb\u2028c\u2029d\u0085e\vf\tg": "a  b c d e f g",
+		"\u202egnp.exe\u2069":              "\ufffdgnp.exe\ufffd",
+		"zero\u200bwidth\ufeff":            "zero\ufffdwidth\ufffd",
+		"\U000e0041":                       "\ufffd",
+		"bad \xff\x9b":                     "bad \ufffd\ufffd",
+	} {
+		if got := plain.Line(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	if got, want := plain.Text("a\tb\r\nc\rd\u2028e\x1b[2J\n"), "a\tb\nc\ufffdd\ne\ufffd[2J\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Whatever is given, nothing that is not visible is left, and what is plain is not touched.
+func FuzzLine(f *testing.F) {
+	f.Add("a\x1b[31m\n\u202e\u2028\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		line, text := plain.Line(s), plain.Text(s)
+		for _, got := range []string{line, strings.NewReplacer("\n", "", "\t", "").Replace(text)} {
+			if !utf8.ValidString(got) {
+				t.Errorf("%q: %q is not UTF-8", s, got)
+			}
+			for _, r := range got {
+				if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+					t.Errorf("%q: %q is left", s, r)
+				}
+			}
+		}
+		if plain.Line(line) != line || plain.Text(text) != text {
+			t.Errorf("%q: cleaning twice differs from once", s)
+		}
+	})
+}
