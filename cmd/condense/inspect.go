@@ -326,18 +326,18 @@ func printInspection(w io.Writer, in *inspection) {
 	render(w, t, 2, 3)
 }
 
-// A grid is a table whose cells are cleaned before they are laid out.
-type grid struct{ table.Writer }
+// A cleanTable cleans its cells before they are laid out.
+type cleanTable struct{ table.Writer }
 
-func (g grid) AppendRow(row table.Row, config ...table.RowConfig) {
+func (c cleanTable) AppendRow(row table.Row, config ...table.RowConfig) {
 	for i := range row {
 		row[i] = cleaned(row[i])
 	}
-	g.Writer.AppendRow(row, config...)
+	c.Writer.AppendRow(row, config...)
 }
 
 func newTable(columns ...any) table.Writer {
-	t := grid{table.NewWriter()}
+	t := cleanTable{table.NewWriter()}
 	t.AppendHeader(table.Row(columns))
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
