@@ -11,19 +11,19 @@ import (
 
 func TestLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                 "",
-		"read_file":                        "read_file",
-		"Größe 大小 🙂":                       "Größe 大小 🙂",
-		"a\u00a0b\u3000c":                  "a\u00a0b\u3000c",
-		"\x1b]0;title\x07":                 "\ufffd]0;title\ufffd",
-		"\u009b31m":                        "\ufffd31m",
-		"\x7f":                             "\ufffd",
-		"done\ncondensation 0":             "done condensation 0",
+		"":                                  "",
+		"read_file":                         "read_file",
+		"Größe 大小 🙂":                        "Größe 大小 🙂",
+		"a\u00a0b\u3000c":                   "a\u00a0b\u3000c",
+		"\x1b]0;title\x07":                  "\ufffd]0;title\ufffd",
+		"\u009b31m":                         "\ufffd31m",
+		"\x7f":                              "\ufffd",
+		"done\ncondensation 0":              "done condensation 0",
 		"a\r\nb\u2028c\u2029d\u0085e\vf\tg": "a  b c d e f g",
-		"\u202egnp.exe\u2069":              "\ufffdgnp.exe\ufffd",
-		"zero\u200bwidth\ufeff":            "zero\ufffdwidth\ufffd",
-		"\U000e0041":                       "\ufffd",
-		"bad \xff\x9b":                     "bad \ufffd\ufffd",
+		"\u202egnp.exe\u2069":               "\ufffdgnp.exe\ufffd",
+		"zero\u200bwidth\ufeff":             "zero\ufffdwidth\ufffd",
+		"\U000e0041":                        "\ufffd",
+		"bad \xff\x9b":                      "bad \ufffd\ufffd",
 	} {
 		if got := plain.Line(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
