@@ -22,7 +22,7 @@ var anthropicCodec = codec{
 		if d.Origin != "anthropic" {
 			return convertAnthropic(d, out)
 		}
-		d.writeRecords(out, d.view(), true, func(m *core.Message, was []byte) []byte {
+		d.writeRecords(out, d.placeSystem(d.view()), true, func(m *core.Message, was []byte) []byte {
 			if was != nil {
 				return patchMessage(was, m.Parts)
 			}

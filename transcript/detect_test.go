@@ -99,3 +99,68 @@ func TestRequestsOfEitherVendorAreToldApart(t *testing.T) {
 		t.Errorf("system prompt %q", d.System)
 	}
 }
+
+// A message of the system among the others is refused by the vendor if it comes first, after
+// the assistant or before the user. A condensation must not leave it there.
+func TestSystemMessageStaysWhereTheVendorTakesIt(t *testing.T) {
+	t.Parallel()
+	const request = `{"system":"s","messages":[
+{"role":"user","content":"one"},
+{"role":"system","content":[{"type":"text","text":"rule A","cache_control":{"type":"ephemeral"}}]},
+{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{}}]},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]},
+{"role":"system","content":"rule B"},
+{"role":"assistant","content":"two"},
+{"role":"user","content":"three"},
+{"role":"system","content":"rule C"},
+{"role":"assistant","content":"four"}]}`
+	hide := func(ids ...string) core.Edit { return core.Edit{Hide: ids} }
+	for name, test := range map[string]struct {
+		edit core.Edit
+		want string
+	}{
+		"nothing": {core.Edit{}, request[strings.Index(request, "["):]},
+		"the first message is hidden": {hide("m1", "m3", "m4", "m6"), `[
+{"role":"user","content":"three"},
+{"role":"system","content":[{"type":"text","text":"rule A","cache_control":{"type":"ephemeral"}},{"type":"text","text":"rule B"},{"type":"text","text":"rule C"}]},
+{"role":"assistant","content":"four"}]}`},
+		"a summary before": {core.Edit{Hide: []string{"m1", "m3", "m4"}, Insert: []core.Insert{{Message: core.Message{
+			ID: "new", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("before")},
+		}}}}, `[
+{"role":"user","content":"before"},
+{"role":"system","content":[{"type":"text","text":"rule A","cache_control":{"type":"ephemeral"}},{"type":"text","text":"rule B"}]},
+{"role":"assistant","content":"two"},
+{"role":"user","content":"three"},
+{"role":"system","content":"rule C"},
+{"role":"assistant","content":"four"}]}`},
+		"the user before it is hidden": {hide("m7"), `[
+{"role":"user","content":"one"},
+{"role":"system","content":[{"type":"text","text":"rule A","cache_control":{"type":"ephemeral"}}]},
+{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{}}]},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]},
+{"role":"system","content":[{"type":"text","text":"rule B"},{"type":"text","text":"rule C"}]},
+{"role":"assistant","content":"two"},
+{"role":"assistant","content":"four"}]}`},
+		"no user is left": {hide("m1", "m3", "m4", "m7"), `[
+{"role":"user","content":[{"type":"text","text":"rule A"},{"type":"text","text":"rule B"},{"type":"text","text":"rule C"}]},
+{"role":"assistant","content":"two"},
+{"role":"assistant","content":"four"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := read(t, request, "")
+			if !test.edit.Empty() {
+				condense(t, d, test.edit)
+			}
+			got, _ := write(t, d, "")
+			if got := got[strings.Index(got, "["):]; got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			for _, f := range faults("anthropic", got) {
+				if f.Rule != "alternation" {
+					t.Errorf("the vendor refuses it: %v", f)
+				}
+			}
+		})
+	}
+}

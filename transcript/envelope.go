@@ -113,8 +113,8 @@ func (e *envelope) UnmarshalJSON(data []byte) error {
 
 // writeRecords writes messages into the envelope of d. One that has a Source is written
 // verbatim; for the others, encode makes the bytes: from was, the Source that the
-// message had when it was read, or from nothing if was is nil. Merge says that rows of the
-// user's messages that a condensation made become one: see mergeUsers.
+// message had when it was read, or from nothing if was is nil. Merge says that rows of
+// messages that a condensation made become one: see mergeRows.
 func (d *Document) writeRecords(out *output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
 	e := &d.envelope
 	records := make([]record, len(messages))
@@ -128,10 +128,10 @@ func (d *Document) writeRecords(out *output, messages []core.Message, merge bool
 		}
 		records[i] = record{raw: raw, gap: e.gap(m.ID), message: m}
 		size += len(raw) + len(records[i].gap)
-		rows = rows || i > 0 && m.Role == core.RoleUser && messages[i-1].Role == core.RoleUser
+		rows = rows || i > 0 && d.makesRow(messages[i-1].Role, m.Role)
 	}
 	if merge && rows {
-		records = d.mergeUsers(records)
+		records = d.mergeRows(records)
 	}
 	out.Grow(size)
 	out.add(e.head)

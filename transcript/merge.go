@@ -14,13 +14,19 @@ type record struct {
 	message *core.Message
 }
 
-// mergeUsers makes one of records in a row that are the user's, where that they follow each
-// other is the work of a condensation: one was inserted, or what stood between two is
-// hidden. Anthropic's API would take them as one; others, and many chat templates, refuse
+// makesRow reports whether two messages with these roles, one after the other, are a row that
+// an API refuses: the user's, and for Anthropic's the system's.
+func (d *Document) makesRow(first, second core.Role) bool {
+	return first == second && (first == core.RoleUser || first == core.RoleSystem && d.Origin == "anthropic")
+}
+
+// mergeRows makes one of records in a row that are the user's or the system's, where that they
+// follow each other is the work of a condensation: one was inserted, or what was between two
+// is hidden. Anthropic's API would take them as one; others, and many chat templates, refuse
 // such a row. The content becomes an array with the elements of all, byte for byte; nothing
 // is lost. Messages that followed each other when they were read stay apart, as do those
 // whose fields besides the content say something that the other's do not. The cost is linear.
-func (d *Document) mergeUsers(records []record) []record {
+func (d *Document) mergeRows(records []record) []record {
 	place := map[string]int{}
 	for i, m := range d.Journal.Messages() {
 		place[m.ID] = i + 1 // those that were inserted have none
@@ -33,7 +39,7 @@ func (d *Document) mergeUsers(records []record) []record {
 		if i > 0 {
 			before := records[i-1].message
 			a, b := place[before.ID], place[r.message.ID]
-			if before.Role == core.RoleUser && r.message.Role == core.RoleUser && (a == 0 || b != a+1) && merged.add(r.raw) {
+			if d.makesRow(before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw) {
 				continue
 			}
 			out[len(out)-1].raw = merged.raw()

@@ -69,13 +69,19 @@ func Anthropic(raw []byte) []Fault {
 		}
 		l.only("a message", m, "role", "content")
 		role, _ := m["role"].(string)
-		if role != "user" && role != "assistant" {
+		switch {
+		case role == "system":
+			l.anthropicMidSystem(messages, i)
+		case role != "user" && role != "assistant":
 			l.fault("role", "role %q", role)
 		}
 		if i == 0 && role != "user" {
 			l.fault("first-role", "the first message is of %q", role)
 		}
 		blocks := l.anthropicContent(role, m["content"], i == len(messages)-1)
+		if role == "system" { // it takes no turn
+			continue
+		}
 		if n := len(roles); n > 0 && roles[n-1] == role {
 			l.fault("alternation", "two messages of %q in a row", role)
 			turns[n-1] = append(turns[n-1], blocks...)
@@ -85,6 +91,25 @@ func Anthropic(raw []byte) []Fault {
 	}
 	l.anthropicTools(roles, turns)
 	return l.faults
+}
+
+// anthropicMidSystem checks where a message of the system is: behind one of the user's (or
+// a server tool's result), and before one of the assistant's or the end.
+func (l *linter) anthropicMidSystem(messages []any, i int) {
+	role := func(i int) string {
+		if i < 0 || i >= len(messages) {
+			return ""
+		}
+		m, _ := messages[i].(object)
+		s, _ := m["role"].(string)
+		return s
+	}
+	if role(i-1) != "user" {
+		l.fault("system-place", "a message of the system after %q", role(i-1))
+	}
+	if next := role(i + 1); next != "" && next != "assistant" {
+		l.fault("system-place", "a message of the system before %q", next)
+	}
 }
 
 func (l *linter) anthropicSystem(v any) {
