@@ -74,7 +74,7 @@ func detectClaudeCode(data []byte) bool {
 			if uuid && session {
 				return true
 			}
-		case "summary":
+		case "summary", "last-prompt":
 			if leaf {
 				return true
 			}

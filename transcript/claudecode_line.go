@@ -136,11 +136,15 @@ func convertClaudeCode(d *Document, out *output) error {
 		out.adds("\n")
 		prev = id
 	}
-	// Newer versions look here for the line that the conversation ends with.
-	out.adds(`{"type":"last-prompt","lastPrompt":`)
-	out.add(appendQuoted(nil, prompt))
-	out.adds(`,"leafUuid":`)
-	out.add(quotedOrNull(prev))
-	out.adds(`,"sessionId":"` + session + "\"}\n")
+	out.add(appendLastPrompt(nil, prompt, prev, session))
+	out.adds("\n")
 	return nil
+}
+
+// appendLastPrompt appends the line in which newer versions look for the line that the
+// conversation ends with. It is all that a session without messages has.
+func appendLastPrompt(out []byte, prompt, leaf, session string) []byte {
+	out = appendQuoted(append(out, `{"type":"last-prompt","lastPrompt":`...), prompt)
+	out = append(append(out, `,"leafUuid":`...), quotedOrNull(leaf)...)
+	return append(out, `,"sessionId":"`+session+`"}`...)
 }

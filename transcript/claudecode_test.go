@@ -281,3 +281,80 @@ func lawfully(t *rapid.T, d *transcript.Document, step int) {
 		t.Fatal(err)
 	}
 }
+
+// A line that is damaged but no part of the conversation is read over. When something else
+// was hidden it became part of the conversation, and what was written could not be read.
+func TestChangedSessionWithDamagedLineCanBeReadBack(t *testing.T) {
+	t.Parallel()
+	const before = `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"one"}}
+{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"two"}]}}
+`
+	const damaged = `{"type":"user","uuid":"x","parentUuid":"b","sessionId":"s","mage":{"role":"user","content":"lost"}}
+`
+	const behind = `{"type":"system","subtype":"compact_boundary","uuid":"c","parentUuid":null,"logicalParentUuid":"b","sessionId":"s","compactMetadata":{"trigger":"manual"}}
+{"type":"user","uuid":"d","parentUuid":"c","sessionId":"s","isCompactSummary":true,"message":{"role":"user","content":"summary"}}
+{"type":"assistant","uuid":"e","parentUuid":"d","sessionId":"s","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"three"}]}}
+{"type":"user","uuid":"f","parentUuid":"e","sessionId":"s","message":{"role":"user","content":"four"}}
+`
+	for _, file := range []string{before + damaged + behind, damaged + before + behind, before + behind + damaged + strings.ReplaceAll(before, `"a","parentUuid":null`, `"g","parentUuid":"f"`)} {
+		for choice := range 8 {
+			d, err := transcript.Read(strings.NewReader(file), &transcript.ReadOptions{Format: "claudecode"})
+			if err != nil {
+				continue // it is part of the conversation
+			}
+			if all := d.Journal.Condensations(); len(all) > 0 && choice&1 > 0 {
+				if err := d.Journal.Undo(all[0].ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e := someEdit(d)
+			if choice&2 > 0 { // everything that was there
+				e = core.Edit{Insert: e.Insert}
+				for _, m := range d.Journal.View() {
+					e.Hide = append(e.Hide, m.ID)
+				}
+			}
+			if choice&4 > 0 {
+				e.Insert = nil
+			}
+			condense(t, d, e)
+			want := flat(d.Journal.View())
+			var b strings.Builder
+			if _, err := d.Write(&b, ""); err != nil {
+				if len(want) > 0 {
+					t.Errorf("choice %d of\n%s%v", choice, file, err)
+				}
+				continue // nothing is left: refused
+			}
+			out := b.String()
+			again, err := transcript.Read(strings.NewReader(out), &transcript.ReadOptions{})
+			if err != nil {
+				t.Errorf("choice %d of\n%scannot be read: %v\n%s", choice, file, err, out)
+				continue
+			}
+			if diff := cmp.Diff(want, flat(again.Journal.View())); diff != "" {
+				t.Errorf("choice %d of\n%s(-want +got):\n%s\n%s", choice, file, diff, out)
+			}
+		}
+	}
+}
+
+// A session of which nothing is left, and one made of nothing, can be read.
+func TestEmptySessionCanBeReadBack(t *testing.T) {
+	t.Parallel()
+	hidden := read(t, `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, "")
+	condense(t, hidden, core.Edit{Hide: []string{"m1", "m2"}})
+	own := read(t, files(t, "claudecode")["session.jsonl"], "")
+	all := core.Edit{}
+	for _, m := range own.Journal.View() {
+		all.Hide = append(all.Hide, m.ID)
+	}
+	condense(t, own, all)
+	for name, d := range map[string]*transcript.Document{"hidden": hidden, "own": own, "nothing": document(t)} {
+		out, _ := write(t, d, "claudecode")
+		again, err := transcript.Read(strings.NewReader(out), nil)
+		if err != nil || again.Format != "claudecode" || again.Journal.Len() != 0 {
+			t.Errorf("%s: %v, read %+v\n%s", name, err, again, out)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -18,6 +19,8 @@ import (
 //     made from it.
 //   - Where the line that parentUuid names is gone, or something new stands behind it, the
 //     line before is named instead, so that the branch stays whole.
+//   - A line that no program could read as a message, and that was none of the conversation,
+//     is left out: with its neighbours gone it could become one.
 //   - The last turn of the assistant no longer says how many tokens it was asked with:
 //     Claude Code takes that for the size of the conversation and would compact again.
 //
@@ -41,6 +44,27 @@ func writeClaudeCode(d *Document, out *output) error {
 		return err
 	}
 	w.write()
+	if len(d.view()) == 0 {
+		return w.empty()
+	}
+	return nil
+}
+
+// empty makes the file readable of which no message is left, or refuses it: if a compaction
+// of Claude Code's own is its last line, what that hides would be the conversation again.
+func (w *sessionWriter) empty() error {
+	s, err := parseSession(w.out.Bytes())
+	if err != nil {
+		return err
+	}
+	s.findBranch()
+	if slices.ContainsFunc(s.lines, func(l sessionLine) bool { return l.live && l.said() }) {
+		return errors.New("no message would be left, and Claude Code would show again what its compaction hid: undo that first, or keep a message")
+	}
+	if !detectClaudeCode(w.out.Bytes()) {
+		w.out.add(appendLastPrompt(nil, "", "", lineID("")))
+		w.out.adds(w.ending)
+	}
 	return nil
 }
 
@@ -122,10 +146,13 @@ func (w *sessionWriter) decide(d *Document, data []byte) error {
 func (w *sessionWriter) decideOthers(active, own map[string]bool, gone map[int]bool, last int) {
 	// A line that does not name its parent follows what stands before it, whatever that is.
 	positional := slices.ContainsFunc(w.lines, func(l sessionLine) bool { return l.live && !l.boundary && (l.uuid == "" || !l.linked) })
+	damaged := w.damaged()
 	for i := range w.lines {
 		l := &w.lines[i]
 		up := w.up(i)
 		switch {
+		case damaged[i]:
+			w.keep[i] = false
 		case w.saying[i] != nil, gone[i]:
 		case w.superseded(i) && w.saying[w.last[l.uuid]] != nil: // an older copy
 			w.keep[i] = w.keep[w.last[l.uuid]]
@@ -136,7 +163,7 @@ func (w *sessionWriter) decideOthers(active, own map[string]bool, gone map[int]b
 		case l.said() && i > last: // it would be taken for the end of the conversation
 		case positional && !l.live:
 		default:
-			w.keep[i] = up == none || up > i || w.keep[up]
+			w.keep[i] = up == none || up > i || w.keep[up] || damaged[up]
 		}
 	}
 	for i := len(w.lines) - 1; i >= 0 && w.stale == ""; i-- {
@@ -144,6 +171,22 @@ func (w *sessionWriter) decideOthers(active, own map[string]bool, gone map[int]b
 			w.stale = w.lines[i].turn
 		}
 	}
+}
+
+// damaged returns the lines that are messages by their type, and cannot be read as such.
+func (w *sessionWriter) damaged() map[int]bool {
+	damaged := map[int]bool{}
+	for i := range w.lines {
+		if l := &w.lines[i]; l.said() && w.saying[i] == nil {
+			if _, bad := l.decode(); bad != nil {
+				damaged[i] = true
+			}
+		}
+	}
+	if n := len(damaged); n > 0 {
+		w.out.warn("", "%s that cannot be read as a message, and no part of the conversation, left out", count(n, "line"))
+	}
+	return damaged
 }
 
 // up returns the line that line i names as its parent, or none.

@@ -70,14 +70,27 @@ func (a *app) readOptions(path, format string) *transcript.ReadOptions {
 	return opts
 }
 
+// warn says what was repaired, ignored or lost; the same thing in many messages once, with
+// the first of them.
 func (a *app) warn(name string, warnings []transcript.Warning) {
 	const most = 10
-	for i, w := range warnings {
+	times := map[string]int{}
+	var first []transcript.Warning
+	for _, w := range warnings {
+		if times[w.Text]++; times[w.Text] == 1 {
+			first = append(first, w)
+		}
+	}
+	for i, w := range first {
 		if i == most {
-			printf(a.stderr, "%s: and %d more warnings\n", name, len(warnings)-most)
+			printf(a.stderr, "%s: and %d more kinds of warning\n", name, len(first)-most)
 			return
 		}
-		printf(a.stderr, "%s: warning: %v\n", name, w)
+		more := ""
+		if n := times[w.Text] - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more times)", n)
+		}
+		printf(a.stderr, "%s: warning: %v%s\n", name, w, more)
 	}
 }
 
