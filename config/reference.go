@@ -187,7 +187,11 @@ the configuration, not a program of that name.
 ## Models
 
 Windows and prices of about 1,200 models are built in (%s). A number that is missing or wrong there
-is set in a profile (` + "`window`" + `) or in the section models.
+is set in a profile (` + "`window`" + `) or in the section models. A model that is served by others may be named as they name it:
+` + "`openrouter/google/gemini-2.5-pro`, `azure/gpt-5`, `us.anthropic.claude-sonnet-4-20250514-v1:0`" + `.
+
+` + "`condense check` and `run`" + ` on a request to an API take the window of the ` + "`model`" + ` that it names, and its ` + "`max_tokens`" + ` as
+the longest answer, where neither a flag nor the configuration says something; the output names them.
 
 ## Editors
 

@@ -28,6 +28,9 @@ type Turn struct {
 	// sent beside the messages. They count against the window.
 	System string
 	Tools  json.RawMessage
+	// Window is the context window of the model and MaxOutput the longest answer that the
+	// request asks for, both in tokens. If not 0 they replace those of the configuration.
+	Window, MaxOutput int
 	// Environment, Dir, FilesRead and Instructions are handed to the providers: see
 	// [core.Request]. With a Dir and without FilesRead these are found out, see [FilesRead].
 	Environment  string

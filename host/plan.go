@@ -28,14 +28,12 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if set, err = set.forRequest(t); err != nil {
+		return nil, err
+	}
 	c.measure(set.Tokenizer, set.counter)
 	p := &plan{settings: set, view: c.View()}
-	if t.System != "" {
-		p.system = core.FramingTokens + p.counter.CountText(t.System)
-	}
-	if len(t.Tools) > 0 {
-		p.tools = p.counter.CountText(string(t.Tools))
-	}
+	p.system, p.tools = p.counter.Beside(t.System, t.Tools)
 	trigger := t.Trigger
 	if trigger == "" {
 		trigger = core.TriggerAutomatic

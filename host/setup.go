@@ -122,6 +122,26 @@ func (s *setup) resolve(k turnKey) (*settings, error) {
 	return set, nil
 }
 
+// forRequest returns what holds for a turn that says how large the model's window and its
+// answer are.
+func (s *settings) forRequest(t Turn) (*settings, error) {
+	if t.Window <= 0 && t.MaxOutput <= 0 {
+		return s, nil
+	}
+	r := *s.Resolved
+	if t.Window > 0 {
+		r.Window = t.Window
+	}
+	if t.MaxOutput > 0 {
+		r.MaxOutput = t.MaxOutput
+	}
+	own := &settings{Resolved: &r, rule: Rule(&r), counter: s.counter}
+	if err := own.rule.Validate(); err != nil {
+		return nil, fmt.Errorf("profile %s, window %d and longest answer %d of the turn: %w", r.Profile, r.Window, r.MaxOutput, err)
+	}
+	return own, nil
+}
+
 // Rule returns the policy that the configuration asks for.
 func Rule(r *config.Resolved) policy.Rule {
 	return policy.Rule{

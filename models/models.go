@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -66,31 +67,75 @@ func (e *UnknownError) Error() string {
 
 // Lookup finds a model by "provider/id" or by id alone; case does not matter. Of several
 // providers that serve the same id, the first of the table counts: vendors of models come
-// before resellers. The error is an [*UnknownError].
+// before resellers.
+//
+// A reseller, a cloud or a gateway serves models of others under the vendor's name, with a
+// prefix ("openrouter/google/gemini-2.5-pro", "azure/gpt-5", "us.anthropic.claude-…-v1:0")
+// or a variant behind a colon (":free"). Of one that the table does not list as its own, or
+// lists without a window, the window and the longest answer are those of the model itself,
+// and the price is not known. The error is an [*UnknownError].
 func Lookup(name string) (*Model, error) {
 	t := table()
 	want := strings.ToLower(strings.TrimSpace(name))
+	m, prefix, id := t.direct(want)
+	if m != nil && m.Window > 0 {
+		return m, nil
+	}
+	if !vendors[prefix] {
+		if own := t.served(id); own != nil {
+			if m == nil {
+				return &Model{Provider: prefix, ID: id, Window: own.Window, Output: own.Output}, nil
+			}
+			same := *m
+			same.Window, same.Output = own.Window, own.Output
+			return &same, nil
+		}
+	}
+	if m == nil {
+		return nil, &UnknownError{Name: name}
+	}
+	return m, nil
+}
+
+// direct returns the model that the table has by this very name, nil if it has none, and the
+// name cut into provider and id. The provider is empty if the name has no prefix.
+func (t *parsed) direct(want string) (m *Model, provider, id string) {
 	if provider, id, ok := strings.Cut(want, "/"); ok {
 		if alias := aliases[provider]; alias != "" {
 			provider = alias
 		}
 		if list, known := t.byProvider[provider]; known {
-			if m := find(id, list); m != nil {
-				return m, nil
+			return find(id, list), provider, id
+		}
+	}
+	if want == "" {
+		return nil, "", ""
+	}
+	// An id of its own anywhere beats a pattern that happens to fit.
+	if m = t.byID[want]; m == nil {
+		m = find(want, t.all)
+	}
+	if provider, id, ok := strings.Cut(want, "/"); ok {
+		return m, provider, id
+	}
+	return m, "", want
+}
+
+// served returns the model with a window that a provider of other vendors' models means by
+// id; nil if there is none.
+func (t *parsed) served(id string) *Model {
+	for {
+		for _, name := range []string{id, variant.ReplaceAllString(id, ""), bedrock.ReplaceAllString(id, "")} {
+			if m, _, _ := t.direct(name); m != nil && m.Window > 0 {
+				return m
 			}
-			return nil, &UnknownError{Name: name}
 		}
+		_, rest, ok := strings.Cut(id, "/")
+		if !ok {
+			return nil
+		}
+		id = rest
 	}
-	if want != "" {
-		// An id of its own anywhere beats a pattern that happens to fit.
-		if m := t.byID[want]; m != nil {
-			return m, nil
-		}
-		if m := find(want, t.all); m != nil {
-			return m, nil
-		}
-	}
-	return nil, &UnknownError{Name: name}
 }
 
 // All yields every model of the table, provider by provider.
@@ -120,6 +165,23 @@ var aliases = map[string]string{
 	"vertex":         "google",
 	"xai":            "x-ai",
 }
+
+// vendors are the providers of which nothing is known but what the table has under their name:
+// those that serve their own models only, and servers on one's own machine, which give a
+// model the window that they were started with.
+var vendors = map[string]bool{
+	"ollama": true, "lmstudio": true, "llamacpp": true, "llama.cpp": true, "vllm": true, "local": true,
+	"anthropic": true, "openai": true, "google": true, "x-ai": true, "deepseek": true, "mistral": true,
+	"moonshotai": true, "minimax": true, "cohere": true, "perplexity": true,
+}
+
+var (
+	// variant is what OpenRouter puts behind a model: ":free", ":beta", ":thinking".
+	variant = regexp.MustCompile(`:[a-z]+$`)
+	// bedrock is what Amazon puts around the vendor's name of a model: where it runs, whose it
+	// is, and a version. See docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html
+	bedrock = regexp.MustCompile(`^(?:(?:us|eu|ap|apac|jp|au|ca|us-gov|global)\.)?[a-z]+\.|-v\d+(?::\d+)?$`)
+)
 
 // A parsed is the table, ready for look-ups. It is made once and never changed.
 type parsed struct {

@@ -41,8 +41,60 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// Agents and gateways name models with prefixes and variants. Without a window a request would
+// be judged by that of another model.
+func TestWindowIsKnownUnderTheNamesThatAgentsUse(t *testing.T) {
+	for name, want := range map[string]int{
+		"gemini-2.5-pro":                                         1_048_576,
+		"google/gemini-2.5-pro":                                  1_048_576,
+		"gemini/gemini-2.5-pro":                                  1_048_576,
+		"gemini-3-pro-preview":                                   1_048_576,
+		"gemini-3.1-pro-preview":                                 1_048_576,
+		"gemini-3-flash-preview":                                 1_000_000,
+		"mistral-large-latest":                                   262_144,
+		"mistral/mistral-large-latest":                           262_144,
+		"groq/llama-3.3-70b-versatile":                           131_072,
+		"groq/openai/gpt-oss-120b":                               131_072,
+		"openrouter/anthropic/claude-sonnet-4.5":                 1_000_000,
+		"openrouter/anthropic/claude-sonnet-4":                   200_000,
+		"openrouter/google/gemini-2.5-pro":                       1_048_576,
+		"openrouter/google/gemini-3-pro-preview":                 1_048_576,
+		"openrouter/openai/gpt-4.1":                              1_047_576,
+		"openrouter/x-ai/grok-4":                                 256_000,
+		"openrouter/openai/gpt-4.1:free":                         1_000_000,
+		"azure/gpt-4.1":                                          1_000_000,
+		"azure/gpt-5":                                            400_000,
+		"azure-openai/gpt-4o":                                    128_000,
+		"anthropic.claude-sonnet-4-20250514-v1:0":                200_000,
+		"us.anthropic.claude-sonnet-4-20250514-v1:0":             200_000,
+		"bedrock/eu.anthropic.claude-haiku-4-5-20251001-v1:0":    200_000,
+		"bedrock/global.anthropic.claude-opus-4-5-20251101-v1:0": 200_000,
+		"vertex_ai/claude-haiku-4-5@20251001":                    200_000,
+		"github-copilot/claude-haiku-4.5":                        200_000,
+		"openai-codex/gpt-5":                                     400_000,
+		"my-gateway/gpt-4.1":                                     1_000_000,
+		"my-gateway/openai/gpt-4.1":                              1_000_000,
+	} {
+		m, err := models.Lookup(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if m.Window != want {
+			t.Errorf("%s: window %d (%s), want %d", name, m.Window, m.Name(), want)
+		}
+	}
+}
+
+// What a model of others costs at a gateway that the table does not list is not known: the
+// vendor's price would be a guess.
+func TestPriceOfAGatewayIsNotGuessed(t *testing.T) {
+	m, err := models.Lookup("my-gateway/gpt-4.1")
+	if err != nil || m.Price != (models.Price{}) || m.Name() != "my-gateway/gpt-4.1" {
+		t.Errorf("got %+v, %v", m, err)
+	}
+}
+
 func TestLookupUnknown(t *testing.T) {
-	for _, name := range []string{"", "/", "anthropic/", "anthropic/gpt-5", "my-finetune", "nobody/nothing"} {
+	for _, name := range []string{"", "/", "anthropic/", "anthropic/gpt-5", "my-finetune", "ollama/gpt-oss:20b", "nobody/nothing"} {
 		m, err := models.Lookup(name)
 		if err == nil {
 			t.Errorf("%q: got %s, want an error", name, m.Name())

@@ -65,6 +65,15 @@ func (c *Counter) Count(parts ...core.Part) int {
 	return n
 }
 
+// Beside returns the tokens of what a request holds beside its messages: the system prompt,
+// with what a message costs, and the definitions of the tools as JSON.
+func (c *Counter) Beside(system string, definitions []byte) (prompt, tools int) {
+	if system != "" {
+		prompt = core.FramingTokens + c.CountText(system)
+	}
+	return prompt, c.CountText(string(definitions))
+}
+
 // CountText is [Encoding.CountText] with a memory.
 func (c *Counter) CountText(s string) int {
 	if len(s) < minRemembered {

@@ -110,6 +110,8 @@ func (d *Document) readRequest(data []byte) error {
 			}
 		case "model":
 			d.Model = text(v)
+		case "max_tokens":
+			d.MaxOutput = number(v)
 		}
 	}
 	return nil

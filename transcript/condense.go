@@ -30,6 +30,7 @@ type header struct {
 	System   string    `json:"system,omitempty"`
 	Tools    verbatim  `json:"tools,omitempty"`
 	Model    string    `json:"model,omitempty"`
+	Output   int       `json:"max_output,omitempty"`
 	Envelope *envelope `json:"envelope,omitempty"`
 }
 
@@ -51,7 +52,7 @@ func readJournal(data []byte, d *Document) error {
 	if err := json.Unmarshal(meta, &h); err != nil {
 		return fmt.Errorf("line 1: meta: %w", err)
 	}
-	d.System, d.Model = h.System, h.Model
+	d.System, d.Model, d.MaxOutput = h.System, h.Model, h.Output
 	if h.Tools != nil {
 		d.Tools = json.RawMessage(h.Tools)
 	}
@@ -64,7 +65,7 @@ func readJournal(data []byte, d *Document) error {
 
 // keepHeader makes the journal carry what is beside the messages.
 func (d *Document) keepHeader() error {
-	h := header{Format: d.Origin, System: d.System, Tools: verbatim(d.Tools), Model: d.Model}
+	h := header{Format: d.Origin, System: d.System, Tools: verbatim(d.Tools), Model: d.Model, Output: d.MaxOutput}
 	if d.Origin != "" {
 		h.Envelope = &d.envelope
 	}

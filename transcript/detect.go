@@ -39,7 +39,7 @@ func wireOf(data []byte) vendor {
 	var sure, likely vendor
 	for m := range elements(messages) {
 		n++
-		of, ok := wireOfMessage(m)
+		of, ok := wireOfMessage(m, n == 1)
 		if !ok {
 			return ""
 		}
@@ -97,8 +97,9 @@ var (
 )
 
 // wireOfMessage says which vendor's message m is, if only one has such messages. It reports
-// false if m is a message of neither.
-func wireOfMessage(m []byte) (of vendor, ok bool) {
+// false if m is a message of neither. Behind the first a fault in the content is no reason to
+// doubt the format: the decoder says where it is.
+func wireOfMessage(m []byte, first bool) (of vendor, ok bool) {
 	var role, content []byte
 	openai := false // it has a field of OpenAI's
 	for k, v := range fields(m) {
@@ -116,7 +117,7 @@ func wireOfMessage(m []byte) (of vendor, ok bool) {
 	if !isString(role) || content == nil && !openai {
 		return "", false
 	}
-	if content != nil && !isString(content) && !isArray(content) && !isNull(content) {
+	if first && content != nil && !isString(content) && !isArray(content) && !isNull(content) {
 		return "", false
 	}
 	if openai || slices.Contains(openaiRoles, text(role)) {
@@ -125,7 +126,7 @@ func wireOfMessage(m []byte) (of vendor, ok bool) {
 	for block := range elements(content) {
 		kind := text(field(block, "type"))
 		switch {
-		case kind == "" && !isString(block), slices.Contains(foreignTypes, kind):
+		case kind == "" && !isString(block) && first, slices.Contains(foreignTypes, kind):
 			return "", false
 		case of != "":
 		case slices.Contains(openaiTypes, kind):

@@ -35,11 +35,18 @@ type Document struct {
 	Tools json.RawMessage
 	// Model names the model that the conversation was last held with; empty if unknown.
 	Model string
+	// MaxOutput is the longest answer in tokens that the file, a request to a model's API,
+	// asks for; 0 if it does not say.
+	MaxOutput int
 	// Warnings say what was repaired or ignored when the file was read.
 	Warnings []Warning
 
 	envelope envelope
 }
+
+// IsRequest reports whether the conversation came from a request to a vendor's API, whose
+// model and longest answer are those of the next request too.
+func (d *Document) IsRequest() bool { return d.Origin == "anthropic" || d.Origin == "openai" }
 
 // ReadOptions adjust [Read]. A nil pointer means the defaults.
 type ReadOptions struct {

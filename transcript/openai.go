@@ -23,6 +23,12 @@ var openaiCodec = codec{
 				}
 			case "model":
 				d.Model = text(v)
+			case "max_completion_tokens":
+				d.MaxOutput = number(v)
+			case "max_tokens": // its older name
+				if d.MaxOutput == 0 {
+					d.MaxOutput = number(v)
+				}
 			case "system": // where a tool keeps OpenAI's messages and the prompt apart
 				d.System = text(v)
 			}

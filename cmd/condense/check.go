@@ -13,6 +13,8 @@ import (
 // A checkListing is the decision about one file as JSON.
 type checkListing struct {
 	File string `json:"file"`
+	// Request is what the file, a request to a model's API, says of window and answer.
+	Request string `json:"request,omitempty"`
 	policy.Decision
 	// Estimates are what the providers of the chain would cost at most.
 	Estimates []host.Estimate `json:"estimates,omitempty"`
@@ -49,7 +51,8 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 				if err != nil {
 					return err
 				}
-				c, turn := host.NewConversation(d.Journal), sel.turn(d)
+				c := host.NewConversation(d.Journal)
+				turn, request := sel.turn(d)
 				decision, err := await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
@@ -59,9 +62,9 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 					return fmt.Errorf("%s: %w", path, err)
 				}
 				due = due || decision.Act
-				list = append(list, checkListing{path, decision, estimates})
+				list = append(list, checkListing{path, request, decision, estimates})
 				if !asJSON {
-					printDecision(a.stdout, path, decision)
+					printDecision(a.stdout, path, request, decision)
 					for _, e := range estimates {
 						printf(a.stdout, "  %-14s %s\n", "cost", estimateText(e))
 					}
@@ -87,7 +90,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 	return cmd
 }
 
-func printDecision(w io.Writer, path string, d policy.Decision) {
+func printDecision(w io.Writer, path, request string, d policy.Decision) {
 	b, s := d.Budget, d.Size
 	printf(w, "%s: %v\n", path, d)
 	rows := [][2]string{
@@ -103,6 +106,9 @@ func printDecision(w io.Writer, path string, d policy.Decision) {
 	}
 	if d.MaxContextTokens > 0 {
 		rows = append(rows, [2]string{"cap", thousands(d.MaxContextTokens)})
+	}
+	if request != "" {
+		rows = append(rows, [2]string{"request", request})
 	}
 	for _, r := range rows {
 		printf(w, "  %-14s %s\n", r[0], r[1])

@@ -149,9 +149,10 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 		kinds[k].Tokens += n
 		in.Tokens += n
 	}
-	for _, s := range []string{d.System, string(d.Tools)} {
-		if s != "" {
-			add(tokens.KindSystem, counter.Count(core.Text(s)))
+	system, tooling := counter.Beside(d.System, d.Tools)
+	for _, n := range []int{system, tooling} {
+		if n > 0 {
+			add(tokens.KindSystem, n)
 		}
 	}
 	tools := newToolTable(counter)

@@ -10,13 +10,19 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// printReport tells a person what was done and why.
-func printReport(w io.Writer, name, format string, r *host.Report) {
+// printReport tells a person what was done and why. Request is what the file itself says of
+// the model, if that counted.
+func printReport(w io.Writer, name, format, request string, r *host.Report) {
 	b := r.Budget
 	printf(w, "%s (%s): %s messages, %s tokens\n", name, format, thousands(r.Messages.Before), thousands(r.Tokens.Before))
 	printf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
 		profileAndMode(r), thousands(b.Window), thousands(b.Limit), thousands(b.Reserve), number(b.ThresholdPercent), thousands(b.Target))
-	printf(w, "%v\n", r.Reason)
+	if request != "" {
+		printf(w, "the request says: %s
+", request)
+	}
+	printf(w, "%v
+", r.Reason)
 	if len(r.Attempts) > 0 {
 		printf(w, "\n")
 		for _, at := range r.Attempts {

@@ -27,6 +27,9 @@ type selection struct {
 	settings, originals                string
 	window, maxOutput                  size
 	observe                            func(host.Event)
+
+	config   *config.Config   // once it was opened
+	resolved *config.Resolved // what holds without the flags
 }
 
 func (s *selection) flags(cmd *cobra.Command) {
@@ -69,6 +72,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	if err != nil {
 		return nil, usage(cmd, "%w", err)
 	}
+	s.config, s.resolved = c, r
 	chosen, err := s.chosen(cmd, a, c, reg, r.Model.Name)
 	if err != nil {
 		return nil, err
@@ -123,9 +127,24 @@ func (s *selection) chosen(cmd *cobra.Command, a *app, c *config.Config, reg *re
 	return p, nil
 }
 
-// turn returns the turn that a document is about to take.
-func (s *selection) turn(d *transcript.Document) host.Turn {
-	return host.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
+// turn returns the turn that a document is about to take, and what the document itself says
+// of the model's window and the longest answer; empty if that counts for nothing.
+func (s *selection) turn(d *transcript.Document) (host.Turn, string) {
+	t := host.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
+	var said []string
+	if d.Model != "" && d.IsRequest() && s.window == 0 && s.resolved.Origin("window").Kind == config.FromDefault {
+		if m, err := s.config.Model(d.Model); err == nil && m.Window > 0 {
+			t.Window = m.Window
+			said = append(said, fmt.Sprintf("model %s, window %s", d.Model, thousands(m.Window)))
+		} else {
+			said = append(said, fmt.Sprintf("model %s, whose window is not known: set it with --window or in the configuration", d.Model))
+		}
+	}
+	if d.MaxOutput > 0 && s.maxOutput == 0 && s.resolved.MaxOutput == 0 {
+		t.MaxOutput = d.MaxOutput
+		said = append(said, "longest answer "+thousands(d.MaxOutput))
+	}
+	return t, strings.Join(said, "; ")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -185,7 +204,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 				return err
 			}
 			defer h.Close()
-			turn := sel.turn(d)
+			turn, request := sel.turn(d)
 			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
 			if dir != "" {
 				if turn.Dir, err = workingDir(dir); err != nil {
@@ -207,7 +226,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 				err = errors.Join(err, printReportJSON(reportTo, r))
 			}
 			if r != nil && !quiet {
-				printReport(a.stderr, args[0], d.Format, r)
+				printReport(a.stderr, args[0], d.Format, request, r)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)

@@ -166,12 +166,9 @@ const (
 // measure fills in what p and the figures say about the timeline.
 func (p *conversationPage) measure(d *conversationData, timeline []history.Entry, c *tokens.Counter) {
 	said, sent := map[tokens.Kind]int{}, map[tokens.Kind]int{}
-	for _, s := range []string{p.Document.System, string(p.Document.Tools)} {
-		if s != "" {
-			n := c.Count(core.Text(s))
-			said[tokens.KindSystem] += n
-			sent[tokens.KindSystem] += n
-		}
+	if system, tools := c.Beside(p.Document.System, p.Document.Tools); system+tools > 0 {
+		said[tokens.KindSystem] = system + tools
+		sent[tokens.KindSystem] = system + tools
 	}
 	series := []step{{0, maps.Clone(said)}}
 	at := map[string]int{} // how many messages were said up to that one

@@ -1,6 +1,6 @@
 // Writes the model table to standard output: windows and prices from @pydantic/genai-prices
-// (MIT, Pydantic Services Inc.), largest answers from tokenlens (MIT, the data of models.dev)
-// where it knows the same model by the same name.
+// (MIT, Pydantic Services Inc.); largest answers, and windows that are missing there, from
+// tokenlens (MIT, the data of models.dev) where it knows the same model by the same name.
 // Match rules are reduced to data, see match.go for their meaning.
 import { readFileSync } from 'node:fs'
 import { findProvider } from '@pydantic/genai-prices'
@@ -18,6 +18,17 @@ const providers = {
   cerebras: 'cerebras', perplexity: 'perplexity', aws: 'amazon-bedrock', azure: 'azure',
   fireworks: 'fireworks-ai', together: 'togetherai', novita: '', ovhcloud: '', openrouter: 'openrouter', avian: '',
 }
+
+// Windows and largest answers that neither source has, from the vendors' documentation.
+const documented = {
+  // https://ai.google.dev/gemini-api/docs/models/gemini-3-pro-preview and …/gemini-3.1-pro-preview
+  'google/gemini-3-pro-preview': { context: 1048576, output: 65536 },
+  'google/gemini-3.1-pro-preview': { context: 1048576, output: 65536 },
+}
+
+// Names that the first source still gives to an older model. Mistral retired its Large models
+// before 2512 on 2026-05-31; that one has 256k, see https://docs.mistral.ai/models/mistral-large-3-25-12
+const moved = { 'mistral/mistral-large-latest': 'mistral-large-2512' }
 
 const dated = [/^\^(.*)-\\d\{8\}\$$/, /^\^(.*)-\\d\{4\}-\\d\{2\}-\\d\{2\}\$$/]
 const unescape = (s) => s.replace(/\\([.\-/])/g, '$1')
@@ -73,11 +84,18 @@ for (const [id, theirs] of Object.entries(providers)) {
     const cost = price(m.prices)
     if (!m.context_window && !cost) continue
     const row = { id: m.id }
-    if (m.context_window) row.window = m.context_window
-    const match = [...new Set(rules(m.match))].filter((r) => r !== '=' + m.id)
+    const gone = (r) => r[0] === '=' && moved[`${id}/${r.slice(1)}`]
+    const match = [...new Set(rules(m.match))].filter((r) => r !== '=' + m.id && !gone(r))
     const names = [m.id, ...match.filter((r) => r[0] === '=').map((r) => r.slice(1))]
-    const output = names.map((n) => limits[n]?.limit?.output).find(Boolean)
-    if (output && output < (m.context_window ?? 0)) row.output = output
+    for (const [name, to] of Object.entries(moved)) {
+      const [provider, alias] = name.split('/')
+      if (provider === id && to === m.id) match.push('=' + alias)
+    }
+    const known = [documented[`${id}/${m.id}`], ...names.map((n) => limits[n]?.limit)].filter(Boolean)
+    const window = m.context_window ?? known.map((l) => l.context).find(Boolean)
+    if (window) row.window = window
+    const output = known.map((l) => l.output).find(Boolean)
+    if (output && output < (window ?? 0)) row.output = output
     if (match.length) row.match = match
     if (cost) {
       row.price = cost.base
@@ -88,7 +106,7 @@ for (const [id, theirs] of Object.entries(providers)) {
   lines.push(`  ${JSON.stringify(id)}: [\n${models.join(',\n')}\n  ]`)
 }
 process.stdout.write(`{
- "source": "@pydantic/genai-prices ${version('@pydantic/genai-prices')} (MIT); largest answers: tokenlens ${version('tokenlens')} (MIT, data of models.dev)",
+ "source": "@pydantic/genai-prices ${version('@pydantic/genai-prices')} (MIT); largest answers and missing windows: tokenlens ${version('tokenlens')} (MIT, data of models.dev)",
  "as_of": "${asOf}",
  "providers": {
 ${lines.join(',\n')}
