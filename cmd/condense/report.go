@@ -18,11 +18,9 @@ func printReport(w io.Writer, name, format, request string, r *host.Report) {
 	printf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
 		profileAndMode(r), thousands(b.Window), thousands(b.Limit), thousands(b.Reserve), number(b.ThresholdPercent), thousands(b.Target))
 	if request != "" {
-		printf(w, "the request says: %s
-", request)
+		printf(w, "the request says: %s\n", request)
 	}
-	printf(w, "%v
-", r.Reason)
+	printf(w, "%v\n", r.Reason)
 	if len(r.Attempts) > 0 {
 		printf(w, "\n")
 		for _, at := range r.Attempts {
