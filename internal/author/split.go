@@ -197,7 +197,7 @@ func (s *splitter) words(text string) (rest string) {
 		s.add(Person, text[from:i])
 		from = end
 		at = from
-		s.add(b.by, text[i:from])
+		s.add(authorOf(b, text[i:from]), text[i:from])
 		if h.found && h.at < from {
 			h = nextHeader(text, from)
 		}
@@ -246,7 +246,7 @@ func (s *splitter) rest(text string, at int, ends []core.Span) {
 	for _, e := range ends {
 		s.add(Tool, text[at:e.Start])
 		b, _ := opens(text, e.Start)
-		s.add(b.by, text[e.Start:e.End])
+		s.add(shown(b), text[e.Start:e.End])
 		at = e.End
 	}
 	s.add(Tool, text[at:])
@@ -327,7 +327,7 @@ func (s *splitter) heads(text string, at int) int {
 			return at
 		}
 		s.add(Tool, text[at:begin])
-		s.add(b.by, text[begin:end])
+		s.add(shown(b), text[begin:end])
 		at = end
 	}
 }
@@ -348,6 +348,8 @@ func (s *splitter) add(by By, text string) {
 		s.out = append(s.out, Segment{By: Program, Text: text})
 	case by == Person:
 		s.out = appendWords(s.out, text)
+	case by == Standing && len(s.out) > 0 && isHeading(s.out[len(s.out)-1]):
+		s.out[len(s.out)-1].Text += text
 	default:
 		s.out = append(s.out, Segment{By: by, Text: text})
 	}

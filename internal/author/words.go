@@ -12,7 +12,7 @@ var beginnings = []struct {
 	by   By
 	with []string
 }{
-	{Standing, []string{"# AGENTS.md instructions", "<user_instructions>", "<INSTRUCTIONS>"}}, // Codex
+	{Standing, []string{agentsMark, "<user_instructions>", "<INSTRUCTIONS>"}}, // Codex
 	{Surroundings, []string{"<environment_details>", "<environment_context>"}},
 	{Program, []string{ // Claude Code, Codex, pi and their kin
 		"<system-reminder>", "<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
