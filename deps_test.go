@@ -75,7 +75,7 @@ var mayImport = map[string]string{
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
-	"providers/smart/value":                       "core internal/parallel providers/smart/value/need",
+	"providers/smart/value":                       "core internal/author internal/parallel providers/smart/value/need",
 	"providers/smart/value/need":                  "core internal/author internal/parallel internal/tooling",
 	"bench/train":                                 "bench/internal/sessions compare/retention core providers/smart/value/need tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own

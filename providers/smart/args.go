@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 )
 
 // minArgument is the size in bytes up to which an argument of a call is left alone: a stub
@@ -119,15 +120,15 @@ var contentElements = []string{"content", "diff", "result", "message", "argument
 // mapElement replaces what stands in the elements of a call in the text protocol that hold
 // text of any length: all of the first kind that has one that f shortens.
 func mapElement(call string, f func(string) (string, bool)) (string, bool) {
-	elements := pairs(call)
+	elements := author.Pairs(call)
 	for _, name := range contentElements {
 		var out strings.Builder
 		from := 0
 		for _, e := range outermost(call, elements, name) {
-			if short, ok := f(call[e.open.End:e.end.Start]); ok {
-				out.WriteString(call[from:e.open.End])
+			if short, ok := f(call[e.Open.End:e.Close.Start]); ok {
+				out.WriteString(call[from:e.Open.End])
 				out.WriteString(short)
-				from = e.end.Start
+				from = e.Close.Start
 			}
 		}
 		if from > 0 {
@@ -141,18 +142,18 @@ func mapElement(call string, f func(string) (string, bool)) (string, bool) {
 // outermost returns those of elements that are called name and stand in no other of that
 // name. If there is one, it goes to the last tag that could end it: what it holds may be a
 // text about such tags.
-func outermost(call string, elements []pair, name string) []pair {
-	var out []pair
+func outermost(call string, elements []author.Pair, name string) []author.Pair {
+	var out []author.Pair
 	for _, e := range slices.Backward(elements) { // by their ends, so outer ones come first
-		if n, _ := tagName(call[e.open.Start+1 : e.open.End-1]); n == name && (len(out) == 0 || e.end.End <= out[len(out)-1].open.Start) {
+		if e.Name == name && (len(out) == 0 || e.Close.End <= out[len(out)-1].Open.Start) {
 			out = append(out, e)
 		}
 	}
 	slices.Reverse(out)
 	if len(out) == 1 {
 		end := "</" + name + ">"
-		if i := strings.LastIndex(call, end); i > out[0].end.Start {
-			out[0].end = core.Span{Start: i, End: i + len(end)}
+		if i := strings.LastIndex(call, end); i > out[0].Close.Start {
+			out[0].Close = core.Span{Start: i, End: i + len(end)}
 		}
 	}
 	return out

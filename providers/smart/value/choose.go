@@ -19,7 +19,7 @@ const (
 // made needless, and fills the room again.
 func (w *work) choose(ctx context.Context) error {
 	from := int32(len(w.picks) - 1)
-	q := newQueue(w.candidates(0))
+	q := newQueue(w.candidates(0, len(w.passages), w.eligible))
 	limit := overshoot * float64(w.o.Room)
 	last, err := w.fill(ctx, q, limit)
 	for n := 0; n < rounds && last > 0 && err == nil; n++ {
@@ -29,20 +29,29 @@ func (w *work) choose(ctx context.Context) error {
 		last, err = w.fill(ctx, q, limit)
 	}
 	if err == nil {
-		_, err = w.fill(ctx, q, limit+reserve*float64(w.o.Room)+leastReserve)
+		_, err = w.fill(ctx, q, w.most())
 	}
 	return err
 }
 
-// candidates returns what may be chosen at first of the passages from number from on, in
-// several lists. The order in which they come makes no difference to a queue.
-func (w *work) candidates(from int) (lists [][]candidate) {
+// most is how much is chosen in all, in tokens; what there is no room for is left out again.
+func (w *work) most() float64 { return (overshoot+reserve)*float64(w.o.Room) + leastReserve }
+
+// eligible reports whether lines of passage p may be chosen: it is not whole already, and no
+// newer version of the rules in it is to stay.
+func (w *work) eligible(p int) bool {
+	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].Outdated
+}
+
+// candidates returns what may be chosen at first of the passages from number from up to to
+// that are wanted, in several lists. The order in which they come makes no difference to a queue.
+func (w *work) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
-	parallel.Ranges(len(w.passages)-from, least, func(start, end int) {
+	parallel.Ranges(to-from, least, func(start, end int) {
 		var list []candidate
 		for p := from + start; p < from+end; p++ {
-			if w.passages[p].mode == modeFixed {
+			if !wanted(p) {
 				continue
 			}
 			lines := w.c.Passages[p].Lines

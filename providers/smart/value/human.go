@@ -1,6 +1,7 @@
 package value
 
 import (
+	"context"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -9,7 +10,7 @@ import (
 
 // keepHuman takes what the person said: the first message, then the newest, then the rest,
 // as far as the share goes.
-func (w *work) keepHuman() {
+func (w *work) keepHuman(context.Context) error {
 	var order []int
 	for p := range w.c.Passages {
 		if w.c.Passages[p].Kind == need.Human && w.passages[p].mode != modeFixed {
@@ -17,7 +18,7 @@ func (w *work) keepHuman() {
 		}
 	}
 	if len(order) == 0 {
-		return
+		return nil
 	}
 	slices.Reverse(order[1:])
 	room := w.o.Shares.Human * float64(w.o.Room)
@@ -44,6 +45,7 @@ func (w *work) keepHuman() {
 			}
 		}
 	}
+	return nil
 }
 
 // said returns the lines of a passage of the person that are to stay if there is room for

@@ -1,6 +1,10 @@
 package value
 
-import "github.com/condensehq/condense/core"
+import (
+	"context"
+
+	"github.com/condensehq/condense/core"
+)
 
 // What marks of pictures and the like may take of the room, in all: with a hundred
 // screenshots the newest are mentioned. Of little room one or two may have more. Nobody
@@ -13,7 +17,7 @@ const (
 
 // keepMedia takes the marks of what has no lines: pictures first, the newest first. They
 // come after what the person said, and are left out before anything is too large.
-func (w *work) keepMedia() {
+func (w *work) keepMedia(context.Context) error {
 	w.mediaAt = make([]int32, len(w.c.Media))
 	w.marks = make([]string, len(w.c.Media))
 	hidden := w.hidden()
@@ -26,7 +30,7 @@ func (w *work) keepMedia() {
 				continue
 			}
 			if left < leastMark {
-				return
+				return nil
 			}
 			w.marks[k] = m.Mark()
 			cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
@@ -37,6 +41,7 @@ func (w *work) keepMedia() {
 			w.mediaAt[k] = w.pick(cost)
 		}
 	}
+	return nil
 }
 
 // leastMark is less than any mark costs, in tokens: below it none need be made.

@@ -144,3 +144,24 @@ func TestNewestBesideMuch(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedLinesFillTheRoom: lines that are repeated go only for want of room, and a result
+// that was not read yet stays as it is while there is room for it.
+func TestRepeatedLinesFillTheRoom(t *testing.T) {
+	messages := []core.Message{coretest.User(core.Text("Watch the build until it is green."))}
+	for i := range 200 {
+		id := fmt.Sprint("c", i)
+		messages = append(messages,
+			coretest.Assistant(core.ToolCall{ID: id, Name: "shell", Args: `{"command":"tail build.log"}`}),
+			coretest.User(core.ToolResult{CallID: id, Content: []core.Part{core.Text(strings.Repeat("still compiling the okapi\n", 120))}}))
+	}
+	messages = coretest.Conversation(messages...)
+	room := tokensOf(messages) / 2
+	res := shorten(t, messages, room)
+	if res.Tokens < room*95/100 {
+		t.Errorf("%d tokens, room is %d", res.Tokens, room)
+	}
+	if last := res.Messages[len(res.Messages)-1]; !last.Equal(messages[len(messages)-1]) {
+		t.Errorf("the result that was not read is cut: %v", last.Parts)
+	}
+}

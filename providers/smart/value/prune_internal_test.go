@@ -44,8 +44,11 @@ func TestLoss(t *testing.T) {
 		w := newWork(messages, &Options{Room: total / 3, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares, Model: model})
 		w.estimate = model.Estimate(w.c)
 		w.price()
+		w.arrange()
 		w.forget()
-		w.keepHuman()
+		if err := w.keepHuman(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		from := int32(len(w.picks) - 1)
 		if err := w.choose(t.Context()); err != nil {
 			t.Fatal(err)

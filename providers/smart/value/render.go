@@ -113,13 +113,16 @@ func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 			continue
 		}
 		handle := pass.Handle // something was left out before
-		if handle == "" && lost >= w.o.Shares.HandleFrom {
+		if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.Rules != "") {
 			handle = w.handle(pass)
 		}
 		w.renderMedia(b, i, p, k)
 		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
 		w.renderLines(&b.text, pass, k, b)
+		if pass.Rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end unseen
+			b.text.WriteString("\n" + need.GapMark)
+		}
 	}
 	w.renderMedia(b, i, to, k)
 }
@@ -201,20 +204,15 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 		first := p
 		for p++; p < to && w.c.Passages[p].Part == pass.Part && w.c.Passages[p].Content == pass.Content; p++ { //nolint:revive // the passages of one text
 		}
-		r, ok := parts[pass.Part].(core.ToolResult)
-		if w.passages[first].mode != modeOpen || !ok {
+		if w.passages[first].mode != modeOpen || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
 			continue
 		}
-		lines := core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}
-		if !w.lost(lines, k) {
-			continue
+		was, content := parts[pass.Part], -1
+		r, isResult := was.(core.ToolResult)
+		if isResult {
+			was, content = r.Content[pass.Content], pass.Content
 		}
-		was, _ := r.Content[pass.Content].(core.Text)
-		kept, missing := w.shortened(string(was), first, p, k)
-		if kept != "" {
-			kept += "\n"
-		}
-		text := core.Text(kept + need.LostMark(missing, w.handle(pass)))
+		text := w.inPlace(was, first, p, k)
 		if w.o.Counter.Count(text) >= w.o.Counter.Count(was) {
 			continue
 		}
@@ -222,9 +220,12 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 			parts = append([]core.Part(nil), parts...)
 			changed = true
 		}
-		content := append([]core.Part(nil), r.Content...)
-		content[pass.Content] = text
-		r.Content = content
+		if !isResult {
+			parts[pass.Part] = text
+			continue
+		}
+		r.Content = append([]core.Part(nil), r.Content...)
+		r.Content[content] = text
 		parts[pass.Part] = r
 	}
 	if changed {
@@ -233,6 +234,21 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 		m.Tokens = core.MessageTokens(w.o.Counter, m)
 	}
 	return m
+}
+
+// inPlace returns what is kept of a text, that of the passages from first on and before end, and
+// says what is missing.
+func (w *work) inPlace(was core.Part, first, end int, k int32) core.Text {
+	text, _ := was.(core.Text)
+	pass := &w.c.Passages[first]
+	if _, ok := w.messages[pass.Message].Parts[pass.Part].(core.Text); ok {
+		return core.Text(w.cutText(string(text), first, end, k))
+	}
+	kept, missing := w.shortened(string(text), first, end, k)
+	if kept != "" {
+		kept += "\n"
+	}
+	return core.Text(kept + need.LostMark(missing, w.handle(pass)))
 }
 
 // lost reports whether any of the lines is missing.

@@ -6,7 +6,11 @@ type Shares struct {
 	// Newest is the share of the room that the newest message, or call with its results, may
 	// take to stay as it is where Tail is too small for it: it is what has to be answered.
 	Newest float64
+	// Asked is the share of the room that the newest message has at least if it is cut, for its
+	// beginning, its end, its prose and its best lines.
+	Asked  float64
 	Unread float64 // of the room, for lines of results that the model has not read yet
+	Recent float64 // of the room, for lines of the newest results of which none would stay
 	Human  float64 // of the room, for what the person said
 	First  float64 // of Human, for the first that the person said
 	Each   float64 // of Human, for every other thing said, before the rest is shared out
@@ -26,5 +30,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.5, Unread: 0.03, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
+	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
 }

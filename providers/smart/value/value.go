@@ -88,7 +88,6 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		}
 		*share = 0
 		o.Shares = &bare
-		w.arrange()
 		less, err := w.shorten(ctx)
 		if err != nil {
 			return Result{}, err
@@ -114,15 +113,13 @@ func (w *work) foresee(ctx context.Context) error {
 
 // shorten makes all choices.
 func (w *work) shorten(ctx context.Context) (Result, error) {
+	w.arrange()
 	w.forget()
 	w.settle(0, len(w.lines))
-	w.keepHuman()
-	w.keepMedia()
-	if err := w.keepUnread(ctx); err != nil {
-		return Result{}, err
-	}
-	if err := w.choose(ctx); err != nil {
-		return Result{}, err
+	for _, keep := range []func(context.Context) error{w.keepAsked, w.keepRules, w.keepUnread, w.keepHuman, w.keepMedia, w.keepRecent, w.choose, w.keepRest} {
+		if err := keep(ctx); err != nil {
+			return Result{}, err
+		}
 	}
 	out, tokens, pick := w.fit()
 	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil

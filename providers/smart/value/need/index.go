@@ -82,6 +82,7 @@ func (c *Conversation) index() {
 	c.findNear()
 	c.countLater()
 	c.findSuperseded()
+	c.findOutdated()
 	for p := range c.Passages { // terms that only name a file
 		if f := c.Passages[p].file; int(f) >= len(c.terms) {
 			c.Passages[p].file = -1
@@ -350,3 +351,14 @@ func (c *Conversation) findSuperseded() {
 
 // superseded reports whether p is about what a later passage is about, too.
 func (c *Conversation) superseded(p *Passage) bool { return p.old }
+
+// findOutdated finds the project rules of which a newer passage holds a newer version.
+func (c *Conversation) findOutdated() {
+	seen := map[string]bool{}
+	for p := len(c.Passages) - 1; p >= 0; p-- {
+		if pass := &c.Passages[p]; pass.Rules != "" {
+			pass.Outdated = seen[pass.Rules]
+			seen[pass.Rules] = true
+		}
+	}
+}

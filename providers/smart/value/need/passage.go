@@ -38,13 +38,18 @@ type Passage struct {
 	Call    string // the ID of the call, if it is one or a result; empty in a former extract
 	Handle  string // of the part that it was taken from, if a former extract says so
 	Partial bool   // a former extract holds it, not all of it
-	Lines   core.Span
-	file    int32 // the term that names the file it is about; -1 if none
-	family  uint8 // of the tool; see families
-	later   uint8 // how many passages of its kind and tool follow, in steps
-	back    int32 // how often a term was written again after it had last stood here; see cameBack
-	reuse   uint8 // how much of what it said first was written again; see reuseSteps
-	old     bool  // it is about a file or a command which a newer one is about, too
+	// Rules is the name of the project rules that it holds; empty if it holds none. All lines of
+	// rules are read, the empty ones, too.
+	Rules string
+	// Outdated says that a newer passage holds the rules of that name.
+	Outdated bool
+	Lines    core.Span
+	file     int32 // the term that names the file it is about; -1 if none
+	family   uint8 // of the tool; see families
+	later    uint8 // how many passages of its kind and tool follow, in steps
+	back     int32 // how often a term was written again after it had last stood here; see cameBack
+	reuse    uint8 // how much of what it said first was written again; see reuseSteps
+	old      bool  // it is about a file or a command which a newer one is about, too
 }
 
 // A Line is one of a passage. Lines without a letter or digit are left out.
@@ -124,6 +129,7 @@ type reader struct {
 	calls map[string]use
 	field uint8
 	flat  bool // a value of JSON is read
+	plain bool // what the user sent is read: its lines are as they came, be they JSON or not
 	talk  author.Reader
 }
 
@@ -157,9 +163,11 @@ func (r *reader) message(i int, m *core.Message) {
 			case m.Role == core.RoleTool:
 				at.Kind = Output
 			case said != nil:
+				r.plain = true
 				for _, s := range said[j] {
 					answered = r.segment(at, s, answered)
 				}
+				r.plain = false
 				continue
 			}
 			r.add(at, "", string(p))
@@ -205,7 +213,9 @@ func (r *reader) segment(p Passage, s author.Segment, answered use) use {
 		p.Kind, p.Name, p.Target = Output, answered.name, answered.target
 		r.add(p, answered.file, s.Text)
 		return answered
-	case author.Program, author.Surroundings, author.Standing:
+	case author.Standing:
+		p.Kind, p.Rules = Injected, author.Rules(s.Text)
+	case author.Program, author.Surroundings:
 		p.Kind = Injected
 	case author.Person:
 		p.Kind = Human
@@ -287,8 +297,16 @@ func (r *reader) close(at int) {
 // text adds the lines of a text to the passage that is open.
 func (r *reader) text(s string) {
 	at := int32(len(r.c.Passages) - 1)
+	rules := r.c.Passages[at].Rules != ""
+	if rules {
+		s = strings.Trim(s, "\n")
+	}
 	for line := range strings.SplitSeq(s, "\n") {
-		if isJSON(line) {
+		if rules && !says(line) {
+			r.line(Line{Text: line, Passage: at})
+			continue
+		}
+		if !r.plain && isJSON(line) {
 			r.flat = true
 			done := flatten(line, func(_, text string) { r.lines(text, at) })
 			r.flat = false

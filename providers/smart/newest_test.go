@@ -1,0 +1,50 @@
+package smart_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+)
+
+// bareMark is a result of which nothing is left but the mark.
+var bareMark = regexp.MustCompile(`^\[… (\d+ lines? )?h:[0-9a-f]{10}\]$`)
+
+// TestNewestResultsCanBeRead: of the ten newest results of recorded sessions at a quarter of
+// their size, few are marks alone, and none that the model has not read yet.
+func TestNewestResultsCanBeRead(t *testing.T) {
+	t.Parallel()
+	c := counter(t)
+	all, bare := 0, 0
+	for name, messages := range sessions(t) {
+		for len(messages) > 0 && messages[len(messages)-1].Role == core.RoleAssistant {
+			messages = messages[:len(messages)-1]
+		}
+		r := *request(messages, c, 1)
+		r.Budget.Target = total(messages) / 4
+		left := condense(t, open(t, `{}`), &r).Messages
+		unread := true
+		for i, n := len(left)-1, 0; i >= 0 && n < 10; i-- {
+			unread = unread && left[i].Role != core.RoleAssistant
+			for _, p := range left[i].Parts {
+				res, ok := p.(core.ToolResult)
+				if !ok || len(res.Content) != 1 {
+					continue
+				}
+				n++
+				all++
+				text, _ := res.Content[0].(core.Text)
+				if bareMark.MatchString(string(text)) {
+					bare++
+					if unread {
+						t.Errorf("%s: %s was not read and is gone: %s", name, left[i].ID, text)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d are marks", bare, all)
+	if 20*bare > all {
+		t.Errorf("%d of %d of the newest results are marks, want less than 5 %%", bare, all)
+	}
+}
