@@ -41,8 +41,16 @@ type Options struct {
 	// CheckProvider is asked about every declared provider in which nothing else is wrong,
 	// and returns what is; nil asks nobody. What settings mean, the package does not know.
 	// The models that a provider may use are those of the Config, which may be asked for
-	// nothing else yet.
+	// nothing else yet. Of one that is withheld for want of trust it learns the program alone,
+	// and must not start that.
 	CheckProvider func(*Config, Provider) []ProviderFault
+	// Trust decides whether the parts of a file that need trust hold, see [Claims]. It is
+	// asked for every file that has any, found or named by Path, but for those in the user's
+	// own configuration folder. Nil asks what the user has agreed to with 'condense trust';
+	// what the user has not seen is not trusted. A program that ships a file of its own
+	// returns true for that one. Without trust a provider or model is in the configuration,
+	// but is not used: see [Provider.Withheld] and [Model.Withheld].
+	Trust func(Claims) bool
 	// IgnoreEnv are variables that begin with CONDENSE_ but are somebody else's.
 	IgnoreEnv []string
 }
@@ -69,6 +77,8 @@ type Config struct {
 	history  map[string][]Setting // what each layer said, the lowest first
 	files    []string             // in order of reading
 	warnings Errors
+	claims   []Claims
+	withheld map[string]string // why a provider or model is not used, by path.id
 	opts     Options
 }
 
@@ -95,6 +105,7 @@ func Load(opts Options) (*Config, error) {
 		layer, errs := readFile(file, &b.opts)
 		b.errs = append(b.errs, errs...)
 		if layer != nil {
+			b.judge(file, layer)
 			b.add(layer)
 		}
 	}
@@ -168,9 +179,15 @@ type builder struct {
 	history map[string][]Setting
 	soft    []softError
 	errs    Errors
+
+	claims   []Claims
+	withheld map[string]string
 }
 
 func newBuilder(opts Options) *builder {
+	if opts.Env == nil {
+		opts.Env = os.Environ()
+	}
 	if opts.Dir == "" {
 		opts.Dir = "."
 	}
@@ -181,7 +198,7 @@ func newBuilder(opts Options) *builder {
 		// A koanf is not safe for concurrent use while loading, therefore each load makes
 		// its own; and it splits keys at its delimiter, therefore one that no name has.
 		k: koanf.New(sep), opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
-		history: map[string][]Setting{},
+		history: map[string][]Setting{}, withheld: map[string]string{},
 	}
 	b.add(defaults(opts))
 	return b
@@ -266,6 +283,7 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 		old, _ := below.(map[string]any)
 		for _, key := range []string{"strategy", "plugin"} {
 			if above[key] != nil && old != nil && above[key] != old[key] {
+				delete(b.withheld, p.id())
 				b.remove(p)
 			}
 		}
@@ -315,6 +333,7 @@ func lookup(m map[string]any, p path) (any, bool) {
 // build decodes and checks the merged layers as a whole.
 func (b *builder) build(c *Config) (*Config, error) {
 	c.raw, c.origins, c.keys, c.history, c.opts = b.k.Raw(), b.origins, b.keys, b.history, b.opts
+	c.claims, c.withheld = b.claims, b.withheld
 	values, err := decode(c.raw)
 	if err != nil {
 		// The table and the types disagree, or a layer let something through.

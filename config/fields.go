@@ -176,11 +176,11 @@ var fields = []field{
 	},
 	{
 		key: "plugin", kind: kindPath, in: []place{inProvider}, example: "./condense-provider-ours",
-		doc: "The program of a strategy that is not built in, relative to the file that names it; never searched for. Either this or strategy.",
+		doc: "The program of a strategy that is not built in, relative to the file that names it; never searched for. Needs trust. Either this or strategy.",
 	},
 	{
 		key: "sha256", kind: kindHash, in: []place{inProvider}, example: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-		doc: "The checksum that the plugin must have to be started: of its program, or of its folder. Absent means the one in condense.lock beside this file, which condense plugin pin writes.",
+		doc: "The checksum that the plugin must have to be started: of its program, or of its folder. Absent means the one that condense trust or condense plugin pin keeps in your own configuration folder.",
 	},
 	{
 		key: "folder", kind: kindPath, in: []place{inProvider}, example: "./ours",
@@ -188,7 +188,7 @@ var fields = []field{
 	},
 	{
 		key: "env", kind: kindVariables, in: []place{inProvider}, example: "[HTTPS_PROXY, OUR_API_KEY]",
-		doc: "Environment variables that the plugin sees. Absent means only PATH, LANG, LC_*, TZ and SYSTEMROOT, which every plugin sees.",
+		doc: "Environment variables that the plugin sees. Needs trust. Absent means only PATH, LANG, LC_*, TZ and SYSTEMROOT, which every plugin sees.",
 	},
 	{
 		key: "timeout", kind: kindDuration, in: []place{inProvider}, def: "2m", example: "45s",
@@ -208,15 +208,15 @@ var fields = []field{
 	},
 	{
 		key: "base_url", kind: kindURL, in: []place{inModel}, example: "http://localhost:11434/v1",
-		doc: "Where the API is, if not at its vendor's.",
+		doc: "Where the API is, if not at its vendor's. Needs trust. A key goes to an https address or this machine only.",
 	},
 	{
 		key: "api_key_env", kind: kindVariable, in: []place{inModel}, example: "ANTHROPIC_API_KEY",
-		doc: "The environment variable that holds the API key. Keys themselves are refused in files. Either this or api_key_file; absent means the vendor's usual one, ANTHROPIC_API_KEY or OPENAI_API_KEY, and at a base_url none.",
+		doc: "The environment variable that holds the API key. Keys themselves are refused in files. Any but the vendor's usual one needs trust. Either this or api_key_file; absent means the vendor's usual one, ANTHROPIC_API_KEY or OPENAI_API_KEY, and at a base_url none.",
 	},
 	{
 		key: "api_key_file", kind: kindPath, in: []place{inModel}, example: "/run/secrets/anthropic",
-		doc: "The file that holds the API key, relative to the file that names it. Either this or api_key_env.",
+		doc: "The file that holds the API key, relative to the file that names it. Needs trust. Either this or api_key_env.",
 	},
 	{
 		key: "window", kind: kindTokens, in: []place{inModel}, min: 1, max: maxTokens, example: "200000",

@@ -14,6 +14,7 @@ var known = config.Options{
 	Builtin:    []string{"native", "slidingwindow", "smart"},
 	Chain:      []string{"smart"},
 	Strategies: []string{"native", "slidingwindow", "smart"},
+	Trust:      func(config.Claims) bool { return true },
 	Tokenizers: []string{"cl100k_base", "o200k_base", "p50k_base", "r50k_base"},
 }
 

@@ -27,6 +27,9 @@ type Model struct {
 	Free bool `json:"free,omitempty"`
 	// Images says that it reads images: as configured, or because all models at its vendor do.
 	Images bool `json:"images,omitempty"`
+	// Withheld is why the model must not be asked: the file that declares it is not trusted,
+	// and this says so. API, BaseURL and the key are empty then. See [Claims].
+	Withheld string `json:"withheld,omitempty"`
 }
 
 // Model returns what is known about a model: one of the section models, or of the built-in
@@ -66,6 +69,9 @@ func (c *Config) Model(name string) (*Model, error) {
 	if declared.Price != nil {
 		m.Price, m.Tiers = *declared.Price, nil
 		m.Free = m.Price == models.Price{}
+	}
+	if m.Withheld = c.withheld[path{"models", name}.id()]; m.Withheld != "" {
+		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
 	}
 	return m, nil
 }

@@ -132,6 +132,26 @@ need no quotes, and lists may be written ` + "`a,b`" + `.
 ` + "`condense config show`" + ` prints what the layers add up to, ` + "`condense config explain`" + ` where each value
 comes from.
 
+## Trust
+
+A file that comes with a project chooses strategies, prompts and numbers as it likes. What starts a program
+(` + "`plugin`" + ` with its ` + "`folder`" + `, ` + "`sha256`" + `, ` + "`env`" + ` and ` + "`settings`" + `), names an address (` + "`base_url`" + `) or reads a variable or a
+file (` + "`api_key_env`" + `, ` + "`api_key_file`" + `, settings that end in ` + "`_file`" + `) needs your trust first, whether the file was found
+or named with ` + "`--config`" + `. Until then such a provider or model is skipped, one line on standard error says so, and the
+chain goes on.
+
+    condense trust             shows each of these parts and what it does, and asks (--yes in a script)
+    condense trust --list      what you trust
+    condense trust --remove FILE
+
+Trust is for one file and for these parts as they are: another threshold asks nothing, another program, address,
+variable or setting of a plugin asks again. It is kept in ` + "`condense/trust`" + ` of your own configuration folder, with the
+checksums of the plugins that you approved; nothing in a project approves anything. What a project says about a
+provider or model of your own file changes neither where that is nor what it is given.
+
+No trust is needed for a model at its vendor's own address with its vendor's own key variable, for files in your own
+configuration folder, for variables and flags, and for what ` + "`config init`" + ` and ` + "`config import --write`" + ` have written.
+
 ## Inheritance
 
 A value that is absent or -1 inherits:

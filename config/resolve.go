@@ -65,9 +65,9 @@ type Provider struct {
 	// if it is the program alone.
 	Folder string   `json:"folder,omitempty"`
 	Env    []string `json:"env,omitempty"` // environment variables that the plugin sees
-	// PluginDir is the absolute path of the folder of the file that names the plugin, or
-	// the working directory if no file does.
-	PluginDir string `json:"-"`
+	// Withheld is why the provider must not be used: the file that declares it is not
+	// trusted, and this says so. Strategy, Plugin and Env are empty then. See [Claims].
+	Withheld string `json:"withheld,omitempty"`
 	// Timeout is always positive.
 	Timeout time.Duration `json:"timeout"`
 	// Settings is a JSON object, {} if there are none.
@@ -246,9 +246,11 @@ func (c *Config) Provider(name string) (*Provider, error) {
 		p.Strategy, p.Plugin, p.SHA256 = declared.Strategy, declared.Plugin, strings.ToLower(declared.SHA256)
 		if p.Plugin != "" {
 			p.Folder, p.Env = declared.Folder, slices.Clone(declared.Env)
-			p.PluginDir = c.dirOf(path{"providers", name, "plugin"})
 		}
-		if len(declared.Settings) > 0 {
+		if p.Withheld = c.withheld[path{"providers", name}.id()]; p.Withheld != "" {
+			p.Strategy, p.Plugin, p.SHA256, p.Folder, p.Env = "", "", "", "", nil
+		}
+		if len(declared.Settings) > 0 && p.Withheld == "" {
 			p.Settings = slices.Clone(declared.Settings)
 		}
 		p.Origin = c.originOf(path{"providers", name})

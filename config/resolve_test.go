@@ -123,7 +123,7 @@ func TestPlugin(t *testing.T) {
 	}
 	dir := filepath.Dir(home)
 	want := config.Provider{
-		Name: "ours", Plugin: filepath.Join(dir, "ours", "run"), Folder: filepath.Join(dir, "ours"), PluginDir: dir,
+		Name: "ours", Plugin: filepath.Join(dir, "ours", "run"), Folder: filepath.Join(dir, "ours"),
 		Env: []string{"OUR_KEY"}, Timeout: 3 * time.Second, Settings: []byte("{}"), SettingsDir: opts.Dir, Origin: got.Origin,
 	}
 	if diff := cmp.Diff(want, *got); diff != "" {
@@ -150,7 +150,7 @@ func TestPlugin(t *testing.T) {
 	if got, err = c.Provider("ours"); err != nil {
 		t.Fatal(err)
 	}
-	if got.Plugin != filepath.Join(opts.Dir, "other") || got.PluginDir != opts.Dir || got.Folder != "" || !slices.Equal(got.Env, []string{"A", "B"}) {
+	if got.Plugin != filepath.Join(opts.Dir, "other") || got.Folder != "" || !slices.Equal(got.Env, []string{"A", "B"}) {
 		t.Errorf("another plugin by a variable: got %+v", *got)
 	}
 }

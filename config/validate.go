@@ -219,6 +219,9 @@ func (v *validator) foreign(p path, check func(*Config, Provider) []ProviderFaul
 		v.fail(p, &fault{problem: err.Error()})
 		return
 	}
+	if provider.Withheld != "" {
+		provider.Plugin = v.c.values.Providers[p[1]].Plugin // whether it is there may be asked
+	}
 	for _, f := range check(v.c, *provider) {
 		key := p
 		for _, name := range f.Key {

@@ -6,10 +6,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/condensehq/condense/internal/trust"
 )
 
 // WatchOptions adjust a [Watcher]. A nil pointer means the defaults.
@@ -17,9 +18,6 @@ type WatchOptions struct {
 	// Interval is the time between looks at the files; 0 means a second. A change is loaded
 	// when a second look, a fifth of the interval later, finds nothing further changed.
 	Interval time.Duration
-	// Beside are names of other files that belong to the configuration, such as a lock file:
-	// when one of them changes in the folder of a configuration file, that is loaded again.
-	Beside []string
 	// Changed is called after a new configuration has taken the place of an old one.
 	Changed func(before, after *Config)
 	// Failed is called when changed files are wrong, once for each state of theirs. The
@@ -29,6 +27,9 @@ type WatchOptions struct {
 
 // A Watcher keeps a configuration current while its files change. All methods may be called
 // by any number of goroutines.
+//
+// A change that needs trust which the user has not given is loaded without those parts, as
+// by [Load]; when the user gives it, the files are loaded again.
 //
 // It looks at the content of files and not at events: those are lost when a file is deleted
 // and made again, when an editor replaces it, when a volume swaps a symbolic link. A second
@@ -221,12 +222,9 @@ func (w *Watcher) look() snapshot {
 		fmt.Fprintf(h, "%q %v %d\n", file, err, len(text))
 		h.Write(text)
 		s.empty[file] = err == nil && len(bytes.TrimSpace(text)) == 0
-		for _, name := range w.on.Beside {
-			text, err := readLimited(filepath.Join(filepath.Dir(file), name))
-			fmt.Fprintf(h, "%q %v %d\n", name, err, len(text))
-			h.Write(text)
-		}
 	}
+	// What the user trusts and approves counts like a file of the configuration.
+	fmt.Fprintln(h, trust.Open(trustDir(environment(w.opts.Env))).Changed().UnixNano())
 	h.Sum(s.sum[:0])
 	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/trust"
 )
 
 const tick = time.Millisecond
@@ -313,38 +314,46 @@ func TestWatchUnderFire(t *testing.T) {
 	}
 }
 
-// TestWatchBeside: a file that belongs to the configuration, such as that of the pins of
-// plugins, counts as a part of it, whether it comes, changes or goes.
-func TestWatchBeside(t *testing.T) {
-	dir := t.TempDir()
-	file, beside := filepath.Join(dir, "condense.yaml"), filepath.Join(dir, "condense.lock")
-	put := func(path, text string) {
+// TestWatchTrust: a part that needs trust and is written into a file that is watched does not
+// hold before the user has given it, and then does without a further change of the file.
+func TestWatchTrust(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	file := filepath.Join(dir, "condense.yaml")
+	put := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(file, "threshold: 50\n")
+	put("threshold: 50\n")
 	var n notebook
-	on := n.options(tick)
-	on.Beside = []string{"condense.lock"}
-	watch(t, config.Options{Path: file, Env: []string{}}, on)
-	for i, change := range []func(){
-		func() { put(beside, "one\n") },
-		func() { put(beside, "two\n") },
-		func() {
-			if err := os.Remove(beside); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		change()
-		eventually(t, fmt.Sprint("change ", i+1), func() bool {
+	w := watch(t, config.Options{Path: file, Env: []string{"XDG_CONFIG_HOME=" + home}}, n.options(tick))
+	changes := func(want int) {
+		t.Helper()
+		eventually(t, fmt.Sprint("change ", want), func() bool {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return len(n.changed) > i
+			return len(n.changed) >= want
 		})
 	}
+	withheld := func() bool {
+		t.Helper()
+		m, err := w.Current().Model("m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Withheld != ""
+	}
+	put("threshold: 50\nmodels: {m: {api: openai, base_url: \"http://localhost:1\"}}\n")
+	changes(1)
+	if !withheld() {
+		t.Error("an address that came while the file was watched is used without trust")
+	}
+	claims := w.Current().Claims()[0]
+	if err := trust.Open(w.Current().TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the user's trust counts", func() bool { return !withheld() })
 	if f := n.failures(); len(f) > 0 {
 		t.Errorf("got %q", f)
 	}

@@ -8,11 +8,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -80,14 +78,14 @@ func newHost(reg *registry.Registry, opts *Options) *Host {
 
 // Watch returns a host whose configuration is loaded as [config.Load] does, and loaded
 // again whenever its files change, until ctx is done. Files that are wrong change nothing
-// but are reported to Options.Observe and the log.
+// but are reported to Options.Observe and the log. What a changed file says that needs the
+// user's trust is not used before the user has given it; the log says so.
 func Watch(ctx context.Context, where config.Options, reg *registry.Registry, opts *Options, watch *config.WatchOptions) (*Host, error) {
 	h := newHost(reg, opts)
 	on := config.WatchOptions{}
 	if watch != nil {
 		on = *watch
 	}
-	on.Beside = append(slices.Clip(on.Beside), lock.Name) // who is pinned anew is opened anew
 	changed, failed := on.Changed, on.Failed
 	opened := make(chan struct{}) // the watcher may be quicker than we are
 	on.Changed = func(before, after *config.Config) {
@@ -134,6 +132,11 @@ func (h *Host) Reload(ctx context.Context, c *config.Config) error {
 	s, err := h.newSetup(ctx, c)
 	if err != nil {
 		return err
+	}
+	for _, claims := range c.Claims() {
+		if !claims.Trusted {
+			h.opts.Logger.WarnContext(ctx, "parts of the configuration are not used", "parts", claims.Names(), "why", claims.Remedy())
+		}
 	}
 	h.mu.Lock()
 	old := h.current

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/condensehq/condense/model"
@@ -27,6 +28,8 @@ func (l *Lender) open(name string) (model.Generator, error) {
 		return nil, err
 	case m == nil:
 		return extractive.New(), nil
+	case m.Withheld != "":
+		return untrusted{model.Info{Name: m.Name, Window: m.Window, MaxOutput: m.MaxOutput}, m.Withheld}, nil
 	}
 	output := m.MaxOutput
 	if output == 0 {
@@ -41,4 +44,24 @@ func (l *Lender) open(name string) (model.Generator, error) {
 		return nil, fmt.Errorf("language model %s: %w", name, err)
 	}
 	return g, nil
+}
+
+// An untrusted is a model that a file declares which the user has not trusted. Nothing is
+// sent anywhere.
+type untrusted struct {
+	info model.Info
+	why  string
+}
+
+// Info implements [model.Generator].
+func (u untrusted) Info() model.Info { return u.info }
+
+// Generate implements [model.Generator].
+func (u untrusted) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
+	return nil, u.CheckKey()
+}
+
+// CheckKey implements [model.Checker].
+func (u untrusted) CheckKey() error {
+	return &untrustedError{fmt.Sprintf("language model %s: %s", u.info.Name, u.why)}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/internal/near"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/remote"
 	"github.com/condensehq/condense/models"
 )
 
@@ -77,7 +76,7 @@ func (l *Lender) Check(agent, name string) error {
 	if err != nil {
 		return err
 	}
-	if c, ok := g.(*remote.Client); ok {
+	if c, ok := g.(model.Checker); ok {
 		return c.CheckKey()
 	}
 	return nil
@@ -148,7 +147,7 @@ func (l *Lender) find(name string) (*config.Model, error) {
 		return nil, nil //nolint:nilnil // it is none of those
 	case err != nil:
 		return nil, l.unknown(name)
-	case m.API == "":
+	case m.API == "" && m.Withheld == "":
 		return nil, fmt.Errorf("language model %q: how to reach it is not known: declare it in the section models with api, and with base_url if it is not at its vendor's", name)
 	}
 	return m, nil

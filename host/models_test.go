@@ -98,7 +98,7 @@ func configured(t *testing.T, text string) *config.Config {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(config.Options{Path: file, Env: []string{}, Builtin: []string{"asker"}})
+	c, err := config.Load(config.Options{Path: file, Env: []string{}, Trust: trusted, Builtin: []string{"asker"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,15 @@
 package host
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 )
@@ -21,14 +23,17 @@ func (s *setup) pin(c config.Provider) (string, error) {
 	if attach, err := s.attached(c.Name); err != nil || attach != nil {
 		return "", err
 	}
-	pin, err := lock.Find(c)
+	if c.SHA256 != "" {
+		return c.SHA256, nil
+	}
+	pin, err := trust.Open(s.config.TrustDir()).Pin(cmp.Or(c.Folder, c.Plugin), c.Folder != "")
 	if err != nil {
 		return "", fmt.Errorf("plugin %s: %w", c.Name, err)
 	}
-	if pin.SHA256 == "" {
+	if pin == "" {
 		return "", &unpinnedError{c.Name, c.Plugin}
 	}
-	return pin.SHA256, nil
+	return pin, nil
 }
 
 // plugin returns the plugin of a chain as a provider. Its program must be there and pinned;
@@ -80,3 +85,21 @@ func (e *unpinnedError) Error() string {
 	return fmt.Sprintf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
 		e.name, e.path, e.name)
 }
+
+// A withheld is a provider that a file declares which the user has not trusted. It declines
+// every request, so that the next of the chain is asked.
+type withheld struct{ provider, why string }
+
+// Condense implements [core.CondensationProvider].
+func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) {
+	return nil, &untrustedError{fmt.Sprintf("provider %s: %s", w.provider, w.why)}
+}
+
+// An untrustedError says what is not used because its file is not trusted.
+type untrustedError struct{ text string }
+
+// Error says why, and what to do.
+func (e *untrustedError) Error() string { return e.text }
+
+// Unwrap returns [core.ErrUnavailable].
+func (e *untrustedError) Unwrap() error { return core.ErrUnavailable }

@@ -15,20 +15,20 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/host"
-	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
 
 // A plugged is a folder with a plugin in it, and a configuration that names it.
-type plugged struct{ dir, program, file string }
+type plugged struct{ dir, program, file, store string }
 
 // plug builds the plugin of the command's tests. When the test ends, nothing of it runs.
 func plug(t *testing.T) *plugged {
 	t.Helper()
 	dir := t.TempDir()
-	p := &plugged{dir: dir, program: filepath.Join(dir, "ours"), file: filepath.Join(dir, "condense.yaml")}
+	p := &plugged{dir: dir, program: filepath.Join(dir, "ours"), file: filepath.Join(dir, "condense.yaml"), store: filepath.Join(dir, "condense", "trust")}
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.program, "../cmd/condense/testdata/plugin").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
@@ -47,19 +47,20 @@ func plug(t *testing.T) *plugged {
 
 func (p *plugged) pin(t *testing.T) {
 	t.Helper()
-	f, err := lock.Read(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	sum, err := supervise.Digest(supervise.Spec{Path: p.program})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Set(p.program, false, sum); err != nil {
+	if err := trust.Open(p.store).SetPin(p.program, false, sum); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Write(); err != nil {
-		t.Fatal(err)
+}
+
+// options load the configuration of a user who trusts it.
+func (p *plugged) options() config.Options {
+	return config.Options{
+		Path: p.file, Env: []string{"XDG_CONFIG_HOME=" + filepath.Dir(filepath.Dir(p.store))},
+		Trust: trusted,
 	}
 }
 
@@ -79,7 +80,7 @@ func (p *plugged) write(t *testing.T, text string) {
 func (p *plugged) configure(t *testing.T, settings string) *config.Config {
 	t.Helper()
 	p.write(t, "profiles: {p: {window: 20000, chain: [ours]}}\nproviders:\n  ours: {plugin: ./ours, settings: "+settings+"}\n")
-	c, err := config.Load(config.Options{Path: p.file, Env: []string{}})
+	c, err := config.Load(p.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +225,14 @@ func TestPlugin(t *testing.T) {
 	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("no program: got error %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(p.dir, lock.Name), []byte("rubbish\n"), 0o600); err != nil {
+	approvals, err := os.ReadDir(p.store)
+	if err != nil || len(approvals) != 1 {
+		t.Fatalf("%d approvals, %v", len(approvals), err)
+	}
+	if err := os.WriteFile(filepath.Join(p.store, approvals[0].Name()), []byte("rubbish\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "condense.lock:1: ") {
-		t.Errorf("a wrong lock file: got error %v", err)
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is not what condense wrote") {
+		t.Errorf("a damaged approval: got error %v", err)
 	}
 }

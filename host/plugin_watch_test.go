@@ -11,8 +11,8 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/host"
-	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
@@ -34,14 +34,7 @@ func (p *plugged) pids() []string {
 func TestWatchPins(t *testing.T) {
 	p := plug(t)
 	p.configure(t, "{}")
-	f, err := lock.Read(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Set(p.program, false, strings.Repeat("0", 64)); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Write(); err != nil {
+	if err := trust.Open(p.store).SetPin(p.program, false, strings.Repeat("0", 64)); err != nil {
 		t.Fatal(err)
 	}
 	reg, err := registry.New(providers.Builtin()...)
@@ -50,7 +43,7 @@ func TestWatchPins(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	reloads := make(chan error, 100)
-	h, err := host.Watch(ctx, config.Options{Path: p.file, Env: []string{}}, reg, &host.Options{Observe: func(e host.Event) {
+	h, err := host.Watch(ctx, p.options(), reg, &host.Options{Observe: func(e host.Event) {
 		if e.Kind == host.EventReloaded {
 			reloads <- e.Err
 		}

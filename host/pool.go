@@ -87,9 +87,12 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	}
 	o := &opened{id: id, agent: agent, users: 1, asked: map[string]string{}}
 	o.lender.Store(s.lender)
-	if c.Plugin != "" {
+	switch {
+	case c.Withheld != "":
+		o.CondensationProvider = withheld{c.Name, c.Withheld}
+	case c.Plugin != "":
 		o.CondensationProvider, err = s.plugin(c, pin, o)
-	} else {
+	default:
 		o.CondensationProvider, err = s.builtin(ctx, c, o)
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ func TestRipple(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conf, err := config.Load(config.Options{Path: file, Env: []string{}, Builtin: reg.Names(), Strategies: reg.Names()})
+	conf, err := config.Load(config.Options{Path: file, Env: []string{}, Trust: trusted, Builtin: reg.Names(), Strategies: reg.Names()})
 	if err != nil {
 		t.Fatal(err)
 	}

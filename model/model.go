@@ -25,6 +25,15 @@ type Generator interface {
 	Info() Info
 }
 
+// A Checker is a [Generator] that knows, without asking anybody, why it could not be asked
+// as things are.
+type Checker interface {
+	Generator
+	// CheckKey returns the reason, such as a key that is missing; nil if there is none. It
+	// holds no secret.
+	CheckKey() error
+}
+
 var (
 	// ErrTooLong means that the prompt does not fit the window of the model.
 	ErrTooLong = errors.New("the prompt is longer than the model's window")

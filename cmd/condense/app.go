@@ -85,9 +85,10 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	configPath     string
-	model          string // for providers that name none
-	maxInput       size   // of a transcript
-	loans          []loan // of models, to the providers of the configuration that was loaded last
+	model          string          // for providers that name none
+	maxInput       size            // of a transcript
+	untrusted      map[string]bool // digests of the claims that were said to be skipped
+	loans          []loan          // of models, to the providers of the configuration that was loaded last
 }
 
 func (a *app) root() *cobra.Command {
@@ -106,7 +107,7 @@ providers that ask a language model need a key and a network, and say before wha
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(
 		a.runCommand(), a.checkCommand(), a.viewCommand(), a.inspectCommand(),
-		a.rewindCommand(), a.undoCommand(), a.recallCommand(), a.repairCommand(), a.compareCommand(), a.providersCommand(), a.configCommand(), a.pluginCommand(), a.versionCommand(),
+		a.rewindCommand(), a.undoCommand(), a.recallCommand(), a.repairCommand(), a.compareCommand(), a.providersCommand(), a.configCommand(), a.trustCommand(), a.pluginCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -150,10 +151,25 @@ func (a *app) registry() (*registry.Registry, error) {
 	return registry.New(providers.Builtin()...)
 }
 
-// load reads the configuration. The built-in strategies can be named in chains as they
-// are.
+// load reads the configuration, and says which parts of it are not used for want of trust.
+// The built-in strategies can be named in chains as they are.
 func (a *app) load(reg *registry.Registry) (*config.Config, error) {
+	return a.loadFile(reg, a.configPath)
+}
+
+// loadFile is load for a file that was named; empty means those that are found.
+func (a *app) loadFile(reg *registry.Registry, file string) (*config.Config, error) {
 	opts := a.knownNames(reg)
-	opts.Path = a.configPath
-	return config.Load(opts)
+	opts.Path = file
+	c, err := config.Load(opts)
+	if err != nil {
+		return nil, err
+	}
+	a.sayUntrusted(c)
+	plugins, err := pluginsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	a.sayOldLocks(plugins)
+	return c, nil
 }

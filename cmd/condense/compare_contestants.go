@@ -162,11 +162,12 @@ func (b *booth) mute(ctx context.Context, p *config.Provider, profile string) er
 	return nil
 }
 
-// declared returns the providers that the user's own configuration declares.
+// declared returns the providers that the user's own configuration declares, but those that
+// may not be used.
 func (b *booth) declared() []string {
 	return slices.DeleteFunc(b.config.Providers(), func(name string) bool {
 		p, err := b.config.Provider(name)
-		return err != nil || p.Origin.Kind == config.FromPreset || p.Origin.Kind == config.FromDefault
+		return err != nil || p.Withheld != "" || p.Origin.Kind == config.FromPreset || p.Origin.Kind == config.FromDefault
 	})
 }
 
@@ -352,6 +353,9 @@ func (b *booth) provider(word string) (*config.Provider, error) {
 	p, err := b.config.Provider(base)
 	if err != nil {
 		return nil, err
+	}
+	if p.Withheld != "" {
+		return nil, fmt.Errorf("provider %s: %s", base, p.Withheld)
 	}
 	if settings != nil {
 		p.Settings = settings

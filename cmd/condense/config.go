@@ -67,9 +67,7 @@ func (a *app) loadChecked(file string) (*config.Config, error) {
 	if file == "" {
 		return a.load(reg)
 	}
-	opts := a.knownNames(reg)
-	opts.Path = file
-	return config.Load(opts)
+	return a.loadFile(reg, file)
 }
 
 // A place is a profile and a mode, as chosen by flags.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/host"
-	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -92,38 +91,43 @@ func (a *app) checkConfig(file string) (configListing, error) {
 	l.Warnings = append(l.Warnings, c.Warnings()...)
 	l.Faults, err = a.chainFaults(c)
 	l.Warnings = append(l.Warnings, a.modelWarnings(c)...)
-	l.Warnings = append(l.Warnings, pinWarnings(c)...)
+	if err != nil {
+		return l, err
+	}
+	pins, err := pinWarnings(c)
+	l.Warnings = append(l.Warnings, pins...)
 	return l, err
 }
 
 // pinWarnings says which plugins would not be started, because nobody approved them or
 // because they are not what was approved.
-func pinWarnings(c *config.Config) config.Errors {
+func pinWarnings(c *config.Config) (config.Errors, error) {
+	plugins, err := pluginsOf(c)
+	if err != nil {
+		return nil, err
+	}
 	var warnings config.Errors
-	for _, name := range c.Providers() {
-		p, err := c.Provider(name)
-		if err != nil || p.Plugin == "" {
-			continue
-		}
-		pin, err := lock.Find(*p)
+	for _, p := range plugins {
 		is := ""
-		if err == nil && pin.SHA256 != "" {
-			is, err = digest(*p)
+		if p.Withheld == "" && p.pin != "" {
+			is, err = digest(p.Provider)
 		}
 		problem := ""
 		switch {
+		case p.Withheld != "":
+			problem = "would be skipped: " + p.Withheld
 		case err != nil:
 			problem = err.Error()
-		case pin.SHA256 == "":
-			problem = fmt.Sprintf("is not pinned and would not be started: if you trust it, run 'condense plugin pin %s'", name)
-		case is != pin.SHA256:
-			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, pin.SHA256, name)
+		case p.pin == "":
+			problem = fmt.Sprintf("is not pinned and would not be started: if you trust it, run 'condense plugin pin %s'", p.Name)
+		case is != p.pin:
+			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, p.pin, p.Name)
 		default:
 			continue
 		}
-		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + name, Problem: problem})
+		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + p.Name, Problem: problem})
 	}
-	return warnings
+	return warnings, nil
 }
 
 // chainFaults returns what is wrong with providers in the chains that they stand in: those

@@ -97,7 +97,7 @@ func (a *app) writeConfig(cmd *cobra.Command, file string, force bool, render fu
 		}
 	}
 	printf(a.stderr, "wrote %s and %s\n", file, beside)
-	return nil
+	return a.trustWritten(file)
 }
 
 // absent returns an error if there is a file, unless with the content that is welcome.

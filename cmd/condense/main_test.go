@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,8 +26,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/script: what a user types, and what comes back. A script finds
-// the recorded sessions in $SESSIONS, and testdata/plugin as a program in $PLUGIN. No process
-// that it started outlives it.
+// the recorded sessions in $SESSIONS, testdata/plugin as a program in $PLUGIN, and a server at
+// $SPY that records in the file spied what it is sent. No process that it started outlives it.
 func TestScripts(t *testing.T) {
 	sessions, err := filepath.Abs("../../testdata/traces")
 	if err != nil {
@@ -43,6 +48,9 @@ func TestScripts(t *testing.T) {
 					t.Errorf("%s left processes: %q", filepath.Base(env.WorkDir), left)
 				}
 			})
+			spy := httptest.NewServer(spying(filepath.Join(env.WorkDir, "spied")))
+			env.Defer(spy.Close)
+			env.Setenv("SPY", spy.URL)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every command would end with a second of sleep
@@ -50,6 +58,28 @@ func TestScripts(t *testing.T) {
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+	})
+}
+
+// spying records every request that comes, with its header and body, in a file.
+func spying(file string) http.Handler {
+	var one sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one.Lock()
+		defer one.Unlock()
+		seen, err := httputil.DumpRequest(r, true)
+		if err != nil {
+			seen = []byte(err.Error())
+		}
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.Write(seen)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			panic(err)
+		}
+		w.WriteHeader(http.StatusTeapot)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/internal/supervise"
 	"github.com/condensehq/condense/registry"
 )
@@ -22,7 +21,7 @@ type pluginListing struct {
 	Folder   string `json:"folder,omitempty"`
 	Origin   string `json:"origin"`
 	Pinned   bool   `json:"pinned"`
-	PinnedBy string `json:"pinned_by,omitempty"` // a lock file, or a place in the configuration
+	PinnedBy string `json:"pinned_by,omitempty"` // the user, or a place in the configuration
 	SHA256   string `json:"sha256,omitempty"`    // as pinned
 	Found    string `json:"found,omitempty"`     // the checksum of what is there
 	Matches  bool   `json:"matches"`
@@ -47,16 +46,16 @@ func (a *app) pluginListCommand() *cobra.Command {
 		Short: "List the configured plugins, whether they are pinned, and what they say of themselves",
 		Long: `list shows every plugin that the configuration declares: its program, whether it is pinned and still the one
 that was pinned. One that is gets started with its settings, to ask for its version, what it does and what it
-can be told; nothing else is ever started.`,
+can be told; nothing else is ever started, and nothing of a file that you have not trusted.`,
 		Args: noArguments("'condense plugin test PATH' tries one plugin"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			plugins, c, err := a.configuredPlugins()
+			plugins, _, err := a.configuredPlugins()
 			if err != nil {
 				return err
 			}
 			list := []pluginListing{}
 			for _, p := range plugins {
-				l, err := listPlugin(cmd.Context(), c, p)
+				l, err := listPlugin(cmd.Context(), p)
 				if err != nil {
 					return err
 				}
@@ -81,15 +80,15 @@ can be told; nothing else is ever started.`,
 	return cmd
 }
 
-// listPlugin finds out all about a plugin. Only a wrong lock file is an error.
-func listPlugin(ctx context.Context, c *config.Config, p config.Provider) (pluginListing, error) {
+// listPlugin returns what there is to know about a plugin.
+func listPlugin(ctx context.Context, p plugged) (pluginListing, error) {
 	l := pluginListing{Name: p.Name, Path: p.Plugin, Folder: p.Folder, Origin: p.Origin.String()}
-	pin, err := lock.Find(p)
-	if err != nil {
-		return l, err
+	if l.Problem = p.Withheld; l.Problem != "" {
+		return l, nil
 	}
-	l.SHA256, l.Pinned, l.PinnedBy = pin.SHA256, pin.SHA256 != "", pinnedBy(c, p, pin)
-	l.Found, err = digest(p)
+	l.SHA256, l.Pinned, l.PinnedBy = p.pin, p.pin != "", p.by
+	var err error
+	l.Found, err = digest(p.Provider)
 	l.Matches = l.Pinned && l.Found == l.SHA256
 	switch {
 	case err != nil:
@@ -99,7 +98,7 @@ func listPlugin(ctx context.Context, c *config.Config, p config.Provider) (plugi
 	case !l.Matches:
 		l.Problem = fmt.Sprintf("not what was pinned: if you changed or updated it yourself, run 'condense plugin pin %s', otherwise find out who did", p.Name)
 	default:
-		l.About, err = describePlugin(ctx, p, pin.SHA256)
+		l.About, err = describePlugin(ctx, p.Provider, p.pin)
 		if err != nil {
 			l.Problem = err.Error()
 		}

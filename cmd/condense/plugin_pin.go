@@ -9,25 +9,24 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lock"
 	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/trust"
 )
 
 func (a *app) pluginPinCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "pin [NAME|PATH...]",
-		Short: "Approve plugins as they are now: write their checksums into condense.lock",
-		Long: `pin computes the SHA-256 of each plugin named, or of all that the configuration declares, and writes it into
-condense.lock beside the configuration file that declares the plugin. From then on exactly this program is
-started, and no other that takes its place. A plugin with a folder is pinned with every file in it.
+		Short: "Approve plugins as they are now, by their checksums",
+		Long: `pin computes the SHA-256 of each plugin named, or of all that the configuration declares, and keeps it with
+what else you trust, in your own configuration folder. From then on exactly this program is started, and no other
+that takes its place. A plugin with a folder is pinned with every file in it. A configuration file may hold the
+checksum itself, as sha256; it counts once you trust the file.
 
-A PATH that no provider has is pinned beside the project's configuration. Nothing is started. Put condense.lock
-under version control: who reviews a change of it reviews which programs run.`,
+PATH may be a program that no provider has. Nothing is started. 'condense trust --list' shows what is approved.`,
 		Example: `  condense plugin pin
   condense plugin pin ours
   condense plugin pin ./condense-provider-ours`,
@@ -49,23 +48,23 @@ under version control: who reviews a change of it reviews which programs run.`,
 				}
 				chosen = append(chosen, found...)
 			}
-			return a.pin(c, chosen)
+			return a.pin(trust.Open(c.TrustDir()), chosen)
 		},
 	}
 }
 
 // pluginsNamed returns the plugins that an argument means: the provider of that name, those
 // whose program or folder it is, or else a program that no provider has.
-func pluginsNamed(arg string, plugins []config.Provider, c *config.Config) ([]config.Provider, error) {
+func pluginsNamed(arg string, plugins []plugged, c *config.Config) ([]plugged, error) {
 	path, err := filepath.Abs(arg)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	var found []config.Provider
+	var found []plugged
 	for _, p := range plugins {
 		if p.Name == arg {
-			return []config.Provider{p}, nil
+			return []plugged{p}, nil
 		}
 		names = append(names, p.Name)
 		if p.Plugin == path || p.Folder == path {
@@ -85,81 +84,65 @@ func pluginsNamed(arg string, plugins []config.Provider, c *config.Config) ([]co
 	if err != nil {
 		return nil, err
 	}
-	p := config.Provider{Plugin: path}
+	p := plugged{Provider: config.Provider{Plugin: path}}
 	if info.IsDir() {
 		p.Folder = path
 	}
-	beside := "condense.yaml" // in the working directory, if there is no configuration
-	if files := c.Files(); len(files) > 0 {
-		beside = files[len(files)-1]
-	}
-	if beside, err = filepath.Abs(beside); err != nil {
+	if p.pin, err = trust.Open(c.TrustDir()).Pin(p.target()); err != nil {
 		return nil, err
 	}
-	p.PluginDir = filepath.Dir(beside)
-	return []config.Provider{p}, nil
+	return []plugged{p}, nil
 }
 
 // pin approves the plugins. If anything is wrong with one, none is.
-func (a *app) pin(c *config.Config, plugins []config.Provider) error {
-	files := map[string]*lock.File{}
-	var order []*lock.File
+func (a *app) pin(store trust.Store, plugins []plugged) error {
 	var errs []error
 	var said bytes.Buffer
+	sums := map[trust.Entry]bool{}
 	for _, p := range plugins {
-		f, ok := files[p.PluginDir]
-		if !ok {
-			var err error
-			if f, err = lock.Read(p.PluginDir); err != nil {
-				return err
-			}
-			files[p.PluginDir] = f
-		}
-		changed, err := pinOne(&said, c, f, p)
+		sum, err := pinOne(&said, p)
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if changed && !slices.Contains(order, f) {
-			order = append(order, f)
+		if sum != "" {
+			target, folder := p.target()
+			sums[trust.PluginEntry(target, folder, sum)] = true
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("nothing was pinned: %w", err)
 	}
-	if _, err := said.WriteTo(a.stdout); err != nil {
-		return err
-	}
-	for _, f := range order {
-		if err := f.Write(); err != nil {
+	for e := range sums {
+		if err := store.Add(e); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "wrote %s\n", fromHere(f.Path()))
 	}
-	return nil
+	_, err := said.WriteTo(a.stdout)
+	return err
 }
 
-// pinOne enters a plugin into its lock file, says so, and reports whether that changed it.
-func pinOne(w io.Writer, c *config.Config, f *lock.File, p config.Provider) (bool, error) {
-	target, folder := lock.Target(p)
+// pinOne says what pinning a plugin changes, and returns the checksum to keep; empty if it
+// changes nothing.
+func pinOne(w io.Writer, p plugged) (string, error) {
+	target, _ := p.target()
 	name := cmp.Or(p.Name, filepath.Base(target))
-	sum, err := digest(p)
+	sum, err := digest(p.Provider)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", name, err)
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	if p.SHA256 != "" && p.SHA256 != sum {
-		return false, fmt.Errorf("%s: the configuration has another checksum, which counts: %s says %s, it is %s; change it there, or remove it and pin again",
-			name, pinnedBy(c, p, lock.Pin{SHA256: p.SHA256}), p.SHA256, sum)
+		return "", fmt.Errorf("%s: the configuration has another checksum, which counts: %s says %s, it is %s; change it there, or remove it and pin again",
+			name, p.by, p.SHA256, sum)
 	}
-	old := f.Digest(target, folder)
 	fmt.Fprintf(w, "%s  %s\n", name, fromHere(target))
 	switch {
 	case p.SHA256 != "":
-		fmt.Fprintf(w, "  as in %s\n  %s\n", pinnedBy(c, p, lock.Pin{SHA256: p.SHA256}), sum)
-		return false, nil
-	case old == sum:
+		fmt.Fprintf(w, "  as in %s\n  %s\n", p.by, sum)
+		return "", nil
+	case p.pin == sum:
 		fmt.Fprintf(w, "  unchanged\n  %s\n", sum)
-		return false, nil
+		return "", nil
 	}
-	fmt.Fprintf(w, "  was  %s\n  is   %s\n", cmp.Or(old, "not pinned"), sum)
-	return true, f.Set(target, folder, sum)
+	fmt.Fprintf(w, "  was  %s\n  is   %s\n", cmp.Or(p.pin, "not pinned"), sum)
+	return sum, nil
 }

@@ -111,7 +111,7 @@ func (s *selection) chosen(cmd *cobra.Command, a *app, c *config.Config, reg *re
 		}
 		p.Settings, p.SettingsDir = json.RawMessage(s.settings), ""
 	}
-	if p.Plugin == "" {
+	if p.Plugin == "" && p.Withheld == "" {
 		strategy, err := reg.Get(p.Strategy)
 		if err != nil {
 			return nil, usage(cmd, "--provider: %w", err)

@@ -27,7 +27,7 @@ type Client struct {
 	refused map[string]bool // of the vendor's optional parameters
 }
 
-var _ model.Generator = (*Client)(nil)
+var _ model.Checker = (*Client)(nil)
 
 // New returns the client of a model. It asks nobody, and a key that is missing is an error
 // only when one does. The error names all that is wrong with the options.
@@ -41,9 +41,6 @@ func New(v *Vendor, o Options) (*Client, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Client{vendor: v, opts: o, info: o.info(), at: at, refused: map[string]bool{}}
-	if file, variable := o.keyPlace(v); at.Scheme == "http" && !local(at.Hostname()) && file+variable != "" {
-		o.Logger.Warn("the key and the conversation are sent unencrypted: base_url begins with http://", "model", c.info.Name, "host", at.Host)
-	}
 	c.http = &http.Client{}
 	if o.HTTPClient != nil {
 		own := *o.HTTPClient

@@ -18,6 +18,9 @@ func (c *Client) CheckKey() error {
 // key reads the API key, at every request anew; it is empty if none is needed.
 func (c *Client) key() (string, error) {
 	file, variable := c.opts.keyPlace(c.vendor)
+	if file+variable != "" && c.at.Scheme == "http" && !local(c.at.Hostname()) {
+		return "", fmt.Errorf("the API key would cross the network unencrypted to %s: base_url begins with http://; want https://, or name no key", c.at.Host)
+	}
 	var text, where string
 	switch {
 	case file != "":

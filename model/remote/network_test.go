@@ -35,7 +35,7 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range vendors {
-		for name, base := range map[string]string{"refused": closed, "no such host": "http://nowhere.invalid"} {
+		for name, base := range map[string]string{"refused": closed, "no such host": "https://nowhere.invalid"} {
 			t.Run(v.name+"/"+name, func(t *testing.T) {
 				t.Setenv("NO_PROXY", "*")
 				ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience(t))

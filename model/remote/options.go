@@ -30,7 +30,9 @@ type Options struct {
 	BaseURL string
 	// KeyEnv names the environment variable that holds the API key, KeyFile the file; at
 	// most one is set. They are read for every request, so that a key may change. If both
-	// are empty, the vendor's usual variable is read, but at a BaseURL no key is sent.
+	// are empty, the vendor's usual variable is read, but at a BaseURL no key is sent. A key
+	// goes to an https address or to this machine only: with one, a model at any other http
+	// address cannot be asked.
 	KeyEnv, KeyFile string
 	// Window, MaxOutput, Images, Price, Tiers and Free are those of [model.Info].
 	Window, MaxOutput int
@@ -46,8 +48,7 @@ type Options struct {
 	// is longer: a local model may read for minutes before it writes.
 	Silence time.Duration
 	// Logger is told at debug level of requests and why they are repeated, never what is
-	// in them. It is warned if a server seems to have read only a part, and of keys that
-	// cross a network in the clear. Nil means nobody.
+	// in them. It is warned if a server seems to have read only a part. Nil means nobody.
 	Logger *slog.Logger
 	// HTTPClient sends the requests; nil means one that uses [http.DefaultTransport], with
 	// the proxy and the certificates that the environment names. Redirects are never

@@ -1,12 +1,13 @@
 package remote_test
 
 import (
-	"bytes"
-	"log/slog"
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model/internal/modeltest"
 	"github.com/condensehq/condense/model/remote"
 )
@@ -90,19 +91,38 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-func TestUnencrypted(t *testing.T) {
-	for base, want := range map[string]bool{
-		"http://gateway.corp:8080/v1": true, "https://gateway.corp/v1": false,
-		"http://localhost:11434/v1": false, "http://127.0.0.1:8000": false, "http://[::1]:8000": false,
+// TestKeyNeverCrossesANetworkInTheClear: with a key, a model at an http address off this
+// machine cannot be asked, and nothing is sent; without one, and on this machine, it can.
+func TestKeyNeverCrossesANetworkInTheClear(t *testing.T) {
+	for base, refused := range map[string]bool{
+		"http://gateway.corp:8080/v1": true, "HTTP://10.0.0.1/v1": true, "http://127.0.0.1.nip.io": true, "http://localhost.evil": true, "http://0.0.0.0:1": true,
+		"https://gateway.corp/v1": false, "http://localhost:11434/v1": false, "http://127.0.0.1:8000": false, "http://[::1]:8000": false,
 	} {
-		var log bytes.Buffer
-		o := options(base)
-		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		if open(t, vendors[0], o); strings.Contains(log.String(), "unencrypted") != want {
-			t.Errorf("%s: got the log %q", base, log.String())
+		for _, v := range vendors {
+			o, sent := options(base), 0
+			o.HTTPClient = &http.Client{Transport: sending(func(*http.Request) (*http.Response, error) {
+				sent++
+				return nil, errors.New("not here")
+			})}
+			c := open(t, v, o)
+			_, e := ask(t.Context(), t, c)
+			if got := c.CheckKey() != nil; got != refused || (sent == 0) != refused {
+				t.Errorf("%s at %s: %v, %v, %d requests; want it to be refused: %t", v.name, base, c.CheckKey(), e, sent, refused)
+			}
+			if refused && (!errors.Is(e, core.ErrUnavailable) || !strings.Contains(e.Error(), "unencrypted")) {
+				t.Errorf("%s at %s: %v", v.name, base, e)
+			}
+			o.KeyEnv = ""
+			if c := open(t, v, o); c.CheckKey() != nil {
+				t.Errorf("%s at %s without a key: %v", v.name, base, c.CheckKey())
+			}
 		}
 	}
 }
+
+type sending func(*http.Request) (*http.Response, error)
+
+func (r sending) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
 
 // An incomplete vendor is an error, not a panic when it is asked.
 func TestVendorIncomplete(t *testing.T) {

@@ -10,13 +10,19 @@ import (
 
 // EstimateCost implements [core.CostEstimator]. It says what req costs at the most if the
 // model is not asked again because it said too much: input by the host's counter and none
-// of it from a cache, every answer as long as it may be. Nothing is sent.
+// of it from a cache, every answer as long as it may be. Nothing is sent. A model that cannot
+// be asked, such as one without its key, costs nothing: the error says why.
 func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Usage{}, err
 	}
 	if req.Counter == nil {
 		return core.Usage{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	if c, ok := p.gen.(model.Checker); ok {
+		if err := c.CheckKey(); err != nil {
+			return core.Usage{}, fmt.Errorf("its model cannot be asked: %w", err)
+		}
 	}
 	if p.c.Parity == parityRoo {
 		prompt, err := p.rooPrompt(req)

@@ -130,7 +130,7 @@ func configure(t *testing.T, turns []*turn, base string) *config.Config {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(config.Options{Path: file, Env: []string{}})
+	c, err := config.Load(config.Options{Path: file, Env: []string{}, Trust: func(config.Claims) bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,234 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/models"
+)
+
+// Claims are the parts of one configuration file that need the user's trust, because they
+// start a program, name an address, or read a variable or a file. Strategies, numbers and
+// prompts need none, and neither does a model that is reached at its vendor's own address
+// with its vendor's own key.
+type Claims struct {
+	File    string  `json:"file"`   // absolute, without links
+	Digest  string  `json:"sha256"` // of the parts alone: other values may change
+	Trusted bool    `json:"trusted"`
+	Parts   []Claim `json:"parts"` // in order of key
+}
+
+// A Claim is one such part.
+type Claim struct {
+	Key    string `json:"key"`   // as a person writes it: providers.ours.plugin
+	Value  string `json:"value"` // a text as it is, everything else as JSON
+	Does   string `json:"does"`  // what it does, to follow the key
+	Origin Origin `json:"origin"`
+
+	path path
+}
+
+// Claims returns what the files of the configuration need trust for, also if they have it.
+// Files that need none are left out.
+func (c *Config) Claims() []Claims {
+	all := slices.Clone(c.claims)
+	for i := range all {
+		all[i].Parts = slices.Clone(all[i].Parts)
+	}
+	return all
+}
+
+// Is reports whether the claim is about this key.
+func (c Claim) Is(key ...string) bool { return slices.Equal(c.path, key) }
+
+// Remedy says that a file is not trusted, and what to do.
+func (c *Claims) Remedy() string {
+	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", display(c.File), display(c.File))
+}
+
+// Names returns the providers and models that the claims are about, as in "provider ours".
+func (c *Claims) Names() []string {
+	var names []string
+	for _, part := range c.Parts {
+		name := strings.TrimSuffix(part.path[0], "s") + " " + path(part.path[1:2]).String()
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TrustDir returns the folder in which the user's agreements are kept, see package
+// internal/trust; empty if there is none.
+func (c *Config) TrustDir() string { return trustDir(environment(c.opts.Env)) }
+
+func trustDir(env environment) string {
+	if dir := userDir(env); dir != "" {
+		return filepath.Join(dir, "trust")
+	}
+	return ""
+}
+
+// users reports whether a file is in the user's own configuration folder.
+func users(file string, env environment) bool {
+	dir := userDir(env)
+	if abs, err := filepath.Abs(file); dir != "" && err == nil {
+		return filepath.Dir(abs) == filepath.Clean(dir) || filepath.Dir(trust.RealPath(file)) == trust.RealPath(dir)
+	}
+	return false
+}
+
+// judge finds what of a file's layer needs trust. Without it, what changes a provider or
+// model that lower layers declare is taken out, so that theirs holds; what is declared here
+// is marked as withheld.
+func (b *builder) judge(file string, c *checker) {
+	if users(file, environment(b.opts.Env)) {
+		return
+	}
+	claims := Claims{File: trust.RealPath(file), Parts: b.claimsOf(c)}
+	if len(claims.Parts) == 0 {
+		return
+	}
+	claims.Digest = claims.digest()
+	if b.opts.Trust != nil {
+		claims.Trusted = b.opts.Trust(claims)
+	} else {
+		trusted, err := trust.Open(trustDir(environment(b.opts.Env))).Config(claims.File, claims.Digest)
+		if err != nil {
+			b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromFile, File: display(file)}, Problem: "whether it is trusted cannot be read: " + err.Error()})
+		}
+		claims.Trusted = trusted
+	}
+	b.claims = append(b.claims, claims)
+	if claims.Trusted {
+		return
+	}
+	before := b.k.Raw()
+	for _, part := range claims.Parts {
+		entry := part.path[:2]
+		if _, below := lookup(before, entry); !below {
+			b.withheld[entry.id()] = display(claims.File) + " is not trusted ('condense trust')"
+			continue
+		}
+		if at, ok := lookup(c.values, part.path[:len(part.path)-1]); ok {
+			if m, ok := at.(map[string]any); ok {
+				delete(m, part.path[len(part.path)-1])
+			}
+		}
+		for id := range c.origins {
+			if id == part.path.id() || strings.HasPrefix(id, part.path.id()+sep) {
+				delete(c.origins, id)
+			}
+		}
+	}
+}
+
+func (c *Claims) digest() string {
+	h := sha256.New()
+	for _, part := range c.Parts {
+		fmt.Fprintf(h, "%q %q %q\n", part.Key, part.Value, part.Does)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// claimsOf returns the parts of a layer that need trust, given the layers below.
+func (b *builder) claimsOf(c *checker) []Claim {
+	var parts []Claim
+	before := b.k.Raw()
+	add := func(p path, v any, does string) {
+		text, isText := v.(string)
+		if !isText {
+			raw, err := json.Marshal(v)
+			if err != nil {
+				raw = []byte(err.Error()) // never equal to a value that was trusted
+			}
+			text = string(raw)
+		}
+		parts = append(parts, Claim{Key: p.String(), Value: text, Does: does, Origin: c.origins[p.id()], path: p})
+	}
+	for _, section := range []struct {
+		name   string
+		claims func(entry, below map[string]any, p path, add func(path, any, string))
+	}{{"models", modelClaims}, {"providers", providerClaims}} {
+		entries, _ := c.values[section.name].(map[string]any)
+		for _, name := range sortedKeys(entries) {
+			p := path{section.name, name}
+			entry, _ := entries[name].(map[string]any)
+			under, _ := lookup(before, p)
+			below, _ := under.(map[string]any)
+			section.claims(entry, below, p, add)
+		}
+	}
+	return parts
+}
+
+// providerKeys are the keys that say which program runs and what it is given. Settings are
+// among them: what a program makes of its own, condense does not know.
+var providerKeys = []struct{ key, does string }{
+	{"plugin", "starts this program"},
+	{"folder", "runs it from this folder"},
+	{"sha256", "approves the program with this checksum"},
+	{"env", "hands the program these environment variables"},
+	{"settings", "hands the program these settings"},
+}
+
+// fileSetting ends the names of settings that are files to read, in any case: JSON is
+// decoded without regard to it.
+const fileSetting = "_file"
+
+func providerClaims(entry, below map[string]any, p path, add func(path, any, string)) {
+	if entry["plugin"] != nil || entry["strategy"] == nil && below["plugin"] != nil {
+		for _, k := range providerKeys {
+			if v, ok := entry[k.key]; ok {
+				add(p.with(k.key), v, k.does)
+			}
+		}
+		return
+	}
+	settings, _ := entry["settings"].(map[string]any)
+	for _, name := range sortedKeys(settings) {
+		if v, ok := settings[name].(string); ok && strings.HasSuffix(strings.ToLower(name), fileSetting) && v != "" {
+			add(p.with("settings").with(name), v, "reads this file into what a model is sent")
+		}
+	}
+}
+
+// usualKeys are the variables that hold the keys of vendors: what a model at its vendor's
+// own address is sent without being asked for.
+var usualKeys = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+
+func modelClaims(entry, below map[string]any, p path, add func(path, any, string)) {
+	text := func(key string) string {
+		s, _ := either(entry[key], below[key]).(string)
+		return s
+	}
+	api := text("api")
+	if known, err := models.Lookup(either(text("model"), p[1])); err == nil && api == "" {
+		api = known.Provider
+	}
+	own := entry["base_url"] == nil && entry["api_key_file"] == nil &&
+		(entry["api_key_env"] == nil || usualKeys[api] != "" && entry["api_key_env"] == usualKeys[api])
+	if own && below == nil {
+		return
+	}
+	to := either(text("base_url"), "the vendor of the API "+api)
+	for _, k := range []struct{ key, does string }{
+		{"api", "speaks this API"},
+		{"base_url", "sends conversations to this address"},
+		{"api_key_env", "sends the value of this environment variable to " + to},
+		{"api_key_file", "sends the content of this file to " + to},
+	} {
+		if v, ok := entry[k.key]; ok {
+			add(p.with(k.key), v, k.does)
+		}
+	}
+	if v, ok := entry["model"]; ok && below != nil {
+		add(p.with("model"), v, "asks for another model than yours")
+	}
+}

@@ -1,0 +1,203 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/trust"
+)
+
+// checkout loads a project's file for a user who has trusted nothing yet; users is that of
+// the user, or empty.
+func checkout(t *testing.T, project, users string) (*config.Config, config.Options) {
+	t.Helper()
+	opts := known
+	opts.Trust = nil
+	home := t.TempDir()
+	opts.Env = []string{"XDG_CONFIG_HOME=" + home}
+	if users != "" {
+		if err := os.Mkdir(filepath.Join(home, "condense"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, "condense", "condense.yaml"), []byte(users), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts.Dir = filepath.Dir(write(t, "condense.yaml", project))
+	return reload(t, opts), opts
+}
+
+func reload(t *testing.T, opts config.Options) *config.Config {
+	t.Helper()
+	c, err := config.Load(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func keys(c *config.Config) []string {
+	var all []string
+	for _, claims := range c.Claims() {
+		for _, p := range claims.Parts {
+			all = append(all, p.Key)
+		}
+	}
+	return all
+}
+
+// TestCheckoutMayChooseStrategiesAndNumbers: what starts nothing and sends nothing elsewhere
+// needs no trust.
+func TestCheckoutMayChooseStrategiesAndNumbers(t *testing.T) {
+	for _, text := range []string{
+		"threshold: 70\nprompt: Keep everything.\n",
+		"chain: [tidy]\nproviders: {tidy: {strategy: smart, timeout: 3s, settings: {preset: balanced}}}\n",
+		"models: {m: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY, window: 1000}}\n",
+		"models: {m: {model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}}\n",
+		"models: {gpt-4.1: {api_key_env: OPENAI_API_KEY}}\n",
+	} {
+		if c, _ := checkout(t, text, ""); len(c.Claims()) > 0 {
+			t.Errorf("%s needs trust: %+v", text, c.Claims())
+		}
+	}
+}
+
+// TestCheckoutNeedsTrust: each of these runs a program, diverts a conversation or reads what
+// is not the project's, and is withheld until the user has seen it.
+func TestCheckoutNeedsTrust(t *testing.T) {
+	for text, want := range map[string]string{
+		"providers: {x: {plugin: ./evil, env: [ANTHROPIC_API_KEY], settings: {to: evil}}}":                                   "providers.x.plugin providers.x.env providers.x.settings",
+		"providers: {x: {plugin: ./a/evil, folder: ./a, sha256: " + strings.Repeat("a", 64) + "}}":                           "providers.x.plugin providers.x.folder providers.x.sha256",
+		"providers: {x: {strategy: native, settings: {prompt_file: /etc/passwd}}}":                                           "providers.x.settings.prompt_file",
+		"providers: {x: {strategy: native, settings: {PROMPT_FILE: /etc/passwd}}}":                                           "providers.x.settings.PROMPT_FILE",
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, base_url: \"http://evil\"}}":                                  "models.x.api models.x.base_url",
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: AWS_SECRET_ACCESS_KEY}}":                         "models.x.api models.x.api_key_env",
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.api_key_env",
+		"models: {x: {model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                                "models.x.api_key_env",
+		"models: {x: {api: openai, model: m, api_key_file: ~/.ssh/id_rsa}}":                                                  "models.x.api models.x.api_key_file",
+		"models: {x: {api: openai, base_url: \"https://evil\", api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.base_url models.x.api_key_env",
+		"models: {anthropic/claude-haiku-4-5: {api: anthropic, base_url: \"https://evil\", api_key_env: ANTHROPIC_API_KEY}}": `models."anthropic/claude-haiku-4-5".api models."anthropic/claude-haiku-4-5".base_url models."anthropic/claude-haiku-4-5".api_key_env`,
+	} {
+		c, opts := checkout(t, text+"\n", "")
+		if got := strings.Join(keys(c), " "); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+		withheld := func(c *config.Config) bool {
+			for _, name := range c.Providers() {
+				if p, err := c.Provider(name); name == "x" && err == nil {
+					return p.Withheld != "" && p.Plugin == "" && p.Strategy == "" && p.SHA256 == "" && p.Env == nil && p.Folder == ""
+				}
+			}
+			m, err := c.Model(c.Models()[0])
+			return err == nil && m.Withheld != "" && m.API == "" && m.BaseURL == "" && m.APIKeyEnv == "" && m.APIKeyFile == ""
+		}
+		if !withheld(c) {
+			t.Errorf("%s is in force without trust", text)
+		}
+		// Named with --config, it is the same file.
+		named := opts
+		named.Path = filepath.Join(opts.Dir, "condense.yaml")
+		if !withheld(reload(t, named)) {
+			t.Errorf("%s is in force without trust if it is named", text)
+		}
+		claims := c.Claims()[0]
+		if err := trust.Open(c.TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
+			t.Fatal(err)
+		}
+		if withheld(reload(t, opts)) || withheld(reload(t, named)) {
+			t.Errorf("%s is withheld although it is trusted", text)
+		}
+		// A number more changes nothing.
+		put := func(text string) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(opts.Dir, "condense.yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("threshold: 71\n" + text + "\n")
+		if withheld(reload(t, opts)) {
+			t.Errorf("%s is withheld because a threshold was edited", text)
+		}
+		// The same in another place is another file.
+		moved := opts
+		moved.Dir = filepath.Dir(write(t, "condense.yaml", text+"\n"))
+		if !withheld(reload(t, moved)) {
+			t.Errorf("%s is trusted in another folder", text)
+		}
+	}
+}
+
+// TestChangeOfWhatIsTrusted: another program, checksum, variable, setting or address asks
+// anew.
+func TestChangeOfWhatIsTrusted(t *testing.T) {
+	text := "providers: {x: {plugin: ./a, sha256: " + strings.Repeat("b", 64) + ", env: [A], settings: {to: a}}}\n" +
+		"models: {m: {api: openai, base_url: \"https://a.example\", api_key_env: AK}}\n"
+	c, opts := checkout(t, text, "")
+	claims := c.Claims()[0]
+	if err := trust.Open(c.TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	if got := reload(t, opts).Claims(); !got[0].Trusted {
+		t.Fatal("not trusted to begin with")
+	}
+	for _, change := range [][2]string{{"./a", "./b"}, {"bbbb", "abbb"}, {"[A]", "[A, B]"}, {"to: a", "to: b"}, {"a.example", "b.example"}, {"AK", "BK"}, {"openai", "anthropic"}} {
+		other := strings.Replace(text, change[0], change[1], 1)
+		if err := os.WriteFile(filepath.Join(opts.Dir, "condense.yaml"), []byte(other), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := reload(t, opts).Claims(); got[0].Trusted {
+			t.Errorf("%s for %s is trusted", change[1], change[0])
+		}
+	}
+}
+
+// TestCheckoutCannotBendWhatIsTheUsers: a project's file that says more about a provider or
+// model of the user's own changes nothing about where it is and what it is given; theirs goes
+// on as they wrote it.
+func TestCheckoutCannotBendWhatIsTheUsers(t *testing.T) {
+	users := "providers: {ours: {plugin: /bin/ours, env: [KEY], settings: {to: me}}}\n" +
+		"models: {m: {api: openai, model: gpt-4.1, base_url: \"https://mine.example\", api_key_env: MINE}}\n"
+	c, _ := checkout(t, "chain: [ours]\n"+
+		"providers: {ours: {plugin: ./evil, env: [AWS_SECRET_ACCESS_KEY], timeout: 7s, settings: {to: evil}}}\n"+
+		"models: {m: {api: anthropic, model: evil, base_url: \"https://evil.example\", api_key_file: /etc/passwd, window: 5000}}\n", users)
+	p, err := c.Provider("ours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Plugin != "/bin/ours" || !slices.Equal(p.Env, []string{"KEY"}) || string(p.Settings) != `{"to":"me"}` || p.Withheld != "" || p.Timeout.Seconds() != 7 {
+		t.Errorf("got %+v %s", p, p.Settings)
+	}
+	m, err := c.Model("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.API != "openai" || m.ID != "gpt-4.1" || m.BaseURL != "https://mine.example" || m.APIKeyEnv != "MINE" || m.APIKeyFile != "" || m.Withheld != "" || m.Window != 5000 {
+		t.Errorf("got %+v", m)
+	}
+	if claims := c.Claims(); len(claims) != 1 || claims[0].Trusted {
+		t.Errorf("got %+v", claims)
+	}
+	// A model of the user's without an address keeps its key at its vendor.
+	c, _ = checkout(t, "models: {m: {model: gpt-4.1}}\n", "models: {m: {model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}}\n")
+	if m, err := c.Model("m"); err != nil || m.ID != "claude-haiku-4-5" {
+		t.Errorf("the key goes to another vendor: %+v %v", m, err)
+	}
+}
+
+// TestUsersOwnFile: nobody is asked to trust what they wrote themselves: their own file, and
+// variables.
+func TestUsersOwnFile(t *testing.T) {
+	c, opts := checkout(t, "chain: [x]\nproviders: {x: {plugin: ./evil}}\n", "models: {m: {api: openai, base_url: \"https://mine.example\"}}\n")
+	if got := keys(c); len(got) != 1 || got[0] != "providers.x.plugin" {
+		t.Errorf("got %q", got)
+	}
+	opts.Env = append(opts.Env, "CONDENSE_PROVIDERS__X__PLUGIN=/bin/mine")
+	p, err := reload(t, opts).Provider("x")
+	if err != nil || p.Plugin != "/bin/mine" || p.Withheld != "" {
+		t.Errorf("a program that the user named: %+v %v", p, err)
+	}
+}
