@@ -22,7 +22,7 @@ func writeInspectionHTML(w io.Writer, in *inspection, d *transcript.Document, co
 	for _, l := range in.Largest {
 		messages.Rows = append(messages.Rows, []any{short(l.ID), string(l.Role), l.Tokens, l.Excerpt})
 	}
-	copies := htmlreport.Table{Title: "Said twice", Columns: []htmlreport.Column{text("message"), number("times"), number("tokens to save"), text("begins")}}
+	copies := htmlreport.Table{Title: "Repeated text", Columns: []htmlreport.Column{text("message"), number("times"), number("tokens to save"), text("begins")}}
 	for _, c := range in.Duplicates {
 		copies.Rows = append(copies.Rows, []any{short(c.IDs[0]), c.Times, c.Tokens, c.Excerpt})
 	}

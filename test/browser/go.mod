@@ -12,8 +12,10 @@ require (
 
 require (
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/pkoukk/tiktoken-go-loader v0.0.2 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 )
 
 replace github.com/condensehq/condense => ../..

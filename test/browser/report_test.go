@@ -119,6 +119,7 @@ func TestReport(t *testing.T) {
 	t.Run("keyboard", func(t *testing.T) { keyboard(t, tb, f) })
 	t.Run("accessibility", func(t *testing.T) { accessible(t, tb, f) })
 	t.Run("narrow", func(t *testing.T) { narrow(t, tb, f) })
+	t.Run("nothing of a figure is cut off", func(t *testing.T) { whole(t, tb, f) })
 	t.Run("print", func(t *testing.T) { prints(t, tb, f) })
 	if got := evaluate[bool](t, tb, `"broken" in window`); got {
 		t.Error("text of a session ran as a script")
@@ -381,6 +382,29 @@ func narrow(t *testing.T, tb *tab, f *fixture) {
 		if got := evaluate[int](t, tb, `document.scrollingElement.scrollWidth`); got > 390 {
 			wide := evaluate[[]string](t, tb, `[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 391 && !e.closest(".scroll, .drawing, nav")).slice(0, 5).map((e) => e.outerHTML.slice(0, 120))`)
 			t.Errorf("%s is %d pixels wide on a screen of 390: %q", view, got, wide)
+		}
+	}
+	tb.do(t, chromedp.EmulateViewport(1400, 1000))
+}
+
+// whole checks that all of every text in a figure can be seen: the title of an axis lost the
+// tails of its letters.
+func whole(t *testing.T, tb *tab, f *fixture) {
+	for _, width := range []int64{1400, 390} {
+		tb.do(t, chromedp.EmulateViewport(width, 1000))
+		for _, view := range []string{"", "#sessions?strategy=mixed&budget=10%25&mode=&measure=panel", fmt.Sprintf("#messages?row=%d", rowWithDetail(f))} {
+			tb.navigate(t, f.file, fmt.Sprintf("?whole%d", width)+view)
+			until[bool](t, tb, `document.querySelector(".drawing svg") !== null`)
+			cut := evaluate[[]string](t, tb, `[...document.querySelectorAll(".drawing svg")].flatMap((svg) => {
+				const frame = svg.closest(".drawing").getBoundingClientRect(); // it hides what is outside
+				return [...svg.querySelectorAll("text")].filter((t) => t.textContent.trim() !== "").flatMap((t) => {
+					const box = t.getBoundingClientRect(), by = Math.max(box.bottom - frame.bottom, frame.top - box.top, frame.left - box.left, box.right - frame.right);
+					return box.width > 0 && by > 0.1 ? [t.textContent + " by " + by.toFixed(1) + " pixels"] : [];
+				});
+			})`)
+			if len(cut) > 0 {
+				t.Errorf("%d pixels, %s: cut off: %q", width, view, cut)
+			}
 		}
 	}
 	tb.do(t, chromedp.EmulateViewport(1400, 1000))

@@ -15,7 +15,7 @@ export function conversation(data) {
       swatch.style.background = `var(--k-${k})`;
       return h("li", {}, swatch, kindNames[k] ?? k);
     })));
-    figure(place, "Tokens so far by content type, message by message; the numbers stand in the table below.", (width) => timeline(width, data));
+    figure(place, "Tokens so far by content type, message by message; the numbers are in the table below.", (width) => timeline(width, data));
   }
   $("#message-list")?.append(...messageList(data.items, []));
 }

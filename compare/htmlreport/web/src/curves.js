@@ -2,7 +2,7 @@ import { $, clear, figure, h, say } from "./dom.js";
 import { families } from "./data.js";
 import { number } from "./format.js";
 import * as Plot from "@observablehq/plot";
-import { direct, frame } from "./plots.js";
+import { direct, fitting, frame, textWidth } from "./plots.js";
 
 const measures = ["panel", "far"];
 const most = 6; // strategies shown at first
@@ -68,7 +68,7 @@ function choices(data, shown, draw) {
     });
     const swatch = h("span", { class: "swatch", "aria-hidden": "true" });
     swatch.style.background = s.colour;
-    set.append(h("label", {}, box, swatch, h("bdi", {}, s.label), s.unfit ? h("span", { class: "tag warn" }, "unfit") : null));
+    set.append(h("label", {}, box, swatch, h("bdi", {}, s.label), s.unfit ? h("span", { class: "tag warn" }, "excluded") : null));
   }
 }
 
@@ -89,19 +89,17 @@ function facet(grid, data, family, mode, measure, shown) {
   const title = mode === "" ? "All modes together" : mode;
   const sessions = Math.max(...all.map((p) => p.sessions));
   const few = sessions < fewSessions;
-  const label = `${measure.title} against tokens left, ${mode === "" ? "all modes" : "mode " + mode}: ${all.length} points; the numbers stand in the table below the figures.`;
+  const label = `${measure.title} against tokens left, ${mode === "" ? "all modes" : "mode " + mode}: ${all.length} points; the numbers are in the table below the figures.`;
   const place = h("div", { class: mode === "" ? "facet wide" : "facet" });
   grid.append(place);
-  const count = ` ${sessions} ${sessions === 1 ? "session" : "sessions"}${few ? ": too few to tell" : ""}`;
+  const count = ` ${sessions} ${sessions === 1 ? "session" : "sessions"}${few ? ": not enough for a verdict" : ""}`;
   figure(place, label, (width) => chart(width, all, measure, mode === "" ? "label" : "name"), [h("bdi", {}, title), h("span", { class: "count" }, count)]);
 }
 
 function chart(width, all, measure, naming) {
   const lines = group(all);
   const ends = lines.map((l) => l.reduce((a, b) => (b.x > a.x ? b : a)));
-  const longest = Math.max(...ends.map((e) => e.strategy[naming].length));
-  const marginRight = Math.min(30 + 6.3 * longest, width * 0.42);
-  const room = Math.floor((marginRight - 24) / 6.2);
+  const marginRight = Math.min(28 + Math.max(...ends.map((e) => textWidth(e.strategy[naming]))), width * 0.42);
   const height = Math.max(width > 620 ? 360 : 250, 60 + 14 * lines.length);
   const svg = Plot.plot(
     frame(width, {
@@ -131,7 +129,7 @@ function chart(width, all, measure, naming) {
       symbol: { type: "identity" },
     }),
   );
-  const short = (t) => (t.length > room ? t.slice(0, room - 1) + "…" : t);
+  const short = (t) => fitting(t, marginRight - 24);
   const labels = ends.map((e) => ({ x: e.x, y: e.y, colour: e.strategy.colour, label: short(e.strategy[naming]) }));
   return direct(svg, labels, width, marginRight, 14, height - 30);
 }

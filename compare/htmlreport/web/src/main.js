@@ -41,7 +41,7 @@ main().catch((error) => {
   document.documentElement.dataset.ready = "failed";
   const note = document.createElement("p");
   note.className = "note warn";
-  note.textContent = `The figures cannot be shown: ${error.message}. All numbers stand in the tables.`;
+  note.textContent = `The figures cannot be shown: ${error.message}. All numbers are in the tables.`;
   $("#main").prepend(note);
   console.error(error);
 });

@@ -77,7 +77,7 @@ export function messageList(items, needs, options = {}) {
   figure(strip, stripLabel(items), (width) => ribbon(width, items), "The conversation from left to right, each message as wide as its tokens were");
   strip.append(h("ul", { class: "legend" }, occurring.map((s) => h("li", {}, chip(s)))));
   return [
-    h("h2", {}, "What became of it"),
+    h("h2", {}, "Outcome by message"),
     strip,
     ...(needs.length > 0 ? needLists(needs, jump) : []),
     h("h2", {}, "Messages"),
@@ -92,7 +92,7 @@ function chip(s) {
 }
 
 function stripLabel(items) {
-  return "What became of the messages: " + states.map((s) => items.filter((i) => i.state === s.name)).filter((l) => l.length > 0).map((l) => `${l.length} ${l[0].state}`).join(", ") + ". They are listed below.";
+  return "Messages by outcome: " + states.map((s) => items.filter((i) => i.state === s.name)).filter((l) => l.length > 0).map((l) => `${l.length} ${l[0].state}`).join(", ") + ". They are listed below.";
 }
 
 // ribbon draws the conversation as one bar.

@@ -9,7 +9,7 @@ export async function messagesView(data, q) {
   const index = Number(q.get("row"));
   const r = index >= 0 && index < data.rows.strategy.length ? row(data, index) : null;
   if (!r?.block) {
-    return h("div", { class: "view" }, crumbs({ text: "Report", href: "#report" }), h("h1", { tabindex: "-1" }, "Not in this page"), h("p", {}, "The messages of this session do not stand in this page."));
+    return h("div", { class: "view" }, crumbs({ text: "Report", href: "#report" }), h("h1", { tabindex: "-1" }, "Not included in this page"), h("p", {}, "The messages of this session are not included in this page."));
   }
   const block = await inflate(r.block);
   const view = block.views.find((v) => v.row === index);

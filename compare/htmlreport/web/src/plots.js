@@ -3,10 +3,41 @@ import { s } from "./dom.js";
 
 
 
+// room is left below the title of the axis: what is outside is cut off, and some fonts reach
+// far below the line.
+const room = 6;
+
 // frame are the settings that all plots share. The class name is fixed so that the styles
 // that the library adds are the same in every plot.
 export function frame(width, options) {
-  return { width, className: "plot", style: { fontSize: "12px", fontFamily: "var(--sans)", background: "none", color: "inherit" }, ...options };
+  return {
+    width,
+    className: "plot",
+    style: { fontSize: "12px", fontFamily: "var(--sans)", background: "none", color: "inherit" },
+    ...options,
+    height: options.height + room,
+    marginBottom: options.marginBottom + room,
+    x: { labelOffset: options.marginBottom - 2, ...options.x },
+  };
+}
+
+let pen;
+
+// textWidth returns how wide a text is in a figure, in pixels.
+export function textWidth(text) {
+  if (!pen) {
+    pen = document.createElement("canvas").getContext("2d");
+    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  }
+  return pen.measureText(text).width;
+}
+
+// fitting returns as much of a text as has room.
+export function fitting(text, width) {
+  if (textWidth(text) <= width) return text;
+  let n = text.length - 1;
+  while (n > 1 && textWidth(text.slice(0, n) + "…") > width) n--;
+  return text.slice(0, n) + "…";
 }
 
 // direct writes labels at the right of a plot, each joined to where its line ends, none
@@ -55,10 +86,8 @@ export function direct(svg, items, width, marginRight, top, bottom) {
 // intervals is a row for each item with a point and its interval: items have label,
 // colour, mean, low, high, text and, if the point is to be hollow, hollow.
 export function intervals(width, items, { domain, label, log, zero, format }) {
-  const longest = Math.max(...items.map((i) => i.label.length));
-  const marginLeft = Math.min(Math.round(width * 0.42), 14 + 6.6 * longest);
-  const most = Math.floor((marginLeft - 12) / 6.4);
-  const short = (t) => (t.length > most ? t.slice(0, most - 1) + "…" : t);
+  const marginLeft = Math.min(Math.round(width * 0.42), 14 + Math.ceil(Math.max(...items.map((i) => textWidth(i.label)))));
+  const short = (t) => fitting(t, marginLeft - 12);
   const rows = items.map((i, n) => ({ ...i, n }));
   const narrow = width < 430;
   const ticks = log ? Array.from({ length: Math.round(Math.log10(domain[1] / domain[0])) + 1 }, (_, n) => domain[0] * 10 ** n) : narrow ? 4 : 6;

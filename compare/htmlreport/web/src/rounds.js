@@ -1,7 +1,7 @@
 import { $, figure, h } from "./dom.js";
 import { number } from "./format.js";
 import * as Plot from "@observablehq/plot";
-import { direct, frame } from "./plots.js";
+import { direct, fitting, frame, textWidth } from "./plots.js";
 
 // rounds draws what is left after every one of several condensations.
 export function rounds(data) {
@@ -17,7 +17,7 @@ export function rounds(data) {
     if (all.length === 0) continue;
     const facet = h("div", { class: "facet" });
     grid.append(facet);
-    figure(facet, `${title} after every round, by strategy; the numbers stand in the table below.`, (width) => chart(width, all, title), `${title}: in steps (line), at once (thin, dotted)`);
+    figure(facet, `${title} after every round, by strategy; the numbers are in the table below.`, (width) => chart(width, all, title), `${title}: in steps (line), at once (thin, dotted)`);
   }
 }
 
@@ -26,7 +26,7 @@ function chart(width, all, title) {
   for (const p of all) by.set(p.strategy.name, [...(by.get(p.strategy.name) ?? []), p]);
   const lines = [...by.values()];
   const ends = lines.map((l) => l[l.length - 1]);
-  const marginRight = Math.min(28 + 6.1 * Math.max(...ends.map((e) => e.strategy.label.length)), width * 0.4);
+  const marginRight = Math.min(26 + Math.max(...ends.map((e) => textWidth(e.strategy.label))), width * 0.4);
   const height = Math.max(260, 60 + 14 * lines.length);
   const last = Math.max(...all.map((p) => p.round));
   const svg = Plot.plot(
@@ -48,5 +48,5 @@ function chart(width, all, title) {
       ],
     }),
   );
-  return direct(svg, ends.map((e) => ({ x: e.round, y: e.y, colour: e.strategy.colour, label: e.strategy.label })), width, marginRight, 14, height - 30);
+  return direct(svg, ends.map((e) => ({ x: e.round, y: e.y, colour: e.strategy.colour, label: fitting(e.strategy.label, marginRight - 24) })), width, marginRight, 14, height - 30);
 }

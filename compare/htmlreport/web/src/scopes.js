@@ -1,7 +1,7 @@
 import { $, $$, clear, figure, h, say } from "./dom.js";
 import { number, signed, thousands } from "./format.js";
 import * as Plot from "@observablehq/plot";
-import { frame, intervals } from "./plots.js";
+import { fitting, frame, intervals, textWidth } from "./plots.js";
 
 const kindNames = { system: "system", user: "user", assistant: "assistant", reasoning: "reasoning", tool_call: "tool calls", tool_result: "tool results", image: "images" };
 
@@ -71,10 +71,8 @@ function kindFigure(data, table, place) {
     return h("li", {}, swatch, kindNames[k] ?? k);
   }));
   place.append(legend);
-  figure(place, "Tokens left by content type and strategy, percent of all tokens before; the numbers stand in the table below.", (width) => {
-    const longest = Math.max(...order.map((o) => o.length));
-    const marginLeft = Math.min(width * 0.4, 16 + 6.4 * longest);
-    const most = Math.floor((marginLeft - 14) / 6.2);
+  figure(place, "Tokens left by content type and strategy, percent of all tokens before; the numbers are in the table below.", (width) => {
+    const marginLeft = Math.min(width * 0.4, 16 + Math.max(...order.map((o) => textWidth(o))));
     return Plot.plot(
       frame(width, {
         height: 50 + 24 * order.length,
@@ -83,7 +81,7 @@ function kindFigure(data, table, place) {
         marginBottom: 38,
         marginTop: 6,
         x: { label: "tokens left, % of all before", labelAnchor: "center", labelArrow: "none", grid: true, ticks: width > 500 ? 10 : 4, domain: [0, Math.max(100, 1)] },
-        y: { domain: order, label: null, tickSize: 0, tickFormat: (t) => (t.length > most ? t.slice(0, most - 1) + "…" : t), padding: 0.18 },
+        y: { domain: order, label: null, tickSize: 0, tickFormat: (t) => fitting(t, marginLeft - 10), padding: 0.18 },
         marks: [
           Plot.barX(bars, Plot.stackX({ y: "label", x: "x", order: kinds.map(String), z: "kind", fill: (b) => `var(--k-${b.kind})`, insetRight: 0.6, title: (b) => `${b.label}: ${kindNames[b.kind] ?? b.kind} ${thousands(b.tokens)} tokens, ${b.x.toFixed(1)} %` })),
           Plot.text(bars, Plot.stackX({ y: "label", x: "x", order: kinds.map(String), z: "kind", text: (b) => (b.x * (width - marginLeft) > 100 * 6.5 * (kindNames[b.kind] ?? b.kind).length + 600 ? kindNames[b.kind] ?? b.kind : ""), fill: (b) => `var(--on-${b.kind})`, fontSize: 11 })),
@@ -113,8 +111,8 @@ function costFigures(data, table, place) {
     const domain = log ? [10 ** Math.floor(Math.log10(Math.min(...values))), 10 ** Math.ceil(Math.log10(1.01 * Math.max(...values)))] : [0, 1.05 * Math.max(...values, 1e-9)];
     const facet = h("div", { class: "facet" });
     grid.append(facet);
-    const caption = { ms: "Time for one condensation", payback: "Turns until it pays back", usd: "Cost of one condensation" }[name];
-    figure(facet, `${caption}, by strategy; the numbers stand in the table below.`, (width) => intervals(width, items, { domain, log, label: { ms: "milliseconds, logarithmic", payback: "turns", usd: "US dollars" }[name], format: log ? (v) => thousandsOrLess(v) : undefined }), caption);
+    const caption = { ms: "Time for one condensation", payback: "Turns to break even", usd: "Cost of one condensation" }[name];
+    figure(facet, `${caption}, by strategy; the numbers are in the table below.`, (width) => intervals(width, items, { domain, log, label: { ms: "milliseconds, logarithmic", payback: "turns", usd: "US dollars" }[name], format: log ? (v) => thousandsOrLess(v) : undefined }), caption);
   }
   if (grid.childElementCount > 0) place.append(grid);
 }
@@ -151,7 +149,7 @@ function pairs(data, table, place) {
     const pad = 0.04 * (Math.max(...ends) - Math.min(...ends)) || 0.05;
     const domain = [Math.min(...ends) - pad, Math.max(...ends) + pad];
     const title = data.measure.get(what.value)?.title ?? what.value;
-    figure(body, `Differences in ${title} to ${reference}; the numbers stand in the table below.`, (width) => intervals(width, items, { domain, zero: true, label: `worse than ${reference}  ←  difference in ${title}  →  better`, format: (v) => signed(v) }));
+    figure(body, `Differences in ${title} to ${reference}; the numbers are in the table below.`, (width) => intervals(width, items, { domain, zero: true, label: width < 430 ? "worse  ←  difference  →  better" : `worse than ${reference}  ←  difference in ${title}  →  better`, format: (v) => signed(v) }));
     const words = (i) => (i.shown ? (i.mean > 0 ? "better" : "worse") : "no difference shown");
     const head = h("tr", {}, ["strategy", `than ${reference}`, "difference", "sessions"].map((t, n) => h("th", { scope: "col", class: n > 1 ? "num" : null }, t)));
     const lines = items.map((i) =>

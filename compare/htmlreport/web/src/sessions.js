@@ -32,7 +32,7 @@ export async function sessionsView(data, q) {
   const list = (to) => body.replaceChildren(...all.slice(0, to).map((r) => rowLine(data, r, measure, showOracle ? oracle : null)));
   list(most);
   const table = h("table", { class: "data sortable" },
-    h("caption", { class: "hush" }, `Rows behind ${measure.title} of ${strategy}`),
+    h("caption", { class: "hush" }, `Results that ${measure.title} of ${strategy} is the mean of`),
     h("thead", {}, h("tr", {},
       h("th", { scope: "col" }, "session"), mode === "" && data.modes.length > 0 ? h("th", { scope: "col" }, "mode") : null, h("th", { scope: "col" }, "cut"),
       h("th", { scope: "col", class: "num", "data-better": measure.better }, measure.title), showOracle ? h("th", { scope: "col", class: "num" }, "oracle") : null,
@@ -44,15 +44,15 @@ export async function sessionsView(data, q) {
     crumbs({ text: "Report", href: "#report" }, { text: `${strategy}, ${budget}, ${where}` }),
     h("h1", { tabindex: "-1" }, `${measure.title[0].toUpperCase()}${measure.title.slice(1)}: `, h("bdi", {}, strategy), ` at ${budget}, ${where}`),
     h("p", { class: "lead" }, estimate ? `Mean ${number(measure.unit, estimate.mean)}${range(measure.unit, estimate) ? ` (95 % interval ${range(measure.unit, estimate)})` : ""} over ${plural(estimate.sessions, "session")}. ` : "No mean is defined. ", measure.doc),
-    all.length < (line?.cuts ?? 0) ? h("p", { class: "note" }, `${plural(line.cuts - all.length, "row")} more are left out of this page to bound its size; the mean is over all.`) : null,
+    all.length < (line?.cuts ?? 0) ? h("p", { class: "note" }, `${plural(line.cuts - all.length, "row")} more are left out to limit the size of this page; the mean is over all.`) : null,
     line?.failed ? h("p", { class: "note warn" }, `At ${plural(line.failed, "cut")} there is no result; they are not in the mean.`) : null);
-  if (defined.length > 2) figure(page, `${measure.title} of ${plural(defined.length, "row")}; the numbers stand in the table below.`, (width) => strip(width, defined, measure, estimate), "One point for each row; the line is the mean over sessions");
+  if (defined.length > 2) figure(page, `${measure.title} of ${plural(defined.length, "row")}; the numbers are in the table below.`, (width) => strip(width, defined, measure, estimate), "One point for each row; the line is the mean over sessions");
   page.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" }, table));
   if (all.length > most) {
     const more = h("button", { type: "button", class: "button", onclick: () => { list(all.length); for (const tr of body.rows) if (!(mode === "" && data.modes.length > 0)) tr.cells[1].remove(); more.remove(); } }, `Show all ${thousands(all.length)} rows`);
     page.append(more);
   }
-  if (!all.some((r) => r.block)) page.append(h("p", { class: "hint" }, "The messages of these sessions do not stand in this page."));
+  if (!all.some((r) => r.block)) page.append(h("p", { class: "hint" }, "The messages of these sessions are not included in this page."));
   return page;
 }
 
@@ -69,7 +69,7 @@ function rowLine(data, r, measure, oracle) {
     h("td", { "data-v": r.room }, thousands(r.room)),
     h("td", { "data-v": r.after }, thousands(r.after)),
     h("td", { class: "words", title: r.error }, r.outcome, r.error ? h("small", {}, " " + r.error.slice(0, 120)) : null),
-    h("td", { class: "words" }, r.block ? h("a", { href: `#messages?row=${r.index}&measure=${measure.name}` }, "look", h("span", { class: "hush" }, ` at the messages of ${r.session.name}, cut ${r.cut}`)) : h("span", { class: "faint" }, "not here")));
+    h("td", { class: "words" }, r.block ? h("a", { href: `#messages?row=${r.index}&measure=${measure.name}` }, "view", h("span", { class: "hush" }, ` the messages of ${r.session.name}, cut ${r.cut}`)) : h("span", { class: "faint" }, "not included")));
 }
 
 function strip(width, defined, measure, estimate) {
