@@ -36,12 +36,12 @@ type group struct {
 
 func (g *group) messages() int { return g.End - g.Start }
 
-// newPlan returns nil if there is nothing to gain. The error says that there is no room
-// for a summary at all.
+// newPlan returns nil if there is nothing to gain, or nothing new to summarize in a
+// conversation within its limit. The error says that there is no room for a summary at all.
 func newPlan(req *core.Request, c *Config) (*plan, error) {
 	p := &plan{req: req}
 	pending := core.Pending(req.Messages)
-	floor, fresh := 0, false
+	floor := 0
 	for _, span := range core.Groups(req.Messages) {
 		g := group{Span: span, open: len(pending) > 0 && span.End > pending[0]}
 		for i := span.Start; i < span.End; i++ {
@@ -52,19 +52,16 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 		g.keep = g.pinned || g.open
 		if g.keep {
 			floor += g.tokens
-		} else if slices.ContainsFunc(req.Messages[span.Start:span.End], original) {
-			fresh = true
 		}
 		p.before += g.tokens
 		p.groups = append(p.groups, g)
 	}
 	movable := p.before - floor
-	onTarget := req.Tokens() <= req.Budget.Target
 	switch {
-	case movable < leastGain:
+	case movable < leastGain,
+		req.Tokens() <= req.Budget.Target && req.Trigger != core.TriggerManual,
+		req.Tokens() <= req.Budget.Limit && p.settled(c, floor):
 		return nil, nil
-	case onTarget && (req.Trigger != core.TriggerManual || !fresh):
-		return nil, nil // nothing but summaries, or nobody wants it
 	}
 	p.room = req.Budget.Room()
 	if floor+leastGain > p.room {
@@ -93,7 +90,42 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 	return p, nil
 }
 
-func original(m core.Message) bool { return m.Kind == core.KindOriginal }
+// settled reports whether a summary of the conversation would take up nothing but
+// summaries, and what the settings keep word for word as long as there is room. To write
+// it would only lose some of what the last one held. The target is not looked at: for one
+// who asks by hand it is below what is there, however often they ask.
+func (p *plan) settled(c *Config, floor int) bool {
+	wanted := plan{req: p.req, groups: slices.Clone(p.groups)}
+	wanted.keepFirst(c.KeepFirst, math.MaxInt)
+	if c.KeepUnanswered {
+		wanted.keepUnanswered(math.MaxInt)
+	}
+	wanted.keepRecent(c, floor, math.MaxInt)
+	summaries := false
+	for i := range wanted.groups {
+		g := &wanted.groups[i]
+		for j := g.Start; j < g.End; j++ {
+			switch said := c.said(&p.req.Messages[j]); {
+			case !said && !g.pinned:
+				summaries = true
+			case said && !g.keep:
+				return false
+			}
+		}
+	}
+	return summaries
+}
+
+// said reports whether m is part of the conversation, and not what a condensation put there.
+func (c *Config) said(m *core.Message) bool {
+	switch {
+	case m.Kind != core.KindOriginal:
+		return false
+	case m.Role != core.RoleAssistant || c.Acknowledgement == "" || len(m.Parts) != 1:
+		return true
+	}
+	return m.Parts[0] != core.Text(c.Acknowledgement) // from a format that records no kinds
+}
 
 // keepFirst keeps the groups of the first n messages while they are small beside the room.
 // A summary at the beginning is not what the conversation began with.

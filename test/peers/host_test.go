@@ -121,7 +121,7 @@ func configure(t *testing.T, turns []*turn, base string) *config.Config {
 		if strings.HasSuffix(u.model, "no-key") {
 			key = "PEERS_TEST_NO_KEY"
 		}
-		fmt.Fprintf(&profiles, "  %s: {window: 16000, threshold: 30, chain: [%s]}\n", u.model, u.model)
+		fmt.Fprintf(&profiles, "  %s: {window: 16000, threshold: 30, chain: [%s, truncation]}\n", u.model, u.model)
 		fmt.Fprintf(&provs, "  %s: {strategy: native, timeout: %v, settings: {model: %s%s}}\n", u.model, u.timeout, u.model, u.settings)
 		fmt.Fprintf(&models, "  %s: {api: %s, base_url: %q, api_key_env: %s, window: 200000, max_output: 8000, price: {input: 1, output: 5}}\n", u.model, api, at, key)
 	}
