@@ -25,7 +25,7 @@ func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Us
 		}
 	}
 	if p.c.Parity == parityRoo {
-		prompt, err := p.rooPrompt(req)
+		prompt, err := p.rooPrompt(req, p.cutAsRoo(req.Messages))
 		if err != nil {
 			return core.Usage{}, err
 		}

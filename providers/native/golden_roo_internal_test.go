@@ -245,7 +245,7 @@ func summarizeAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) rooResu
 	if o.IsAutomaticTrigger {
 		req.Trigger = core.TriggerAutomatic
 	}
-	res, err := p.Condense(context.Background(), req)
+	res, err := p.condenseRoo(context.Background(), req, p.exactCut(req.Messages))
 	out := rooResult{stored: messages, Requests: requestsOf(o.Handler, r, o), OtherRequests: nil}
 	if o.CondensingHandler != nil {
 		out.OtherRequests = requestsOf(o.CondensingHandler, r, o)

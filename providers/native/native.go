@@ -84,7 +84,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
 	}
 	if p.c.Parity == parityRoo {
-		return p.condenseRoo(ctx, req)
+		return p.condenseRoo(ctx, req, p.cutAsRoo(req.Messages))
 	}
 	plan, err := newPlan(req, &p.c)
 	if err != nil {

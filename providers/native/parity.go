@@ -17,10 +17,35 @@ var (
 	errRecently  = errors.New("the conversation was condensed recently")
 )
 
+// A rooCut says which messages Roo-Code keeps: those before first, and those from recent on.
+type rooCut struct{ first, recent int }
+
+// cutAsRoo returns where Roo-Code would cut messages, but keeps whole groups. Roo-Code cuts
+// between a call and its result, which the APIs refuse and so does the host; when it kept
+// messages, its conversations had calls as text, where this is the same.
+func (p *Provider) cutAsRoo(messages []core.Message) rooCut {
+	cut := p.exactCut(messages)
+	for _, g := range core.Groups(messages) {
+		if g.Start < cut.first {
+			cut.first = max(cut.first, g.End)
+		}
+		if g.Start < cut.recent && cut.recent < g.End {
+			cut.recent = g.Start
+		}
+	}
+	cut.recent = max(cut.first, cut.recent)
+	return cut
+}
+
+// exactCut returns where Roo-Code cuts, between a call and its result if need be.
+func (p *Provider) exactCut(messages []core.Message) rooCut {
+	return rooCut{first: min(p.c.KeepFirst, len(messages)), recent: max(0, len(messages)-p.c.RecentMessages)}
+}
+
 // condenseRoo does what Roo-Code does, defects included: it reads what is hidden, leaves no
 // call that is open, and takes any summary that is not empty.
-func (p *Provider) condenseRoo(ctx context.Context, req *core.Request) (*core.Result, error) {
-	prompt, err := p.rooPrompt(req)
+func (p *Provider) condenseRoo(ctx context.Context, req *core.Request, cut rooCut) (*core.Result, error) {
+	prompt, err := p.rooPrompt(req, cut)
 	if err != nil {
 		return nil, err
 	}
@@ -36,23 +61,18 @@ func (p *Provider) condenseRoo(ctx context.Context, req *core.Request) (*core.Re
 	if err := p.addExtrasRoo(ctx, req, &summary); err != nil {
 		return &core.Result{Usage: s.spent()}, err
 	}
-	out := slices.Clone(req.Messages[:min(p.c.KeepFirst, len(req.Messages))])
-	out = append(append(out, summary), p.rooRecent(req)...)
+	out := slices.Clone(req.Messages[:cut.first])
+	out = append(append(out, summary), req.Messages[cut.recent:]...)
 	return &core.Result{Messages: out, Usage: s.spent()}, nil
 }
 
-// rooRecent returns the messages that stay behind the summary, whatever groups they are of.
-func (p *Provider) rooRecent(req *core.Request) []core.Message {
-	return req.Messages[max(0, len(req.Messages)-p.c.RecentMessages):]
-}
-
 // rooPrompt returns what the model is asked. The error says why it is not.
-func (p *Provider) rooPrompt(req *core.Request) (*model.Prompt, error) {
-	recent := p.rooRecent(req)
+func (p *Provider) rooPrompt(req *core.Request, cut rooCut) (*model.Prompt, error) {
+	recent := req.Messages[cut.recent:]
 	keep := len(recent)
-	read := req.Messages[:len(req.Messages)-keep]
-	if !p.c.ReadFirst && p.c.KeepFirst > 0 {
-		read = read[min(p.c.KeepFirst, len(read)):]
+	read := req.Messages[:cut.recent]
+	if !p.c.ReadFirst && cut.first > 0 {
+		read = read[min(cut.first, len(read)):]
 	}
 	all := read
 	read = sinceSummary(all)
