@@ -4,6 +4,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/author"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -80,7 +81,7 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 		switch m := &view[i]; {
 		case pinned(m):
 			c.pinned += m.Tokens
-		case m.Kind != core.KindOriginal:
+		case author.Written(m):
 			c.summaries += m.Tokens
 		default:
 			c.said += m.Tokens

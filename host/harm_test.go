@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/transcript"
 )
 
 // A scripted model answers what it is told to, or fails, and counts.
@@ -358,4 +359,51 @@ func TestDialogueIsNotEmptiedWithRoomToSpare(t *testing.T) {
 	if condensed == 0 || condensed > 5 {
 		t.Errorf("condensed %d times in 60 turns, want 1 to 5", condensed)
 	}
+}
+
+// The same through every format: most record no condensations, and a summary comes back
+// from them as an ordinary message.
+func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
+	t.Parallel()
+	for _, preset := range []string{"fresh_start", "keep_recent", "rolling", "sections"} {
+		for _, f := range transcript.Formats() {
+			for _, open := range []bool{false, true} { // the person speaks last
+				t.Run(fmt.Sprint(preset, "/", f.Name, "/", open), func(t *testing.T) {
+					t.Parallel()
+					m := &scripted{text: "In short."}
+					h := harmHost(t, "profiles: {p: {window: 64000, chain: [s]}}\nproviders: {s: {strategy: native, settings: {preset: "+preset+"}}}\n", m)
+					c := dialogue(t, 24000)
+					if open {
+						if err := c.Append(core.Message{ID: "q", Role: core.RoleUser, Parts: []core.Part{core.Text("And what about the tests?")}}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					d := read(t, write(t, &transcript.Document{Journal: c.Journal()}, f.Name))
+					for round := range 4 {
+						asked := m.asked
+						c := host.NewConversation(d.Journal)
+						before := c.View()
+						r, err := h.Manage(t.Context(), c, manual())
+						if err != nil || r.Acted != (round == 0) || (m.asked > asked) != (round == 0) {
+							t.Fatalf("round %d: acted %v, asked %d times, %s, %v\n%s", round, r.Acted, m.asked-asked, r.Reason, err, shapeOf(before))
+						}
+						text := allOf(c)
+						if !strings.Contains(text, ruleAlpha) || !strings.Contains(text, ruleBeta) {
+							t.Fatalf("round %d: the rules are gone:\n%s", round, text)
+						}
+						d = read(t, write(t, d, f.Name))
+					}
+				})
+			}
+		}
+	}
+}
+
+// shapeOf says what kinds of messages there are.
+func shapeOf(messages []core.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "%s %s %.60q\n", m.Role, m.Kind, spaces.ReplaceAllString(fmt.Sprint(m.Parts), " "))
+	}
+	return b.String()
 }

@@ -115,7 +115,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		if !got.Edit.Empty() {
 			r.Reason = fmt.Sprintf("a result of %d tokens was dropped: it saves less than %d", got.TokensAfter, p.decision.MinGain)
 		}
-		return r.unchanged(p, got.Attempts)
+		return r.unchanged(p, got)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -104,10 +104,10 @@ func (e *failedError) Unwrap() []error { return e.errs }
 
 // unchanged reports that the attempts changed nothing: as an error if a person asked, and
 // as a warning if not. Neither is needed if there was nothing to gain.
-func (r *Report) unchanged(p *plan, attempts []core.Attempt) error {
+func (r *Report) unchanged(p *plan, got *core.Condensed) error {
 	var why []string
 	var errs []error
-	for _, a := range attempts {
+	for _, a := range got.Attempts {
 		if a.Err != nil {
 			why = append(why, fmt.Sprintf("%s: %s, %s", a.Provider, a.Outcome, a.Reason))
 			errs = append(errs, a.Err)
@@ -115,6 +115,9 @@ func (r *Report) unchanged(p *plan, attempts []core.Attempt) error {
 	}
 	text := fmt.Sprintf("nothing was condensed and nothing is lost: the %d tokens are within the limit of %d", p.decision.Used, p.decision.Budget.Limit)
 	switch {
+	case len(errs) == 0 && got.Edit.Empty():
+		r.Reason = fmt.Sprintf("nothing to do: no provider found anything to condense in %d tokens", p.decision.Used)
+		return nil
 	case len(errs) == 0 || p.decision.Used > p.decision.Budget.Limit:
 		return nil
 	case p.decision.Trigger == core.TriggerManual:

@@ -62,3 +62,31 @@ func Holds(m *core.Message) bool {
 	}
 	return false
 }
+
+// Written reports whether a condensation wrote m, all of it: by its kind or, where a format
+// records none, by what it begins with. A message that also holds words of the person, or
+// what no condensation writes, is not.
+func Written(m *core.Message) bool {
+	if m.Kind != core.KindOriginal {
+		return true
+	}
+	if !Holds(m) {
+		return false
+	}
+	if m.Role == core.RoleUser {
+		var r Reader
+		for _, segments := range r.Message(m) {
+			for _, s := range segments {
+				if s.By == Person {
+					return false
+				}
+			}
+		}
+	}
+	for _, p := range m.Parts {
+		if _, ok := p.(core.Text); !ok {
+			return false
+		}
+	}
+	return true
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
 )
 
 // leastGain is, in tokens, what must be movable for a summary to be worth asking for, and
@@ -105,21 +106,24 @@ func (p *plan) settled(c *Config, floor int) bool {
 	for i := range wanted.groups {
 		g := &wanted.groups[i]
 		for j := g.Start; j < g.End; j++ {
-			switch said := c.said(&p.req.Messages[j]); {
-			case !said && !g.pinned:
-				summaries = true
-			case said && !g.keep:
+			m := &p.req.Messages[j]
+			if c.said(m) && !g.keep {
 				return false
 			}
+			summaries = summaries || summary(m) && !g.pinned
 		}
 	}
 	return summaries
 }
 
+// summary reports whether m begins with a summary. What the user said after one may stand
+// in the same message, in formats that take turns.
+func summary(m *core.Message) bool { return m.Kind != core.KindOriginal || author.Holds(m) }
+
 // said reports whether m is part of the conversation, and not what a condensation put there.
 func (c *Config) said(m *core.Message) bool {
 	switch {
-	case m.Kind != core.KindOriginal:
+	case author.Written(m):
 		return false
 	case m.Role != core.RoleAssistant || c.Acknowledgement == "" || len(m.Parts) != 1:
 		return true
@@ -135,7 +139,7 @@ func (p *plan) keepFirst(n, allowed int) {
 		if g.pinned {
 			continue
 		}
-		if allowed -= g.tokens; n <= 0 || allowed < 0 || p.req.Messages[g.Start].Kind != core.KindOriginal {
+		if allowed -= g.tokens; n <= 0 || allowed < 0 || summary(&p.req.Messages[g.Start]) {
 			return
 		}
 		g.keep = true
@@ -162,16 +166,19 @@ func (p *plan) keepUnanswered(allowed int) {
 // room; otherwise they are summarized again.
 func (p *plan) keepSummaries(allowed int) {
 	for i := range p.groups {
-		if g := &p.groups[i]; p.req.Messages[g.Start].Kind == core.KindSummary {
+		if g := &p.groups[i]; section(&p.req.Messages[g.Start]) {
 			allowed -= g.tokens
 		}
 	}
 	for i := range p.groups {
-		if g := &p.groups[i]; allowed >= 0 && p.req.Messages[g.Start].Kind == core.KindSummary {
+		if g := &p.groups[i]; allowed >= 0 && section(&p.req.Messages[g.Start]) {
 			g.keep = true
 		}
 	}
 }
+
+// section reports whether m is a summary, and not the mark of what was truncated.
+func section(m *core.Message) bool { return m.Kind != core.KindMarker && author.Written(m) }
 
 // userTurn reports whether m is something that the user said, not what a tool answered.
 func userTurn(m *core.Message) bool {
