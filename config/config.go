@@ -250,6 +250,9 @@ func (b *builder) add(c *checker) {
 	c.errs = nil
 	b.soft = append(b.soft, c.soft...)
 	before := b.k.Raw()
+	if c.vars {
+		b.inheritBelow(c)
+	}
 	b.replaceChoices(c, before)
 	if err := b.k.Load(confmap.Provider(c.values, ""), nil); err != nil {
 		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
@@ -270,6 +273,38 @@ func (b *builder) add(c *checker) {
 		b.origins[id] = c.origins[id]
 	}
 	maps.Copy(b.keys, c.keys)
+}
+
+// inheritBelow drops each -1 that the environment or a flag gives: it inherits what is below
+// it, so the files count. In a file, -1 inherits from the next level, such as a profile.
+func (b *builder) inheritBelow(c *checker) {
+	for _, id := range sortedKeys(c.origins) {
+		p := path(strings.Split(id, sep))
+		v, ok := lookup(c.values, p)
+		if !ok || !isInherit(v) || !p.inherits() {
+			continue
+		}
+		b.history[id] = append(b.history[id], Setting{Key: p.String(), Value: v, Origin: c.origins[id]})
+		parent, _ := lookup(c.values, p[:len(p)-1])
+		if m, ok := parent.(map[string]any); ok {
+			delete(m, p[len(p)-1])
+		}
+		delete(c.origins, id)
+	}
+}
+
+// inherits reports whether -1 means to inherit at p.
+func (p path) inherits() bool {
+	places := map[string]place{"profiles": inProfile, "modes": inMode}
+	switch at, ok := places[p[0]]; {
+	case len(p) == 1:
+		f, _ := fieldAt(atTop, p[0])
+		return f.inherits
+	case len(p) == 3 && ok:
+		f, _ := fieldAt(at, p[2])
+		return f.inherits
+	}
+	return false
 }
 
 // replaceChoices removes from lower layers what a layer decides otherwise: the settings of

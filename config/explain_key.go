@@ -126,6 +126,23 @@ func (c *Config) overrides(key string) []Setting {
 	return out
 }
 
+// counting returns the index of the layer whose value counts, and -1 if there is none. Of a
+// key that profiles and modes have, Steps say what -1 leads to.
+func (e *KeyExplanation) counting() int {
+	for i, s := range slices.Backward(e.Layers) {
+		outside := s.Origin.Kind == FromEnv || s.Origin.Kind == FromFlag
+		switch {
+		case !isInherit(s.Value):
+			return i
+		case !outside && len(e.Steps) > 0:
+			return i
+		case !outside: // the default, whatever a lower file says
+			return slices.IndexFunc(e.Layers, func(s Setting) bool { return s.Origin.Kind == FromDefault })
+		}
+	}
+	return -1
+}
+
 // String returns the explanation as text for a terminal.
 func (e KeyExplanation) String() string {
 	var b strings.Builder
@@ -133,10 +150,14 @@ func (e KeyExplanation) String() string {
 	if e.Default != nil {
 		fmt.Fprintf(&b, "  Default: %s.\n", compact(e.Default))
 	}
+	counts := e.counting()
 	for i, s := range e.Layers {
 		note := "overridden"
-		if i == len(e.Layers)-1 {
+		switch {
+		case i == counts:
 			note = "this counts"
+		case i > counts && isInherit(s.Value):
+			note = "inherits"
 		}
 		fmt.Fprintf(&b, "  %s  from %s, %s\n", compact(s.Value), s.Origin, note)
 	}

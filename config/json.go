@@ -125,7 +125,7 @@ func (r *jsonReader) object(out *node, depth int) (*node, *syntaxError) {
 			return nil, &syntaxError{at, "not valid JSON: a key must be a string"}
 		}
 		if first, twice := seen[key]; twice {
-			return nil, &syntaxError{at, fmt.Sprintf("key %q stands here again, first in line %d", key, first.line)}
+			return nil, &syntaxError{at, fmt.Sprintf("duplicate key %q (first set on line %d)", key, first.line)}
 		}
 		seen[key] = at
 		value, err := r.read(depth + 1)

@@ -195,10 +195,10 @@ models:
 		{env: "AUTO", flag: "auto", value: "ja", err: `auto: is the text "ja"; must be true or false`},
 		{env: "AUTO", flag: "auto", value: "{", err: "cannot be read: not valid YAML"},
 		{env: "CHAIN", flag: "chain", value: "tydy", err: `chain[0]: there is no provider "tydy"`},
-		{env: "TRESHOLD", flag: "treshold", value: "70", err: "names no setting; did you mean"},
-		{env: "PROFILES__COED__THRESHOLD", flag: "profiles.Coed.threshold", value: "70", err: "names no setting of a profile that exists; profiles: Code, TWIN, a__b, architect/mode, default, gpt-4.1, twin; did you mean"},
-		{env: "MODES__PLAN", flag: "modes.plan", value: "Code", err: "names no setting of a mode that exists"},
-		{env: "MODELS__CHEAP__API_KEY", flag: "models.cheap.api_key", value: "sk-ant-api03-abcdefghijklmnopqrstuvwxyz", err: "names no setting"},
+		{env: "TRESHOLD", flag: "treshold", value: "70", err: "unknown setting; did you mean"},
+		{env: "PROFILES__COED__THRESHOLD", flag: "profiles.Coed.threshold", value: "70", err: "no setting of a profile that exists; profiles: Code, TWIN, a__b, architect/mode, default, gpt-4.1, twin; did you mean"},
+		{env: "MODES__PLAN", flag: "modes.plan", value: "Code", err: "no setting of a mode that exists"},
+		{env: "MODELS__CHEAP__API_KEY", flag: "models.cheap.api_key", value: "sk-ant-api03-abcdefghijklmnopqrstuvwxyz", err: "no setting of a model that exists"},
 		{env: "PROVIDERS__TIDY__SETTINGS__TOKEN", flag: "providers.tidy.settings.token", value: "hunter2", err: "is a literal secret"},
 		{env: "PROFILES__CODE__WINDOW", flag: "profiles.Code.window", value: "0x", err: "profiles.Code.window: is the text"},
 	}
@@ -236,6 +236,14 @@ models:
 			check(t, opts, tt.key, "flag "+tt.flag, tt.err)
 		})
 	}
+	t.Run("the suggestion is what to type", func(t *testing.T) {
+		opts := known
+		opts.Path, opts.Env = path, []string{"CONDENSE_TRESHOLD=70"}
+		_, err := config.Load(opts)
+		if err == nil || !strings.Contains(err.Error(), `did you mean "CONDENSE_THRESHOLD"?`) {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("ambiguous", func(t *testing.T) {
 		opts := known
 		opts.Env = []string{"CONDENSE_PROFILES__TWIN__THRESHOLD=70"}
@@ -296,5 +304,48 @@ func TestBufferFractions(t *testing.T) {
 		if got := resolve(t, load(t, "buffer: "+text+"\n"), "", "").Buffer; got != want {
 			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
+	}
+}
+
+// -1 in the environment inherits what is below it: the file's value, or the default.
+func TestMinusOneInTheEnvironmentInheritsTheFile(t *testing.T) {
+	for _, tt := range []struct {
+		file, env string
+		want      float64
+		explained string
+	}{
+		{"threshold: 70\n", "CONDENSE_THRESHOLD=-1", 70, "  70  from condense.yaml:1:12, this counts\n  -1  from environment CONDENSE_THRESHOLD, inherits\n"},
+		{"auto: true\n", "CONDENSE_THRESHOLD=-1", 80, "  80  from default, this counts\n  -1  from environment CONDENSE_THRESHOLD, inherits\n"},
+		{"threshold: -1\n", "CONDENSE_AUTO=true", 80, "  80  from default, this counts\n  -1  from condense.yaml:1:12, inherits\n"},
+		{"threshold: 70\n", "CONDENSE_THRESHOLD=60", 60, "  70  from condense.yaml:1:12, overridden\n  60  from environment CONDENSE_THRESHOLD, this counts\n"},
+	} {
+		opts := known
+		opts.Path, opts.Env = write(t, "condense.yaml", tt.file), []string{tt.env}
+		c, err := config.Load(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Resolve("", "")
+		if err != nil || r.Threshold != tt.want {
+			t.Errorf("%q and %s: got %v, %v, want %v", tt.file, tt.env, r.Threshold, err, tt.want)
+		}
+		list, err := c.ExplainKey("threshold")
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+		text := strings.ReplaceAll(list[0].String(), filepath.Dir(opts.Path)+string(filepath.Separator), "")
+		if !strings.Contains(text, tt.explained) {
+			t.Errorf("%q and %s: got\n%s\nwant\n%s", tt.file, tt.env, text, tt.explained)
+		}
+	}
+	opts := known
+	opts.Path = write(t, "condense.yaml", "profiles: {code: {window: 100000, threshold: 60}}\n")
+	opts.Env = []string{"CONDENSE_PROFILES__CODE__THRESHOLD=-1"}
+	c, err := config.Load(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.Resolve("code", ""); err != nil || r.Threshold != 60 {
+		t.Errorf("of a profile: got %v, %v, want 60", r.Threshold, err)
 	}
 }

@@ -158,6 +158,8 @@ A value that is absent or -1 inherits:
 
     mode → its profile → the profile's model → its preset → the profile it extends → … → top level → default
 
+-1 in an environment variable or a flag inherits what the files say.
+
 The window of a model counts where the model is named: a profile that names a model and extends
 another one has the window of its model. For ` + "`max_output`" + `, what the section models says about the
 model counts there too.

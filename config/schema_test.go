@@ -83,7 +83,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"provider-without-strategy": true, // another layer may have it
 		"secret-in-model":           true, "api-key-twice": true,
 		// No documents at all:
-		"duplicate-key": true, "syntax-tab": true, "syntax-bracket": true, "two-documents": true,
+		"duplicate-key": true, "two-documents": true,
 		"alias-circle": true, "not-a-number": true,
 	}
 	s := resolvedSchema(t)
@@ -94,7 +94,7 @@ func TestSchemaRefuses(t *testing.T) {
 	n := 0
 	for _, f := range archive.Files {
 		name, ok := strings.CutSuffix(f.Name, ".yaml")
-		if !ok || beyond[name] {
+		if !ok || beyond[name] || strings.HasPrefix(name, "syntax-") {
 			continue
 		}
 		n++

@@ -181,7 +181,7 @@ func (v *validator) providers() {
 			}
 			v.fail(p, f)
 		case provider.Strategy != "" && provider.Plugin != "":
-			v.fail(p.with("plugin"), &fault{problem: "stands beside strategy", allowed: "a provider has one of them"})
+			v.fail(p.with("plugin"), &fault{problem: "cannot be combined with strategy", allowed: "set one of the two"})
 		case provider.SHA256 != "" && provider.Plugin == "":
 			v.fail(p.with("sha256"), &fault{problem: "has no plugin to check", allowed: "is for plugins only"})
 		case provider.Folder != "" && provider.Plugin == "":
@@ -239,7 +239,7 @@ func (v *validator) models() {
 	for _, name := range v.c.Models() {
 		p, model := path{"models", name}, v.c.values.Models[name]
 		if model.APIKeyEnv != "" && model.APIKeyFile != "" {
-			v.fail(p.with("api_key_file"), &fault{problem: "stands beside api_key_env", allowed: "a model has one of them"})
+			v.fail(p.with("api_key_file"), &fault{problem: "cannot be combined with api_key_env", allowed: "set one of the two"})
 		}
 	}
 }

@@ -165,11 +165,15 @@ func (s spelling) free(rest string, p path, settings any) path {
 // checkVariables reads values from outside of files against what lower layers hold.
 func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string]any, opts *Options) *checker {
 	all := newChecker(opts, opts.Dir, func(position) Origin { return Origin{Kind: k} })
+	all.vars = true
 	for _, v := range vars {
 		origin := Origin{Kind: k, Name: v.name}
 		c := newChecker(opts, opts.Dir, func(position) Origin { return origin })
 		c.vars = true
 		if m, wrong := s.one(v, merged); wrong != nil {
+			if wrong.suggestion != "" {
+				wrong.suggestion = strings.TrimSuffix(v.name, v.key) + wrong.suggestion // with its prefix
+			}
 			c.fail(position{}, m, wrong)
 		} else if root, wrong := tree(v, s, merged); wrong != nil {
 			c.fail(position{}, nil, wrong)
@@ -204,14 +208,14 @@ func (s spelling) one(v variable, merged map[string]any) (path, *fault) {
 // noMatch says what is wrong with a key that is none.
 func (s spelling) noMatch(key string, merged map[string]any) *fault {
 	known := s.known(merged)
-	f := &fault{problem: "names no setting", suggestion: nearest(key, known)}
+	f := &fault{problem: "unknown setting", suggestion: nearest(key, known)}
 	for section, of := range sections {
 		rest, _, ok := s.cut(key, section)
 		if !ok || rest == "" {
 			continue
 		}
 		names, _ := merged[section].(map[string]any)
-		f.problem = "names no setting of a " + string(of) + " that exists"
+		f.problem = "no setting of a " + string(of) + " that exists"
 		f.allowed = section + ": " + listed(sortedKeys(names))
 	}
 	return f

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // parseYAML reads one YAML document. Positions are exact to the character for keys and
-// values; of a syntax error the parser tells the line only.
+// values; where a text is refused, see yamlFault.
 func parseYAML(text []byte) (*node, *syntaxError) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
@@ -25,31 +22,16 @@ func parseYAML(text []byte) (*node, *syntaxError) {
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return &node{shape: mapping, at: position{1, 1}}, nil
 	} else if err != nil {
-		return nil, yamlSyntax(err)
+		return nil, yamlFault(text, err)
 	}
 	var next yaml.Node
 	if err := dec.Decode(&next); err == nil {
 		return nil, &syntaxError{position{next.Line, next.Column}, "a second document begins here; one file holds one configuration"}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, yamlSyntax(err)
+		return nil, yamlFault(text, err)
 	}
 	r := yamlReader{nodes: maxNodes, open: map[*yaml.Node]bool{}}
 	return r.read(&doc, 0)
-}
-
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
-
-func yamlSyntax(err error) *syntaxError {
-	problem := strings.TrimPrefix(err.Error(), "yaml: ")
-	var at position
-	if m := yamlLine.FindStringSubmatch(problem); m != nil {
-		at.line, _ = strconv.Atoi(m[1])
-		problem = problem[len(m[0]):]
-	}
-	if strings.Contains(problem, "cannot start any token") {
-		problem += " (YAML indents with spaces, never tabs)"
-	}
-	return &syntaxError{at, "not valid YAML: " + problem}
 }
 
 func invalidUTF8(text []byte) *syntaxError {
@@ -143,7 +125,7 @@ func (r *yamlReader) mapping(n *yaml.Node, depth int) (*node, *syntaxError) {
 			continue
 		}
 		if first, twice := seen[k.Value]; twice {
-			return nil, &syntaxError{at, fmt.Sprintf("key %q stands here again, first in line %d", k.Value, first.line)}
+			return nil, &syntaxError{at, fmt.Sprintf("duplicate key %q (first set on line %d)", k.Value, first.line)}
 		}
 		seen[k.Value] = at
 		out.pairs = append(out.pairs, pair{k.Value, at, value})

@@ -22,7 +22,7 @@ import (
 const (
 	exitDone    = 0
 	exitFailed  = 1
-	exitUsage   = 2 // the command was used wrongly, or its configuration is wrong
+	exitUsage   = 2 // the command was used wrongly, or its configuration is invalid
 	exitNothing = 3 // check, run, undo: there is nothing to do; the output is written all the same
 )
 
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		return exitUsage
 	case errors.As(err, new(config.Errors)):
-		printf(stderr, "condense: the configuration is wrong\n%v\n", err)
+		printf(stderr, "condense: invalid configuration:\n%v\n", err)
 		return exitUsage
 	default:
 		printf(stderr, "condense: %v\n", err)

@@ -206,6 +206,6 @@ func printConfigListing(stdout, stderr io.Writer, l configListing) {
 	case len(l.Files) == 0:
 		printf(stdout, "no configuration file; the defaults hold ('condense config init' writes one)\n")
 	default:
-		printf(stdout, "%s: no fault\n", strings.Join(l.Files, ", "))
+		printf(stdout, "%s: OK\n", strings.Join(l.Files, ", "))
 	}
 }
