@@ -1,6 +1,10 @@
 package host
 
 import (
+	"slices"
+
+	"github.com/google/uuid"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
@@ -34,8 +38,36 @@ func NewConversation(j *history.Journal) *Conversation { return &Conversation{jo
 // messages away must go through the conversation.
 func (c *Conversation) Journal() *history.Journal { return c.journal }
 
-// Append adds messages to the end. The cost does not depend on those already there.
-func (c *Conversation) Append(messages ...core.Message) error { return c.journal.Append(messages...) }
+// Append adds messages to the end: all of them or, if it returns an error, none. A message
+// without an ID gets one, a UUID of version 7; the messages that were passed stay as they
+// are, and [Conversation.View] has those with the IDs. The cost does not depend on the
+// messages already there.
+func (c *Conversation) Append(messages ...core.Message) error {
+	named, err := withIDs(messages)
+	if err != nil {
+		return err
+	}
+	return c.journal.Append(named...)
+}
+
+// withIDs returns messages of which each has an ID: the same ones if each had one before.
+func withIDs(messages []core.Message) ([]core.Message, error) {
+	unnamed := func(m core.Message) bool { return m.ID == "" }
+	if !slices.ContainsFunc(messages, unnamed) {
+		return messages, nil
+	}
+	messages = slices.Clone(messages)
+	for i := range messages {
+		if m := &messages[i]; unnamed(*m) {
+			id, err := uuid.NewV7()
+			if err != nil {
+				return nil, err
+			}
+			m.ID = id.String()
+		}
+	}
+	return messages, nil
+}
 
 // View returns the messages to send to the model, oldest first. It is read-only.
 func (c *Conversation) View() []core.Message { return c.journal.View() }

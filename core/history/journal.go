@@ -152,6 +152,9 @@ func (j *Journal) register(messages []core.Message) ([]node, error) {
 		m := &messages[i]
 		if err := j.fresh(m.ID); err != nil {
 			j.forget(messages[:i])
+			if m.ID == "" {
+				err = fmt.Errorf("message %d of the %d to append has no ID: set one that is unique in the conversation; host.Conversation.Append does so by itself", i+1, len(messages))
+			}
 			return nil, err
 		}
 		added[i] = node{message: *m, epoch: j.epochOf(m.Tokens)}
