@@ -34,8 +34,21 @@ func (l *rooLayout) hider(i int) string {
 	return ""
 }
 
+// olderSummary reports whether item i is a summary of Roo's that the one which Roo begins with
+// has taken the place of.
+func (l *rooLayout) olderSummary(i int) bool {
+	it := &l.items[i]
+	return i < l.pivot && it.entry.Message.Kind == core.KindSummary && it.tags.condenseID != ""
+}
+
 // findMarkers finds a marker for each condensation that hides something.
 func (l *rooLayout) findMarkers() {
+	for i := range l.items { // a summary that was a marker as long as it was hidden
+		if it := &l.items[i]; it.tags.marker && (i == l.pivot || l.olderSummary(i)) && it.entry.Message.Kind == core.KindSummary {
+			it.cut("isTruncationMarker")
+			it.cut("truncationId")
+		}
+	}
 	inserted := map[string]int{} // condensation to what it inserted first, in scope if possible
 	for i := range l.items {
 		id := l.items[i].entry.InsertedBy
@@ -51,6 +64,7 @@ func (l *rooLayout) findMarkers() {
 		stands := len(l.items[i].entry.HiddenBy) == 0 && at > i
 		switch {
 		case id == "" || !l.inScope(i) && id == l.pivotID():
+		case ok && !l.inScope(i) && l.olderSummary(at): // it needs no marker: its name is in condenseParent
 		case ok && (l.inScope(at) || !l.inScope(i)) && at != l.pivot && !stands:
 			l.markers[id] = at
 		case l.inScope(i):
@@ -91,8 +105,11 @@ func (l *rooLayout) pivotID() string {
 // tag sets the tags of item i.
 func (l *rooLayout) tag(i int) {
 	it := &l.items[i]
+	if l.olderSummary(i) && it.tags.summary == "" {
+		it.set("isSummary", []byte("true"))
+	}
 	if it.tags.summary != "" && l.inScope(i) {
-		it.cut("isSummary")
+		it.set("isSummary", []byte("false")) // in its place, so that an undo restores every byte
 	}
 	if i == l.pivot {
 		if it.tags.summary != "true" {
@@ -116,6 +133,8 @@ func (l *rooLayout) tag(i int) {
 		}
 	case l.inScope(i):
 		it.name("truncationParent", it.tags.truncationParent, hider)
+	case it.tags.condenseParent != "" && it.tags.truncationParent == `"`+hider+`"` && !l.names[it.tags.truncationParent]:
+		it.cut("truncationParent") // from when the summary was a marker
 	case it.tags.condenseParent != "" || it.tags.truncationParent != "":
 	case l.names[`"`+hider+`"`]:
 		it.name("truncationParent", "", hider)

@@ -437,3 +437,69 @@ func TestRooNested(t *testing.T) {
 		}
 	}
 }
+
+// Each round of condensing can be undone, newest first, and every file on the way is byte for
+// byte the one that was there before. An older summary got the tags of a marker, and kept them.
+func TestUndoOfALaterRoundRestoresTheFileByteForByte(t *testing.T) {
+	t.Parallel()
+	for name, data := range files(t, "roo") {
+		for _, kinds := range [][]core.Kind{
+			{core.KindSummary, core.KindSummary, core.KindSummary},
+			{core.KindMarker, core.KindMarker, core.KindMarker},
+			{core.KindSummary, core.KindMarker, core.KindSummary},
+			{core.KindMarker, core.KindSummary, core.KindMarker},
+		} {
+			states, before := []string{data}, 0
+			for round, kind := range kinds {
+				d := read(t, states[round], "roo")
+				if round == 0 {
+					before = len(d.Journal.Condensations())
+				}
+				view := d.Journal.View()
+				if len(view) < 3 {
+					break
+				}
+				id := fmt.Sprintf("33333333-2222-4333-8444-%012d", round)
+				e := core.Edit{Insert: []core.Insert{{After: view[1].ID, Message: core.Message{
+					ID: id, Role: core.RoleUser, Kind: kind, Parts: []core.Part{core.Text(fmt.Sprint("earlier, round ", round))},
+				}}}}
+				for _, m := range view[:2] {
+					e.Hide = append(e.Hide, m.ID)
+				}
+				if err := d.Journal.Condense(history.Condensation{ID: "round-" + id, Provider: "p", Edit: e}); err != nil {
+					t.Fatal(err)
+				}
+				out, _ := write(t, d, "")
+				states = append(states, out)
+				for _, m := range parsedRoo(t, out) {
+					if m["isSummary"] == true && m["isTruncationMarker"] == true {
+						t.Errorf("%s, %v, round %d: a summary has the tags of a marker: %v", name, kinds, round+1, m)
+					}
+				}
+			}
+			for round := len(states) - 1; round > 0; round-- {
+				d := read(t, states[round], "roo")
+				all := d.Journal.Condensations()
+				if len(all) != before+round {
+					t.Fatalf("%s, %v: %d condensations after round %d, want %d", name, kinds, len(all), round, before+round)
+				}
+				if err := d.Journal.Undo(all[len(all)-1].ID); err != nil {
+					t.Fatal(err)
+				}
+				got, _ := write(t, d, "")
+				if diff := cmp.Diff(states[round-1], got); diff != "" {
+					t.Errorf("%s, %v: round %d undone (-want +got):\n%s", name, kinds, round, diff)
+				}
+			}
+		}
+	}
+}
+
+func parsedRoo(t *testing.T, file string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	if err := json.Unmarshal([]byte(file), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/condensehq/condense/core"
@@ -38,6 +39,11 @@ func writeRoo(d *Document, out *output) error {
 	}
 	if err != nil {
 		return err
+	}
+	if own {
+		if plain, ok := w.plain(items); ok {
+			items = plain
+		}
 	}
 	head, sep, tail := w.frame()
 	out.add(head)
@@ -98,7 +104,60 @@ func (w *rooWriter) layout(pivot int) ([]rooItem, error) {
 	}
 	items := l.assemble()
 	setTimes(items)
+	w.orderTags(items)
 	return items, w.addNotes(items)
+}
+
+// tagOrder is how the tags of a message follow each other that a condensation inserted.
+var tagOrder = []string{"isSummary", "condenseId", "isTruncationMarker", "truncationId", "ts", "condenseParent", "truncationParent"}
+
+// orderTags gives those messages the same tags in the same order whatever they were on the
+// way: what is written after an undo is what was there before. Roo's own are left as they are.
+func (w *rooWriter) orderTags(items []rooItem) {
+	ours := map[string]bool{}
+	for _, c := range w.condensations {
+		ours[c.ID] = c.Provider != "roo"
+	}
+	for i := range items {
+		it := &items[i]
+		if it.entry == nil || !ours[it.entry.InsertedBy] || it.note.CopyOf != "" {
+			continue
+		}
+		for _, name := range tagOrder {
+			if v := field(it.raw, name); v != nil {
+				it.raw = setField(cutField(it.raw, name), name, bytes.Clone(v))
+			}
+		}
+	}
+}
+
+// plain returns the items without notes, if Roo's tags alone say all that the journal does:
+// then the file is as Roo left it.
+func (w *rooWriter) plain(items []rooItem) ([]rooItem, bool) {
+	for _, c := range w.condensations {
+		if c.Provider != "roo" {
+			return nil, false
+		}
+	}
+	out := make([]rooItem, 0, len(items))
+	raw := make([][]byte, 0, len(items))
+	for _, it := range items {
+		if it.note.Carrier || it.note.CopyOf != "" {
+			return nil, false
+		}
+		it.raw = cutField(it.raw, noteField)
+		out, raw = append(out, it), append(raw, it.raw)
+	}
+	again := Document{Journal: history.New()}
+	if err := readRoo(joinArray(raw), &again); err != nil || len(again.Warnings) > 0 {
+		return nil, false
+	}
+	entries := again.Journal.Timeline()
+	same := func(a, b history.Entry) bool {
+		return a.Message.ID == b.Message.ID && a.Message.Kind == b.Message.Kind && a.InsertedBy == b.InsertedBy && a.RewrittenBy == b.RewrittenBy &&
+			slices.Equal(a.HiddenBy, b.HiddenBy) && core.EqualParts(a.Message.Parts, b.Message.Parts)
+	}
+	return out, slices.EqualFunc(entries, w.entries, same)
 }
 
 // item returns what e is before it is tagged.
