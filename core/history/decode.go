@@ -217,6 +217,16 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		if err := unmarshal(body, &ref); err != nil {
 			return fmt.Errorf("undo: %w", err)
 		}
+		if ref.Rewind != "" {
+			r, err := j.rewindToUndo()
+			if err == nil && r.to != ref.Rewind {
+				err = fmt.Errorf("undo: the latest rewind is to message %q, not %q", r.to, ref.Rewind)
+			}
+			if err == nil {
+				j.undoRewind(r)
+			}
+			return err
+		}
 		a, err := j.undoable(ref.ID)
 		if err != nil {
 			return err
@@ -231,7 +241,7 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		j.rewind(n)
+		j.rewind(n, &rewound{to: ref.To})
 	case "condense":
 		return errors.New("found a second header; a file holds one journal")
 	default:

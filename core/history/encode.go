@@ -24,8 +24,9 @@ type header struct {
 
 // reference is the body of the records that only name something.
 type reference struct {
-	ID string `json:"id,omitempty"` // undo: the condensation
-	To string `json:"to,omitempty"` // rewind: the message
+	ID     string `json:"id,omitempty"`     // undo: the condensation
+	Rewind string `json:"rewind,omitempty"` // undo: the message that a rewind went back to
+	To     string `json:"to,omitempty"`     // rewind: the message
 }
 
 // Encode writes the log of j as JSON, one record a line:
@@ -33,7 +34,8 @@ type reference struct {
 //	{"condense":{"version":2,"id":UUID,"meta":…},"crc":…}    the header
 //	{"message":{…},"crc":…}                                  see [core.Message.MarshalJSON]
 //	{"condensation":{…},"crc":…}                             see [Condensation]
-//	{"undo":{"id":…},"crc":…}
+//	{"undo":{"id":…},"crc":…}                                of a condensation
+//	{"undo":{"rewind":…},"crc":…}                            of the rewind to that message
 //	{"rewind":{"to":…},"crc":…}
 //
 // The checksum is the CRC-32C (Castagnoli) of the line up to the comma before it, as eight
@@ -77,8 +79,11 @@ func appendRecord(b []byte, r record, sealed bool) ([]byte, error) {
 	case r.undo != "":
 		b = appendString(append(b, `{"undo":{"id":`...), r.undo)
 		b = append(b, '}')
+	case r.undoRewind != nil:
+		b = appendString(append(b, `{"undo":{"rewind":`...), r.undoRewind.to)
+		b = append(b, '}')
 	default:
-		b = appendString(append(b, `{"rewind":{"to":`...), r.rewind)
+		b = appendString(append(b, `{"rewind":{"to":`...), r.rewind.to)
 		b = append(b, '}')
 	}
 	if sealed {

@@ -63,7 +63,7 @@ func everything(t *testing.T) *history.Journal {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	run(t, j, "append m5 m6", "rewind m5", "condense Y hide m5", "undo Y")
+	run(t, j, "append m5 m6", "rewind m5", "condense Y hide m5", "undo Y", "rewind m5", "undo-rewind")
 	return j
 }
 
@@ -181,6 +181,8 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"condensation of another shape", head + `{"condensation":[]}` + "\n", "line 2: condensation: found a JSON array, want a JSON object"},
 		{"condensation with an edit of another shape", head + `{"condensation":{"id":"X","edit":{"insert":[{"after":["a"]}]}}}` + "\n", "line 2: condensation: found a JSON array, want a JSON string in edit.insert.after"},
 		{"undo of nothing", head + `{"undo":{"id":"X"}}` + "\n", `line 2: undo: there is no condensation "X"`},
+		{"undo of no rewind", head + a + `{"undo":{"rewind":"a"}}` + "\n", "line 3: undo: there is no rewind"},
+		{"undo of an older rewind", head + a + b + `{"rewind":{"to":"b"}}` + "\n" + `{"rewind":{"to":"a"}}` + "\n" + `{"undo":{"rewind":"b"}}` + "\n", `line 6: undo: the latest rewind is to message "a", not "b"`},
 		{"undo of another shape", head + `{"undo":7}` + "\n", "line 2: undo: found a JSON number, want a JSON object"},
 		{"rewind to nobody", head + a + `{"rewind":{"to":"b"}}` + "\n", `line 3: rewind: there is no message "b"`},
 		{"rewind of another shape", head + `{"rewind":7}` + "\n", "line 2: rewind: found a JSON number, want a JSON object"},

@@ -46,8 +46,15 @@ type Journal struct {
 type record struct {
 	message      *node
 	condensation *applied
-	undo         string // ID of a condensation
-	rewind       string // ID of a message
+	undo         string   // ID of a condensation
+	rewind       *rewound // a rewind
+	undoRewind   *rewound // that a rewind was taken back
+}
+
+// A rewound is a rewind that a journal holds.
+type rewound struct {
+	to     string // ID of a message
+	undone bool
 }
 
 // A node is a message in the timeline.

@@ -410,3 +410,40 @@ func TestViewsMayBeReadWhileTheJournalChanges(t *testing.T) {
 		t.Error("an append to a view reached the journal")
 	}
 }
+
+func TestUndoRewind(t *testing.T) {
+	for _, tt := range []struct {
+		steps []string
+		view  string
+	}{
+		{[]string{"append a b c", "rewind a", "undo-rewind"}, "a b c"},
+		{[]string{"append a b c", "rewind a", "append d", "undo-rewind"}, "a b c d"},
+		{[]string{"append a b c", "condense X hide a b; insert S after b", "rewind b", "undo-rewind"}, "S c"},
+		{[]string{"append a b c", "condense X hide a b; insert S after b", "rewind b", "append d", "undo-rewind", "undo X"}, "a b c d"},
+		{[]string{"append a b c d", "rewind c", "rewind a", "undo-rewind"}, "a b c"},
+		{[]string{"append a b c d", "rewind c", "rewind a", "undo-rewind", "undo-rewind"}, "a b c d"},
+		{[]string{"append a b c", "rewind a", "undo-rewind", "rewind b"}, "a b"},
+		{[]string{"append a b", "rewind a", "append c", "condense X hide c", "undo X", "undo-rewind"}, "a b c"},
+	} {
+		j := replay(t, tt.steps...)
+		if got := says(j.View()); got != tt.view {
+			t.Errorf("%q: got %s, want %s", tt.steps, got, tt.view)
+		}
+		if got := says(decode(t, encode(t, j)).View()); got != tt.view {
+			t.Errorf("%q, read again: got %s, want %s", tt.steps, got, tt.view)
+		}
+	}
+	for want, steps := range map[string][]string{
+		"undo: there is no rewind": {"append a b", "rewind a", "undo-rewind"},
+		`undo: condensation "X" was recorded after the rewind to message "a"; undo it first`: {"append a b", "rewind a", "append c", "condense X hide a c"},
+	} {
+		j := replay(t, steps...)
+		before := encode(t, j)
+		if _, err := j.UndoRewind(); err == nil || err.Error() != want {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+		if encode(t, j) != before {
+			t.Error("the journal changed with the error")
+		}
+	}
+}

@@ -22,6 +22,47 @@ type model struct {
 	timeline      []*modelMessage
 	condensations []*modelCondensation
 	clock         int
+	steps         []*modelStep // all that were taken
+}
+
+// A modelStep is a step that was taken, and whether it was a rewind that was undone.
+type modelStep struct {
+	do     func(*model)
+	rewind bool
+	at     int
+	undone bool
+}
+
+func (m *model) step(rewind bool, do func(*model)) {
+	m.steps = append(m.steps, &modelStep{do: do, rewind: rewind, at: m.clock})
+	do(m)
+}
+
+// undoRewind takes every step again but for the latest rewind. It reports false if a
+// condensation that was recorded since is active, or there is no rewind.
+func (m *model) undoRewind() bool {
+	for _, s := range slices.Backward(m.steps) {
+		if !s.rewind || s.undone {
+			continue
+		}
+		for _, c := range m.condensations {
+			if !c.undone && c.at > s.at {
+				return false
+			}
+		}
+		s.undone = true
+		steps := m.steps
+		*m = model{}
+		for _, s := range steps {
+			if !s.undone {
+				s.at = m.clock
+				s.do(m)
+			}
+		}
+		m.steps = steps
+		return true
+	}
+	return false
 }
 
 type modelMessage struct {
@@ -172,7 +213,7 @@ func (w *walk) appendSome() {
 	}
 	w.must(w.journal.Append(ms...))
 	for i := range ms {
-		w.model.append(ms[i])
+		w.model.step(false, func(m *model) { m.append(ms[i]) })
 		view := w.model.view() // the journal shows them only all at once
 		w.moments[ms[i].ID] = snapshot{copy: view, undos: w.undos}
 	}
@@ -213,12 +254,14 @@ func (w *walk) condense() {
 		w.must(w.journal.Condense(c))
 		w.must(w.journal.Undo(c.ID))
 		w.same("condense and undo", w.journal.View(), before)
-		w.model.condense(c)
-		w.model.condensations[len(w.model.condensations)-1].undone = true
+		w.model.step(false, func(m *model) {
+			m.condense(c)
+			m.condensations[len(m.condensations)-1].undone = true
+		})
 		return
 	}
 	w.must(w.journal.Condense(c))
-	w.model.condense(c)
+	w.model.step(false, func(m *model) { m.condense(c) })
 	want, err := c.Edit.Apply(before)
 	w.must(err)
 	w.same("condense", w.journal.View(), want)
@@ -235,8 +278,21 @@ func (w *walk) undo() {
 	id := rapid.SampledFrom(active).Draw(w.T, "condensation").ID
 	w.must(w.journal.Undo(id))
 	w.undos++
-	for _, c := range w.model.condensations {
-		c.undone = c.undone || c.ID == id
+	w.model.step(false, func(m *model) {
+		for _, c := range m.condensations {
+			c.undone = c.undone || c.ID == id
+		}
+	})
+}
+
+func (w *walk) undoRewind() {
+	want := w.model.undoRewind()
+	_, err := w.journal.UndoRewind()
+	if (err == nil) != want {
+		w.Fatalf("undo of a rewind: got error %v, want success: %v", err, want)
+	}
+	if err == nil {
+		w.undos++ // what a rewind leads to is not what was there before
 	}
 }
 
@@ -247,7 +303,7 @@ func (w *walk) rewind() {
 	}
 	id := rapid.SampledFrom(timeline).Draw(w.T, "message").Original.ID
 	w.must(w.journal.Rewind(id))
-	w.model.rewind(id)
+	w.model.step(true, func(m *model) { m.rewind(id) })
 	if then := w.moments[id]; then.undos == w.undos {
 		w.same("rewind to "+id, w.journal.View(), then.copy)
 	}
@@ -287,6 +343,38 @@ func (w *walk) check() {
 	}
 }
 
+// nothingIsLost holds when no condensation is active: every message that was ever appended
+// is in the conversation or among what was dropped, and comes back when all rewinds are undone.
+func (w *walk) nothingIsLost() {
+	dropped := map[string]bool{}
+	for _, e := range w.journal.Dropped() {
+		dropped[e.Original.ID] = true
+	}
+	for id := range w.moments {
+		if _, there := w.journal.Message(id); there == dropped[id] && strings.HasPrefix(id, "m") {
+			w.Fatalf("message %s: in the conversation: %v, dropped: %v", id, there, dropped[id])
+		}
+	}
+	for {
+		for len(w.journal.Condensations()) > 0 {
+			w.undo()
+		}
+		if _, err := w.journal.UndoRewind(); err != nil {
+			break
+		}
+	}
+	w.decoded()
+	all := 0
+	for id := range w.moments {
+		if strings.HasPrefix(id, "m") {
+			all++
+		}
+	}
+	if got := len(w.journal.View()); got != all || len(w.journal.Dropped()) > 0 {
+		w.Fatalf("all rewinds undone: got %d messages, want %d; dropped %v", got, all, w.journal.Dropped())
+	}
+}
+
 func (w *walk) encoded() []byte {
 	var b bytes.Buffer
 	w.must(history.Encode(&b, w.journal))
@@ -320,7 +408,7 @@ func TestJournalKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &walk{T: t, journal: history.New(), model: &model{}, calls: map[string][2]string{}, moments: map[string]snapshot{}}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"append", "append", "append", "condense", "condense", "undo", "rewind", "decode"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"append", "append", "append", "condense", "condense", "undo", "rewind", "undo rewind", "decode"}).Draw(t, "step") {
 			case "append":
 				w.appendSome()
 			case "condense":
@@ -329,6 +417,8 @@ func TestJournalKeepsItsPromises(t *testing.T) {
 				w.undo()
 			case "rewind":
 				w.rewind()
+			case "undo rewind":
+				w.undoRewind()
 			case "decode":
 				w.decoded()
 			}
@@ -340,6 +430,7 @@ func TestJournalKeepsItsPromises(t *testing.T) {
 			w.check()
 		}
 		w.same("all undone", w.journal.View(), w.journal.Messages())
+		w.nothingIsLost()
 		for _, m := range w.journal.View() {
 			if want := `{ "n": "` + m.ID + `" }`; string(m.Source) != want || strings.HasPrefix(m.ID, "s") {
 				w.Fatalf("message %s: got source %s, want %s", m.ID, m.Source, want)

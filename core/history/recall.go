@@ -16,44 +16,58 @@ type Recalled struct {
 	// InsertedBy is the ID of the condensation that inserted the message; empty if it was
 	// appended. RewrittenBy is empty if the content was there when the message came.
 	InsertedBy, RewrittenBy string
+	// Dropped says that a rewind dropped the message, or what rewrote it.
+	Dropped bool
 	// InView says that the content stands in the view, in this message.
 	InView bool
 }
 
 // Recall finds content by its handle, [core.Handle], in everything that the conversation
-// ever held and that no rewind dropped: hidden or not, rewritten since, inserted by
-// condensations that are in force or undone. The order is that of the conversation, and
-// what a message was recorded with comes before what it became. Equal content at several
-// places has the same handle, so there may be many; there is nil if there is none. The
-// cost is linear in the bytes of the conversation.
+// ever held: hidden or not, rewritten since, inserted by condensations that are in force or
+// undone, dropped by a rewind. The order is that of the conversation, what a message was
+// recorded with comes before what it became, and what was dropped comes last. Equal content
+// at several places has the same handle, so there may be many; there is nil if there is none.
+// The cost is linear in the bytes of the conversation.
 func (j *Journal) Recall(handle string) []Recalled {
 	var found []Recalled
-	for n := j.first; n != nil; n = n.next {
-		inserted := ""
-		if n.by != nil {
-			inserted = n.by.ID
-		}
-		look := func(parts []core.Part, by string) bool {
-			for h, p := range Handles(parts) {
-				if h == handle {
-					m := n.message
-					if by != "" {
-						m.Parts, m.Source, m.Tokens = parts, nil, 0
-					}
-					found = append(found, Recalled{
-						Part: p, Message: m, InsertedBy: inserted, RewrittenBy: by, InView: n.shown && holds(n.parts(), handle),
-					})
-					return true
-				}
+	look := func(n *node, parts []core.Part, by *applied, dropped bool) bool {
+		for h, p := range Handles(parts) {
+			if h != handle {
+				continue
 			}
-			return false
+			r := Recalled{Part: p, Message: n.message, Dropped: dropped, InView: n.shown && !n.dropped && holds(n.parts(), handle)}
+			if n.by != nil {
+				r.InsertedBy = n.by.ID
+			}
+			if by != nil {
+				r.RewrittenBy = by.ID
+				r.Message.Parts, r.Message.Source, r.Message.Tokens = parts, nil, 0
+			}
+			found = append(found, r)
+			return true
 		}
-		if look(n.message.Parts, "") {
+		return false
+	}
+	for n := j.first; n != nil; n = n.next {
+		if look(n, n.message.Parts, nil, false) {
 			continue
 		}
 		for _, r := range n.rewrites {
-			if look(r.parts, r.by.ID) {
+			if look(n, r.parts, r.by, false) {
 				break
+			}
+		}
+	}
+	for _, r := range j.log {
+		if n := r.message; n != nil && n.dropped {
+			look(n, n.message.Parts, nil, true)
+		}
+		if a := r.condensation; a != nil && a.dropped {
+			for _, n := range a.inserts {
+				look(n, n.message.Parts, nil, true)
+			}
+			for i, n := range a.rewrites {
+				look(n, a.Edit.Rewrite[i].Parts, a, true)
 			}
 		}
 	}

@@ -25,6 +25,9 @@ func recalled(j *history.Journal, text string) string {
 		if r.RewrittenBy != "" {
 			s += " by " + r.RewrittenBy
 		}
+		if r.Dropped {
+			s += " dropped"
+		}
 		if r.InView {
 			s += "*"
 		}
@@ -62,7 +65,13 @@ func TestRecall(t *testing.T) {
 			map[string]string{"b/X": "b by X", "b/Y": "b by Y*", "b": "b"},
 		},
 		{"back in the view", []string{abc, "condense X hide b", "undo X"}, map[string]string{"b": "b*"}},
-		{"dropped by a rewind", []string{abc, "condense X hide a", "rewind b"}, map[string]string{"a": "a*", "c": ""}},
+		{"dropped by a rewind", []string{abc, "condense X hide a", "rewind b"}, map[string]string{"a": "a*", "c": "c dropped"}},
+		{
+			"what a dropped condensation had made",
+			[]string{abc, "condense X hide a; rewrite b; insert S after a", "rewind b"},
+			map[string]string{"b": "b*", "b/X": "b by X dropped", "S": "S of X dropped"},
+		},
+		{"dropped, and there again", []string{abc, "rewind b", "undo-rewind"}, map[string]string{"c": "c*"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := history.New()
@@ -109,7 +118,13 @@ func TestRecallFindsEverything(t *testing.T) {
 				ids = append(ids, m.ID)
 			}
 			id := fmt.Sprintf("C%d", i)
-			switch rapid.SampledFrom([]string{"hide", "rewrite", "undo"}).Draw(rt, "step") {
+			switch rapid.SampledFrom([]string{"hide", "rewrite", "undo", "rewind", "undo-rewind"}).Draw(rt, "step") {
+			case "rewind":
+				if err := j.Rewind(rapid.SampledFrom(j.Timeline()).Draw(rt, "message").Original.ID); err != nil {
+					t.Fatal(err)
+				}
+			case "undo-rewind":
+				_, _ = j.UndoRewind() // there may be none
 			case "undo":
 				if all := j.Condensations(); len(all) > 0 {
 					if err := j.Undo(rapid.SampledFrom(all).Draw(rt, "condensation").ID); err != nil {

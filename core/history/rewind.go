@@ -1,6 +1,10 @@
 package history
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Undo takes the condensation id back, for good: what it inserted leaves the view, and
 // what it hid or rewrote is there again as it was, unless another condensation hides or
@@ -48,10 +52,11 @@ func (j *Journal) Rewind(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := j.keep(true, record{rewind: id}); err != nil {
+	r := &rewound{to: id}
+	if err := j.keep(true, record{rewind: r}); err != nil {
 		return err
 	}
-	j.rewind(n)
+	j.rewind(n, r)
 	j.refresh()
 	return nil
 }
@@ -69,8 +74,13 @@ func (j *Journal) rewindable(id string) (*node, error) {
 	return n, nil
 }
 
-func (j *Journal) rewind(to *node) {
-	j.log = append(j.log, record{rewind: to.message.ID})
+func (j *Journal) rewind(to *node, r *rewound) {
+	j.log = append(j.log, record{rewind: r})
+	j.drop(to)
+}
+
+// drop does what a rewind does.
+func (j *Journal) drop(to *node) {
 	for len(j.applied) > 0 {
 		a := j.applied[len(j.applied)-1]
 		if a.pos <= to.pos {
@@ -91,4 +101,83 @@ func (j *Journal) rewind(to *node) {
 		j.last.dropped = true
 		j.unlink(j.last)
 	}
+}
+
+// UndoRewind takes the latest rewind back that was not taken back yet, and returns the ID of
+// the message that it went back to. What it dropped is there again, messages and
+// condensations, before what was recorded since. Nothing changes if it returns an error, as
+// it does if there is no such rewind, or if a condensation that was recorded since is active:
+// that one did not know of the messages, and must be undone first. The cost is that of
+// reading the journal anew.
+func (j *Journal) UndoRewind() (to string, err error) {
+	r, err := j.rewindToUndo()
+	if err != nil {
+		return "", err
+	}
+	if err := j.keep(true, record{undoRewind: r}); err != nil {
+		return "", err
+	}
+	j.undoRewind(r)
+	j.refresh()
+	return r.to, nil
+}
+
+// ErrNoRewind says that there is no rewind to take back.
+var ErrNoRewind = errors.New("undo: there is no rewind")
+
+func (j *Journal) rewindToUndo() (*rewound, error) {
+	for at, r := range slices.Backward(j.log) {
+		if r.rewind == nil || r.rewind.undone {
+			continue
+		}
+		for _, a := range j.applied {
+			if a.pos > at && !a.undone {
+				return nil, fmt.Errorf("undo: condensation %q was recorded after the rewind to message %q; undo it first", a.ID, r.rewind.to)
+			}
+		}
+		return r.rewind, nil
+	}
+	return nil, ErrNoRewind
+}
+
+// undoRewind makes the journal what it is without the rewind r: every record is applied
+// again. Each still can be, because without r there is more to refer to, and not less.
+func (j *Journal) undoRewind(r *rewound) {
+	r.undone = true
+	log := append(j.log, record{undoRewind: r})
+	j.log, j.applied, j.first, j.last = make([]record, 0, len(log)), nil, nil, nil
+	j.nodes, j.applications = make(map[string]*node, len(j.nodes)), make(map[string]*applied, len(j.applications))
+	for _, r := range log {
+		switch {
+		case r.message != nil:
+			added := []node{{message: r.message.message, epoch: r.message.epoch}}
+			j.nodes[r.message.message.ID] = &added[0]
+			j.extend(added)
+		case r.condensation != nil:
+			j.apply(r.condensation.Condensation)
+		case r.undo != "":
+			j.undo(j.applications[r.undo])
+		case r.rewind != nil && !r.rewind.undone:
+			j.rewind(j.nodes[r.rewind.to], r.rewind)
+		default:
+			j.log = append(j.log, r)
+		}
+	}
+}
+
+// Dropped returns what rewinds dropped that were not taken back, as it was recorded and in
+// the order in which it was: messages, and what condensations had inserted.
+func (j *Journal) Dropped() []Entry {
+	var entries []Entry
+	for _, r := range j.log {
+		if n := r.message; n != nil && n.dropped {
+			entries = append(entries, Entry{Message: n.message, Original: n.message})
+		}
+		if a := r.condensation; a != nil && a.dropped {
+			for _, n := range a.inserts {
+				entries = append(entries, Entry{Message: n.message, Original: n.message, InsertedBy: a.ID})
+			}
+		}
+	}
+	return entries
 }

@@ -69,6 +69,9 @@ func do(t *testing.T, j *history.Journal, step string) error {
 		return j.Undo(rest)
 	case "rewind":
 		return j.Rewind(rest)
+	case "undo-rewind":
+		_, err := j.UndoRewind()
+		return err
 	}
 	t.Fatalf("no such step: %s", step)
 	return nil
