@@ -48,6 +48,51 @@ func TestGuides(t *testing.T) {
 	}
 }
 
+// The commands of README about a session of one's own, typed in order: each works, says
+// something, and the last lead back to where the first began.
+func TestReadmeCommandsWorkInOrder(t *testing.T) {
+	text := read(t, "../../README.md")
+	_, section, _ := strings.Cut(text, "\n## On your own sessions\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	dir := t.TempDir()
+	sh := func(line string) (stdout, stderr string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, ".config"), "GORACE=atexit_sleep_ms=0")
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, errs.String())
+		}
+		return out.String(), errs.String()
+	}
+	session, err := filepath.Abs("../../testdata/traces/pi-mono--before-compaction.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh("condense run " + session + " --to claudecode --window 10M -q -o session.jsonl || test $? = 3")
+	before, _ := sh("condense view session.jsonl")
+	typed := 0
+	for line := range strings.Lines(section) {
+		line, ok := strings.CutPrefix(line, "    condense ")
+		if !ok {
+			continue
+		}
+		typed++
+		stdout, stderr := sh("condense " + line)
+		if strings.TrimSpace(stdout+stderr) == "" || strings.HasPrefix(stdout, "nothing") {
+			t.Errorf("condense %s shows %.100q and %.100q", line, stdout, stderr)
+		}
+	}
+	if typed < 10 {
+		t.Errorf("only %d commands were found", typed)
+	}
+	if after, _ := sh("condense view session.condense.jsonl"); after != before {
+		t.Errorf("after everything was undone the session is another one:\n%.2000s", cmp.Diff(before, after))
+	}
+}
+
 // A varying is a form of words that differ every time, and the word that stands for them.
 type varying struct {
 	form *regexp.Regexp

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -132,10 +133,7 @@ func (r *rewriting) open(a *app, cmd *cobra.Command) (err error) {
 	if r.document, err = a.read(cmd.Context(), r.in, r.format); err != nil {
 		return err
 	}
-	to := r.to
-	if to == "" {
-		to = r.document.Format
-	}
+	to := cmp.Or(r.to, r.document.Format)
 	switch {
 	case !sameFile(r.in, r.out):
 		return nil

@@ -27,7 +27,7 @@ its handle (ten digits, as the text left in its place has them; the whole of tha
 number of its message, or, where originals are written to files of their own, as part-N. With one piece of content
 its text alone goes to standard output; several have a line above each that says what and where it is.
 
---hidden lists everything that is out of sight, each with its handle. --condensation prints what one condensation
+--hidden lists everything that is out of sight, also what a rewind dropped, each with its handle. --condensation prints what one condensation
 took away, or with --hidden lists it. FILE may be any transcript that still has its messages, a journal, or a
 part-N.jsonl itself.`,
 		Example: `  condense recall session.jsonl 9f2c41d07a
@@ -69,7 +69,7 @@ part-N.jsonl itself.`,
 			case asJSON:
 				return printJSON(a.stdout, pieceListings(found, !hidden))
 			case hidden:
-				a.printLost(found)
+				a.printLost(found, &r)
 				return nil
 			default:
 				return a.printPieces(found, &r.lines)

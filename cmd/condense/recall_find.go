@@ -31,8 +31,9 @@ type recallSource struct {
 	*transcript.Document
 
 	file    string // of originals; empty for the conversation's own
-	entries []history.Entry
-	at      map[string]int // index in entries, by message ID
+	entries []history.Entry // of the conversation, and then what rewinds dropped
+	dropped int             // index of the first of those
+	at      map[string]int  // index in entries, by message ID
 }
 
 // open prepares a document to be searched.
@@ -41,6 +42,8 @@ func (r *recall) open(file string, d *transcript.Document) *recallSource {
 		r.tools = map[string]string{}
 	}
 	s := &recallSource{Document: d, file: file, entries: d.Journal.Timeline(), at: map[string]int{}}
+	s.dropped = len(s.entries)
+	s.entries = append(s.entries, d.Journal.Dropped()...)
 	for i, e := range s.entries {
 		s.at[e.Message.ID] = i
 		for _, p := range e.Original.Parts {
@@ -148,7 +151,7 @@ func sameContent(a, b core.Part) bool {
 func (r *recall) message(from *recallSource, i int) []piece {
 	e := &from.entries[i]
 	there := map[string]bool{}
-	if len(e.HiddenBy) == 0 {
+	if len(e.HiddenBy) == 0 && i < from.dropped {
 		for h := range history.Handles(e.Message.Parts) {
 			there[h] = true
 		}
@@ -156,7 +159,7 @@ func (r *recall) message(from *recallSource, i int) []piece {
 	var pieces []piece
 	for _, part := range e.Original.Parts {
 		handle := core.Handle(part)
-		place := history.Recalled{Part: part, Message: e.Original, InsertedBy: e.InsertedBy, InView: there[handle]}
+		place := history.Recalled{Part: part, Message: e.Original, InsertedBy: e.InsertedBy, Dropped: i >= from.dropped, InView: there[handle]}
 		p := r.piece(from, handle, &place)
 		p.places = []history.Recalled{place}
 		pieces = append(pieces, p)
@@ -274,7 +277,7 @@ func (r *recall) lost() ([]piece, error) {
 	var pieces []piece
 	whole := r.own.Format == formatOriginals // whose messages are all out of sight
 	for i, e := range r.own.entries {
-		if by != "" && !touched[e.Message.ID] || !whole && len(e.HiddenBy) == 0 && e.RewrittenBy == "" {
+		if by != "" && !touched[e.Message.ID] || !whole && len(e.HiddenBy) == 0 && e.RewrittenBy == "" && i < r.own.dropped {
 			continue
 		}
 		for _, p := range r.message(r.own, i) {
@@ -284,4 +287,44 @@ func (r *recall) lost() ([]piece, error) {
 		}
 	}
 	return pieces, nil
+}
+
+// leftHandle is a handle as the built-in strategies leave it in place of content.
+var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+
+// elsewhere returns the handles in the text of the view, each once, whose content is neither
+// in the conversation nor in the originals beside it: it was taken out before the file was
+// written.
+func (r *recall) elsewhere() []string {
+	here := map[string]bool{}
+	note := func(s *recallSource) {
+		for i := range s.entries {
+			for h := range history.Handles(s.entries[i].Original.Parts) {
+				here[h] = true
+			}
+			for h := range history.Handles(s.entries[i].Message.Parts) {
+				here[h] = true
+			}
+		}
+	}
+	note(r.own)
+	if r.readParts() == nil {
+		for _, p := range r.parts {
+			note(p)
+		}
+	}
+	condensed := len(r.own.Journal.Condensations()) > 0
+	var found []string
+	for _, m := range r.own.Journal.View() {
+		for _, p := range m.Parts {
+			for _, at := range leftHandle.FindAllStringSubmatch(textOf(p), -1) {
+				// A form in between is only known to the journal.
+				if h := at[1]; !here[h] && (!condensed || r.own.Journal.Recall(h) == nil) {
+					found = append(found, h)
+					here[h] = true
+				}
+			}
+		}
+	}
+	return found
 }

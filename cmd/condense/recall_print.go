@@ -105,6 +105,8 @@ func (p *piece) heading() string {
 	}
 	s := fmt.Sprintf("%s %s, %s, %s", strings.Join(ids, " "), p.what, p.handle, plural(countLines(textOf(p.part)), "line"))
 	switch at := p.places[0]; {
+	case at.Dropped:
+		s += ", dropped by a rewind"
 	case len(p.hidden) > 0:
 		s += ", hidden by " + p.hidden[len(p.hidden)-1]
 	case at.RewrittenBy != "":
@@ -139,19 +141,37 @@ func (a *app) printPieces(pieces []piece, lines *lineRange) error {
 	return nil
 }
 
-// printLost lists pieces, a line each.
-func (a *app) printLost(pieces []piece) {
+// printLost lists pieces, a line each, and says what such a list cannot tell.
+func (a *app) printLost(pieces []piece, r *recall) {
+	if elsewhere := r.elsewhere(); len(elsewhere) > 0 {
+		defer printf(a.stderr, "%s: %s, such as h:%s, to content that is not in this file: ask the file that was condensed\n",
+			r.path, leads(len(elsewhere)), elsewhere[0])
+	}
 	if len(pieces) == 0 {
-		printf(a.stdout, "nothing is hidden or rewritten\n")
+		if format := r.own.Format; recordCondensations[format] || format == formatOriginals {
+			printf(a.stdout, "nothing is hidden, rewritten or dropped\n")
+		} else {
+			printf(a.stdout, "the format %s does not record what was condensed away, so that cannot be listed\n", format)
+		}
 		return
 	}
 	t := newTable("message", "handle", "what", "lines", "bytes", "begins")
 	for i := range pieces {
 		p := &pieces[i]
-		text := textOf(p.part)
-		t.AppendRow(table.Row{p.places[0].Message.ID, p.handle, p.what, thousands(countLines(text)), thousands(len(text)), excerpt(text)})
+		text, what := textOf(p.part), p.what
+		if p.places[0].Dropped {
+			what += " (dropped)"
+		}
+		t.AppendRow(table.Row{p.places[0].Message.ID, p.handle, what, thousands(countLines(text)), thousands(len(text)), excerpt(text)})
 	}
 	render(a.stdout, t, 4, 5)
+}
+
+func leads(n int) string {
+	if n == 1 {
+		return "one handle in the text leads"
+	}
+	return thousands(n) + " handles in the text lead"
 }
 
 // A pieceListing is a piece as JSON.
@@ -173,6 +193,7 @@ type placeListing struct {
 	Role        core.Role `json:"role"`
 	InsertedBy  string    `json:"inserted_by,omitempty"`
 	RewrittenBy string    `json:"rewritten_by,omitempty"`
+	Dropped     bool      `json:"dropped,omitempty"` // by a rewind
 	InView      bool      `json:"in_view"`
 }
 
@@ -182,7 +203,7 @@ func pieceListings(pieces []piece, full bool) []pieceListing {
 		text := textOf(p.part)
 		l := pieceListing{Handle: p.handle, What: p.what, Lines: countLines(text), Bytes: len(text), File: p.file, Hidden: p.hidden, Places: []placeListing{}}
 		for _, at := range p.places {
-			l.Places = append(l.Places, placeListing{at.Message.ID, at.Message.Role, at.InsertedBy, at.RewrittenBy, at.InView})
+			l.Places = append(l.Places, placeListing{at.Message.ID, at.Message.Role, at.InsertedBy, at.RewrittenBy, at.Dropped, at.InView})
 		}
 		if full {
 			m := p.places[0].Message

@@ -12,7 +12,7 @@ import (
 
 // printReport tells a person what was done and why. Request is what the file itself says of
 // the model, if that counted.
-func printReport(w io.Writer, name, format, request string, r *host.Report) {
+func printReport(w io.Writer, name, format, to, request string, r *host.Report) {
 	b := r.Budget
 	printf(w, "%s (%s): %s messages, %s tokens\n", name, format, thousands(r.Messages.Before), thousands(r.Tokens.Before))
 	printf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
@@ -62,7 +62,11 @@ func printReport(w io.Writer, name, format, request string, r *host.Report) {
 	m := r.Messages
 	printf(w, "  %-12s %12s %12s   %s hidden, %s rewritten, %s inserted\n", "messages",
 		thousands(m.Before), thousands(m.After), thousands(m.Hidden), thousands(m.Rewritten), thousands(m.Inserted))
-	printf(w, "condensation %s\n", r.CondensationID)
+	if recordCondensations[to] {
+		printf(w, "condensation %s\n", r.CondensationID)
+	} else {
+		printf(w, "not recorded: the format %s holds what is sent; --to condense keeps the rest, to be undone\n", to)
+	}
 	if r.Originals != "" {
 		printf(w, "originals %s\n", fromHere(r.Originals))
 	}

@@ -65,7 +65,9 @@ func (a *app) rewindCommand() *cobra.Command {
 		Short: "Go back to a message of a conversation",
 		Long: `rewind drops what came after a message, condensations included: messages that only a dropped condensation
 hid come back. The message is named by its ID or by its place in the conversation as it was recorded, from 1
-('condense view --all' shows both). In a journal nothing is deleted, a rewind is recorded.`,
+('condense view --all' shows both). In a journal (format "condense") nothing is deleted: the rewind is recorded,
+'condense undo --rewind' takes it back, and 'condense recall' still finds what it dropped. In the other formats what it
+drops is left out.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
@@ -82,6 +84,9 @@ hid come back. The message is named by its ID or by its place in the conversatio
 				}
 				printf(a.stderr, "back at message %s: %s messages in view, %s before\n",
 					id, thousands(d.Journal.Len()), thousands(before))
+				if recordRewinds[d.Format] {
+					printf(a.stderr, "'condense undo --rewind' brings back what was dropped\n")
+				}
 				return nil
 			})
 		},
@@ -107,45 +112,79 @@ func messageNamed(d *transcript.Document, name string) (string, error) {
 	for _, m := range messages {
 		ids = append(ids, m.ID)
 	}
+	for _, e := range d.Journal.Dropped() {
+		if e.Original.ID == name {
+			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' brings it back", name)
+		}
+	}
 	return "", fmt.Errorf("no message %q%s; 'condense view --all' lists them", name, near.DidYouMean(name, ids))
 }
 
 func (a *app) undoCommand() *cobra.Command {
+	var rewind bool
 	c := change{rewriting: rewriting{keeps: recordCondensations, lost: "what the condensation made"}}
 	cmd := &cobra.Command{
 		Use:   "undo FILE|- [CONDENSATION]",
-		Short: "Take a condensation back",
+		Short: "Take a condensation or a rewind back",
 		Long: `undo takes the latest condensation back, or the one named, in any order: the messages that it hid or rewrote
-are as they were. It works on files that record what was done: the formats "condense" and "roo". If no
-condensation is recorded, the file is written unchanged and the exit code is 3.`,
+are as they were. With --rewind it takes the latest rewind back that was not taken back yet: what it dropped is there
+again, before what was said since. It works on files that record what was done: condensations in the formats "condense"
+and "roo", rewinds in "condense". If there is nothing to undo, the file is written unchanged and the exit code is 3.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
+			switch {
+			case len(args) < 1 || len(args) > 2:
 				return usage(cmd, "want a file and at most one condensation; got %d arguments", len(args))
+			case rewind && len(args) == 2:
+				return usage(cmd, "--rewind takes the latest rewind back; name no condensation")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
-				name := ""
-				if len(args) == 2 {
-					name = args[1]
+				if rewind {
+					return a.undoRewind(d)
 				}
-				id, err := condensationNamed(d.Journal.Condensations(), name, d.Format)
-				if err != nil {
-					return err
-				}
-				before := d.Journal.Len()
-				if err := d.Journal.Undo(id); err != nil {
-					return err
-				}
-				printf(a.stderr, "condensation %s undone: %s messages in view, %s before\n",
-					id, thousands(d.Journal.Len()), thousands(before))
-				return nil
+				return a.undo(d, strings.Join(args[1:], ""))
 			})
 		},
 	}
 	c.flags(a, cmd)
+	cmd.Flags().BoolVar(&rewind, "rewind", false, "take the latest rewind back instead of a condensation")
 	return cmd
+}
+
+// undo takes a condensation back: the one named, or the latest if name is empty.
+func (a *app) undo(d *transcript.Document, name string) error {
+	id, err := condensationNamed(d.Journal.Condensations(), name, d.Format)
+	if err != nil {
+		return err
+	}
+	before := d.Journal.Len()
+	if err := d.Journal.Undo(id); err != nil {
+		return err
+	}
+	printf(a.stderr, "condensation %s undone: %s messages in view, %s before\n",
+		id, thousands(d.Journal.Len()), thousands(before))
+	return nil
+}
+
+// undoRewind takes the latest rewind back.
+func (a *app) undoRewind(d *transcript.Document) error {
+	before := d.Journal.Len()
+	to, err := d.Journal.UndoRewind()
+	if errors.Is(err, history.ErrNoRewind) {
+		text := "nothing to undo: no rewind is recorded"
+		if !recordRewinds[d.Format] {
+			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", d.Format)
+		}
+		return nothing(text)
+	}
+	if err != nil {
+		return err
+	}
+	printf(a.stderr, "rewind to message %s undone: %s messages in view, %s before\n",
+		to, thousands(d.Journal.Len()), thousands(before))
+	return nil
 }
 
 // condensationNamed returns the ID of the condensation whose ID is or begins with name;

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -226,12 +227,12 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 				err = errors.Join(err, printReportJSON(reportTo, r))
 			}
 			if r != nil && !quiet {
-				printReport(a.stderr, args[0], d.Format, request, r)
+				printReport(a.stderr, args[0], d.Format, cmp.Or(to, d.Format), request, r)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			if !r.Acted && sameFile(args[0], out) && (to == "" || to == d.Format) {
+			if !r.Acted && sameFile(args[0], out) && cmp.Or(to, d.Format) == d.Format {
 				return errNothing
 			}
 			if err := file.finish(a); err != nil {

@@ -25,7 +25,7 @@ func (a *app) viewCommand() *cobra.Command {
 		Short: "Show what would be sent to the model",
 		Long: `view lists the messages that would be sent to the model, a line each: number, ID, role, and how they begin.
 With --to they are written in a format that a model's API takes; with --all the hidden ones are listed too,
-with what hides them.`,
+with what hides them, and at the end what rewinds dropped.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && (all || asJSON) {
@@ -74,6 +74,7 @@ type viewLine struct {
 	HiddenBy    []string     `json:"hidden_by,omitempty"`
 	InsertedBy  string       `json:"inserted_by,omitempty"`
 	RewrittenBy string       `json:"rewritten_by,omitempty"`
+	Dropped     bool         `json:"dropped,omitempty"` // by a rewind
 	Message     core.Message `json:"message"`
 }
 
@@ -91,6 +92,12 @@ func listing(d *transcript.Document, all bool) []viewLine {
 			lines = append(lines, l)
 		}
 	}
+	if all {
+		for _, e := range d.Journal.Dropped() {
+			e.Message.Source = nil
+			lines = append(lines, viewLine{InsertedBy: e.InsertedBy, Dropped: true, Message: e.Message})
+		}
+	}
 	return lines
 }
 
@@ -105,6 +112,8 @@ func printView(w io.Writer, d *transcript.Document, all bool) {
 		}
 		note := ""
 		switch {
+		case l.Dropped:
+			note = "dropped by a rewind: "
 		case len(l.HiddenBy) > 0:
 			note = "hidden by " + short(l.HiddenBy[len(l.HiddenBy)-1]) + ": "
 		case l.Message.Kind != core.KindOriginal:
