@@ -30,7 +30,7 @@ type recall struct {
 type recallSource struct {
 	*transcript.Document
 
-	file    string // of originals; empty for the conversation's own
+	file    string          // of originals; empty for the conversation's own
 	entries []history.Entry // of the conversation, and then what rewinds dropped
 	dropped int             // index of the first of those
 	at      map[string]int  // index in entries, by message ID
