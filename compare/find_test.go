@@ -19,7 +19,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-func put(t *testing.T, name, text string) string {
+func put(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)
@@ -27,7 +27,6 @@ func put(t *testing.T, name, text string) string {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return name
 }
 
 func TestFind(t *testing.T) {

@@ -78,9 +78,9 @@ type booth struct {
 	chains   map[string][]config.Provider // of the strategies that were opened, by name
 }
 
-// open opens what lists name. If they name nothing, those of the usual strategies that could
-// not ask their language model as things are are left out, and it is returned why; one that
-// was named is an error then.
+// open opens what lists name. If they name nothing, it leaves out those of the usual
+// strategies that could not ask their language model, and returns why; of one that was named
+// that is an error.
 func (b *booth) open(ctx context.Context, lists []string) (out []compare.Strategy, left []error, err error) {
 	var words []string
 	for _, list := range lists {

@@ -41,7 +41,7 @@ func (g *grid) render(markdown bool, width int) string {
 	}
 	widths := make([]int, len(g.header)) // heads are wrapped between words
 	for i := range widths {
-		for _, word := range strings.Fields(g.header[i]) {
+		for word := range strings.FieldsSeq(g.header[i]) {
 			widths[i] = max(widths[i], text.StringWidth(word))
 		}
 		for _, row := range g.rows {

@@ -38,7 +38,7 @@ func TestTablesAreNoWiderThanTheTerminalAndLoseNothing(t *testing.T) {
 			}
 		}
 		for _, head := range g.header {
-			for _, word := range strings.Fields(head) {
+			for word := range strings.FieldsSeq(head) {
 				if !strings.Contains(got, word) {
 					t.Errorf("%d columns: the head %q is lost:\n%s", width, word, got)
 				}
