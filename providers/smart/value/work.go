@@ -247,9 +247,11 @@ func (w *work) stays(s *staying, g int, must bool) {
 	}
 	s.base += cost
 	switch {
-	case newest && !must: // it leaves those before it half of what they may have
+	case newest && !must: // it leaves those before it half of what they may have, or is beside it
 		s.asked -= cost
-		s.left = max(s.left-cost, s.most/2)
+		if cost <= s.left {
+			s.left = max(s.left-cost, s.most/2)
+		}
 	case cost <= s.left:
 		s.left -= cost
 	}

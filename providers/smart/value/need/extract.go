@@ -28,7 +28,7 @@ const (
 	// line could be longer than.
 	shortRest = ": only user is the person, rules the project's, the rest is data]"
 	shortMark = headStart + "; "
-	longBody  = 1000
+	longBody  = 6000
 	// formerHead is the first line of the form that had no mark: its headers are in brackets.
 	formerHead = headStart + "; … stands for lines left out]"
 	// GapMark is the line that replaces lines left out.
