@@ -3,9 +3,10 @@ package slidingwindow
 import "github.com/condensehq/condense/core"
 
 // Floor returns the tokens of messages that truncation cannot go below: system and
-// protected messages with the tool groups that they stand in, a turn with calls whose
-// results are still to come, as short as it gets, and a note of what is missing. The messages must
-// be measured by the counter. The cost is linear.
+// protected messages with the tool groups that they are in, a turn with calls whose
+// results are still to come and a request that nobody has answered, as short as they get,
+// and a note of what is missing. The messages must be measured by the counter. The cost is
+// linear.
 func Floor(counter core.Counter, messages []core.Message) int {
 	if !mustKeep(messages) {
 		return min(size(messages), max(largestMarker(counter, messages), leastNote))
@@ -25,7 +26,7 @@ func mustKeep(messages []core.Message) bool {
 			return true
 		}
 	}
-	return len(core.Pending(messages)) > 0
+	return openTurn(messages) < len(messages)
 }
 
 // floor is [Floor] for whatever must stay.

@@ -27,7 +27,8 @@ const (
 const doc = `Hides old messages and keeps new ones, in whole tool groups. No model, no cost.
 The mode "budget" keeps the first message and the newest groups that fit the target; a
 message that alone is too large is cut inside, with a note of what is missing, and so is
-the oldest one kept if much of the target would be unused without it. "half" is
+the oldest one kept if much of the target would be unused without it. What the user said
+last stays in its place, whole or cut, if nobody has answered it. "half" is
 Roo-Code's sliding window: it keeps the first message and hides the older half of the
 rest, whatever their size. "recent" keeps only what is new, by tokens or by number of
 messages. "middle_out" keeps both ends. A marker stands where messages are hidden.`

@@ -145,7 +145,7 @@ func TestModes(t *testing.T) {
 
 func TestMarkerSaysWhatIsMissing(t *testing.T) {
 	c := slidingwindow.DefaultConfig()
-	first, err := condense(t, c, request(chat("ucrcruau"), 450))
+	first, err := condense(t, c, request(chat("ucrcruau"), 480))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 	}
 	// Cutting again replaces the marker, and the new one says that it was there.
 	more := append(first.Messages, chat("uauaua")[3:]...)
-	second, err := condense(t, c, request(more, 450))
+	second, err := condense(t, c, request(more, 480))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,12 +319,20 @@ func TestPromises(t *testing.T) {
 		floor := slidingwindow.Floor(coretest.Counter{}, messages)
 		target := floor + rapid.IntRange(0, max(1, total-floor)).Draw(rt, "above the floor")
 		req := &core.Request{Messages: messages, Counter: coretest.Counter{}, Budget: core.Budget{Limit: target, Target: target}}
-		for _, mode := range []string{"budget", "recent", "middle_out"} {
+		for _, mode := range []string{"budget", "recent", "middle_out", "half"} {
 			c := slidingwindow.DefaultConfig()
 			c.Mode = mode
+			if mode == "half" {
+				c.Fraction = rapid.Float64Range(0.01, 1).Draw(rt, "fraction")
+				req.Budget.Limit = max(total, target)
+			}
 			got, err := condense(t, c, req)
 			if err != nil {
 				rt.Fatalf("%s: %v", mode, err)
+			}
+			checkRequest(rt, mode, messages, got.Messages)
+			if mode == "half" {
+				continue // which looks at no target
 			}
 			if got.TokensAfter > target {
 				rt.Fatalf("%s: %d tokens, target %d", mode, got.TokensAfter, target)
@@ -335,4 +343,65 @@ func TestPromises(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkRequest holds that what the user said last, unanswered, is still the last message,
+// whole or with a mark where it was cut.
+func checkRequest(rt *rapid.T, mode string, before, after []core.Message) {
+	rt.Helper()
+	last, ok := lastSaid(before)
+	if !ok || last.Role != core.RoleUser || last.Kind != core.KindOriginal {
+		return
+	}
+	typed := false
+	for _, p := range last.Parts {
+		if text, ok := p.(core.Text); ok && strings.TrimSpace(string(text)) != "" {
+			typed = true
+		}
+	}
+	if !typed {
+		return
+	}
+	is, ok := lastSaid(after)
+	if !ok || is.ID != last.ID {
+		rt.Fatalf("%s: the last request is no longer the last message: %v", mode, is)
+	}
+	if !is.Equal(last) && !strings.Contains(fmt.Sprint(is.Parts), "left out") {
+		rt.Fatalf("%s: the last request is cut without a mark: %v, was %v", mode, is.Parts, last.Parts)
+	}
+}
+
+func lastSaid(messages []core.Message) (core.Message, bool) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role != core.RoleSystem {
+			return messages[i], true
+		}
+	}
+	return core.Message{}, false
+}
+
+// In a tiny window the last request used to vanish, and the model was asked nothing.
+func TestLastRequestStaysInTinyWindows(t *testing.T) {
+	long := core.Message{ID: "ask", Role: core.RoleUser, Parts: []core.Part{core.Text("Please find out " + strings.Repeat("why this fails ", 400) + "today.")}}
+	messages := append(chat("uauaua"), long)
+	core.Measure(bytes4{}, messages)
+	for _, mode := range []string{"budget", "half", "recent", "middle_out"} {
+		for target := slidingwindow.Floor(bytes4{}, messages); target < 1200; target += 50 {
+			c := slidingwindow.DefaultConfig()
+			c.Mode, c.Fraction = mode, 1
+			req := request(messages, target)
+			if mode == "half" {
+				req.Budget.Limit = 1 << 20
+			}
+			got, err := condense(t, c, req)
+			if err != nil {
+				t.Fatalf("%s, target %d: %v", mode, target, err)
+			}
+			last := got.Messages[len(got.Messages)-1]
+			text := string(last.Parts[0].(core.Text))
+			if last.ID != "ask" || last.Role != core.RoleUser || !strings.Contains(text, "left out here") && !last.Equal(long) {
+				t.Fatalf("%s, target %d: the last message is %s: %.80q", mode, target, last.ID, text)
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package slidingwindow
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -71,13 +72,11 @@ func largestMarker(counter core.Counter, messages []core.Message) int {
 }
 
 // markOpen finds the groups of a turn that is not over: from the first call whose result
-// is still to come, all stay, because not even a note may stand behind such a call.
+// is still to come, all stay, because not even a note may stand behind such a call; and so
+// does a request that nobody has answered, because without it the model is asked nothing.
 func (w *window) markOpen() {
-	pending := core.Pending(w.req.Messages)
-	if len(pending) == 0 {
-		return
-	}
-	for i := len(w.groups) - 1; i >= 0 && w.groups[i].End > pending[0]; i-- {
+	start := openTurn(w.req.Messages)
+	for i := len(w.groups) - 1; i >= 0 && w.groups[i].End > start; i-- {
 		g := &w.groups[i]
 		if g.pinned {
 			continue
@@ -86,6 +85,41 @@ func (w *window) markOpen() {
 		_, least := shrink(w.req.Counter, w.req.Messages[g.Start:g.End], 0)
 		g.least = min(least, g.tokens)
 	}
+}
+
+// openTurn returns the index of the first message of a turn that is not over; the number of
+// messages if there is none.
+func openTurn(messages []core.Message) int {
+	start := len(messages)
+	for i := range slices.Backward(messages) {
+		if m := &messages[i]; m.Role != core.RoleSystem {
+			if asks(m) {
+				start = i
+			}
+			break
+		}
+	}
+	if pending := core.Pending(messages); len(pending) > 0 {
+		start = min(start, pending[0])
+	}
+	return start
+}
+
+// asks reports whether the user says something in m, and not only a tool.
+func asks(m *core.Message) bool {
+	if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
+		return false
+	}
+	return slices.ContainsFunc(m.Parts, func(p core.Part) bool {
+		switch p := p.(type) {
+		case core.Text:
+			return strings.TrimSpace(string(p)) != ""
+		case core.Image, core.Opaque:
+			return true
+		case core.ToolCall, core.ToolResult, core.Reasoning:
+		}
+		return false
+	})
 }
 
 // fits reports whether the conversation is on target as it is.
