@@ -89,7 +89,9 @@ func TestCheckoutIsNotTrustedByAHost(t *testing.T) {
 	if err := trust.Open(h.Config().TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
 		t.Fatal(err)
 	}
-	reloaded()
+	for !h.Config().Claims()[0].Trusted {
+		reloaded() // when its folder is made, too
+	}
 	r, err = h.Manage(t.Context(), talk(400), host.Turn{Trigger: core.TriggerManual})
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 		text, _ := io.ReadAll(io.LimitReader(in, longestRefusal)) // what came of it is better than nothing
 		return nil, refusal(resp.StatusCode, resp.Header, text)
 	}
-	r := &Reply{}
+	r := &Reply{sent: len(body)}
 	err = c.read(r, resp.Header.Get("Content-Type"), in, textLimit(p))
 	if e := (*Error)(nil); errors.As(err, &e) {
 		e.Request = either(e.Request, resp.Header.Get("request-id"), resp.Header.Get("x-request-id"))

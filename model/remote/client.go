@@ -107,6 +107,7 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		attempts++
 		reply, e := c.try(ctx, p, key)
 		if reply != nil {
+			c.disbelieve(ctx, p, reply)
 			answer.Usage = answer.Usage.Add(c.charge(reply))
 		}
 		if e == nil {
@@ -114,7 +115,7 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 			c.doubt(ctx, p, reply)
 			return answer, attempts, nil
 		}
-		e.Message, e.Code = tidy(e.Message, key), tidy(e.Code, key)
+		e.Message, e.Code, e.Request = tidy(e.Message, key), tidy(e.Code, key), tidy(e.Request, key)
 		if e.Kind == KindRefused && c.learn(e) {
 			failures-- // it was not the request's fault, and there are only so many parameters
 			continue
@@ -135,6 +136,22 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 			return answer, attempts, stopped(ctx, "while waiting to ask again after "+e.Error())
 		}
 	}
+}
+
+// disbelieve drops numbers of a vendor's that cannot be: tokens without end would be money
+// without end in reports, and would use up what a user has allowed to be spent. The bounds are
+// generous, because images, reasoning and what servers add are counted too.
+func (c *Client) disbelieve(ctx context.Context, p *model.Prompt, r *Reply) {
+	const more = 100_000
+	u := r.Usage
+	input, output := 4*r.sent+more, 4*max(p.MaxOutput, c.info.MaxOutput, r.Text.Len())+more
+	if u.InputTokens >= 0 && u.InputTokens <= input && u.OutputTokens >= 0 && u.OutputTokens <= output &&
+		u.CachedTokens >= 0 && u.CachedTokens <= u.InputTokens && r.Written >= 0 && r.Written <= u.InputTokens {
+		return
+	}
+	c.opts.Logger.WarnContext(ctx, "the vendor reports a usage that this request cannot have had; it is not believed, and what the call cost is not known",
+		"model", c.info.Name, "input_tokens", u.InputTokens, "output_tokens", u.OutputTokens, "cached_tokens", u.CachedTokens, "bytes_sent", r.sent)
+	r.Usage, r.Written, r.Metered = core.Usage{}, 0, false
 }
 
 // charge returns what a reply took.

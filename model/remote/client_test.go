@@ -352,3 +352,39 @@ func TestDoubt(t *testing.T) {
 		}
 	}
 }
+
+// TestAbsurdUsageIsNotBelieved: a vendor that reports more tokens than a request can have taken
+// makes the price unknown, not two million dollars.
+func TestAbsurdUsageIsNotBelieved(t *testing.T) {
+	const huge = "1000000000000"
+	for _, tt := range []struct {
+		vendor int
+		usage  string
+	}{
+		{0, `{"input_tokens":` + huge + `,"output_tokens":5}`},
+		{0, `{"input_tokens":10,"output_tokens":` + huge + `}`},
+		{0, `{"input_tokens":10,"cache_read_input_tokens":` + huge + `,"output_tokens":5}`},
+		{1, `{"prompt_tokens":` + huge + `,"completion_tokens":5}`},
+		{1, `{"prompt_tokens":10,"completion_tokens":` + huge + `}`},
+	} {
+		v := vendors[tt.vendor]
+		body := `{"content":[{"type":"text","text":"Said."}],"stop_reason":"end_turn","usage":` + tt.usage + `}`
+		if tt.vendor == 1 {
+			body = `{"choices":[{"message":{"content":"Said."},"finish_reason":"stop"}],"usage":` + tt.usage + `}`
+		}
+		s := modeltest.Serve(t, modeltest.Answer(200, body, "Content-Type", "application/json"))
+		var log bytes.Buffer
+		o := options(s.URL)
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		answer, e := ask(t.Context(), t, open(t, v, o))
+		if e != nil || answer.Text != "Said." {
+			t.Fatalf("%s %s: %v %v", v.name, tt.usage, answer, e)
+		}
+		if want := (core.Usage{Calls: 1, Unpriced: 1}); answer.Usage != want {
+			t.Errorf("%s %s: got %+v, want %+v", v.name, tt.usage, answer.Usage, want)
+		}
+		if !strings.Contains(log.String(), "not believed") {
+			t.Errorf("%s %s: the log does not say so: %s", v.name, tt.usage, log.String())
+		}
+	}
+}

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -102,8 +103,9 @@ func TestKeyIsSecret(t *testing.T) {
 	for _, v := range vendors {
 		t.Run(v.name, func(t *testing.T) {
 			var log bytes.Buffer
+			basic := base64.StdEncoding.EncodeToString([]byte("Bearer " + key))
 			quote := modeltest.Answer(401, fmt.Sprintf(`{"error":{"code":"bad %[1]s","message":"Incorrect API key provided: %[1]s, or sk-ab***********yz; known are sk-other-0123456789abcdef"}}`, key))
-			for _, script := range []http.HandlerFunc{quote, modeltest.Answer(500, "<pre>"+key+"</pre>"), modeltest.Cut()} {
+			for _, script := range []http.HandlerFunc{quote, modeltest.Answer(500, "<pre>"+key+"</pre>"), modeltest.Answer(401, `{"error":{"message":"the header was `+basic+`"},"request_id":"r\n  forged `+key+`"}`), modeltest.Cut()} {
 				s := modeltest.Serve(t, script)
 				o := options(s.URL)
 				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -115,7 +117,7 @@ func TestKeyIsSecret(t *testing.T) {
 				for _, text := range []string{
 					e.Error(), fmt.Sprintf("%+v %#v", e, *e), fmt.Sprintf("%v %+v %#v %s", c, c, c, c), fmt.Sprint(c.Info()), log.String(),
 				} {
-					for _, secret := range []string{key, "sk-ab***", "sk-other"} {
+					for _, secret := range []string{key, "sk-ab***", "sk-other", basic[12:30], "\n  forged"} {
 						if strings.Contains(text, secret) {
 							t.Errorf("%q shows %s", text, secret)
 						}

@@ -54,4 +54,6 @@ type Reply struct {
 	// Written are the tokens of Usage.InputTokens that were written to a cache, for which
 	// some vendors charge more.
 	Written int
+
+	sent int // bytes of the request
 }
