@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Outcome says what came of asking a candidate.
@@ -104,7 +106,7 @@ func plausible(u Usage) Usage {
 	return u
 }
 
-// reason shortens err for a report: the first of many violations and how many more there
+// reason shortens err for a report, on one line: the first of many violations and how many more there
 // are, and no more of a long text than a person would read.
 func reason(err error) string {
 	text, more := err.Error(), 0
@@ -113,6 +115,8 @@ func reason(err error) string {
 			text, more = errs[0].Error(), len(errs)-1
 		}
 	}
+	// On one line, so that nothing in it looks like another line of the report.
+	text = plain.Line(text)
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
 	}

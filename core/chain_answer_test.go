@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -196,4 +197,30 @@ func TestChainConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	untouched(t, was, req)
+}
+
+// TestErrorCannotForgeTheReport: whatever a provider says when it fails, or panics, is one line
+// of the report, without characters that act on a terminal.
+func TestErrorCannotForgeTheReport(t *testing.T) {
+	forged := "busy\n  evil             applied      23,813 -> 9,000 tokens (1 ms)\r\n\u2028\u2029\u0085\x1b[31mred\x1b]0;PWN\a \u202etxet"
+	for name, fail := range map[string]func() error{
+		"error":       func() error { return errors.New(forged) },
+		"panic":       func() error { panic(forged) },
+		"joined":      func() error { return errors.Join(errors.New("one"), errors.New(forged)) },
+		"unavailable": func() error { return fmt.Errorf("%s%w", forged, core.ErrUnavailable) },
+	} {
+		p := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return nil, fail() })
+		out, err := chainOf(t, nil, p, coretest.Truncates()).Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range out.Attempts {
+			if strings.ContainsFunc(a.Reason, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }) {
+				t.Errorf("%s: %q", name, a.Reason)
+			}
+		}
+		if got := out.Attempts[0].Reason; !strings.Contains(got, "23,813 -> 9,000 tokens") {
+			t.Errorf("%s: the words are lost: %q", name, got)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Estimate says what asking a provider would cost at most, before it is asked; an answer
@@ -52,7 +53,7 @@ func (s *setup) estimates(ctx context.Context, p *plan) ([]Estimate, error) {
 			return nil, ctx.Err()
 		case errors.Is(err, errors.ErrUnsupported), err == nil && usage == core.Usage{}:
 		case err != nil:
-			estimates = append(estimates, Estimate{Provider: c.Name, Problem: err.Error()})
+			estimates = append(estimates, Estimate{Provider: c.Name, Problem: plain.Line(err.Error())})
 		default:
 			estimates = append(estimates, Estimate{Provider: c.Name, Usage: usage})
 		}

@@ -83,6 +83,8 @@ func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, e
 		if n > 100 {
 			time.Sleep(2 * time.Second)
 		}
+	case "forge":
+		return nil, errors.New("busy\n  evil             applied      23,813 -> 9,000 tokens (1 ms)\n\x1b[31mred")
 	case "fail":
 		return nil, errors.New("no wish to work")
 	case "env":
