@@ -22,7 +22,7 @@ var mayImport = map[string]string{
 	"core":                     "github.com/google/uuid internal/plain", // an error is one line from where it enters
 	"core/coretest":            "core",
 	"core/history":             "core internal/disk github.com/google/uuid github.com/gofrs/flock",
-	"core/policy":              "core",
+	"core/policy":              "core internal/size",
 	"registry":                 "core internal/near model",
 	"model":                    "core models",
 	"model/remote":             "core model models internal/secret overflow",
@@ -39,7 +39,7 @@ var mayImport = map[string]string{
 	"models":                   "internal/near",
 	"config":                   "models internal/near internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
 	"providers":                "registry providers/native providers/slidingwindow providers/smart",
-	"providers/smart":          "core registry model internal/author internal/near internal/tooling outline providers/smart/value",
+	"providers/smart":          "core registry model internal/author internal/near internal/size internal/tooling outline providers/smart/value",
 	"providers/native":         "core internal/author registry model outline roo",
 	"providers/slidingwindow":  "core registry",
 	"host":                     "model model/anthropic model/extractive model/openai model/remote internal/author internal/near internal/plain internal/tooling internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"math"
+
+	"github.com/condensehq/condense/internal/size"
 )
 
 // noWindow says what to do about a window that nobody knows.
@@ -54,8 +56,8 @@ func (c *Config) fit(r *Resolved) Errors {
 	}
 	if r.limit() < 1 {
 		fail("window", &fault{
-			problem: fmt.Sprintf("nothing is left of a window of %d tokens: minus a buffer of %v %% and %d for the answer it is %v",
-				r.Window, r.Buffer, r.Reserve, math.Floor(r.limit())),
+			problem: fmt.Sprintf("nothing is left of a window of %s tokens: minus a buffer of %v %% and %s for the answer it is %s",
+				size.Group(r.Window), r.Buffer, size.Group(r.Reserve), size.Group(int(math.Floor(r.limit())))),
 			allowed: "set max_output to what the agent asks for, or a larger window",
 		})
 	}
@@ -67,7 +69,7 @@ func (c *Config) fit(r *Resolved) Errors {
 	}
 	if r.MaxContextTokens > 0 && r.MinSize > r.MaxContextTokens {
 		fail("min_size", &fault{
-			problem: fmt.Sprintf("%d tokens are more than max_context_tokens of profile %s, %d", r.MinSize, r.Profile, r.MaxContextTokens),
+			problem: fmt.Sprintf("%s tokens are more than max_context_tokens of profile %s, %s", size.Group(r.MinSize), r.Profile, size.Group(r.MaxContextTokens)),
 			allowed: "must not be above",
 		})
 	}

@@ -202,9 +202,9 @@ func TestReserve(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"max_context_tokens: 300k\n", "this cap never applies"},
-		{"max_context_tokens: 50k\ntarget: 40\n", "80000 tokens are not below the 50000 at which the max_context_tokens"},
+		{"max_context_tokens: 50k\ntarget: 40\n", "80,000 tokens are not below the 50,000 at which the max_context_tokens"},
 		{"min_size: 170k\n", "it will not condense before them"},
-		{"profiles:\n  p: {model: openai/gpt-5, max_output: 200000}\n", "answers with 128000 tokens at most"},
+		{"profiles:\n  p: {model: openai/gpt-5, max_output: 200000}\n", "answers with 128,000 tokens at most"},
 		{"providers:\n  tidy: {strategy: smart}\n", "no chain names this provider"},
 	}
 	for _, tt := range tests {

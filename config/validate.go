@@ -2,11 +2,12 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A validator checks merged values as a whole: that names name something and numbers fit
@@ -329,20 +330,20 @@ func (v *validator) suspicious(r *Resolved) {
 	trigger, by := r.trigger()
 	if r.MaxContextTokens > r.Window {
 		v.warn(path(r.at["max_context_tokens"]), fmt.Sprintf(
-			"%d tokens are more than the window of profile %s, %d: this cap never applies", r.MaxContextTokens, r.Profile, r.Window))
+			"%s tokens are more than the window of profile %s, %s: this cap never applies", size.Group(r.MaxContextTokens), r.Profile, size.Group(r.Window)))
 	}
 	if tokens := r.Target * float64(r.Window) / 100; tokens >= trigger && trigger > 0 {
 		v.warn(path(r.at["target"]), fmt.Sprintf(
-			"%v tokens are not below the %v at which the %s of profile %s triggers: the target moves below that",
-			math.Floor(tokens), math.Floor(trigger), by, r.Profile))
+			"%s tokens are not below the %s at which the %s of profile %s triggers: the target moves below that",
+			size.Group(int(tokens)), size.Group(int(trigger)), by, r.Profile))
 	}
 	if float64(r.MinSize) >= trigger && trigger > 0 {
 		v.warn(path(r.at["min_size"]), fmt.Sprintf(
-			"%d tokens are not below the %v at which the %s of profile %s triggers: it will not condense before them",
-			r.MinSize, math.Floor(trigger), by, r.Profile))
+			"%s tokens are not below the %s at which the %s of profile %s triggers: it will not condense before them",
+			size.Group(r.MinSize), size.Group(int(trigger)), by, r.Profile))
 	}
 	if most := r.Model.Output; most > 0 && r.MaxOutput > most {
 		v.warn(path(r.at["max_output"]), fmt.Sprintf(
-			"%s answers with %d tokens at most", r.Model.Name, most))
+			"%s answers with %s tokens at most", r.Model.Name, size.Group(most)))
 	}
 }

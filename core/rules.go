@@ -40,7 +40,7 @@ var rules = []Rule{
 	{ruleProtected, "Protected messages stay, verbatim."},
 	{ruleEmpty, "No message is emptied and no new one is empty: the vendors' APIs refuse it."},
 	{ruleCalls, "Tool calls and results are neither invented nor moved to another message, and a call keeps its ID and tool."},
-	{rulePairs, "A tool call stays exactly if its result stays, and they stay each other's; what was open or orphaned may stay so."},
+	{rulePairs, "A tool call and its result are kept or removed together and stay matched. Calls already unanswered, and results already orphaned, may remain."},
 	{rulePending, "A tool call whose result is still to come stays: the result would arrive without it."},
 	{ruleSplit, "No new message stands between a tool call and its result, nor behind a last call whose result is still to come: results must follow at once."},
 	{ruleMedia, "A rewrite that takes out an image or a block of unknown kind leaves text in its place that says so."},

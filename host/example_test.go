@@ -50,7 +50,7 @@ func Example() {
 	fmt.Println(report.Reason)
 	fmt.Println(len(c.View()), "message to send")
 	// Output:
-	// leave: 12 tokens are 0 % of the window of 200000, below the threshold of 80 %
+	// not due: 12 of 200,000 tokens (0 %), threshold 80 %
 	// 1 message to send
 }
 

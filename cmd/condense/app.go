@@ -86,7 +86,7 @@ type app struct {
 	stdout, stderr io.Writer
 	configPath     string
 	model          string          // for providers that name none
-	maxInput       size            // of a transcript
+	maxInput       sizeFlag        // of a transcript
 	untrusted      map[string]bool // digests of the claims that were said to be skipped
 	loans          []loan          // of models, to the providers of the configuration that was loaded last
 }

@@ -20,7 +20,7 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Write, check and explain the configuration",
 		Long: `One file decides when conversations are condensed, by which providers, and how far: for each profile (a model
 and its thresholds) and each mode (what the agent is doing). The commands here write such a file, say what is
-wrong with one, and tell for every value where it comes from.`,
+wrong with one, and where each value comes from.`,
 		Example: `  condense config init
   condense config check
   condense config explain

@@ -11,7 +11,7 @@ import (
 func (a *app) configExplainCommand() *cobra.Command {
 	var (
 		at     place
-		window size
+		window sizeFlag
 		asJSON bool
 	)
 	cmd := &cobra.Command{

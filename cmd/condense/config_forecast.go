@@ -60,7 +60,7 @@ func (f *forecast) terms() []config.Term {
 	if r.MaxContextTokens > 0 {
 		out = append(out, most)
 	}
-	target := term("target", "half way from what cannot be removed to what triggers", b.Target, "here with nothing that cannot be removed")
+	target := term("target", "midpoint between the fixed part and the trigger", b.Target, "assuming no fixed part")
 	if r.Target > 0 {
 		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", number(r.Target), thousands(r.Window)), "a condensation should end at or below it"
 	}
@@ -71,7 +71,7 @@ func (f *forecast) terms() []config.Term {
 		target.Note = fmt.Sprintf("moved from %s, to where it is of use", thousands(f.trigger.TargetWanted))
 	}
 	return append(out,
-		term("trigger", "the smallest used that is condensed", f.trigger.Used, "because of the "+triggers[f.trigger.Reason]),
+		term("trigger", "smallest size that triggers", f.trigger.Used, "because of the "+triggers[f.trigger.Reason]),
 		target,
 		term("gain", fmt.Sprintf("%s %% of %s", number(r.MinGain), thousands(f.trigger.Used)), f.trigger.MinGain, "what saves less is no success"),
 		term("again", "min_new_tokens", f.again, "must be new before the next one"),

@@ -15,7 +15,7 @@ import (
 func (a *app) configImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import",
-		Short: "Take over the settings of another tool",
+		Short: "Import the settings of another tool",
 		Args:  func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -30,7 +30,7 @@ func (a *app) configImportRooCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "roo FILE|-",
-		Short: "Take over a settings export of Roo Code, Zoo Code or Kilo Code",
+		Short: "Import a settings export of Roo Code, Zoo Code or Kilo Code",
 		Long: `import roo reads what "Export Settings" of Roo Code, Zoo Code or Kilo Code writes, and prints the configuration
 that condenses when they did. On standard error it says what it took, what it ignored and why, and what to
 check. With --write it writes condense.yaml and its schema, as 'config init' does.

@@ -15,7 +15,7 @@ import (
 
 // defaultMaxInput is far above any recorded session. A conversation takes twice to forty
 // times its file in memory: the more, the shorter its messages are.
-const defaultMaxInput size = 256 << 20
+const defaultMaxInput sizeFlag = 256 << 20
 
 // oneFile demands exactly one file; "-" is standard input.
 func oneFile(cmd *cobra.Command, args []string) error {
@@ -97,7 +97,7 @@ func (a *app) warn(name string, warnings []transcript.Warning) {
 // inputFlags adds the flags about what is read and, if to is not nil, --to.
 func (a *app) inputFlags(cmd *cobra.Command, format, to *string) {
 	names := strings.Join(formatNames(), ", ")
-	cmd.Flags().StringVar(format, "format", "", "`format` of the file: "+names+" (default: found out)")
+	cmd.Flags().StringVar(format, "format", "", "`format` of the file: "+names+" (default: detected)")
 	complete(cmd, "format", formatNames())
 	a.limitFlag(cmd)
 	if to != nil {

@@ -75,7 +75,7 @@ func (a *app) inspectCommand() *cobra.Command {
 		Use:   "inspect FILE|-",
 		Short: "Show what a conversation consists of",
 		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the
-texts that stand there more than once. The cost of an image is an estimate. With --opportunities it tries every pass
+texts that appear more than once. The cost of an image is an estimate. With --opportunities it tries every pass
 of the strategy smart on a copy and says what each would save. With --html it writes a page that stands alone, with
 every message, to the standard output.`,
 		Args: oneFile,
@@ -317,7 +317,7 @@ func printInspection(w io.Writer, in *inspection) {
 		render(w, t, 3)
 	}
 	if len(in.Duplicates) == 0 {
-		printf(w, "no text of %d bytes or more stands there twice\n", minDuplicate)
+		printf(w, "no text of %d bytes or more appears twice\n", minDuplicate)
 		return
 	}
 	t = newTable("same text", "times", "tokens to save", "begins")

@@ -59,7 +59,7 @@ within the limits that it has in use.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&d.trace, "trace", "", "`file` with a conversation to condense (default: one that comes with condense)")
-	f.StringVar(&d.format, "format", "", "its `format` (default: found out)")
+	f.StringVar(&d.format, "format", "", "its `format` (default: detected)")
 	f.StringVar(&d.settings, "settings", "", "settings of the plugin, a `JSON` object (default: its own)")
 	f.BoolVar(&once, "once", false, "do it once; exit code 1 if the plugin cannot be built, fails or breaks a rule")
 	complete(cmd, "format", formatNames())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/host"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -114,17 +115,7 @@ func saved(before, after int) string {
 }
 
 // thousands writes n with separators: 1,234,567.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
+func thousands(n int) string { return size.Group(n) }
 
 // number writes x with at most one decimal.
 func number(x float64) string { return strconv.FormatFloat(float64(int(x*10+0.5))/10, 'f', -1, 64) }

@@ -26,7 +26,7 @@ import (
 type selection struct {
 	profile, mode, tokenizer, provider string
 	settings, originals                string
-	window, maxOutput                  size
+	window, maxOutput                  sizeFlag
 	observe                            func(host.Event)
 
 	config   *config.Config   // once it was opened

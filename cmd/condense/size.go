@@ -5,27 +5,27 @@ import (
 
 	"github.com/spf13/pflag"
 
-	units "github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/size"
 )
 
-// A size is a flag for a number of tokens or bytes, as the configuration takes it: 64000,
+// A sizeFlag is a flag for a number of tokens or bytes, as the configuration takes it: 64000,
 // 64k or 64Ki.
-type size int
+type sizeFlag int
 
-var _ pflag.Value = (*size)(nil)
+var _ pflag.Value = (*sizeFlag)(nil)
 
-var errNoSize = errors.New("want a number above 0, as in " + units.Units)
+var errNoSize = errors.New("want a number above 0, as in " + size.Units)
 
-func (s *size) Set(text string) error {
-	n, ok := units.Parse(text)
+func (s *sizeFlag) Set(text string) error {
+	n, ok := size.Parse(text)
 	if !ok || n <= 0 {
 		return errNoSize
 	}
-	*s = size(n)
+	*s = sizeFlag(n)
 	return nil
 }
 
-func (s *size) String() string {
+func (s *sizeFlag) String() string {
 	if *s == 0 {
 		return "" // the flag's help shows no default then
 	}
@@ -33,4 +33,4 @@ func (s *size) String() string {
 }
 
 // Type is what --help calls the value.
-func (s *size) Type() string { return "size" }
+func (s *sizeFlag) Type() string { return "size" }

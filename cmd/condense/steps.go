@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// printSteps tells what a provider says that it did, one line for each step that
+// printSteps prints what a provider says that it did, one line for each step that
 // looked at anything or has something to say.
 func printSteps(w io.Writer, steps []core.Step) {
 	for _, s := range steps {
@@ -17,18 +18,20 @@ func printSteps(w io.Writer, steps []core.Step) {
 		if s.Looked == 0 && s.Changed == 0 && s.Note == "" && n == 0 {
 			continue
 		}
-		saved := thousands(n) + " tokens saved"
+		saving := "saving " + thousands(n) + " tokens"
 		if n != 0 && len(kinds) > 0 {
-			saved += " of " + strings.Join(kinds, ", ")
+			saving += " (" + strings.Join(kinds, ", ") + ")"
 		}
 		printf(w, "    %-16s", s.Name)
 		switch {
+		case s.Name == "value" && s.Looked > 0:
+			printf(w, " dropped %s of %s lines, %s", thousands(s.Changed), thousands(s.Looked), saving)
 		case s.Looked > 0:
-			printf(w, " %s of %s changed, %s", thousands(s.Changed), thousands(s.Looked), saved)
+			printf(w, " changed %s of %s, %s", thousands(s.Changed), thousands(s.Looked), saving)
 		case s.Changed > 0: // of plugins, which need not say out of how many
-			printf(w, " %s changed, %s", thousands(s.Changed), saved)
+			printf(w, " changed %s, %s", thousands(s.Changed), saving)
 		case n != 0:
-			printf(w, " %s", saved)
+			printf(w, " %s", saving)
 		}
 		if s.Note != "" {
 			printf(w, " %s", s.Note)
@@ -40,12 +43,15 @@ func printSteps(w io.Writer, steps []core.Step) {
 	}
 }
 
+// kindsInWords are kinds of content that strategies save tokens of.
+var kindsInWords = map[string]string{"assistant": "assistant text", "call": "calls", "result": "results", "error": "errors", "tool_call": "calls", "tool_result": "results"}
+
 // savings returns how many tokens a step saved, and of what kinds of content.
 func savings(s core.Step) (tokens int, kinds []string) {
 	sum := 0
 	for _, k := range slices.Sorted(maps.Keys(s.Saved)) {
 		if s.Saved[k] != 0 {
-			kinds = append(kinds, k)
+			kinds = append(kinds, cmp.Or(kindsInWords[k], strings.ReplaceAll(k, "_", " ")))
 			sum += s.Saved[k]
 		}
 	}

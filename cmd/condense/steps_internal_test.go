@@ -20,12 +20,12 @@ func TestPrintSteps(t *testing.T) {
 		{Name: "noted", Note: "as said"},
 		{Name: "both", Note: "as said", Saved: map[string]int{"user": 7}},
 	})
-	const want = `    cut              3 of 1,200 changed, 100 tokens saved of tool_result (1.5 ms)
-    looked           0 of 2 changed, 0 tokens saved
-    plugged          1,500 tokens saved of tool_result, user
-    changed          3 changed, 0 tokens saved
+	const want = `    cut              changed 3 of 1,200, saving 100 tokens (results) (1.5 ms)
+    looked           changed 0 of 2, saving 0 tokens
+    plugged          saving 1,500 tokens (results, user)
+    changed          changed 3, saving 0 tokens
     noted            as said
-    both             7 tokens saved of user as said
+    both             saving 7 tokens (user) as said
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)

@@ -116,7 +116,7 @@ func TestFailureQuotesTheRule(t *testing.T) {
 		t.Errorf("got %v, want no failure of %q, which has no calls", err, want)
 	}
 	want = "parallel calls: keep-pairs: message m2: call a stays without its result, which message m3 had\n" +
-		"\trule: A tool call stays exactly if its result stays, and they stay each other's; what was open or orphaned may stay so."
+		"\trule: A tool call and its result are kept or removed together and stay matched. Calls already unanswered, and results already orphaned, may remain."
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want\n%s\namong it", err, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A Decision says whether to condense, why, and every number that led there. Percent and
@@ -66,50 +67,66 @@ func (d Decision) Err() error {
 // String says in a line what is done and why.
 func (d Decision) String() string {
 	if !d.Act {
-		return "leave: " + d.why()
+		return notActing[d.Reason] + ": " + d.why()
 	}
-	text := fmt.Sprintf("condense: %s; target %d", d.why(), d.Budget.Target)
+	acting := "due"
+	if d.Reason == ReasonManual {
+		acting = "requested"
+	}
+	text := fmt.Sprintf("%s: %s; target %s", acting, d.why(), size.Group(d.Budget.Target))
 	if d.TargetWanted > 0 {
-		text += fmt.Sprintf(" instead of %d, because %d tokens cannot be removed and a result must be worth it", d.TargetWanted, d.Floor)
+		text += fmt.Sprintf(" instead of %s, because %s tokens cannot be removed and a result must be worth it",
+			size.Group(d.TargetWanted), size.Group(d.Floor))
 	}
 	return text
 }
 
+// notActing says in general what the reasons not to act mean.
+var notActing = map[Reason]string{
+	ReasonBelow:      "not due",
+	ReasonOff:        "not due",
+	ReasonSmall:      "not due",
+	ReasonCooling:    "not due",
+	ReasonNoGain:     "nothing to do",
+	ReasonNothingNew: "nothing to do",
+	ReasonStuck:      "not possible",
+	ReasonFloor:      "not possible",
+}
+
 func (d Decision) why() string {
-	share := fmt.Sprintf("%d tokens are %s %% of the window of %d", d.Used, percentText(d.Percent), d.Budget.Window)
+	used, limit := size.Group(d.Used), size.Group(d.Budget.Limit)
+	share := fmt.Sprintf("%s of %s tokens (%s %%)", used, size.Group(d.Budget.Window), percentText(d.Percent))
 	threshold := percentText(d.Threshold) + " %"
 	switch d.Reason {
-	case ReasonThreshold:
-		return share + ", and the threshold is " + threshold
+	case ReasonThreshold, ReasonBelow:
+		return share + ", threshold " + threshold
 	case ReasonMaxContext:
-		return fmt.Sprintf("%d tokens are over max_context_tokens, %d", d.Used, d.MaxContextTokens)
+		return fmt.Sprintf("%s tokens exceed max_context_tokens, %s", used, size.Group(d.MaxContextTokens))
 	case ReasonLimit:
-		return fmt.Sprintf("%d tokens are over the limit of %d (window %d, reserve %d)",
-			d.Used, d.Budget.Limit, d.Budget.Window, d.Budget.Reserve)
+		return fmt.Sprintf("%s tokens exceed the limit of %s (window %s, reserve %s)",
+			used, limit, size.Group(d.Budget.Window), size.Group(d.Budget.Reserve))
 	case ReasonManual:
-		return "asked for; " + share
+		return share
 	case ReasonOverflow:
-		return fmt.Sprintf("the model refused %d tokens as too many", d.Used)
-	case ReasonBelow:
-		return share + ", below the threshold of " + threshold
+		return fmt.Sprintf("the model refused %s tokens as too many", used)
 	case ReasonOff:
-		return fmt.Sprintf("automatic condensing is off, and %d tokens are within the limit of %d", d.Used, d.Budget.Limit)
+		return fmt.Sprintf("automatic condensing is off, and %s tokens are within the limit of %s", used, limit)
 	case ReasonSmall:
-		return fmt.Sprintf("%s, but fewer than min_size, %d", share, d.MinSize)
+		return fmt.Sprintf("%s, fewer than min_size, %s", share, size.Group(d.MinSize))
 	case ReasonCooling:
-		return fmt.Sprintf("%s, but only %d were added since the last attempt; %d must be", share, d.Grown, d.MinNewTokens)
+		return fmt.Sprintf("%s, but only %s were added since the last attempt; %s must be", share, size.Group(d.Grown), size.Group(d.MinNewTokens))
 	case ReasonNoGain:
 		if d.Trigger == core.TriggerManual {
-			return fmt.Sprintf("asked for, but nothing of the %d tokens can be removed (system prompt, tools, protected messages)", d.Used)
+			return fmt.Sprintf("nothing of the %s tokens can be removed (system prompt, tools, protected messages)", used)
 		}
-		return fmt.Sprintf("%s, but %d of them cannot be removed (system prompt, tools, protected messages): "+
-			"below the threshold of %s too little of what was said could stay, so nothing is done up to the limit of %d",
-			share, d.Floor, threshold, d.Budget.Limit)
+		return fmt.Sprintf("%s, but %s of them cannot be removed (system prompt, tools, protected messages): "+
+			"below the threshold of %s too little of what was said could stay, so nothing is done up to the limit of %s",
+			share, size.Group(d.Floor), threshold, limit)
 	case ReasonNothingNew:
-		return fmt.Sprintf("nothing was said since the last condensation, and %d tokens are within the limit of %d", d.Used, d.Budget.Limit)
+		return fmt.Sprintf("nothing was said since the last condensation, and %s tokens are within the limit of %s", used, limit)
 	case ReasonStuck:
-		return fmt.Sprintf("%d tokens are over the limit of %d, and the last %d attempts to condense have not helped: "+
-			"change the chain, protect fewer messages, or use a model with a larger window", d.Used, d.Budget.Limit, patience)
+		return fmt.Sprintf("%s tokens exceed the limit of %s, and the last %d attempts to condense have not helped: "+
+			"change the chain, protect fewer messages, or use a model with a larger window", used, limit, patience)
 	case ReasonFloor:
 		return d.Err().Error()
 	}

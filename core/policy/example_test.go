@@ -22,7 +22,7 @@ func ExampleRule_Decide() {
 	size.Messages = 75000
 	fmt.Println(rule.Decide(size, state, core.TriggerAutomatic))
 	// Output:
-	// condense: 165000 tokens are 82.5 % of the window of 200000, and the threshold is 80 %; target 90000
+	// due: 165,000 of 200,000 tokens (82.5 %), threshold 80 %; target 90,000
 	// false true
-	// leave: 95000 tokens are 47.5 % of the window of 200000, below the threshold of 80 %
+	// not due: 95,000 of 200,000 tokens (47.5 %), threshold 80 %
 }

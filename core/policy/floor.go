@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // ErrFloorExceedsWindow means that what may not be removed from a conversation is larger
@@ -21,12 +22,13 @@ type FloorError struct {
 // Error names the numbers and what to do.
 func (e *FloorError) Error() string {
 	s := e.Size
-	text := fmt.Sprintf("%v: system prompt %d + tools %d + protected messages %d = %d tokens; ",
-		ErrFloorExceedsWindow, max(0, s.System), max(0, s.Tools), max(0, min(s.Protected, s.Messages)), s.Floor())
+	text := fmt.Sprintf("%v: system prompt %s + tools %s + protected messages %s = %s tokens; ",
+		ErrFloorExceedsWindow, size.Group(max(0, s.System)), size.Group(max(0, s.Tools)), size.Group(max(0, min(s.Protected, s.Messages))), size.Group(s.Floor()))
 	if e.Refused > 0 {
-		text += fmt.Sprintf("the model refused %d", e.Refused)
+		text += fmt.Sprintf("the model refused %s", size.Group(e.Refused))
 	} else {
-		text += fmt.Sprintf("at most %d may be sent (window %d, reserve %d)", e.Budget.Limit, e.Budget.Window, e.Budget.Reserve)
+		text += fmt.Sprintf("at most %s may be sent (window %s, reserve %s)",
+			size.Group(e.Budget.Limit), size.Group(e.Budget.Window), size.Group(e.Budget.Reserve))
 	}
 	return text + ": use a model with a larger window, offer fewer tools, or protect fewer messages"
 }

@@ -24,100 +24,100 @@ func TestDecisionText(t *testing.T) {
 			policy.Size{Messages: 165000},
 			policy.State{},
 			auto,
-			"condense: 165000 tokens are 82.5 % of the window of 200000, and the threshold is 80 %; target 80000",
+			"due: 165,000 of 200,000 tokens (82.5 %), threshold 80 %; target 80,000",
 		},
 		{
 			"moved target", rule(200000, func(r *policy.Rule) { r.Target = 10 }),
 			policy.Size{System: 30000, Messages: 135000},
 			policy.State{},
 			auto,
-			"condense: 165000 tokens are 82.5 % of the window of 200000, and the threshold is 80 %; target 40000 instead of 20000, " +
-				"because 30000 tokens cannot be removed and a result must be worth it",
+			"due: 165,000 of 200,000 tokens (82.5 %), threshold 80 %; target 40,000 instead of 20,000, " +
+				"because 30,000 tokens cannot be removed and a result must be worth it",
 		},
 		{
 			"max_context", rule(200000, func(r *policy.Rule) { r.MaxContextTokens = 9000 }),
 			policy.Size{Messages: 9001},
 			policy.State{},
 			auto,
-			"condense: 9001 tokens are over max_context_tokens, 9000; target 4500",
+			"due: 9,001 tokens exceed max_context_tokens, 9,000; target 4,500",
 		},
 		{
 			"limit", base,
 			policy.Size{Messages: 175000},
 			policy.State{},
 			auto,
-			"condense: 175000 tokens are over the limit of 171808 (window 200000, reserve 8192); target 80000",
+			"due: 175,000 tokens exceed the limit of 171,808 (window 200,000, reserve 8,192); target 80,000",
 		},
 		{
 			"manual", base,
 			policy.Size{Messages: 1000},
 			policy.State{},
 			core.TriggerManual,
-			"condense: asked for; 1000 tokens are 0.5 % of the window of 200000; target 500",
+			"requested: 1,000 of 200,000 tokens (0.5 %); target 500",
 		},
 		{
 			"overflow", base,
 			policy.Size{Messages: 150000},
 			policy.State{},
 			core.TriggerOverflow,
-			"condense: the model refused 150000 tokens as too many; target 56250",
+			"due: the model refused 150,000 tokens as too many; target 56,250",
 		},
 		{
 			"below; what is below never looks as if it were not", base,
 			policy.Size{Messages: 159999},
 			policy.State{},
 			auto,
-			"leave: 159999 tokens are 79.99 % of the window of 200000, below the threshold of 80 %",
+			"not due: 159,999 of 200,000 tokens (79.99 %), threshold 80 %",
 		},
 		{
 			"off", rule(200000, func(r *policy.Rule) { r.Auto = false }),
 			policy.Size{Messages: 165000},
 			policy.State{},
 			auto,
-			"leave: automatic condensing is off, and 165000 tokens are within the limit of 171808",
+			"not due: automatic condensing is off, and 165,000 tokens are within the limit of 171,808",
 		},
 		{
 			"small", rule(200000, func(r *policy.Rule) { r.MinSize = 170000 }),
 			policy.Size{Messages: 165000},
 			policy.State{},
 			auto,
-			"leave: 165000 tokens are 82.5 % of the window of 200000, but fewer than min_size, 170000",
+			"not due: 165,000 of 200,000 tokens (82.5 %), fewer than min_size, 170,000",
 		},
 		{
 			"cooling", base,
 			policy.Size{Messages: 165000},
 			policy.State{Size: 164000},
 			auto,
-			"leave: 165000 tokens are 82.5 % of the window of 200000, but only 1000 were added since the last attempt; 10000 must be",
+			"not due: 165,000 of 200,000 tokens (82.5 %), but only 1,000 were added since the last attempt; 10,000 must be",
 		},
 		{
 			"no gain", rule(200000, func(r *policy.Rule) { r.Threshold = 20 }),
 			policy.Size{Tools: 40000, Messages: 20000},
 			policy.State{},
 			auto,
-			"leave: 60000 tokens are 30 % of the window of 200000, but 40000 of them cannot be removed (system prompt, tools, protected messages): " +
-				"below the threshold of 20 % too little of what was said could stay, so nothing is done up to the limit of 171808",
+			"nothing to do: 60,000 of 200,000 tokens (30 %), but 40,000 of them cannot be removed (system prompt, tools, protected messages): " +
+				"below the threshold of 20 % too little of what was said could stay, so nothing is done up to the limit of 171,808",
 		},
 		{
 			"nothing to remove", base,
 			policy.Size{Tools: 40000},
 			policy.State{},
 			core.TriggerManual,
-			"leave: asked for, but nothing of the 40000 tokens can be removed (system prompt, tools, protected messages)",
+			"nothing to do: nothing of the 40,000 tokens can be removed (system prompt, tools, protected messages)",
 		},
 		{
 			"nothing new", base,
 			policy.Size{Messages: 40000, NothingNew: true},
 			policy.State{},
 			core.TriggerManual,
-			"leave: nothing was said since the last condensation, and 40000 tokens are within the limit of 171808",
+			"nothing to do: nothing was said since the last condensation, and 40,000 tokens are within the limit of 171,808",
 		},
 		{
 			"stuck", base,
 			policy.Size{Messages: 180000},
 			policy.State{Size: 180000, Ineffective: 2, Limit: 171808},
 			auto,
-			"leave: 180000 tokens are over the limit of 171808, and the last 2 attempts to condense have not helped: " +
+			"not possible: 180,000 tokens exceed the limit of 171,808, and the last 2 attempts to condense have not helped: " +
 				"change the chain, protect fewer messages, or use a model with a larger window",
 		},
 		{
@@ -125,16 +125,16 @@ func TestDecisionText(t *testing.T) {
 			policy.Size{System: 9000, Tools: 6000, Messages: 25000, Protected: 20000},
 			policy.State{},
 			auto,
-			"leave: what cannot be removed exceeds the window: system prompt 9000 + tools 6000 + protected messages 20000 = 35000 tokens; " +
-				"at most 22938 may be sent (window 32768, reserve 6553): use a model with a larger window, offer fewer tools, or protect fewer messages",
+			"not possible: what cannot be removed exceeds the window: system prompt 9,000 + tools 6,000 + protected messages 20,000 = 35,000 tokens; " +
+				"at most 22,938 may be sent (window 32,768, reserve 6,553): use a model with a larger window, offer fewer tools, or protect fewer messages",
 		},
 		{
 			"floor on overflow", base,
 			policy.Size{System: 9000, Messages: 1000, Protected: 1000},
 			policy.State{},
 			core.TriggerOverflow,
-			"leave: what cannot be removed exceeds the window: system prompt 9000 + tools 0 + protected messages 1000 = 10000 tokens; " +
-				"the model refused 10000: use a model with a larger window, offer fewer tools, or protect fewer messages",
+			"not possible: what cannot be removed exceeds the window: system prompt 9,000 + tools 0 + protected messages 1,000 = 10,000 tokens; " +
+				"the model refused 10,000: use a model with a larger window, offer fewer tools, or protect fewer messages",
 		},
 	}
 	for _, tt := range tests {

@@ -1,4 +1,4 @@
-// Package size reads numbers of tokens and bytes as people write them. It is the one reader
+// Package size reads and writes numbers of tokens and bytes as people do. It is the one reader
 // for the configuration, the flags and the budgets of comparisons.
 package size
 
@@ -36,4 +36,17 @@ func Parse(text string) (int64, bool) {
 func HasUnit(text string) bool {
 	m := form.FindStringSubmatch(strings.TrimSpace(text))
 	return m != nil && m[2] != ""
+}
+
+// Group writes n with its thousands apart: 1,234,567.
+func Group(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	numbers "github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -167,7 +168,7 @@ func (p *Provider) withoutReferences(ctx context.Context, w *work, done []*core.
 		s := &p.steps[i]
 		if s.pass.refers {
 			if d != nil && d.TokensBefore > d.TokensAfter {
-				done[i] = &core.Step{Name: d.Name, Duration: d.Duration, Note: fmt.Sprintf("taken back: %d tokens were not enough", d.TokensBefore-d.TokensAfter)}
+				done[i] = &core.Step{Name: d.Name, Duration: d.Duration, Note: fmt.Sprintf("not used: would have saved %s tokens; the extract covers it", numbers.Group(d.TokensBefore-d.TokensAfter))}
 			}
 			continue
 		}
@@ -199,7 +200,7 @@ func addStep(d *core.Step, s core.Step) *core.Step {
 	d.Changed += s.Changed
 	d.TokensAfter -= s.TokensBefore - s.TokensAfter
 	d.Duration += s.Duration
-	if d.Saved == nil { // it was taken back
+	if d.Saved == nil { // its result was not used
 		d.Saved = map[string]int{}
 	}
 	for kind, n := range s.Saved {
@@ -230,6 +231,6 @@ func cacheStep(req *core.Request, after []core.Message) core.Step {
 	left := size(after)
 	turns := 1.25 * float64(left-tokens) / (0.1 * float64(max(1, all-left)))
 	return core.Step{Name: "cache", Note: fmt.Sprintf(
-		"message %d of %d is the first that changed, %.1f %% of the tokens stand before it; a prompt cache is paid back after %.0f turns",
-		same+1, len(req.Messages), 100*float64(tokens)/float64(all), math.Ceil(turns))}
+		"message %s of %s is the first that changed; %.1f %% of the tokens stay in a prompt cache, and writing it anew pays off after %.0f turns",
+		numbers.Group(same+1), numbers.Group(len(req.Messages)), 100*float64(tokens)/float64(all), math.Ceil(turns))}
 }
