@@ -2,6 +2,7 @@ package smart_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/core"
@@ -46,5 +47,32 @@ func TestNewestResultsCanBeRead(t *testing.T) {
 	t.Logf("%d of %d are marks", bare, all)
 	if 20*bare > all {
 		t.Errorf("%d of %d of the newest results are marks, want less than 5 %%", bare, all)
+	}
+}
+
+// TestLargeLastMessageOfASession condenses a recorded session that ends in a large paste, for
+// windows of several sizes and again for smaller ones: the paste stays the last message, in pieces,
+// and the turns before it stay.
+func TestLargeLastMessageOfASession(t *testing.T) {
+	t.Parallel()
+	messages := sessions(t)["pi-mono--before-compaction"]
+	if messages == nil {
+		t.Skip("that session is not there")
+	}
+	last := messages[len(messages)-1]
+	req := request(messages, counter(t), 1)
+	for _, step := range []struct{ target, least int }{{80_000, 100}, {40_000, 50}, {25_000, 40}, {11_500, 20}, {4_000, 4}} {
+		r := *req
+		r.Budget.Target = step.target
+		var res *core.Result
+		for _, req := range []*core.Request{&r, req} { // at once, and step by step
+			req.Budget.Target = step.target
+			res = condense(t, open(t, `{}`), req)
+			n := len(res.Messages)
+			if got := &res.Messages[n-1]; n < step.least || got.ID != last.ID || !strings.HasPrefix(textOf(*got), "<bash-input>find .</bash-input>\n") {
+				t.Errorf("%d tokens: %d messages stay, want %d; the last one is %.80q", step.target, n, step.least, textOf(*got))
+			}
+		}
+		req = again(req, res)
 	}
 }

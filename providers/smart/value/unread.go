@@ -10,23 +10,30 @@ import (
 )
 
 // keepAsked takes, of messages that have to be answered and are too large to stay whole, the
-// newest first, the beginning and the end, the prose, and then the best of the other lines.
+// newest first, the beginning, the end and the prose of what the person said, then the beginning
+// and the end of the rest, and the best of all other lines.
 func (w *work) keepAsked(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Asked*w.asking
 	first := w.passageOf(w.unread)
-	for p := len(w.passages) - 1; p >= first; p-- {
-		pass := &w.c.Passages[p]
-		if !w.cut[pass.Message] || w.passages[p].mode != modeOpen || pass.Kind != need.Human {
-			continue
-		}
-		w.takeEnds(pass.Lines, limit-w.spent())
-		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if w.c.Lines[l].Prose() {
-				w.takeLine(l, limit)
+	for _, human := range []bool{true, false} {
+		for p := len(w.passages) - 1; p >= first; p-- {
+			pass := &w.c.Passages[p]
+			if !w.cut[pass.Message] || w.passages[p].mode != modeOpen || (pass.Kind == need.Human) != human || pass.Rules != "" {
+				continue
+			}
+			left := limit - w.spent()
+			if !human {
+				left /= 2
+			}
+			w.takeEnds(pass.Lines, left)
+			for l := pass.Lines.Start; human && l < pass.Lines.End; l++ {
+				if w.c.Lines[l].Prose() {
+					w.takeLine(l, limit)
+				}
 			}
 		}
 	}
-	return w.fillFrom(ctx, first, limit, func(p int) bool { return w.cut[w.c.Passages[p].Message] })
+	return w.fillFrom(ctx, first, limit, func(p int) bool { return w.cut[w.c.Passages[p].Message] && w.eligible(p) })
 }
 
 // takeEnds takes lines from the beginning of a passage and from its end, as far as room goes.
