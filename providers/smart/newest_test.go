@@ -1,11 +1,15 @@
 package smart_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 )
 
 // bareMark is a result of which nothing is left but the mark.
@@ -74,5 +78,29 @@ func TestLargeLastMessageOfASession(t *testing.T) {
 			}
 		}
 		req = again(req, res)
+	}
+}
+
+// TestLargeLastCallLeavesTheTail: a call that writes a large file and was not answered yet by the
+// model stays with its result, its argument shortened, and so do the turns before it.
+func TestLargeLastCallLeavesTheTail(t *testing.T) {
+	t.Parallel()
+	var messages []core.Message
+	for i := range 40 {
+		messages = join(messages, say(fmt.Sprintf("Look at okapi%d.", i)), tool(fmt.Sprint("r", i), "Read", fmt.Sprintf(`{"file_path":"okapi%d.go"}`, i), words(i, 300, 8)))
+	}
+	messages = coretest.Conversation(join(messages, tool("w", "Write", `{"file_path":"zebra.go","content":`+strconv.Quote(words(7, 9000, 8))+`}`, "The file zebra.go has been updated successfully."))...)
+	req := coretest.Request(messages, total(messages)/5)
+	res := condense(t, open(t, `{}`), req)
+	n := len(res.Messages)
+	if n < 8 || total(again(req, res).Messages) > req.Budget.Target {
+		t.Fatalf("%d messages stay in %d tokens of %d", n, total(again(req, res).Messages), req.Budget.Target)
+	}
+	call, _ := res.Messages[n-2].Parts[len(res.Messages[n-2].Parts)-1].(core.ToolCall)
+	if !strings.HasPrefix(call.Args, `{"file_path":"zebra.go","content":"`) || !stubForm.MatchString(call.Args) || !json.Valid([]byte(call.Args)) {
+		t.Errorf("the call is %.200q", call.Args)
+	}
+	if got := results(res.Messages[n-1:]); len(got) != 1 || got[0] != "The file zebra.go has been updated successfully." {
+		t.Errorf("the result is %q", got)
 	}
 }

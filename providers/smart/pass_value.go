@@ -36,6 +36,7 @@ var valuePass = choosing(define("value", classLossy, "",
 		if c.Human > 0 {
 			shares.Human = c.Human
 		}
+		w.shortenNewestCalls()
 		before, digest := w.withoutDigest()
 		room := w.room
 		for i := range digest {
@@ -61,6 +62,30 @@ var valuePass = choosing(define("value", classLossy, "",
 		w.adopt(slices.Insert(messages, systems(before), digest...))
 		return nil
 	}))
+
+// shortenNewestCalls shortens the arguments of the newest calls that would take more than half of
+// what the newest message may have. Whole they could not stay, nor could their results, which the
+// model has not read.
+func (w *work) shortenNewestCalls() {
+	last := len(w.msgs) - 1
+	for last >= 0 && w.msgs[last].Role != core.RoleAssistant {
+		last--
+	}
+	var calls []int
+	for u := range w.uses {
+		if c := w.uses[u].call; c >= 0 && w.message(c) >= last && last >= 0 {
+			calls = append(calls, c)
+		}
+	}
+	most := int(value.DefaultShares().Newest*float64(w.room)) / 2 / max(1, len(calls))
+	for _, c := range calls {
+		if w.pieces[c].tokens > most {
+			const bytes = 2 // for each token: half of what most texts have
+			w.shortenCall(c, bytes*most, "")
+		}
+	}
+	w.settle()
+}
 
 // withoutDigest returns the conversation as it is now, and apart from it the digest at its
 // head: it stays there, and lines of it are worth nothing beside it.
