@@ -132,10 +132,10 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 		}
 	}
 	if missing := modeMissing(r, c.modes); missing != nil {
-		fmt.Fprintln(a.stderr, missing)
+		printf(a.stderr, "%v\n", missing)
 	}
 	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
-		fmt.Fprintln(a.stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed once")
+		printf(a.stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed once\n")
 	}
 	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, strategies, opts, chains}))
 }
@@ -163,18 +163,19 @@ func nothingCompared(r *compare.Report) error {
 		}
 		names[s.Reason] = append(names[s.Reason], s.Name)
 	}
-	var b strings.Builder
+	errs := []error{errors.New("no session could be compared:")}
 	for i, reason := range reasons {
 		if i == shownReasons {
-			fmt.Fprintf(&b, "\n  and %s", plural(len(reasons)-i, "other reason"))
+			errs = append(errs, fmt.Errorf("  and %s", plural(len(reasons)-i, "other reason")))
 			break
 		}
-		fmt.Fprintf(&b, "\n  %s: %s", names[reason][0], reason)
+		more := ""
 		if n := len(names[reason]) - 1; n > 0 {
-			fmt.Fprintf(&b, " (and %d more)", n)
+			more = fmt.Sprintf(" (and %d more)", n)
 		}
+		errs = append(errs, fmt.Errorf("  %s: %s%s", names[reason][0], reason, more))
 	}
-	return errors.New("no session could be compared:" + b.String())
+	return errors.Join(errs...)
 }
 
 // modeMissing says how sessions get a mode if some were left out for want of one; nil if none
@@ -400,7 +401,14 @@ func (a *app) printComparison(ctx context.Context, c *comparison, r *compare.Rep
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(a.stdout, b.String())
+	text := b.String()
+	if c.output == "json" {
+		text = escaped(text)
+	}
+	if c.output == "csv" {
+		return printData(a.stdout, []byte(text))
+	}
+	_, err = io.WriteString(a.stdout, text)
 	return err
 }
 

@@ -62,7 +62,7 @@ func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []comp
 		return nil, nil, nil, errors.Join(usage(cmd, "--strategies: %w", err), h.Close())
 	}
 	for _, l := range left {
-		fmt.Fprintf(a.stderr, "left out: %v\n", l)
+		printf(a.stderr, "left out: %v\n", l)
 	}
 	return h, strategies, b.chains, nil
 }

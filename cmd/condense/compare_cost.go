@@ -28,7 +28,7 @@ func (a *app) agree(cmd *cobra.Command, c *comparison, items []compare.Item, str
 	if u.Calls == 0 {
 		return nil
 	}
-	fmt.Fprintf(a.stderr, "%s, %d results to measure, %d of them known: at most %s\n",
+	printf(a.stderr, "%s, %d results to measure, %d of them known: at most %s\n",
 		plural(plan.Sessions, "session"), plan.Rows, plan.Cached, usageText(u))
 	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
 		return nil
@@ -41,8 +41,8 @@ func (a *app) agree(cmd *cobra.Command, c *comparison, items []compare.Item, str
 		}
 		return usage(cmd, "%s would spend money: agree with --yes, bound it with --max-cost%s", strings.Join(costly, ", "), without)
 	}
-	fmt.Fprintf(a.stderr, "what spends it: %s\n", strings.Join(costly, ", "))
-	fmt.Fprint(a.stderr, "continue? [y/N] ")
+	printf(a.stderr, "what spends it: %s\n", strings.Join(costly, ", "))
+	printf(a.stderr, "continue? [y/N] ")
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
 	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
 		return errors.New("not agreed; nothing was spent")

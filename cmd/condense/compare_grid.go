@@ -1,10 +1,13 @@
 package main
 
 import (
+	"io"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A grid is a table for people, as wide as the terminal at most.
@@ -20,6 +23,16 @@ func (g *grid) divide(line bool) {
 	if line {
 		g.dividers = append(g.dividers, len(g.rows))
 	}
+}
+
+// write writes the table with a title.
+func (g *grid) write(w io.Writer, title string, markdown bool, width int) {
+	heading := "\n%s\n"
+	if markdown {
+		heading = "\n### %s\n\n"
+	}
+	printf(w, heading, title)
+	_ = printText(w, g.render(markdown, width)+"\n") // the page is written to a buffer first
 }
 
 // Widths in characters.
@@ -74,7 +87,7 @@ func (g *grid) part(columns, widths []int, markdown bool) string {
 	pick := func(from []string) table.Row {
 		var out table.Row
 		for _, i := range columns {
-			out = append(out, from[i])
+			out = append(out, plain.Line(from[i]))
 		}
 		return out
 	}

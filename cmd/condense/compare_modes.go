@@ -20,28 +20,28 @@ func modesFragment(r *compare.Report, chains map[string][]config.Provider) strin
 	for _, mode := range r.Modes {
 		winner, why := winnerOf(r, mode)
 		if winner == "" {
-			fmt.Fprintf(&modes, "  # %s: %s\n", yamlName(mode), oneLine(why))
+			printf(&modes, "  # %s: %s\n", yamlName(mode), why)
 			continue
 		}
 		var names []string
 		for _, p := range chains[winner] {
 			names = append(names, yamlName(f.name(&p, mode)))
 		}
-		fmt.Fprintf(&modes, "  # %s\n", oneLine(why))
+		printf(&modes, "  # %s\n", why)
 		for _, loss := range lossesOf(r, mode) {
-			fmt.Fprintf(&modes, "  # %s\n", oneLine(loss))
+			printf(&modes, "  # %s\n", loss)
 		}
-		fmt.Fprintf(&modes, "  %s: {chain: [%s]}\n", yamlName(mode), strings.Join(names, ", "))
+		printf(&modes, "  %s: {chain: [%s]}\n", yamlName(mode), strings.Join(names, ", "))
 		f.winners++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by condense compare: the strategy that keeps most of what was needed later, by mode.\n"+
+	printf(&b, "# Written by condense compare: the strategy that keeps most of what was needed later, by mode.\n"+
 		"# %s, budgets %s. This loads as it is. To use it, merge modes and providers into those of condense.yaml.\n",
 		plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
 	if len(f.order) > 0 {
 		b.WriteString("providers:\n")
 		for _, name := range f.order {
-			fmt.Fprintf(&b, "  %s: %s\n", yamlName(name), f.declared[name])
+			printf(&b, "  %s: %s\n", yamlName(name), f.declared[name])
 		}
 	}
 	switch {
@@ -118,11 +118,11 @@ func (f *fragment) name(p *config.Provider, mode string) string {
 	if name == p.Strategy {
 		name = p.Strategy + "-" + mode // the name alone has other settings
 	}
-	for n := 2; f.declared[name] != "" && f.declared[name] != string(text); n++ {
+	for n := 2; f.declared[name] != "" && f.declared[name] != escaped(string(text)); n++ {
 		name = fmt.Sprintf("%s-%s-%d", p.Name, mode, n)
 	}
 	if f.declared[name] == "" {
-		f.declared[name] = string(text)
+		f.declared[name] = escaped(string(text))
 		f.order = append(f.order, name)
 	}
 	return name
@@ -139,10 +139,5 @@ func yamlName(s string) string {
 		return s
 	}
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string, and a JSON string is one of YAML
-	return string(text)
-}
-
-// oneLine returns s so that it cannot end a comment.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
+	return escaped(string(text))
 }

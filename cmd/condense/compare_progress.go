@@ -49,16 +49,16 @@ func (p *progress) show(s compare.Progress) {
 		text += fmt.Sprintf(", about %s left", s.Left.Round(time.Second))
 	}
 	if !p.terminal {
-		fmt.Fprintln(p.w, text)
+		printf(p.w, "%s\n", text)
 		return
 	}
-	fmt.Fprintf(p.w, "\r%-*s", p.width, text)
+	printf(p.w, "\r%-*s", p.width, text)
 	p.width = len(text)
 }
 
 // end clears the line.
 func (p *progress) end() {
 	if p.terminal && p.width > 0 {
-		fmt.Fprintf(p.w, "\r%*s\r", p.width, "")
+		printf(p.w, "\r%*s\r", p.width, "")
 	}
 }

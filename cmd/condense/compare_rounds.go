@@ -47,9 +47,5 @@ func writeRounds(w io.Writer, r *compare.Report, markdown bool, width int) {
 		g.rows = append(g.rows, row)
 	}
 	g.fixed = 2
-	title := "condensed along the way"
-	if markdown {
-		title = "### " + title + "\n"
-	}
-	fmt.Fprintf(w, "\n%s\n%s\n", title, g.render(markdown, width))
+	g.write(w, "condensed along the way", markdown, width)
 }

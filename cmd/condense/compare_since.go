@@ -78,7 +78,7 @@ func (a *app) since(c *comparison, r, old *compare.Report, conditions []conditio
 	}
 	var broken []string
 	compared := 0
-	fmt.Fprintf(a.stderr, "since %s:\n", c.against)
+	printf(a.stderr, "since %s:\n", c.against)
 	for _, s := range r.Strategies {
 		if s.Bound || !slices.ContainsFunc(old.Strategies, func(o compare.StrategyInfo) bool { return o.Name == s.Name }) {
 			continue
@@ -93,7 +93,7 @@ func (a *app) since(c *comparison, r, old *compare.Report, conditions []conditio
 			if d.Shown {
 				change = "changed"
 			}
-			fmt.Fprintf(a.stderr, "  %-28s %-8s %+.3f (95 %% interval %+.3f to %+.3f, %s): %s\n",
+			printf(a.stderr, "  %-28s %-8s %+.3f (95 %% interval %+.3f to %+.3f, %s): %s\n",
 				s.Name, measure, d.Mean, d.Low, d.High, plural(d.Sessions, "session"), change)
 			for _, cond := range conditions {
 				if cond.measure == measure && cond.broken(d) {

@@ -32,14 +32,14 @@ var tableColumns = []column{
 //
 // Width is that of the terminal in characters; zero means that there is no bound.
 func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool, width int) {
-	fmt.Fprintf(w, "%s, %s, counted with %s, seed %d\n", plural(len(r.Sessions), "session"), plural(len(r.Rows), "result"), r.Encoding, r.Seed)
+	printf(w, "%s, %s, counted with %s, seed %d\n", plural(len(r.Sessions), "session"), plural(len(r.Rows), "result"), r.Encoding, r.Seed)
 	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "skipped %s: %s\n", s.Name, s.Reason)
+		printf(w, "skipped %s: %s\n", s.Name, s.Reason)
 	}
 	for _, x := range r.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", strings.TrimPrefix(x.Strategy+": ", ": ")+x.Text)
+		printf(w, "warning: %s\n", strings.TrimPrefix(x.Strategy+": ", ": ")+x.Text)
 	}
-	fmt.Fprintln(w)
+	printf(w, "\n")
 	writeVerdicts(w, r, bullet(markdown))
 	for i := range r.Tables {
 		t := &r.Tables[i]
@@ -50,13 +50,11 @@ func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool, width i
 		if t.Mode != "" {
 			title += ", mode " + t.Mode
 		}
-		if markdown {
-			title = "### " + title + "\n"
-		}
-		fmt.Fprintf(w, "\n%s\n%s\n", title, renderLines(t, columnsOf(r), markdown, width))
+		g := linesGrid(t, columnsOf(r))
+		g.write(w, title, markdown, width)
 	}
 	writeRounds(w, r, markdown, width)
-	fmt.Fprintln(w, "\nShares of 1, means over sessions, with the half width of the 95 % interval. 'condense compare --output html' shows the sessions and messages that they come from.")
+	printf(w, "\nShares of 1, means over sessions, with the half width of the 95 %% interval. 'condense compare --output html' shows the sessions and messages that they come from.\n")
 }
 
 // writeVerdicts says for every budget which strategy to take, over all modes and for the
@@ -74,7 +72,7 @@ func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
 		case v.Mode == "":
 			writeVerdict(w, v, bullet+"budget "+v.Budget)
 			if modes := silent[v.Budget]; len(modes) > 0 && len(r.Modes) > 1 {
-				fmt.Fprintf(w, "%sbudget %s, by mode: not enough sessions of %s\n", bullet, v.Budget, strings.Join(modes, ", "))
+				printf(w, "%sbudget %s, by mode: not enough sessions of %s\n", bullet, v.Budget, strings.Join(modes, ", "))
 			}
 		case !v.Few:
 			writeVerdict(w, v, bullet+"budget "+v.Budget+", mode "+v.Mode)
@@ -83,7 +81,7 @@ func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
 	for _, name := range winners(r) {
 		for _, s := range r.Strategies {
 			if s.Name == name && s.About != "" {
-				fmt.Fprintf(w, "%s%s is %s\n", bullet, name, s.About)
+				printf(w, "%s%s is %s\n", bullet, name, s.About)
 			}
 		}
 	}
@@ -91,9 +89,9 @@ func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
 
 // writeVerdict writes a verdict, and what its winner loses, which a choice by recall hides.
 func writeVerdict(w io.Writer, v *compare.Verdict, scope string) {
-	fmt.Fprintf(w, "%s: %s\n", scope, v.Text)
+	printf(w, "%s: %s\n", scope, v.Text)
 	if losses := v.WorseIn(); losses != "" {
-		fmt.Fprintf(w, "  %s\n", losses)
+		printf(w, "  %s\n", losses)
 	}
 }
 
@@ -137,7 +135,8 @@ func used(r *compare.Report, measure string) bool {
 	return false
 }
 
-func renderLines(t *compare.Table, columns []column, markdown bool, width int) string {
+// linesGrid returns the table of the lines of t.
+func linesGrid(t *compare.Table, columns []column) grid {
 	g := grid{header: []string{"strategy", "sessions"}}
 	for _, c := range columns {
 		if c.measure == compare.MeasurePanel {
@@ -156,7 +155,7 @@ func renderLines(t *compare.Table, columns []column, markdown bool, width int) s
 		}
 		g.rows = append(g.rows, row)
 	}
-	return g.render(markdown, width)
+	return g
 }
 
 func cell(l *compare.Line, measure string) string {
