@@ -52,9 +52,9 @@ func (a *app) repair(ctx context.Context, path string, o *output) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	for _, f := range faults {
-		fmt.Fprintf(a.stderr, "%s: %v\n", path, f)
+		printf(a.stderr, "%s: %v\n", path, f)
 	}
-	fmt.Fprintf(a.stderr, "%s: %s and %s kept, %s at fault\n", path,
+	printf(a.stderr, "%s: %s and %s kept, %s at fault\n", path,
 		plural(len(j.Messages()), "message"), plural(len(j.Condensations()), "condensation"), plural(len(faults), "line"))
 	var b bytes.Buffer
 	if err := history.Encode(&b, j); err != nil {

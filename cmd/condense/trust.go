@@ -164,7 +164,7 @@ func (a *app) ask(cmd *cobra.Command) error {
 	if f, ok := a.stdin.(*os.File); !ok || !isatty.IsTerminal(f.Fd()) {
 		return usage(cmd, "there is no terminal to ask at: read the above, and agree with --yes")
 	}
-	fmt.Fprint(a.stderr, "trust it? [y/N] ")
+	printf(a.stderr, "trust it? [y/N] ")
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
 	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
 		return errors.New("not agreed; nothing was changed")
