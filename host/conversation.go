@@ -78,6 +78,12 @@ func (c *Conversation) Rewind(id string) error { return c.reset(c.journal.Rewind
 // Undo takes the condensation id back: see [history.Journal.Undo].
 func (c *Conversation) Undo(id string) error { return c.reset(c.journal.Undo(id)) }
 
+// UndoRewind takes the latest rewind back: see [history.Journal.UndoRewind].
+func (c *Conversation) UndoRewind() (to string, err error) {
+	to, err = c.journal.UndoRewind()
+	return to, c.reset(err)
+}
+
 // State returns what the host remembers between turns, to be stored by programs that
 // outlive it.
 func (c *Conversation) State() policy.State { return c.state }

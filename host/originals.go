@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/disk"
 )
 
 // KeepOriginals names the directory to which the host writes what condensations hide or
@@ -106,7 +107,10 @@ func createWhole(path string, write func(*os.File) error) error {
 	}
 	// A link is never made over a file that is there, as a renamed file would be.
 	err = os.Link(tmp.Name(), path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
+	if err == nil {
+		return disk.SyncDir(filepath.Dir(path))
+	}
+	if errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	// The file system has no links: take the name first.
@@ -120,7 +124,7 @@ func createWhole(path string, write func(*os.File) error) error {
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
-	return nil
+	return disk.SyncDir(filepath.Dir(path))
 }
 
 // keepOriginals writes the originals of a condensation about to be recorded. What it

@@ -86,11 +86,28 @@ func TestPromises(t *testing.T) {
 			checkTurn(rt, conv, before, r, err)
 		}
 		originals := conv.Journal().Messages()
-		for all := conv.Journal().Condensations(); len(all) > 0; all = conv.Journal().Condensations() {
-			if err := conv.Undo(all[rapid.IntRange(0, len(all)-1).Draw(rt, "undo")].ID); err != nil {
-				rt.Fatal(err)
+		undoAll := func() {
+			for all := conv.Journal().Condensations(); len(all) > 0; all = conv.Journal().Condensations() {
+				if err := conv.Undo(all[rapid.IntRange(0, len(all)-1).Draw(rt, "undo")].ID); err != nil {
+					rt.Fatal(err)
+				}
 			}
 		}
+		if len(originals) > 0 && rapid.Bool().Draw(rt, "rewind") {
+			if err := conv.Rewind(rapid.SampledFrom(originals).Draw(rt, "message").ID); err != nil {
+				rt.Fatal(err)
+			}
+			for range 2 { // before the rewind is undone, and after
+				before := conv.View()
+				r, err := h.Manage(t.Context(), conv, host.Turn{Trigger: core.TriggerManual})
+				checkTurn(rt, conv, before, r, err)
+				undoAll()
+				if _, err := conv.UndoRewind(); err != nil && !errors.Is(err, history.ErrNoRewind) {
+					rt.Fatal(err)
+				}
+			}
+		}
+		undoAll()
 		view := conv.View()
 		if len(view) != len(originals) {
 			rt.Fatalf("%d messages are back, want %d", len(view), len(originals))

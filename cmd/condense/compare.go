@@ -209,7 +209,7 @@ func (a *app) conclude(ctx context.Context, c *comparison, r, old *compare.Repor
 		}
 	}
 	if c.writeModes != "" {
-		if err := writeFile(c.writeModes, []byte(modesFragment(r, e.chains))); err != nil {
+		if err := writeFile(c.writeModes, []byte(modesFragment(r, e.chains)), newMode); err != nil {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func saveReport(path string, r *compare.Report) error {
 	if err := r.WriteJSON(&b); err != nil {
 		return err
 	}
-	return writeFile(path, []byte(b.String()))
+	return writeFile(path, []byte(b.String()), privateMode)
 }
 
 func readComparison(path string) (*compare.Report, error) {

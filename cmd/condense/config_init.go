@@ -92,7 +92,7 @@ func (a *app) writeConfig(cmd *cobra.Command, file string, force bool, render fu
 		path string
 		data []byte
 	}{{beside, schema}, {file, []byte(text)}} {
-		if err := writeFile(f.path, f.data); err != nil {
+		if err := writeFile(f.path, f.data, newMode); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ beside the configuration, and this command brings that file up to date:
 				_, err := a.stdout.Write(text)
 				return err
 			}
-			return writeFile(out, text)
+			return writeFile(out, text, newMode)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")

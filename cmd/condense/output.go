@@ -27,6 +27,9 @@ type output struct {
 // newMode is that of a file that is made from no other one, before the umask.
 const newMode fs.FileMode = 0o666
 
+// privateMode is that of a new file with text of several sessions.
+const privateMode fs.FileMode = 0o600
+
 // output opens the file path for writing; "" and "-" are standard output. A new file is
 // not more readable than like, the file that its content comes from.
 func (a *app) output(path, like string) (*output, error) {
@@ -80,9 +83,9 @@ func (o *output) close() {
 	}
 }
 
-// writeFile writes a file that is made from no other one.
-func writeFile(path string, data []byte) error {
-	file, err := disk.Open(path, newMode)
+// writeFile writes a file; mode is that of a new one, before the umask.
+func writeFile(path string, data []byte, mode fs.FileMode) error {
+	file, err := disk.Open(path, mode)
 	if err != nil {
 		return err
 	}
