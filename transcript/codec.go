@@ -9,6 +9,8 @@ import (
 type codec struct {
 	name string // what --format and --to take
 	doc  string // one line: whose format it is and how it looks
+	// readOnly says that write refuses what is not exactly the file that was read.
+	readOnly bool
 	// vendor is whose signed or encrypted reasoning the messages hold; nobody else can
 	// read it. Empty if messages of several vendors may stand in one file.
 	vendor vendor

@@ -12,6 +12,9 @@ var codecs = []codec{
 	condenseCodec,
 	claudecodeCodec,
 	codexCodec,
+	piCodec,
+	opencodeCodec,
+	geminiCodec,
 	rooCodec,
 	traceCodec,
 	openaiCodec,
@@ -22,13 +25,16 @@ var codecs = []codec{
 type Format struct {
 	Name string // as [Document.Write] and [ReadOptions] take it
 	Doc  string // one line
+	// ReadOnly says that conversations are read from this format, and written in it only if
+	// they came from it and nothing changed.
+	ReadOnly bool
 }
 
 // Formats returns the formats in the order in which they are tried.
 func Formats() []Format {
 	out := make([]Format, len(codecs))
 	for i, c := range codecs {
-		out[i] = Format{c.name, c.doc}
+		out[i] = Format{c.name, c.doc, c.readOnly}
 	}
 	return out
 }

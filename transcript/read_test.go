@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -153,7 +154,10 @@ func TestFormatsAreDocumentedAndKnown(t *testing.T) {
 		if f.Doc == "" || strings.Contains(f.Doc, "\n") {
 			t.Errorf("%s: doc %q; want one line", f.Name, f.Doc)
 		}
-		write(t, document(t, core.Message{ID: "a", Role: core.RoleUser, Parts: []core.Part{core.Text("x")}}), f.Name)
+		d := document(t, core.Message{ID: "a", Role: core.RoleUser, Parts: []core.Part{core.Text("x")}})
+		if _, err := d.Write(io.Discard, f.Name); (err != nil) != f.ReadOnly {
+			t.Errorf("%s: write: %v", f.Name, err)
+		}
 	}
 }
 

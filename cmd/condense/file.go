@@ -102,7 +102,7 @@ func (a *app) inputFlags(cmd *cobra.Command, format, to *string) {
 	a.limitFlag(cmd)
 	if to != nil {
 		cmd.Flags().StringVar(to, "to", "", "`format` of the output (default: that of the file)")
-		complete(cmd, "to", formatNames())
+		complete(cmd, "to", outputFormats())
 	}
 }
 
@@ -110,6 +110,17 @@ func (a *app) inputFlags(cmd *cobra.Command, format, to *string) {
 func (a *app) limitFlag(cmd *cobra.Command) {
 	a.maxInput = defaultMaxInput
 	cmd.Flags().Var(&a.maxInput, "max-input", "`size` in bytes above which a file is refused, uncompressed, as in 2Gi")
+}
+
+// outputFormats returns the names of the formats that any conversation can be written in.
+func outputFormats() []string {
+	var names []string
+	for _, f := range transcript.Formats() {
+		if !f.ReadOnly {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 func formatNames() []string {

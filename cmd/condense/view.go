@@ -49,8 +49,8 @@ with what hides them, and at the end what rewinds dropped.`,
 		},
 	}
 	a.inputFlags(cmd, &format, nil)
-	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(formatNames(), ", "))
-	complete(cmd, "to", formatNames())
+	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(outputFormats(), ", "))
+	complete(cmd, "to", outputFormats())
 	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -1,0 +1,94 @@
+package transcript
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// This file serves the formats of agents that keep a call and its result in one record, so
+// that a record is several messages. Their sessions are read, and written again as they were.
+
+// A sessionReader collects what the records of a session say.
+type sessionReader struct {
+	document *Document
+	data     []byte
+	taken    ids
+	records  int // so far
+	places   []placement
+}
+
+// take returns all, what the record raw says, with IDs and the time. Own is the record's ID,
+// empty if it has none. Placed says that the record is one of the conversation, and not what
+// a compaction inserted.
+func (s *sessionReader) take(raw []byte, own string, when time.Time, placed bool, all []core.Message) []core.Message {
+	s.records++
+	for i := range all {
+		m := &all[i]
+		m.Time = when
+		if i > 0 {
+			m.ID = s.taken.next(s.records, all[0].ID+"."+strconv.Itoa(i+1))
+			continue
+		}
+		m.ID = s.taken.next(s.records, own)
+		m.Source = slices.Clip(raw)
+		if placed {
+			at := offsetIn(s.data, raw)
+			s.places = append(s.places, placement{m.ID, at, at + len(raw)})
+		}
+	}
+	return all
+}
+
+// turnOf returns what an assistant says in one request, and the results of its calls.
+func turnOf(said, results []core.Part) []core.Message {
+	var all []core.Message
+	if len(said) > 0 {
+		all = append(all, core.Message{Role: core.RoleAssistant, Parts: said})
+	}
+	if len(results) > 0 {
+		all = append(all, core.Message{Role: core.RoleTool, Parts: results})
+	}
+	return all
+}
+
+// compactTo applies a compaction of the agent's own: what is shown now is hidden but for the
+// messages from first on, and summary takes its place. An empty first keeps nothing.
+func (d *Document) compactTo(id, provider string, when time.Time, first string, summary []core.Message) error {
+	c := history.Condensation{ID: id, Provider: provider, Time: when}
+	after := ""
+	for _, m := range d.view() {
+		if m.ID == first {
+			break
+		}
+		c.Edit.Hide = append(c.Edit.Hide, m.ID)
+		after = m.ID
+	}
+	if len(c.Edit.Hide) == 0 {
+		return d.add(summary...)
+	}
+	for i := range summary {
+		c.Edit.Insert = append(c.Edit.Insert, core.Insert{After: after, Message: summary[i]})
+	}
+	return d.Journal.Condense(c)
+}
+
+// onlyRead returns the write function of a format that is read and not written, but for a
+// file in which nothing changed. Tool is whose it is.
+func onlyRead(name, tool string) func(*Document, *output) error {
+	return func(d *Document, out *output) error {
+		switch {
+		case d.Origin == name && d.unchanged():
+			out.add(d.original())
+			return nil
+		case d.Origin == name:
+			return errors.New("a conversation that was changed cannot be put back into a session of " + tool +
+				", which would not go on with it: choose another format for the output, or condense to keep everything")
+		}
+		return errors.New("sessions of " + tool + " are read, not written: choose another format for the output")
+	}
+}

@@ -1,0 +1,255 @@
+package transcript_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/transcript"
+)
+
+// The formats of agents that are read and not written.
+var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "pi": "session.jsonl"}
+
+// Sessions of OpenCode, Gemini CLI and pi are read as these agents send them: who says what,
+// calls with their results, failures, what a compaction hides.
+func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
+	t.Parallel()
+	image := core.Image{MediaType: "image/png", Data: "iVBORw0KGgo="}
+	one := func(role core.Role, parts ...core.Part) core.Message { return core.Message{Role: role, Parts: parts} }
+	for format, want := range map[string]struct {
+		all, view []core.Message
+		model     string
+		warnings  int
+	}{
+		"opencode": {
+			all: []core.Message{
+				one(core.RoleUser, core.Text("The total of an order is wrong. See @order.go"), core.Text("<content>\n1: func total()\n</content>"), image),
+				one(
+					core.RoleAssistant, core.Reasoning{Text: "**Rounding**"}, core.Text("Let me look."),
+					core.ToolCall{ID: "call_1", Name: "bash", Args: `{"command": "go test ./..."}`},
+					core.ToolCall{ID: "call_2", Name: "read", Args: `{"filePath": "nowhere.go"}`},
+					core.ToolCall{ID: "call_3", Name: "read", Args: `{"filePath": "order.go"}`},
+				),
+				one(
+					core.RoleTool,
+					core.ToolResult{CallID: "call_1", Content: []core.Part{core.Text("ok  shop")}},
+					core.ToolResult{CallID: "call_2", Content: []core.Part{core.Text("File not found")}, IsError: true},
+					core.ToolResult{CallID: "call_3", Content: []core.Part{core.Text("[Old tool result content cleared]")}},
+				),
+				one(core.RoleAssistant, core.Text("It is the rounding.")),
+				one(core.RoleUser, core.Text("What did we do so far?")),
+				one(core.RoleAssistant, core.Text("## Goal\n\nFix the total.")),
+				one(core.RoleUser, core.Text("Go on.")),
+				one(core.RoleAssistant, core.ToolCall{ID: "call_4", Name: "edit", Args: `{"filePath": "order.go"}`}),
+			},
+			view: []core.Message{
+				one(core.RoleUser, core.Text("What did we do so far?")),
+				one(core.RoleAssistant, core.Text("## Goal\n\nFix the total.")),
+				one(core.RoleUser, core.Text("Go on.")),
+				one(core.RoleAssistant, core.ToolCall{ID: "call_4", Name: "edit", Args: `{"filePath": "order.go"}`}),
+			},
+			model: "claude-sonnet-4.6",
+		},
+		"gemini": {
+			all: []core.Message{
+				one(core.RoleUser, core.Text("The total of an order is wrong."), image),
+				one(
+					core.RoleAssistant, core.Reasoning{Text: "Rounding\nIt may be that."}, core.Text("Let me look."),
+					core.ToolCall{ID: "run_1", Name: "run_shell_command", Args: `{"command": "go test ./..."}`},
+					core.ToolCall{ID: "read_1", Name: "read_file", Args: `{"file_path": "nowhere.go"}`},
+					core.ToolCall{ID: "run_2", Name: "run_shell_command", Args: `{"command": "sleep 9"}`},
+					core.ToolCall{ID: "list_1", Name: "list", Args: `{}`},
+				),
+				one(
+					core.RoleTool,
+					core.ToolResult{CallID: "run_1", Content: []core.Part{core.Text("ok  shop")}},
+					core.ToolResult{CallID: "read_1", Content: []core.Part{core.Text("File not found")}, IsError: true},
+					core.ToolResult{CallID: "run_2", Content: []core.Part{core.Text("[Operation Cancelled] Reason: Operation cancelled")}, IsError: true},
+					core.ToolResult{CallID: "list_1", Content: []core.Part{core.Text(`{"files": ["order.go"]}`)}},
+				),
+				one(core.RoleUser, core.Text("Go on.")),
+				one(core.RoleAssistant, core.Text("It is the rounding.")),
+			},
+			model: "gemini-2.5-pro",
+		},
+		"pi": {
+			all: []core.Message{
+				one(core.RoleUser, core.Text("The total of an order is wrong."), image),
+				one(
+					core.RoleAssistant, core.Reasoning{Text: "Rounding?", Signature: "sig"}, core.Text("Let me look."),
+					core.ToolCall{ID: "toolu_1", Name: "bash", Args: `{"command":"go test ./..."}`},
+					core.ToolCall{ID: "toolu_2", Name: "read", Args: `{"path":"nowhere.go"}`},
+				),
+				one(core.RoleTool, core.ToolResult{CallID: "toolu_1", Content: []core.Part{core.Text("ok  shop")}}),
+				one(core.RoleTool, core.ToolResult{CallID: "toolu_2", Content: []core.Part{core.Text("ENOENT")}, IsError: true}),
+				one(core.RoleAssistant, core.Reasoning{Text: "Yes."}, core.Text("It is the rounding.")),
+				one(core.RoleUser, core.Text("Ran `git diff`\n```\n-1\n+1\n```\n\nCommand exited with code 1")),
+				one(core.RoleUser, core.Text("The conversation history before this point was compacted into the following summary:\n\n<summary>\nThe total is rounded.\n</summary>")),
+				one(core.RoleUser, core.Text("Write a test.")),
+				one(core.RoleUser, core.Text("Mind the style.")),
+				one(core.RoleAssistant, core.Text("Here is the test.")),
+			},
+			view: []core.Message{
+				one(core.RoleUser, core.Text("The conversation history before this point was compacted into the following summary:\n\n<summary>\nThe total is rounded.\n</summary>")),
+				one(core.RoleUser, core.Text("Write a test.")),
+				one(core.RoleUser, core.Text("Mind the style.")),
+				one(core.RoleAssistant, core.Text("Here is the test.")),
+			},
+			model: "claude-sonnet-4-5", warnings: 1,
+		},
+	} {
+		d := read(t, files(t, format)[readOnly[format]], "")
+		if d.Format != format || d.Model != want.model || len(d.Warnings) != want.warnings {
+			t.Errorf("%s: read as %s of %s, warnings %v", format, d.Format, d.Model, d.Warnings)
+		}
+		var all []core.Message
+		for _, e := range d.Journal.Timeline() {
+			all = append(all, e.Message)
+		}
+		if diff := cmp.Diff(want.all, words(all)); diff != "" {
+			t.Errorf("%s: all (-want +got):\n%s", format, diff)
+		}
+		if want.view == nil {
+			want.view = want.all
+		}
+		if diff := cmp.Diff(want.view, words(d.Journal.View())); diff != "" {
+			t.Errorf("%s: view (-want +got):\n%s", format, diff)
+		}
+		if !d.Journal.View()[0].Time.After(d.Journal.Messages()[0].Time.AddDate(-1, 0, 0)) || d.Journal.Messages()[0].Time.IsZero() {
+			t.Errorf("%s: the times are lost", format)
+		}
+	}
+}
+
+// They are written back byte for byte, from a journal too; what is condensed is written in
+// every other format, and refused in their own with what to do.
+func TestSessionsThatAreOnlyReadAreWrittenElsewhere(t *testing.T) {
+	t.Parallel()
+	for format, name := range readOnly {
+		data := files(t, format)[name]
+		for _, data := range []string{data, strings.ReplaceAll(data, "\n", "\r\n"), "\xef\xbb\xbf" + data} {
+			d := read(t, data, "")
+			if got, warnings := write(t, d, ""); got != data || len(warnings) > 0 {
+				t.Errorf("%s: unchanged: warnings %v, got %s", format, warnings, got)
+			}
+			journal, _ := write(t, d, "condense")
+			if got, _ := write(t, read(t, journal, ""), format); got != data {
+				t.Errorf("%s: from the journal: %s", format, got)
+			}
+			condense(t, d, groupEdit(d))
+			for _, f := range transcript.Formats() {
+				var out bytes.Buffer
+				_, err := d.Write(&out, f.Name)
+				if f.ReadOnly {
+					if err == nil || out.Len() > 0 || !strings.Contains(err.Error(), "choose another format for the output") {
+						t.Errorf("%s as %s: wrote %d bytes, %v", format, f.Name, out.Len(), err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s as %s: %v", format, f.Name, err)
+				} else if all := faults(f.Name, out.String()); len(all) > 0 && (f.Name == "anthropic" || f.Name == "openai") {
+					t.Errorf("%s as %s: %v\n%s", format, f.Name, all, out.String())
+				}
+			}
+			undo(t, d)
+			if got, _ := write(t, d, ""); got != data {
+				t.Errorf("%s: after undo: %s", format, got)
+			}
+		}
+	}
+}
+
+// A conversation of any shape keeps who said what, the pairs of calls and results, and
+// failures, on its way from these formats through all others.
+func TestSessionsThatAreOnlyReadKeepPairsAndFailures(t *testing.T) {
+	t.Parallel()
+	for format, name := range readOnly {
+		d := read(t, files(t, format)[name], "")
+		for _, c := range d.Journal.Condensations() { // everything
+			if err := d.Journal.Undo(c.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := contentOf("", d.Journal.View())
+		for _, f := range transcript.Formats() {
+			if f.ReadOnly {
+				continue
+			}
+			out, _ := write(t, d, f.Name)
+			back := read(t, out, f.Name)
+			got := contentOf(back.System, back.Journal.View())
+			if lost := missing(want.words, got.words); lost != nil {
+				t.Errorf("%s as %s: words lost: %q", format, f.Name, lost)
+			}
+			if lost := missing(want.pairs, got.pairs); lost != nil {
+				t.Errorf("%s as %s: results lost their calls: %q", format, f.Name, lost)
+			}
+			failed := func(messages []core.Message) int {
+				return count(messages, func(p core.Part) bool { r, ok := p.(core.ToolResult); return ok && r.IsError })
+			}
+			if f.Name != "openai" && f.Name != "codex" && failed(back.Journal.View()) < failed(d.Journal.View()) {
+				t.Errorf("%s as %s: failures lost", format, f.Name)
+			}
+		}
+	}
+}
+
+func TestBrokenSessionsThatAreOnlyRead(t *testing.T) {
+	t.Parallel()
+	const session = `{"type":"session","id":"s","cwd":"/"}` + "\n"
+	for _, test := range []struct{ format, data, want string }{
+		{"opencode", `{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"},"parts":[{"text":"x"}]}]}`, `f: line 1: message 1: found a part block without "type"; want a string`},
+		{"opencode", `{"info":{"id":"ses_1"},"messages":[{"info":{"role":"model"},"parts":[]}]}`, `f: line 1: message 1: found the "role" "model"; want user or assistant`},
+		{"opencode", `{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"}}]}`, `f: line 1: message 1: found a message without "parts"; want an array as "parts"`},
+		{"opencode", `{"info":{"id":"ses_1"}}`, `f: line 1: found an object without "messages"; want an array as "messages"`},
+		{"gemini", "{\"messages\":[\n{\"type\":\"user\",\"content\":[3]}]}", `f: line 2: message 1: found 3 as a part of content; want an object`},
+		{"gemini", `{"messages":[{"content":"x"}]}`, `f: line 1: message 1: found a message block without "type"; want a string`},
+		{"gemini", `{"messages":[{"type":"gemini","content":"","toolCalls":[{"name":"n"}]}]}`, `f: line 1: message 1: found a tool call block without "id"; want a string, and one as name`},
+		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"robot"}}`, `f: line 2: message 1: found the "role" "robot"; want user, assistant or toolResult`},
+		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user"}}`, `f: line 2: message 1: found a message without "content"; want a message in the shape of the vendor's API`},
+		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":[{"type":"text"}]}}`, `f: line 2: message 1: found a text block without "text"; want a string`},
+	} {
+		_, err := transcript.Read(strings.NewReader(test.data), &transcript.ReadOptions{Format: test.format, Name: "f"})
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s\ngot  %v\nwant %s", test.data, err, test.want)
+		}
+	}
+}
+
+// No file makes a panic, and what can be read is written back byte for byte.
+func FuzzSessions(f *testing.F) {
+	for format, name := range readOnly {
+		f.Add(format, []byte(files(f, format)[name]))
+	}
+	f.Fuzz(func(t *testing.T, format string, data []byte) {
+		if readOnly[format] == "" {
+			return
+		}
+		d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Format: format})
+		if err != nil {
+			return
+		}
+		if got, _ := write(t, d, ""); got != string(data) && !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+			t.Fatalf("unchanged\ngot  %q\nwant %q", got, data)
+		}
+		journal, _ := write(t, d, "condense")
+		if got, _ := write(t, read(t, journal, ""), format); got != string(data) && !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+			t.Fatalf("from the journal\ngot  %q\nwant %q", got, data)
+		}
+		if err := d.Journal.Condense(history.Condensation{ID: "c9", Edit: someEdit(d)}); err != nil {
+			return // an ID of the file's own
+		}
+		for _, to := range []string{"anthropic", "openai"} {
+			out, _ := write(t, d, to)
+			if all := faults(to, out); len(all) > 0 && d.Journal.Len() > 0 {
+				t.Fatalf("%s would refuse it: %v\n%s", to, all, out)
+			}
+		}
+	})
+}
