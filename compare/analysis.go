@@ -127,7 +127,7 @@ func sessionMeans(rows []*Row, value func(*Row) (float64, bool)) []float64 {
 }
 
 // valueOf returns the value of a measure in a row. What is measured of a result needs one;
-// whether it is lawful does not.
+// whether it is valid does not.
 func valueOf(measure string) func(*Row) (float64, bool) {
 	return func(r *Row) (float64, bool) {
 		v, ok := r.Values[measure]

@@ -104,7 +104,7 @@ func whyUncut(s *retention.Session, cuts []retention.Cut, budgets []Budget) stri
 		case b.Window > 0:
 			why = fmt.Sprintf("it never fills a window of %s, with %d turns of the assistant to follow", b, retention.TurnsAfter)
 		case b.Real:
-			why = "no compaction with a summary is recorded, with enough before and behind it"
+			why = "no compaction with a summary is recorded, with enough before and after it"
 		case len(cuts) == 0 || !slices.ContainsFunc(cuts, func(c retention.Cut) bool { return c.Compaction < 0 }):
 			why = fmt.Sprintf("too short to be cut: at least %d turns of the assistant must follow", retention.TurnsAfter)
 		}

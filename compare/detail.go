@@ -38,7 +38,7 @@ type DetailMessage struct {
 	After        []DetailPart `json:"after,omitempty"`
 	TokensBefore int          `json:"tokens_before"`
 	TokensAfter  int          `json:"tokens_after"`
-	// Needs are the indices of [Detail.Needs] that stand in the message.
+	// Needs are the indices of [Detail.Needs] that are in the message.
 	Needs []int `json:"needs,omitempty"`
 }
 
@@ -159,7 +159,7 @@ func (b *bench) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, er
 }
 
 // align lists the messages of the prefix, each with what became of it, and the new ones
-// where they stand.
+// at their places.
 func (b *bench) align(view []core.Message) []DetailMessage {
 	prefix := b.task.cut.Prefix()
 	at := make(map[string]int, len(prefix))

@@ -29,7 +29,7 @@ func TestExamine(t *testing.T) {
 		for _, m := range d.Messages {
 			if m.At >= 0 {
 				if m.At != seen {
-					t.Fatalf("%s: message %d stands where %d should", row.Strategy, m.At, seen)
+					t.Fatalf("%s: message %d is where %d should be", row.Strategy, m.At, seen)
 				}
 				seen++
 			}

@@ -3,7 +3,7 @@
 //
 // [Find] names sessions: files, folders, patterns, in every format that package transcript
 // reads. [Run] cuts each where it would have overflowed ([Budget]), has every [Strategy]
-// condense what stood before the cut, and measures what came of it against what the agent
+// condense what was before the cut, and measures what came of it against what the agent
 // and the person really did afterwards (package retention). The [Report] has a row for every
 // result, tables of means with intervals, paired differences, verdicts and warnings, and
 // is the same for the same seed, whatever the number of jobs or shards ([Merge]).

@@ -32,8 +32,8 @@ func Bytes(name string, data []byte) Item {
 // suffixes are those of files that may hold a transcript.
 var suffixes = []string{".json", ".jsonl", ".json.gz", ".jsonl.gz", ".condense"}
 
-// beside are files that tools keep beside their transcripts.
-var beside = []string{"ui_messages.json", "task_metadata.json", "index.json", "history_item.json", "package.json", "settings.json", "config.json"}
+// companions are files that tools keep next to their transcripts.
+var companions = []string{"ui_messages.json", "task_metadata.json", "index.json", "history_item.json", "package.json", "settings.json", "config.json"}
 
 // Find returns the sessions that paths name, sorted: files as they are, folders with all
 // that is in them and looks like a transcript (what cannot be opened fails when it is read),
@@ -170,7 +170,7 @@ func (w *walk) unreadable(name string, err error) {
 // file adds the file if it looks like a transcript.
 func (w *walk) file(name string) {
 	base := filepath.Base(name)
-	if !slices.Contains(beside, base) && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(base, s) }) {
+	if !slices.Contains(companions, base) && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(base, s) }) {
 		w.found = append(w.found, File(name))
 	}
 }

@@ -32,15 +32,15 @@ var measures = []Measure{
 	{Name: "fnr4", Title: "word for word", Unit: "share", Better: 1, OfOracle: true, Doc: "Runs of four words that were written again later."},
 	{Name: "rw", Title: "rare words", Unit: "share", Better: 1, OfOracle: true, Doc: "Rare plain words that were needed later, by weight."},
 	{Name: MeasureFar, Title: "needed from far back", Unit: "share", Better: 1, OfOracle: true, Doc: "cfrr of what was last seen long before the cut: what truncation always loses."},
-	{Name: "grounded", Title: "names, grounded", Unit: "share", Better: 1, Doc: "Names that were needed later and stand in text that says something about them."},
-	{Name: "plain", Title: "names, anywhere", Unit: "share", Better: 1, Doc: "Names that were needed later and stand anywhere. A bare list of names gets this right and nothing else."},
+	{Name: "grounded", Title: "names, grounded", Unit: "share", Better: 1, Doc: "Names that were needed later and are in text that says something about them."},
+	{Name: "plain", Title: "names, anywhere", Unit: "share", Better: 1, Doc: "Names that were needed later and are anywhere in the result. A bare list of names gets this right and nothing else."},
 	{Name: MeasureUser, Title: "user's words", Unit: "share", Better: 1, Doc: "Sentences that the person typed, word for word, weighted by length up to 40 words."},
 	{Name: "artefacts", Title: "files touched", Unit: "share", Better: 1, Doc: "Files that the agent touched: half for the name, half for the lines of the last state."},
 	{Name: "errors", Title: "errors", Unit: "share", Better: 1, Doc: "Lines of tool results that report a fault, the newest 200."},
 	{Name: "recent", Title: "last ten messages", Unit: "share", Better: 1, Doc: "Of the last ten messages those that are kept word for word."},
 	{Name: MeasureKept, Title: "tokens left", Unit: "share", Better: -1, Doc: "Tokens after, of those before."},
 	{Name: MeasureSize, Title: "of the budget", Unit: "share", Better: 0, Doc: "Tokens after, of the budget. Above 1.03 the strategy did not do what was asked."},
-	{Name: "lawful", Title: "lawful", Unit: "share", Better: 1, Doc: "Whether every rule of core.Verify was kept. Anything below 1 is a defect."},
+	{Name: "lawful", Title: "valid", Unit: "share", Better: 1, Doc: "Whether every rule of core.Verify was kept. Anything below 1 is a defect."},
 	{Name: "faults", Title: "faults added", Unit: "faults", Better: -1, Doc: "Calls without results, results without calls, repeated IDs and blank messages that were not there before."},
 	{Name: "stable", Title: "stable", Unit: "share", Better: 1, Doc: "Whether a second run on its own result with the same budget changes nothing. Not asked of what calls a model."},
 	{Name: "head_messages", Title: "head untouched, messages", Unit: "share", Better: 1, Doc: "Messages at the head that stayed byte for byte, of those before: what a vendor's prompt cache keeps."},
@@ -49,7 +49,7 @@ var measures = []Measure{
 	{Name: "ms", Title: "time", Unit: "ms", Better: -1, Doc: "Milliseconds that the strategy took, token counts cached."},
 	{Name: "calls", Title: "model calls", Unit: "calls", Better: -1, Doc: "Calls to language models."},
 	{Name: "usd", Title: "model cost", Unit: "USD", Better: -1, Doc: "What the calls cost, as far as prices are known."},
-	{Name: "foretold", Title: "foretold", Unit: "share", Better: 0, Doc: "Of the word runs that stand nowhere before the cut, those that the result has. More than a few percent means that the strategy knows the future."},
+	{Name: "foretold", Title: "foretold", Unit: "share", Better: 0, Doc: "Of the word runs that are nowhere before the cut, those that the result has. More than a few percent means that the strategy knows the future."},
 }
 
 // Measures returns all measures in the order in which a report should list them.

@@ -8,7 +8,7 @@ import (
 
 // Merge returns the report on all sessions of reports, which are those of shards: the same
 // as that of one run over all, byte for byte, but for the times. It is an error if they do
-// not belong together, if a shard is missing or stands twice, or if one is partial.
+// not belong together, if a shard is missing or appears twice, or if one is partial.
 func Merge(reports ...*Report) (*Report, error) {
 	if len(reports) == 0 {
 		return nil, errors.New("merge: no reports")
@@ -34,7 +34,7 @@ func Merge(reports ...*Report) (*Report, error) {
 			case r.Shard.Count != first.Shard.Count:
 				return nil, fmt.Errorf("merge: report %d is shard %s, the first is %s", i+1, r.Shard, first.Shard)
 			case have[r.Shard.Index]:
-				return nil, fmt.Errorf("merge: shard %s stands twice", r.Shard)
+				return nil, fmt.Errorf("merge: shard %s appears twice", r.Shard)
 			}
 			have[r.Shard.Index] = true
 		}
@@ -53,7 +53,7 @@ func Merge(reports ...*Report) (*Report, error) {
 	names := map[string]bool{}
 	for i := range out.Sessions {
 		if names[out.Sessions[i].Name] {
-			return nil, fmt.Errorf("merge: session %s stands in two shards", out.Sessions[i].Name)
+			return nil, fmt.Errorf("merge: session %s appears in two shards", out.Sessions[i].Name)
 		}
 		names[out.Sessions[i].Name] = true
 	}

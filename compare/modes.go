@@ -22,7 +22,7 @@ type ModeRule struct {
 	// "plan-*" and "reviews" do, the second every session in a folder of that name. One
 	// that begins with a slash matches from the root on.
 	Pattern string
-	// Phrase, if Pattern is empty, stands in the system prompt or in a message of the user
+	// Phrase, if Pattern is empty, is in the system prompt or in a message of the user
 	// or the system, as agents announce a mode to the model.
 	Phrase string
 	Mode   string

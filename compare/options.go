@@ -36,7 +36,7 @@ type Options struct {
 	MaxUSD float64
 	// Progress is called after every session, by one goroutine at a time.
 	Progress func(Progress)
-	// Now is the clock; default time.Now. With a clock that stands still two runs give the
+	// Now is the clock; default time.Now. With a clock that does not move two runs give the
 	// same report, byte for byte.
 	Now func() time.Time
 }
@@ -105,7 +105,7 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 	seen := map[string]bool{}
 	for _, b := range out.Budgets {
 		if seen[b.String()] {
-			return out, nil, fmt.Errorf("budget %s stands twice", b)
+			return out, nil, fmt.Errorf("budget %s appears twice", b)
 		}
 		seen[b.String()] = true
 	}

@@ -25,7 +25,7 @@ func origins(talk *author.Reader, m *core.Message) []retention.Origin {
 	return out
 }
 
-// originOf returns who wrote a part that is made of segments: nobody else if a person did.
+// originOf returns who wrote a part that is made of segments: unknown if a person wrote any of it.
 func originOf(segments []author.Segment) retention.Origin {
 	o := retention.OriginUnknown
 	for _, s := range segments {

@@ -31,7 +31,7 @@ type Round struct {
 	Once     *float64 `json:"once,omitempty"`
 	OnceUser *float64 `json:"once_user,omitempty"`
 	// FirstUser and FirstFiles say what is left of the user's words and of the files
-	// touched that stood before the first round.
+	// touched that was before the first round.
 	FirstUser  *float64 `json:"first_user,omitempty"`
 	FirstFiles *float64 `json:"first_files,omitempty"`
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
-// still is a clock that stands, so that reports can be compared byte for byte.
+// still is a clock that does not move, so that reports can be compared byte for byte.
 func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func window(name, mode string) compare.Strategy {
@@ -328,7 +328,7 @@ func TestRunRefuses(t *testing.T) {
 			_, err := compare.Run(t.Context(), nil, []compare.Strategy{{Name: "b"}}, nil)
 			return err
 		},
-		"stands twice": func() error {
+		"appears twice": func() error {
 			_, err := compare.Run(t.Context(), nil, nil, &compare.Options{Budgets: budgets(t, "25%", "25.0%")})
 			return err
 		},

@@ -23,7 +23,7 @@ type Strategy struct {
 	Key string
 }
 
-// The strategies that stand in every table. Oracle knows the future and is the upper
+// The strategies that are in every table. Oracle knows the future and is the upper
 // bound; the others are what costs nothing to write.
 const (
 	Oracle   = "oracle"

@@ -121,7 +121,7 @@ func (t *tally) add(r *Row) {
 
 func (t *tally) failed() string {
 	if n := t.rejected + t.broken; float64(n) > warnFailed*float64(t.rows) {
-		return fmt.Sprintf("no result at %d of %d cuts (%d rejected as unlawful, %d failed); the means are over the others. The first: %s",
+		return fmt.Sprintf("no result at %d of %d cuts (%d rejected as invalid, %d failed); the means are over the others. The first: %s",
 			n, t.rows, t.rejected, t.broken, t.example)
 	}
 	return ""
@@ -129,7 +129,7 @@ func (t *tally) failed() string {
 
 func (t *tally) over() string {
 	if float64(t.above) > warnOver*float64(t.rows) {
-		return fmt.Sprintf("over the budget at %d of %d cuts: it is measured at a size that it was not given", t.above, t.rows)
+		return fmt.Sprintf("over the budget at %d of %d cuts: it is measured at a size that it was not allowed", t.above, t.rows)
 	}
 	return ""
 }

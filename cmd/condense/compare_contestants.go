@@ -45,7 +45,7 @@ func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []comp
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	// Chains of profiles that nobody compares need not be opened.
+	// Chains of profiles that are not compared need not be opened.
 	h, err := host.Open(cmd.Context(), conf, reg, &host.Options{
 		Model: a.model, Reattach: os.Getenv("CONDENSE_REATTACH"),
 		Adjust: func(r *config.Resolved) { r.Chain = nil },
@@ -91,7 +91,7 @@ func (b *booth) open(ctx context.Context, lists []string) (out []compare.Strateg
 		words = slices.Concat(b.declared(), usualContestants)
 	}
 	var errs []error
-	seen := map[string]string{} // what a name stands for
+	seen := map[string]string{} // what a name means
 	for _, word := range words {
 		expanded := []string{word}
 		if word == "all" {
@@ -114,7 +114,7 @@ func (b *booth) open(ctx context.Context, lists []string) (out []compare.Strateg
 				seen[s.Name] = w
 				out = append(out, s)
 			case first != w:
-				errs = append(errs, fmt.Errorf("%s stands for two strategies: %s and %s", s.Name, first, w))
+				errs = append(errs, fmt.Errorf("%s names two strategies: %s and %s", s.Name, first, w))
 			}
 		}
 	}
@@ -309,7 +309,7 @@ var program = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// providers returns what one word stands for; if it is a chain of the configuration, also the
+// providers returns what one word means; if it is a chain of the configuration, also the
 // profile that the chain belongs to.
 func (b *booth) providers(word string) ([]config.Provider, string, error) {
 	for _, kind := range []struct {
@@ -340,7 +340,7 @@ func (b *booth) providers(word string) ([]config.Provider, string, error) {
 	return []config.Provider{*p}, "", nil
 }
 
-// provider returns the provider that NAME, NAME/PRESET or either with {JSON} stands for.
+// provider returns the provider that NAME, NAME/PRESET or either with {JSON} means.
 func (b *booth) provider(word string) (*config.Provider, error) {
 	name, settings := word, json.RawMessage(nil)
 	if i := strings.IndexByte(word, '{'); i >= 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // agree says what a comparison would spend on language models, if anything, and asks
-// before it does. Where nobody can answer, --yes or --max-cost must have.
+// before it does. Where no answer is possible, --yes or --max-cost must have.
 func (a *app) agree(cmd *cobra.Command, c *comparison, items []compare.Item, strategies []compare.Strategy, opts *compare.Options) error {
 	if !anyEstimates(strategies) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/compare"
 )
 
-// A progress tells whoever waits how far a comparison is: on a terminal in one line that
+// A progress says how far a comparison is: on a terminal in one line that
 // is written again and again, elsewhere in a line now and then, as logs like it.
 type progress struct {
 	w        io.Writer // nil: it is silent

@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/compare"
 )
 
-// A column of the tables for people. Everything else stands in the other formats.
+// A column of the tables for people. Everything else is in the other formats.
 type column struct{ measure, title string }
 
 var tableColumns = []column{

@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/compare"
 )
 
-// Choose returns at most n rows of r whose details are worth to stand in the page, in the
+// Choose returns at most n rows of r whose details are worth including in the page, in the
 // order of r.Rows. What all strategies made of one cut under one budget is taken together,
 // as that is what a reader compares. Every mode and then every session gets one such group
 // before one gets a second; smaller sessions come first, and budgets take turns. Rows

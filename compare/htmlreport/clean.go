@@ -6,7 +6,7 @@ import (
 	"github.com/condensehq/condense/compare"
 )
 
-// cleaned returns a copy of r in which every name and text is visible: names stand in
+// cleaned returns a copy of r in which every name and text is visible: names are in
 // attributes and in what the script gets too, and must be the same everywhere.
 func cleaned(r *compare.Report) *compare.Report {
 	out := *r

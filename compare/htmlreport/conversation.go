@@ -20,10 +20,10 @@ import (
 type ConversationOptions struct {
 	Name     string // of the file
 	Encoding string // that the counter counts with
-	// Tables stand in the page besides: by tool, the largest messages, …
+	// Tables are in the page as well: by tool, the largest messages, …
 	Tables []Table
 	// MaxText is how many bytes the messages may add to the page, compressed; default 12
-	// MiB. If they are more, only the beginning and the end of long texts stand there.
+	// MiB. If they are more, only the beginning and the end of long texts are there.
 	MaxText int
 }
 
@@ -40,7 +40,7 @@ type Column struct {
 	Number bool
 }
 
-// WriteConversation writes d as a page that stands alone: what it consists of, by kind and
+// WriteConversation writes d as a self-contained page: what it consists of, by kind and
 // over time, and every message of its timeline as kept, rewritten, hidden or inserted by
 // its condensations. Sizes are tokens as c counts them. The page holds the whole text.
 func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, opts *ConversationOptions) error {

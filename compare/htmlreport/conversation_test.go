@@ -45,7 +45,7 @@ func TestWriteConversation(t *testing.T) {
 	}
 	page := b.String()
 	if strings.Count(page, "<script>") != 1 || strings.Contains(page, "<img") {
-		t.Error("text of the conversation stands in the page as it was")
+		t.Error("text of the conversation is in the page as it was")
 	}
 	for _, s := range []string{`<td data-v="12345">12,345</td>`, "500 messages", "499 messages"} {
 		if !strings.Contains(page, s) {

@@ -128,7 +128,7 @@ func folder(r *compare.Report) string {
 	return common[:strings.LastIndexAny(common, `/\:`)+1]
 }
 
-// wholeSessions returns the sessions whose rows stand in the page.
+// wholeSessions returns the sessions whose rows are in the page.
 func wholeSessions(r *compare.Report, maxRows int, keep map[string]bool) map[string]bool {
 	count := map[string]int{}
 	for i := range r.Rows {

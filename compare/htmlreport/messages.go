@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// maxPart is the bytes of a part that stand in the page; of a longer one the beginning and
+// maxPart is how many bytes of a part the page has; of a longer one the beginning and
 // the end do.
 const maxPart = 16_000
 
@@ -152,10 +152,10 @@ func (p *packer) parts(parts []compare.DetailPart) []partData {
 	return out
 }
 
-// An embedding is what of the details stands in the page.
+// An embedding is the part of the details that is in the page.
 type embedding struct {
 	elements []template.HTML
-	Views    int // that stand there
+	Views    int // that are there
 	LeftOut  int // views that do not, for the size
 	Cut      int // parts of messages that are not there in full
 	Bytes    int // that it adds to the page
@@ -163,7 +163,7 @@ type embedding struct {
 }
 
 // embedDetails makes the blocks of details and enters them in d. Sessions come in the order in
-// which they first stand in details, and stop when the next one would not fit.
+// which they first appear in details, and stop when the next one would not fit.
 func embedDetails(d *data, r *compare.Report, details []*compare.Detail, most int) (*embedding, error) {
 	rowOf := rowIndex(d, r)
 	p := newPacker()

@@ -26,7 +26,7 @@ type page struct {
 	Cuts       int
 	Text       *embedding
 	Folder     string // that all sessions are in
-	Rows       int    // that stand in the page
+	Rows       int    // that are in the page
 	MaxPart    string
 	Size       string // of the text
 	Modes      []*modeCard
@@ -122,7 +122,7 @@ type verdict struct {
 	Word   string
 	Text   string
 	Worse  string // what the best loses
-	// Names are the strategies that stand in the table of all verdicts, More how many do not.
+	// Names are the strategies that are in the table of all verdicts, More how many do not.
 	Names []string
 	More  int
 }
@@ -281,7 +281,7 @@ type measureRow struct {
 	Sessions, Cuts, Failed, Over int
 }
 
-// groups say in which table a measure stands; one that is not named stands in the last.
+// groups say in which table a measure is; one that is not named is in the last.
 var groups = []struct{ id, title, measures string }{
 	{"kept", "What is kept", "panel far cfrr fnr4 rw grounded plain user artefacts errors recent"},
 	{"cost", "Size, time and cost", "kept size ms calls usd payback head_messages head_bytes"},

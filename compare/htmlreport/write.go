@@ -45,7 +45,7 @@ func (o *Options) settled() Options {
 	return out
 }
 
-// Write writes r as a page that stands alone. Details, which [compare.Examine] returns, are
+// Write writes r as a self-contained page. Details, which [compare.Examine] returns, are
 // the rows whose messages a reader can look at; each must be of a row of r, and they may
 // hold text that its readers may not see. [Choose] says which are worth it.
 func Write(w io.Writer, r *compare.Report, details []*compare.Detail, opts *Options) error {

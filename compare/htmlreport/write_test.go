@@ -104,7 +104,7 @@ func blocks(t *testing.T, page string) map[string]string {
 	return out
 }
 
-// Whatever stands in names and messages, the only elements that act are ours.
+// Whatever is in names and messages, the only elements that act are ours.
 func TestHostileText(t *testing.T) {
 	r := newReport()
 	page := write(t, r, []*compare.Detail{newDetail(r, 1, hostile)}, &htmlreport.Options{Title: hostile, Command: hostile})
@@ -117,7 +117,7 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 	if !strings.Contains(page, html.EscapeString("<img src=x onerror=alert(2)>")) {
-		t.Error("the text does not stand in the page")
+		t.Error("the text is not in the page")
 	}
 	all := page
 	for _, text := range blocks(t, page) {
@@ -162,7 +162,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// Every mean of the report stands in a table, in full, with what a reader sees.
+// Every mean of the report is in a table, in full, with what a reader sees.
 func TestNumbers(t *testing.T) {
 	page := write(t, newReport(), nil, nil)
 	for _, s := range []string{

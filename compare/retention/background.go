@@ -70,7 +70,7 @@ func (b *Background) rarity(h uint64, source string) float64 {
 	return max(0, 1-float64(b.others(h, source))/4)
 }
 
-// idf weights what stands in df of n messages: 1 for a single one, 0 for all of them.
+// idf weights what df of n messages have: 1 for a single one, 0 for all of them.
 func idf(df, n int) float64 {
 	if n < 1 {
 		return 0

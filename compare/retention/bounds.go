@@ -97,7 +97,7 @@ func (s *Scorer) RandomLines(budget int, seed uint64, c core.Counter) []core.Mes
 }
 
 // fitted returns what choose makes of the budget. What lines cost is only estimated there;
-// if it comes out too large, it is made again for less.
+// if it is too large, it is made again for less.
 func fitted(budget int, c core.Counter, choose func(size int) []core.Message) []core.Message {
 	size := budget
 	for range 5 {

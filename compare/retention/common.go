@@ -21,7 +21,7 @@ import (
 //go:embed common.bin
 var commonFile []byte
 
-// Common returns the background that comes with the package: names and words that stand
+// Common returns the background that comes with the package: names and words that are
 // in two or more of 13 unrelated sources of recorded sessions. It makes scores independent
 // of what else is compared.
 var Common = sync.OnceValue(func() *Background {
@@ -32,7 +32,7 @@ var Common = sync.OnceValue(func() *Background {
 	return b
 })
 
-// WriteTo writes b, what stands in one source only left out.
+// WriteTo writes b, what is in one source only left out.
 func (b *Background) WriteTo(w io.Writer) (int64, error) {
 	var out bytes.Buffer
 	z, err := flate.NewWriter(&out, flate.BestCompression)

@@ -2,7 +2,7 @@
 // still there after its conversation was shortened.
 //
 // A recorded [Session] is cut where it would have overflowed ([Cuts]). A [Scorer] reads
-// what the agent and the person wrote after the cut, and notes what of it stood before the
+// what the agent and the person wrote after the cut, and notes what of it was before the
 // cut and nowhere since: names of files and of code, numbers, quoted phrases, runs of four
 // words, rare words. [Scorer.Score] says how much of that is still found in a view that a
 // strategy made of the prefix, and how well it is embedded there. The headline number is

@@ -44,7 +44,7 @@ func (s *Scorer) addSentence(text string) {
 	s.human = append(s.human, out)
 }
 
-// userKept returns the weight of the human sentences that stand in user text of view, and
+// userKept returns the weight of the human sentences that are in user text of view, and
 // that of all.
 func (s *Scorer) userKept(view []core.Message) Share {
 	var out Share
@@ -104,7 +104,7 @@ func messageHashes(messages []core.Message) []uint64 {
 	return out
 }
 
-// recentKept returns the share of the last messages before the cut that stand in view
+// recentKept returns the share of the last messages before the cut that are in view
 // word for word.
 func (s *Scorer) recentKept(view []core.Message) Share {
 	have := map[uint64]int{}

@@ -107,7 +107,7 @@ func alone(r rune) bool { return 0x2E80 <= r && r <= 0xA4CF || 0x20000 <= r && r
 // Classes of ASCII.
 const (
 	isWord   = 1 << iota // letters, digits, underscore
-	isChunk              // what may stand inside a path or an identifier
+	isChunk              // what may be inside a path or an identifier
 	isUpper              // A-Z
 	isLower              // a-z
 	isDigit              // 0-9

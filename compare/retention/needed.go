@@ -40,7 +40,7 @@ type need struct {
 	weight  float64
 	far     bool
 	message int                 // of the session: the first to need it
-	near    map[uint64]struct{} // words that stand near a unit
+	near    map[uint64]struct{} // words that are near a unit
 }
 
 func newFuture() *future {

@@ -12,9 +12,9 @@ type Need struct {
 	Text string   `json:"text"`
 	// Weight is what it counts in the recall of units.
 	Weight float64 `json:"weight"`
-	// Credit is 0 if it is gone or stands alone, 1 if it stands in its surroundings.
+	// Credit is 0 if it is gone or is bare, 1 if it is in its surroundings.
 	Credit float64 `json:"credit"`
-	// Present says that it stands somewhere, be it alone.
+	// Present says that it is somewhere, possibly bare.
 	Present bool `json:"present"`
 	// Far says that it was last seen long before the cut.
 	Far bool `json:"far"`

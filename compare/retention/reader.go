@@ -22,7 +22,7 @@ type reader struct {
 type readLine struct {
 	hash uint64
 	text string
-	at   []int32 // where it stands in the prefix; nil if it does not
+	at   []int32 // where it is in the prefix; nil if it does not
 }
 
 // block reads one text.
@@ -59,7 +59,7 @@ func (r *reader) block(text string) {
 	}
 }
 
-// The credit of a unit, by what it stands in.
+// The credit of a unit, by what it is in.
 const (
 	creditLine      = 0.5  // a line as it was
 	creditNeighbour = 0.25 // the line before it too, the line after it too
@@ -108,7 +108,7 @@ func (r *reader) give(u int32, credit float64) {
 	r.credit[u] = max(r.credit[u], credit)
 }
 
-// other reads a line that does not stand in the prefix; its words are in r.word.
+// other reads a line that is not in the prefix; its words are in r.word.
 func (r *reader) other(text string) {
 	words := r.word
 	n := len(words)

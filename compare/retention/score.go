@@ -20,8 +20,8 @@ func (s Share) Value() (float64, bool) {
 
 // A Score says how much of what was needed after a cut is still there.
 type Score struct {
-	FRR  Share `json:"frr"`  // units that stand anywhere: gamed by a list of names
-	GFRR Share `json:"gfrr"` // units that stand in text that says something about them
+	FRR  Share `json:"frr"`  // units that are anywhere: gamed by a list of names
+	GFRR Share `json:"gfrr"` // units that are in text that says something about them
 	CFRR Share `json:"cfrr"` // the same, with credit for the text around them
 	CFAR Share `json:"cfar"` // CFRR of the units that were last seen long before the cut
 	FNR4 Share `json:"fnr4"` // runs of four words
@@ -35,7 +35,7 @@ type Score struct {
 	Artefacts Share `json:"artefacts"`
 	Errors    Share `json:"errors"`
 	// Foretold are the runs of four words that the agent or the person wrote after the cut
-	// and that stand nowhere before it: a strategy that has more than a few of them knows
+	// and that are nowhere before it: a strategy that has more than a few of them knows
 	// the future.
 	Foretold Share `json:"foretold"`
 	// PairErrors are the faults that were added: calls without results and the like.
@@ -65,7 +65,7 @@ func (s Score) Panel() (float64, bool) {
 }
 
 // Score judges view, which was made of the prefix. Nothing in it makes Score panic, and it
-// is read as a model would read it: text, calls and results, whoever wrote them. The cost
+// is read as a model would read it: text, calls and results of every author. The cost
 // is linear in view.
 func (s *Scorer) Score(view []core.Message) Score {
 	r := s.read(view)

@@ -95,7 +95,7 @@ func TestNeeds(t *testing.T) {
 	}{
 		{"the agent writes it", []core.Message{agent(core.Text("now decodeHeader returns"))}, "decodeHeader", nil},
 		{"the person writes it", []core.Message{agent(core.Text("ok")), user("what of decodeHeader here")}, "decodeHeader", nil},
-		{"it stands in arguments", []core.Message{agent(call("3", "read_file", `{"path":"./lib/reader.go"}`))}, "reader.go", nil},
+		{"it is in arguments", []core.Message{agent(call("3", "read_file", `{"path":"./lib/reader.go"}`))}, "reader.go", nil},
 		{"a result has it first", []core.Message{agent(call("3", "run", `{"command":"ls"}`)), result("3", "decodeHeader reader.go"), agent(core.Text("so decodeHeader it is"))}, "", nil},
 		{"only a result has it", []core.Message{agent(call("3", "run", `{"command":"ls"}`)), result("3", "decodeHeader")}, "", nil},
 		{"it was not there before", []core.Message{agent(core.Text("now encodeHeader returns"))}, "", nil},
@@ -112,7 +112,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// What a unit is worth, by what it stands in.
+// What a unit is worth, by what it is in.
 func TestCredit(t *testing.T) {
 	t.Parallel()
 	s := cutAt(t, before, []core.Message{agent(core.Text("now decodeHeader returns"))}, nil)

@@ -5,7 +5,7 @@ import (
 )
 
 // positionsPerLine bounds how many places of a line are looked at for its neighbours: a
-// line that stands in more is "return nil" and nobody needs it.
+// line that is in more is "return nil", which is not worth keeping.
 const positionsPerLine = 32
 
 const (
@@ -242,7 +242,7 @@ func index(needs []need) map[uint64]int32 {
 	return out
 }
 
-// relate notes where every line stands and which words stand near the needed units.
+// relate notes where every line is and which words are near the needed units.
 func (s *Scorer) relate() {
 	p := &s.prefix
 	for i := range p.lines {

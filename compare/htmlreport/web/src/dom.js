@@ -31,7 +31,7 @@ export function say(text) {
 }
 
 // figure puts a drawing that depends on the width into a place, and draws it again when
-// that changes. What the drawing shows stands in a table besides, so it is one image.
+// that changes. What the drawing shows is also in a table, so it is one image.
 const drawings = new Map();
 let observer;
 

@@ -24,7 +24,7 @@ async function main() {
   document.documentElement.dataset.ready = "yes"; // for who waits
 }
 
-// links makes the numbers of the tables lead to the sessions behind them.
+// links makes the numbers of the tables lead to their sessions.
 function links() {
   $("#report").addEventListener("click", (event) => {
     const button = event.target.closest("td > button");

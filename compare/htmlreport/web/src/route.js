@@ -2,7 +2,7 @@ import { $, clear } from "./dom.js";
 import { sessionsView } from "./sessions.js";
 import { messagesView } from "./messages.js";
 
-// router shows what the address says: the report, the sessions behind a number
+// router shows what the address says: the report, the sessions of a number
 // (#sessions?strategy=…&budget=…&mode=…&measure=…), or the messages of one (#messages?row=…).
 // Going back returns to where the reader was.
 export function router(data) {

@@ -15,7 +15,7 @@ export function sessionsHref(strategy, budget, mode, measure) {
   return "#sessions?" + new URLSearchParams({ strategy, budget, mode, measure });
 }
 
-// sessionsView lists the rows behind a number, the worst first.
+// sessionsView lists the rows of a number, the worst first.
 export async function sessionsView(data, q) {
   const [strategy, budget, mode] = ["strategy", "budget", "mode"].map((n) => q.get(n) ?? "");
   const measure = data.measure.get(q.get("measure")) ?? data.measures[0];
