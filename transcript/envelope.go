@@ -50,7 +50,7 @@ type envelopeJSON struct {
 	Sep  verbatim            `json:"sep"`
 	Gaps map[string]verbatim `json:"gaps,omitempty"`
 
-	Order []string `json:"order,omitempty"`
+	Order []string `json:"order,omitzero"` // an empty one says that no message has a place
 	Read  *stamp   `json:"read,omitempty"`
 }
 

@@ -13,9 +13,10 @@ import (
 // its blocks of content. What else a source has is metadata of its tool.
 var (
 	messageFields = set("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls",
-		"tool_call_id", "function_call", "audio", "message", "payload", "type")
+		"tool_call_id", "function_call", "audio", "message", "payload", "type",
+		"info", "parts", "thoughts", "toolCalls", "toolCallId", "isError")
 	blockFields = set("type", "text", "id", "name", "input", "tool_use_id", "content", "is_error", "source",
-		"thinking", "signature", "data", "image_url", "refusal")
+		"thinking", "signature", "data", "image_url", "refusal", "arguments", "thinkingSignature", "mimeType")
 	requestFields = set("messages", "system", "tools", "functions", "model")
 )
 

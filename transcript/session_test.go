@@ -253,3 +253,16 @@ func FuzzSessions(f *testing.F) {
 		}
 	})
 }
+
+// A compaction with nothing before it hides nothing; its record has no place of its own, and a
+// journal must not write it twice.
+func TestCompactionAtTheStartIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	const data = `{"type":"session","version":3,"id":"s","cwd":"/"}
+{"type":"compaction","id":"c1","parentId":null,"summary":"Before.","firstKeptEntryId":"x"}
+`
+	journal, _ := write(t, read(t, data, ""), "condense")
+	if got, _ := write(t, read(t, journal, ""), "pi"); got != data {
+		t.Errorf("got %s", got)
+	}
+}

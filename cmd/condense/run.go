@@ -16,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -221,6 +222,12 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			}
 			if force {
 				turn.Trigger = core.TriggerManual
+			}
+			if to := cmp.Or(to, d.Format); !slices.Contains(outputFormats(), to) { // say so before a model is paid
+				decision, err := await(cmd.Context(), func() (policy.Decision, error) { return h.Check(conversation, turn) })
+				if err == nil && decision.Act {
+					return usage(cmd, "--to: the format %s is only read, and the conversation would change; write it as one of %s", to, strings.Join(outputFormats(), ", "))
+				}
 			}
 			r, err := h.Manage(cmd.Context(), conversation, turn)
 			if r != nil && report != "" {
