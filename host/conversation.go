@@ -84,6 +84,16 @@ func (c *Conversation) UndoRewind() (to string, err error) {
 	return to, c.reset(err)
 }
 
+// Protect has the message id kept verbatim from now on, or with on false not any more: see
+// [history.Journal.Protect].
+func (c *Conversation) Protect(id string, on bool) error {
+	if err := c.journal.Protect(id, on); err != nil {
+		return err
+	}
+	c.changed()
+	return nil
+}
+
 // State returns what the host remembers between turns, to be stored by programs that
 // outlive it.
 func (c *Conversation) State() policy.State { return c.state }

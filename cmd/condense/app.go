@@ -107,7 +107,7 @@ providers that ask a language model need a key and a network, and say before wha
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(
 		a.runCommand(), a.checkCommand(), a.viewCommand(), a.inspectCommand(),
-		a.rewindCommand(), a.undoCommand(), a.recallCommand(), a.repairCommand(), a.compareCommand(), a.providersCommand(), a.configCommand(), a.trustCommand(), a.pluginCommand(), a.versionCommand(),
+		a.rewindCommand(), a.undoCommand(), a.recallCommand(), a.protectCommand(), a.repairCommand(), a.compareCommand(), a.providersCommand(), a.configCommand(), a.trustCommand(), a.pluginCommand(), a.versionCommand(),
 	)
 	return root
 }

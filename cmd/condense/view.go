@@ -121,6 +121,9 @@ func printView(w io.Writer, d *transcript.Document, all bool) {
 		case l.RewrittenBy != "":
 			note = "rewritten by " + short(l.RewrittenBy) + ": "
 		}
+		if l.Message.Protected {
+			note = "protected: " + note
+		}
 		printf(w, "%5s %-10s %-9s %s%s\n", number, short(l.Message.ID), l.Message.Role, note, describe(l.Message.Parts))
 	}
 }

@@ -242,10 +242,20 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 			return err
 		}
 		j.rewind(n, &rewound{to: ref.To})
+	case "protect", "unprotect":
+		var ref reference
+		if err := unmarshal(body, &ref); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+		n, err := j.protectable(ref.ID)
+		if err != nil {
+			return err
+		}
+		j.protect(n, kind == "protect")
 	case "condense":
 		return errors.New("found a second header; a file holds one journal")
 	default:
-		return fmt.Errorf("found a record of kind %q; version %d of the format has message, condensation, undo and rewind", quote([]byte(kind)), version)
+		return fmt.Errorf("found a record of kind %q; version %d of the format has message, condensation, undo, rewind, protect and unprotect", quote([]byte(kind)), version)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@
 // are never divided. Of several active rewrites of a message the latest counts.
 //
 // [Journal.Undo] takes one condensation back, in any order, for good. [Journal.Rewind]
-// goes back to the moment a message was recorded. With every condensation undone the view
+// goes back to the moment a message was recorded, and [Journal.UndoRewind] takes that back. With every condensation undone the view
 // is the conversation as it was, byte for byte.
 //
 // [Encode] and [Decode] write and read the log as lines of JSON; a [File] keeps it on

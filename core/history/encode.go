@@ -24,7 +24,7 @@ type header struct {
 
 // reference is the body of the records that only name something.
 type reference struct {
-	ID     string `json:"id,omitempty"`     // undo: the condensation
+	ID     string `json:"id,omitempty"`     // undo: the condensation; protect, unprotect: the message
 	Rewind string `json:"rewind,omitempty"` // undo: the message that a rewind went back to
 	To     string `json:"to,omitempty"`     // rewind: the message
 }
@@ -37,6 +37,7 @@ type reference struct {
 //	{"undo":{"id":…},"crc":…}                                of a condensation
 //	{"undo":{"rewind":…},"crc":…}                            of the rewind to that message
 //	{"rewind":{"to":…},"crc":…}
+//	{"protect":{"id":…},"crc":…}                             and "unprotect"
 //
 // The checksum is the CRC-32C (Castagnoli) of the line up to the comma before it, as eight
 // lower-case hexadecimal digits. Records stand in the order in which things happened, and
@@ -81,6 +82,12 @@ func appendRecord(b []byte, r record, sealed bool) ([]byte, error) {
 		b = append(b, '}')
 	case r.undoRewind != nil:
 		b = appendString(append(b, `{"undo":{"rewind":`...), r.undoRewind.to)
+		b = append(b, '}')
+	case r.protect != "":
+		b = appendString(append(b, `{"protect":{"id":`...), r.protect)
+		b = append(b, '}')
+	case r.unprotect != "":
+		b = appendString(append(b, `{"unprotect":{"id":`...), r.unprotect)
 		b = append(b, '}')
 	default:
 		b = appendString(append(b, `{"rewind":{"to":`...), r.rewind.to)

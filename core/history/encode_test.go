@@ -63,7 +63,7 @@ func everything(t *testing.T) *history.Journal {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	run(t, j, "append m5 m6", "rewind m5", "condense Y hide m5", "undo Y", "rewind m5", "undo-rewind")
+	run(t, j, "append m5 m6", "rewind m5", "condense Y hide m5", "undo Y", "rewind m5", "undo-rewind", "protect m5", "unprotect m5")
 	return j
 }
 
@@ -165,7 +165,7 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"no ID", `{"condense":{"version":1}}`, `line 1: header: id "": want a UUID`},
 		{"header of another shape", `{"condense":[]}`, "line 1: header: found a JSON array, want a JSON object"},
 		{"second header", head + a + head, "line 3: found a second header; a file holds one journal"},
-		{"unknown record", head + `{"branch":{}}` + "\n", `line 2: found a record of kind "branch"; version 2 of the format has message, condensation, undo and rewind`},
+		{"unknown record", head + `{"branch":{}}` + "\n", `line 2: found a record of kind "branch"; version 2 of the format has message, condensation, undo, rewind, protect and unprotect`},
 		{"two records in a line", head + `{"undo":{},"rewind":{}}` + "\n", "line 2: found an object with 2 members [rewind undo]; want one, the record"},
 		{"no record in a line", head + "{}\n", "line 2: found an object with 0 members []; want one, the record"},
 		{"not an object", head + "7\n", "line 2: found \"7\" (found a JSON number, want a JSON object); want a record such as {\"message\":…}"},
@@ -185,6 +185,8 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"undo of an older rewind", head + a + b + `{"rewind":{"to":"b"}}` + "\n" + `{"rewind":{"to":"a"}}` + "\n" + `{"undo":{"rewind":"b"}}` + "\n", `line 6: undo: the latest rewind is to message "a", not "b"`},
 		{"undo of another shape", head + `{"undo":7}` + "\n", "line 2: undo: found a JSON number, want a JSON object"},
 		{"rewind to nobody", head + a + `{"rewind":{"to":"b"}}` + "\n", `line 3: rewind: there is no message "b"`},
+		{"protection of nobody", head + a + `{"protect":{"id":"b"}}` + "\n", `line 3: protect: there is no message "b"`},
+		{"protection of another shape", head + `{"unprotect":7}` + "\n", "line 2: unprotect: found a JSON number, want a JSON object"},
 		{"rewind of another shape", head + `{"rewind":7}` + "\n", "line 2: rewind: found a JSON number, want a JSON object"},
 		{"valid JSON at the end is no crash", head + a + a, `line 3: message "a": the ID was used before in this journal`},
 	} {

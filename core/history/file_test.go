@@ -64,7 +64,7 @@ func TestFileHoldsTheLogAfterEveryStep(t *testing.T) {
 	f, path := create(t)
 	for _, step := range []string{
 		"append a b c", "condense X hide a; rewrite b; insert S after a", "append d", "undo X",
-		"condense Y hide c d; insert T after d", "rewind d", "append e", "rewind a", "undo-rewind",
+		"condense Y hide c d; insert T after d", "rewind d", "append e", "rewind a", "undo-rewind", "protect a", "unprotect a",
 	} {
 		run(t, f.Journal, step)
 		if diff := cmp.Diff(encode(t, f.Journal), content(t, path)); diff != "" {

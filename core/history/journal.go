@@ -49,6 +49,8 @@ type record struct {
 	undo         string   // ID of a condensation
 	rewind       *rewound // a rewind
 	undoRewind   *rewound // that a rewind was taken back
+	protect      string   // ID of a message
+	unprotect    string   // likewise
 }
 
 // A rewound is a rewind that a journal holds.
@@ -66,6 +68,7 @@ type node struct {
 	pos      int          // index in the log of the record that brought it
 	by       *applied     // what inserted it; nil for an original
 	rewrites []*rewrite   // oldest first
+	keep     *bool        // what [Journal.Protect] said last, if anything
 
 	dropped bool // by a rewind
 	shown   bool // it is in the view
@@ -116,6 +119,11 @@ func (j *Journal) SetMeta(meta json.RawMessage) error {
 // an error, none. Every one needs an ID that no message of this journal ever had, be it
 // hidden or dropped by now. The cost does not depend on the messages already there.
 func (j *Journal) Append(messages ...core.Message) error {
+	for i := range messages {
+		if messages[i].ID == "" {
+			return fmt.Errorf("message %d of the %d to append has no ID: set one that is unique in the conversation; host.Conversation.Append does so by itself", i+1, len(messages))
+		}
+	}
 	added, err := j.register(messages)
 	if err != nil {
 		return err
@@ -159,9 +167,6 @@ func (j *Journal) register(messages []core.Message) ([]node, error) {
 		m := &messages[i]
 		if err := j.fresh(m.ID); err != nil {
 			j.forget(messages[:i])
-			if m.ID == "" {
-				err = fmt.Errorf("message %d of the %d to append has no ID: set one that is unique in the conversation; host.Conversation.Append does so by itself", i+1, len(messages))
-			}
 			return nil, err
 		}
 		added[i] = node{message: *m, epoch: j.epochOf(m.Tokens)}

@@ -187,8 +187,8 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 			run(t, j, "append f", "condense Z hide b") // what was refused left no ID behind
 		})
 	}
-	if err := history.New().Append(core.Message{}); err == nil || err.Error() != "a message has no ID" {
-		t.Errorf("got error %v, want a message has no ID", err)
+	if err := history.New().Append(core.Message{}); err == nil || !strings.HasPrefix(err.Error(), "message 1 of the 1 to append has no ID: ") {
+		t.Errorf("got error %v, want that the message has no ID", err)
 	}
 	j := replay(t, "append a b", "condense X hide a", "rewind a")
 	if err := j.Undo("X"); err == nil || err.Error() != `undo: condensation "X" was dropped by a rewind` {

@@ -22,6 +22,7 @@ type model struct {
 	timeline      []*modelMessage
 	condensations []*modelCondensation
 	clock         int
+	protected     map[string]bool
 	steps         []*modelStep // all that were taken
 }
 
@@ -52,7 +53,7 @@ func (m *model) undoRewind() bool {
 		}
 		s.undone = true
 		steps := m.steps
-		*m = model{}
+		*m = model{protected: map[string]bool{}}
 		for _, s := range steps {
 			if !s.undone {
 				s.at = m.clock
@@ -148,6 +149,9 @@ func (m *model) view() []core.Message {
 			continue
 		}
 		message := n.Message
+		if on, ok := m.protected[n.ID]; ok {
+			message.Protected = on
+		}
 		for _, c := range m.condensations {
 			for _, r := range c.Edit.Rewrite {
 				if r.ID == n.ID && !c.undone {
@@ -285,6 +289,17 @@ func (w *walk) undo() {
 	})
 }
 
+func (w *walk) protect() {
+	timeline := w.journal.Timeline()
+	if len(timeline) == 0 {
+		return
+	}
+	id, on := rapid.SampledFrom(timeline).Draw(w.T, "message").Original.ID, rapid.Bool().Draw(w.T, "on")
+	w.must(w.journal.Protect(id, on))
+	w.model.step(false, func(m *model) { m.protected[id] = on })
+	w.undos++ // a rewind does not take it back
+}
+
 func (w *walk) undoRewind() {
 	want := w.model.undoRewind()
 	_, err := w.journal.UndoRewind()
@@ -406,9 +421,9 @@ func (w *walk) decoded() {
 func TestJournalKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &walk{T: t, journal: history.New(), model: &model{}, calls: map[string][2]string{}, moments: map[string]snapshot{}}
+		w := &walk{T: t, journal: history.New(), model: &model{protected: map[string]bool{}}, calls: map[string][2]string{}, moments: map[string]snapshot{}}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"append", "append", "append", "condense", "condense", "undo", "rewind", "undo rewind", "decode"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"append", "append", "append", "condense", "condense", "undo", "rewind", "undo rewind", "protect", "decode"}).Draw(t, "step") {
 			case "append":
 				w.appendSome()
 			case "condense":
@@ -417,6 +432,8 @@ func TestJournalKeepsItsPromises(t *testing.T) {
 				w.undo()
 			case "rewind":
 				w.rewind()
+			case "protect":
+				w.protect()
 			case "undo rewind":
 				w.undoRewind()
 			case "decode":
@@ -429,7 +446,9 @@ func TestJournalKeepsItsPromises(t *testing.T) {
 			w.undo()
 			w.check()
 		}
-		w.same("all undone", w.journal.View(), w.journal.Messages())
+		if len(w.model.protected) == 0 {
+			w.same("all undone", w.journal.View(), w.journal.Messages())
+		}
 		w.nothingIsLost()
 		for _, m := range w.journal.View() {
 			if want := `{ "n": "` + m.ID + `" }`; string(m.Source) != want || strings.HasPrefix(m.ID, "s") {

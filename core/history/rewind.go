@@ -159,6 +159,10 @@ func (j *Journal) undoRewind(r *rewound) {
 			j.undo(j.applications[r.undo])
 		case r.rewind != nil && !r.rewind.undone:
 			j.rewind(j.nodes[r.rewind.to], r.rewind)
+		case r.protect != "":
+			j.protect(j.nodes[r.protect], true)
+		case r.unprotect != "":
+			j.protect(j.nodes[r.unprotect], false)
 		default:
 			j.log = append(j.log, r)
 		}

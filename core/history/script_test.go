@@ -69,6 +69,8 @@ func do(t *testing.T, j *history.Journal, step string) error {
 		return j.Undo(rest)
 	case "rewind":
 		return j.Rewind(rest)
+	case "protect", "unprotect":
+		return j.Protect(rest, verb == "protect")
 	case "undo-rewind":
 		_, err := j.UndoRewind()
 		return err

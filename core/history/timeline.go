@@ -11,7 +11,8 @@ import (
 type Entry struct {
 	// Message is as in the view, or as it would be there if it were not hidden.
 	Message core.Message
-	// Original is as it was recorded. Message differs from it if it was rewritten.
+	// Original is as it was recorded. Message differs from it if it was rewritten, and in
+	// Protected if [Journal.Protect] changed that.
 	Original core.Message
 	// InsertedBy is the ID of the condensation that inserted it; empty if it was
 	// appended.
@@ -38,6 +39,9 @@ func (j *Journal) Timeline() []Entry {
 		if r := n.rewritten(); r != nil {
 			e.Message.Parts, e.Message.Tokens, e.Message.Source = r.parts, r.tokens, nil
 			e.RewrittenBy = r.by.ID
+		}
+		if n.keep != nil {
+			e.Message.Protected = *n.keep
 		}
 		if n.by != nil {
 			e.InsertedBy = n.by.ID

@@ -92,13 +92,16 @@ func (j *Journal) show(n *node) {
 // current returns n as it is sent, measured, and what rewrote it, if anything.
 func (j *Journal) current(n *node) (core.Message, *applied) {
 	r := n.rewritten()
-	if r == nil {
-		if j.counter != nil && n.epoch != j.epoch {
-			n.message.Tokens, n.epoch = core.MessageTokens(j.counter, n.message), j.epoch
-		}
-		return n.message, nil
+	if r == nil && j.counter != nil && n.epoch != j.epoch {
+		n.message.Tokens, n.epoch = core.MessageTokens(j.counter, n.message), j.epoch
 	}
 	m := n.message
+	if n.keep != nil {
+		m.Protected = *n.keep
+	}
+	if r == nil {
+		return m, nil
+	}
 	// Source says what the parts were.
 	m.Parts, m.Source = r.parts, nil
 	if j.counter != nil && r.epoch != j.epoch {
