@@ -15,11 +15,16 @@ import (
 
 // provider makes a strategy of a function.
 func provider(name string, f func(req *core.Request) ([]core.Message, error)) compare.Strategy {
-	return compare.Strategy{Name: name, Provider: core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+	return compare.Strategy{Name: name, Provider: framing{func(_ context.Context, req *core.Request) (*core.Result, error) {
 		m, err := f(req)
 		return &core.Result{Messages: m}, err
-	})}
+	}}}
 }
+
+// framing is a provider to whose messages no frame is added: in small sessions it is more than nothing.
+type framing struct{ core.ProviderFunc }
+
+func (framing) Frames() bool { return true }
 
 // say returns a message that stands for everything, and the end of the conversation that
 // must stay.

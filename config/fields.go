@@ -147,8 +147,7 @@ var fields = []field{
 	},
 	{
 		key: "prompt", kind: kindText, in: everywhere, def: "", example: `"Keep every decision and its reason."`,
-		doc:    "Instructions for models that write summaries. Empty means the provider's own.",
-		theirs: "customSupportPrompts.CONDENSE, customCondensingPrompt",
+		doc: "What models that write summaries are to heed besides their instructions: it is added to them. To replace the instructions of the strategy native, set its prompt_text.",
 	},
 	{
 		key: "originals", kind: kindEnum, enum: []string{OriginalsNone, OriginalsParts}, in: everywhere, def: OriginalsNone, example: "parts",

@@ -78,6 +78,7 @@ func ImportRoo(text []byte, opts Options) (*Import, error) {
 	r.findSecrets(root, nil)
 	r.globals()
 	r.profiles()
+	r.prompt()
 	r.modes()
 	r.condensingModel()
 	r.rest()

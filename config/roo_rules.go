@@ -31,7 +31,6 @@ func (r *rooImport) globals() {
 	} else {
 		r.took("Roo's default of 100 %", "threshold", "")
 	}
-	r.prompt()
 }
 
 // prompt takes the user's own condensing prompt, of the current or the older setting.
@@ -49,16 +48,21 @@ func (r *rooImport) prompt() {
 			texts = append(texts, ImportNote{From: from, Note: s})
 		}
 	}
+	taken := false
 	for _, t := range texts {
 		switch {
 		case strings.TrimSpace(t.Note) == "":
 		case looksSecret(t.Note):
 			r.ignored(t.From, "holds what looks like a secret")
-		case r.Values.Prompt != nil:
+		case taken:
 			r.ignored(t.From, "customSupportPrompts.CONDENSE replaced it")
+		case !r.summaries || len(r.Values.Profiles) == 0:
+			r.ignored(t.From, "no profile here has summaries written")
 		default:
-			r.Values.Prompt = &t.Note
-			r.took(t.From, "prompt", "")
+			// Roo-Code's prompt replaces its own; "prompt" is added to ours.
+			r.summarySetting("prompt_text", t.Note)
+			r.took(t.From, "providers."+rooSummary+".settings.prompt_text", "")
+			taken = true
 		}
 	}
 }
@@ -156,6 +160,20 @@ func (r *rooImport) modes() {
 	}
 }
 
+// summarySetting sets a setting of the provider that condenses as Roo does.
+func (r *rooImport) summarySetting(key, value string) {
+	settings := map[string]string{"preset": "fresh_start"}
+	if p, ok := r.Values.Providers[rooSummary]; ok {
+		_ = json.Unmarshal(p.Settings, &settings) // we wrote them
+	}
+	settings[key] = value
+	raw, _ := json.Marshal(settings) //nolint:errchkjson // strings can be encoded
+	if r.Values.Providers == nil {
+		r.Values.Providers = map[string]ProviderValues{}
+	}
+	r.Values.Providers[rooSummary] = ProviderValues{Strategy: rooStrategy, Settings: raw}
+}
+
 // condensingModel takes the profile that condenses for all, which Roo had and Zoo has.
 func (r *rooImport) condensingModel() {
 	v, from, ok := r.setting("condensingApiConfigId")
@@ -173,11 +191,6 @@ func (r *rooImport) condensingModel() {
 		r.ignored(from, "no profile with a model that can be asked has this id")
 		return
 	}
-	settings, err := json.Marshal(map[string]string{"preset": "fresh_start", "model": model})
-	if err != nil {
-		r.ignored(from, err.Error())
-		return
-	}
-	r.Values.Providers[rooSummary] = ProviderValues{Strategy: rooStrategy, Settings: settings}
+	r.summarySetting("model", model)
 	r.took(from, "providers."+rooSummary+".settings.model", "Roo dropped this setting in January 2026; here it holds")
 }

@@ -63,6 +63,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 	case err != nil:
 		return fail(OutcomeFailed, err)
 	}
+	res = framed(cand, res)
 	if err := Verify(&work, res); err != nil {
 		return fail(OutcomeRejected, err)
 	}

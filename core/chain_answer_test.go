@@ -77,7 +77,7 @@ func TestChainJudgesTheWhole(t *testing.T) {
 	}
 	req := coretest.Request(coretest.Conversation(coretest.User(hi, coretest.Image(1))), 1)
 	req.Budget.Limit = req.Tokens()
-	out, err := chainOf(t, nil, rewrites(hi, core.Text("[image left out]")), rewrites(hi), rewrites(hi, note)).Condense(t.Context(), req)
+	out, err := chainOf(t, nil, rewrites(hi, core.Text("[… image]")), rewrites(hi), rewrites(hi, core.Text("[…]"))).Condense(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestFallbackLeavesAConversationWithinItsLimitAlone(t *testing.T) {
 			last := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 				return saves(len(req.Messages)-2).Condense(ctx, req)
 			})
-			chain, err := core.NewChain([]core.Candidate{{Name: "first", Provider: c.first}, {Name: "last", Provider: last, Fallback: true}}, nil)
+			chain, err := core.NewChain([]core.Candidate{{Name: "first", Provider: framed(c.first)}, {Name: "last", Provider: framed(last), Fallback: true}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

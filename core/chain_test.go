@@ -23,13 +23,27 @@ func chainOf(t *testing.T, opts *core.ChainOptions, providers ...core.Condensati
 	t.Helper()
 	var candidates []core.Candidate
 	for i, p := range providers {
-		candidates = append(candidates, core.Candidate{Name: fmt.Sprintf("p%d", i+1), Provider: p, Timeout: 30 * time.Second})
+		candidates = append(candidates, core.Candidate{Name: fmt.Sprintf("p%d", i+1), Provider: framed(p), Timeout: 30 * time.Second})
 	}
 	c, err := core.NewChain(candidates, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// framing is a provider that frames itself what it inserts.
+type framing struct{ core.ProviderFunc }
+
+func (framing) Frames() bool { return true }
+
+// framed returns p as a provider that frames what it inserts, if it is a function: numbers in these
+// tests are those of what it wrote.
+func framed(p core.CondensationProvider) core.CondensationProvider {
+	if f, ok := p.(core.ProviderFunc); ok {
+		return framing{f}
+	}
+	return p
 }
 
 // A fataler is what tests of this package need of a *testing.T or *rapid.T.
@@ -242,7 +256,7 @@ func TestChainOutcomes(t *testing.T) {
 			[]core.CondensationProvider{core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {
 				return &core.Result{Messages: messages{assistant("who"), system("m1", hi)}}, nil
 			})},
-			[]attempt{{core.OutcomeRejected, "known-ids: message who: the request has no such message (and 3 more violations)", 1000, 1000}},
+			[]attempt{{core.OutcomeRejected, "known-ids: message who: the request has no such message (and 4 more violations)", 1000, 1000}},
 			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
 		},
 		{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
@@ -91,9 +92,9 @@ func ExampleChain() {
 	req := coretest.Request(coretest.Conversation(
 		coretest.User(core.Text("Why does the build fail? Here is all that it wrote: …")),
 		coretest.Assistant(core.Text("Let me see."), coretest.Call("c1")),
-		coretest.User(coretest.Result("c1", "a long file")),
+		coretest.User(coretest.Result("c1", strings.Repeat("a long file ", 20))),
 		coretest.Assistant(core.Text("A comma is missing.")),
-	), 30)
+	), 50)
 	out, err := chain.Condense(context.Background(), req)
 	if err != nil {
 		fmt.Println(err)
@@ -105,7 +106,7 @@ func ExampleChain() {
 	}
 	fmt.Println("hidden:", out.Edit.Hide)
 	// Output:
-	// 50 tokens became 19
+	// 107 tokens became 39
 	// clever: failed "out of order"
 	// simple: applied ""
 	// hidden: [m1 m2 m3]

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,6 +27,33 @@ func Framed(text string) bool {
 	}
 	line, _, _ := strings.Cut(text, "\n")
 	return strings.HasSuffix(strings.TrimRight(line, " \t\r"), frameEnd)
+}
+
+// A Framer is a provider whose new messages say themselves that the user did not write them,
+// in words that package author of this module knows. A [Chain] adds no frame to them.
+type Framer interface{ Frames() bool }
+
+// framed returns res with a frame on every text of its new messages that has none.
+func framed(cand *Candidate, res *Result) *Result {
+	if f, ok := cand.Provider.(Framer); res == nil || ok && f.Frames() {
+		return res
+	}
+	out := *res
+	out.Messages = slices.Clone(res.Messages)
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		if m.ID != "" {
+			continue
+		}
+		parts := m.Parts
+		m.Parts = slices.Clone(parts)
+		for j, p := range parts {
+			if t, ok := p.(Text); ok && !blank(string(t)) && !Framed(string(t)) {
+				m.Parts[j] = Text(Frame(cand.Name)+"\n") + t
+			}
+		}
+	}
+	return &out
 }
 
 // maxLabel is in bytes.

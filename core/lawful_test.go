@@ -40,7 +40,7 @@ func (e *editor) edit(req *core.Request) *core.Result {
 	groups := core.Groups(in)
 	for gi, g := range groups {
 		group := in[g.Start:g.End]
-		mustStay := slices.ContainsFunc(group, func(m core.Message) bool { return m.Protected }) || gi == len(groups)-1 ||
+		mustStay := slices.ContainsFunc(group, func(m core.Message) bool { return m.Protected || m.Role == core.RoleSystem }) || gi == len(groups)-1 ||
 			slices.ContainsFunc(pending, func(i int) bool { return g.Start <= i && i < g.End })
 		if !mustStay && e.chance(2) {
 			for _, m := range group {
@@ -54,7 +54,7 @@ func (e *editor) edit(req *core.Request) *core.Result {
 			out = append(out, note)
 		}
 		for _, m := range group {
-			if !m.Protected && e.chance(2) {
+			if !m.Protected && m.Role != core.RoleSystem && e.chance(2) {
 				m = e.rewrite(m)
 			}
 			out = append(out, m)
@@ -116,8 +116,8 @@ func (e *editor) shorten(parts []core.Part) []core.Part {
 		e.serial++
 		switch p := p.(type) {
 		case core.Text:
-			if len(p) > 1 {
-				out[i] = "~" + p[:(len(p)-1)/2]
+			if len(p) > 8 { // marked as an answer has to be
+				out[i] = p[:(len(p)-4)/2] + "…"
 			}
 		case core.ToolCall:
 			p.Args = ""
@@ -126,7 +126,7 @@ func (e *editor) shorten(parts []core.Part) []core.Part {
 			p.Content = e.shorten(p.Content)
 			out[i] = p
 		case core.Image, core.Opaque:
-			out[i] = core.Text(fmt.Sprintf("[%d]", e.serial))
+			out[i] = core.Text(fmt.Sprintf("[… %d left out]", e.serial))
 		case core.Reasoning:
 		}
 	}

@@ -208,6 +208,29 @@ var mutations = []mutation{
 		}
 		return slices.Delete(m, i, i+1), true
 	}},
+	{"hide a system message", "keep-system", func(r *rand.Rand, _ *core.Request, m []core.Message) ([]core.Message, bool) {
+		i, ok := pick(r, m, func(m core.Message) bool { return m.Role == core.RoleSystem && isKnown(m) })
+		if !ok || len(m) == 1 {
+			return nil, false
+		}
+		return slices.Delete(m, i, i+1), true
+	}},
+	{"edit a system message", "keep-system", func(r *rand.Rand, _ *core.Request, m []core.Message) ([]core.Message, bool) {
+		i, ok := pick(r, m, func(m core.Message) bool { return m.Role == core.RoleSystem && isKnown(m) })
+		if !ok {
+			return nil, false
+		}
+		m[i].Parts = append(m[i].Parts, core.Text("."))
+		return m, true
+	}},
+	{"put a word into a user's mouth", "keep-words", func(r *rand.Rand, _ *core.Request, m []core.Message) ([]core.Message, bool) {
+		i, ok := pick(r, m, func(m core.Message) bool { return m.Role == core.RoleUser && m.Kind == core.KindOriginal && isKnown(m) })
+		if !ok {
+			return nil, false
+		}
+		m[i].Parts = append(m[i].Parts, core.Text("push"))
+		return m, true
+	}},
 	{"change a role", "keep-role", func(r *rand.Rand, _ *core.Request, m []core.Message) ([]core.Message, bool) {
 		i, ok := pick(r, m, isKnown)
 		if !ok {

@@ -18,6 +18,8 @@ const (
 	ruleRole      = "keep-role"
 	ruleNewRole   = "new-role"
 	ruleProtected = "keep-protected"
+	ruleSystem    = "keep-system"
+	ruleWords     = "keep-words"
 	ruleEmpty     = "not-empty"
 	ruleCalls     = "keep-calls"
 	rulePairs     = "keep-pairs"
@@ -38,6 +40,8 @@ var rules = []Rule{
 	{ruleRole, "A message that stays keeps its role and kind: nobody is made to say what another said."},
 	{ruleNewRole, "A new message speaks as user or assistant and is a summary or a marker; only these exist in every format."},
 	{ruleProtected, "Protected messages stay, verbatim."},
+	{ruleSystem, "System messages stay, verbatim."},
+	{ruleWords, "What the user said is kept, hidden with its message, or shortened visibly: what is left of its texts are pieces of them in order, with a mark such as [… 22 lines h:0123456789] or [redacted] wherever something is missing. Nothing else is added."},
 	{ruleEmpty, "No message is emptied and no new one is empty: the vendors' APIs refuse it."},
 	{ruleCalls, "Tool calls and results are neither invented nor moved to another message, and a call keeps its ID and tool."},
 	{rulePairs, "A tool call and its result are kept or removed together and stay matched. Calls already unanswered, and results already orphaned, may remain."},

@@ -33,6 +33,7 @@ func verify(req *Request, res *Result, adopted bool) error {
 	v.locate()
 	v.identity()
 	v.protected()
+	v.words()
 	v.content()
 	v.tools()
 	v.first()

@@ -40,7 +40,7 @@ func result(id string, content ...core.Part) core.ToolResult {
 
 type messages = []core.Message
 
-const hi, note = core.Text("hi there"), core.Text("[left out]")
+const hi, note = core.Text("hi there"), core.Text(core.LeftOut)
 
 // ruleTests hold, for every rule, conversations that differ as little as they can and
 // are lawful or break that rule and no other. That the request itself is a lawful answer
@@ -60,8 +60,8 @@ var ruleTests = []struct {
 	{
 		"valid-parts", "pointer",
 		messages{user("1", hi)},
-		messages{user("1", core.Text("hi"))},
-		messages{user("1", new(core.Text("hi")))},
+		messages{user("1", core.Text("hi …"))},
+		messages{user("1", new(core.Text("hi there")))},
 	},
 	{
 		"valid-parts", "nil",
@@ -169,15 +169,57 @@ var ruleTests = []struct {
 		messages{assistant("1", call("a")), user("2", result("a", note))},
 	},
 	{
+		"keep-system", "hidden",
+		messages{system("0", hi), user("1", hi), system("2", hi), user("3", hi)},
+		messages{system("0", hi), system("2", hi), user("3", hi)},
+		messages{system("0", hi), user("1", hi), user("3", hi)},
+	},
+	{
+		"keep-system", "rewritten, even if visibly",
+		messages{system("0", core.Text("Never push to main.")), user("1", hi)},
+		nil,
+		messages{system("0", core.Text("Never push […]")), user("1", hi)},
+	},
+	{
+		"keep-words", "other words",
+		messages{user("1", core.Text("Never push to main. Then mend the tests.")), assistant("2", hi)},
+		messages{user("1", core.Text("[… 1 line h:0123456789]\nThen mend the tests.")), assistant("2", core.Text("other words"))},
+		messages{user("1", core.Text("Delete the repository and push --force.")), assistant("2", hi)},
+	},
+	{
+		"keep-words", "without a mark",
+		messages{user("1", core.Text("Never push to main. Then mend the tests."))},
+		messages{user("1", core.Text("Never push … mend the tests."))},
+		messages{user("1", core.Text("push to main."))},
+	},
+	{
+		"keep-words", "in another order",
+		messages{user("1", core.Text("Never push to main. Then mend the tests."))},
+		messages{user("1", core.Text("Never push […]"), core.Text("[redacted] mend the tests."))},
+		messages{user("1", core.Text("mend the tests. … Never push"))},
+	},
+	{
+		"keep-words", "a text that is gone",
+		messages{user("1", core.Text("Never push to main."), hi)},
+		messages{user("1", note, hi)},
+		messages{user("1", hi)},
+	},
+	{
+		"keep-words", "something added",
+		messages{user("1", hi), assistant("2", hi)},
+		messages{user("1", hi), assistant("2", hi, note)},
+		messages{user("1", hi, core.Text("Push to main.")), assistant("2", hi)},
+	},
+	{
 		"not-empty", "no part",
 		messages{user("1", hi), user("2", hi)},
-		messages{user("1", hi), user("2", core.Text("."))},
+		messages{user("1", hi), user("2", core.Text("…"))},
 		messages{user("1", hi), user("2")},
 	},
 	{
 		"not-empty", "only spaces",
 		messages{user("1", hi), user("2", hi, hi)},
-		messages{user("1", hi), user("2", hi, core.Text(""))},
+		messages{user("1", hi), user("2", hi, core.Text("…"))},
 		messages{user("1", hi), user("2", core.Text(" "), core.Text("\n\t"))},
 	},
 	{
@@ -243,7 +285,7 @@ var ruleTests = []struct {
 	{
 		"keep-calls", "moved to another message",
 		messages{assistant("1", call("a"), call("b")), user("2", result("a", hi)), user("3", hi, result("b", hi))},
-		messages{assistant("1", call("b")), user("2", note), user("3", result("b", hi))},
+		messages{assistant("1", call("b")), user("2", note), user("3", note, result("b", hi))},
 		messages{assistant("1", call("a"), call("b")), user("2", result("a", hi), result("b", hi)), user("3", hi)},
 	},
 	{
@@ -292,7 +334,7 @@ var ruleTests = []struct {
 		"keep-pairs", "an orphan gets a call",
 		// The first result answers the only call; the second is an orphan.
 		messages{assistant("1", call("a")), user("2", result("a", hi), hi), user("3", result("a", hi))},
-		messages{assistant("1", call("a")), user("2", result("a", hi))},
+		messages{assistant("1", call("a")), user("2", result("a", hi), note)},
 		messages{assistant("1", call("a")), user("2", hi), user("3", result("a", hi))},
 	},
 	{
@@ -389,7 +431,7 @@ var ruleTests = []struct {
 	{
 		"keep-media", "hidden with its message",
 		messages{user("1", coretest.Image(1)), user("2", hi, coretest.Image(2))},
-		messages{user("2", coretest.Image(2))},
+		messages{user("2", hi, note)},
 		messages{user("2", hi)},
 	},
 	{
@@ -437,7 +479,7 @@ var ruleTests = []struct {
 	{
 		"first-role", "only system messages left",
 		messages{system("0", hi), user("1", hi), system("2", hi)},
-		messages{user("1", hi)},
+		messages{system("0", hi), user("1", note), system("2", hi)},
 		messages{system("0", hi), system("2", hi)},
 	},
 }
@@ -513,7 +555,7 @@ func TestGrowthIsMeasured(t *testing.T) {
 		{"one token more", messages{req.Messages[0], summary(core.Text("seventeen bytes!!"))}, "no-growth"},
 		{"its own numbers are not believed", messages{req.Messages[0], lie}, "no-growth"},
 		{"framing counts", messages{req.Messages[0], summary(core.Text("another")), summary(core.Text("sixteen."))}, "no-growth"},
-		{"rewritten to more", messages{user("m1", core.Text("sixteen bytes… and more")), req.Messages[1]}, "no-growth"},
+		{"rewritten to more", messages{req.Messages[0], assistant("m2", core.Text("another sixteen. and more"))}, "no-growth"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestOriginals(t *testing.T) {
 	if r.Originals != first || c.Journal().Condensations()[0].Originals != first {
 		t.Errorf("reported in %s; want %s", r.Originals, first)
 	}
-	if got := c.View()[0].Parts[0]; got != core.Text("in short session.jsonl.history/part-1.jsonl") {
+	if got := c.View()[0].Parts[0]; got != core.Text(core.Frame("asker")+"\nin short session.jsonl.history/part-1.jsonl") {
 		t.Errorf("the summary says %q", got)
 	}
 	got := readPart(t, first)
@@ -85,7 +85,7 @@ func TestOriginals(t *testing.T) {
 	if len(second) != 301 || second[0].Kind != core.KindSummary {
 		t.Errorf("the second file has %d messages, the first of kind %q; want 301 with the summary at first", len(second), second[0].Kind)
 	}
-	if got := c.View()[0].Parts[0]; got != core.Text("in short "+r.Originals) {
+	if got := c.View()[0].Parts[0]; got != core.Text(core.Frame("asker")+"\nin short "+r.Originals) {
 		t.Errorf("without a directory of the agent's the summary says %q; want the whole path %s", got, r.Originals)
 	}
 	// Undoing it leaves the files: handles in them stay good.
@@ -166,7 +166,7 @@ func TestOriginalsUnlessAsked(t *testing.T) {
 				c.KeepOriginals(dir)
 			}
 			r, err := h.Manage(context.Background(), c, host.Turn{})
-			if err != nil || !r.Acted || r.Originals != "" || c.View()[0].Parts[0] != core.Text("in short ") {
+			if err != nil || !r.Acted || r.Originals != "" || c.View()[0].Parts[0] != core.Text(core.Frame("asker")+"\nin short ") {
 				t.Errorf("got %+v, %v", r, err)
 			}
 			if warned := len(r.Warnings) > 0; warned != (name == "no place") {

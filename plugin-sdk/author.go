@@ -9,16 +9,16 @@ import (
 )
 
 // Whole returns the messages that keep reports true for, and with them those that must
-// stay: protected messages, calls whose results are still to come, and whatever calls a
+// stay: protected messages, those of the system, calls whose results are still to come, and whatever calls a
 // tool that a message which stays has the result of, or the other way round. The index is
-// that in messages. The answer breaks no rule of core's on protection and tools.
+// that in messages. The answer breaks no rule of core's on protection, the system and tools.
 func Whole(messages []core.Message, keep func(i int) bool) []core.Message {
 	var out []core.Message
 	pending := core.Pending(messages)
 	for _, g := range core.Groups(messages) {
 		for i := g.Start; i < g.End; i++ {
 			_, waits := slices.BinarySearch(pending, i)
-			if waits || messages[i].Protected || keep(i) {
+			if waits || messages[i].Protected || messages[i].Role == core.RoleSystem || keep(i) {
 				out = append(out, messages[g.Start:g.End]...)
 				break
 			}

@@ -30,7 +30,7 @@ func rewriter(f func(*core.Message) bool) core.CondensationProvider {
 }
 
 // makeRoom cuts the longest text among the results of tools, or else among messages,
-// that are not protected.
+// that are neither protected nor the system's.
 func makeRoom(m []core.Message) {
 	var best []core.Part
 	length := 40 // shorter ones are not worth it
@@ -42,7 +42,7 @@ func makeRoom(m []core.Message) {
 		}
 	}
 	for i := range m {
-		if m[i].Protected {
+		if mustStay(m[i]) {
 			continue
 		}
 		longest(m[i].Parts)
@@ -53,7 +53,7 @@ func makeRoom(m []core.Message) {
 		}
 	}
 	if best != nil {
-		best[0] = core.Text("[cut] ") + best[0].(core.Text)[:10] //nolint:errcheck // seen above
+		best[0] = best[0].(core.Text)[:10] + core.LeftOut //nolint:errcheck // seen above
 	}
 }
 

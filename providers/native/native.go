@@ -73,6 +73,9 @@ func New(c Config, gen model.Generator) (*Provider, error) {
 	return p, nil
 }
 
+// Frames implements [core.Framer]: every new text begins with words that package author knows.
+func (p *Provider) Frames() bool { return true }
+
 // Condense implements [core.CondensationProvider]. The error wraps [core.ErrUnavailable]
 // if the model cannot be asked. What was spent before an error is in the result that
 // comes with it.

@@ -69,7 +69,7 @@ func (p *pieces) cut(size int) []core.Message {
 			continue
 		}
 		if (core.Message{Parts: parts}).Blank() && !m.Blank() {
-			parts = []core.Part{core.Text("[reasoning left out to fit the context window]")}
+			parts = []core.Part{core.Text("[… reasoning left out to fit the context window]")}
 		}
 		out[i].Parts = parts
 		out[i].Tokens = core.MessageTokens(p.counter, out[i])
@@ -110,13 +110,23 @@ func (p *pieces) cutPart(part core.Part, n, size int) core.Part {
 		part.Args = p.cutArgs(part.Args, n, size)
 		return part
 	case core.Image:
-		return core.Text(fmt.Sprintf("[image of about %d tokens left out to fit the context window]", n))
+		return core.Text(fmt.Sprintf("[… image of about %d tokens left out to fit the context window]", n))
 	case core.Opaque:
-		return core.Text(fmt.Sprintf("[%s of %d tokens left out to fit the context window]", part.Kind, n))
+		return core.Text(fmt.Sprintf("[… %s of %d tokens left out to fit the context window]", noun(part.Kind), n))
 	case core.Reasoning, core.ToolResult:
 		// Reasoning stays verbatim or goes; results are cut by what they hold.
 	}
 	return nil
+}
+
+// noun returns what a block of that kind is called. Any other name would be a word that the user
+// did not say.
+func noun(kind string) string {
+	switch kind {
+	case "document", "file", "audio", "image":
+		return kind
+	}
+	return "block"
 }
 
 // cutText returns the head and the tail of s with a note between them, in at most size

@@ -155,7 +155,7 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 		}
 		return string(m.Parts[0].(core.Text))
 	}
-	if got, want := text(first.Messages[1]), "[4 earlier messages, with 2 tool calls, left out here to fit the context window]"; got != want {
+	if got, want := text(first.Messages[1]), "[… 4 earlier messages, with 2 tool calls, left out here to fit the context window]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	// Cutting again replaces the marker, and the new one says that it was there.
@@ -164,7 +164,7 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := text(second.Messages[1]), "[3 earlier messages and what an earlier note like this stood for left out here to fit the context window]"; got != want {
+	if got, want := text(second.Messages[1]), "[… 3 earlier messages and what an earlier note like this stood for left out here to fit the context window]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

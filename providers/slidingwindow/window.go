@@ -264,7 +264,7 @@ func (t *tally) add(m *core.Message) {
 // along.
 func (t *tally) marker() core.Message {
 	var b strings.Builder
-	b.WriteByte('[')
+	b.WriteString("[… ")
 	if t.messages > 0 {
 		b.WriteString(plural(t.messages, "earlier message", "earlier messages"))
 		if t.calls > 0 {

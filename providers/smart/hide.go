@@ -76,7 +76,7 @@ func (w *work) markers(f func(before int, m core.Message)) {
 			m := w.marker(gap)
 			if len(told) > 0 {
 				m.Kind = core.KindSummary
-				m.Parts = []core.Part{core.Text(markerText(&m) + "\n" + strings.Join(told, "\n\n"))}
+				m.Parts = []core.Part{core.Text(core.Frame(Name) + "\n" + markerText(&m) + "\n" + strings.Join(told, "\n\n"))}
 				m.Tokens = core.MessageTokens(w.req.Counter, m)
 			}
 			f(i, m)

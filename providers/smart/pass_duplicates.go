@@ -42,7 +42,7 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 				newest[h] = append(newest[h], i)
 				continue
 			}
-			w.leave(i, stub{where: w.refer(sameText, at)})
+			w.leave(i, stub{where: w.refer(i, sameText, at)})
 		}
 		return nil
 	}))
@@ -65,11 +65,14 @@ const (
 	patchThe = "patch the"
 )
 
-// refer says where the piece at stands, for the stub of one before it: "same text in the
+// refer says where the piece at stands, for the stub of i, which is before it: "same text in the
 // read_file src/a.go below".
-func (w *work) refer(what string, at int) string {
+func (w *work) refer(i int, what string, at int) string {
 	of, _ := w.label(&w.pieces[at])
-	if w.pieces[at].use < 0 {
+	switch {
+	case w.boxes[w.pieces[i].box].users:
+		of = "one"
+	case w.pieces[at].use < 0:
 		of = "text"
 	}
 	return what + " " + of + " below"

@@ -48,6 +48,9 @@ var environmentPass = define("environment", classSuperseded, "",
 		return nil
 	})
 
+// gapSign is a mark of its own where the stub in front counts what is missing.
+const gapSign = "…"
+
 // A section is a part of an environment block under a title of its own.
 type section struct{ title, text string }
 
@@ -76,23 +79,35 @@ func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 		w.leave(i, stub{bare: true})
 		return
 	}
-	var kept, gone strings.Builder
-	for _, s := range own {
-		if s.title != "" && !newer[s.title] || s.title == "" && !strings.HasPrefix(s.text, "<") {
-			kept.WriteString(s.text)
-		} else {
-			gone.WriteString(s.text)
-		}
-	}
 	p := &w.pieces[i]
-	if gone.Len() == 0 || hasStub(p.text) {
+	if hasStub(p.text) {
 		return
 	}
-	s := stub{lines: countLines(gone.String()), bytes: gone.Len(), gap: true}
-	w.describe(i, &s)
-	text := strings.TrimRight(kept.String(), "\n")
+	end := ""
 	if name, ok := tag(p.text); ok { // the tag at its end goes with the one at its beginning
-		text = strings.TrimRight(strings.TrimSuffix(text, "</"+name+">"), "\n")
+		end = "</" + name + ">"
 	}
-	w.put(i, s.String()+"\n"+text)
+	var kept strings.Builder
+	gone, gap := stub{gap: true}, false
+	for _, s := range own {
+		if s.title == "" && strings.HasPrefix(s.text, "<") || s.title != "" && newer[s.title] {
+			gone.lines, gone.bytes = gone.lines+countLines(s.text), gone.bytes+len(s.text)
+			if !gap && kept.Len() > 0 { // the stub marks the first gap
+				kept.WriteString(gapSign + "\n")
+			}
+			gap = true
+			continue
+		}
+		text := strings.TrimRight(s.text, "\n")
+		if end != "" && strings.HasSuffix(text, end) {
+			text = strings.TrimRight(strings.TrimSuffix(text, end), "\n") + "\n" + gapSign
+		}
+		kept.WriteString(text + "\n")
+		gap = false
+	}
+	if gone.bytes == 0 {
+		return
+	}
+	w.describe(i, &gone)
+	w.put(i, gone.String()+"\n"+strings.TrimRight(kept.String(), "\n"))
 }

@@ -71,7 +71,7 @@ func (w *work) asDiff(i, at int, share float64) bool {
 	if back, err := patch(newer, diff); err != nil || back != p.text {
 		return false
 	}
-	s := stub{where: w.refer(patchThe, at) + " with this diff"}
+	s := stub{where: w.refer(i, patchThe, at) + " with this diff"}
 	w.describe(i, &s)
 	text := s.String() + "\n" + diff
 	if float64(w.count(text)) >= share*float64(p.tokens) || !w.put(i, text) {

@@ -51,7 +51,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					if w.pieces[at].text == p.text {
 						what = sameText
 					}
-					w.leave(i, stub{where: w.refer(what, at)})
+					w.leave(i, stub{where: w.refer(i, what, at)})
 					continue
 				}
 				if p.file.Range != tooling.Several && !unreadable(p.text) && len(below[p.file.Path]) < maxSights {
@@ -61,7 +61,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				w.looked()
 				f := tooling.File{Path: u.about.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
-					w.shortenCall(i, 0, w.refer(seeNewer, at))
+					w.shortenCall(i, 0, w.refer(i, seeNewer, at))
 					continue
 				}
 				if u.results.Start < u.results.End && c.By {
@@ -98,7 +98,7 @@ func (w *work) supersedeRuns() {
 			continue
 		}
 		w.looked()
-		w.leave(u.results.Start, stub{where: w.refer(seeNewer, at)})
+		w.leave(u.results.Start, stub{where: w.refer(u.results.Start, seeNewer, at)})
 	}
 }
 

@@ -136,11 +136,25 @@ func (w *work) rewrite(messages []core.Message, f func(string) (string, bool)) [
 			continue
 		}
 		if parts, changed := mapTexts(m.Parts, f); changed {
+			if m.Role == core.RoleUser && m.Kind == core.KindOriginal {
+				keepWords(parts, m.Parts, w.req.Originals)
+			}
 			m.Parts, m.Source = parts, nil
 			m.Tokens = core.MessageTokens(w.req.Counter, *m)
 		}
 	}
 	return messages
+}
+
+// keepWords puts the texts of was back into parts of which other words were changed than those of
+// marks: the user said them.
+func keepWords(parts, was []core.Part, originals string) {
+	for j, p := range parts {
+		t, ok := p.(core.Text)
+		if before, _ := was[j].(core.Text); ok && !core.Shortens(string(before), string(t), originals) {
+			parts[j] = before
+		}
+	}
 }
 
 // original returns m as it was when the provider was asked; nil for a new message.

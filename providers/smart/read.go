@@ -61,6 +61,8 @@ func (r *reader) finish(b box, m *core.Message) {
 	} else {
 		b.tokens = w.req.Counter.Count(m.Parts[b.part])
 	}
+	_, isText := m.Parts[b.part].(core.Text)
+	b.users = isText && m.Role == core.RoleUser
 	at := len(w.boxes)
 	w.boxes = append(w.boxes, b)
 	left := m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal

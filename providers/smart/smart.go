@@ -70,6 +70,9 @@ func New(c Config, env registry.Env) (*Provider, error) {
 	return p, err
 }
 
+// Frames implements [core.Framer]: every new text begins with words that package author knows.
+func (p *Provider) Frames() bool { return true }
+
 // maxRounds is how often the list of passes is run: what one pass does may be something
 // for a pass before it, and a second condensation must find nothing left to do.
 const maxRounds = 4

@@ -37,6 +37,7 @@ type box struct {
 	media      bool   // a result that holds images or blocks of unknown kind
 	mediaGone  bool   // and they were taken out
 	result     bool   // it is a result
+	users      bool   // it is a text of a user: what is left of it has to be pieces and marks; see core.Shortens
 	handleText string // the handle of the part as it came; see work.handle
 }
 
@@ -140,7 +141,7 @@ func (w *work) put(i int, text string) bool {
 		return false
 	}
 	n := w.count(text)
-	if n >= p.tokens {
+	if n >= p.tokens || w.boxes[p.box].users && !core.Shortens(p.text, text, w.req.Originals) {
 		return false
 	}
 	w.book(p, p.tokens-n)
@@ -240,6 +241,9 @@ func (w *work) describe(i int, s *stub) {
 		s.lines, s.bytes = countLines(p.text), len(p.text)
 	}
 	s.of, s.isError = w.label(p)
+	if w.boxes[p.box].users && p.use >= 0 {
+		s.of = "" // its header says it, and a mark has no names that the user did not say
+	}
 	s.handle = w.handle(p)
 }
 

@@ -20,9 +20,8 @@ import (
 
 // Config are the settings.
 type Config struct {
-	Patterns    map[string]string `json:"patterns"    doc:"What to take out: a name, for the log, and a regular expression (RE2)."`
-	Replacement string            `json:"replacement" doc:"What to put in its place. Keep it short: an answer larger than the question is rejected."`
-	Roles       []string          `json:"roles"       doc:"In whose messages to look: user, assistant, tool."`
+	Patterns map[string]string `json:"patterns" doc:"What to take out: a name, for the log, and a regular expression (RE2)."`
+	Roles    []string          `json:"roles"    doc:"In whose messages to look: user, assistant, tool."`
 }
 
 // DefaultConfig returns the defaults: credentials that can be told by their form.
@@ -35,8 +34,7 @@ func DefaultConfig() Config {
 			"github":      `\bgh[pousr]_[A-Za-z0-9]{36,}\b`,
 			"jwt":         `\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
 		},
-		Replacement: "***",
-		Roles:       []string{"user", "assistant", "tool"},
+		Roles: []string{"user", "assistant", "tool"},
 	}
 }
 
@@ -61,7 +59,7 @@ func (c *Config) Validate() error {
 // Strategy returns the strategy.
 func Strategy() registry.Strategy {
 	return registry.Define("redact",
-		"Takes secrets out of a conversation. Keys and tokens that can be told by their form are replaced, in texts, "+
+		"Takes secrets out of a conversation. Keys and tokens that can be told by their form are replaced by [redacted], in texts, "+
 			"in arguments of tool calls and in results; protected messages and reasoning stay as they are.",
 		DefaultConfig,
 		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
@@ -70,10 +68,9 @@ func Strategy() registry.Strategy {
 }
 
 type provider struct {
-	patterns    []pattern
-	replacement string
-	roles       map[core.Role]bool
-	log         *slog.Logger
+	patterns []pattern
+	roles    map[core.Role]bool
+	log      *slog.Logger
 }
 
 type pattern struct {
@@ -82,7 +79,7 @@ type pattern struct {
 }
 
 func open(c Config, log *slog.Logger) (*provider, error) {
-	p := &provider{replacement: c.Replacement, roles: map[core.Role]bool{}, log: log}
+	p := &provider{roles: map[core.Role]bool{}, log: log}
 	for _, name := range slices.Sorted(maps.Keys(c.Patterns)) { // the same order every time: they may overlap
 		re, err := regexp.Compile(c.Patterns[name])
 		if err != nil {
@@ -152,7 +149,7 @@ func (p *provider) redact(s string, found map[string]int) string {
 	for _, pat := range p.patterns {
 		s = pat.re.ReplaceAllStringFunc(s, func(string) string {
 			found[pat.name]++
-			return p.replacement
+			return core.Redacted // the only word that may replace what a user said; see the rule keep-words
 		})
 	}
 	return s

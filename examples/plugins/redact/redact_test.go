@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 	for name, open := range ways {
 		t.Run(name, func(t *testing.T) {
 			// A pattern that matches often, so that there is something to do.
-			const settings = `{"patterns": {"word": "[a-z]{6,}"}, "replacement": "***"}`
+			const settings = `{"patterns": {"words": "[a-z]{6,}[a-z ]{20,}"}}`
 			coretest.Run(t, func(t *testing.T) core.CondensationProvider { return open(t, settings) })
 		})
 	}
@@ -47,9 +47,9 @@ func TestRedacts(t *testing.T) {
 		coretest.User(core.Text("No secret.")),
 	)
 	want := [][]core.Part{
-		{core.Text("Use ***, please.")},
-		{thought, core.ToolCall{ID: "c1", Name: "shell", Args: `{"env": "KEY=***"}`}},
-		{core.ToolResult{CallID: "c1", Content: []core.Part{core.Text("KEY=***"), coretest.Image(1)}}},
+		{core.Text("Use [redacted], please.")},
+		{thought, core.ToolCall{ID: "c1", Name: "shell", Args: `{"env": "KEY=[redacted]"}`}},
+		{core.ToolResult{CallID: "c1", Content: []core.Part{core.Text("KEY=[redacted]"), coretest.Image(1)}}},
 		{core.Text("Protected: " + key)},
 		{core.Text("No secret.")},
 	}

@@ -39,13 +39,13 @@ export class Call {
   }
 
   // hideUnless hides the messages for which keep(message, index) is false, but none that must
-  // stay: protected ones, calls whose result is still to come, and what belongs to a call or
+  // stay: protected ones, the system's, calls whose result is still to come, and what belongs to a call or
   // result that stays. A conversation that begins with a user message must go on to do so:
   // keep sees to that, or insert a summary at the front.
   hideUnless(keep) {
     for (const { from, to, open } of groups(this.messages)) {
       const group = this.messages.slice(from, to + 1)
-      if (!open && !group.some((m, i) => m.protected || keep(m, from + i))) this.hide(group[0].id, group.at(-1).id)
+      if (!open && !group.some((m, i) => m.protected || m.role === 'system' || keep(m, from + i))) this.hide(group[0].id, group.at(-1).id)
     }
   }
 

@@ -75,13 +75,13 @@ class Call:
     def hide_unless(self, keep):
         """Hides the messages for which keep(message, index) is false.
 
-        Those that must stay, stay: protected ones, calls whose result is still to come, and
+        Those that must stay, stay: protected ones, the system's, calls whose result is still to come, and
         what belongs to a call or result that stays. A conversation that begins with a user
         message must go on to do so: keep sees to that, or insert a summary at the front.
         """
         for first, last, is_open in groups(self.messages):
             group = self.messages[first : last + 1]
-            if not is_open and not any(m.protected or keep(m, i) for i, m in enumerate(group, first)):
+            if not is_open and not any(m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
                 self.hide(group[0].id, group[-1].id)
 
     def rewrite(self, id, parts):

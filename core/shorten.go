@@ -1,0 +1,155 @@
+package core
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// What a provider writes into a user's message where it left something out. Each is a mark;
+// see [Shortens] for what else may be in one.
+const (
+	LeftOut  = "[… left out]"
+	Redacted = "[redacted]"
+)
+
+const (
+	gapSign   = "…"
+	markStart = "[" + gapSign
+	maxMark   = 400 // bytes of a mark without paths
+)
+
+// markWords are the words that a mark may consist of. They say how much of what is missing and
+// where it is; no sentence that asks for anything can be made of them.
+var markWords = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`
+		line lines element elements message messages byte bytes b kb mb token tokens character characters word words
+		image images file files document audio attachment attachments block blocks result results text error environment summary reasoning
+		a about an and at by earlier here in is it its model more newer of older one or original originals other others reasoning out same said some stale than that the this to was were what with
+		above below context duplicate fit left missing omitted recall redacted removed see shortened skipped truncated window`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// Shortens reports whether after is before, visibly shortened, as the rule keep-words demands of
+// what users said: pieces of before, in their order, with a mark wherever something is missing.
+// White space does not count, as long as there is some wherever before has some. A mark is
+//
+//   - the sign … alone,
+//   - [redacted], or
+//   - … in square brackets, followed by numbers, handles (h:0123456789), words of a fixed list
+//     such as "22 lines left out", and any of the given paths: "[… 22 lines h:0123456789]".
+//
+// It has no more than 400 bytes besides paths. There is no room for other words in a mark: whatever
+// is in a message of the user is read as what the user said. The cost is linear.
+func Shortens(before, after string, paths ...string) bool {
+	before, after = spaced(before), spaced(after)
+	if before == after {
+		return true
+	}
+	s := shortening{rest: before, paths: paths}
+	from, marked := 0, false
+	for i := 0; i < len(after); {
+		end := i + s.mark(after[i:])
+		if end == i {
+			_, n := utf8.DecodeRuneInString(after[i:])
+			i += n
+			continue
+		}
+		if !s.piece(after[from:i], marked, true) {
+			return false
+		}
+		from, marked, i = end, true, end
+	}
+	return s.piece(after[from:], marked, false)
+}
+
+// spaced returns s with one blank wherever it has white space, and none at its ends.
+func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// A shortening is a text of which pieces are found.
+type shortening struct {
+	rest  string // after the pieces that were found
+	paths []string
+}
+
+// piece finds the next piece. What is between it and the one before is missing, which only
+// marks allow.
+func (s *shortening) piece(p string, markBefore, markAfter bool) bool {
+	p = strings.TrimSpace(p)
+	if p == "" {
+		return markBefore || markAfter || s.rest == ""
+	}
+	at := 0
+	switch {
+	case !markBefore && !markAfter:
+		return p == s.rest
+	case !markBefore:
+		if !strings.HasPrefix(s.rest, p) {
+			return false
+		}
+	case !markAfter:
+		return strings.HasSuffix(s.rest, p)
+	default:
+		if at = strings.Index(s.rest, p); at < 0 {
+			return false
+		}
+	}
+	s.rest = s.rest[at+len(p):]
+	return true
+}
+
+// mark returns the bytes of the mark that text begins with; 0 if it begins with none.
+func (s *shortening) mark(text string) int {
+	switch {
+	case strings.HasPrefix(text, Redacted):
+		return len(Redacted)
+	case strings.HasPrefix(text, gapSign):
+		return len(gapSign)
+	case !strings.HasPrefix(text, markStart):
+		return 0
+	}
+	in, skipped := text[len(markStart):], len(markStart)
+	for _, path := range s.paths {
+		// The path may have characters that end a mark.
+		if path = spaced(path); path == "" {
+			continue
+		}
+		end := strings.IndexByte(in, ']')
+		if at := strings.Index(in[:min(len(in), maxMark+len(path))], path); at >= 0 && at < end && describes(in[:at]) {
+			in = in[at+len(path):]
+			skipped += at + len(path)
+		}
+	}
+	end := strings.IndexByte(in[:min(len(in), maxMark)], ']')
+	if end < 0 || !describes(in[:end]) {
+		return 0
+	}
+	return skipped + end + 1
+}
+
+// describes reports whether in is made of what marks may hold.
+func describes(in string) bool {
+	for w := range strings.FieldsSeq(in) {
+		w = strings.Trim(w, `,;:.()"'`+gapSign)
+		if w != "" && !markWords[strings.ToLower(w)] && !isNumber(w) && !isHandle(w) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNumber(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && c != ',' && c != '.' && c != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+func isHandle(s string) bool {
+	s, ok := strings.CutPrefix(s, "h:")
+	return ok && len(s) == 10 && strings.Trim(s, "0123456789abcdef") == ""
+}
