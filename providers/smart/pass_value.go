@@ -63,9 +63,8 @@ var valuePass = choosing(define("value", classLossy, "",
 		return nil
 	}))
 
-// shortenNewestCalls shortens the arguments of the newest calls that would take more than half of
-// what the newest message may have. Whole they could not stay, nor could their results, which the
-// model has not read.
+// shortenNewestCalls shortens the arguments of the newest calls that take more than what the newest
+// message may have: they could not stay, nor could their results, which the model has not read.
 func (w *work) shortenNewestCalls() {
 	last := len(w.msgs) - 1
 	for last >= 0 && w.msgs[last].Role != core.RoleAssistant {
@@ -77,11 +76,11 @@ func (w *work) shortenNewestCalls() {
 			calls = append(calls, c)
 		}
 	}
-	most := int(value.DefaultShares().Newest*float64(w.room)) / 2 / max(1, len(calls))
+	most := int(value.DefaultShares().Newest*float64(w.room)) / max(1, len(calls))
 	for _, c := range calls {
 		if w.pieces[c].tokens > most {
-			const bytes = 2 // for each token: half of what most texts have
-			w.shortenCall(c, bytes*most, "")
+			const part = 0.5 // of what they may have: the rest is worth more elsewhere
+			w.shortenCall(c, int(part*4*float64(most)), "")
 		}
 	}
 	w.settle()

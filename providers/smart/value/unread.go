@@ -23,7 +23,7 @@ func (w *work) keepAsked(ctx context.Context) error {
 			}
 			left := limit - w.spent()
 			if !human {
-				left /= 2
+				left /= 4
 			}
 			w.takeEnds(pass.Lines, left)
 			for l := pass.Lines.Start; human && l < pass.Lines.End; l++ {
