@@ -43,8 +43,8 @@ func (w *work) eligible(p int) bool {
 	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].Outdated
 }
 
-// candidates returns what may be chosen at first of the passages from number from up to to
-// that are wanted, in several lists. The order in which they come makes no difference to a queue.
+// candidates returns what may be chosen at first of the passages of which from is the first
+// and to the one after the last, if they are wanted, in several lists. The order in which they come makes no difference to a queue.
 func (w *work) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex

@@ -97,7 +97,7 @@ func wholeElements(text string, gaps []core.Span) []core.Span {
 	for _, e := range author.Pairs(text) {
 		some, all := in(e.Open)
 		more, whole := in(e.Close)
-		if (some || more) && !(all && whole) {
+		if (some || more) && (!all || !whole) {
 			stay = append(stay, e.Open, e.Close)
 		}
 	}

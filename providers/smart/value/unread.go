@@ -3,6 +3,7 @@ package value
 import (
 	"context"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/condensehq/condense/core"
@@ -127,11 +128,11 @@ func (w *work) keepRecent(ctx context.Context) error {
 // first: a line that is repeated is left out for want of room alone.
 func (w *work) keepRest(context.Context) error {
 	limit := w.most()
-	for p := len(w.passages) - 1; p >= 0; p-- {
+	for p, pass := range slices.Backward(w.c.Passages) {
 		if !w.eligible(p) {
 			continue
 		}
-		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			if w.spent() >= limit {
 				return nil
 			}

@@ -1,6 +1,8 @@
 package value
 
 import (
+	"slices"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/parallel"
 	"github.com/condensehq/condense/providers/smart/value/need"
@@ -166,8 +168,8 @@ func (w *work) stay() {
 	s.asked = w.o.Shares.Newest * max(0, min(room, max(1.7*s.free, least)))
 	s.most = w.o.Shares.Tail * room
 	s.left = s.most
-	for g := len(w.groups) - 1; g >= 0; g-- {
-		newest := w.groups[g].End > w.unread
+	for g, group := range slices.Backward(w.groups) {
+		newest := group.End > w.unread
 		if !newest {
 			s.left = min(s.left, w.o.Shares.Tail*2*s.free)
 		}
