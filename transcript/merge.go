@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -35,22 +36,67 @@ func (d *Document) mergeRows(records []record) []record {
 		out    []record
 		merged merged // the last of out
 	)
+	finish := func() {
+		last := &out[len(out)-1]
+		if last.raw = merged.raw(); merged.marked {
+			last.raw = joinMarkers(last.raw)
+		}
+	}
 	for i, r := range records {
 		if i > 0 {
 			before := records[i-1].message
 			a, b := place[before.ID], place[r.message.ID]
 			if d.makesRow(before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw) {
+				merged.marked = merged.marked || r.message.Kind == core.KindMarker
 				continue
 			}
-			out[len(out)-1].raw = merged.raw()
+			finish()
 		}
 		out = append(out, r)
-		merged.base, merged.content = r.raw, nil
+		merged.base, merged.content, merged.marked = r.raw, nil, r.message.Kind == core.KindMarker
 	}
 	if len(out) > 0 {
-		out[len(out)-1].raw = merged.raw()
+		finish()
 	}
 	return out
+}
+
+// hiddenMarker is what truncation puts where messages are hidden: see the marker of package
+// providers/slidingwindow.
+var hiddenMarker = regexp.MustCompile(`^\[(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window\]$`)
+
+// joinMarkers makes one of the markers of hidden messages in raw, the last: the file says no
+// longer that the older ones were inserted, so no provider can replace them, and every round
+// would add one. The new one counts what all of them counted.
+func joinMarkers(raw []byte) []byte {
+	var kept [][]byte
+	messages, calls, again, last, n := 0, 0, false, none, 0
+	for block := range elements(field(raw, "content")) {
+		m := hiddenMarker.FindStringSubmatch(text(field(block, "text")))
+		if m == nil {
+			kept = append(kept, block)
+			continue
+		}
+		if n++; last != none {
+			kept = slices.Delete(kept, last, last+1)
+		}
+		last = len(kept)
+		kept = append(kept, block)
+		messages, calls, again = messages+number([]byte(m[1])), calls+number([]byte(m[2])), again || m[3] != ""
+	}
+	if n < 2 {
+		return raw
+	}
+	words := "[" + count(messages, "earlier message")
+	if calls > 0 {
+		words += ", with " + count(calls, "tool call") + ","
+	}
+	if again {
+		words += " and what an earlier note like this stood for"
+	}
+	words += " left out here to fit the context window]"
+	kept[last] = setField(kept[last], "text", appendQuoted(nil, words))
+	return setField(raw, "content", joinArray(kept))
 }
 
 // A merged is a message that takes up what others hold.
@@ -58,6 +104,7 @@ type merged struct {
 	base    []byte // the message whose other fields it has
 	content []byte // an array without its end; nil if nothing was added
 	plain   bool   // base has no other fields; known when something was added
+	marked  bool   // a marker that a condensation inserted is among it
 }
 
 // raw returns the message.
