@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -117,9 +118,9 @@ const (
 	codeMode = "code"
 )
 
-// recordedMode returns the mode that most lines of a session file were written in, as far as
-// the format records it: Claude Code the permission mode, Codex the collaboration mode. What
-// is not the plan mode is called code.
+// recordedMode returns the mode that most of a session file was written in, as far as the
+// format records it: Claude Code the permission mode, Codex the collaboration mode, OpenCode
+// the agent. Of the first two, what is not the plan mode is called code.
 func recordedMode(format string, data []byte) string {
 	var modeIn func(line []byte) string
 	switch format {
@@ -127,6 +128,8 @@ func recordedMode(format string, data []byte) string {
 		modeIn = claudeMode
 	case "codex":
 		modeIn = codexMode
+	case "opencode":
+		return opencodeMode(data)
 	default:
 		return ""
 	}
@@ -174,6 +177,31 @@ func codexMode(line []byte) string {
 		return ""
 	}
 	return l.Payload.Mode.Mode
+}
+
+// opencodeMode returns the agent, "build" or "plan" if the user made no other, that wrote
+// most messages of an export.
+func opencodeMode(data []byte) string {
+	var session struct {
+		Messages []struct {
+			Info struct{ Agent, Mode string } // older versions have the mode only
+		}
+	}
+	if json.Unmarshal(data, &session) != nil {
+		return ""
+	}
+	count, best := map[string]int{}, ""
+	for i := range session.Messages {
+		info := &session.Messages[i].Info
+		mode := cmp.Or(info.Agent, info.Mode)
+		if mode == "" {
+			continue
+		}
+		if count[mode]++; best == "" || count[mode] > count[best] {
+			best = mode
+		}
+	}
+	return best
 }
 
 // announced are how agents tell the model its mode in every message: Roo-Code and its kin,

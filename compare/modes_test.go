@@ -98,7 +98,17 @@ func TestModesThatFilesRecord(t *testing.T) {
 		}
 		return b
 	}
+	opencode := func(agents ...string) string {
+		var messages []string
+		for i, a := range agents {
+			messages = append(messages, fmt.Sprintf(`{"info":{"id":"msg_%d","sessionID":"ses_1","role":"user"%s},"parts":[{"type":"text","text":"Go on."}]}`, i, a))
+		}
+		return `{"info":{"id":"ses_1","version":"1.2.0"},"messages":[` + strings.Join(messages, ",") + `]}`
+	}
 	for _, c := range []struct{ name, text, want string }{
+		{"OpenCode", opencode(`,"agent":"plan"`, `,"agent":"build"`, `,"agent":"plan"`), "plan"},
+		{"OpenCode before it named agents", opencode(`,"mode":"build"`), "build"},
+		{"OpenCode, none recorded", opencode(""), ""},
 		{"Claude Code, none recorded", claude("", ""), ""},
 		{"Claude Code, plan", claude("plan", "", ""), "plan"},
 		{"Claude Code, edits accepted", claude("acceptEdits", "bypassPermissions"), "code"},

@@ -25,8 +25,8 @@ const maxSession = 256 << 20
 // itself who typed what, in which mode, and where it was compacted. Of another format, text
 // of the user is taken for typed unless it looks like what agents put there, the source is
 // the folder that the file is in, and the compactions are those of its journal. The mode is
-// what the agent says in its messages (Roo-Code, Cline) or records in its file (Claude Code,
-// Codex: plan or code), else empty.
+// what the agent says in its messages (Roo-Code, Cline) or records in its file (Claude Code and
+// Codex: plan or code; OpenCode: the agent), else empty.
 func ReadSession(r io.Reader, name string, c core.Counter) (*retention.Session, error) {
 	data, err := transcript.ReadAll(r, maxSession)
 	if err != nil {
