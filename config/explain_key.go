@@ -49,6 +49,10 @@ func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
 	return out, nil
 }
 
+// Keys returns every key that [Config.ExplainKey] explains, those of the profiles, modes,
+// providers and models that are declared included.
+func (c *Config) Keys() []string { return dottedSpelling.known(c.raw) }
+
 func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 	value, _ := lookup(c.raw, m.path)
 	inner, isMap := value.(map[string]any)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -104,6 +105,8 @@ providers that ask a language model need a key and a network, and say before wha
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.Version = version() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	root.SetVersionTemplate("condense {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(
 		a.runCommand(), a.checkCommand(), a.viewCommand(), a.inspectCommand(),

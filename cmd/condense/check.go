@@ -84,7 +84,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 			return nil
 		},
 	}
-	sel.flags(cmd)
+	sel.flags(a, cmd)
 	a.inputFlags(cmd, &format, nil)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/near"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -73,22 +75,37 @@ func (a *app) loadChecked(file string) (*config.Config, error) {
 // A place is a profile and a mode, as chosen by flags.
 type place struct{ profile, mode string }
 
-func (p *place) flags(cmd *cobra.Command) {
+func (p *place) flags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
 	cmd.Flags().StringVar(&p.mode, "mode", "", "`name` of the mode")
+	a.completePlace(cmd)
 }
 
 func (p *place) given() bool { return *p != place{} }
 
-// check reports a profile that does not exist. A mode need not be declared, but one that is
-// not is worth a word.
+// check reports a profile or mode that does not exist. If none is declared, any mode will do,
+// and is worth a word.
 func (p *place) check(cmd *cobra.Command, a *app, c *config.Config) error {
 	r, err := c.Resolve(p.profile, p.mode)
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
-	if modes := c.Modes(); p.mode != "" && !slices.Contains(modes, p.mode) {
-		printf(a.stderr, "mode %q is not declared and has profile %q%s\n", p.mode, r.Profile, near.DidYouMean(p.mode, modes))
+	if p.mode != "" && len(c.Modes()) == 0 {
+		printf(a.stderr, "mode %q is not declared and has profile %q\n", p.mode, r.Profile)
+	}
+	return a.checkNames(cmd, c, p.mode)
+}
+
+// checkNames reports a mode that is not declared where modes are, and a model of --model that
+// does not exist. A host program may have modes of its own; who types one means one of these.
+func (a *app) checkNames(cmd *cobra.Command, c *config.Config, mode string) error {
+	if modes := c.Modes(); mode != "" && len(modes) > 0 && !slices.Contains(modes, mode) {
+		return usage(cmd, "--mode: there is no mode %q; there are %s%s", mode, strings.Join(modes, ", "), near.DidYouMean(mode, modes))
+	}
+	if a.model != "" {
+		if _, err := host.NewLender(c, &host.Options{Model: a.model}).Model("", a.model); err != nil {
+			return usage(cmd, "--model: %w", err)
+		}
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ and who overrides it. --window shows the numbers for another context window.`,
 			return a.explainAll(cmd, c, int(window), asJSON)
 		},
 	}
-	at.flags(cmd)
+	at.flags(a, cmd)
+	completeArgument(cmd, func() []string { return a.configured((*config.Config).Keys) })
 	cmd.Flags().Var(&window, "window", "context window in `tokens`, as in 64k, to show the numbers for (default: the profile's)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -45,7 +45,7 @@ inherited any more. No secret is in it: a configuration only names where they ar
 			return printText(a.stdout, text)
 		},
 	}
-	at.flags(cmd)
+	at.flags(a, cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -130,11 +130,3 @@ func formatNames() []string {
 	}
 	return names
 }
-
-// complete makes the shell offer values for a flag.
-func complete(cmd *cobra.Command, flag string, values []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic(err) // the flag does not exist: a slip in the code above
-	}
-}

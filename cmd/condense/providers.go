@@ -59,6 +59,7 @@ func (a *app) providersCommand() *cobra.Command {
 			return nil
 		},
 	}
+	completeArgument(cmd, a.strategyNames)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

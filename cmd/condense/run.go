@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,13 +29,14 @@ type selection struct {
 	profile, mode, tokenizer, provider string
 	settings, originals                string
 	window, maxOutput                  sizeFlag
+	logger                             *slog.Logger // nil: nothing is logged
 	observe                            func(host.Event)
 
 	config   *config.Config   // once it was opened
 	resolved *config.Resolved // what holds without the flags
 }
 
-func (s *selection) flags(cmd *cobra.Command) {
+func (s *selection) flags(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
 	f.StringVar(&s.mode, "mode", "", "`name` of the mode")
@@ -42,6 +44,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.Var(&s.maxOutput, "max-output", "longest answer of the model in `tokens`, as in 8k (default: the profile's)")
 	f.StringVar(&s.tokenizer, "tokenizer", "", "`name` of the encoding to count with: "+strings.Join(tokens.Names(), ", ")+" (default: the profile's)")
 	complete(cmd, "tokenizer", tokens.Names())
+	a.completePlace(cmd)
 }
 
 // check reports flags that are out of range.
@@ -74,12 +77,15 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	if err != nil {
 		return nil, usage(cmd, "%w", err)
 	}
+	if err := a.checkNames(cmd, c, s.mode); err != nil {
+		return nil, err
+	}
 	s.config, s.resolved = c, r
 	chosen, err := s.chosen(cmd, a, c, reg, r.Model.Name)
 	if err != nil {
 		return nil, err
 	}
-	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Observe: s.observe, Adjust: func(r *config.Resolved) {
+	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Logger: s.logger, Observe: s.observe, Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
 			r.Window = int(s.window)
 		}
@@ -154,7 +160,9 @@ func (a *app) runCommand() *cobra.Command {
 		sel              selection
 		file             = rewriting{keeps: recordCondensations, lost: "what is condensed away"}
 		report, ask, dir string
+		environment, log string
 		force, quiet     bool
+		overflow, loud   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run FILE|-",
@@ -169,7 +177,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
   condense run history.json --to condense -o history.condense.jsonl
   condense run - --window 32768 --provider slidingwindow <messages.json`,
 		Args: oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			file.in = args[0]
 			out, to := file.out, file.to
 			if report == "-" && (out == "" || out == "-") {
@@ -190,6 +198,9 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 						printf(a.stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
 					}
 				}
+			}
+			if sel.logger, err = a.logger(cmd, log, loud); err != nil {
+				return err
 			}
 			reportTo, err := a.output(report, args[0])
 			if err != nil {
@@ -213,6 +224,11 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 					return usage(cmd, "--dir: %w", err)
 				}
 			}
+			if environment != "" {
+				if turn.Environment, err = a.text(cmd.Context(), environment); err != nil {
+					return fmt.Errorf("--environment: %w", err)
+				}
+			}
 			conversation := host.NewConversation(d.Journal)
 			for _, file := range []string{out, args[0]} { // what the agent goes on with
 				if file != "" && file != "-" {
@@ -220,8 +236,11 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 					break
 				}
 			}
-			if force {
+			switch {
+			case force:
 				turn.Trigger = core.TriggerManual
+			case overflow:
+				turn.Trigger = core.TriggerOverflow
 			}
 			if to := cmp.Or(to, d.Format); !slices.Contains(outputFormats(), to) { // say so before a model is paid
 				decision, err := await(cmd.Context(), func() (policy.Decision, error) { return h.Check(conversation, turn) })
@@ -251,7 +270,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			return nil
 		},
 	}
-	sel.flags(cmd)
+	sel.flags(a, cmd)
 	a.inputFlags(cmd, &file.format, &file.to)
 	file.flags(cmd)
 	f := cmd.Flags()
@@ -264,7 +283,14 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 	f.StringVar(&dir, "dir", "", "`directory` that the agent works in: files that it read may be read there again")
 	f.StringVar(&sel.originals, "originals", "", "parts to write what is hidden or rewritten to FILE.history/part-N.jsonl too, none not to (default: the profile's)")
 	complete(cmd, "originals", []string{config.OriginalsNone, config.OriginalsParts})
+	f.StringVar(&environment, "environment", "", "`file` with what the agent's surroundings are now, such as its environment details, for providers that heed it")
 	f.BoolVar(&force, "force", false, "condense even if it is not due")
+	f.BoolVar(&overflow, "overflow", false, "condense because the model's API refused the conversation as too large")
+	cmd.MarkFlagsMutuallyExclusive("force", "overflow")
+	f.StringVar(&log, "log", "", "print what plugins and the host log from this `level` on: "+strings.Join(logLevels, ", "))
+	complete(cmd, "log", logLevels)
+	f.BoolVarP(&loud, "verbose", "v", false, "the same as --log info")
+	completeNames(cmd, "provider", a.providerNames)
 	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
 	return cmd
 }

@@ -19,6 +19,7 @@ func (a *app) viewCommand() *cobra.Command {
 	var (
 		format, to  string
 		all, asJSON bool
+		only        only
 	)
 	cmd := &cobra.Command{
 		Use:   "view FILE|-",
@@ -28,8 +29,8 @@ With --to they are written in a format that a model's API takes; with --all the 
 with what hides them, and at the end what rewinds dropped.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if to != "" && (all || asJSON) {
-				return usage(cmd, "--to does not go with --all or --json")
+			if to != "" && (all || asJSON || only != nil) {
+				return usage(cmd, "--to cannot be combined with --all, --only or --json")
 			}
 			if to != "" && !slices.Contains(formatNames(), to) {
 				return usage(cmd, "--to: no format %q; there are %s", to, strings.Join(formatNames(), ", "))
@@ -42,15 +43,17 @@ with what hides them, and at the end what rewinds dropped.`,
 			case to != "":
 				return a.writeView(d, to)
 			case asJSON:
-				return printJSON(a.stdout, listing(d, all))
+				return printJSON(a.stdout, listing(d, all, only))
 			}
-			printView(a.stdout, d, all)
+			printView(a.stdout, d, all, only)
 			return nil
 		},
 	}
 	a.inputFlags(cmd, &format, nil)
 	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(outputFormats(), ", "))
 	complete(cmd, "to", outputFormats())
+	cmd.Flags().Var(&only, "only", "list only `part` of it: "+strings.Join(onlyParts, ", ")+"; several are separated by commas")
+	complete(cmd, "only", onlyParts)
 	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -78,7 +81,7 @@ type viewLine struct {
 	Message     core.Message `json:"message"`
 }
 
-func listing(d *transcript.Document, all bool) []viewLine {
+func listing(d *transcript.Document, all bool, only only) []viewLine {
 	lines := []viewLine{}
 	n := 0
 	for _, e := range d.Journal.Timeline() {
@@ -88,7 +91,7 @@ func listing(d *transcript.Document, all bool) []viewLine {
 			n++
 			l.Number = n
 		}
-		if all || len(e.HiddenBy) == 0 {
+		if (all || len(e.HiddenBy) == 0) && only.leaves(&l.Message) {
 			lines = append(lines, l)
 		}
 	}
@@ -101,11 +104,11 @@ func listing(d *transcript.Document, all bool) []viewLine {
 	return lines
 }
 
-func printView(w io.Writer, d *transcript.Document, all bool) {
-	if d.System != "" {
+func printView(w io.Writer, d *transcript.Document, all bool, only only) {
+	if d.System != "" && !only.choosesMessages() {
 		printf(w, "%5s %-10s %-9s %s\n", "", "", "system", excerpt(d.System))
 	}
-	for _, l := range listing(d, all) {
+	for _, l := range listing(d, all, only) {
 		number := ""
 		if l.Number > 0 {
 			number = strconv.Itoa(l.Number)
