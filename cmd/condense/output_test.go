@@ -22,7 +22,7 @@ func TestCommandUnderARunningHostLosesNoMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { _ = f.Close() })
 	said := 0
 	say := func() {
 		t.Helper()
@@ -78,7 +78,7 @@ func TestCommandUnderARunningHostLosesNoMessage(t *testing.T) {
 	if err != nil || recovery != nil {
 		t.Fatal(err, recovery)
 	}
-	defer again.Close()
+	t.Cleanup(func() { _ = again.Close() })
 	if got := len(again.Messages()); got != said {
 		t.Errorf("the host wrote %d messages, and %d are there", said, got)
 	}

@@ -113,7 +113,7 @@ func BenchmarkFileAppend(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer f.Close()
+			defer func() { _ = f.Close() }()
 			m := conversation(3)[2]
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

@@ -246,7 +246,7 @@ func TestFileIsFoundFromAnotherFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { _ = f.Close() })
 	t.Chdir(t.TempDir())
 	run(t, f.Journal, "append a")
 }

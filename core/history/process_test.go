@@ -107,7 +107,7 @@ func acknowledged(t *testing.T, path string, steps []string) {
 		verb, rest, _ := strings.Cut(step, " ")
 		switch verb {
 		case "append":
-			for _, id := range strings.Fields(rest) {
+			for id := range strings.FieldsSeq(rest) {
 				if _, there := j.Message(id); there == aside[id] || there && dropped[id] {
 					t.Errorf("message %s: in the conversation: %v, dropped: %v", id, there, aside[id])
 				}

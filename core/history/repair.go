@@ -11,14 +11,16 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Fault is a line of a damaged journal that could not be kept as it is.
-type Fault struct {
+// A LineError is about a line of a damaged journal that could not be kept as it is.
+type LineError struct {
 	Line int
 	// Err says what is wrong, and what was done about it.
 	Err error
 }
 
-func (f Fault) Error() string { return fmt.Sprintf("line %d: %v", f.Line, f.Err) }
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *LineError) Unwrap() error { return e.Err }
 
 // Repair reads a journal of which [Decode] cannot read every line, and returns one with all
 // that can be read, and what could not, in the order of the lines. A line that is damaged is
@@ -27,7 +29,7 @@ func (f Fault) Error() string { return fmt.Sprintf("line %d: %v", f.Line, f.Err)
 // of the same ID, as two programs leave them that wrote without a lock, are all kept under
 // IDs of their own. A damaged header is replaced by one with another ID and without meta.
 // The error is that of r, or says that there is no journal.
-func Repair(r io.Reader) (*Journal, []Fault, error) {
+func Repair(r io.Reader) (*Journal, []*LineError, error) {
 	d := newDecoder(r)
 	d.repair = &repair{used: map[string]int{}}
 	if err := d.run(); err != nil {
@@ -46,11 +48,11 @@ func Repair(r io.Reader) (*Journal, []Fault, error) {
 
 // A repair is what a decoder does about lines that it cannot read.
 type repair struct {
-	faults []Fault
+	faults []*LineError
 	used   map[string]int // how often an ID was used, of those that were used twice
 }
 
-func (r *repair) add(line int, err error) { r.faults = append(r.faults, Fault{line, err}) }
+func (r *repair) add(line int, err error) { r.faults = append(r.faults, &LineError{line, err}) }
 
 // line saves what it can of a line that cannot be read for the reason err.
 func (r *repair) line(d *decoder, text []byte, err error) {

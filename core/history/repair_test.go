@@ -21,8 +21,10 @@ func TestRepairKeepsEverythingBeforeAndAfterTheDamage(t *testing.T) {
 		faults []string
 	}{
 		{"nothing", func([]string) {}, "S c d e g", nil},
-		{"a message of the view", func(l []string) { l[4] = strings.Replace(l[4], `"d"`, `"D"`, 1) }, "S c e g",
-			[]string{"line 5: the line is damaged: it does not have its checksum; it is left out"}},
+		{
+			"a message of the view", func(l []string) { l[4] = strings.Replace(l[4], `"d"`, `"D"`, 1) }, "S c e g",
+			[]string{"line 5: the line is damaged: it does not have its checksum; it is left out"},
+		},
 		{"a hidden message", func(l []string) { l[1] = strings.Replace(l[1], `"a"`, `"A"`, 1) }, "S c d e g", []string{
 			"line 2: the line is damaged: it does not have its checksum; it is left out",
 			`line 6: condensation "X": messages that it names are missing; it is kept for the others`,
@@ -35,14 +37,22 @@ func TestRepairKeepsEverythingBeforeAndAfterTheDamage(t *testing.T) {
 			`line 6: the line is damaged: it has no checksum at its end; found ` + quoted(strings.ToUpper(lines[5])) + `; it is left out`,
 			`line 8: condensation "Y": messages that it names are missing; it is kept for the others`,
 		}},
-		{"a rewind", func(l []string) { l[9] = "\n" }, "T d e f g",
-			[]string{`line 10: the line is damaged: it has no checksum at its end; found ""; it is left out`}},
-		{"a newline", func(l []string) { l[3] = strings.Replace(l[3], "\n", "\v", 1) }, "S c d e g",
-			[]string{"line 4: the line is damaged: it does not have its checksum; what is whole in it is kept: records: 2"}},
-		{"the header", func(l []string) { l[0] = strings.Replace(l[0], "condense", "cOndense", 1) }, "S c d e g",
-			[]string{"line 1: the line is damaged: it does not have its checksum; there is a new header, without the system prompt, the tools and the former format"}},
-		{"the end", func(l []string) { l[10] = l[10][:30] }, "S c d e",
-			[]string{"line 11: it was not completely written; it is left out"}},
+		{
+			"a rewind", func(l []string) { l[9] = "\n" }, "T d e f g",
+			[]string{`line 10: the line is damaged: it has no checksum at its end; found ""; it is left out`},
+		},
+		{
+			"a newline", func(l []string) { l[3] = strings.Replace(l[3], "\n", "\v", 1) }, "S c d e g",
+			[]string{"line 4: the line is damaged: it does not have its checksum; what is whole in it is kept: records: 2"},
+		},
+		{
+			"the header", func(l []string) { l[0] = strings.Replace(l[0], "condense", "cOndense", 1) }, "S c d e g",
+			[]string{"line 1: the line is damaged: it does not have its checksum; there is a new header, without the system prompt, the tools and the former format"},
+		},
+		{
+			"the end", func(l []string) { l[10] = l[10][:30] }, "S c d e",
+			[]string{"line 11: it was not completely written; it is left out"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			damaged := append([]string(nil), lines...)
@@ -80,8 +90,8 @@ func TestRepairKeepsMessagesOfTheSameID(t *testing.T) {
 	if len(faults) != 1 || faults[0].Error() != `line 4: message "b": the ID was used before; the message is kept as "b-2"` {
 		t.Errorf("got faults %v", faults)
 	}
-	if got := says(j.View()); got != "a b b c" {
-		t.Errorf("got view %s, want a b b c", got)
+	if got := says(j.View()); got != "a b b c" { //nolint:dupword // two say the same
+		t.Errorf("got view %s, want both of the same ID", got)
 	}
 }
 
