@@ -55,6 +55,17 @@ var measures = []Measure{
 // Measures returns all measures in the order in which a report should list them.
 func Measures() []Measure { return append([]Measure(nil), measures...) }
 
+// measureOf returns the measure of that name; of one that is unknown, as in a report of a
+// newer program, there is only the name.
+func measureOf(name string) Measure {
+	for _, m := range measures {
+		if m.Name == name {
+			return m
+		}
+	}
+	return Measure{Name: name, Title: name}
+}
+
 // scores puts what the scorer measured into values; what is not defined is left out.
 func scores(values map[string]float64, s retention.Score) {
 	put := func(name string, v float64, ok bool) {

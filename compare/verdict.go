@@ -148,7 +148,7 @@ type Loss struct {
 func (v *Verdict) WorseIn() string {
 	var out []string
 	for _, l := range v.Losses {
-		m := measures[slices.IndexFunc(measures, func(m Measure) bool { return m.Name == l.Measure })]
+		m := measureOf(l.Measure)
 		format := "%s (%.2f; %.2f with %s)"
 		if m.Unit == "ms" {
 			format = "%s (%.1f ms; %.1f ms with %s)"
@@ -183,7 +183,7 @@ func (a *analysis) losses(t *Table, best string, others []string) []Loss {
 		if !ok {
 			continue
 		}
-		better := measures[slices.IndexFunc(measures, func(m Measure) bool { return m.Name == name })].Better
+		better := measureOf(name).Better
 		by := func(s string) float64 { return float64(better) * (values[s][name].Mean - own.Mean) }
 		rivals := slices.DeleteFunc(slices.Clone(others), func(s string) bool {
 			e, ok := values[s][name]

@@ -78,6 +78,10 @@ func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
 	if want := "a is worse in: errors (0.07; 0.24 with b), time (140.0 ms; 0.2 ms with b)"; v.WorseIn() != want {
 		t.Errorf("got %q, want %q", v.WorseIn(), want)
 	}
+	newer := compare.Verdict{Best: "a", Losses: []compare.Loss{{Measure: "charm", To: "b", Value: 0.1, Other: 0.2}}}
+	if want := "a is worse in: charm (0.10; 0.20 with b)"; newer.WorseIn() != want {
+		t.Errorf("a measure of a newer report: got %q, want %q", newer.WorseIn(), want)
+	}
 	// What is not shown, or no person notices, is no loss.
 	v = report([2]float64{0.24, 0.245}, [2]float64{0.8, 0.4}, [2]float64{9, 0.2})
 	if v.WorseIn() != "" {
