@@ -71,7 +71,7 @@ func (e *UnknownError) Error() string {
 //
 // A reseller, a cloud or a gateway serves models of others under the vendor's name, with a
 // prefix ("openrouter/google/gemini-2.5-pro", "azure/gpt-5", "us.anthropic.claude-…-v1:0")
-// or a variant behind a colon (":free"). Of one that the table does not list as its own, or
+// or a variant after a colon (":free"). Of one that the table does not list as its own, or
 // lists without a window, the window and the longest answer are those of the model itself,
 // and the price is not known. The error is an [*UnknownError].
 func Lookup(name string) (*Model, error) {
@@ -176,10 +176,11 @@ var vendors = map[string]bool{
 }
 
 var (
-	// variant is what OpenRouter puts behind a model: ":free", ":beta", ":thinking".
+	// variant is what OpenRouter adds to the name of a model: ":free", ":beta", ":thinking".
 	variant = regexp.MustCompile(`:[a-z]+$`)
 	// bedrock is what Amazon puts around the vendor's name of a model: where it runs, whose it
-	// is, and a version. See docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html
+	// is, and a version. See "Supported Regions and models for inference profiles" in the user
+	// guide of Amazon Bedrock.
 	bedrock = regexp.MustCompile(`^(?:(?:us|eu|ap|apac|jp|au|ca|us-gov|global)\.)?[a-z]+\.|-v\d+(?::\d+)?$`)
 )
 

@@ -65,7 +65,7 @@ func (c *Counter) Count(parts ...core.Part) int {
 	return n
 }
 
-// Beside returns the tokens of what a request holds beside its messages: the system prompt,
+// Beside returns the tokens of what a request holds besides its messages: the system prompt,
 // with what a message costs, and the definitions of the tools as JSON.
 func (c *Counter) Beside(system string, definitions []byte) (prompt, tools int) {
 	if system != "" {

@@ -21,9 +21,9 @@ func messagesIn(data []byte) []byte {
 	return nil
 }
 
-// wireOf says in whose shape the messages of the JSON file data are: Anthropic's, OpenAI's,
-// or nobody's that the package knows. It looks at no more than the first messages once one of
-// them has settled the matter; the decoders refuse what does not fit behind them.
+// wireOf says in whose shape the messages of the JSON file data are: Anthropic's or OpenAI's;
+// empty if in neither's. Once a message has settled the matter it looks at the first few only;
+// the decoders refuse what does not fit among the rest.
 //
 // What only one vendor has decides: a kind of block, a field of a message, a role. If the
 // messages have nothing of the sort the other fields of the request decide, then a role
@@ -97,7 +97,7 @@ var (
 )
 
 // wireOfMessage says which vendor's message m is, if only one has such messages. It reports
-// false if m is a message of neither. Behind the first a fault in the content is no reason to
+// false if m is a message of neither. After the first a fault in the content is no reason to
 // doubt the format: the decoder says where it is.
 func wireOfMessage(m []byte, first bool) (of vendor, ok bool) {
 	var role, content []byte

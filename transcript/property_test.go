@@ -1,6 +1,7 @@
 package transcript_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -312,4 +313,63 @@ func shorter(parts []core.Part) []core.Part {
 		}
 	}
 	return out
+}
+
+// Through any two formats in a row a conversation keeps who says what in which order, which
+// result answers which call, and which results are failures where both formats can say so.
+func TestPropertyEveryFormatKeepsRolesPairsAndFailures(t *testing.T) {
+	t.Parallel()
+	var formats []string
+	for _, f := range transcript.Formats() {
+		if !f.ReadOnly {
+			formats = append(formats, f.Name)
+		}
+	}
+	unmarked := map[string]bool{"openai": true, "codex": true} // they cannot mark a failure
+	said := func(messages []core.Message, failures bool) []string {
+		var all []string
+		calls := map[string]int{} // IDs may change; the number of the call does not
+		for _, m := range messages {
+			for _, p := range m.Parts {
+				switch p := p.(type) {
+				case core.Text:
+					all = append(all, string(m.Role)+": "+strings.Join(strings.Fields(string(p)), " "))
+				case core.ToolCall:
+					calls[p.ID] = len(calls) + 1
+					all = append(all, fmt.Sprintf("call %d: %s", calls[p.ID], p.Name))
+				case core.ToolResult:
+					var words []string
+					for _, q := range p.Content {
+						if s, ok := q.(core.Text); ok && !strings.HasPrefix(string(s), "(") && !strings.HasPrefix(string(s), "[") {
+							words = append(words, strings.Fields(string(s))...)
+						}
+					}
+					all = append(all, fmt.Sprintf("result %d: %v %s", calls[p.CallID], failures && p.IsError, strings.Join(words, " ")))
+				case core.Image, core.Reasoning, core.Opaque:
+				}
+			}
+		}
+		// A format may put images of results, and the note that they come, behind the results.
+		return slices.DeleteFunc(all, func(s string) bool { return strings.HasPrefix(s, "user: From the result of tool call") })
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.SampledFrom(formats).Draw(t, "first")
+		second := rapid.SampledFrom(formats).Draw(t, "second")
+		messages := tame(t, "anthropic")
+		d := &transcript.Document{Journal: history.New()}
+		if err := d.Journal.Append(messages...); err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range []string{first, second} {
+			out := encode(t, d, format)
+			var err error
+			if d, err = transcript.Read(strings.NewReader(out), &transcript.ReadOptions{Format: format}); err != nil {
+				t.Fatalf("%s: %v\n%s", format, err, out)
+			}
+		}
+		failures := !unmarked[first] && !unmarked[second]
+		if diff := cmp.Diff(said(messages, failures), said(d.Journal.View(), failures)); diff != "" {
+			t.Errorf("%s, then %s (-want +got):\n%s", first, second, diff)
+		}
+	})
 }
