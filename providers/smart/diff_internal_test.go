@@ -44,8 +44,8 @@ func FuzzRead(f *testing.F) {
 	f.Add("<read_file>\n<path>a</path>\n</read_file>\nx", "[read_file for 'a'] Result:\n<file><path>a</path>\n<content lines=\"1-2\">x</content></file><environment_details>\n</environment_details>")
 	f.Fuzz(func(t *testing.T, assistant, user string) {
 		var b strings.Builder
-		for _, s := range splitCalls(assistant) {
-			b.WriteString(s.text)
+		for _, s := range tooling.Calls(assistant) {
+			b.WriteString(s.Text)
 		}
 		if b.String() != assistant {
 			t.Errorf("got %q, want %q", b.String(), assistant)

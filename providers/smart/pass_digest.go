@@ -144,7 +144,7 @@ func (w *work) plan(from int) []string {
 		}
 		text := w.pieces[u.call].text
 		if strings.HasPrefix(text, "<") {
-			text = cmp.Or(element(text, "todos"), text)
+			text = cmp.Or(tooling.Element(text, "todos"), text)
 		}
 		return []string{oneLine(text, 600)}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/tooling"
 )
 
 type environmentSettings struct {
@@ -84,7 +86,7 @@ func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 		return
 	}
 	end := ""
-	if name, ok := tag(p.text); ok { // the tag at its end goes with the one at its beginning
+	if name, ok := tooling.Tag(p.text); ok { // the tag at its end goes with the one at its beginning
 		end = "</" + name + ">"
 	}
 	var kept strings.Builder

@@ -198,11 +198,11 @@ func (r *reader) text(m *core.Message, part int, text string) {
 	w := r.w
 	switch m.Role {
 	case core.RoleAssistant:
-		for _, s := range splitCalls(text) {
-			p := piece{kind: kindProse, use: -1, text: s.text}
-			if s.tool != "" {
+		for _, s := range tooling.Calls(text) {
+			p := piece{kind: kindProse, use: -1, text: s.Text}
+			if s.Tool != "" {
 				p.kind, p.use = kindCall, len(w.uses)
-				w.uses = append(w.uses, use{name: s.tool, about: s.about, call: len(w.pieces), msg: r.at})
+				w.uses = append(w.uses, use{name: s.Tool, about: s.About, call: len(w.pieces), msg: r.at})
 				r.xml = append(r.xml, p.use)
 			}
 			w.pieces = append(w.pieces, p)

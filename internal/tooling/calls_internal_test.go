@@ -1,4 +1,4 @@
-package smart
+package tooling
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/internal/tooling"
 )
 
 // TestFilesOfACall: a call that reads is about every path in it, each up to its own end.
@@ -20,7 +19,7 @@ func TestFilesOfACall(t *testing.T) {
 		"<read_file><path>a</read_file>":                                     nil,
 		"<write_to_file><path>a</path><content><path>b</path></content></w>": {"a"},
 	} {
-		name, _ := tag(call)
+		name, _ := Tag(call)
 		var got []string
 		for _, f := range xmlUse(name, call).Files {
 			got = append(got, f.Path)
@@ -37,7 +36,7 @@ func TestFilesOfACallAreFoundInTime(t *testing.T) {
 	testkit.Linear(t, 50_000, func(n int) func() {
 		call := "<read_file>\n" + strings.Repeat("<path>\n", n) + "</path>\n</read_file>"
 		return func() {
-			if u := xmlUse("read_file", call); len(u.Files) != 1 || u.Family != tooling.Read {
+			if u := xmlUse("read_file", call); len(u.Files) != 1 || u.Family != Read {
 				t.Errorf("got %d files of %q, want one that is read", len(u.Files), u.Family)
 			}
 		}
