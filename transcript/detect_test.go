@@ -1,10 +1,14 @@
 package transcript_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -163,4 +167,71 @@ func TestSystemMessageStaysWhereTheVendorTakesIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever a condensation hides and inserts, the vendor takes what is written.
+func TestPropertySystemMessagesStayWhereTheVendorTakesThem(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var file []string
+		say := func(role, content string) {
+			file = append(file, fmt.Sprintf(`{"role":%q,"content":%s}`, role, content))
+		}
+		for i := range rapid.IntRange(1, 8).Draw(t, "turns") {
+			say("user", fmt.Sprintf(`"question %d"`, i))
+			if rapid.Bool().Draw(t, "rule") {
+				say("system", fmt.Sprintf(`"rule %d"`, i))
+			}
+			if rapid.Bool().Draw(t, "call") {
+				say("assistant", fmt.Sprintf(`[{"type":"tool_use","id":"t%d","name":"n","input":{}}]`, i))
+				say("user", fmt.Sprintf(`[{"type":"tool_result","tool_use_id":"t%d","content":"r"}]`, i))
+				if rapid.Bool().Draw(t, "rule after the result") {
+					say("system", fmt.Sprintf(`"other rule %d"`, i))
+				}
+			}
+			say("assistant", fmt.Sprintf(`"answer %d"`, i))
+		}
+		data := `{"system":"s","messages":[` + strings.Join(file, ",") + `]}`
+		d, err := transcript.Read(strings.NewReader(data), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := faults("anthropic", data); len(all) > 0 {
+			t.Fatalf("the test draws what the vendor refuses: %v", all)
+		}
+		view, e := d.Journal.View(), core.Edit{}
+		for _, g := range core.Groups(view) {
+			if view[g.Start].Role == core.RoleSystem || !rapid.Bool().Draw(t, "hide") {
+				continue
+			}
+			for _, m := range view[g.Start:g.End] {
+				e.Hide = append(e.Hide, m.ID)
+			}
+		}
+		if rapid.Bool().Draw(t, "insert") {
+			e.Insert = []core.Insert{{Message: core.Message{ID: "new", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("before")}}}}
+		}
+		if e.Empty() {
+			return
+		}
+		if err := d.Journal.Condense(history.Condensation{ID: "c", Edit: e}); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if _, err := d.Write(&out, ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range faults("anthropic", out.String()) {
+			// The API takes two of the assistant's in a row, and what no user begins is the edit's doing.
+			if f.Rule == "system-place" || f.Rule == "first-role" && strings.Contains(f.Detail, "system") {
+				t.Errorf("%v\n%s", f, out.String())
+			}
+		}
+		want, got := contentOf("", d.Journal.View()), out.String()
+		for _, w := range want.words {
+			if !strings.Contains(got, w) {
+				t.Errorf("%q is lost\n%s", w, got)
+			}
+		}
+	})
 }
