@@ -4,9 +4,13 @@ package supervise_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +73,24 @@ func TestHostileCalls(t *testing.T) {
 		timeout := time.Minute
 		if tt.want == late {
 			timeout = 600 * time.Millisecond
+		}
+		if sig, ok := map[string]syscall.Signal{"killed": syscall.SIGKILL, "freezes": syscall.SIGSTOP}[tt.program]; ok {
+			over := make(chan struct{})
+			var sending sync.WaitGroup
+			sending.Go(func() { // from outside: it cannot do that to itself
+				for {
+					if _, err := os.Stat(filepath.Join(b.dir, "asked")); err == nil {
+						_ = syscall.Kill(pid, sig)
+						return
+					}
+					select {
+					case <-over:
+						return
+					case <-time.After(5 * time.Millisecond):
+					}
+				}
+			})
+			defer func() { close(over); sending.Wait() }()
 		}
 		req := request()
 		out, err := chain(t, p, timeout).Condense(t.Context(), req)

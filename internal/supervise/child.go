@@ -202,6 +202,9 @@ func (c *child) start(stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
 		cmd := &exec.Cmd{Path: c.path, Args: c.args, Env: c.env, Dir: c.work, Stdin: stdin, Stdout: stdout, Stderr: stderr}
 		c.sys.prepare(cmd)
 		err := cmd.Start()
+		if err != nil && c.sys.refused(cmd, err) {
+			continue
+		}
 		if err == nil || !isBusy(err) || wait > 200*time.Millisecond {
 			return cmd, err
 		}

@@ -70,13 +70,15 @@ var programs = map[string]func(){
 	"panics-in-call":   condense(func(context.Context, *core.Request) { panic("a bug in the call") }),
 	"exits":            condense(func(context.Context, *core.Request) { os.Exit(7) }),
 	"exits-well":       condense(func(context.Context, *core.Request) { os.Exit(0) }),
-	"killed":           condense(func(context.Context, *core.Request) { kill(os.Getpid(), syscall.SIGKILL) }),
+	"killed":           condense(func(context.Context, *core.Request) { first("asked"); select {} }),
 	"hangs":            condense(func(ctx context.Context, _ *core.Request) { <-ctx.Done() }),
 	"hangs-deaf":       condense(func(context.Context, *core.Request) { select {} }),
-	"freezes":          condense(func(context.Context, *core.Request) { kill(os.Getpid(), syscall.SIGSTOP) }),
+	"freezes":          condense(func(context.Context, *core.Request) { first("asked"); select {} }),
 	"eats-memory":      condense(eatMemory),
 	"leaves-child":     condense(func(context.Context, *core.Request) { leaveChild(false); os.Exit(7) }),
 	"leaves-daemon":    condense(func(context.Context, *core.Request) { leaveChild(true); os.Exit(7) }),
+	"leaves-daemons":   condense(func(context.Context, *core.Request) { leaveDaemons(); select {} }),
+	"sees-host":        condense(seeHost),
 	"cuts-connection":  condense(cutConnection),
 	"floods-stderr":    condense(func(context.Context, *core.Request) { endless(os.NewFile(2, ""), strings.Repeat("flood ", 20)+"\n") }),
 	"floods-stdout":    condense(func(context.Context, *core.Request) { endless(os.Stdout, strings.Repeat("flood ", 20)+"\n") }),
@@ -144,12 +146,18 @@ var programs = map[string]func(){
 
 	// Part of others.
 	"host": host,
+	"asks": asks,
 	"debugged": func() {
 		os.Args = append(os.Args[:1], "-debug") //nolint:reassign // what its author types
 		pluginsdk.Main(slidingwindow.Strategy())
 	},
 	"reads":  reads,
 	"sleeps": func() { <-time.After(time.Hour) },
+	"forks-sleeps": func() {
+		cmd := exec.Command("/proc/self/exe", append([]string{"plugin", "sleeps"}, os.Args[3:]...)...)
+		cmd.Env, cmd.SysProcAttr = []string{}, &syscall.SysProcAttr{Setsid: true}
+		check(cmd.Start())
+	},
 }
 
 // serve is an author's main.
@@ -321,11 +329,6 @@ func panicElsewhere(ctx context.Context, _ *core.Request) {
 	<-ctx.Done()
 }
 
-func kill(pid int, sig syscall.Signal) {
-	check(syscall.Kill(pid, sig))
-	<-time.After(time.Second)
-}
-
 func eatMemory(context.Context, *core.Request) {
 	var all [][]byte
 	for {
@@ -355,12 +358,48 @@ func host() {
 	<-time.After(time.Hour)
 }
 
+// asks is a host that makes one call and prints its error. Its arguments are those of host.
+func asks() {
+	program, sum, dir := os.Args[3], os.Args[4], os.Args[5]
+	p, err := supervise.Open(supervise.Spec{
+		Name: "acme", Path: os.Args[0], SHA256: sum, Args: []string{"plugin", program, "in=" + dir}, Plaintext: true,
+		Limits: supervise.Limits{Memory: -1},
+	}, &supervise.Options{TempDir: dir})
+	check(err)
+	_, err = p.Condense(context.Background(), request())
+	fmt.Println(err)
+	check(p.Close())
+}
+
 // leaveChild starts a process that holds on to standard output and standard error.
 func leaveChild(session bool) {
 	cmd := exec.Command("/proc/self/exe", append([]string{"plugin", "sleeps"}, args[3:]...)...)
 	cmd.Stdout, cmd.Stderr = os.NewFile(1, ""), os.NewFile(2, "")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
 	check(cmd.Start())
+}
+
+// leaveDaemons starts a process in a session of its own that has cleaned its environment, and
+// one that such a process has started and left.
+func leaveDaemons() {
+	for _, program := range []string{"sleeps", "forks-sleeps"} {
+		cmd := exec.Command("/proc/self/exe", append([]string{"plugin", program}, args[3:]...)...)
+		cmd.Env, cmd.SysProcAttr = []string{}, &syscall.SysProcAttr{Setsid: true}
+		check(cmd.Start())
+	}
+}
+
+// seeHost fails with all that can be seen of the environments of other processes.
+func seeHost(context.Context, *core.Request) {
+	seen := ""
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		if i := strings.Index(string(text), "SECRET_OF_THE_HOST="); i >= 0 {
+			seen += string(text[i:min(i+40, len(text))])
+		}
+	}
+	panic("seen: " + seen + ".")
 }
 
 // cutConnection closes everything that is connected.

@@ -325,3 +325,54 @@ func TestHostKilled(t *testing.T) {
 		}
 	})
 }
+
+// TestDetachedChildrenDieWithTheHost kills a host with a signal that it cannot catch. What its
+// plugin has left in sessions of its own, with an empty environment, is gone too.
+func TestDetachedChildrenDieWithTheHost(t *testing.T) {
+	needNamespaces(t)
+	b := newBench(t, "leaves-daemons")
+	host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "host", "leaves-daemons", b.spec.SHA256, b.dir)
+	host.Stderr = b.log
+	out, err := host.StdoutPipe()
+	must(err)
+	must(host.Start())
+	if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
+		t.Errorf("the host says %q, %v", line, err)
+	}
+	eventually(t, "both daemons run", func() bool { return len(processes(t, "sleeps")) >= 2 && len(processes(t, "in="+b.dir)) == 3 })
+	must(host.Process.Kill())
+	killed := time.Now()
+	_ = host.Wait()
+	eventually(t, "everything is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+	t.Logf("gone after %s", time.Since(killed))
+	// The next host removes the files that this one left.
+	next := newBench(t, "window")
+	next.opts.TempDir = b.dir
+	if err := next.open(t).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPluginCannotReadTheHostsEnvironment: a plugin runs as the same user, and sees none of the
+// keys that its host was started with.
+func TestPluginCannotReadTheHostsEnvironment(t *testing.T) {
+	needNamespaces(t)
+	b := newBench(t, "sees-host")
+	host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "asks", "sees-host", b.spec.SHA256, b.dir)
+	host.Env = append(os.Environ(), "SECRET_OF_THE_HOST=1234")
+	host.Stderr = b.log
+	out, err := host.Output()
+	if want := "plugin acme: panic: seen: ."; err != nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "1234") {
+		t.Errorf("the call says %q, %v; want %q", out, err, want)
+	}
+}
+
+// needNamespaces skips a test where this system refuses namespaces, as many containers do.
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID}
+	if err := cmd.Run(); err != nil {
+		t.Skipf("this system gives a plugin no namespaces of its own: %v", err)
+	}
+}

@@ -14,6 +14,8 @@ import (
 
 func (system) prepare(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
+func (system) refused(*exec.Cmd, error) bool { return false }
+
 func (system) started(*os.Process, *Limits) error { return nil }
 
 func (system) await(*os.Process) bool { return false }

@@ -15,6 +15,7 @@ import (
 // terminal does not reach it and killing reaches its children, and that it dies with us.
 func (system) prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	apart(cmd)
 }
 
 // started sets the limits of a process that has just been started. There is no way to do

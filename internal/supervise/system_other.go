@@ -18,6 +18,7 @@ import (
 type system struct{}
 
 func (system) prepare(*exec.Cmd)                  {}
+func (system) refused(*exec.Cmd, error) bool      { return false }
 func (system) started(*os.Process, *Limits) error { return nil }
 func (system) await(*os.Process) bool             { return false }
 func (system) kill(p *os.Process)                 { _ = p.Kill() }
