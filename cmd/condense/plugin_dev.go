@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -89,14 +88,14 @@ func (d *dev) watch(ctx context.Context) error {
 		}
 		if files == nil || next.differs(files) {
 			if files != nil {
-				fmt.Fprintf(d.app.stdout, "\n%s changed\n", next.changed(files))
+				printf(d.app.stdout, "\n%s changed\n", next.changed(files))
 			}
 			files = next
 			if err := d.round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errDev) {
-				fmt.Fprintf(d.app.stdout, "%v\n", err)
+				printf(d.app.stdout, "%v\n", indented{err.Error(), ""})
 			}
 			if ctx.Err() == nil {
-				fmt.Fprintln(d.app.stdout, "waiting for a change; Ctrl-C ends")
+				printf(d.app.stdout, "waiting for a change; Ctrl-C ends\n")
 			}
 		}
 		select {
@@ -115,7 +114,7 @@ func (d *dev) round(ctx context.Context) error {
 		return err
 	}
 	if path != d.source.program {
-		fmt.Fprintf(d.app.stdout, "built in %s\n", time.Since(start).Round(time.Millisecond))
+		printf(d.app.stdout, "built in %s\n", time.Since(start).Round(time.Millisecond))
 	}
 	return d.try(ctx, path)
 }

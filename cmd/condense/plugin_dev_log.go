@@ -50,8 +50,8 @@ func (h authorLog) Handle(_ context.Context, r slog.Record) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, err := fmt.Fprintf(h.w, "  log %-5s %s%s\n", strings.ToLower(r.Level.String()), r.Message, fields.String())
-	return err
+	printf(h.w, "  log %-5s %s%s\n", strings.ToLower(r.Level.String()), r.Message, fields.String())
+	return nil
 }
 
 // WithAttrs returns h: the attributes of the host are left out.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -46,7 +45,7 @@ type fault struct{ rule, text string }
 func printFaults(w io.Writer, err error) {
 	faults := faultsOf(err)
 	if len(faults) == 0 {
-		fmt.Fprintf(w, "    %v\n", err)
+		printf(w, "    %v\n", indented{err.Error(), "    "})
 		return
 	}
 	for _, r := range append(core.Rules(), coretest.Contract()...) {
@@ -57,14 +56,14 @@ func printFaults(w io.Writer, err error) {
 				continue
 			}
 			if count++; count <= most {
-				fmt.Fprintf(w, "    %s\n", f.text)
+				printf(w, "    %s\n", f.text)
 			}
 		}
 		if count > most {
-			fmt.Fprintf(w, "    and %d more like it\n", count-most)
+			printf(w, "    and %d more like it\n", count-most)
 		}
 		if count > 0 {
-			fmt.Fprintf(w, "      rule:   %s\n      repair: %s\n", r.Text, repairs[r.Name])
+			printf(w, "      rule:   %s\n      repair: %s\n", r.Text, repairs[r.Name])
 		}
 	}
 }

@@ -40,11 +40,11 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		fmt.Fprintf(d.app.stdout, "the plugin does not start: %v\n", err)
+		printf(d.app.stdout, "the plugin does not start: %v\n", indented{err.Error(), "  "})
 		return errDev
 	}
 	first, _, _ := strings.Cut(what.Doc, ".")
-	fmt.Fprintf(d.app.stdout, "%s: %s\n%s\n", what.Name, first, about)
+	printf(d.app.stdout, "%s: %s\n%s\n", what.Name, first, about)
 	chain, err := d.chain(ctx, what.Name, plugin)
 	if err != nil {
 		return err
@@ -123,17 +123,17 @@ func (d *dev) chain(ctx context.Context, name string, plugin core.CondensationPr
 }
 
 func (d *dev) print(at core.Attempt) {
-	fmt.Fprintf(d.app.stdout, "  %-16s %-12s", at.Provider, at.Outcome)
+	printf(d.app.stdout, "  %-16s %-12s", at.Provider, at.Outcome)
 	if at.TokensAfter != at.TokensBefore {
-		fmt.Fprintf(d.app.stdout, " %s -> %s tokens", thousands(at.TokensBefore), thousands(at.TokensAfter))
+		printf(d.app.stdout, " %s -> %s tokens", thousands(at.TokensBefore), thousands(at.TokensAfter))
 	}
 	if at.Reason != "" && at.Err == nil {
-		fmt.Fprintf(d.app.stdout, " %s", at.Reason)
+		printf(d.app.stdout, " %s", at.Reason)
 	}
 	if at.Duration > 0 {
-		fmt.Fprintf(d.app.stdout, " (%s ms)", number(float64(at.Duration.Microseconds())/1000))
+		printf(d.app.stdout, " (%s ms)", number(float64(at.Duration.Microseconds())/1000))
 	}
-	fmt.Fprintln(d.app.stdout)
+	printf(d.app.stdout, "\n")
 }
 
 // lendForFree lends the plugin the model that is none under whatever name it asks for: to

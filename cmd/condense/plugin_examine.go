@@ -34,7 +34,7 @@ func (a *app) testPlugin(ctx context.Context, spec supervise.Spec, t *pluginTest
 		quiet.stdout = io.Discard
 		a = &quiet
 	}
-	fmt.Fprintf(a.stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, number(l.ReadyMS))
+	printf(a.stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, number(l.ReadyMS))
 	printAbout(a.stdout, d.Doc, d.Settings)
 
 	begun = time.Now()
@@ -61,11 +61,11 @@ func (a *app) testPlugin(ctx context.Context, spec supervise.Spec, t *pluginTest
 	l.Passed = len(findings) == 0 && report.Stopped == nil && !faulty
 	if !l.Passed {
 		if !t.verbose {
-			fmt.Fprintln(a.stdout, "\n-v prints what the plugin logs, and every case")
+			printf(a.stdout, "\n-v prints what the plugin logs, and every case\n")
 		}
 		return errPluginTest
 	}
-	fmt.Fprintln(a.stdout, "\nno faults")
+	printf(a.stdout, "\nno faults\n")
 	return nil
 }
 
@@ -140,7 +140,7 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 	passed := 0
 	var declined []coretest.Verdict
 	if verbose {
-		fmt.Fprintln(w)
+		printf(w, "\n")
 	}
 	for _, v := range r.Verdicts {
 		result := "passed"
@@ -154,25 +154,25 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 			passed++
 		}
 		if verbose {
-			fmt.Fprintf(w, "  %-8s  %-26s %s (%s ms)\n", result, v.Case, v.About, number(millis(v.Duration)))
+			printf(w, "  %-8s  %-26s %s (%s ms)\n", result, v.Case, v.About, number(millis(v.Duration)))
 		}
 	}
-	fmt.Fprintf(w, "\nconformance: %s in %.1f s: %d passed, %d declined, %d failed\n",
+	printf(w, "\nconformance: %s in %.1f s: %d passed, %d declined, %d failed\n",
 		plural(len(r.Verdicts), "case"), took.Seconds(), passed, len(declined), len(wrong))
 	for _, v := range declined {
-		fmt.Fprintf(w, "  declined  %s (%s): %v\n", v.Case, v.About, v.Declined)
+		printf(w, "  declined  %s (%s): %v\n", v.Case, v.About, v.Declined)
 	}
 	for _, rule := range append(core.Rules(), coretest.Contract()...) {
 		printFindings(w, rule, findings)
 	}
 	if r.Stopped != nil {
-		fmt.Fprintf(w, "  stopped   %v\n", r.Stopped)
+		printf(w, "  stopped   %v\n", r.Stopped)
 		return
 	}
 	if r.Deterministic {
-		fmt.Fprintln(w, "deterministic: yes, the same question had the same answer twice")
+		printf(w, "deterministic: yes, the same question had the same answer twice\n")
 	} else {
-		fmt.Fprintln(w, "deterministic: no, the same question had two answers or none (no fault, but tests are harder)")
+		printf(w, "deterministic: no, the same question had two answers or none (no fault, but tests are harder)\n")
 	}
 }
 
@@ -194,15 +194,15 @@ func printFindings(w io.Writer, rule core.Rule, findings []finding) {
 	if first == nil {
 		return
 	}
-	fmt.Fprintf(w, "  FAILED    %s in %s: %s\n", rule.Name, plural(len(names), "case"), strings.Join(names, ", "))
-	fmt.Fprintf(w, "    %s (%s):\n      %s\n", first.name, first.about, strings.ReplaceAll(first.text, "\n", "\n      "))
-	fmt.Fprintf(w, "    rule:   %s\n    repair: %s\n", rule.Text, repairs[rule.Name])
+	printf(w, "  FAILED    %s in %s: %s\n", rule.Name, plural(len(names), "case"), strings.Join(names, ", "))
+	printf(w, "    %s (%s):\n      %s\n", first.name, first.about, indented{first.text, "      "})
+	printf(w, "    rule:   %s\n    repair: %s\n", rule.Text, repairs[rule.Name])
 }
 
 // tryTraces has the plugin bring conversations to half their size, as the first of a chain,
 // and reports whether any of its answers was of no use.
 func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, name string, t *pluginTest) (tried []tryListing, faulty bool, err error) {
-	fmt.Fprintln(a.stdout, "\nin a chain with truncation, to half the tokens:")
+	printf(a.stdout, "\nin a chain with truncation, to half the tokens:\n")
 	for _, trace := range append([]string{""}, t.traces...) {
 		d := &dev{app: a, trace: trace, format: t.format}
 		req, about, err := d.request(ctx)
@@ -217,7 +217,7 @@ func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, n
 		if err != nil {
 			return tried, faulty, fmt.Errorf("%s: %w", about, err)
 		}
-		fmt.Fprintln(a.stdout, about)
+		printf(a.stdout, "%v\n", about)
 		tried = append(tried, tryListing{about, got.Attempts})
 		for i, at := range got.Attempts {
 			d.print(at)

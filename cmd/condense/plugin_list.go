@@ -65,11 +65,11 @@ can be told; nothing else is ever started, and nothing of a file that you have n
 				return printJSON(a.stdout, list)
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(a.stdout, "The configuration declares no plugin.")
+				printf(a.stdout, "The configuration declares no plugin.\n")
 			}
 			for i, l := range list {
 				if i > 0 {
-					fmt.Fprintln(a.stdout)
+					printf(a.stdout, "\n")
 				}
 				printPlugin(a.stdout, l)
 			}
@@ -123,21 +123,21 @@ func describePlugin(ctx context.Context, p config.Provider, sum string) (_ *plug
 }
 
 func printPlugin(w io.Writer, l pluginListing) {
-	fmt.Fprintf(w, "%s  %s\n", l.Name, fromHere(l.Path))
+	printf(w, "%s  %s\n", l.Name, fromHere(l.Path))
 	if l.Folder != "" {
-		fmt.Fprintf(w, "  folder    %s\n", fromHere(l.Folder))
+		printf(w, "  folder    %s\n", fromHere(l.Folder))
 	}
 	if l.Pinned {
-		fmt.Fprintf(w, "  pinned    %s  %s\n", l.SHA256, l.PinnedBy)
+		printf(w, "  pinned    %s  %s\n", l.SHA256, l.PinnedBy)
 	}
 	if l.Found != "" && !l.Matches {
-		fmt.Fprintf(w, "  found     %s\n", l.Found)
+		printf(w, "  found     %s\n", l.Found)
 	}
 	if l.Problem != "" {
-		fmt.Fprintf(w, "  problem   %s\n", strings.ReplaceAll(l.Problem, "\n", "\n            "))
+		printf(w, "  problem   %s\n", indented{l.Problem, "            "})
 	}
 	if l.About != nil {
-		fmt.Fprintf(w, "  strategy  %s %s (%s)\n", l.About.Strategy, l.About.Version, l.About.SDK)
+		printf(w, "  strategy  %s %s (%s)\n", l.About.Strategy, l.About.Version, l.About.SDK)
 		printAbout(w, l.About.Doc, l.About.Settings)
 	}
 }
@@ -153,13 +153,13 @@ func firstRunes(s string, n int) string {
 // printAbout writes the documentation of a plugin and its settings.
 func printAbout(w io.Writer, doc string, settings []registry.Setting) {
 	if doc != "" {
-		fmt.Fprintf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
+		printf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
 	}
 	for _, s := range settings {
-		fmt.Fprintf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
+		printf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
 		if len(s.Default) > 0 {
-			fmt.Fprintf(w, ", default %s", firstRunes(string(s.Default), 60))
+			printf(w, ", default %s", firstRunes(string(s.Default), 60))
 		}
-		fmt.Fprintln(w, ")")
+		printf(w, ")\n")
 	}
 }

@@ -59,9 +59,9 @@ that the working folder is in, or that this program was built from.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stderr, "wrote %s: %s\n\nnext:\n  cd %s\n", dir, strings.Join(written, ", "), dir)
+			printf(a.stderr, "wrote %s: %s\n\nnext:\n  cd %s\n", dir, strings.Join(written, ", "), dir)
 			for _, line := range l.next(n) {
-				fmt.Fprintf(a.stderr, "  %s\n", line)
+				printf(a.stderr, "  %s\n", line)
 			}
 			return nil
 		},

@@ -134,15 +134,15 @@ func pinOne(w io.Writer, p plugged) (string, error) {
 		return "", fmt.Errorf("%s: the configuration has another checksum, which counts: %s says %s, it is %s; change it there, or remove it and pin again",
 			name, p.by, p.SHA256, sum)
 	}
-	fmt.Fprintf(w, "%s  %s\n", name, fromHere(target))
+	printf(w, "%s  %s\n", name, fromHere(target))
 	switch {
 	case p.SHA256 != "":
-		fmt.Fprintf(w, "  as in %s\n  %s\n", p.by, sum)
+		printf(w, "  as in %s\n  %s\n", p.by, sum)
 		return "", nil
 	case p.pin == sum:
-		fmt.Fprintf(w, "  unchanged\n  %s\n", sum)
+		printf(w, "  unchanged\n  %s\n", sum)
 		return "", nil
 	}
-	fmt.Fprintf(w, "  was  %s\n  is   %s\n", cmp.Or(p.pin, "not pinned"), sum)
+	printf(w, "  was  %s\n  is   %s\n", cmp.Or(p.pin, "not pinned"), sum)
 	return sum, nil
 }

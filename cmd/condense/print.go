@@ -35,8 +35,18 @@ func printText(w io.Writer, text string) error {
 	return err
 }
 
+// indented is text of several lines, such as what a compiler says, whose lines after the first
+// are indented.
+type indented struct{ text, by string }
+
+func (i indented) String() string {
+	return strings.ReplaceAll(plain.Text(i.text), "\n", "\n"+i.by)
+}
+
 func cleaned(arg any) any {
 	switch v := arg.(type) {
+	case indented:
+		return v.String()
 	case string:
 		return plain.Line(v)
 	case error:
