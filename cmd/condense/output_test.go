@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 )
 
-// A host appends to its journal while somebody uses the command line on the same file. Not
+// A host appends to its journal while a person uses the command line on the same file. Not
 // one message that the host was told is written may be missing, and the command says why it
 // did nothing.
 func TestCommandUnderARunningHostLosesNoMessage(t *testing.T) {

@@ -293,7 +293,7 @@ func (r *recall) lost() ([]piece, error) {
 var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
 
 // elsewhere returns the handles in the text of the view, each once, whose content is neither
-// in the conversation nor in the originals beside it: it was taken out before the file was
+// in the conversation nor in its files of originals: it was taken out before the file was
 // written.
 func (r *recall) elsewhere() []string {
 	here := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// A change is a command that takes something back in a conversation.
+// A change is a command that undoes something in a conversation.
 type change struct {
 	rewriting
 
@@ -66,7 +66,7 @@ func (a *app) rewindCommand() *cobra.Command {
 		Long: `rewind drops what came after a message, condensations included: messages that only a dropped condensation
 hid come back. The message is named by its ID or by its place in the conversation as it was recorded, from 1
 ('condense view --all' shows both). In a journal (format "condense") nothing is deleted: the rewind is recorded,
-'condense undo --rewind' takes it back, and 'condense recall' still finds what it dropped. In the other formats what it
+'condense undo --rewind' undoes it, and 'condense recall' still finds what it dropped. In the other formats what it
 drops is left out.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -125,9 +125,9 @@ func (a *app) undoCommand() *cobra.Command {
 	c := change{rewriting: rewriting{keeps: recordCondensations, lost: "what the condensation made"}}
 	cmd := &cobra.Command{
 		Use:   "undo FILE|- [CONDENSATION]",
-		Short: "Take a condensation or a rewind back",
-		Long: `undo takes the latest condensation back, or the one named, in any order: the messages that it hid or rewrote
-are as they were. With --rewind it takes the latest rewind back that was not taken back yet: what it dropped is there
+		Short: "Undo a condensation or a rewind",
+		Long: `undo undoes the latest condensation, or the one named, in any order: the messages that it hid or rewrote
+are as they were. With --rewind it undoes the latest rewind that is not undone yet: what it dropped is there
 again, before what was said since. It works on files that record what was done: condensations in the formats "condense"
 and "roo", rewinds in "condense". If there is nothing to undo, the file is written unchanged and the exit code is 3.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -135,7 +135,7 @@ and "roo", rewinds in "condense". If there is nothing to undo, the file is writt
 			case len(args) < 1 || len(args) > 2:
 				return usage(cmd, "want a file and at most one condensation; got %d arguments", len(args))
 			case rewind && len(args) == 2:
-				return usage(cmd, "--rewind takes the latest rewind back; name no condensation")
+				return usage(cmd, "--rewind undoes the latest rewind; name no condensation")
 			}
 			return nil
 		},
@@ -149,11 +149,11 @@ and "roo", rewinds in "condense". If there is nothing to undo, the file is writt
 		},
 	}
 	c.flags(a, cmd)
-	cmd.Flags().BoolVar(&rewind, "rewind", false, "take the latest rewind back instead of a condensation")
+	cmd.Flags().BoolVar(&rewind, "rewind", false, "undo the latest rewind instead of a condensation")
 	return cmd
 }
 
-// undo takes a condensation back: the one named, or the latest if name is empty.
+// undo undoes a condensation: the one named, or the latest if name is empty.
 func (a *app) undo(d *transcript.Document, name string) error {
 	id, err := condensationNamed(d.Journal.Condensations(), name, d.Format)
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *app) undo(d *transcript.Document, name string) error {
 	return nil
 }
 
-// undoRewind takes the latest rewind back.
+// undoRewind undoes the latest rewind.
 func (a *app) undoRewind(d *transcript.Document) error {
 	before := d.Journal.Len()
 	to, err := d.Journal.UndoRewind()

@@ -40,7 +40,7 @@ func quote(line []byte) string {
 }
 
 // Decode reads what [Encode] or a [File] wrote. A last line without its newline that is not
-// complete is what a crash leaves behind; it is left out and reported, and the journal is as
+// complete is what a crash leaves; it is left out and reported, and the journal is as
 // it was before that record. Anything else that is wrong gives an error with the number of
 // the line: also a single bit, unless the file is of version 1, which has no checksums. There
 // is no limit to the length of a line.

@@ -40,7 +40,7 @@ type reference struct {
 //	{"protect":{"id":…},"crc":…}                             and "unprotect"
 //
 // The checksum is the CRC-32C (Castagnoli) of the line up to the comma before it, as eight
-// lower-case hexadecimal digits. Records stand in the order in which things happened, and
+// lower-case hexadecimal digits. Records are in the order in which things happened, and
 // none is left out: what [Decode] makes of them is j, and encoding that gives the same bytes.
 func Encode(w io.Writer, j *Journal) error {
 	if _, err := w.Write(appendHeader(nil, j.id, j.meta)); err != nil {

@@ -185,7 +185,7 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"undo of an older rewind", head + a + b + `{"rewind":{"to":"b"}}` + "\n" + `{"rewind":{"to":"a"}}` + "\n" + `{"undo":{"rewind":"b"}}` + "\n", `line 6: undo: the latest rewind is to message "a", not "b"`},
 		{"undo of another shape", head + `{"undo":7}` + "\n", "line 2: undo: found a JSON number, want a JSON object"},
 		{"rewind to nobody", head + a + `{"rewind":{"to":"b"}}` + "\n", `line 3: rewind: there is no message "b"`},
-		{"protection of nobody", head + a + `{"protect":{"id":"b"}}` + "\n", `line 3: protect: there is no message "b"`},
+		{"protection of no message", head + a + `{"protect":{"id":"b"}}` + "\n", `line 3: protect: there is no message "b"`},
 		{"protection of another shape", head + `{"unprotect":7}` + "\n", "line 2: unprotect: found a JSON number, want a JSON object"},
 		{"rewind of another shape", head + `{"rewind":7}` + "\n", "line 2: rewind: found a JSON number, want a JSON object"},
 		{"valid JSON at the end is no crash", head + a + a, `line 3: message "a": the ID was used before in this journal`},

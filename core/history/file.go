@@ -20,8 +20,8 @@ import (
 // reports it, and the next write removes it.
 //
 // Only one File at a time can have a journal open, in all programs: the file is locked until
-// Close, or until the process ends. Everybody can read it with [Decode]. Programs that do
-// not lock are noticed as well: if the file was moved, removed, replaced or written to since
+// Close, or until the process ends. Any program can read it with [Decode]. Programs that
+// do not lock are noticed as well: if the file was moved, removed, replaced or written to since
 // it was opened, nothing is written and an error says so. What the journal holds can then be
 // written to another file with [Encode].
 type File struct {

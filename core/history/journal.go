@@ -48,7 +48,7 @@ type record struct {
 	condensation *applied
 	undo         string   // ID of a condensation
 	rewind       *rewound // a rewind
-	undoRewind   *rewound // that a rewind was taken back
+	undoRewind   *rewound // that a rewind was undone
 	protect      string   // ID of a message
 	unprotect    string   // likewise
 }

@@ -29,10 +29,10 @@ func Acquire(path string) (*Lock, error) {
 }
 
 func acquire(path string) (*Lock, error) {
-	// On Windows nobody could read what is locked, so a file beside it is.
+	// On Windows a locked file cannot be read, so the lock is on a file of its own.
 	flag := os.O_RDWR
 	file := path
-	if besideLock {
+	if separateLock {
 		file, flag = path+".lock", os.O_RDWR|os.O_CREATE
 	}
 	l := &Lock{flock.New(file, flock.SetFlag(flag))}
@@ -48,12 +48,12 @@ func acquire(path string) (*Lock, error) {
 	return l, nil
 }
 
-const besideLock = runtime.GOOS == "windows"
+const separateLock = runtime.GOOS == "windows"
 
 // Release gives the lock up.
 func (l *Lock) Release() error {
 	err := l.flock.Unlock()
-	if besideLock {
+	if separateLock {
 		// Windows removes no file that is open, so this is never one that is in use.
 		_ = os.Remove(l.flock.Path())
 	}
@@ -63,7 +63,7 @@ func (l *Lock) Release() error {
 // holds reports whether the lock is one of the file that info describes. It is not if the
 // file was replaced before it was opened.
 func (l *Lock) holds(info os.FileInfo) bool {
-	if besideLock {
+	if separateLock {
 		return true
 	}
 	locked, err := l.flock.Stat()

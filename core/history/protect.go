@@ -5,7 +5,7 @@ import "fmt"
 // Protect has the message id kept verbatim by every condensation from now on, or with on
 // false not any more, whatever [core.Message.Protected] said when it was recorded. It says
 // nothing about condensations before: a message that is hidden stays hidden. A rewind does
-// not take it back, no more than an undo. Nothing changes if it returns an error, as it does
+// not change it, and neither does an undo. Nothing changes if it returns an error, as it does
 // if the message is not part of the conversation. The cost is linear in the timeline.
 func (j *Journal) Protect(id string, on bool) error {
 	n, err := j.protectable(id)

@@ -103,8 +103,8 @@ func (j *Journal) drop(to *node) {
 	}
 }
 
-// UndoRewind takes the latest rewind back that was not taken back yet, and returns the ID of
-// the message that it went back to. What it dropped is there again, messages and
+// UndoRewind undoes the latest rewind that is not undone yet, and returns the ID of the
+// message that it went back to. What it dropped is there again, messages and
 // condensations, before what was recorded since. Nothing changes if it returns an error, as
 // it does if there is no such rewind, or if a condensation that was recorded since is active:
 // that one did not know of the messages, and must be undone first. The cost is that of
@@ -122,7 +122,7 @@ func (j *Journal) UndoRewind() (to string, err error) {
 	return r.to, nil
 }
 
-// ErrNoRewind says that there is no rewind to take back.
+// ErrNoRewind says that there is no rewind to undo.
 var ErrNoRewind = errors.New("undo: there is no rewind")
 
 func (j *Journal) rewindToUndo() (*rewound, error) {
@@ -169,7 +169,7 @@ func (j *Journal) undoRewind(r *rewound) {
 	}
 }
 
-// Dropped returns what rewinds dropped that were not taken back, as it was recorded and in
+// Dropped returns what rewinds dropped that are not undone, as it was recorded and in
 // the order in which it was: messages, and what condensations had inserted.
 func (j *Journal) Dropped() []Entry {
 	var entries []Entry

@@ -131,7 +131,7 @@ func (o *Output) unchanged() error {
 	return nil
 }
 
-// create creates a file of an unused name beside the target.
+// create creates a file of an unused name in the same folder.
 func (o *Output) create() (*os.File, error) {
 	mode := o.mode
 	if o.old != nil {
@@ -145,7 +145,7 @@ func (o *Output) create() (*os.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%d temporary files are beside it; remove them", most)
+	return nil, fmt.Errorf("there are %d temporary files in its folder; remove them", most)
 }
 
 // dress gives the new file the owner and the mode of the old one.
@@ -154,7 +154,7 @@ func (o *Output) dress(f *os.File) error {
 		return nil
 	}
 	if err := keepOwner(f, o.old); err != nil {
-		return fmt.Errorf("it belongs to somebody else, and would not any more (%w); name another file", cause(err))
+		return fmt.Errorf("it belongs to another user, and its owner cannot be kept (%w); name another file", cause(err))
 	}
 	return f.Chmod(o.old.Mode().Perm())
 }
