@@ -105,6 +105,9 @@ func checkDefault(t *testing.T, h *host.Host, file []byte) {
 		}
 	}
 	for _, m := range handle.FindAllSubmatch(sent, -1) {
+		if string(m[0]) == "h:0123456789" {
+			continue // the example of a handle, where an extract says what one is
+		}
 		if name := string(m[1]); !bytes.Contains(file, m[0]) && len(c.Recall(name)) == 0 {
 			t.Errorf("nothing has the handle %s", name)
 		}
