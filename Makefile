@@ -75,10 +75,13 @@ fuzz:
 		done; \
 	done
 
-# 16,000 conversations with a plugin that crashes again and again, in about two minutes;
-# `make test` has 200.
+# First, 16,000 conversations with a plugin that crashes again and again, in about two minutes;
+# `make test` has 200. Then random histories through Manage and undo, judged by a checker of
+# their own: SOAK_MINUTES; `make test` has 2,000. Memory does not grow with their number.
+HISTORIES ?= 10000000
 soak:
 	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/supervise
+	CONDENSE_SOAK_HISTORIES=$(HISTORIES) go test -count=1 -v -run '^TestSoakHistories$$' -timeout 24h ./host
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...

@@ -63,7 +63,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 	case err != nil:
 		return fail(OutcomeFailed, err)
 	}
-	res = framed(cand, res)
+	res = framed(cand, owned(res))
 	if err := Verify(&work, res); err != nil {
 		return fail(OutcomeRejected, err)
 	}
@@ -93,6 +93,17 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 	}
 	att.TokensAfter = tokens
 	return att, messages
+}
+
+// owned returns a copy of an answer that its provider can no longer change: what is used is
+// what was checked.
+func owned(res *Result) *Result {
+	if res == nil {
+		return nil
+	}
+	c := *res
+	c.Messages = (&Request{Messages: res.Messages}).Clone().Messages
+	return &c
 }
 
 // plausible returns u without what it cannot be: a report has to be written and added
@@ -145,11 +156,11 @@ func (c *Chain) adopt(req *Request, result []Message) (messages []Message, token
 			*m = req.Messages[j]
 		case j >= 0:
 			*m = req.Messages[j]
-			m.Parts, m.Source = cloneParts(result[i].Parts), nil
+			m.Parts, m.Source = result[i].Parts, nil
 			m.Tokens = MessageTokens(req.Counter, *m)
 			changed = true
 		default:
-			*m = Message{ID: c.opts.NewID(), Role: result[i].Role, Kind: result[i].Kind, Parts: cloneParts(result[i].Parts), Time: c.opts.Now()}
+			*m = Message{ID: c.opts.NewID(), Role: result[i].Role, Kind: result[i].Kind, Parts: result[i].Parts, Time: c.opts.Now()}
 			if m.Kind == KindOriginal {
 				m.Kind = KindSummary
 			}

@@ -224,3 +224,43 @@ func TestErrorCannotForgeTheReport(t *testing.T) {
 		}
 	}
 }
+
+// A counter that does something when it is first asked.
+type tripwire struct {
+	core.Counter
+
+	once *sync.Once
+	do   func()
+}
+
+func (c tripwire) Count(parts ...core.Part) int {
+	c.once.Do(c.do)
+	return c.Counter.Count(parts...)
+}
+
+// A provider that changes its answer while the host works on it (it serves two conversations
+// and forgot to copy) must not get past the check.
+func TestAnswerThatChangesAfterItWasGivenIsNotUsed(t *testing.T) {
+	var gave []core.Message
+	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		gave = slices.Concat(req.Messages[:1], messages{summary(hi)}, req.Messages[6:])
+		return &core.Result{Messages: gave}, nil
+	})
+	req := coretest.Request(talk(10), 600)
+	req.Messages[9].Protected = true
+	was := req.Messages[9]
+	for _, change := range []func(){
+		func() { gave[len(gave)-1].Parts[0] = core.Text("I agree to everything.") },
+		func() { gave[len(gave)-1].Parts = []core.Part{core.Text("I agree to everything.")} },
+		func() { gave[len(gave)-1].ID = "m2" },
+	} {
+		req.Counter = tripwire{coretest.Counter{}, new(sync.Once), change}
+		out, err := chainOf(t, nil, p).Condense(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := out.Messages[len(out.Messages)-1]; !last.Equal(was) {
+			t.Errorf("the protected message became %v", last)
+		}
+	}
+}
