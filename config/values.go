@@ -22,7 +22,7 @@ type Values struct {
 }
 
 // Tuning is what can be said at the top level, for a profile and for a mode. Percentages
-// are 0 to 100 and of the context window, except MinGain: of the conversation's tokens.
+// are 0 to 100 and of the context window, except MinGain: of what can be removed.
 type Tuning struct {
 	Auto             *bool    `json:"auto,omitempty"`
 	Threshold        *float64 `json:"threshold,omitempty"`

@@ -198,7 +198,7 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 			return nil, err
 		}
 		if p.free() {
-			provider = unpaid(c, provider)
+			provider = unpaid{provider, c.Plugin != ""}
 		}
 		candidates = append(candidates, core.Candidate{
 			Name: c.Name, Provider: provider, Timeout: c.Timeout,
