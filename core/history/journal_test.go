@@ -447,3 +447,17 @@ func TestUndoRewind(t *testing.T) {
 		}
 	}
 }
+
+// A rewind that is undone brings back messages that another counter had measured.
+func TestUndoRewindCountsWithTheCounterOfToday(t *testing.T) {
+	j := history.New()
+	j.Measure(perByte{10})
+	run(t, j, "append a b", "condense X hide a; insert S after a; rewrite b", "append c", "rewind S")
+	j.Measure(perByte{1})
+	run(t, j, "undo-rewind")
+	got := j.Tokens()
+	j.Measure(perByte{1})
+	if want := j.Tokens(); got != want {
+		t.Errorf("got %d tokens, want %d", got, want)
+	}
+}

@@ -155,6 +155,10 @@ func (j *Journal) undoRewind(r *rewound) {
 			j.extend(added)
 		case r.condensation != nil:
 			j.apply(r.condensation.Condensation)
+			for i, n := range j.applications[r.condensation.ID].inserts { // which counter measured it
+				was := r.condensation.inserts[i]
+				n.message.Tokens, n.epoch = was.message.Tokens, was.epoch
+			}
 		case r.undo != "":
 			j.undo(j.applications[r.undo])
 		case r.rewind != nil && !r.rewind.undone:
