@@ -104,3 +104,32 @@ func TestLargeLastCallLeavesTheTail(t *testing.T) {
 		t.Errorf("the result is %q", got)
 	}
 }
+
+// TestProjectRulesOfASession: of AGENTS.md, which Codex puts before the first request, every line
+// survives small windows, by every preset that chooses lines, however often it is condensed.
+func TestProjectRulesOfASession(t *testing.T) {
+	t.Parallel()
+	found := false
+	for name, messages := range sessions(t) {
+		_, rules, ok := strings.Cut(textOf(messages[0]), "# AGENTS.md instructions for ")
+		rules, _, ends := strings.Cut(rules, "</INSTRUCTIONS>")
+		if !ok || !ends {
+			continue
+		}
+		found = true
+		for _, preset := range []string{"balanced", "conservative", "aggressive"} {
+			req := request(messages, counter(t), 1)
+			for _, target := range []int{16_000, 11_000, 7_000} {
+				req.Budget.Target = target
+				res := condense(t, open(t, `{"preset": "`+preset+`"}`), req)
+				if n := strings.Count(textOf(res.Messages...), rules); n != 1 {
+					t.Errorf("%s, %s to %d tokens: the rules are there %d times, want once", name, preset, target, n)
+				}
+				req = again(req, res)
+			}
+		}
+	}
+	if !found {
+		t.Skip("no session with rules is there")
+	}
+}
