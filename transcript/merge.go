@@ -63,7 +63,7 @@ func (d *Document) mergeRows(records []record) []record {
 
 // hiddenMarker is what truncation puts where messages are hidden: see the marker of package
 // providers/slidingwindow.
-var hiddenMarker = regexp.MustCompile(`^\[(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window\]$`)
+var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window\]$`)
 
 // joinMarkers makes one of the markers of hidden messages in raw, the last: the file says no
 // longer that the older ones were inserted, so no provider can replace them, and every round
@@ -87,7 +87,7 @@ func joinMarkers(raw []byte) []byte {
 	if n < 2 {
 		return raw
 	}
-	words := "[" + count(messages, "earlier message")
+	words := "[… " + count(messages, "earlier message")
 	if calls > 0 {
 		words += ", with " + count(calls, "tool call") + ","
 	}

@@ -31,7 +31,7 @@ func TestMarkersOfHiddenMessagesDoNotPileUp(t *testing.T) {
 			total += len(hide)
 			e := core.Edit{Insert: []core.Insert{{After: hide[len(hide)-1].ID, Message: core.Message{
 				ID: "marker", Role: core.RoleUser, Kind: core.KindMarker,
-				Parts: []core.Part{core.Text(fmt.Sprintf("[%d earlier messages, with 2 tool calls, left out here to fit the context window]", len(hide)))},
+				Parts: []core.Part{core.Text(fmt.Sprintf("[… %d earlier messages, with 2 tool calls, left out here to fit the context window]", len(hide)))},
 			}}}}
 			for i := range hide {
 				e.Hide = append(e.Hide, hide[i].ID)
@@ -40,7 +40,7 @@ func TestMarkersOfHiddenMessagesDoNotPileUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			file, _ = write(t, d, "")
-			want := fmt.Sprintf("[%d earlier messages, with %d tool calls, left out here to fit the context window]", total, 2*(round+1))
+			want := fmt.Sprintf("[… %d earlier messages, with %d tool calls, left out here to fit the context window]", total, 2*(round+1))
 			if n := strings.Count(file, "left out here"); n != 1 || !strings.Contains(file, want) {
 				t.Errorf("%s, round %d: %d markers, want one that says %s\n%s", format, round+1, n, want, file)
 			}
