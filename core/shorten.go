@@ -22,7 +22,7 @@ const (
 // where it is; no sentence that asks for anything can be made of them.
 var markWords = func() map[string]bool {
 	m := map[string]bool{}
-	for _, w := range strings.Fields(`
+	for w := range strings.FieldsSeq(`
 		line lines element elements message messages byte bytes b kb mb token tokens character characters word words
 		image images file files document audio attachment attachments block blocks result results text error environment summary reasoning
 		a about an and at by earlier here in is it its model more newer of older one or original originals other others reasoning out same said some stale than that the this to was were what with

@@ -2,6 +2,7 @@ package author
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -47,8 +48,7 @@ func Repeated(text string, trusted bool) []string {
 		return nil
 	}
 	opens := openForm.FindAllStringSubmatchIndex(text, -1)
-	for k := len(opens) - 1; k >= 0; k-- {
-		o := opens[k]
+	for _, o := range slices.Backward(opens) {
 		in, _, ok := strings.Cut(text[o[1]:], wordsClose)
 		if ok && core.Handle(core.Text(in)) == text[o[2]:o[3]] {
 			return entries(in)

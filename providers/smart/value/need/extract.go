@@ -319,17 +319,13 @@ func readHeader(s string) Passage {
 		p.Kind, p.Rules = Injected, rulesName
 		return p
 	}
-	switch k := Kind(slices.Index(kindNames[:], who)); k {
-	case Human, Injected, Agent, Thought:
-		p.Kind = k
-	case Output, Failure:
-		p.Kind = k
-		p.Name, p.Target, _ = strings.Cut(rest, " ")
-	case Call:
-		p.Kind = k
-		p.Name, p.Target, _ = strings.Cut(rest, " ")
-	default:
+	k := slices.Index(kindNames[:], who)
+	if k < 0 {
 		p.Kind, p.Name, p.Target = Call, who, rest
+		return p
+	}
+	if p.Kind = Kind(k); p.Kind >= Call {
+		p.Name, p.Target, _ = strings.Cut(rest, " ")
 	}
 	return p
 }
