@@ -1,3 +1,4 @@
+//nolint:ineffassign // README leaves out what every Go program does with an error
 package host_test
 
 import (
@@ -64,7 +65,7 @@ func TestReadmeProgram(t *testing.T) {
 	ctx, sent := t.Context(), 0
 	send := func(messages []core.Message) { sent = len(messages) }
 	messages := []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}}}
-	program := func() error { //nolint:ineffassign,staticcheck,wastedassign // README leaves out what every Go program does with an error
+	program := func() error {
 		reg, err := registry.New(providers.Builtin()...)
 		cfg, err := config.Load(config.Options{
 			Builtin: reg.Names(), Strategies: reg.Names(), Tokenizers: tokens.Names(),

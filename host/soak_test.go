@@ -102,8 +102,17 @@ func soakHost(t *testing.T, release <-chan struct{}) (*host.Host, []soakProfile)
 		"meddler":  {Strategy: "meddler"},
 	}}
 	chains := [][]string{
-		{}, {"half"}, {"recent"}, {"middle"}, {"meddler"}, {"meddler", "half"}, {"half", "truncation"}, {"meddler", "meddling", "middle"},
-		{"lossless"}, {"smart"}, {"meddler", "smart"},
+		{},
+		{"half"},
+		{"recent"},
+		{"middle"},
+		{"meddler"},
+		{"meddler", "half"},
+		{"half", "truncation"},
+		{"meddler", "meddling", "middle"},
+		{"lossless"},
+		{"smart"},
+		{"meddler", "smart"},
 	}
 	v.Providers["meddling"] = config.ProviderValues{Strategy: "meddler"}
 	for _, sin := range quickSins(release) {

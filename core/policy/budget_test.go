@@ -141,7 +141,8 @@ func TestTarget(t *testing.T) {
 		{"over the limit, getting below it is gain enough", rule(200000, target(70), func(r *policy.Rule) { r.MinGain = 50 }), size(100000, 0, 172000), core.TriggerAutomatic, 140000},
 		{
 			"manual: half of the originals, and all that was summarized", rule(200000),
-			policy.Size{System: 10000, Messages: 40000, Summaries: 20000}, core.TriggerManual, 40000,
+			policy.Size{System: 10000, Messages: 40000, Summaries: 20000},
+			core.TriggerManual, 40000,
 		},
 		{"manual, nothing but summaries", rule(200000), policy.Size{Messages: 40000, Summaries: 40000}, core.TriggerManual, 40000},
 		{"automatic: summaries are no part of the floor", rule(200000), policy.Size{Messages: 160000, Summaries: 40000}, core.TriggerAutomatic, 80000},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -372,9 +373,9 @@ func checkRequest(rt *rapid.T, mode string, before, after []core.Message) {
 }
 
 func lastSaid(messages []core.Message) (core.Message, bool) {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role != core.RoleSystem {
-			return messages[i], true
+	for _, m := range slices.Backward(messages) {
+		if m.Role != core.RoleSystem {
+			return m, true
 		}
 	}
 	return core.Message{}, false
