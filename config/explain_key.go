@@ -132,7 +132,7 @@ func (c *Config) overrides(key string) []Setting {
 
 // counting returns the index of the layer whose value counts, and -1 if there is none. Of a
 // key that profiles and modes have, Steps say what -1 leads to.
-func (e *KeyExplanation) counting() int {
+func (e KeyExplanation) counting() int {
 	for i, s := range slices.Backward(e.Layers) {
 		outside := s.Origin.Kind == FromEnv || s.Origin.Kind == FromFlag
 		switch {

@@ -1,4 +1,4 @@
-package config
+package config //nolint:testpackage // it compares the scan with the parser
 
 import (
 	"os"

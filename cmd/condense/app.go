@@ -66,7 +66,7 @@ var errNothing = errors.New("nothing to do")
 type nothing string
 
 func (n nothing) Error() string        { return string(n) }
-func (n nothing) Is(target error) bool { return target == errNothing } //nolint:errorlint // Is compares
+func (n nothing) Is(target error) bool { return target == errNothing }
 
 // A usageError says that a command was used wrongly.
 type usageError struct {

@@ -62,10 +62,7 @@ func (a *app) configured(names func(*config.Config) []string) []string {
 // providerNames are the providers of the configuration and the strategies.
 func (a *app) providerNames() []string {
 	names := a.configured((*config.Config).Providers)
-	for _, s := range a.strategyNames() {
-		names = append(names, s)
-	}
-	return names
+	return append(names, a.strategyNames()...)
 }
 
 func (a *app) strategyNames() []string {

@@ -59,7 +59,7 @@ func endOnSignal(cancel context.CancelCauseFunc) func() int {
 type received struct{ signal os.Signal }
 
 func (r received) Error() string        { return r.signal.String() + " signal received" }
-func (r received) Is(target error) bool { return target == context.Canceled } //nolint:errorlint // Is compares
+func (r received) Is(target error) bool { return target == context.Canceled }
 
 func signalCode(s os.Signal) int {
 	if n, ok := s.(syscall.Signal); ok {

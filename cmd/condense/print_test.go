@@ -53,20 +53,20 @@ func hostile(t *rapid.T, label string) string {
 }
 
 // in runs a command in this process and returns what it printed.
-func in(t testing.TB, args ...string) string {
-	t.Helper()
+func in(tb testing.TB, args ...string) string {
+	tb.Helper()
 	var out, errs bytes.Buffer
-	code := run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	code := run(tb.Context(), args, strings.NewReader(""), &out, &errs)
 	if code < 0 || code > exitNothing {
-		t.Errorf("%q: exit code %d", args, code)
+		tb.Errorf("%q: exit code %d", args, code)
 	}
 	return out.String() + errs.String()
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestSecondSignalEndsACommandThatCannotWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	file := filepath.Join(t.TempDir(), "many.json")
 	if err := os.WriteFile(file, manyMessages(), 0o600); err != nil {
 		t.Fatal(err)
