@@ -51,3 +51,11 @@ func (g *guarded) Generate(ctx context.Context, p *model.Prompt) (*model.Answer,
 	}
 	return g.Generator.Generate(ctx, p)
 }
+
+// CheckKey implements [model.Checker].
+func (g *guarded) CheckKey() error {
+	if c, ok := g.Generator.(model.Checker); ok {
+		return c.CheckKey()
+	}
+	return nil
+}
