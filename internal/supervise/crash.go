@@ -28,17 +28,40 @@ type CrashError struct {
 func (e *CrashError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plugin %s ", e.Plugin)
-	if e.Reason != nil {
+	switch {
+	case e.Reason != nil:
 		fmt.Fprintf(&b, "was killed: %v", e.Reason)
-	} else {
+	case ranOutOfMemory(e.Panic):
+		fmt.Fprintf(&b, "ran out of memory (%s)", e.Status)
+	case e.Status == "exit status 0":
+		b.WriteString("ended by itself, as if its work were done (exit status 0),")
+	default:
 		fmt.Fprintf(&b, "crashed (%s)", e.Status)
 	}
 	fmt.Fprintf(&b, " after %s and %d calls", e.Uptime.Round(time.Millisecond), e.Calls)
+	if ranOutOfMemory(e.Panic) && !saysMore(e.Panic) {
+		return b.String()
+	}
 	if e.Panic != "" {
 		b.WriteString(": " + e.Panic)
 	}
 	return b.String()
 }
+
+// memoryLines begin or are in what runtimes write when they have no memory left: Go's, Node's,
+// Python's, Rust's and C++'s.
+var memoryLines = []string{
+	"runtime: out of memory", "fatal error: out of memory", "cannot allocate memory", "fatal error: runtime: cannot allocate",
+	"<--- Last few GCs", "JavaScript heap out of memory", "MemoryError", "memory allocation of", "std::bad_alloc",
+}
+
+func ranOutOfMemory(headline string) bool {
+	return slices.ContainsFunc(memoryLines, func(text string) bool { return strings.Contains(headline, text) })
+}
+
+// saysMore reports whether a headline about memory tells a person anything: the first line of
+// Node's does not.
+func saysMore(headline string) bool { return !strings.Contains(headline, "<---") }
 
 // attrs are what the log has.
 func (e *CrashError) attrs() []slog.Attr {

@@ -177,3 +177,20 @@ func FuzzHandshake(f *testing.F) {
 		}
 	})
 }
+
+// TestCrashReadsWell: a program that ends with success in a call, or has no memory left, is said
+// to have done so.
+func TestCrashReadsWell(t *testing.T) {
+	for headline, want := range map[string]string{
+		"":                       "plugin p crashed (signal: aborted) after 1.5s and 0 calls",
+		"<--- Last few GCs --->": "plugin p ran out of memory (signal: aborted) after 1.5s and 0 calls",
+		"fatal error: runtime: cannot allocate memory": "plugin p ran out of memory (signal: aborted) after 1.5s and 0 calls: fatal error: runtime: cannot allocate memory",
+		"MemoryError":  "plugin p ran out of memory (signal: aborted) after 1.5s and 0 calls: MemoryError",
+		"panic: a bug": "plugin p crashed (signal: aborted) after 1.5s and 0 calls: panic: a bug",
+	} {
+		e := &CrashError{Plugin: "p", Status: "signal: aborted", Panic: headline, Uptime: 1500 * time.Millisecond}
+		if got := e.Error(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
