@@ -56,7 +56,7 @@ func (c *Claims) Remedy() string {
 func (c *Claims) Names() []string {
 	var names []string
 	for _, part := range c.Parts {
-		name := strings.TrimSuffix(part.path[0], "s") + " " + path(part.path[1:2]).String()
+		name := strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
