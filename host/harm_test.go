@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,11 +28,11 @@ import (
 type scripted struct {
 	text  string
 	err   error
-	asked int
+	asked atomic.Int64
 }
 
 func (s *scripted) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
-	s.asked++
+	s.asked.Add(1)
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -128,7 +129,7 @@ func TestSecondManualCondensationKeepsTheRules(t *testing.T) {
 			if err != nil || !r.Acted {
 				t.Fatalf("the first time: acted %v, %v", r.Acted, err)
 			}
-			asked, view, text := m.asked, c.View(), allOf(c)
+			asked, view, text := m.asked.Load(), c.View(), allOf(c)
 			if !strings.Contains(preset, "parity") && (!strings.Contains(text, ruleAlpha) || !strings.Contains(text, ruleBeta)) {
 				t.Fatalf("the first summary does not hold the rules:\n%s", text)
 			}
@@ -137,8 +138,8 @@ func TestSecondManualCondensationKeepsTheRules(t *testing.T) {
 				if err != nil || r.Acted || r.Decision != policy.ReasonNothingNew {
 					t.Fatalf("again: acted %v, %s, %v", r.Acted, r.Decision, err)
 				}
-				if diff := cmp.Diff(view, c.View()); diff != "" || m.asked != asked {
-					t.Fatalf("again: the model was asked %d times more, the view changed (-before +after):\n%s", m.asked-asked, diff)
+				if diff := cmp.Diff(view, c.View()); diff != "" || m.asked.Load() != asked {
+					t.Fatalf("again: the model was asked %d times more, the view changed (-before +after):\n%s", m.asked.Load()-asked, diff)
 				}
 			}
 			// Once something is said, there is something to condense. The rules stay.
@@ -318,8 +319,8 @@ func TestAutoOffAsksNoModel(t *testing.T) {
 				h := harmHost(t, "auto: false\nprofiles: {p: {"+preset+"window: 24000, max_output: 2000, chain: "+c.chain+"}}\nproviders: {"+c.providers+"}\n", m)
 				turn := host.Turn{Trigger: c.trigger, Estimate: true}
 				r, err := h.Manage(t.Context(), dialogue(t, 20000), turn)
-				if err != nil || outcomes(r) != c.want || (m.asked > 0) != (c.asked > 0) {
-					t.Errorf("got %s, asked %d times, %v; want %s", outcomes(r), m.asked, err, c.want)
+				if err != nil || outcomes(r) != c.want || (m.asked.Load() > 0) != (c.asked > 0) {
+					t.Errorf("got %s, asked %d times, %v; want %s", outcomes(r), m.asked.Load(), err, c.want)
 				}
 				if c.asked == 0 && (len(r.Estimates) > 0 || r.Usage.USD > 0) {
 					t.Errorf("estimated %v, spent %v", r.Estimates, r.Usage)
@@ -383,12 +384,12 @@ func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
 					}
 					d := read(t, write(t, &transcript.Document{Journal: c.Journal()}, f.Name))
 					for round := range 4 {
-						asked := m.asked
+						asked := m.asked.Load()
 						c := host.NewConversation(d.Journal)
 						before := c.View()
 						r, err := h.Manage(t.Context(), c, manual())
-						if err != nil || r.Acted != (round == 0) || (m.asked > asked) != (round == 0) {
-							t.Fatalf("round %d: acted %v, asked %d times, %s, %v\n%s", round, r.Acted, m.asked-asked, r.Reason, err, shapeOf(before))
+						if err != nil || r.Acted != (round == 0) || (m.asked.Load() > asked) != (round == 0) {
+							t.Fatalf("round %d: acted %v, asked %d times, %s, %v\n%s", round, r.Acted, m.asked.Load()-asked, r.Reason, err, shapeOf(before))
 						}
 						text := allOf(c)
 						if !strings.Contains(text, ruleAlpha) || !strings.Contains(text, ruleBeta) {
