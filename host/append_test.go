@@ -1,4 +1,3 @@
-//nolint:ineffassign // README leaves out what every Go program does with an error
 package host_test
 
 import (
@@ -67,20 +66,35 @@ func TestReadmeProgram(t *testing.T) {
 	messages := []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}}}
 	program := func() error {
 		reg, err := registry.New(providers.Builtin()...)
+		if err != nil {
+			return err
+		}
 		cfg, err := config.Load(config.Options{
 			Builtin: reg.Names(), Strategies: reg.Names(), Tokenizers: tokens.Names(),
 			Chain: providers.Chain(), // what holds where no file names a chain; without it, truncation
 		})
+		if err != nil {
+			return err
+		}
 		h, err := host.Open(ctx, cfg, reg, nil)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
 		c := host.NewConversation(history.New())
 
-		err = c.Append(messages...)                              // as they are said
+		if err := c.Append(messages...); err != nil { // as they are said
+			return err
+		}
 		report, err := h.Manage(ctx, c, host.Turn{Mode: "code"}) // before every request to the model
+		if err != nil {
+			return err
+		}
 		send(c.View())
 		if report == nil {
 			return errors.New("no report")
 		}
-		return err
+		return nil
 	}
 	if err := program(); err != nil || sent != 1 {
 		t.Errorf("sent %d messages, %v", sent, err)

@@ -32,7 +32,7 @@ func TestRooProfileDecides(t *testing.T) {
 	refused := 0
 	golden.Run(t, "willManageContext", func(in input) (any, error) {
 		if golden.Whole(&in.TotalTokens, &in.LastMessageTokens, &in.ContextWindow) != 1 {
-			return nil, golden.NotOurs("sizes are whole tokens")
+			return nil, golden.NotOursError("sizes are whole tokens")
 		}
 		p := config.ProfileValues{Preset: "roo", Window: new(int(in.ContextWindow))}
 		if in.MaxTokens != nil {

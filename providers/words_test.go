@@ -174,7 +174,7 @@ func TestRulesSurviveEveryFormatAndRound(t *testing.T) {
 				}
 			}
 			for _, tag := range []string{"MODEL", "TOOL", "AGENT"} {
-				if at := strings.Index(words, tag); at >= 0 {
+				if strings.Contains(words, tag) {
 					t.Fatalf("%s %s as %s, round %d: words of a %s are the user's:\n%s\nview:\n%.3000s", way[0], way[1], format, round, tag, words, fmt.Sprint(doc.Journal.View()))
 				}
 			}

@@ -218,7 +218,7 @@ func TestGoldenRequestHistory(t *testing.T) {
 	}
 	golden.Run(t, "buildRequestHistory", func(in input) (any, error) {
 		if !in.SupportsImages && strings.Contains(in.Messages.json, `"type":"image"`) {
-			return nil, golden.NotOurs("images are removed by the program that sends the request")
+			return nil, golden.NotOursError("images are removed by the program that sends the request")
 		}
 		sent := roo.SinceLastSummary(roo.Effective(in.Messages.messages))
 		return in.Messages.encoded(roo.MergeConsecutive(sent, []string{"user"}))

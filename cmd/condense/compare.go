@@ -163,7 +163,7 @@ func nothingCompared(r *compare.Report) error {
 		}
 		names[s.Reason] = append(names[s.Reason], s.Name)
 	}
-	errs := []error{errors.New("no session could be compared:")} //nolint:revive // a list follows
+	errs := []error{errors.New("no session could be compared:")} //nolint:revive,staticcheck // a list follows
 	for i, reason := range reasons {
 		if i == shownReasons {
 			errs = append(errs, fmt.Errorf("  and %s", plural(len(reasons)-i, "other reason")))

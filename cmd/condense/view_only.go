@@ -39,14 +39,14 @@ func (o *only) String() string { return strings.Join(*o, ",") }
 func (o *only) Type() string { return "part" }
 
 // choosesMessages reports whether some messages are left out as a whole.
-func (o only) choosesMessages() bool {
-	return slices.Contains(o, onlyUser) || slices.Contains(o, onlySummary)
+func (o *only) choosesMessages() bool {
+	return slices.Contains(*o, onlyUser) || slices.Contains(*o, onlySummary)
 }
 
 // leaves takes out of m what is not listed and reports whether anything is left.
-func (o only) leaves(m *core.Message) bool {
-	user := slices.Contains(o, onlyUser) && m.Role == core.RoleUser && m.Kind == core.KindOriginal
-	summary := slices.Contains(o, onlySummary) && m.Kind != core.KindOriginal
+func (o *only) leaves(m *core.Message) bool {
+	user := slices.Contains(*o, onlyUser) && m.Role == core.RoleUser && m.Kind == core.KindOriginal
+	summary := slices.Contains(*o, onlySummary) && m.Kind != core.KindOriginal
 	if o.choosesMessages() && !user && !summary {
 		return false
 	}
@@ -55,12 +55,12 @@ func (o only) leaves(m *core.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case core.ToolResult:
-			if slices.Contains(o, onlyNoResults) || slices.Contains(o, onlyUser) {
+			if slices.Contains(*o, onlyNoResults) || slices.Contains(*o, onlyUser) {
 				continue // formats of APIs have results in messages of the user
 			}
 			parts = append(parts, p)
 		case core.ToolCall:
-			if slices.Contains(o, onlyNoParams) {
+			if slices.Contains(*o, onlyNoParams) {
 				p.Args = ""
 			}
 			parts = append(parts, p)

@@ -39,11 +39,11 @@ type Options struct {
 	Ignore []string
 }
 
-// A NotOurs is the error of a replay that cannot take a vector because this module does
+// A NotOursError is the error of a replay that cannot take a vector because this module does
 // not do what it asks for. It says why; the vector is skipped.
-type NotOurs string
+type NotOursError string
 
-func (why NotOurs) Error() string { return string(why) }
+func (why NotOursError) Error() string { return string(why) }
 
 // Unread names the files that no test replays, each with the reason.
 var Unread = map[string]string{
@@ -88,7 +88,7 @@ func Run[In any](t *testing.T, file string, replay func(In) (any, error), opts *
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			err := check(v, replay, opts.Ignore)
-			if why := NotOurs(""); errors.As(err, &why) {
+			if why := NotOursError(""); errors.As(err, &why) {
 				t.Skip(why)
 			}
 			if err != nil {

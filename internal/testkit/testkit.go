@@ -13,10 +13,10 @@ import (
 // not ask how soon: until shortly before the deadline of the test binary, and at most ten
 // minutes. A test that waits this long fails with its own message rather than with a dump of
 // all goroutines.
-func Patience(t testing.TB) time.Duration {
-	t.Helper()
+func Patience(tb testing.TB) time.Duration {
+	tb.Helper()
 	const most, spare = 10 * time.Minute, 15 * time.Second
-	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+	if d, ok := tb.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := d.Deadline(); ok {
 			return min(most, max(time.Until(end)-spare, spare))
 		}
@@ -29,8 +29,8 @@ func Patience(t testing.TB) time.Duration {
 // as much if the cost is linear and 64 times as much if it is quadratic; the bound is 24
 // times. What is measured is the processor time of the thread, where the system tells it, so
 // that a busy machine makes no difference; goroutines that work starts are not measured.
-func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
-	t.Helper()
+func Linear(tb testing.TB, n int, prepare func(n int) (work func())) {
+	tb.Helper()
 	const factor, bound, tries = 8, 3 * 8, 4
 	small, large := prepare(max(1, n/factor)), prepare(n)
 	var a, b time.Duration
@@ -40,7 +40,7 @@ func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 			return
 		}
 	}
-	t.Errorf("%v of processor time for a size of %d, %v for %d times that: more than in proportion", a, max(1, n/factor), b, factor)
+	tb.Errorf("%v of processor time for a size of %d, %v for %d times that: more than in proportion", a, max(1, n/factor), b, factor)
 }
 
 func least(a, b time.Duration) time.Duration {

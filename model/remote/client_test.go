@@ -302,19 +302,25 @@ func TestCancel(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Hang())
-	var ctx context.Context
-	for left := 100 * time.Millisecond; len(s.Requests()) == 0; left *= 2 { // until the request is made in time
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(t.Context(), left)
-		defer cancel()
-		_, e := ask(ctx, t, open(t, vendors[0], options(s.URL)))
+	// A busy machine may need more than the first deadline to make the request.
+	for left := 100 * time.Millisecond; len(s.Requests()) == 0; left *= 2 {
+		_, e := askWithin(t, left, s.URL)
 		if kindOf(e) != remote.KindStopped || !errors.Is(e, context.DeadlineExceeded) {
 			t.Fatalf("got %v, want one that wraps %v", e, context.DeadlineExceeded)
 		}
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
 	if _, e := ask(ctx, t, open(t, vendors[0], options(s.URL))); kindOf(e) != remote.KindStopped || len(s.Requests()) != 1 {
 		t.Errorf("got %v and %d requests, want nobody asked once the time is up", e, len(s.Requests()))
 	}
+}
+
+func askWithin(t *testing.T, left time.Duration, base string) (*model.Answer, *remote.Error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), left)
+	defer cancel()
+	return ask(ctx, t, open(t, vendors[0], options(base)))
 }
 
 func TestConcurrent(t *testing.T) {
