@@ -231,7 +231,7 @@ var fields = []field{
 	},
 	{
 		key: "price", kind: kindObject, of: inPrice, in: []place{inModel},
-		doc: "What the model costs, if the built-in table does not know it or is wrong; {input: 0, output: 0} for one that costs nothing.",
+		doc: "What the model costs, if the built-in table does not know it or is wrong; {input: 0, output: 0} for one that costs nothing. Needs trust.",
 	},
 	{key: "input", kind: kindDollars, in: []place{inPrice}, example: "3", doc: "US dollars per million input tokens."},
 	{key: "output", kind: kindDollars, in: []place{inPrice}, example: "15", doc: "US dollars per million output tokens."},

@@ -212,7 +212,7 @@ func modelClaims(entry, below map[string]any, p path, add func(path, any, string
 	if known, err := models.Lookup(either(text("model"), p[1])); err == nil && api == "" {
 		api = known.Provider
 	}
-	own := entry["base_url"] == nil && entry["api_key_file"] == nil &&
+	own := entry["base_url"] == nil && entry["api_key_file"] == nil && entry["price"] == nil &&
 		(entry["api_key_env"] == nil || usualKeys[api] != "" && entry["api_key_env"] == usualKeys[api])
 	if own && below == nil {
 		return
@@ -223,6 +223,7 @@ func modelClaims(entry, below map[string]any, p path, add func(path, any, string
 		{"base_url", "sends conversations to this address"},
 		{"api_key_env", "sends the value of this environment variable to " + to},
 		{"api_key_file", "sends the content of this file to " + to},
+		{"price", "counts this as its price, also where you are asked before money is spent"},
 	} {
 		if v, ok := entry[k.key]; ok {
 			add(p.with(k.key), v, k.does)
