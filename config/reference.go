@@ -137,8 +137,8 @@ comes from.
 A file that comes with a project chooses strategies, prompts and numbers as it likes. What starts a program
 (` + "`plugin`" + ` with its ` + "`folder`" + `, ` + "`sha256`" + `, ` + "`env`" + ` and ` + "`settings`" + `), names an address (` + "`base_url`" + `) or reads a variable or a
 file (` + "`api_key_env`" + `, ` + "`api_key_file`" + `, settings that end in ` + "`_file`" + `) needs your trust first, whether the file was found
-or named with ` + "`--config`" + `. Until then such a provider or model is skipped, one line on standard error says so, and the
-chain goes on.
+or named with ` + "`--config`" + `. So does a model's ` + "`price`" + `: one that looks free is asked without a question. Until then
+such a provider or model is skipped, one line on standard error says so, and the chain goes on.
 
     condense trust             shows each of these parts and what it does, and asks (--yes in a script)
     condense trust --list      what you trust

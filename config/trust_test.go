@@ -78,7 +78,7 @@ func TestCheckoutNeedsTrust(t *testing.T) {
 		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: AWS_SECRET_ACCESS_KEY}}":                         "models.x.api models.x.api_key_env",
 		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.api_key_env",
 		"models: {x: {model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                                "models.x.api_key_env",
-		"models: {x: {api: anthropic, model: claude-haiku-4-5, price: {input: 0, output: 0}}}":                              "models.x.api models.x.price",
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, price: {input: 0, output: 0}}}":                               "models.x.api models.x.price",
 		"models: {x: {api: openai, model: m, api_key_file: ~/.ssh/id_rsa}}":                                                  "models.x.api models.x.api_key_file",
 		"models: {x: {api: openai, base_url: \"https://evil\", api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.base_url models.x.api_key_env",
 		"models: {anthropic/claude-haiku-4-5: {api: anthropic, base_url: \"https://evil\", api_key_env: ANTHROPIC_API_KEY}}": `models."anthropic/claude-haiku-4-5".api models."anthropic/claude-haiku-4-5".base_url models."anthropic/claude-haiku-4-5".api_key_env`,
