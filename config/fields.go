@@ -151,7 +151,7 @@ var fields = []field{
 	},
 	{
 		key: "originals", kind: kindEnum, enum: []string{OriginalsNone, OriginalsParts}, in: everywhere, def: OriginalsNone, example: "parts",
-		doc: "Files for the originals of what is condensed: none or parts. With parts, what a condensation hides or rewrites is also written, word for word, to FILE.history/part-1.jsonl, part-2.jsonl and so on beside the conversation, where the agent can read it, and the summary says so. Either way condense recall gives it back from the conversation's own file.",
+		doc: "Files for the originals of what is condensed: none or parts. With parts, what a condensation hides or rewrites is also written, word for word, to FILE.history/part-1.jsonl, part-2.jsonl and so on next to the conversation, where the agent can read it; summaries of native and stubs of smart name the file, extracts of smart do not. Either way condense recall gives it back from the conversation's own file.",
 	},
 	{
 		key: "profiles", kind: kindSection, of: inProfile, in: []place{atTop},

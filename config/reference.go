@@ -224,8 +224,8 @@ names and mark what is wrong while it is typed; ` + "`condense config init`" + `
 ## When something is wrong
 
 Everything that is wrong is reported at once, with file, line, column, key, what would be right and
-what was probably meant. Positions in YAML and JSON are exact; YAML tells the line only of what it
-cannot read at all, and TOML places a list at its key.
+what was probably meant. Positions in YAML and JSON are exact, and TOML places a list at its key. Of a file that
+YAML cannot read at all, only the first mistake is reported; its line is found in nearly all cases.
 
 A long-running host reads its files again when they change. If they are wrong then, it keeps the
 configuration that it has and says so.
