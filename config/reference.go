@@ -146,7 +146,8 @@ such a provider or model is skipped, one line on standard error says so, and the
 
 Trust is for one file and for these parts as they are: another threshold asks nothing, another program, address,
 variable or setting of a plugin asks again. It is kept in ` + "`condense/trust`" + ` of your own configuration folder, with the
-checksums of the plugins that you approved; nothing in a project approves anything. What a project says about a
+checksums of the plugins that you approved, which are removed by the path of the program; nothing in a project
+approves anything. What a project says about a
 provider or model of your own file changes neither where that is nor what it is given.
 
 No trust is needed for a model at its vendor's own address with its vendor's own key variable, for files in your own
