@@ -20,9 +20,9 @@ const Name = "smart"
 
 const doc = `Takes out what is repeated, stale or worth least, in passes, and leaves stubs.
 Lossless passes come first: duplicates, stale environment blocks, superseded reads and
-layout; then lossy ones, until the target is met. What a user said stays. No model is
-called unless a pass that needs one is named. A preset is a list of passes with a name;
-docs/smart.md describes both.`
+layout; then lossy ones, until the target is met. Of these only value, window, score and
+summarize touch what a user said. No model is called unless a pass that needs one is
+named. A preset is a list of passes with a name; docs/smart.md describes both.`
 
 // Strategy returns the strategy, for a registry.
 func Strategy() registry.Strategy {
