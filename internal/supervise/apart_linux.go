@@ -21,9 +21,6 @@ var together atomic.Bool
 // into our memory and environment, although it runs as the same user. Files it reads and
 // writes as before.
 func apart(cmd *exec.Cmd) {
-	if together.Load() {
-		return
-	}
 	cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 	cmd.SysProcAttr.UidMappings = sameIDs("/proc/self/uid_map", os.Geteuid())
 	cmd.SysProcAttr.GidMappings = sameIDs("/proc/self/gid_map", os.Getegid())
@@ -51,20 +48,25 @@ func sameIDs(file string, own int) []syscall.SysProcIDMap {
 	return all
 }
 
-// refused reports whether a process was not started because it may have no namespaces of its
-// own, as in many containers. From then on plugins have none. What they leave running is then
-// found by its environment, see killStrays. And our memory and environment are closed to
-// other processes of this user, which closes us to debuggers and core dumps as well.
+// refused reports whether a process may have failed to start because the system allows it no
+// namespaces of its own, as in many containers.
 func (system) refused(cmd *exec.Cmd, err error) bool {
 	if cmd.SysProcAttr.Cloneflags == 0 {
 		return false
 	}
 	for _, refusal := range []error{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSPC, unix.ENOSYS, unix.EUSERS} {
 		if errors.Is(err, refusal) {
-			together.Store(true)
-			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // where that is refused too, nothing more can be done
 			return true
 		}
 	}
 	return false
+}
+
+// shares notes that a process started only without namespaces of its own. From then on plugins
+// have none. What they leave running is found by its environment, see killStrays. And our
+// memory and environment are closed to other processes of this user, which closes us to
+// debuggers and core dumps as well.
+func (system) shares() {
+	together.Store(true)
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // where that is refused too, nothing more can be done
 }

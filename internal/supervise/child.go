@@ -198,11 +198,16 @@ func (c *child) launch() (pipes [2]*os.File, err error) {
 // another goroutine of the host forked meanwhile, its child has our descriptor until it
 // becomes a program of its own.
 func (c *child) start(stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
+	shared := false // the namespaces of the host
 	for wait := time.Millisecond; ; wait *= 2 {
 		cmd := &exec.Cmd{Path: c.path, Args: c.args, Env: c.env, Dir: c.work, Stdin: stdin, Stdout: stdout, Stderr: stderr}
-		c.sys.prepare(cmd)
+		c.sys.prepare(cmd, shared)
 		err := cmd.Start()
-		if err != nil && c.sys.refused(cmd, err) {
+		switch {
+		case err == nil && shared:
+			c.sys.shares()
+		case err != nil && c.sys.refused(cmd, err):
+			shared = true // a file that may not be executed has the same errors: the second try tells
 			continue
 		}
 		if err == nil || !isBusy(err) || wait > 200*time.Millisecond {

@@ -12,9 +12,13 @@ import (
 // was killed; it has no limits; and between the end of a process and the killing of its
 // group lies a moment in which its pid is nobody's.
 
-func (system) prepare(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func (system) prepare(cmd *exec.Cmd, _ bool) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
 
 func (system) refused(*exec.Cmd, error) bool { return false }
+
+func (system) shares() {}
 
 func (system) started(*os.Process, *Limits) error { return nil }
 

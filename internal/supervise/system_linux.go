@@ -13,9 +13,12 @@ import (
 
 // prepare sees to it that the process leads its own group, so that a Ctrl-C at the
 // terminal does not reach it and killing reaches its children, and that it dies with us.
-func (system) prepare(cmd *exec.Cmd) {
+// If shared is set, it gets no namespaces of its own.
+func (system) prepare(cmd *exec.Cmd, shared bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	apart(cmd)
+	if !shared && !together.Load() {
+		apart(cmd)
+	}
 }
 
 // started sets the limits of a process that has just been started. There is no way to do

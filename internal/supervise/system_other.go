@@ -17,8 +17,9 @@ import (
 // machine, so mutual TLS cannot be turned off.
 type system struct{}
 
-func (system) prepare(*exec.Cmd)                  {}
+func (system) prepare(*exec.Cmd, bool)            {}
 func (system) refused(*exec.Cmd, error) bool      { return false }
+func (system) shares()                            {}
 func (system) started(*os.Process, *Limits) error { return nil }
 func (system) await(*os.Process) bool             { return false }
 func (system) kill(p *os.Process)                 { _ = p.Kill() }
