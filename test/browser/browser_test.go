@@ -25,7 +25,7 @@ import (
 const untried = "the pages are not opened in a browser"
 
 // patience is how long a single step may take; the machine may do other work too.
-const patience = 10 * time.Minute
+const patience = 5 * time.Minute
 
 // A tab is a page in Chromium and what it did that it should not do.
 type tab struct {

@@ -97,7 +97,7 @@ func openStrategies() []compare.Strategy {
 		for i := range res.Messages {
 			m := &res.Messages[i]
 			if text, ok := m.Parts[0].(core.Text); ok && len(m.Parts) == 1 && m.ID != "" && !m.Protected && len(text) > 100 {
-				m.Parts = []core.Part{text[:100]}
+				m.Parts = []core.Part{text[:100] + "\n…"}
 			}
 		}
 		return res, nil
