@@ -367,6 +367,42 @@ func TestPluginCannotReadTheHostsEnvironment(t *testing.T) {
 	}
 }
 
+// TestPluginsRunWhereNamespacesAreRefused: in many containers a process may have no namespaces
+// of its own. There a plugin runs without them, and still ends with its host.
+func TestPluginsRunWhereNamespacesAreRefused(t *testing.T) {
+	needNamespaces(t) // to make a place that refuses them
+	b := newBench(t, "hangs")
+	host := exec.CommandContext(t.Context(), "/bin/sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`,
+		"sh", b.spec.Path, "plugin", "host", "hangs", b.spec.SHA256, b.dir)
+	own := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+	host.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: own, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}}
+	host.Stderr = b.log
+	out, err := host.StdoutPipe()
+	must(err)
+	must(host.Start())
+	if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
+		t.Errorf("the host says %q, %v", line, err)
+	}
+	plugins := processes(t, "in="+b.dir)
+	if len(plugins) != 1 {
+		t.Fatalf("got %d plugins; want 1", len(plugins))
+	}
+	pid, _, _ := strings.Cut(plugins[0], " ")
+	its, err := os.Readlink("/proc/" + pid + "/ns/pid")
+	ours, err2 := os.Readlink("/proc/self/ns/pid")
+	if err != nil || err2 != nil || its != ours {
+		t.Errorf("the plugin is in %s (%v), not in %s (%v): namespaces were not refused", its, err, ours, err2)
+	}
+	must(host.Process.Kill())
+	_ = host.Wait()
+	eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+	next := newBench(t, "window") // removes the files that this host left
+	next.opts.TempDir = b.dir
+	if err := next.open(t).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // needNamespaces skips a test where this system refuses namespaces, as many containers do.
 func needNamespaces(t *testing.T) {
 	t.Helper()
