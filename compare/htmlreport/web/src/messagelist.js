@@ -1,7 +1,7 @@
 import { $, $$, figure, h, say } from "./dom.js";
 import { excerpt, plural, thousands } from "./format.js";
 import * as Plot from "@observablehq/plot";
-import { frame } from "./plots.js";
+import { frame, halfOf } from "./plots.js";
 
 const states = [
   { name: "kept", sign: "●", words: "kept" },
@@ -113,7 +113,7 @@ function ribbon(width, items) {
     frame(width, {
       height: 86,
       marginLeft: 8,
-      marginRight: 8,
+      marginRight: halfOf(thousands(Math.round(x)), 8),
       marginTop: 18,
       marginBottom: 36,
       x: { label: "tokens from the beginning", labelAnchor: "center", labelArrow: "none", domain: [0, Math.max(1, x)], ticks: width > 600 ? 8 : 4 },

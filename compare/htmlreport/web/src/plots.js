@@ -32,6 +32,12 @@ export function textWidth(text) {
   return pen.measureText(text).width;
 }
 
+// halfOf returns the margin that the last tick of an axis needs for the half of its label that
+// is beyond the axis, and at least least.
+export function halfOf(label, least) {
+  return Math.max(least, 4 + Math.ceil(textWidth(label) / 2));
+}
+
 // fitting returns as much of a text as has room.
 export function fitting(text, width) {
   if (textWidth(text) <= width) return text;
@@ -95,7 +101,7 @@ export function intervals(width, items, { domain, label, log, zero, format }) {
     frame(width, {
       height: 46 + 21 * items.length,
       marginLeft,
-      marginRight: narrow ? 14 : 96,
+      marginRight: narrow ? halfOf(format && domain ? format(domain[1]) : "", 14) : 96,
       marginTop: 8,
       marginBottom: 38,
       x: { label, labelAnchor: "center", labelArrow: "none", grid: true, type: log ? "log" : "linear", domain, ticks, ...(format ? { tickFormat: format } : {}) },

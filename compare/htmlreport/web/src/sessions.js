@@ -2,7 +2,7 @@ import { figure, h } from "./dom.js";
 import { rows } from "./data.js";
 import { number, plural, range, thousands } from "./format.js";
 import * as Plot from "@observablehq/plot";
-import { frame } from "./plots.js";
+import { frame, halfOf } from "./plots.js";
 import { sortable } from "./sort.js";
 
 const most = 400; // rows listed at first
@@ -79,7 +79,7 @@ function strip(width, defined, measure, estimate) {
     frame(width, {
       height: 120,
       marginLeft: 16,
-      marginRight: 16,
+      marginRight: halfOf(number(measure.unit, Math.max(...points.map((p) => p.v))), 16),
       marginBottom: 36,
       x: { label: measure.title + (share ? " (share)" : measure.unit === measure.title ? "" : `, ${measure.unit}`), labelAnchor: "center", labelArrow: "none", grid: true, ...(share ? { domain: [0, Math.max(1, ...points.map((p) => p.v))] } : {}) },
       marks: [
