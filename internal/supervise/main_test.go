@@ -12,6 +12,10 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
+// startedWith is the environment of this process before a test binary that measures coverage
+// adds to it.
+var startedWith = os.Environ()
+
 // TestMain plays the other process: this binary, called with the arguments plugin NAME, is
 // the program of that name.
 func TestMain(m *testing.M) {

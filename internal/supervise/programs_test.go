@@ -121,7 +121,7 @@ var programs = map[string]func(){
 	"tells-environment": func() {
 		serve(strategy(func(_ context.Context, req *core.Request) (*core.Result, error) {
 			return &core.Result{Messages: append(req.Messages, core.Message{
-				Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(strings.Join(os.Environ(), "\n"))},
+				Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(strings.Join(startedWith, "\n"))},
 			})}, nil
 		}))
 	},
