@@ -42,7 +42,7 @@ var mayImport = map[string]string{
 	"providers/smart":          "core registry model internal/author internal/near internal/size internal/tooling outline providers/smart/value",
 	"providers/native":         "core internal/author registry model outline roo",
 	"providers/slidingwindow":  "core registry",
-	"host":                     "internal/author internal/disk model model/anthropic model/extractive model/openai model/remote internal/author internal/near internal/plain internal/tooling internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
+	"host":                     "internal/author internal/disk model model/anthropic model/extractive model/openai model/remote internal/near internal/plain internal/tooling internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config models registry tokens providers/slidingwindow overflow github.com/google/uuid",
 	"cmd/condense":             "compare compare/htmlreport providers/slidingwindow model/extractive model core core/coretest core/history core/policy config host internal/disk internal/trust internal/supervise models providers providers/smart registry roo tokens transcript internal/near internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"compare":                  "compare/retention core core/policy internal/author internal/size tokens transcript",
 	"compare/htmlreport":       "compare compare/retention core core/history tokens transcript",

@@ -295,19 +295,35 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// startHost starts a host, and returns when its plugin is called.
+func startHost(t *testing.T, b *bench, host *exec.Cmd) {
+	t.Helper()
+	host.Stderr = b.log
+	out, err := host.StdoutPipe()
+	must(err)
+	must(host.Start())
+	if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
+		t.Errorf("the host says %q, %v", line, err)
+	}
+}
+
+// nextHost removes the files that a killed host left, as every next host does.
+func nextHost(t *testing.T, b *bench) {
+	t.Helper()
+	next := newBench(t, "window")
+	next.opts.TempDir = b.dir
+	if err := next.open(t).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHostKilled kills a host in the middle of a call.
 func TestHostKilled(t *testing.T) {
 	programs := []string{"hangs", "hangs-deaf", "ignores-stdin"}
 	together(t, programs, strings.Clone, func(t *testing.T, program string) {
 		b := newBench(t, program)
 		host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "host", program, b.spec.SHA256, b.dir)
-		host.Stderr = b.log
-		out, err := host.StdoutPipe()
-		must(err)
-		must(host.Start())
-		if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
-			t.Errorf("the host says %q, %v", line, err)
-		}
+		startHost(t, b, host)
 		if n := len(processes(t, "in="+b.dir)); n != 1 {
 			t.Errorf("got %d plugins; want 1", n)
 		}
@@ -316,13 +332,7 @@ func TestHostKilled(t *testing.T) {
 		_ = host.Wait()
 		eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
 		t.Logf("the plugin was gone after %s", time.Since(killed))
-		// The next host removes what this one left.
-		next := newBench(t, "window")
-		next.opts.TempDir = b.dir
-		p := next.open(t)
-		if err := p.Ping(t.Context()); err != nil {
-			t.Error(err)
-		}
+		nextHost(t, b)
 	})
 }
 
@@ -332,25 +342,14 @@ func TestDetachedChildrenDieWithTheHost(t *testing.T) {
 	needNamespaces(t)
 	b := newBench(t, "leaves-daemons")
 	host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "host", "leaves-daemons", b.spec.SHA256, b.dir)
-	host.Stderr = b.log
-	out, err := host.StdoutPipe()
-	must(err)
-	must(host.Start())
-	if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
-		t.Errorf("the host says %q, %v", line, err)
-	}
+	startHost(t, b, host)
 	eventually(t, "both daemons run", func() bool { return len(processes(t, "sleeps")) >= 2 && len(processes(t, "in="+b.dir)) == 3 })
 	must(host.Process.Kill())
 	killed := time.Now()
 	_ = host.Wait()
 	eventually(t, "everything is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
 	t.Logf("gone after %s", time.Since(killed))
-	// The next host removes the files that this one left.
-	next := newBench(t, "window")
-	next.opts.TempDir = b.dir
-	if err := next.open(t).Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	nextHost(t, b)
 }
 
 // TestPluginCannotReadTheHostsEnvironment: a plugin runs as the same user, and sees none of the
@@ -376,13 +375,7 @@ func TestPluginsRunWhereNamespacesAreRefused(t *testing.T) {
 		"sh", b.spec.Path, "plugin", "host", "hangs", b.spec.SHA256, b.dir)
 	own := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 	host.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: own, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}}
-	host.Stderr = b.log
-	out, err := host.StdoutPipe()
-	must(err)
-	must(host.Start())
-	if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
-		t.Errorf("the host says %q, %v", line, err)
-	}
+	startHost(t, b, host)
 	plugins := processes(t, "in="+b.dir)
 	if len(plugins) != 1 {
 		t.Fatalf("got %d plugins; want 1", len(plugins))
@@ -396,11 +389,7 @@ func TestPluginsRunWhereNamespacesAreRefused(t *testing.T) {
 	must(host.Process.Kill())
 	_ = host.Wait()
 	eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
-	next := newBench(t, "window") // removes the files that this host left
-	next.opts.TempDir = b.dir
-	if err := next.open(t).Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	nextHost(t, b)
 }
 
 // needNamespaces skips a test where this system refuses namespaces, as many containers do.
