@@ -82,7 +82,7 @@ fuzz:
 HISTORIES ?= 10000000
 soak:
 	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/supervise
-	CONDENSE_SOAK_HISTORIES=$(HISTORIES) go test -count=1 -v -run '^TestSoakHistories$$' -timeout 24h ./host
+	CONDENSE_SOAK_HISTORIES=$(HISTORIES) go test -count=1 -v -run '^TestSoakHistories$$' -timeout 24h .
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
@@ -95,7 +95,7 @@ bench-docs:
 	go test -run '^$$' -bench 'Check|Truncate' -benchtime 0.2s -count 10 ./bench
 	go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 ./bench ./tokens
 	go test -run '^$$' -bench 'Append|Refresh' -benchtime 20ms -count $(BENCHCOUNT) ./core/history
-	go test -run '^$$' -bench 'Effective|Truncate|Cleanup' -benchtime 20ms -count $(BENCHCOUNT) ./roo
+	go test -run '^$$' -bench 'Effective|Truncate|Cleanup' -benchtime 20ms -count $(BENCHCOUNT) ./internal/roo
 	go test -run '^$$' -bench Condense -benchtime 20x -count 5 ./providers/native
 
 # Other programs on the same conversation. Needs node, npm and the network.

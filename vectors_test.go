@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/condensehq/condense/internal/golden"
+	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
 // TestNoVectorsUnread checks that every file of recorded vectors, the module's or those in
 // CONDENSE_GOLDEN_DIR, is replayed by a test or has a recorded reason why not.
 func TestNoVectorsUnread(t *testing.T) {
 	replayed := replayedVectors(t)
-	for _, dir := range []string{"internal/golden/testdata", os.Getenv(golden.DirEnv)} {
+	for _, dir := range []string{"internal/testkit/golden/testdata", os.Getenv(golden.DirEnv)} {
 		if dir == "" {
 			continue
 		}
@@ -47,7 +47,7 @@ func replayedVectors(t *testing.T) map[string]bool {
 			return err
 		}
 		data, err := os.ReadFile(p)
-		if err != nil || !strings.Contains(string(data), `"`+module+`/internal/golden"`) {
+		if err != nil || !strings.Contains(string(data), `"`+module+`/internal/testkit/golden"`) {
 			return err
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), p, data, parser.SkipObjectResolution)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/host"
-	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
 )
 
 // BenchmarkCheck is what happens before every request to the model: a message was added,
@@ -20,7 +20,7 @@ func BenchmarkCheck(b *testing.B) {
 			h := open(b, 1_000_000_000, 50) // never reached
 			c := conversation(b, benchdata.Messages(n))
 			check := func() {
-				if d, err := h.Check(c, host.Turn{}); err != nil || d.Act {
+				if d, err := h.Check(c, condense.Turn{}); err != nil || d.Act {
 					b.Fatalf("got %v, %v; want no reason to act", d, err)
 				}
 			}

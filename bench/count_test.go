@@ -7,7 +7,7 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
 	"github.com/condensehq/condense/tokens"
 )
 

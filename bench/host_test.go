@@ -3,23 +3,23 @@ package bench_test
 import (
 	"testing"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
 
 // open returns a host that truncates, with the built-in strategies and defaults but for the
 // window and the target, which is in percent of it.
-func open(tb testing.TB, window int, target float64) *host.Host {
+func open(tb testing.TB, window int, target float64) *condense.Host {
 	tb.Helper()
 	reg, err := registry.New(providers.Builtin()...)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h, err := host.Open(tb.Context(), config.Default(), reg, &host.Options{
+	h, err := condense.Open(tb.Context(), config.Default(), reg, &condense.Options{
 		Adjust: func(r *config.Resolved) { r.Window, r.Target = window, target },
 	})
 	if err != nil {
@@ -33,9 +33,9 @@ func open(tb testing.TB, window int, target float64) *host.Host {
 	return h
 }
 
-func conversation(tb testing.TB, messages []core.Message) *host.Conversation {
+func conversation(tb testing.TB, messages []core.Message) *condense.Conversation {
 	tb.Helper()
-	c := host.NewConversation(history.New())
+	c := condense.NewConversation(history.New())
 	if err := c.Append(messages...); err != nil {
 		tb.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
 )
 
 // BenchmarkRun is the program as a process, from its start to its end: it reads 10,000

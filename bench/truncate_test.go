@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/host"
-	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/tokens"
 )
@@ -71,19 +71,19 @@ func BenchmarkTruncate(b *testing.B) {
 			c := conversation(b, messages)
 			// Every turn until now was one in which nothing was due.
 			turn := func() {
-				if r, err := before.Manage(b.Context(), c, host.Turn{}); err != nil || r.Acted {
+				if r, err := before.Manage(b.Context(), c, condense.Turn{}); err != nil || r.Acted {
 					b.Fatalf("got %+v, %v; want nothing done", r, err)
 				}
 			}
 			turn()
-			if d, err := h.Check(c, host.Turn{}); err != nil || !d.Act {
+			if d, err := h.Check(c, condense.Turn{}); err != nil || !d.Act {
 				b.Fatalf("got %v, %v; want to act", d, err)
 			}
 			b.ReportAllocs()
 			clock := newClock()
 			for b.Loop() {
 				clock.begin()
-				r, err := h.Manage(b.Context(), c, host.Turn{})
+				r, err := h.Manage(b.Context(), c, condense.Turn{})
 				clock.end()
 				if err != nil || !r.Acted || r.Tokens.After > half {
 					b.Fatalf("got %+v, %v; want at most %d tokens", r, err, half)

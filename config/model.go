@@ -5,24 +5,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/models"
+	"github.com/condensehq/condense/internal/catalog"
 )
 
 // A Model is a language model as far as the configuration and the built-in table know it.
 type Model struct {
-	Name       string       `json:"name,omitempty"` // as written; empty if the profile names none
-	API        string       `json:"api,omitempty"`  // anthropic or openai; empty if unknown
-	ID         string       `json:"id,omitempty"`   // as the API knows it
-	BaseURL    string       `json:"base_url,omitempty"`
-	APIKeyEnv  string       `json:"api_key_env,omitempty"`
-	APIKeyFile string       `json:"api_key_file,omitempty"` // absolute
-	Window     int          `json:"window,omitempty"`       // tokens, 0 if unknown
-	MaxOutput  int          `json:"max_output,omitempty"`   // as configured for this model, 0 if it is not
-	Output     int          `json:"output,omitempty"`       // the longest answer it can give, 0 if unknown
-	Price      models.Price `json:"price"`                  // zero if unknown
+	Name       string        `json:"name,omitempty"` // as written; empty if the profile names none
+	API        string        `json:"api,omitempty"`  // anthropic or openai; empty if unknown
+	ID         string        `json:"id,omitempty"`   // as the API knows it
+	BaseURL    string        `json:"base_url,omitempty"`
+	APIKeyEnv  string        `json:"api_key_env,omitempty"`
+	APIKeyFile string        `json:"api_key_file,omitempty"` // absolute
+	Window     int           `json:"window,omitempty"`       // tokens, 0 if unknown
+	MaxOutput  int           `json:"max_output,omitempty"`   // as configured for this model, 0 if it is not
+	Output     int           `json:"output,omitempty"`       // the longest answer it can give, 0 if unknown
+	Price      catalog.Price `json:"price"`                  // zero if unknown
 	// Tiers are the higher prices of long requests, if the built-in table has any and the
 	// configuration sets no price.
-	Tiers []models.Tier `json:"tiers,omitempty"`
+	Tiers []catalog.Tier `json:"tiers,omitempty"`
 	// Free says that the configuration sets the price to nothing, as of a local model.
 	Free bool `json:"free,omitempty"`
 	// Images says that it reads images: as configured, or because all models at its vendor do.
@@ -37,7 +37,7 @@ type Model struct {
 func (c *Config) Model(name string) (*Model, error) {
 	declared, ok := c.values.Models[name]
 	if !ok {
-		known, err := models.Lookup(name)
+		known, err := catalog.Lookup(name)
 		if err != nil {
 			return nil, fmt.Errorf("%w; or declare it in the section models", err)
 		}
@@ -47,14 +47,14 @@ func (c *Config) Model(name string) (*Model, error) {
 	if m.ID == "" {
 		m.ID = name
 	}
-	known, err := models.Lookup(m.ID)
+	known, err := catalog.Lookup(m.ID)
 	if declared.API != "" {
-		if k, errAPI := models.Lookup(declared.API + "/" + m.ID); errAPI == nil {
+		if k, errAPI := catalog.Lookup(declared.API + "/" + m.ID); errAPI == nil {
 			known, err = k, nil
 		}
 	}
 	if err != nil {
-		known = &models.Model{} // then what is declared is all there is
+		known = &catalog.Model{} // then what is declared is all there is
 	}
 	id := m.ID
 	*m = *fromTable(name, known)
@@ -68,7 +68,7 @@ func (c *Config) Model(name string) (*Model, error) {
 	}
 	if declared.Price != nil {
 		m.Price, m.Tiers = *declared.Price, nil
-		m.Free = m.Price == models.Price{}
+		m.Free = m.Price == catalog.Price{}
 	}
 	if m.Withheld = c.withheld[path{"models", name}.id()]; m.Withheld != "" {
 		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
@@ -76,7 +76,7 @@ func (c *Config) Model(name string) (*Model, error) {
 	return m, nil
 }
 
-func fromTable(name string, known *models.Model) *Model {
+func fromTable(name string, known *catalog.Model) *Model {
 	m := &Model{
 		Name: name, ID: known.ID, Window: known.Window, Output: known.Output,
 		Price: known.Price, Tiers: slices.Clone(known.Tiers),
@@ -104,7 +104,7 @@ func either[T comparable](first, second T) T {
 func (c *Config) modelNames(like string) []string {
 	names := c.Models()
 	full := strings.Contains(like, "/")
-	for m := range models.All() {
+	for m := range catalog.All() {
 		if full {
 			names = append(names, m.Name())
 		} else {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/condensehq/condense/models"
+	"github.com/condensehq/condense/internal/catalog"
 )
 
 // Reference returns the reference documentation of configurations as Markdown, made from
@@ -35,7 +35,7 @@ func Reference(opts Options) string {
 	for _, p := range presets() {
 		referencePreset(&b, p)
 	}
-	fmt.Fprintf(&b, referenceTail, models.Source())
+	fmt.Fprintf(&b, referenceTail, catalog.Source())
 	return b.String()
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/condensehq/condense/models"
+	"github.com/condensehq/condense/internal/catalog"
 )
 
 // A StrategyDoc is what a schema should know about a built-in strategy.
@@ -200,7 +200,7 @@ var vendors = []string{"anthropic", "openai", "google", "x-ai", "deepseek", "mis
 
 func vendorModels() []string {
 	var names []string
-	for m := range models.All() {
+	for m := range catalog.All() {
 		if m.Window > 0 && slices.Contains(vendors, m.Provider) {
 			names = append(names, m.Name())
 		}

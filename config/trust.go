@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/trust"
-	"github.com/condensehq/condense/models"
 )
 
 // Claims are the parts of one configuration file that need the user's trust, because they
@@ -209,7 +209,7 @@ func modelClaims(entry, below map[string]any, p path, add func(path, any, string
 		return s
 	}
 	api := text("api")
-	if known, err := models.Lookup(either(text("model"), p[1])); err == nil && api == "" {
+	if known, err := catalog.Lookup(either(text("model"), p[1])); err == nil && api == "" {
 		api = known.Provider
 	}
 	own := entry["base_url"] == nil && entry["api_key_file"] == nil && entry["price"] == nil &&

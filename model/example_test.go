@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -50,13 +50,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	h, err := host.Open(ctx, cfg, reg, &host.Options{Models: map[string]model.Generator{"ours": ours{}}})
+	h, err := condense.Open(ctx, cfg, reg, &condense.Options{Models: map[string]model.Generator{"ours": ours{}}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer h.Close()
 
-	c := host.NewConversation(history.New())
+	c := condense.NewConversation(history.New())
 	for i := range 90 {
 		m := core.Message{ID: strconv.Itoa(i), Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("word ", 96))}}
 		if i%2 == 1 {
@@ -66,7 +66,7 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	report, err := h.Manage(ctx, c, host.Turn{})
+	report, err := h.Manage(ctx, c, condense.Turn{})
 	if err != nil {
 		log.Fatal(err)
 	}

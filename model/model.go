@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/models"
+	"github.com/condensehq/condense/internal/catalog"
 )
 
 // A Generator is a language model. Implementations are safe for concurrent use.
@@ -70,14 +70,14 @@ type Info struct {
 	Window    int    // the most that it can read and write together
 	MaxOutput int    // the longest answer
 	Images    bool   // it can read images
-	Price     models.Price
-	Tiers     []models.Tier // higher prices of long requests
-	Free      bool          // asking costs nothing; a Price of zero alone is one that nobody knows
+	Price     catalog.Price
+	Tiers     []catalog.Tier // higher prices of long requests
+	Free      bool           // asking costs nothing; a Price of zero alone is one that nobody knows
 }
 
 // PriceFor returns the price of a request with so many input tokens.
-func (i Info) PriceFor(input int) models.Price {
-	m := models.Model{Price: i.Price, Tiers: i.Tiers}
+func (i Info) PriceFor(input int) catalog.Price {
+	m := catalog.Model{Price: i.Price, Tiers: i.Tiers}
 	return m.PriceFor(input)
 }
 
@@ -89,7 +89,7 @@ func (i Info) Charge(u core.Usage) core.Usage {
 	if i.Free {
 		return u
 	}
-	if p == (models.Price{}) {
+	if p == (catalog.Price{}) {
 		u.Unpriced = u.Calls
 		return u
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/value/need"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/providers/smart/value/need"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/transcript"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/wirelint"
+	"github.com/condensehq/condense/internal/testkit/apilint"
 )
 
 const png = "iVBORw0KGgo="
@@ -15,9 +15,9 @@ const png = "iVBORw0KGgo="
 // lint fails the test if the vendor would refuse file.
 func lint(t *testing.T, format, file string) {
 	t.Helper()
-	check := wirelint.Anthropic
+	check := apilint.Anthropic
 	if format == "openai" {
-		check = wirelint.OpenAI
+		check = apilint.OpenAI
 	}
 	for _, f := range check([]byte(file)) {
 		t.Errorf("%s would refuse it: %v\n%s", format, f, file)

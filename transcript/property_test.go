@@ -11,17 +11,17 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/wirelint"
+	"github.com/condensehq/condense/internal/testkit/apilint"
 	"github.com/condensehq/condense/transcript"
 )
 
-func faults(format, file string) []wirelint.Fault {
+func faults(format, file string) []apilint.Fault {
 	if format == "openai" {
-		return wirelint.OpenAI([]byte(file))
+		return apilint.OpenAI([]byte(file))
 	}
-	all := wirelint.Anthropic([]byte(file))
+	all := apilint.Anthropic([]byte(file))
 	if format == "trace" { // which keeps an origin beside what is sent
-		all = slices.DeleteFunc(all, func(f wirelint.Fault) bool { return f.Rule == "field" && strings.HasSuffix(f.Detail, `"origin"`) })
+		all = slices.DeleteFunc(all, func(f apilint.Fault) bool { return f.Rule == "field" && strings.HasSuffix(f.Detail, `"origin"`) })
 	}
 	return all
 }
@@ -242,10 +242,10 @@ func TestPropertyCondensedFileSaysTheView(t *testing.T) {
 		if warnings, err := d.Write(&second, ""); err != nil || len(warnings) > 0 {
 			t.Fatal(warnings, err)
 		}
-		allowed := slices.DeleteFunc(faults(format, second.String()), func(f wirelint.Fault) bool {
+		allowed := slices.DeleteFunc(faults(format, second.String()), func(f apilint.Fault) bool {
 			return f.Rule == "alternation" && (format == "trace" || !strings.Contains(f.Detail, `"user"`))
 		})
-		if added := wirelint.Added(faults(format, first.String()), allowed); len(added) > 0 {
+		if added := apilint.Added(faults(format, first.String()), allowed); len(added) > 0 {
 			t.Fatalf("added %v\n%s", added, second.String())
 		}
 		back, err := transcript.Read(strings.NewReader(second.String()), &transcript.ReadOptions{Format: format})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/internal/roo"
 )
 
 // Roo-Code and its kin (Zoo, Kilo, Cline) keep a conversation in

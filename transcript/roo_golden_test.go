@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/golden"
-	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/internal/testkit/golden"
 	"github.com/condensehq/condense/transcript"
 )
 

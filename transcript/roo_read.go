@@ -5,7 +5,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/internal/roo"
 )
 
 // A rooFile is a file of Roo's, parsed.

@@ -3,7 +3,7 @@ package transcript
 import (
 	"strconv"
 
-	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/internal/roo"
 )
 
 // rooTags are the tags of a message. Names are spelled such that two that are one to Roo

@@ -7,7 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/internal/roo"
 )
 
 // writeRoo writes every message of the journal, tagged such that Roo's rules give the

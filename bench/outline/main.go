@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/condensehq/condense/outline"
+	"github.com/condensehq/condense/internal/outline"
 )
 
 func main() {

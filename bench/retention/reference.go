@@ -11,8 +11,8 @@ import (
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/providers/smart/value"
-	"github.com/condensehq/condense/providers/smart/value/need"
+	"github.com/condensehq/condense/internal/value"
+	"github.com/condensehq/condense/internal/value/need"
 )
 
 // A maker makes a view of the prefix of a cut.

@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
 )
 
 func main() {

@@ -21,7 +21,7 @@ import (
 	"github.com/condensehq/condense/bench/internal/sessions"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/providers/smart/value/need"
+	"github.com/condensehq/condense/internal/value/need"
 	"github.com/condensehq/condense/tokens"
 )
 

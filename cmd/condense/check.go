@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/host"
 )
 
 // A checkListing is the decision about one file as JSON.
@@ -17,7 +17,7 @@ type checkListing struct {
 	Request string `json:"request,omitempty"`
 	policy.Decision
 	// Estimates are what the providers of the chain would cost at most.
-	Estimates []host.Estimate `json:"estimates,omitempty"`
+	Estimates []condense.Estimate `json:"estimates,omitempty"`
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -51,7 +51,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 				if err != nil {
 					return err
 				}
-				c := host.NewConversation(d.Journal)
+				c := condense.NewConversation(d.Journal)
 				turn, request := sel.turn(d)
 				decision, err := await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 				if err != nil {

@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/near"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/slidingwindow"
@@ -36,7 +36,7 @@ var presetSettings = []string{"preset", "mode"}
 
 // contestants opens what --strategies names, and returns the chain of each by its name. The
 // host owns the providers.
-func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []compare.Strategy, map[string][]config.Provider, error) {
+func (a *app) contestants(cmd *cobra.Command, c *comparison) (*condense.Host, []compare.Strategy, map[string][]config.Provider, error) {
 	reg, err := a.registry()
 	if err != nil {
 		return nil, nil, nil, err
@@ -46,7 +46,7 @@ func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []comp
 		return nil, nil, nil, err
 	}
 	// Chains of profiles that are not compared need not be opened.
-	h, err := host.Open(cmd.Context(), conf, reg, &host.Options{
+	h, err := condense.Open(cmd.Context(), conf, reg, &condense.Options{
 		Model: a.model, Reattach: os.Getenv("CONDENSE_REATTACH"),
 		Adjust: func(r *config.Resolved) { r.Chain = nil },
 	})
@@ -55,7 +55,7 @@ func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []comp
 	}
 	b := &booth{
 		host: h, config: conf, registry: reg, profile: c.profile, program: program(),
-		lender: host.NewLender(conf, &host.Options{Model: a.model}), chains: map[string][]config.Provider{},
+		lender: condense.NewLender(conf, &condense.Options{Model: a.model}), chains: map[string][]config.Provider{},
 	}
 	strategies, left, err := b.open(cmd.Context(), c.strategies)
 	if err != nil {
@@ -69,10 +69,10 @@ func (a *app) contestants(cmd *cobra.Command, c *comparison) (*host.Host, []comp
 
 // A booth turns words into strategies.
 type booth struct {
-	host     *host.Host
+	host     *condense.Host
 	config   *config.Config
 	registry *registry.Registry
-	lender   *host.Lender
+	lender   *condense.Lender
 	profile  string
 	program  string                       // what this program is, for keys
 	chains   map[string][]config.Provider // of the strategies that were opened, by name
@@ -232,7 +232,7 @@ func (b *booth) strategy(ctx context.Context, word string) (compare.Strategy, er
 		profiles = append(profiles, slices.Repeat([]string{cmp.Or(b.profile, profile)}, len(providers))...)
 	}
 	s := compare.Strategy{Name: label, Key: b.key(chain, profiles, alone)}
-	taken := map[string]bool{host.Truncation: true}
+	taken := map[string]bool{condense.Truncation: true}
 	var about []string
 	for i, p := range chain {
 		provider, err := b.host.Provider(ctx, p, profiles[i])
@@ -250,7 +250,7 @@ func (b *booth) strategy(ctx context.Context, word string) (compare.Strategy, er
 		about = append(about, description(p))
 	}
 	if !alone {
-		s.Chain = append(s.Chain, core.Candidate{Name: host.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
+		s.Chain = append(s.Chain, core.Candidate{Name: condense.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
 		about = append(about, "truncation")
 	}
 	s.About = strings.Join(about, ", then ")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/near"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -103,7 +103,7 @@ func (a *app) checkNames(cmd *cobra.Command, c *config.Config, mode string) erro
 		return usage(cmd, "--mode: there is no mode %q; there are %s%s", mode, strings.Join(modes, ", "), near.DidYouMean(mode, modes))
 	}
 	if a.model != "" {
-		if _, err := host.NewLender(c, &host.Options{Model: a.model}).Model("", a.model); err != nil {
+		if _, err := condense.NewLender(c, &condense.Options{Model: a.model}).Model("", a.model); err != nil {
 			return usage(cmd, "--model: %w", err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -176,7 +176,7 @@ func (a *app) chainFaults(c *config.Config) (config.Errors, error) {
 // modelWarnings says which providers could not ask their language model as things are.
 // Keys come and go with the environment, so it is no fault of the configuration.
 func (a *app) modelWarnings(c *config.Config) config.Errors {
-	lender := host.NewLender(c, &host.Options{Model: a.model})
+	lender := condense.NewLender(c, &condense.Options{Model: a.model})
 	var warnings config.Errors
 	for _, l := range a.loans {
 		err := lender.Check(l.agent, l.model)

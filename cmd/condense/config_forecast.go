@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/host"
 )
 
 // A forecast is what the rule of a profile and mode will decide. It is found by asking the
@@ -22,7 +22,7 @@ type forecast struct {
 }
 
 func newForecast(r *config.Resolved) *forecast {
-	f := &forecast{resolved: r, rule: host.Rule(r)}
+	f := &forecast{resolved: r, rule: condense.Rule(r)}
 	// The limit is below the window, unless Roo's rule lets a negative max_output lift it.
 	largest := r.Window + max(0, -r.MaxOutput) + 1
 	smallest := func(holds func(policy.Decision) bool) int {

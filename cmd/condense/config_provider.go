@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/near"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -35,7 +35,7 @@ func (a *app) providerChecker(reg *registry.Registry) func(*config.Config, confi
 // lend returns the function that lends models of c to the named provider under a profile
 // with this model, and remembers which.
 func (a *app) lend(c *config.Config, provider, agent string) lending {
-	lender := host.NewLender(c, &host.Options{Model: a.model})
+	lender := condense.NewLender(c, &condense.Options{Model: a.model})
 	return func(name string) (model.Generator, error) {
 		g, err := lender.Model(agent, name)
 		if l := (loan{provider, agent, name}); err == nil && !slices.Contains(a.loans, l) {
@@ -48,7 +48,7 @@ func (a *app) lend(c *config.Config, provider, agent string) lending {
 // anyAgent returns a model of a profile that there is a client for, for checks that do not
 // know of profiles; empty if there is none.
 func anyAgent(c *config.Config) string {
-	lender := host.NewLender(c, nil)
+	lender := condense.NewLender(c, nil)
 	for _, name := range c.Profiles() {
 		agent := c.Values().Profiles[name].Model
 		if _, err := lender.Model("", agent); err == nil && agent != "" {

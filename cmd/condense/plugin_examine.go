@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/supervise"
 )
 
@@ -96,7 +96,7 @@ func findingsOf(r *coretest.Report) []finding {
 			}
 			switch {
 			case len(deeper) > 0:
-			case host.PluginFault(failure.Err):
+			case condense.PluginFault(failure.Err):
 				add("return", strings.TrimPrefix(failure.Err.Error(), "declined: "))
 			default:
 				add(failure.Rule.Name, strings.TrimPrefix(failure.Err.Error(), failure.Rule.Name+": "))
@@ -109,7 +109,7 @@ func findingsOf(r *coretest.Report) []finding {
 		for _, f := range deeper {
 			add(f.rule, f.text)
 		}
-		if len(deeper) == 0 && host.PluginFault(v.Declined) {
+		if len(deeper) == 0 && condense.PluginFault(v.Declined) {
 			add("return", v.Declined.Error())
 		}
 	}
@@ -225,7 +225,7 @@ func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, n
 				continue
 			}
 			printFaults(a.stdout, at.Err)
-			if i == 0 && (at.Outcome == core.OutcomeRejected || host.PluginFault(at.Err) || len(faultsOf(at.Err)) > 0) {
+			if i == 0 && (at.Outcome == core.OutcomeRejected || condense.PluginFault(at.Err) || len(faultsOf(at.Err)) > 0) {
 				faulty = true
 			}
 		}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
@@ -59,7 +59,7 @@ var inBuilds = append([]varying{
 // begin of the guide: compiled in.
 
 // openHost returns a host that knows one strategy beside those that come with condense.
-func openHost(ctx context.Context, mine registry.Strategy) (*host.Host, error) {
+func openHost(ctx context.Context, mine registry.Strategy) (*condense.Host, error) {
 	reg, err := registry.New(append(providers.Builtin(), mine)...)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func openHost(ctx context.Context, mine registry.Strategy) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return host.Open(ctx, c, reg, nil)
+	return condense.Open(ctx, c, reg, nil)
 }
 
 // end of the guide.
@@ -95,11 +95,11 @@ func TestCompiledIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	c := host.NewConversation(history.New())
+	c := condense.NewConversation(history.New())
 	if err := c.Append(coretest.Session()...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := h.Manage(t.Context(), c, host.Turn{Trigger: core.TriggerManual})
+	r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual})
 	if err != nil {
 		t.Fatal(err)
 	}

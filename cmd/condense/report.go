@@ -5,15 +5,15 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
 
 // printReport tells a person what was done and why. Request is what the file itself says of
 // the model, if that counted.
-func printReport(w io.Writer, name, format, to, request string, r *host.Report) {
+func printReport(w io.Writer, name, format, to, request string, r *condense.Report) {
 	b := r.Budget
 	printf(w, "%s (%s): %s messages, %s tokens\n", name, format, thousands(r.Messages.Before), thousands(r.Tokens.Before))
 	printf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
@@ -74,7 +74,7 @@ func printReport(w io.Writer, name, format, to, request string, r *host.Report) 
 }
 
 // estimateText says what asking a provider would cost.
-func estimateText(e host.Estimate) string {
+func estimateText(e condense.Estimate) string {
 	if e.Problem != "" {
 		return fmt.Sprintf("%s cannot say what it would cost: %s", e.Provider, e.Problem)
 	}
@@ -100,7 +100,7 @@ func usageText(u core.Usage) string {
 	}
 }
 
-func profileAndMode(r *host.Report) string {
+func profileAndMode(r *condense.Report) string {
 	if r.Mode == "" {
 		return r.Profile
 	}

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"
@@ -30,7 +30,7 @@ type selection struct {
 	settings, originals                string
 	window, maxOutput                  sizeFlag
 	logger                             *slog.Logger // nil: nothing is logged
-	observe                            func(host.Event)
+	observe                            func(condense.Event)
 
 	config   *config.Config   // once it was opened
 	resolved *config.Resolved // what holds without the flags
@@ -61,7 +61,7 @@ func (s *selection) check(cmd *cobra.Command) error {
 }
 
 // open returns the host that the flags and the configuration ask for.
-func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host.Host, error) {
+func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*condense.Host, error) {
 	if err := s.check(cmd); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*host
 	if err != nil {
 		return nil, err
 	}
-	return host.Open(ctx, c, reg, &host.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Logger: s.logger, Observe: s.observe, Adjust: func(r *config.Resolved) {
+	return condense.Open(ctx, c, reg, &condense.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Logger: s.logger, Observe: s.observe, Adjust: func(r *config.Resolved) {
 		if s.window > 0 {
 			r.Window = int(s.window)
 		}
@@ -137,8 +137,8 @@ func (s *selection) chosen(cmd *cobra.Command, a *app, c *config.Config, reg *re
 
 // turn returns the turn that a document is about to take, and what the document itself says
 // of the model's window and the longest answer; empty if that counts for nothing.
-func (s *selection) turn(d *transcript.Document) (host.Turn, string) {
-	t := host.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
+func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
+	t := condense.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
 	var said []string
 	if d.Model != "" && d.IsRequest() && s.window == 0 && s.resolved.Origin("window").Kind == config.FromDefault {
 		if m, err := s.config.Model(d.Model); err == nil && m.Window > 0 {
@@ -193,8 +193,8 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 				return usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
 			}
 			if !quiet {
-				sel.observe = func(e host.Event) {
-					if e.Kind == host.EventEstimated {
+				sel.observe = func(e condense.Event) {
+					if e.Kind == condense.EventEstimated {
 						printf(a.stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
 					}
 				}
@@ -229,10 +229,10 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 					return fmt.Errorf("--environment: %w", err)
 				}
 			}
-			conversation := host.NewConversation(d.Journal)
+			conversation := condense.NewConversation(d.Journal)
 			for _, file := range []string{out, args[0]} { // what the agent goes on with
 				if file != "" && file != "-" {
-					conversation.KeepOriginals(host.OriginalsDir(file))
+					conversation.KeepOriginals(condense.OriginalsDir(file))
 					break
 				}
 			}
@@ -307,7 +307,7 @@ func workingDir(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-func printReportJSON(o *output, r *host.Report) error {
+func printReportJSON(o *output, r *condense.Report) error {
 	var b bytes.Buffer
 	if err := printJSON(&b, r); err != nil {
 		return err

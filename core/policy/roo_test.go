@@ -5,7 +5,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/internal/golden"
+	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
 // willManageContext is the input of Roo-Code's function of that name. Absent members are

@@ -14,9 +14,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/anthropic"
-	"github.com/condensehq/condense/model/internal/modeltest"
 	"github.com/condensehq/condense/model/remote"
 )
 

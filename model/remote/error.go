@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/condensehq/condense/internal/overflow"
 	"github.com/condensehq/condense/internal/secret"
-	"github.com/condensehq/condense/overflow"
 )
 
 // An Error says why a model gave no answer. It holds neither a key nor anything of what

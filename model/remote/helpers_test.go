@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/anthropic"
-	"github.com/condensehq/condense/model/internal/modeltest"
 	"github.com/condensehq/condense/model/openai"
 	"github.com/condensehq/condense/model/remote"
-	"github.com/condensehq/condense/models"
 )
 
 const (
@@ -33,7 +33,7 @@ var vendors = []vendor{
 }
 
 var (
-	price  = models.Price{Input: 1, Output: 5, CacheRead: 0.1, CacheWrite: 1.25}
+	price  = catalog.Price{Input: 1, Output: 5, CacheRead: 0.1, CacheWrite: 1.25}
 	prompt = &model.Prompt{
 		System:    "You write summaries.",
 		Messages:  []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("Summarize: we fixed the parser.")}}},

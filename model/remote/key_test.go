@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/model/internal/modeltest"
+	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model/remote"
 )
 

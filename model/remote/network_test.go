@@ -20,7 +20,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/model/internal/modeltest"
+	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model/openai"
 	"github.com/condensehq/condense/model/remote"
 )

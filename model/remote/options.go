@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/models"
 )
 
 // Options say which model is asked, where and how. Only ID is required.
@@ -37,8 +37,8 @@ type Options struct {
 	// Window, MaxOutput, Images, Price, Tiers and Free are those of [model.Info].
 	Window, MaxOutput int
 	Images            bool
-	Price             models.Price
-	Tiers             []models.Tier
+	Price             catalog.Price
+	Tiers             []catalog.Tier
 	Free              bool
 	// Retry says how often and how soon a request is repeated; the zero value of a field
 	// means that of [DefaultRetry].

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/model/internal/modeltest"
+	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model/remote"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )

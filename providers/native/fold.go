@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/outline"
+	"github.com/condensehq/condense/internal/outline"
 )
 
 // A folder returns blocks with signatures of the files that the agent has read, newest

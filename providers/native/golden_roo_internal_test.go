@@ -15,10 +15,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/internal/golden"
+	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/internal/testkit/golden"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/outline"
-	"github.com/condensehq/condense/roo"
 )
 
 // A rooChunk is what a recorded model said at a time.

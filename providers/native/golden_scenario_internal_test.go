@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/condensehq/condense/internal/golden"
-	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
 // rooUI is an input of what the person sees.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/author"
-	"github.com/condensehq/condense/outline"
+	"github.com/condensehq/condense/internal/outline"
 )
 
 // dropStaleEnvironment returns messages in which only the newest environment details are

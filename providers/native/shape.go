@@ -7,7 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/author"
-	"github.com/condensehq/condense/roo"
+	"github.com/condensehq/condense/internal/roo"
 )
 
 // deferred is the result of a call that has none: every vendor's API demands one, and the

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/benchdata"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
 )
 
 // BenchmarkCondense measures a condensation to a quarter with every text counted before,

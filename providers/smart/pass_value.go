@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/providers/smart/value"
+	"github.com/condensehq/condense/internal/value"
 )
 
 type valueSettings struct {

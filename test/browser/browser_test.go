@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"github.com/condensehq/condense/internal/peers"
+	"github.com/condensehq/condense/internal/testkit/peers"
 )
 
 const untried = "the pages are not opened in a browser"

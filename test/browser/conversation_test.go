@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/compare/htmlreport"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/peers"
+	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"
 )

@@ -19,7 +19,7 @@ import (
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/compare/htmlreport"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/peers"
+	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 

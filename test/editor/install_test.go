@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/condensehq/condense/internal/peers"
+	"github.com/condensehq/condense/internal/testkit/peers"
 )
 
 // languageServer returns the command of the language server that package-lock.json pins.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/condensehq/condense/internal/peers"
+	"github.com/condensehq/condense/internal/testkit/peers"
 )
 
 // A fixture is an answer of aimock; see its documentation. The model that it answers for

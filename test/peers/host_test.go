@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/host"
 	"github.com/condensehq/condense/model/remote"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -80,8 +80,8 @@ type turn struct {
 	reason    string
 	sends     string
 	messages  []core.Message
-	conv      *host.Conversation
-	report    *host.Report
+	conv      *condense.Conversation
+	report    *condense.Report
 	err       error
 	timeout   time.Duration
 	took      time.Duration
@@ -186,20 +186,20 @@ func TestHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.Open(t.Context(), configure(t, turns, server.tap.url+"/v1"), reg, nil)
+	h, err := condense.Open(t.Context(), configure(t, turns, server.tap.url+"/v1"), reg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	var wg sync.WaitGroup
 	for _, u := range turns { // at once: most of the time they wait
-		u.conv = host.NewConversation(history.New())
+		u.conv = condense.NewConversation(history.New())
 		if err := u.conv.Append(u.messages...); err != nil {
 			t.Fatal(err)
 		}
 		wg.Go(func() {
 			began := time.Now()
-			u.report, u.err = h.Manage(t.Context(), u.conv, host.Turn{
+			u.report, u.err = h.Manage(t.Context(), u.conv, condense.Turn{
 				Profile: u.model, System: "You are an agent.", Tools: json.RawMessage(tools),
 			})
 			u.took = time.Since(began)
@@ -230,7 +230,7 @@ func (u *turn) check(t *testing.T, sent []request) {
 	}
 	if u.outcome != core.OutcomeApplied {
 		last := r.Attempts[len(r.Attempts)-1]
-		if last.Provider != host.Truncation || last.Outcome != core.OutcomeApplied {
+		if last.Provider != condense.Truncation || last.Outcome != core.OutcomeApplied {
 			t.Errorf("got %s of %s at the end, want truncation", last.Outcome, last.Provider)
 		}
 	}

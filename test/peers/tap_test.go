@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/condensehq/condense/internal/wirelint"
+	"github.com/condensehq/condense/internal/testkit/apilint"
 )
 
 // A tap stands between a client and a server, passes on every byte, and remembers those of
@@ -125,12 +125,12 @@ func (p *tap) count(t *testing.T, model string) int {
 func (p *tap) lint(t *testing.T) {
 	t.Helper()
 	for _, r := range p.requests(t) {
-		var faults []wirelint.Fault
+		var faults []apilint.Fault
 		switch {
 		case strings.HasSuffix(r.path, "/messages"):
-			faults = wirelint.Anthropic(r.body)
+			faults = apilint.Anthropic(r.body)
 		case strings.HasSuffix(r.path, "/chat/completions"):
-			faults = wirelint.OpenAI(r.body)
+			faults = apilint.OpenAI(r.body)
 		default:
 			t.Errorf("a request to %s, where no vendor has anything", r.path)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	openaioption "github.com/openai/openai-go/v3/option"
 
-	"github.com/condensehq/condense/internal/wirelint"
+	"github.com/condensehq/condense/internal/testkit/apilint"
 )
 
 // A vendor is an API and the SDK for it.
@@ -23,7 +23,7 @@ type vendor struct {
 	name     string // of the format
 	path     string // of the endpoint
 	required map[string]string
-	lint     func([]byte) []wirelint.Fault
+	lint     func([]byte) []apilint.Fault
 	answer   string // of the API
 	refusal  string // of the API, with a place for the reason
 	// call reads a request into the SDK's own types, sends it, and returns the text of
@@ -40,7 +40,7 @@ var vendors = []*vendor{
 		name:     "anthropic",
 		path:     "/v1/messages",
 		required: map[string]string{"model": `"claude-sonnet-4-5"`, "max_tokens": "1024"},
-		lint:     wirelint.Anthropic,
+		lint:     apilint.Anthropic,
 		answer: fmt.Sprintf(`{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5",
 			"content":[{"type":"text","text":%q}],"stop_reason":"end_turn","stop_sequence":null,
 			"usage":{"input_tokens":9,"output_tokens":%d}}`, said, cost),
@@ -77,7 +77,7 @@ var vendors = []*vendor{
 		name:     "openai",
 		path:     "/chat/completions",
 		required: map[string]string{"model": `"gpt-5"`},
-		lint:     wirelint.OpenAI,
+		lint:     apilint.OpenAI,
 		answer: fmt.Sprintf(`{"id":"chatcmpl-1","object":"chat.completion","created":1763000000,"model":"gpt-5",
 			"choices":[{"index":0,"message":{"role":"assistant","content":%q,"refusal":null},"logprobs":null,"finish_reason":"stop"}],
 			"usage":{"prompt_tokens":9,"completion_tokens":%d,"total_tokens":21}}`, said, cost),

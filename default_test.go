@@ -1,0 +1,126 @@
+package condense_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/testkit/apilint"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/transcript"
+)
+
+// TestDefaultChain holds what a user gets who configures nothing, on recorded sessions in
+// every format that there is: the result is below the limit, lawful for the models' APIs in
+// the file as it is written, whatever is named by a handle comes back, and undoing gives the
+// file back byte for byte. With sessions from CONDENSE_TRACES_DIR each of them takes every
+// format, and a smaller window too.
+func TestDefaultChain(t *testing.T) {
+	t.Parallel()
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.New(config.Values{}, config.Options{Builtin: reg.Names(), Strategies: reg.Names(), Chain: providers.Chain()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows, all := []int{32768}, os.Getenv("CONDENSE_TRACES_DIR") != ""
+	if all {
+		windows = append(windows, 8192)
+	}
+	for _, window := range windows {
+		h, err := condense.Open(t.Context(), c, reg, &condense.Options{Adjust: func(r *config.Resolved) { r.Window = window }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := h.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		formats := slices.DeleteFunc(transcript.Formats(), func(f transcript.Format) bool { return f.ReadOnly })
+		for i, path := range sessions(t) {
+			some := formats[i%len(formats):][:1]
+			if all {
+				some = formats
+			}
+			for _, f := range some {
+				t.Run(fmt.Sprintf("%d/%s/%.24s", window, f.Name, filepath.Base(path)), func(t *testing.T) {
+					t.Parallel()
+					checkDefault(t, h, write(t, read(t, plain(t, path)), f.Name))
+				})
+			}
+		}
+	}
+}
+
+var handle = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+
+// checkDefault condenses a file and holds the result against the promises.
+func checkDefault(t *testing.T, h *condense.Host, file []byte) {
+	t.Helper()
+	d := read(t, file)
+	lint := map[string]func([]byte) []apilint.Fault{"anthropic": apilint.Anthropic, "openai": apilint.OpenAI}
+	before := map[string][]apilint.Fault{}
+	for format, check := range lint {
+		before[format] = check(write(t, d, format))
+	}
+	c := condense.NewConversation(d.Journal)
+	r, err := h.Manage(t.Context(), c, condense.Turn{System: d.System, Tools: d.Tools, Trigger: core.TriggerManual})
+	if errors.Is(err, policy.ErrFloorExceedsWindow) {
+		t.Skipf("what cannot be removed is larger than the window: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Tokens.After > r.Budget.Limit {
+		t.Errorf("%d tokens are left, the limit is %d", r.Tokens.After, r.Budget.Limit)
+	}
+	if !r.Acted {
+		return
+	}
+	if a := r.Attempts[0]; a.Outcome != core.OutcomeApplied && a.Outcome != core.OutcomeInsufficient {
+		t.Errorf("%s: %s, %s", a.Provider, a.Outcome, a.Reason)
+	}
+	sent := write(t, d, d.Format)
+	again := read(t, sent)
+	for format, check := range lint {
+		for _, fault := range apilint.Added(before[format], check(write(t, again, format))) {
+			// A file in the API's own format keeps its messages as they were, also behind an
+			// extract of the same role; the API takes the two together.
+			if fault.Rule != "alternation" {
+				t.Errorf("%s: %v", format, fault)
+			}
+		}
+	}
+	for _, m := range handle.FindAllSubmatch(sent, -1) {
+		if string(m[0]) == "h:0123456789" {
+			continue // the example of a handle, where an extract says what one is
+		}
+		if name := string(m[1]); !bytes.Contains(file, m[0]) && len(c.Recall(name)) == 0 {
+			t.Errorf("nothing has the handle %s", name)
+		}
+	}
+	journal := read(t, write(t, d, "condense"))
+	if err := journal.Journal.Undo(r.CondensationID); err != nil {
+		t.Fatal(err)
+	}
+	format, want := d.Format, file
+	if format == "condense" { // which remembers that something was undone
+		format, want = "anthropic", write(t, read(t, file), "anthropic")
+	}
+	if got := write(t, journal, format); !bytes.Equal(got, want) {
+		t.Errorf("undo did not give the file back: %d bytes, want %d", len(got), len(want))
+	}
+}

@@ -1,0 +1,147 @@
+package condense
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/tooling"
+)
+
+// FilesRead returns the files below dir that the agent read in messages, which are oldest
+// first: newest first, each once, with slashes and relative to dir. It goes by the calls
+// to tools, those in the text of Roo-Code's and Cline's older sessions and those of a shell's
+// cat and its like included, and by the files that the user mentioned and the agent's program
+// put into the message. It looks at no file.
+func FilesRead(messages []core.Message, dir string) []string {
+	var all [][]string // by message, in order
+	var talk author.Reader
+	for i := range messages {
+		all = append(all, filesIn(&talk, &messages[i]))
+	}
+	var files []string
+	seen := map[string]bool{}
+	for _, names := range slices.Backward(all) {
+		for _, name := range slices.Backward(names) {
+			if rel, ok := below(dir, name); ok && !seen[rel] {
+				seen[rel] = true
+				files = append(files, rel)
+			}
+		}
+	}
+	return files
+}
+
+// filesIn returns the files that are read in m or shown by it, in order.
+func filesIn(talk *author.Reader, m *core.Message) []string {
+	var names []string
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.ToolCall:
+			names = append(names, filesOf(tooling.Parse(p.Name, p.Args))...)
+		case core.Text:
+			if m.Role != core.RoleAssistant {
+				continue
+			}
+			for _, run := range tooling.Calls(string(p)) {
+				if run.Tool != "" {
+					names = append(names, filesOf(run.About)...)
+				}
+			}
+		case core.ToolResult, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
+		return names
+	}
+	for _, segments := range talk.Message(m) {
+		for _, s := range segments {
+			if s.By == author.Program {
+				names = append(names, mentioned(s.Text)...)
+			}
+		}
+	}
+	return names
+}
+
+// mentionForm is how Roo-Code and Cline begin the content of a file that the user mentioned.
+var mentionForm = regexp.MustCompile(`(?m)^[ \t]*<file_content path="([^"\n]+)">`)
+
+func mentioned(text string) []string {
+	var names []string
+	for _, m := range mentionForm.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// filesOf returns the files that a call reads.
+func filesOf(use tooling.Use) []string {
+	switch use.Family {
+	case tooling.Command:
+		return shown(use.Target)
+	case tooling.Read:
+		var names []string
+		for _, f := range use.Files {
+			names = append(names, f.Path)
+		}
+		return names
+	case tooling.Unknown, tooling.Write, tooling.Edit, tooling.List, tooling.Search, tooling.Web, tooling.Plan, tooling.Ask, tooling.Delegate, tooling.Done:
+	}
+	return nil
+}
+
+// showing are the programs that print the files they are given.
+var showing = map[string]bool{"cat": true, "bat": true, "nl": true, "less": true, "more": true, "head": true, "tail": true}
+
+// shown returns the files that a command line prints. A command that is more than words is
+// left out: a wrong guess would have a file read that nobody looked at.
+func shown(command string) []string {
+	var names []string
+	in := ""
+	for _, part := range strings.FieldsFunc(command, func(r rune) bool { return r == ';' || r == '&' || r == '|' || r == '\n' }) {
+		words := strings.Fields(part)
+		if len(words) < 2 || strings.ContainsAny(part, "$`*?<>(){}\\\"'~") {
+			continue
+		}
+		switch {
+		case words[0] == "cd":
+			in = join(in, words[1])
+		case showing[words[0]]:
+			for _, w := range words[1:] {
+				if !strings.HasPrefix(w, "-") && strings.Trim(w, "0123456789") != "" {
+					names = append(names, join(in, w))
+				}
+			}
+		}
+	}
+	return names
+}
+
+func join(dir, name string) string {
+	if path.IsAbs(name) {
+		return name
+	}
+	return path.Join(dir, name)
+}
+
+// below returns name relative to dir, and whether it is below. Nothing is looked up: where
+// a link leads is for whoever opens it to find out.
+func below(dir, name string) (string, bool) {
+	name = filepath.FromSlash(name)
+	if filepath.IsAbs(name) {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", false
+		}
+		if name, err = filepath.Rel(abs, name); err != nil {
+			return "", false
+		}
+	}
+	name = filepath.Clean(name)
+	return filepath.ToSlash(name), filepath.IsLocal(name) && name != "."
+}

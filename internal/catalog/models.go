@@ -1,0 +1,249 @@
+// Package models knows the context windows and prices of language models. Its table is
+// generated from public data, embedded, and therefore always a little out of date: every
+// number can be set in the configuration instead.
+package catalog
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+//go:generate sh internal/gen/generate.sh
+
+//go:embed table.json
+var tableJSON []byte
+
+// A Model is what is publicly known about one model of one provider.
+type Model struct {
+	Provider string // who serves it: anthropic, openai, google, openrouter, …
+	ID       string
+	Window   int    // context window in tokens; 0 = not known
+	Output   int    // the longest answer it can give, in tokens; 0 = not known
+	Price    Price  // for requests up to the first tier; all zero = not known or free
+	Tiers    []Tier // higher prices of long requests, ascending
+	rules    []rule
+}
+
+// Name returns what [Lookup] finds m by: provider, slash, id.
+func (m *Model) Name() string { return m.Provider + "/" + m.ID }
+
+// A Price is in US dollars per million tokens. A zero for the cache means no such price is
+// known, not that it is free.
+type Price struct {
+	Input      float64 `json:"input,omitempty"`
+	Output     float64 `json:"output,omitempty"`
+	CacheRead  float64 `json:"cache_read,omitempty"`
+	CacheWrite float64 `json:"cache_write,omitempty"`
+}
+
+// A Tier is the price of a whole request whose input is longer than Above tokens.
+type Tier struct {
+	Above int   `json:"above"`
+	Price Price `json:"price"`
+}
+
+// PriceFor returns the price of a request with so many input tokens.
+func (m *Model) PriceFor(input int) Price {
+	p := m.Price
+	for _, t := range m.Tiers {
+		if input > t.Above {
+			p = t.Price
+		}
+	}
+	return p
+}
+
+// An UnknownError reports a name that is not in the table.
+type UnknownError struct{ Name string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("model %q is not in the table of known models: set its window in the configuration", e.Name)
+}
+
+// Lookup finds a model by "provider/id" or by id alone; case does not matter. Of several
+// providers that serve the same id, the first of the table counts: vendors of models come
+// before resellers.
+//
+// A reseller, a cloud or a gateway serves models of others under the vendor's name, with a
+// prefix ("openrouter/google/gemini-2.5-pro", "azure/gpt-5", "us.anthropic.claude-…-v1:0")
+// or a variant after a colon (":free"). Of one that the table does not list as its own, or
+// lists without a window, the window and the longest answer are those of the model itself,
+// and the price is not known. The error is an [*UnknownError].
+func Lookup(name string) (*Model, error) {
+	t := table()
+	want := strings.ToLower(strings.TrimSpace(name))
+	m, prefix, id := t.direct(want)
+	if m != nil && m.Window > 0 {
+		return m, nil
+	}
+	if !vendors[prefix] {
+		if own := t.served(id); own != nil {
+			if m == nil {
+				return &Model{Provider: prefix, ID: id, Window: own.Window, Output: own.Output}, nil
+			}
+			same := *m
+			same.Window, same.Output = own.Window, own.Output
+			return &same, nil
+		}
+	}
+	if m == nil {
+		return nil, &UnknownError{Name: name}
+	}
+	return m, nil
+}
+
+// direct returns the model that the table has by this very name, nil if it has none, and the
+// name cut into provider and id. The provider is empty if the name has no prefix.
+func (t *parsed) direct(want string) (m *Model, provider, id string) {
+	if provider, id, ok := strings.Cut(want, "/"); ok {
+		if alias := aliases[provider]; alias != "" {
+			provider = alias
+		}
+		if list, known := t.byProvider[provider]; known {
+			return find(id, list), provider, id
+		}
+	}
+	if want == "" {
+		return nil, "", ""
+	}
+	// An id of its own anywhere beats a pattern that happens to fit.
+	if m = t.byID[want]; m == nil {
+		m = find(want, t.all)
+	}
+	if provider, id, ok := strings.Cut(want, "/"); ok {
+		return m, provider, id
+	}
+	return m, "", want
+}
+
+// served returns the model with a window that a provider of other vendors' models means by
+// id; nil if there is none.
+func (t *parsed) served(id string) *Model {
+	for {
+		for _, name := range []string{id, variant.ReplaceAllString(id, ""), bedrock.ReplaceAllString(id, "")} {
+			if m, _, _ := t.direct(name); m != nil && m.Window > 0 {
+				return m
+			}
+		}
+		_, rest, ok := strings.Cut(id, "/")
+		if !ok {
+			return nil
+		}
+		id = rest
+	}
+}
+
+// All yields every model of the table, provider by provider.
+func All() iter.Seq[*Model] {
+	return func(yield func(*Model) bool) {
+		for _, m := range table().all {
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// Source says which data the table was made from, and as of which day its prices hold.
+func Source() string { return table().source }
+
+// aliases are other names of providers, as other tools write them.
+var aliases = map[string]string{
+	"amazon-bedrock": "aws",
+	"azure-openai":   "azure",
+	"bedrock":        "aws",
+	"fireworks-ai":   "fireworks",
+	"gemini":         "google",
+	"moonshot":       "moonshotai",
+	"openai-native":  "openai",
+	"togetherai":     "together",
+	"vertex":         "google",
+	"xai":            "x-ai",
+}
+
+// vendors are the providers of which nothing is known but what the table has under their name:
+// those that serve their own models only, and servers on one's own machine, which give a
+// model the window that they were started with.
+var vendors = map[string]bool{
+	"ollama": true, "lmstudio": true, "llamacpp": true, "llama.cpp": true, "vllm": true, "local": true,
+	"anthropic": true, "openai": true, "google": true, "x-ai": true, "deepseek": true, "mistral": true,
+	"moonshotai": true, "minimax": true, "cohere": true, "perplexity": true,
+}
+
+var (
+	// variant is what OpenRouter adds to the name of a model: ":free", ":beta", ":thinking".
+	variant = regexp.MustCompile(`:[a-z]+$`)
+	// bedrock is what Amazon puts around the vendor's name of a model: where it runs, whose it
+	// is, and a version. See "Supported Regions and models for inference profiles" in the user
+	// guide of Amazon Bedrock.
+	bedrock = regexp.MustCompile(`^(?:(?:us|eu|ap|apac|jp|au|ca|us-gov|global)\.)?[a-z]+\.|-v\d+(?::\d+)?$`)
+)
+
+// A parsed is the table, ready for look-ups. It is made once and never changed.
+type parsed struct {
+	source     string
+	all        []*Model
+	byProvider map[string][]*Model
+	byID       map[string]*Model
+}
+
+// row is a line of table.json.
+type row struct {
+	ID     string
+	Window int
+	Output int
+	Match  []string
+	Price  []float64
+	Tiers  [][]float64
+}
+
+// order is that of preference among providers of the same model: vendors, then clouds,
+// then resellers.
+var order = []string{
+	"anthropic", "openai", "google", "x-ai", "deepseek", "mistral", "moonshotai", "minimax", "cohere",
+	"perplexity", "groq", "cerebras", "aws", "azure", "fireworks", "together", "novita", "ovhcloud",
+	"openrouter", "avian",
+}
+
+var table = sync.OnceValue(func() *parsed {
+	var file struct {
+		Source    string
+		AsOf      string `json:"as_of"`
+		Providers map[string][]row
+	}
+	if err := json.Unmarshal(tableJSON, &file); err != nil {
+		panic("models: table.json: " + err.Error()) // embedded and tested; cannot happen in a build that passed
+	}
+	t := &parsed{
+		source:     file.Source + ", prices as of " + file.AsOf,
+		byProvider: map[string][]*Model{},
+		byID:       map[string]*Model{},
+	}
+	for _, p := range order {
+		for _, r := range file.Providers[p] {
+			m := &Model{Provider: p, ID: r.ID, Window: r.Window, Output: r.Output, Price: price(r.Price)}
+			for _, tier := range r.Tiers {
+				m.Tiers = append(m.Tiers, Tier{Above: int(tier[0]), Price: price(tier[1:])})
+			}
+			m.rules = parseRules(r)
+			t.all = append(t.all, m)
+			t.byProvider[p] = append(t.byProvider[p], m)
+			if id := strings.ToLower(r.ID); t.byID[id] == nil {
+				t.byID[id] = m
+			}
+		}
+	}
+	return t
+})
+
+func price(v []float64) Price {
+	if len(v) < 4 {
+		return Price{}
+	}
+	return Price{Input: v[0], Output: v[1], CacheRead: v[2], CacheWrite: v[3]}
+}

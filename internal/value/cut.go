@@ -1,0 +1,129 @@
+package value
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/value/need"
+)
+
+// cutText returns the text of a user's message, that of the passages from first on and before
+// end, without the lines that are not kept: pieces of it in order, and a mark on a line of its
+// own wherever something is missing. The largest gap's mark says how many lines that is and
+// leads to the whole.
+func (w *work) cutText(text string, first, end int, k int32) string {
+	gaps := w.gaps(text, first, end, k)
+	largest := 0
+	for i, g := range gaps {
+		if g.End-g.Start > gaps[largest].End-gaps[largest].Start {
+			largest = i
+		}
+	}
+	var b strings.Builder
+	at := 0
+	for i, g := range gaps {
+		b.WriteString(text[at:g.Start])
+		if g.Start > 0 && text[g.Start-1] != '\n' {
+			b.WriteByte('\n')
+		}
+		if i == largest {
+			lines := strings.Count(strings.Trim(text[g.Start:g.End], "\n"), "\n") + 1
+			b.WriteString(need.LostMark(lines, w.handle(&w.c.Passages[first])))
+		} else {
+			b.WriteString(need.GapMark)
+		}
+		if g.End < len(text) && text[g.End] != '\n' {
+			b.WriteByte('\n')
+		}
+		at = g.End
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// gaps returns the bytes of a text that are not kept, in order. What says nothing between two
+// lines goes with them; what is of no passage, such as the header of a result, stays.
+func (w *work) gaps(text string, first, end int, k int32) []core.Span {
+	var out []core.Span
+	at, gap := 0, true // gap: what is before at may go
+	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
+		line := w.c.Lines[l].Text
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		i := strings.Index(text[at:], line)
+		if i < 0 {
+			return nil // the text is not made of its lines, and stays
+		}
+		start := at + i
+		between := text[at:start]
+		at = start + len(line)
+		if w.kept(l, k) {
+			gap = false
+			continue
+		}
+		switch {
+		case gap && len(out) > 0 && out[len(out)-1].End == start-len(between) && !says(between):
+			out[len(out)-1].End = at
+		case gap && len(out) == 0 && !says(between):
+			out = append(out, core.Span{End: at})
+		default:
+			out = append(out, core.Span{Start: start, End: at})
+		}
+		gap = true
+	}
+	if n := len(out); gap && n > 0 && out[n-1].End == at && !says(text[at:]) {
+		out[n-1].End = len(text)
+	}
+	return wholeElements(text, out)
+}
+
+// wholeElements returns gaps without the tags of elements of which only one would be left: both
+// stay, or both go.
+func wholeElements(text string, gaps []core.Span) []core.Span {
+	if len(gaps) == 0 {
+		return nil
+	}
+	// in returns whether a tag is in a gap, and whether all of it is.
+	in := func(tag core.Span) (some, all bool) {
+		k := sort.Search(len(gaps), func(k int) bool { return gaps[k].End > tag.Start })
+		return k < len(gaps) && gaps[k].Start < tag.End, k < len(gaps) && gaps[k].Start <= tag.Start && tag.End <= gaps[k].End
+	}
+	var stay []core.Span
+	for _, e := range author.Pairs(text) {
+		some, all := in(e.Open)
+		more, whole := in(e.Close)
+		if (some || more) && (!all || !whole) {
+			stay = append(stay, e.Open, e.Close)
+		}
+	}
+	slices.SortFunc(stay, func(a, b core.Span) int { return a.Start - b.Start })
+	var out []core.Span
+	next := 0
+	for _, g := range gaps {
+		for ; next < len(stay) && stay[next].Start < g.End; next++ {
+			if tag := stay[next]; tag.End > g.Start {
+				if says(text[g.Start:max(g.Start, tag.Start)]) {
+					out = append(out, core.Span{Start: g.Start, End: tag.Start})
+				}
+				g.Start = min(tag.End, g.End)
+				if tag.End > g.End {
+					break // it goes on in what follows
+				}
+			}
+		}
+		if says(text[g.Start:g.End]) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// says reports whether there is a letter or digit in s.
+func says(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+}

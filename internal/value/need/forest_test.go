@@ -1,0 +1,57 @@
+package need_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/value/need"
+)
+
+// withTree returns weights that are all zero, with one tree over terms.
+func withTree(t *testing.T, tree string) []byte {
+	t.Helper()
+	m, err := need.Train(nil, "", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const at = `"term trees": [`
+	s := string(m.Weights("test"))
+	if !strings.Contains(s, at) {
+		t.Fatalf("no %s in %s", at, s)
+	}
+	return []byte(strings.Replace(s, at, at+tree, 1))
+}
+
+// TestTreeFaults checks that a tree which would not end, or asks for what there is not, is
+// refused.
+func TestTreeFaults(t *testing.T) {
+	for _, tt := range []struct{ tree, want string }{
+		{`[]`, "weights: terms: a tree without nodes"},
+		{`[[0, 1, 0], [1], [2]]`, "weights: terms: tree 0: node 0 is [0 1 0], want [value] or [feature, at, next]"},
+		{`[[0, 1, 1], [1]]`, "weights: terms: tree 0: node 0 is [0 1 1], want [value] or [feature, at, next]"},
+		{`[[999, 1, 1], [1], [2]]`, "weights: terms: tree 0: node 0 is [999 1 1], want [value] or [feature, at, next]"},
+		{`[[0, 1]]`, "weights: terms: tree 0: node 0 is [0 1], want [value] or [feature, at, next]"},
+	} {
+		if _, err := need.Parse(withTree(t, tt.tree), ""); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: got %v, want %s", tt.tree, err, tt.want)
+		}
+	}
+}
+
+// TestTreesCount checks that a tree changes what a term is worth: the first feature is how many
+// bytes follow its line.
+func TestTreesCount(t *testing.T) {
+	m, err := need.Parse(withTree(t, `[[0, 20, 1], [3], [-3]]`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := need.Read(coretest.Conversation(coretest.User(core.Text("oldName1 is here")), coretest.Assistant(core.Text("newName2"))))
+	e := m.Estimate(c)
+	older, newer := e.Names[c.TermsOf(0)[0]], e.Names[c.TermsOf(1)[0]]
+	if older <= 0 || newer < 10*older {
+		t.Errorf("worth %v above the tree's step and %v below, want far more below", older, newer)
+	}
+}

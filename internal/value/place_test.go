@@ -1,0 +1,167 @@
+package value_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/value"
+	"github.com/condensehq/condense/tokens"
+)
+
+// shown returns a conversation whose last call's result is text.
+func shown(text string) []core.Message {
+	return coretest.Conversation(append(session(40),
+		coretest.User(core.Text("Look at this.")),
+		coretest.Assistant(core.ToolCall{ID: "z", Name: "shell", Args: `{"command":"show"}`}),
+		coretest.User(core.ToolResult{CallID: "z", Content: []core.Part{core.Text(text)}}))...)
+}
+
+// left returns what a tenth of the room leaves of the last result.
+func left(t *testing.T, messages []core.Message) string {
+	t.Helper()
+	res := shorten(t, messages, tokensOf(messages)/10)
+	last, _ := res.Messages[len(res.Messages)-1].Parts[0].(core.ToolResult)
+	text, _ := last.Content[0].(core.Text)
+	return string(text)
+}
+
+// TestInPlace: lines of a result that stay in place are as they were, with those between them
+// that say nothing, and the mark counts all others.
+func TestInPlace(t *testing.T) {
+	var b strings.Builder
+	for i := range 80 {
+		fmt.Fprintf(&b, "    func zebra%d(okapi%d int) {\n\n        walrus%d()\n    }\n", i, i*37, i*11)
+	}
+	text := b.String()
+	got := left(t, shown(text))
+	m := regexp.MustCompile(`(?s)^(.*)\n\[… (\d+) lines h:[0-9a-f]{10}\]$`).FindStringSubmatch(got)
+	if m == nil {
+		t.Fatalf("no mark at the end of %q", got)
+	}
+	have := 0
+	for run := range strings.SplitSeq(m[1], "\n…\n") {
+		if !strings.Contains(text, run) {
+			t.Errorf("this was not there:\n%s", run)
+		}
+		have += strings.Count(run, "\n") + 1
+	}
+	if n := strings.Count(text, "\n"); m[2] != strconv.Itoa(n-have) {
+		t.Errorf("the mark says %s lines; %d of %d are there", m[2], have, n)
+	}
+}
+
+// TestValuesInPlace: lines that stand for values of JSON are not counted as lines.
+func TestValuesInPlace(t *testing.T) {
+	var rows []string
+	for i := range 300 {
+		rows = append(rows, fmt.Sprintf(`{"zebra":"okapi%d","walrus":%d}`, i*37, i*11))
+	}
+	if got := left(t, shown("["+strings.Join(rows, ",")+"]")); !regexp.MustCompile(`\n\[… h:[0-9a-f]{10}\]$`).MatchString(got) {
+		t.Errorf("got the end %q", got[max(0, len(got)-80):])
+	}
+}
+
+// TestMarksSave: by the tokens of a real model nothing in place is replaced by more.
+func TestMarksSave(t *testing.T) {
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter := tokens.NewCounter(encoding)
+	messages := []core.Message{coretest.User(core.Text("go")), coretest.Assistant()}
+	for i := range 60 {
+		id := fmt.Sprint("c", i)
+		messages[1].Parts = append(messages[1].Parts, core.ToolCall{ID: id, Name: "shell", Args: "{}"})
+		messages = append(messages, coretest.User(core.ToolResult{CallID: id, Content: []core.Part{core.Text(fmt.Sprintf("the zebra %d of the okapi is in the walrus %d, as it was\nand ok", i*3777, i))}}))
+	}
+	core.Measure(counter, coretest.Conversation(messages...))
+	for i := range messages {
+		messages[i].Tokens = core.MessageTokens(counter, messages[i])
+	}
+	was := map[string]int{}
+	for _, m := range messages {
+		was[m.ID] = m.Tokens
+	}
+	for room := tokensOf(messages) * 9 / 10; room > tokensOf(messages)/2; room = room * 9 / 10 {
+		res, err := value.Shorten(t.Context(), messages, value.Options{Room: room, Counter: counter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range res.Messages {
+			if n, ok := was[m.ID]; ok && m.Tokens > n {
+				t.Errorf("message %s had %d tokens and has %d", m.ID, n, m.Tokens)
+			}
+		}
+	}
+}
+
+// TestCallsAndResults: in an extract a result does not stand below the call of another, and a
+// call that changed or read a file names it.
+func TestCallsAndResults(t *testing.T) {
+	messages := session(40)
+	var files strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&files, "zebra%d okapi%d walrus%d\n", i*37, i*41, i*43)
+	}
+	messages[5] = coretest.Assistant(
+		core.ToolCall{ID: "a", Name: "Read", Args: `{"file_path":"src/one.go","offset":10}`},
+		core.ToolCall{ID: "b", Name: "Read", Args: `{"file_path":"src/one.go","offset":320}`})
+	messages[6] = coretest.User(
+		core.ToolResult{CallID: "a", Content: []core.Part{core.Text(files.String())}},
+		core.ToolResult{CallID: "b", Content: []core.Part{core.Text("nothing")}})
+	filler := strings.Repeat(`it is as it was and so on\n`, 60)
+	messages[7] = coretest.Assistant(core.ToolCall{ID: "c", Name: "Edit", Args: `{"old_string":"` + filler + `","file_path":"src/one.go","note":"` + filler + `","new_string":"pelican12 = heron34\nstork56 = crane78"}`})
+	messages[8] = coretest.User(core.ToolResult{CallID: "c", Content: []core.Part{core.Text("done")}})
+	messages = append(messages, coretest.Assistant(core.Text("zebra37 okapi41 walrus43 pelican12 heron34 stork56 crane78 again: I go on with these.")))
+	got := text(shorten(t, coretest.Conversation(messages...), tokensOf(messages)/10).Messages)
+	if i := strings.Index(got, "zebra37"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "¶ result Read one.go") {
+		t.Errorf("the result of the first of two calls does not name its own:\n%s", got)
+	}
+	if i := strings.Index(got, "pelican12"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "one.go") {
+		t.Errorf("an edit does not name its file:\n%s", got)
+	}
+}
+
+// TestNewestBesideMuch: a newest message that has room stays, even where a tail beside it has none.
+func TestNewestBesideMuch(t *testing.T) {
+	messages := session(40)
+	all := tokensOf(messages)
+	for _, system := range []int{20, 40} {
+		room := all / 4
+		rules := core.Message{Role: core.RoleSystem, Parts: []core.Part{core.Text(strings.Repeat("Be kind. ", room*4*system/100/9))}}
+		newest := coretest.User(core.Text(strings.Repeat("I see zebras. ", room*4*47/100/14)))
+		res := shorten(t, coretest.Conversation(append(append([]core.Message{rules}, session(40)...), newest)...), room)
+		if last := res.Messages[len(res.Messages)-1]; len(last.Parts) != 1 || last.Parts[0] != newest.Parts[0] {
+			t.Errorf("beside a system message of %d %% the newest one is gone", system)
+		}
+		if res.Tokens > room {
+			t.Errorf("%d tokens, room is %d", res.Tokens, room)
+		}
+	}
+}
+
+// TestRepeatedLinesFillTheRoom: lines that are repeated go only for want of room, and a result
+// that was not read yet stays as it is while there is room for it.
+func TestRepeatedLinesFillTheRoom(t *testing.T) {
+	messages := []core.Message{coretest.User(core.Text("Watch the build until it is green."))}
+	for i := range 200 {
+		id := fmt.Sprint("c", i)
+		messages = append(messages,
+			coretest.Assistant(core.ToolCall{ID: id, Name: "shell", Args: `{"command":"tail build.log"}`}),
+			coretest.User(core.ToolResult{CallID: id, Content: []core.Part{core.Text(strings.Repeat("still compiling the okapi\n", 120))}}))
+	}
+	messages = coretest.Conversation(messages...)
+	room := tokensOf(messages) / 2
+	res := shorten(t, messages, room)
+	if res.Tokens < room*95/100 {
+		t.Errorf("%d tokens, room is %d", res.Tokens, room)
+	}
+	if last := res.Messages[len(res.Messages)-1]; !last.Equal(messages[len(messages)-1]) {
+		t.Errorf("the result that was not read is cut: %v", last.Parts)
+	}
+}

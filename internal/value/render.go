@@ -1,0 +1,330 @@
+package value
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/value/need"
+)
+
+// render returns the messages with the lines of the first k picks, and their tokens.
+func (w *work) render(k int32) ([]core.Message, int) {
+	k = max(k, 1)
+	const bytesPerToken = 5 // a little more than most texts have, and their headers
+	var out []core.Message
+	var extract extractWriter
+	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
+	p, tokens := 0, 0
+	first := true
+	add := func(m core.Message) {
+		tokens += m.Tokens
+		out = append(out, m)
+	}
+	flush := func() {
+		if extract.text.Len() == 0 {
+			return
+		}
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(need.Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks))}}
+		m.Tokens = core.MessageTokens(w.o.Counter, m)
+		add(m)
+		extract.text.Reset()
+		extract.marks = extract.marks[:0]
+	}
+	hidden := false
+	for g, group := range w.groups {
+		if w.native[g] {
+			if hidden && first && extract.text.Len() == 0 {
+				extract.text.WriteByte('\n')
+			}
+			if !w.allSystem(group) {
+				flush()
+				first, hidden = false, false
+			}
+		}
+		for i := group.Start; i < group.End; i++ {
+			from := p
+			for p < len(w.c.Passages) && w.c.Passages[p].Message == i {
+				p++
+			}
+			if !w.native[g] {
+				hidden = true
+				w.renderExtract(&extract, i, from, p, k)
+				continue
+			}
+			add(w.renderNative(i, from, p, k))
+		}
+	}
+	if hidden && first && extract.text.Len() == 0 {
+		extract.text.WriteByte('\n')
+	}
+	flush()
+	return out, tokens
+}
+
+func (w *work) allSystem(g core.Span) bool {
+	for i := g.Start; i < g.End; i++ {
+		if w.messages[i].Role != core.RoleSystem {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *work) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }
+
+// An extractWriter writes an extract.
+type extractWriter struct {
+	text  strings.Builder
+	marks []int         // where in text the mark goes that headers and literal lines begin with
+	call  *need.Passage // the last that was written, if it is a call: its result need not name it
+	under *need.Passage // whose header was written last
+	media int           // the first that was not looked at
+}
+
+// open writes the header of p. The call above, if it was the last that was written, need
+// not be named again, nor the file that p is about if it is known.
+func (b *extractWriter) open(p *need.Passage, handle string, known bool) {
+	answers := b.call != nil && b.call.Call == p.Call && b.call.Name == p.Name && b.call.Target == p.Target
+	b.text.WriteByte('\n')
+	b.marks = append(b.marks, b.text.Len())
+	b.text.WriteString(" " + p.Header(answers || known, handle))
+	b.call, b.under = nil, p
+	if p.Kind == need.Call {
+		b.call = p
+	}
+}
+
+// renderExtract writes the kept lines of passages from to to, which are those of message i,
+// and the marks of what else it holds.
+func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
+	for p := from; p < to; p++ {
+		pass := &w.c.Passages[p]
+		kept, lost := 0, 0
+		known := pass.Kind == need.Call && pass.File() == ""
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if w.kept(l, k) {
+				kept++
+				known = known || pass.Kind == need.Call && strings.Contains(w.c.Lines[l].Text, pass.File())
+			} else {
+				lost += len(w.c.Lines[l].Text)
+			}
+		}
+		if kept == 0 {
+			continue
+		}
+		handle := pass.Handle // something was left out before
+		if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.Rules != "") {
+			handle = w.handle(pass)
+		}
+		w.renderMedia(b, i, p, k)
+		b.open(pass, handle, known)
+		b.text.WriteByte('\n')
+		w.renderLines(&b.text, pass, k, b)
+		if pass.Rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end unseen
+			b.text.WriteString("\n" + need.GapMark)
+		}
+	}
+	w.renderMedia(b, i, to, k)
+}
+
+func (w *work) handle(p *need.Passage) string {
+	if p.Handle != "" || p.Partial {
+		return p.Handle
+	}
+	h, ok := w.handles[p]
+	if !ok {
+		h = core.Handle(w.messages[p.Message].Parts[p.Part])
+		w.handles[p] = h
+	}
+	return h
+}
+
+// renderLines writes the kept lines of a passage with a mark where others are missing; in an
+// extract, unless it is nil, without the space that all begin with.
+func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extract *extractWriter) {
+	gap, began := false, false
+	indent := 0
+	if extract != nil {
+		indent = w.indent(pass, k)
+	}
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		line := &w.c.Lines[l]
+		if !w.kept(l, k) {
+			gap = true
+			continue
+		}
+		switch {
+		case began && (gap || line.Gap):
+			b.WriteString("\n" + need.GapMark + "\n")
+		case began && !line.Joins:
+			b.WriteByte('\n')
+		}
+		text := line.Text
+		if !line.Joins {
+			text = text[min(indent, len(text)):]
+		}
+		if extract != nil && (!line.Joins || gap) && need.Literal(text) {
+			extract.marks = append(extract.marks, b.Len())
+			b.WriteByte('|')
+		}
+		b.WriteString(text)
+		began, gap = true, false
+	}
+}
+
+// indent returns the bytes of white space that all kept lines of a passage begin with.
+func (w *work) indent(pass *need.Passage, k int32) int {
+	common, found := "", false
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		line := &w.c.Lines[l]
+		if !w.kept(l, k) || line.Joins {
+			continue
+		}
+		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]
+		if !found {
+			common, found = space, true
+			continue
+		}
+		n := 0
+		for n < len(common) && n < len(space) && common[n] == space[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	return len(common)
+}
+
+// renderNative returns message i with the lines that are kept.
+func (w *work) renderNative(i, from, to int, k int32) core.Message {
+	m := w.messages[i]
+	changed := false
+	parts := m.Parts
+	for p := from; p < to; {
+		pass := &w.c.Passages[p]
+		first := p
+		for p++; p < to && w.c.Passages[p].Part == pass.Part && w.c.Passages[p].Content == pass.Content; p++ { //nolint:revive // the passages of one text
+		}
+		if w.passages[first].mode != modeOpen || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
+			continue
+		}
+		was, content := parts[pass.Part], -1
+		r, isResult := was.(core.ToolResult)
+		if isResult {
+			was, content = r.Content[pass.Content], pass.Content
+		}
+		text := w.inPlace(was, first, p, k)
+		if w.o.Counter.Count(text) >= w.o.Counter.Count(was) {
+			continue
+		}
+		if !changed {
+			parts = append([]core.Part(nil), parts...)
+			changed = true
+		}
+		if !isResult {
+			parts[pass.Part] = text
+			continue
+		}
+		r.Content = append([]core.Part(nil), r.Content...)
+		r.Content[content] = text
+		parts[pass.Part] = r
+	}
+	if changed {
+		m.Parts = parts
+		m.Source = nil
+		m.Tokens = core.MessageTokens(w.o.Counter, m)
+	}
+	return m
+}
+
+// inPlace returns what is kept of a text, that of the passages from first on and before end, and
+// says what is missing.
+func (w *work) inPlace(was core.Part, first, end int, k int32) core.Text {
+	text, _ := was.(core.Text)
+	pass := &w.c.Passages[first]
+	if _, ok := w.messages[pass.Message].Parts[pass.Part].(core.Text); ok {
+		return core.Text(w.cutText(string(text), first, end, k))
+	}
+	kept, missing := w.shortened(string(text), first, end, k)
+	if kept != "" {
+		kept += "\n"
+	}
+	return core.Text(kept + need.LostMark(missing, w.handle(pass)))
+}
+
+// lost reports whether any of the lines is missing.
+func (w *work) lost(lines core.Span, k int32) bool {
+	for l := lines.Start; l < lines.End; l++ {
+		if !w.kept(l, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortened returns what is kept of the text of a result, that of the passages from first on
+// and before end, and how many of its lines are missing; 0 if they cannot be counted.
+func (w *work) shortened(text string, first, end int, k int32) (kept string, missing int) {
+	var b strings.Builder
+	at := 0 // in text, behind the last line
+	have := 0
+	gap, counted := false, false
+	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
+		line := &w.c.Lines[l]
+		i := strings.Index(text[at:], line.Text)
+		if line.Flat || i < 0 {
+			return w.shortenedValues(first, end, k), 0
+		}
+		between := text[at : at+i] // holds lines that say nothing, such as braces
+		at += i + len(line.Text)
+		counted = counted && line.Joins
+		switch {
+		case !w.kept(l, k):
+			gap = true
+			continue
+		case b.Len() == 0:
+		case gap:
+			b.WriteString("\n" + need.GapMark + "\n")
+		default:
+			b.WriteString(between)
+			have += max(0, strings.Count(between, "\n")-1)
+		}
+		if !counted {
+			have++
+		}
+		b.WriteString(line.Text)
+		gap, counted = false, true
+	}
+	return b.String(), strings.Count(strings.TrimRight(text, "\r\n\t "), "\n") + 1 - have
+}
+
+// shortenedValues returns what is kept of a result that holds JSON, a value in a line.
+func (w *work) shortenedValues(first, end int, k int32) string {
+	var b strings.Builder
+	for p := first; p < end; p++ {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		w.renderLines(&b, &w.c.Passages[p], k, nil)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// account says how much of every kind stayed with the first k picks.
+func (w *work) account(k int32) map[string]Account {
+	k = max(k, 1)
+	out := map[string]Account{}
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		a := out[pass.Kind.String()]
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			a.Lines++
+			a.Tokens += int(w.lines[l].tokens)
+			if w.kept(l, k) {
+				a.LinesKept++
+				a.TokensKept += int(w.lines[l].tokens)
+			}
+		}
+		out[pass.Kind.String()] = a
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package value
+
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/need"
+)
+
+// A mode says what may become of a passage.
+type mode uint8
+
+const (
+	modeExtract mode = iota // its message is hidden; chosen lines stand in an extract
+	modeOpen                // its message stays; lines that are not chosen are left out in place
+	modeFixed               // it stays as it is
+)
+
+// A work is a conversation while lines of it are chosen.
+type work struct {
+	o        *Options
+	messages []core.Message
+	groups   []core.Span
+	native   []bool  // groups whose messages stay
+	cut      []bool  // messages of these whose own texts are cut in place
+	former   []bool  // messages that a former condensation made
+	unread   int     // the first message after the last of the model's
+	recent   int     // the first message that was not read or has one of the newest results
+	asking   float64 // the room of which what has to be answered may have its shares
+	c        *need.Conversation
+	estimate *need.Estimate
+
+	lines    []line
+	passages []passage
+	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
+	terms    []term
+	phrases  []float32 // what each is worth; 0 if it stands in a kept line
+	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
+
+	handles map[*need.Passage]string // of those that were rendered
+
+	marks   []string // of media that an extract may mention
+	mediaAt []int32  // the pick that took the mark; 0 if none did
+}
+
+// Choosing looks at a line here and a line there, a million times in a long conversation. It
+// waits for memory most of the time: what it reads together stands together.
+
+// A line is what choosing reads of one.
+type line struct {
+	tokens      float32
+	at          int32 // the pick that took it; 0 if none did
+	passage     int32
+	first, last bool // of its passage
+	// Where its terms begin in work.items, and its phrases behind them, and where they end.
+	terms, phrases, end int32
+}
+
+// A passage is what choosing reads of one.
+type passage struct {
+	opens  float32 // what its first line costs more: its header
+	opened int32   // how many of its lines are kept
+	mode   mode
+}
+
+// A term is what choosing reads of one.
+type term struct {
+	name, word float32 // what it is worth; one of them is 0
+	credit     float32 // the share that the best of the kept lines gives; 0 if it stands in none
+}
+
+func newWork(messages []core.Message, o *Options) *work {
+	w := &work{
+		o: o, messages: messages, groups: core.Groups(messages), c: need.Read(messages),
+		handles: map[*need.Passage]string{},
+	}
+	w.native = make([]bool, len(w.groups))
+	w.cut = make([]bool, len(messages))
+	w.findRecent()
+	w.lines = make([]line, len(w.c.Lines))
+	w.passages = make([]passage, len(w.c.Passages))
+	w.terms = make([]term, w.c.Terms())
+	w.phrases = make([]float32, w.c.Phrases())
+	for p := range w.c.Passages {
+		lines := w.c.Passages[p].Lines
+		for l := lines.Start; l < lines.End; l++ {
+			w.lines[l].passage = int32(p)
+		}
+		w.lines[lines.Start].first, w.lines[lines.End-1].last = true, true
+	}
+	return w
+}
+
+// findRecent finds which messages the model has not read, and which have the newest results.
+func (w *work) findRecent() {
+	w.former = make([]bool, len(w.messages))
+	for p := range w.c.Passages {
+		if pass := &w.c.Passages[p]; pass.Partial {
+			w.former[pass.Message] = true
+		}
+	}
+	w.unread = len(w.messages)
+	for i := w.unread - 1; i >= 0 && w.messages[i].Role != core.RoleAssistant; i-- {
+		w.former[i] = w.former[i] || w.messages[i].Kind != core.KindOriginal
+		if w.former[i] {
+			break
+		}
+		w.unread = i
+	}
+	w.recent = w.unread
+	for n, i := 0, len(w.messages)-1; i >= 0 && n < recentResults; i-- {
+		for _, p := range w.messages[i].Parts {
+			if _, ok := p.(core.ToolResult); ok {
+				n, w.recent = n+1, min(w.recent, i)
+			}
+		}
+	}
+}
+
+// arrange decides by the shares what stays as it is, and takes back all other choices.
+func (w *work) arrange() {
+	clear(w.native)
+	clear(w.cut)
+	clear(w.passages)
+	for l := range w.lines {
+		w.lines[l].at = 0
+	}
+	w.stay()
+	w.keepFixed()
+}
+
+// count counts the tokens of lines.
+func (w *work) count() {
+	const least = 256 // lines that are worth a goroutine
+	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
+		for l := from; l < to; l++ {
+			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text))
+			if !w.c.Lines[l].Joins {
+				n++ // its end
+			}
+			w.lines[l].tokens = float32(n)
+		}
+	})
+}
+
+// A staying is what stay knows of the groups from the newest on.
+type staying struct {
+	open  []bool  // messages whose results may be shortened
+	base  float64 // tokens of all that stays
+	free  float64 // what the newest groups leave of the room, when all that must stay is there
+	asked float64 // left for what has to be answered
+	left  float64 // for the newest messages
+	most  float64 // the same, before any
+	tail  bool    // all messages so far stay
+}
+
+// stay decides which messages stay: those that must, those that have to be answered, and the
+// newest. A message of the user's that is too large for what it has to fit in stays, too, and is cut.
+func (w *work) stay() {
+	must, fixed := w.musts()
+	room := float64(w.o.Room)
+	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, free: room - headTokens - fixed - w.rulesTokens()}
+	// What must stay may leave little. Then the shares are of that, and what has to be answered has
+	// something even beside rules that fill all of it.
+	least := 0.4 * (room - fixed)
+	w.asking = max(0, min(room, max(s.free, least)))
+	s.asked = w.o.Shares.Newest * max(0, min(room, max(1.7*s.free, least)))
+	s.most = w.o.Shares.Tail * room
+	s.left = s.most
+	for g, group := range slices.Backward(w.groups) {
+		newest := group.End > w.unread
+		if !newest {
+			s.left = min(s.left, w.o.Shares.Tail*2*s.free)
+		}
+		if must[g] || s.tail || newest {
+			w.stays(&s, g, must[g])
+		}
+	}
+	w.picks = []float64{s.base}
+	hidden := w.hidden()
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		switch {
+		case hidden[pass.Message]:
+			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(need.UsualMark+" "+pass.Header(pass.Kind == need.Call, ""))) + 1)
+		case s.open[pass.Message] && w.long(pass):
+			w.passages[p].mode = modeOpen
+		default:
+			w.passages[p].mode = modeFixed
+		}
+	}
+}
+
+// musts returns the groups that must stay, and their tokens.
+func (w *work) musts() (must []bool, tokens float64) {
+	first := len(w.messages) // of a turn that is not over
+	if pending := core.Pending(w.messages); len(pending) > 0 {
+		first = pending[0]
+	}
+	must = make([]bool, len(w.groups))
+	for g, group := range w.groups {
+		must[g] = group.End > first
+		n := 0
+		for i := group.Start; i < group.End; i++ {
+			m := &w.messages[i]
+			must[g] = must[g] || m.Protected || m.Role == core.RoleSystem
+			n += m.Tokens
+		}
+		if must[g] {
+			tokens += float64(n)
+		}
+	}
+	return must, tokens
+}
+
+// stays decides whether group g stays, and what of it may be shortened.
+func (w *work) stays(s *staying, g int, must bool) {
+	group := w.groups[g]
+	cost, texts := 0.0, 0.0
+	for i := group.Start; i < group.End; i++ {
+		results, own := w.shortens(&w.messages[i])
+		cost += float64(w.messages[i].Tokens - results)
+		if !w.former[i] {
+			texts += float64(own)
+		}
+	}
+	newest := group.End > w.unread
+	cut := false
+	switch {
+	case must, newest && cost <= s.asked, s.tail && cost <= s.left:
+	case newest && texts > 0 && cost-texts <= s.asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
+		cost, cut = cost-texts, true
+	case newest: // it does not fit however it is cut; what was before it keeps its share
+		return
+	default:
+		s.tail = false
+		return
+	}
+	w.native[g] = true
+	for i := group.Start; i < group.End; i++ {
+		m := &w.messages[i]
+		s.open[i] = s.tail && !m.Protected && m.Role != core.RoleSystem
+		w.cut[i] = cut && s.open[i] && m.Role == core.RoleUser && !w.former[i]
+		if !s.open[i] {
+			results, _ := w.shortens(m)
+			cost += float64(results)
+		}
+	}
+	s.base += cost
+	switch {
+	case newest && !must: // it leaves those before it half of what they may have, or is beside it
+		s.asked -= cost
+		if cost <= s.left {
+			s.left = max(s.left-cost, s.most/2)
+		}
+	case cost <= s.left:
+		s.left -= cost
+	}
+	if newest && !must {
+		s.free -= cost
+		if cut {
+			s.free -= w.o.Shares.Asked * w.asking
+		}
+	}
+}
+
+// long reports whether a passage is of a text that may be shortened in place, and that a mark
+// is so much smaller than that it is worth it.
+func (w *work) long(pass *need.Passage) bool {
+	m := &w.messages[pass.Message]
+	switch p := m.Parts[pass.Part].(type) {
+	case core.ToolResult:
+		t, ok := p.Content[pass.Content].(core.Text)
+		return ok && w.o.Counter.Count(t) > w.short(pass.Message)
+	case core.Text:
+		return w.cut[pass.Message] && w.o.Counter.Count(p) > shortText
+	case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
+	}
+	return false
+}
+
+// short returns how many tokens a result in message i may have to be left as it is.
+func (w *work) short(i int) int {
+	if i >= w.recent {
+		return shortText
+	}
+	return stubTokens
+}
+
+// hidden returns for every message whether it is hidden.
+func (w *work) hidden() []bool {
+	hidden := make([]bool, len(w.messages))
+	for g, group := range w.groups {
+		for i := group.Start; i < group.End; i++ {
+			hidden[i] = !w.native[g]
+		}
+	}
+	return hidden
+}
+
+// What is written around lines, in tokens, before it is counted.
+const (
+	headTokens = 80
+	stubTokens = 14
+	gapTokens  = 2
+	// shortText is how large a text may be, of those that were not read yet and the newest
+	// results, that is left as it is: a mark saves little and says nothing.
+	shortText = 60
+	// recentResults is how many results are the newest.
+	recentResults = 10
+)
+
+// shortens returns how many tokens of m can go if its results are shortened, and how many
+// more if its own texts are, which only those of a user may be.
+func (w *work) shortens(m *core.Message) (results, texts int) {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.ToolResult:
+			for _, q := range p.Content {
+				if t, ok := q.(core.Text); ok {
+					results += max(0, w.o.Counter.Count(t)-stubTokens)
+				}
+			}
+		case core.Text:
+			if n := w.o.Counter.Count(p); m.Role == core.RoleUser && n > shortText {
+				texts += n - stubTokens
+			}
+		case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
+		}
+	}
+	return results, texts
+}
+
+// rulesTokens returns the tokens of the project's rules that are to stay.
+func (w *work) rulesTokens() float64 {
+	n := 0.0
+	for p := range w.c.Passages {
+		if pass := &w.c.Passages[p]; pass.Rules != "" && !pass.Outdated {
+			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+				n += float64(w.lines[l].tokens)
+			}
+		}
+	}
+	return n
+}
+
+// keepFixed takes the lines of fixed passages as kept.
+func (w *work) keepFixed() {
+	for p := range w.c.Passages {
+		if w.passages[p].mode != modeFixed {
+			continue
+		}
+		lines := w.c.Passages[p].Lines
+		for l := lines.Start; l < lines.End; l++ {
+			w.lines[l].at = 1
+		}
+		w.passages[p].opened = int32(lines.End - lines.Start)
+	}
+}

@@ -1,0 +1,238 @@
+package condense_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+)
+
+// A plugged is a folder with a plugin in it, and a configuration that names it.
+type plugged struct{ dir, program, file, store string }
+
+// plug builds the plugin of the command's tests. When the test ends, nothing of it runs.
+func plug(t *testing.T) *plugged {
+	t.Helper()
+	dir := t.TempDir()
+	p := &plugged{dir: dir, program: filepath.Join(dir, "ours"), file: filepath.Join(dir, "condense.yaml"), store: filepath.Join(dir, "condense", "trust")}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.program, "./cmd/condense/testdata/plugin").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	goroutines := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, goroutines)
+		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, l := range lines {
+			if text, _ := os.ReadFile(l); bytes.HasPrefix(text, []byte(p.program+"\x00")) {
+				t.Errorf("a process is left: %s", filepath.Dir(l))
+			}
+		}
+	})
+	return p
+}
+
+func (p *plugged) pin(t *testing.T) {
+	t.Helper()
+	sum, err := supervise.Digest(supervise.Spec{Path: p.program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trust.Open(p.store).SetPin(p.program, false, sum); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// options load the configuration of a user who trusts it.
+func (p *plugged) options() config.Options {
+	return config.Options{
+		Path: p.file, Env: []string{"XDG_CONFIG_HOME=" + filepath.Dir(filepath.Dir(p.store))},
+		Trust: trusted,
+	}
+}
+
+// write replaces the configuration at once, as editors do: a host that watches it sees no
+// half of it.
+func (p *plugged) write(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(p.file+".tmp", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(p.file+".tmp", p.file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configure loads a configuration whose chain is the plugin with these settings.
+func (p *plugged) configure(t *testing.T, settings string) *config.Config {
+	t.Helper()
+	p.write(t, "profiles: {p: {window: 20000, chain: [ours]}}\nproviders:\n  ours: {plugin: ./ours, settings: "+settings+"}\n")
+	c, err := config.Load(p.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func openConfig(t *testing.T, c *config.Config) *condense.Host {
+	t.Helper()
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := condense.Open(t.Context(), c, reg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// attempts manages a long conversation and returns what each candidate did.
+func attempts(t *testing.T, h *condense.Host) string {
+	t.Helper()
+	r, err := h.Manage(t.Context(), talk(400), condense.Turn{Trigger: core.TriggerManual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Tokens.After > r.Budget.Limit {
+		t.Errorf("%d tokens are left, the limit is %d", r.Tokens.After, r.Budget.Limit)
+	}
+	var out []string
+	for _, a := range r.Attempts {
+		out = append(out, fmt.Sprintf("%s %s %s", a.Provider, a.Outcome, a.Reason))
+	}
+	return strings.Join(out, "\n")
+}
+
+// A plugin that somebody has started, in a debugger for instance, is attached to and
+// neither pinned nor ended.
+func TestReattach(t *testing.T) {
+	p := plug(t)
+	cmd := exec.CommandContext(t.Context(), p.program, "-debug")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	value := ""
+	for lines := bufio.NewScanner(out); value == "" && lines.Scan(); {
+		if v, ok := strings.CutPrefix(lines.Text(), "CONDENSE_REATTACH='"); ok {
+			value = strings.TrimRight(v, "' \\")
+		}
+	}
+	_, value, ok := strings.Cut(value, ":") // under the name that the configuration has
+	if !ok {
+		t.Fatal("the plugin printed no line to attach with")
+	}
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := condense.Open(t.Context(), p.configure(t, "{}"), reg, &condense.Options{Reattach: `{"ours":` + value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied") && !strings.HasPrefix(got, "ours insufficient") {
+		t.Errorf("got %s", got)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Errorf("the plugin was ended: %v", err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Log(err)
+	}
+	if _, err := condense.Open(t.Context(), p.configure(t, "{}"), reg, &condense.Options{Reattach: "tidy"}); err == nil ||
+		!strings.Contains(err.Error(), "want the line that a plugin prints with -debug") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A plugin answers in a chain as a built-in provider does. What it does wrong costs its
+// turn, whatever it is, and truncation answers.
+func TestPlugin(t *testing.T) {
+	p := plug(t)
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.configure(t, "{last: 4}")
+	_, err = condense.Open(t.Context(), c, reg, nil)
+	want := p.file + ":3:3: plugin ours: " + p.program + " is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin ours'"
+	if err == nil || err.Error() != want {
+		t.Errorf("not pinned: got error %v\nwant %s", err, want)
+	}
+
+	p.pin(t)
+	h := openConfig(t, c)
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") || !strings.Contains(got, "truncation skipped not needed") {
+		t.Errorf("a good plugin: %s", got)
+	}
+	for settings, want := range map[string]string{
+		"{do: panic}": "out of ideas",
+		"{do: exit}":  "exit status 3",
+		"{do: empty}": "all 400 messages are gone",
+		"{do: fail}":  "no wish to work",
+		"{lest: 4}":   `start plugin ours: settings: unknown setting "lest"; did you mean "last"?`,
+		"{last: -1}":  "last: must not be negative",
+	} {
+		// Another configuration replaces the process.
+		if err := h.Reload(t.Context(), p.configure(t, settings)); err != nil {
+			t.Fatal(err)
+		}
+		got := attempts(t, h)
+		if !strings.Contains(got, want) || !strings.HasPrefix(got, "ours failed ") || !strings.Contains(got, "truncation applied") {
+			t.Errorf("%s: got\n%s\nwant %s", settings, got, want)
+		}
+	}
+
+	// Another program than the one that was pinned does not run.
+	if err := os.WriteFile(p.program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if got := attempts(t, h); !strings.Contains(got, "is not the plugin that was pinned") || !strings.Contains(got, "truncation applied") {
+		t.Errorf("another program: %s", got)
+	}
+	if err := os.Remove(p.program); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("no program: got error %v", err)
+	}
+	approvals, err := os.ReadDir(p.store)
+	if err != nil || len(approvals) != 1 {
+		t.Fatalf("%d approvals, %v", len(approvals), err)
+	}
+	if err := os.WriteFile(filepath.Join(p.store, approvals[0].Name()), []byte("rubbish\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is not what condense wrote") {
+		t.Errorf("a damaged approval: got error %v", err)
+	}
+}

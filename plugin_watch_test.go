@@ -1,0 +1,89 @@
+package condense_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/registry"
+)
+
+// pids returns the processes of the plugin; none where there is no /proc.
+func (p *plugged) pids() []string {
+	var found []string
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, l := range lines {
+		if text, _ := os.ReadFile(l); strings.Contains(string(text), p.program) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// TestWatchPins: a plugin that is pinned while its host runs is started, and one that runs
+// goes on running when the configuration changes in something that does not concern it.
+func TestWatchPins(t *testing.T) {
+	p := plug(t)
+	p.configure(t, "{}")
+	if err := trust.Open(p.store).SetPin(p.program, false, strings.Repeat("0", 64)); err != nil {
+		t.Fatal(err)
+	}
+	reg, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	reloads := make(chan error, 100)
+	h, err := condense.Watch(ctx, p.options(), reg, &condense.Options{Observe: func(e condense.Event) {
+		if e.Kind == condense.EventReloaded {
+			reloads <- e.Err
+		}
+	}}, &config.WatchOptions{Interval: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	reloaded := func() {
+		t.Helper()
+		select {
+		case err := <-reloads:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(testkit.Patience(t)):
+			t.Fatal("the change was not noticed within 20 s")
+		}
+	}
+	if got := attempts(t, h); !strings.Contains(got, "is not the plugin that was pinned") {
+		t.Errorf("before: %s", got)
+	}
+	p.pin(t)
+	reloaded()
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") {
+		t.Errorf("pinned: %s", got)
+	}
+	before := p.pids()
+	text, err := os.ReadFile(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "threshold: 70\n"+string(text))
+	reloaded()
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") || !slices.Equal(p.pids(), before) {
+		t.Errorf("another threshold: %s, processes %q, before %q", got, p.pids(), before)
+	}
+}

@@ -1,0 +1,134 @@
+package condense_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/testkit/golden"
+)
+
+// TestRooProfileDecides holds that a profile with the preset roo, written as a file would
+// have it, decides as Roo-Code does. A file cannot say all that Roo-Code's settings can: a
+// window of 0 and a global threshold outside 5 to 100 do odd things there and are refused
+// here. For these few, the numbers are put past the file, and the rule still agrees.
+func TestRooProfileDecides(t *testing.T) {
+	type input struct {
+		TotalTokens            float64            `json:"totalTokens"`
+		LastMessageTokens      float64            `json:"lastMessageTokens"`
+		ContextWindow          float64            `json:"contextWindow"`
+		MaxTokens              *float64           `json:"maxTokens"`
+		AutoCondenseContext    bool               `json:"autoCondenseContext"`
+		AutoCondenseContextPct float64            `json:"autoCondenseContextPercent"`
+		ProfileThresholds      map[string]float64 `json:"profileThresholds"`
+		CurrentProfileID       string             `json:"currentProfileId"`
+	}
+	refused := 0
+	golden.Run(t, "willManageContext", func(in input) (any, error) {
+		if golden.Whole(&in.TotalTokens, &in.LastMessageTokens, &in.ContextWindow) != 1 {
+			return nil, golden.NotOursError("sizes are whole tokens")
+		}
+		p := config.ProfileValues{Preset: "roo", Window: new(int(in.ContextWindow))}
+		if in.MaxTokens != nil {
+			p.MaxOutput = new(int(*in.MaxTokens))
+		}
+		if th, ok := in.ProfileThresholds[in.CurrentProfileID]; ok {
+			p.Threshold = new(th)
+		}
+		v := config.Values{
+			Tuning:         config.Tuning{Auto: new(in.AutoCondenseContext), Threshold: new(in.AutoCondenseContextPct)},
+			Profiles:       map[string]config.ProfileValues{"roo": p},
+			DefaultProfile: "roo",
+		}
+		var past func(*config.Resolved)
+		if _, err := config.New(v, config.Options{}); err != nil {
+			if in.ContextWindow > 0 && in.AutoCondenseContextPct >= 5 && in.AutoCondenseContextPct <= 100 {
+				return nil, fmt.Errorf("the configuration is refused: %w", err)
+			}
+			refused++
+			v.Threshold = nil
+			p.Window = new(1)
+			v.Profiles["roo"] = p
+			past = func(r *config.Resolved) {
+				if r.RooRule {
+					r.Window, r.Threshold = int(in.ContextWindow), in.AutoCondenseContextPct
+				}
+			}
+		}
+		h := open(t, v, past)
+		// One message whose size is given: no counter is asked.
+		c := condense.NewConversation(history.New())
+		size := int(in.TotalTokens + in.LastMessageTokens)
+		d, err := h.Check(c, condense.Turn{})
+		if err != nil {
+			return nil, err
+		}
+		if size > 0 {
+			if err := c.Append(core.Message{ID: "1", Role: core.RoleUser, Tokens: size, Parts: []core.Part{core.Text("x")}}); err != nil {
+				return nil, err
+			}
+			if d, err = h.Check(c, condense.Turn{}); err != nil {
+				return nil, err
+			}
+		}
+		return d.Act, nil
+	}, nil)
+	if refused > 5 {
+		t.Errorf("%d vectors were refused, want at most 5", refused)
+	}
+}
+
+// An sdkError is an error of an SDK with its JSON.
+type sdkError struct {
+	json     string
+	apiError bool
+}
+
+func (e *sdkError) Error() string        { return "the model refused" }
+func (e *sdkError) RawJSON() string      { return e.json }
+func (e *sdkError) OpenAIAPIError() bool { return e.apiError }
+
+// TestRooProfileRecognisesOverflow holds that under the preset roo exactly what Roo-Code
+// takes for an overflow is taken for one.
+func TestRooProfileRecognisesOverflow(t *testing.T) {
+	type input struct {
+		Error struct {
+			Kind     string          `json:"kind"`
+			Value    json.RawMessage `json:"value"`
+			Message  string          `json:"message"`
+			Name     string          `json:"name"`
+			Props    map[string]any  `json:"props"`
+			Property string          `json:"property"`
+			Status   int             `json:"status"`
+			Body     map[string]any  `json:"body"`
+		} `json:"error"`
+	}
+	h := open(t, config.Values{Profiles: map[string]config.ProfileValues{"roo": {Preset: "roo", Window: new(100000)}}}, nil)
+	golden.Run(t, "checkContextWindowExceededError", func(in input) (any, error) {
+		e := in.Error
+		err := &sdkError{json: string(e.Value), apiError: strings.HasPrefix(e.Kind, "APIError")}
+		var object map[string]any
+		switch e.Kind {
+		case "Error":
+			object = map[string]any{"name": "Error", "message": e.Message}
+			maps.Copy(object, e.Props)
+		case "APIError.generate":
+			inner, _ := e.Body["error"].(map[string]any)
+			object = map[string]any{"status": e.Status, "error": inner, "code": inner["code"], "message": fmt.Sprint(e.Status, " ", inner["message"])}
+		}
+		if object != nil {
+			raw, fault := json.Marshal(object)
+			if fault != nil {
+				return nil, fault
+			}
+			err.json = string(raw)
+		}
+		return h.Overflow(condense.Turn{}, err)
+	}, nil)
+}
