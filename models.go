@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/catalog"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 )
@@ -162,7 +162,7 @@ func (l *Lender) unknown(name string) error {
 		}
 	}
 	return fmt.Errorf("there is no language model %q%s; there are %s, and those of the built-in table as anthropic/… and openai/…; declare others in the section models",
-		name, near.DidYouMean(name, names), there)
+		name, suggest.DidYouMean(name, names), there)
 }
 
 // signature tells models apart: as long as it is the same, so is what Model returns.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 )
 
 // nearest returns the candidate that was probably meant by name, or "": one that is spelled
@@ -26,7 +26,7 @@ func nearest(name string, candidates []string) string {
 	if n < shortest {
 		return ""
 	}
-	if c := near.Name(name, others); c != "" {
+	if c := suggest.Name(name, others); c != "" {
 		return c
 	}
 	for _, c := range others {

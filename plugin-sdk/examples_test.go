@@ -84,7 +84,7 @@ func checkDependency(t *testing.T, pkg string) {
 				return
 			}
 		case "internal":
-			if ours == "internal/near" || ours == "internal/catalog" || ours == "internal/plain" || strings.HasPrefix(ours, "internal/wire") {
+			if ours == "internal/suggest" || ours == "internal/catalog" || ours == "internal/plain" || strings.HasPrefix(ours, "internal/wire") {
 				return
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 )
 
 // A Registry is a fixed set of strategies with distinct names. It never changes and is
@@ -63,7 +63,7 @@ func (r *Registry) Get(name string) (Strategy, error) {
 		return s, nil
 	}
 	names := r.Names()
-	return Strategy{}, fmt.Errorf("no strategy %q%s; there are %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+	return Strategy{}, fmt.Errorf("no strategy %q%s; there are %s", name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // Names returns the names of all strategies, sorted.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 )
 
@@ -142,7 +142,7 @@ func explain(err error, raw json.RawMessage, config any) error {
 		if len(names) == 0 {
 			return fmt.Errorf("%sunknown setting %q; there are none", where, name)
 		}
-		return fmt.Errorf("%sunknown setting %q%s; there are %s", where, name, near.DidYouMean(name, names), strings.Join(names, ", "))
+		return fmt.Errorf("%sunknown setting %q%s; there are %s", where, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
 	}
 	return err
 }

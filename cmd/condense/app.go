@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/registry"
 
 	"github.com/condensehq/condense/providers"
@@ -124,7 +124,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return usage(cmd, "unknown command %q%s", args[0], near.DidYouMean(args[0], names))
+	return usage(cmd, "unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
 }
 
 // flagError says what is wrong with a flag, and which one was probably meant.
@@ -138,7 +138,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usage(cmd, "--%s: %q: %w", invalid.GetFlag().Name, invalid.GetValue(), cause)
 	}
 	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
-		return usage(cmd, "unknown flag --%s%s", name, near.DidYouMean(name, flagNames(cmd)))
+		return usage(cmd, "unknown flag --%s%s", name, suggest.DidYouMean(name, flagNames(cmd)))
 	}
 	return usage(cmd, "%s", text)
 }

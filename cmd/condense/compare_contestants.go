@@ -20,7 +20,7 @@ import (
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/registry"
@@ -321,7 +321,7 @@ func (b *booth) providers(word string) ([]config.Provider, string, error) {
 			continue
 		}
 		if !slices.Contains(kind.names, name) {
-			return nil, "", fmt.Errorf("no %s %q%s", kind.prefix, name, near.DidYouMean(name, kind.names))
+			return nil, "", fmt.Errorf("no %s %q%s", kind.prefix, name, suggest.DidYouMean(name, kind.names))
 		}
 		profile, mode := name, ""
 		if kind.prefix == "mode" {
@@ -372,7 +372,7 @@ func (b *booth) provider(word string) (*config.Provider, error) {
 	}
 	presets := presetsOf(s)
 	if !slices.Contains(presets.Enum, variant) {
-		return nil, fmt.Errorf("%s has no preset %q%s; there are %s", base, variant, near.DidYouMean(variant, presets.Enum), strings.Join(presets.Enum, ", "))
+		return nil, fmt.Errorf("%s has no preset %q%s; there are %s", base, variant, suggest.DidYouMean(variant, presets.Enum), strings.Join(presets.Enum, ", "))
 	}
 	if p.Settings, err = withSetting(settings, presets.Name, variant); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/compare"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 )
 
 // A condition is one of --fail-on: a change of a measure that is not accepted.
@@ -44,7 +44,7 @@ func parseConditions(s string) ([]condition, error) {
 		}
 		name := strings.TrimSpace(text[:i])
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%q: no measure %q%s; there are %s", text, name, near.DidYouMean(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("%q: no measure %q%s; there are %s", text, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
 		}
 		name = cmp.Or(measureAliases[name], name)
 		by, err := strconv.ParseFloat(strings.TrimSpace(text[i+1:]), 64)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -100,7 +100,7 @@ func (p *place) check(cmd *cobra.Command, a *app, c *config.Config) error {
 // does not exist. A host program may have modes of its own; who types one means one of these.
 func (a *app) checkNames(cmd *cobra.Command, c *config.Config, mode string) error {
 	if modes := c.Modes(); mode != "" && len(modes) > 0 && !slices.Contains(modes, mode) {
-		return usage(cmd, "--mode: there is no mode %q; there are %s%s", mode, strings.Join(modes, ", "), near.DidYouMean(mode, modes))
+		return usage(cmd, "--mode: there is no mode %q; there are %s%s", mode, strings.Join(modes, ", "), suggest.DidYouMean(mode, modes))
 	}
 	if a.model != "" {
 		if _, err := condense.NewLender(c, &condense.Options{Model: a.model}).Model("", a.model); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
@@ -120,7 +120,7 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) [
 }
 
 func unknownSetting(strategy, name string, known []string) config.ProviderFault {
-	f := settingFault(name, "unknown setting of "+strategy, near.Name(name, known))
+	f := settingFault(name, "unknown setting of "+strategy, suggest.Name(name, known))
 	f.AtName = true
 	if f.Suggestion == "" && len(known) > 0 {
 		f.Allowed = "there are " + strings.Join(known, ", ")

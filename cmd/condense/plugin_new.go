@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 )
 
 func (a *app) pluginNewCommand() *cobra.Command {
@@ -44,7 +44,7 @@ that the working folder is in, or that this program was built from.`,
 			l, ok := templateLangs[lang]
 			if !ok {
 				return usage(cmd, "--lang: no template in %q%s; there are %s", lang,
-					near.DidYouMean(lang, langNames()), strings.Join(langNames(), ", "))
+					suggest.DidYouMean(lang, langNames()), strings.Join(langNames(), ", "))
 			}
 			if !l.replaces && replace != "" {
 				return usage(cmd, "--replace is for Go; a plugin in %s has all it needs in its folder", lang)

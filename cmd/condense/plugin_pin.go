@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/trust"
 )
 
@@ -79,7 +79,7 @@ func pluginsNamed(arg string, plugins []plugged, c *config.Config) ([]plugged, e
 		if p, err := c.Provider(arg); err == nil {
 			return nil, fmt.Errorf("provider %s is no plugin: the strategy %s is built in and needs no pin", arg, p.Strategy)
 		}
-		return nil, fmt.Errorf("there is no plugin and no file %q%s", arg, near.DidYouMean(arg, names))
+		return nil, fmt.Errorf("there is no plugin and no file %q%s", arg, suggest.DidYouMean(arg, names))
 	}
 	if err != nil {
 		return nil, err

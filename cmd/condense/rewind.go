@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -117,7 +117,7 @@ func messageNamed(d *transcript.Document, name string) (string, error) {
 			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' brings it back", name)
 		}
 	}
-	return "", fmt.Errorf("no message %q%s; 'condense view --all' lists them", name, near.DidYouMean(name, ids))
+	return "", fmt.Errorf("no message %q%s; 'condense view --all' lists them", name, suggest.DidYouMean(name, ids))
 }
 
 func (a *app) undoCommand() *cobra.Command {

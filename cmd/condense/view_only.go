@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 )
 
 // An only is the flag that chooses what view lists. Nil means everything.
@@ -26,7 +26,7 @@ var onlyParts = []string{onlyUser, onlySummary, onlyNoResults, onlyNoParams}
 func (o *only) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); !slices.Contains(onlyParts, name) {
-			return fmt.Errorf("want %s%s", strings.Join(onlyParts, ", "), near.DidYouMean(name, onlyParts))
+			return fmt.Errorf("want %s%s", strings.Join(onlyParts, ", "), suggest.DidYouMean(name, onlyParts))
 		}
 		*o = append(*o, name)
 	}

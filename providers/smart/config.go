@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
@@ -102,7 +102,7 @@ func (p PassConfig) MarshalJSON() ([]byte, error) {
 func (c *Config) Validate() error {
 	var errs []error
 	if _, ok := findPreset(c.Preset); c.Preset != "" && !ok {
-		errs = append(errs, fmt.Errorf("preset: no preset %q%s; there are %s", c.Preset, near.DidYouMean(c.Preset, presetNames()), strings.Join(presetNames(), ", ")))
+		errs = append(errs, fmt.Errorf("preset: no preset %q%s; there are %s", c.Preset, suggest.DidYouMean(c.Preset, presetNames()), strings.Join(presetNames(), ", ")))
 	}
 	switch {
 	case c.Passes != nil && len(c.Passes) == 0:
@@ -142,7 +142,7 @@ func steps(list []PassConfig, env registry.Env) ([]step, error) {
 		}
 		p, ok := findPass(pc.Pass)
 		if !ok {
-			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, near.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))
+			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, suggest.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))
 			continue
 		}
 		opened, err := p.Open(context.Background(), pc.Settings, env)

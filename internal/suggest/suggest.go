@@ -1,14 +1,14 @@
-// Package near finds the name that somebody probably meant.
-package near
+// Package suggest finds the name that was probably meant by a misspelled one.
+package suggest
 
 import "strings"
 
-// Name returns the candidate closest to got, or "" if none is close enough to be a
-// likely slip of the pen: at most a third of its letters differ. Case does not count.
-func Name(got string, candidates []string) string {
+// Name returns the one of names closest to got, or "" if none is close enough to be a
+// likely typing error: at most a third of the letters may differ. Case is ignored.
+func Name(got string, names []string) string {
 	best, bestDistance := "", 0
 	g := []rune(strings.ToLower(got))
-	for _, c := range candidates {
+	for _, c := range names {
 		r := []rune(strings.ToLower(c))
 		d := distance(g, r)
 		if d <= max(1, max(len(r), len(g))/3) && (best == "" || d < bestDistance) {
@@ -18,16 +18,16 @@ func Name(got string, candidates []string) string {
 	return best
 }
 
-// DidYouMean returns `; did you mean "NAME"?` for the closest candidate, or "".
-func DidYouMean(got string, candidates []string) string {
-	if n := Name(got, candidates); n != "" {
+// DidYouMean returns `; did you mean "NAME"?` for the closest of names, or "".
+func DidYouMean(got string, names []string) string {
+	if n := Name(got, names); n != "" {
 		return `; did you mean "` + n + `"?`
 	}
 	return ""
 }
 
 // distance is the number of insertions, deletions, substitutions and swaps of
-// neighbours between a and b (optimal string alignment).
+// neighboring runes between a and b (optimal string alignment).
 func distance(a, b []rune) int {
 	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range prev {

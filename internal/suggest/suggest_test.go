@@ -1,9 +1,9 @@
-package near_test
+package suggest_test
 
 import (
 	"testing"
 
-	"github.com/condensehq/condense/internal/near"
+	"github.com/condensehq/condense/internal/suggest"
 )
 
 func TestName(t *testing.T) {
@@ -18,17 +18,17 @@ func TestName(t *testing.T) {
 		"window":     "",
 		"":           "",
 	} {
-		if name := near.Name(got, known); name != want {
+		if name := suggest.Name(got, known); name != want {
 			t.Errorf("Name(%q) = %q, want %q", got, name, want)
 		}
 	}
 }
 
 func TestDidYouMean(t *testing.T) {
-	if got, want := near.DidYouMean("chian", []string{"chain"}), `; did you mean "chain"?`; got != want {
+	if got, want := suggest.DidYouMean("chian", []string{"chain"}), `; did you mean "chain"?`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := near.DidYouMean("something", []string{"chain"}); got != "" {
+	if got := suggest.DidYouMean("something", []string{"chain"}); got != "" {
 		t.Errorf("got %q, want nothing", got)
 	}
 }
