@@ -6,23 +6,24 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/model"
 )
 
 // A Model is a language model as far as the configuration and the built-in table know it.
 type Model struct {
-	Name       string        `json:"name,omitempty"` // as written; empty if the profile names none
-	API        string        `json:"api,omitempty"`  // anthropic or openai; empty if unknown
-	ID         string        `json:"id,omitempty"`   // as the API knows it
-	BaseURL    string        `json:"base_url,omitempty"`
-	APIKeyEnv  string        `json:"api_key_env,omitempty"`
-	APIKeyFile string        `json:"api_key_file,omitempty"` // absolute
-	Window     int           `json:"window,omitempty"`       // tokens, 0 if unknown
-	MaxOutput  int           `json:"max_output,omitempty"`   // as configured for this model, 0 if it is not
-	Output     int           `json:"output,omitempty"`       // the longest answer it can give, 0 if unknown
-	Price      catalog.Price `json:"price"`                  // zero if unknown
+	Name       string      `json:"name,omitempty"` // as written; empty if the profile names none
+	API        string      `json:"api,omitempty"`  // anthropic or openai; empty if unknown
+	ID         string      `json:"id,omitempty"`   // as the API knows it
+	BaseURL    string      `json:"base_url,omitempty"`
+	APIKeyEnv  string      `json:"api_key_env,omitempty"`
+	APIKeyFile string      `json:"api_key_file,omitempty"` // absolute
+	Window     int         `json:"window,omitempty"`       // tokens, 0 if unknown
+	MaxOutput  int         `json:"max_output,omitempty"`   // as configured for this model, 0 if it is not
+	Output     int         `json:"output,omitempty"`       // the longest answer it can give, 0 if unknown
+	Price      model.Price `json:"price"`                  // zero if unknown
 	// Tiers are the higher prices of long requests, if the built-in table has any and the
 	// configuration sets no price.
-	Tiers []catalog.Tier `json:"tiers,omitempty"`
+	Tiers []model.Tier `json:"tiers,omitempty"`
 	// Free says that the configuration sets the price to nothing, as of a local model.
 	Free bool `json:"free,omitempty"`
 	// Images says that it reads images: as configured, or because all models at its vendor do.
@@ -68,7 +69,7 @@ func (c *Config) Model(name string) (*Model, error) {
 	}
 	if declared.Price != nil {
 		m.Price, m.Tiers = *declared.Price, nil
-		m.Free = m.Price == catalog.Price{}
+		m.Free = m.Price == model.Price{}
 	}
 	if m.Withheld = c.withheld[path{"models", name}.id()]; m.Withheld != "" {
 		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""

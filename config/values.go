@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/model"
 )
 
 // Values are a whole configuration as data: what a file may contain. Its JSON form is that
@@ -67,15 +67,15 @@ type ProviderValues struct {
 
 // ModelValues are a model: a language model and how to reach it.
 type ModelValues struct {
-	API        string         `json:"api,omitempty"`
-	Model      string         `json:"model,omitempty"`
-	BaseURL    string         `json:"base_url,omitempty"`
-	APIKeyEnv  string         `json:"api_key_env,omitempty"`
-	APIKeyFile string         `json:"api_key_file,omitempty"`
-	Window     int            `json:"window,omitempty"`
-	MaxOutput  int            `json:"max_output,omitempty"`
-	Images     *bool          `json:"images,omitempty"`
-	Price      *catalog.Price `json:"price,omitempty"`
+	API        string       `json:"api,omitempty"`
+	Model      string       `json:"model,omitempty"`
+	BaseURL    string       `json:"base_url,omitempty"`
+	APIKeyEnv  string       `json:"api_key_env,omitempty"`
+	APIKeyFile string       `json:"api_key_file,omitempty"`
+	Window     int          `json:"window,omitempty"`
+	MaxOutput  int          `json:"max_output,omitempty"`
+	Images     *bool        `json:"images,omitempty"`
+	Price      *model.Price `json:"price,omitempty"`
 }
 
 // An Amount is a number of tokens, or a percentage of the window if Percent is not 0.

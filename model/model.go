@@ -1,6 +1,6 @@
-// Package model is what providers know of a language model: something that reads a
-// conversation and answers with text. Clients for the APIs of vendors are in packages
-// below; a program with a client of its own implements [Generator].
+// Package model is the interface between strategies and language models: a [Generator]
+// reads a conversation and answers with text. Subdirectories hold clients for vendors'
+// APIs; a program with its own client implements Generator.
 package model
 
 import (
@@ -8,88 +8,104 @@ import (
 	"errors"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/catalog"
 )
 
 // A Generator is a language model. Implementations are safe for concurrent use.
 type Generator interface {
-	// Generate has the model answer p, which it neither modifies nor keeps. It returns
-	// promptly once ctx is done, with an error wrapping ctx.Err().
+	// Generate sends p to the model. It neither modifies nor keeps p, and returns promptly
+	// once ctx is done, with an error wrapping ctx.Err().
 	//
-	// The error wraps [ErrTooLong] if p is more than the model can read,
-	// [core.ErrUnavailable] if the model cannot be asked at all, such as for want of a
-	// key, and [ErrNoText] if it answered without saying anything. No error holds a
-	// secret. An answer that comes with an error says what was spent; none means nothing.
+	// The error wraps [ErrTooLong] if p exceeds the model's window, [core.ErrUnavailable]
+	// if the model cannot be called at all (for example because the key is missing), and
+	// [ErrNoText] if the answer has no text. Errors contain no secrets. An answer returned
+	// with an error reports what was spent; a nil answer means nothing was.
 	Generate(ctx context.Context, p *Prompt) (*Answer, error)
-	// Info says what is known about the model, without asking it.
+	// Info returns what is known about the model, without calling it.
 	Info() Info
 }
 
-// A Checker is a [Generator] that knows, without asking anybody, why it could not be asked
-// as things are.
+// A Checker is a [Generator] that can report, without a call, why a call would fail.
 type Checker interface {
 	Generator
-	// CheckKey returns the reason, such as a key that is missing; nil if there is none. It
-	// holds no secret.
+	// CheckKey returns the reason, such as a missing key, or nil. It contains no secret.
 	CheckKey() error
 }
 
 var (
-	// ErrTooLong means that the prompt does not fit the window of the model.
+	// ErrTooLong means that the prompt exceeds the model's window.
 	ErrTooLong = errors.New("the prompt is longer than the model's window")
 	// ErrNoText means that the model answered without text.
 	ErrNoText = errors.New("the model answered without text")
 )
 
-// A Prompt is what a model is asked.
+// A Prompt is a request to a model.
 type Prompt struct {
 	System string
-	// Messages are what the model reads, oldest first; only Role and Parts count. The last
-	// one is the user's. Every tool call has its result in the message after it.
+	// Messages are oldest first; only Role and Parts are read. The last one is the user's.
+	// Every tool call has its result in the next message.
 	Messages []core.Message
 	// Tools are the definitions of the tools that Messages call, a JSON array in the form
 	// of the vendor's API; empty if no message holds a call, or if they are unknown.
 	Tools string
-	// MaxOutput is the most tokens that the answer may have; 0 leaves it to the model.
+	// MaxOutput limits the tokens of the answer; 0 means the model's own limit.
 	MaxOutput int
-	// Cached says that all messages but the last have been sent before in just this form,
-	// so that asking the vendor to look into its cache is worth it.
+	// Cached means that all messages but the last have been sent before in exactly this
+	// form, so the vendor's prompt cache is worth using.
 	Cached bool
 }
 
-// An Answer is what a model said.
+// An Answer is a model's answer.
 type Answer struct {
-	Text      string     // what it wrote; tool calls and reasoning are left out
-	Truncated bool       // it stopped because it reached the most tokens that it may write
-	Usage     core.Usage // what it took, as the vendor counts
+	Text      string     // without tool calls and reasoning
+	Truncated bool       // the answer reached the limit of output tokens
+	Usage     core.Usage // as counted by the vendor
 }
 
 // Info is what is known about a model. Numbers are tokens; zero means unknown.
 type Info struct {
-	Name      string // as people call it
-	Window    int    // the most that it can read and write together
-	MaxOutput int    // the longest answer
-	Images    bool   // it can read images
-	Price     catalog.Price
-	Tiers     []catalog.Tier // higher prices of long requests
-	Free      bool           // asking costs nothing; a Price of zero alone is one that nobody knows
+	Name      string // for display
+	Window    int    // context window: input and output together
+	MaxOutput int    // longest answer
+	Images    bool   // whether it reads images
+	Price     Price  // of requests up to the first tier; zero means unknown unless Free is set
+	Tiers     []Tier // higher prices of long requests, ascending
+	Free      bool   // requests cost nothing
 }
 
-// PriceFor returns the price of a request with so many input tokens.
-func (i Info) PriceFor(input int) catalog.Price {
-	m := catalog.Model{Price: i.Price, Tiers: i.Tiers}
-	return m.PriceFor(input)
+// A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
+type Price struct {
+	Input      float64 `json:"input,omitempty"`
+	Output     float64 `json:"output,omitempty"`
+	CacheRead  float64 `json:"cache_read,omitempty"`
+	CacheWrite float64 `json:"cache_write,omitempty"`
 }
 
-// Charge returns u with what it costs: with USD if the price is known, else with its calls
-// counted as unpriced. U is the usage of one call.
+// A Tier is the price of a whole request whose input is longer than Above tokens.
+type Tier struct {
+	Above int   `json:"above"`
+	Price Price `json:"price"`
+}
+
+// PriceFor returns the price of a request with the given number of input tokens.
+func (i Info) PriceFor(input int) Price {
+	p := i.Price
+	for _, t := range i.Tiers {
+		if input > t.Above {
+			p = t.Price
+		}
+	}
+	return p
+}
+
+// Charge returns u, the usage of one call, with its cost: USD if the price is known,
+// otherwise Unpriced.
 func (i Info) Charge(u core.Usage) core.Usage {
 	p := i.PriceFor(u.InputTokens)
 	u.USD, u.Unpriced = 0, 0
 	if i.Free {
 		return u
 	}
-	if p == (catalog.Price{}) {
+	if p == (Price{}) {
 		u.Unpriced = u.Calls
 		return u
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/anthropic"
@@ -33,7 +32,7 @@ var vendors = []vendor{
 }
 
 var (
-	price  = catalog.Price{Input: 1, Output: 5, CacheRead: 0.1, CacheWrite: 1.25}
+	price  = model.Price{Input: 1, Output: 5, CacheRead: 0.1, CacheWrite: 1.25}
 	prompt = &model.Prompt{
 		System:    "You write summaries.",
 		Messages:  []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("Summarize: we fixed the parser.")}}},

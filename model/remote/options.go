@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/model"
 )
 
@@ -37,8 +36,8 @@ type Options struct {
 	// Window, MaxOutput, Images, Price, Tiers and Free are those of [model.Info].
 	Window, MaxOutput int
 	Images            bool
-	Price             catalog.Price
-	Tiers             []catalog.Tier
+	Price             model.Price
+	Tiers             []model.Tier
 	Free              bool
 	// Retry says how often and how soon a request is repeated; the zero value of a field
 	// means that of [DefaultRetry].

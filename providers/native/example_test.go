@@ -6,7 +6,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/native"
 )
@@ -15,7 +14,7 @@ import (
 type client struct{}
 
 func (client) Info() model.Info {
-	return model.Info{Name: "mine", Window: 200_000, Price: catalog.Price{Input: 1, Output: 5}}
+	return model.Info{Name: "mine", Window: 200_000, Price: model.Price{Input: 1, Output: 5}}
 }
 
 func (client) Generate(ctx context.Context, _ *model.Prompt) (*model.Answer, error) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/registry"
@@ -270,7 +269,7 @@ func TestEstimate(t *testing.T) {
 	for name, info := range map[string]model.Info{
 		"at once":  {Window: 1 << 20},
 		"in parts": {Window: 12_000},
-		"priced":   {Window: 12_000, Price: catalog.Price{Input: 1, Output: 5}},
+		"priced":   {Window: 12_000, Price: model.Price{Input: 1, Output: 5}},
 	} {
 		gen := &fake{info: info, answer: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 			a, err := say(strings.Repeat("word ", 50))(ctx, p)

@@ -1,4 +1,4 @@
-// Package models knows the context windows and prices of language models. Its table is
+// Package catalog knows the context windows and prices of language models. Its table is
 // generated from public data, embedded, and therefore always a little out of date: every
 // number can be set in the configuration instead.
 package catalog
@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/condensehq/condense/model"
 )
 
 //go:generate sh internal/gen/generate.sh
@@ -22,41 +24,15 @@ var tableJSON []byte
 type Model struct {
 	Provider string // who serves it: anthropic, openai, google, openrouter, …
 	ID       string
-	Window   int    // context window in tokens; 0 = not known
-	Output   int    // the longest answer it can give, in tokens; 0 = not known
-	Price    Price  // for requests up to the first tier; all zero = not known or free
-	Tiers    []Tier // higher prices of long requests, ascending
+	Window   int          // context window in tokens; 0 = not known
+	Output   int          // the longest answer it can give, in tokens; 0 = not known
+	Price    model.Price  // for requests up to the first tier; all zero = not known or free
+	Tiers    []model.Tier // higher prices of long requests, ascending
 	rules    []rule
 }
 
 // Name returns what [Lookup] finds m by: provider, slash, id.
 func (m *Model) Name() string { return m.Provider + "/" + m.ID }
-
-// A Price is in US dollars per million tokens. A zero for the cache means no such price is
-// known, not that it is free.
-type Price struct {
-	Input      float64 `json:"input,omitempty"`
-	Output     float64 `json:"output,omitempty"`
-	CacheRead  float64 `json:"cache_read,omitempty"`
-	CacheWrite float64 `json:"cache_write,omitempty"`
-}
-
-// A Tier is the price of a whole request whose input is longer than Above tokens.
-type Tier struct {
-	Above int   `json:"above"`
-	Price Price `json:"price"`
-}
-
-// PriceFor returns the price of a request with so many input tokens.
-func (m *Model) PriceFor(input int) Price {
-	p := m.Price
-	for _, t := range m.Tiers {
-		if input > t.Above {
-			p = t.Price
-		}
-	}
-	return p
-}
 
 // An UnknownError reports a name that is not in the table.
 type UnknownError struct{ Name string }
@@ -217,7 +193,7 @@ var table = sync.OnceValue(func() *parsed {
 		Providers map[string][]row
 	}
 	if err := json.Unmarshal(tableJSON, &file); err != nil {
-		panic("models: table.json: " + err.Error()) // embedded and tested; cannot happen in a build that passed
+		panic("catalog: table.json: " + err.Error()) // embedded and tested; cannot happen in a build that passed
 	}
 	t := &parsed{
 		source:     file.Source + ", prices as of " + file.AsOf,
@@ -228,7 +204,7 @@ var table = sync.OnceValue(func() *parsed {
 		for _, r := range file.Providers[p] {
 			m := &Model{Provider: p, ID: r.ID, Window: r.Window, Output: r.Output, Price: price(r.Price)}
 			for _, tier := range r.Tiers {
-				m.Tiers = append(m.Tiers, Tier{Above: int(tier[0]), Price: price(tier[1:])})
+				m.Tiers = append(m.Tiers, model.Tier{Above: int(tier[0]), Price: price(tier[1:])})
 			}
 			m.rules = parseRules(r)
 			t.all = append(t.all, m)
@@ -241,9 +217,9 @@ var table = sync.OnceValue(func() *parsed {
 	return t
 })
 
-func price(v []float64) Price {
+func price(v []float64) model.Price {
 	if len(v) < 4 {
-		return Price{}
+		return model.Price{}
 	}
-	return Price{Input: v[0], Output: v[1], CacheRead: v[2], CacheWrite: v[3]}
+	return model.Price{Input: v[0], Output: v[1], CacheRead: v[2], CacheWrite: v[3]}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/model"
 )
 
 func TestLookup(t *testing.T) {
@@ -88,7 +89,7 @@ func TestWindowIsKnownUnderTheNamesThatAgentsUse(t *testing.T) {
 // vendor's price would be a guess.
 func TestPriceOfAGatewayIsNotGuessed(t *testing.T) {
 	m, err := catalog.Lookup("my-gateway/gpt-4.1")
-	if err != nil || m.Price != (catalog.Price{}) || m.Name() != "my-gateway/gpt-4.1" {
+	if err != nil || m.Price != (model.Price{}) || m.Name() != "my-gateway/gpt-4.1" {
 		t.Errorf("got %+v, %v", m, err)
 	}
 }
@@ -115,7 +116,7 @@ func TestPriceFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for input, want := range map[int]float64{0: 3, 200_000: 3, 200_001: 6} {
-		if got := m.PriceFor(input).Input; got != want {
+		if got := (model.Info{Price: m.Price, Tiers: m.Tiers}).PriceFor(input).Input; got != want {
 			t.Errorf("input price of %d tokens: got %v, want %v", input, got, want)
 		}
 	}
