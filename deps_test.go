@@ -47,8 +47,8 @@ var mayImport = map[string]string{
 	"compare":                    "compare/retention core core/policy internal/author internal/size tokens transcript",
 	"compare/htmlreport":         "compare compare/retention core core/history tokens transcript",
 	"compare/retention":          "core", // and no provider imports it: see its documentation
-	"bench/retention":            "bench/internal/sessions compare/retention core providers internal/value internal/value/need registry tokens",
-	"bench/internal/sessions":    "compare compare/retention core",
+	"bench/retention":            "internal/lab/sessions compare/retention core providers internal/value internal/value/need registry tokens",
+	"internal/lab/sessions":      "compare compare/retention core",
 	"internal/disk":              "",
 	"internal/trust":             "",
 	"internal/suggest":           "",
@@ -77,7 +77,7 @@ var mayImport = map[string]string{
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"internal/value":                              "core internal/author internal/parallel internal/value/need",
 	"internal/value/need":                         "core internal/author internal/parallel internal/tooling",
-	"bench/train":                                 "bench/internal/sessions compare/retention core internal/value/need tokens",
+	"internal/lab/train":                          "internal/lab/sessions compare/retention core internal/value/need tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 

@@ -5,9 +5,9 @@
 //	go run ./bench/retention -traces DIR -strategies keep_last,masking,slidingwindow
 //	go run ./bench/retention -traces DIR -s 'tight=smart:{"preset":"aggressive"}' -budgets 10,25
 //
-// Weights that bench/train made without some sessions are judged on these alone:
+// Weights that internal/lab/train made without some sessions are judged on these alone:
 //
-//	go run ./bench/train -traces DIR -fold 0/4 -out W
+//	go run ./internal/lab/train -traces DIR -fold 0/4 -out W
 //	go run ./bench/retention -traces DIR -weights W -strategies value -fold 0/4
 package main
 
@@ -26,7 +26,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/condensehq/condense/bench/internal/sessions"
+	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/providers"
@@ -70,8 +70,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.background, "background", "", "only write what is common to the sources to this file")
 	flags.StringVar(&o.match, "match", "", "only sessions whose ID has this in it")
 	flags.StringVar(&o.weights, "weights", "", "folder of the weights that the reference value chooses lines by; default the built-in ones")
-	flags.StringVar(&o.fold, "fold", "", "K/N: only every Nth session from number K on, from 0: what bench/train -fold leaves out")
-	flags.StringVar(&o.only, "only", "", "only sessions of these sources, with commas between: what bench/train -without leaves out")
+	flags.StringVar(&o.fold, "fold", "", "K/N: only every Nth session from number K on, from 0: what internal/lab/train -fold leaves out")
+	flags.StringVar(&o.only, "only", "", "only sessions of these sources, with commas between: what internal/lab/train -without leaves out")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@
 // often, in what kind of text, whether the file it is about is still being worked on.
 // Weights and trees are data (weights.json), fitted to recorded sessions by a command:
 //
-//	go run ./bench/train -traces DIR
+//	go run ./internal/lab/train -traces DIR
 //
 // docs/decisions/0017-value.md says what they were fitted to and how that was checked.
 package need

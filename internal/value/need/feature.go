@@ -2,13 +2,6 @@ package need
 
 import "math"
 
-// A feature is something that can be seen of a term or phrase, in one of a few steps. The
-// weight of a step is in the model; a feature of two things has a step for each pair.
-type feature struct {
-	name  string
-	steps int
-}
-
 // steps2 returns the step of n on a scale of powers of two: 0, 1, 2, 3-4, 5-8 and so on.
 func steps2(n, most int) int {
 	s := 0
@@ -40,7 +33,7 @@ const (
 	usedSteps = 5
 )
 
-var termFeatures = []feature{
+var termFeatures = []Feature{
 	{"class", int(classes)},
 	{"class and rarity", int(classes) * rarities},
 	{"class and length", int(classes) * 6},
@@ -80,7 +73,7 @@ var termFeatures = []feature{
 }
 
 // termSteps writes the step of every feature of term n.
-func (c *Conversation) termSteps(n int, rarity int, out *[40]uint16) []uint16 {
+func (c *Conversation) termSteps(n int, rarity int, out *Steps) []uint16 {
 	t := &c.terms[n]
 	line := &c.Lines[t.lastLine]
 	p := &c.Passages[line.Passage]
@@ -138,7 +131,7 @@ func (c *Conversation) termSteps(n int, rarity int, out *[40]uint16) []uint16 {
 	return pack(termFeatures, v[:], out)
 }
 
-var phraseFeatures = []feature{
+var phraseFeatures = []Feature{
 	{"content", 3},
 	{"last kind and content", int(kinds) * 3},
 	{"messages and own", 4 * 4},
@@ -166,7 +159,7 @@ var phraseFeatures = []feature{
 	{"later and last kind", laterSteps * int(kinds)},
 }
 
-func (c *Conversation) phraseSteps(n int, best float32, out *[40]uint16) []uint16 {
+func (c *Conversation) phraseSteps(n int, best float32, out *Steps) []uint16 {
 	f := &c.phrases[n]
 	line := &c.Lines[f.lastLine]
 	p := &c.Passages[line.Passage]
@@ -210,12 +203,12 @@ func (c *Conversation) phraseSteps(n int, best float32, out *[40]uint16) []uint1
 	return pack(phraseFeatures, v[:], out)
 }
 
-func pack(features []feature, v []int, out *[40]uint16) []uint16 {
+func pack(features []Feature, v []int, out *Steps) []uint16 {
 	base := 0
 	for i := range features {
-		s := min(max(v[i], 0), features[i].steps-1)
+		s := min(max(v[i], 0), features[i].Steps-1)
 		out[i] = uint16(base + s)
-		base += features[i].steps
+		base += features[i].Steps
 	}
 	return out[:len(features)]
 }

@@ -1,10 +1,8 @@
 package need
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // A forest is a sum of decision trees over the features of a line, of a term. It adds to what
@@ -73,28 +71,4 @@ func parseTrees(trees [][][]float32, features int) (*forest, error) {
 		f.grow(tree)
 	}
 	return f, nil
-}
-
-// write returns f in the form that parseTrees reads.
-func (f *forest) write() string {
-	var b strings.Builder
-	for t, root := range f.roots {
-		end := int32(len(f.nodes))
-		sep := ""
-		if t < len(f.roots)-1 {
-			end, sep = f.roots[t+1], ","
-		}
-		var tree [][]float32
-		for i := root; i < end; i++ {
-			n := f.nodes[i]
-			if n.feature < 0 {
-				tree = append(tree, []float32{n.at})
-				continue
-			}
-			tree = append(tree, []float32{float32(n.feature), n.at, float32(n.next - root)})
-		}
-		v, _ := json.Marshal(tree) //nolint:errchkjson // numbers
-		fmt.Fprintf(&b, "    %s%s\n", v, sep)
-	}
-	return b.String()
 }

@@ -42,7 +42,7 @@ func (m *Model) Habits(messages []core.Message) *Habits {
 	}
 	c := Read(before)
 	e := m.Estimate(c)
-	terms, phrases := c.needed(m, &Lesson{Before: before, After: after})
+	terms, phrases := c.Reused(m, &Sequel{Before: before, After: after})
 	var want, got [estimates][habitGroups]float64
 	for n := range c.terms {
 		t := &c.terms[n]

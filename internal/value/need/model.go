@@ -28,7 +28,7 @@ var weightsJSON []byte
 var commonText string
 
 // Default returns the model that comes with the package.
-var Default = sync.OnceValues(func() (*Model, error) { return parseModel(weightsJSON, commonText) })
+var Default = sync.OnceValues(func() (*Model, error) { return Parse(weightsJSON, commonText) })
 
 // weights is the form of weights.json: for every feature its weights by step.
 type weights struct {
@@ -40,7 +40,8 @@ type weights struct {
 	PhraseTrees [][][]float32 `json:"phrase trees"`
 }
 
-func parseModel(data []byte, common string) (*Model, error) {
+// Parse reads a model in the forms of weights.json and common.txt.
+func Parse(data []byte, common string) (*Model, error) {
 	var w weights
 	if err := json.Unmarshal(data, &w); err != nil {
 		return nil, fmt.Errorf("weights: %w", err)
@@ -63,13 +64,13 @@ func parseModel(data []byte, common string) (*Model, error) {
 	return m, err
 }
 
-func layOut(features []feature, w map[string][]float32) ([]float32, error) {
+func layOut(features []Feature, w map[string][]float32) ([]float32, error) {
 	var out []float32
 	for _, f := range features {
-		if len(w[f.name]) != f.steps {
-			return nil, fmt.Errorf("%q has %d weights, want %d", f.name, len(w[f.name]), f.steps)
+		if len(w[f.Name]) != f.Steps {
+			return nil, fmt.Errorf("%q has %d weights, want %d", f.Name, len(w[f.Name]), f.Steps)
 		}
-		out = append(out, w[f.name]...)
+		out = append(out, w[f.Name]...)
 	}
 	return out, nil
 }
@@ -111,24 +112,20 @@ type Estimate struct {
 // Estimate values all terms and phrases of c. The cost is linear.
 func (m *Model) Estimate(c *Conversation) *Estimate {
 	e := &Estimate{Names: make([]float32, len(c.terms)), Words: make([]float32, len(c.terms)), Phrases: make([]float32, len(c.phrases))}
-	base, best := m.odds(c)
-	f := c.focus()
+	v := m.Evidence(c)
 	// Sums are made in the order of the numbers: another order gives others in the last digit.
 	inOrder(len(c.terms), func(from, to int, values []float64) {
 		var x [termSize]float32
 		for n := from; n < to; n++ {
-			t := &c.terms[n]
-			if t.messages == 0 {
+			if c.terms[n].messages == 0 {
 				continue
 			}
-			rarity := m.rarity(c.termAt.keys[n])
-			weight := c.weight(n, rarity)
+			weight := v.Weight(n)
 			if weight == 0 {
 				continue
 			}
-			c.lineVector(f, int(t.lastLine), best[t.lastLine], x[:lineSize])
-			c.termVector(n, rarity, float32(sigmoid(base[n])), x[:])
-			values[n-from] = sigmoid(base[n]+m.termTrees.sum(x[:])) * weight
+			v.TermVector(n, x[:])
+			values[n-from] = sigmoid(v.odds[n]+m.termTrees.sum(x[:])) * weight
 		}
 	}, func(n int, v float64) {
 		if c.terms[n].class == classWord {
@@ -143,15 +140,15 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 	parallel.Ranges(len(c.Lines), leastValues, func(from, to int) {
 		var x [lineSize]float32
 		for l := from; l < to; l++ {
-			c.lineVector(f, l, best[l], x[:])
+			v.LineVector(l, x[:])
 			more[l] = m.phraseTrees.sum(x[:])
 		}
 	})
 	inOrder(len(c.phrases), func(from, to int, values []float64) {
-		var buf [40]uint16
+		var buf Steps
 		for n := from; n < to; n++ {
 			if f := &c.phrases[n]; f.messages <= phraseMessages {
-				values[n-from] = sigmoid(logit(m.phrases, c.phraseSteps(n, best[f.lastLine], &buf)) + more[f.lastLine])
+				values[n-from] = sigmoid(logit(m.phrases, v.PhraseSteps(n, &buf)) + more[f.lastLine])
 			}
 		}
 	}, func(n int, p float64) {
@@ -181,23 +178,6 @@ func inOrder(n int, work func(from, to int, values []float64), yield func(n int,
 // phraseMessages is in how many messages a phrase may stand to be one's own: what stands
 // in more is a formula.
 const phraseMessages = 3
-
-// odds returns the log odds of every term, as the weights say, and for every line the
-// greatest odds of its terms.
-func (m *Model) odds(c *Conversation) (terms []float64, best []float32) {
-	terms = make([]float64, len(c.terms))
-	odds := make([]float32, len(c.terms))
-	parallel.Ranges(len(c.terms), leastValues, func(from, to int) {
-		var buf [40]uint16
-		for n := from; n < to; n++ {
-			if c.terms[n].messages > 0 {
-				terms[n] = logit(m.terms, c.termSteps(n, m.rarity(c.termAt.keys[n]), &buf))
-				odds[n] = float32(sigmoid(terms[n]))
-			}
-		}
-	})
-	return terms, c.bestTerms(odds)
-}
 
 // logit returns the log odds of what has these steps.
 func logit(w []float32, steps []uint16) float64 {

@@ -154,12 +154,3 @@ func (c *Conversation) termVector(n, rarity int, odds float32, x []float32) {
 	}
 	copy(x[lineSize:], v[:])
 }
-
-// lineVectors returns what the trees see of all lines, lineSize numbers for each.
-func (c *Conversation) lineVectors(f *focus, best []float32) []float32 {
-	x := make([]float32, lineSize*len(c.Lines))
-	for l := range c.Lines {
-		c.lineVector(f, l, best[l], x[l*lineSize:])
-	}
-	return x
-}

@@ -1,6 +1,6 @@
-// The train command fits the weights of package need to recorded sessions:
+// Command train fits the weights of package need to recorded sessions:
 //
-//	go run ./bench/train -traces DIR
+//	go run ./internal/lab/train -traces DIR
 //
 // It cuts every session at several places, notes what the agent and the person wrote
 // after each cut of what stood before it, and writes weights.json and common.txt. The same
@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/bench/internal/sessions"
+	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/value/need"
@@ -36,7 +36,7 @@ func run(args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("train", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	traces := flags.String("traces", os.Getenv("CONDENSE_TRACES_DIR"), "folder of the sessions")
-	out := flags.String("out", "providers/smart/value/need", "folder that the files are written to")
+	out := flags.String("out", "internal/value/need", "folder that the files are written to")
 	without := flags.String("without", "", "sources whose sessions are left out, with commas between")
 	fold := flags.String("fold", "", "K/N: every Nth session from number K on, from 0, is left out")
 	if err := flags.Parse(args); err != nil {
@@ -58,7 +58,7 @@ func run(args []string, stderr io.Writer) error {
 		return err
 	}
 	projects := map[string][][]core.Message{}
-	var lessons, unseen []need.Lesson
+	var lessons, unseen []Lesson
 	for i, s := range recorded {
 		if left.Has(i) || slices.Contains(strings.Split(*without, ","), s.Source) {
 			unseen = append(unseen, cut(s)...)
@@ -68,18 +68,24 @@ func run(args []string, stderr io.Writer) error {
 		lessons = append(lessons, cut(s)...)
 	}
 	fmt.Fprintf(stderr, "%d sessions, %d lessons\n", len(recorded), len(lessons))
-	common := need.Common(projects)
-	model, err := need.Train(lessons, common, stderr)
+	common := Common(projects)
+	model, err := Train(lessons, common, stderr)
 	if err != nil {
 		return err
 	}
 	if len(unseen) > 0 {
-		terms, phrases := model.Loss(unseen)
+		terms, phrases, err := model.Loss(unseen)
+		if err != nil {
+			return err
+		}
 		fmt.Fprintf(stderr, "unseen: %d lessons, loss of terms %.4f, of phrases %.4f\n", len(unseen), terms, phrases)
 	}
-	terms, phrases := model.Loss(lessons)
+	terms, phrases, err := model.Loss(lessons)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(stderr, "seen: %d lessons, loss of terms %.4f, of phrases %.4f\n", len(lessons), terms, phrases)
-	note := fmt.Sprintf("made by go run ./bench/train from %d recorded sessions of %d projects", len(recorded), len(projects))
+	note := fmt.Sprintf("made by go run ./internal/lab/train from %d recorded sessions of %d projects", len(recorded), len(projects))
 	if err := os.WriteFile(filepath.Join(*out, "weights.json"), model.Weights(note), 0o600); err != nil {
 		return err
 	}
@@ -94,14 +100,14 @@ const (
 )
 
 // cut makes lessons of a session: it is cut before turns of the assistant, evenly.
-func cut(s *retention.Session) []need.Lesson {
+func cut(s *retention.Session) []Lesson {
 	var turns []int
 	for i := range s.Messages {
 		if s.Messages[i].Role == core.RoleAssistant {
 			turns = append(turns, i)
 		}
 	}
-	var out []need.Lesson
+	var out []Lesson
 	last := -1
 	for k := range cuts {
 		share := firstShare + (1-firstShare)*float64(k)/cuts
@@ -114,9 +120,9 @@ func cut(s *retention.Session) []need.Lesson {
 		if t+turnsWithin < len(turns) {
 			end = turns[t+turnsWithin]
 		}
-		out = append(out, need.Lesson{
-			Project: s.Source, System: s.System,
-			Before: slices.Clip(s.Messages[:turns[t]]), After: s.Messages[turns[t]:end],
+		out = append(out, Lesson{
+			Sequel:  need.Sequel{Before: slices.Clip(s.Messages[:turns[t]]), After: s.Messages[turns[t]:end], System: s.System},
+			Project: s.Source,
 		})
 	}
 	return out

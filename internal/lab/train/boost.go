@@ -1,8 +1,7 @@
-package need
+package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -46,17 +45,19 @@ type grower struct {
 
 // boost fits trees to what the weights w leave unexplained: gradient boosting with second
 // derivatives and leaf-wise growth (Friedman, 2001; Chen and Guestrin, 2016).
-func boost(w []float32, samples []sample, rng *rand.Rand, log io.Writer, what string) *forest {
-	f := &forest{}
+func (t *trainer) boost(w []float32, samples []sample, what string) []tree {
 	if len(samples) == 0 {
-		return f
+		return nil
 	}
-	g := newGrower(w, samples, rng)
-	for range trees {
-		f.grow(g.tree(rng))
+	g := newGrower(w, samples, t.rng)
+	out := make([]tree, trees)
+	nodes := 0
+	for i := range out {
+		out[i] = g.tree(t.rng)
+		nodes += len(out[i])
 	}
-	fmt.Fprintf(log, "%s: %d trees, %d nodes\n", what, len(f.roots), len(f.nodes))
-	return f
+	fmt.Fprintf(t.log, "%s: %d trees, %d nodes\n", what, len(out), nodes)
+	return out
 }
 
 func newGrower(w []float32, samples []sample, rng *rand.Rand) *grower {
@@ -107,10 +108,10 @@ func bounded(samples []sample) []float64 {
 }
 
 // tree fits one more tree, to a share of the samples. It may ask for two thirds of the features.
-func (g *grower) tree(rng *rand.Rand) []node {
+func (g *grower) tree(rng *rand.Rand) tree {
 	for i := range g.samples {
 		p := sigmoid(g.odds[i])
-		g.slope[i] = g.weight[i] * (p - float64(g.samples[i].needed))
+		g.slope[i] = g.weight[i] * (p - float64(g.samples[i].reused))
 		g.curve[i] = g.weight[i] * p * (1 - p)
 	}
 	g.order = g.order[:0]
@@ -125,7 +126,7 @@ func (g *grower) tree(rng *rand.Rand) []node {
 			g.used = append(g.used, f)
 		}
 	}
-	tree := []node{{feature: -1}}
+	out := tree{{feature: -1}}
 	open := []leaf{g.leaf(0, 0, len(g.order))}
 	for len(open) < leaves {
 		best := 0
@@ -139,22 +140,20 @@ func (g *grower) tree(rng *rand.Rand) []node {
 			break
 		}
 		mid := g.split(&l)
-		next := len(tree)
-		tree[l.node] = node{feature: int32(l.feature), at: g.edges[l.feature][l.bin], next: int32(next)}
-		tree = append(tree, node{feature: -1}, node{feature: -1})
+		next := len(out)
+		out[l.node] = node{feature: l.feature, at: g.edges[l.feature][l.bin], next: next}
+		out = append(out, node{feature: -1}, node{feature: -1})
 		open[best] = g.leaf(next, l.from, mid)
 		open = append(open, g.leaf(next+1, mid, l.to))
 	}
 	for _, l := range open {
 		v := math.Round(-shrinkage*l.slope/(l.curve+ridge)*1e4) / 1e4
-		tree[l.node].at = float32(v)
+		out[l.node].at = float32(v)
 	}
-	var f forest
-	f.grow(tree)
 	for i := range g.samples {
-		g.odds[i] += f.sum(g.samples[i].x)
+		g.odds[i] += float64(out.value(g.samples[i].x))
 	}
-	return tree
+	return out
 }
 
 // leaf returns the leaf of the samples from to to, and how it is best split.

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/value/need"
+)
+
+// leastProjects is the number of projects that a common term appears in, at least.
+const leastProjects = 2
+
+// Common returns the terms of several projects, in the form of common.txt.
+func Common(projects map[string][][]core.Message) string {
+	counts, names := map[uint64]int{}, map[uint64]string{}
+	for _, name := range slices.Sorted(maps.Keys(projects)) {
+		seen := map[uint64]bool{}
+		for _, messages := range projects[name] {
+			c := need.Read(messages)
+			for n := range c.Terms() {
+				if t := c.Term(n); t.Messages > 0 && !seen[t.Key] {
+					seen[t.Key] = true
+					counts[t.Key]++
+				}
+			}
+			for i := range c.Lines { // names, for those that may be listed
+				nameTerms(c.Lines[i].Text, counts, names)
+			}
+		}
+	}
+	byCount := map[int][]string{}
+	for h, n := range counts {
+		if n >= leastProjects && names[h] != "" {
+			byCount[n] = append(byCount[n], names[h])
+		}
+	}
+	var b strings.Builder
+	for _, n := range slices.Sorted(maps.Keys(byCount)) {
+		slices.Sort(byCount[n])
+		fmt.Fprintf(&b, "%d: %s\n", n, strings.Join(byCount[n], " "))
+	}
+	return b.String()
+}
+
+// nameTerms notes the spelling of terms that were counted.
+func nameTerms(line string, counts map[uint64]int, names map[uint64]string) {
+	for s := range strings.FieldsFuncSeq(line, func(r rune) bool { return !wordRune(r) }) {
+		for _, cand := range []string{s, strings.Trim(s, ".-_"), strings.TrimPrefix(s, "v")} {
+			noteName(cand, counts, names)
+		}
+		for part := range strings.SplitSeq(s, ".") {
+			noteName(strings.Trim(part, "-_"), counts, names)
+		}
+	}
+}
+
+func noteName(s string, counts map[uint64]int, names map[uint64]string) {
+	if len(s) < 3 || len(s) > 32 {
+		return
+	}
+	if h := keyOf(s); counts[h] > 0 && names[h] == "" {
+		names[h] = s
+	}
+}
+
+// keyOf returns the key of a term that is spelt s.
+func keyOf(s string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// wordRune reports whether r may be in the middle of a name.
+func wordRune(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '.' || r == '-'
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/condensehq/condense/internal/value/need"
+)
+
+// A Model is what training makes: weights of every step of every feature, trees that correct them,
+// and the terms that are common to unrelated projects.
+type Model struct {
+	terms, phrases         []float32
+	termTrees, phraseTrees []tree
+	common                 string
+}
+
+// NewModel returns a model without an opinion: all weights are zero.
+func NewModel(common string) *Model {
+	return &Model{terms: make([]float32, width(need.TermFeatures())), phrases: make([]float32, width(need.PhraseFeatures())), common: common}
+}
+
+func width(features []need.Feature) int {
+	n := 0
+	for _, f := range features {
+		n += f.Steps
+	}
+	return n
+}
+
+// open returns m as the program reads it.
+func (m *Model) open() (*need.Model, error) { return need.Parse(m.Weights(""), m.common) }
+
+// Weights returns the weights of m in the form of weights.json.
+func (m *Model) Weights(note string) []byte {
+	lines := func(features []need.Feature, w []float32) string {
+		list := make([]string, len(features))
+		for i, f := range features {
+			v, _ := json.Marshal(w[:f.Steps]) //nolint:errchkjson // numbers
+			w = w[f.Steps:]
+			list[i] = fmt.Sprintf("    %q: %s", f.Name, v)
+		}
+		return join(list)
+	}
+	trees := func(trees []tree) string {
+		list := make([]string, len(trees))
+		for i, t := range trees {
+			list[i] = "    " + t.String()
+		}
+		return join(list)
+	}
+	return fmt.Appendf(nil, "{\n  \"note\": %q,\n  \"terms\": {\n%s  },\n  \"phrases\": {\n%s  },\n  \"term trees\": [\n%s  ],\n  \"phrase trees\": [\n%s  ]\n}\n",
+		note, lines(need.TermFeatures(), m.terms), lines(need.PhraseFeatures(), m.phrases), trees(m.termTrees), trees(m.phraseTrees))
+}
+
+// join returns the lines of a list in JSON.
+func join(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.Join(list, ",\n") + "\n"
+}
+
+// A tree is a decision tree. Its root is node 0.
+type tree []node
+
+// A node asks whether a feature is less than at: the next node is next if it is, the one after
+// that if not. A leaf has feature -1, and its value in at.
+type node struct {
+	feature int
+	at      float32
+	next    int
+}
+
+// value returns what t says of x, as a difference of log odds.
+func (t tree) value(x []float32) float32 {
+	n := t[0]
+	for n.feature >= 0 {
+		if x[n.feature] < n.at {
+			n = t[n.next]
+		} else {
+			n = t[n.next+1]
+		}
+	}
+	return n.at
+}
+
+// String returns t in the form of weights.json: [feature, at, next] for a node, [value] for a leaf.
+func (t tree) String() string {
+	list := make([][]float32, len(t))
+	for i, n := range t {
+		list[i] = []float32{float32(n.feature), n.at, float32(n.next)}
+		if n.feature < 0 {
+			list[i] = []float32{n.at}
+		}
+	}
+	v, _ := json.Marshal(list) //nolint:errchkjson // numbers
+	return string(v)
+}
+
+// logit returns the log odds that weights w give to steps.
+func logit(w []float32, steps []uint16) float64 {
+	x := 0.0
+	for _, s := range steps {
+		x += float64(w[s])
+	}
+	return x
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
