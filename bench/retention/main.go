@@ -26,9 +26,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"

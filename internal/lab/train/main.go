@@ -18,9 +18,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/internal/value/need"
 	"github.com/condensehq/condense/tokens"
 )
