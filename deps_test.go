@@ -43,7 +43,7 @@ var mayImport = map[string]string{
 	"providers/native":           "core internal/author registry model internal/outline internal/roo",
 	"providers/slidingwindow":    "core registry",
 	".":                          "internal/author internal/disk model model/anthropic model/extractive model/openai model/remote internal/suggest internal/plain internal/tooling internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config internal/catalog registry tokens providers/slidingwindow internal/overflow github.com/google/uuid",
-	"cmd/condense":               "compare compare/htmlreport providers/slidingwindow model/extractive model core core/coretest core/history core/policy config . internal/disk internal/trust internal/supervise internal/catalog providers providers/smart registry internal/roo tokens transcript internal/suggest internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
+	"cmd/condense":               "compare compare/htmlreport plugin-sdk/node plugin-sdk/python plugin-sdk/proto providers/slidingwindow model/extractive model core core/coretest core/history core/policy config . internal/disk internal/trust internal/supervise internal/catalog providers providers/smart registry internal/roo tokens transcript internal/suggest internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"compare":                    "compare/retention core core/policy internal/author internal/size tokens transcript",
 	"compare/htmlreport":         "compare compare/retention core core/history tokens transcript",
 	"compare/retention":          "core", // and no provider imports it: see its documentation
@@ -71,6 +71,9 @@ var mayImport = map[string]string{
 	"internal/wire":                               "core registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
 	"plugin-sdk":                                  "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
+	"plugin-sdk/node":                             "", // files that plugin new writes
+	"plugin-sdk/python":                           "",
+	"plugin-sdk/proto":                            "",
 	"plugin-sdk/sdktest":                          "core model registry internal/wire google.golang.org/grpc",
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,9 +55,7 @@ func newLanguages() []*language {
 	for _, l := range all {
 		l.example = l.folder(l.exampleName, map[string]string{".": filepath.Join(examples, l.exampleName)})
 		tricks := "tricks" + l.suffix
-		l.tricks = l.folder("tricks", map[string]string{
-			tricks: filepath.Join("testdata", tricks), "condense": filepath.Join(templates, l.name, "condense"),
-		})
+		l.tricks = l.folder("tricks", map[string]string{tricks: filepath.Join("testdata", tricks)})
 	}
 	return all
 }
@@ -134,7 +133,7 @@ type folder struct {
 	make    func(ctx context.Context) (path string, err error)
 }
 
-// folder returns one made of what is named, each below the name that its key says.
+// folder returns a folder with the SDK of l and sources: for each path in the folder, the file or folder to copy.
 func (l *language) folder(program string, sources map[string]string) folder {
 	var mu sync.Mutex
 	var path string
@@ -153,11 +152,15 @@ func (l *language) folder(program string, sources map[string]string) folder {
 			return "", err
 		}
 		all := maps.Clone(sources)
+		all["condense"] = filepath.Join(sdks, l.name, "condense")
+		if l.name == "node" {
+			all["condense/condense.proto"] = protocol
+		}
 		if packages != "" {
 			all["node_modules"] = packages
 		}
-		for to, from := range all {
-			if err := copyAny(filepath.Join(dir, to), from); err != nil {
+		for _, to := range slices.Sorted(maps.Keys(all)) {
+			if err := copyAny(filepath.Join(dir, to), all[to]); err != nil {
 				return "", err
 			}
 		}
@@ -200,7 +203,7 @@ func (f folder) dir(tb testing.TB) string {
 	return dir
 }
 
-// copyAny copies a file, or a folder without what somebody may have installed in it.
+// copyAny copies a file, or a folder without what a user may have added to it.
 func copyAny(to, from string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -216,8 +219,8 @@ func copyAny(to, from string) error {
 	return os.WriteFile(to, text, info.Mode())
 }
 
-// withoutPackages hides what somebody may have installed in the folder of an example, and
-// symbolic links, which are no part of a plugin.
+// withoutPackages hides what a user may have added to the folder of an example (packages, the SDK), and symbolic links, which are
+// not part of a plugin.
 type withoutPackages struct{ fs.FS }
 
 // ReadDir implements [fs.ReadDirFS].
@@ -225,7 +228,7 @@ func (w withoutPackages) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(w.FS, name)
 	kept := entries[:0]
 	for _, e := range entries {
-		if e.Name() != "node_modules" && e.Name() != "__pycache__" && e.Type()&fs.ModeSymlink == 0 {
+		if e.Name() != "node_modules" && e.Name() != "__pycache__" && e.Name() != "condense" && e.Type()&fs.ModeSymlink == 0 {
 			kept = append(kept, e)
 		}
 	}
