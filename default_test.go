@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/apilint"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -50,7 +51,7 @@ func TestDefaultChain(t *testing.T) {
 			}
 		})
 		formats := slices.DeleteFunc(transcript.Formats(), func(f transcript.Format) bool { return f.ReadOnly })
-		for i, path := range sessions(t) {
+		for i, path := range testkit.Sessions(t) {
 			some := formats[i%len(formats):][:1]
 			if all {
 				some = formats

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -27,6 +28,7 @@ type plugged struct{ dir, program, file, store string }
 // plug builds the plugin of the command's tests. When the test ends, nothing of it runs.
 func plug(t *testing.T) *plugged {
 	t.Helper()
+	testkit.Process(t)
 	dir := t.TempDir()
 	p := &plugged{dir: dir, program: filepath.Join(dir, "ours"), file: filepath.Join(dir, "condense.yaml"), store: filepath.Join(dir, "condense", "trust")}
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.program, "./cmd/condense/testdata/plugin").CombinedOutput(); err != nil {

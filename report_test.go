@@ -8,6 +8,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -15,7 +16,7 @@ import (
 // conversation.
 func TestReportAddsUp(t *testing.T) {
 	h := open(t, config.Values{}, func(r *config.Resolved) { r.Window = 20000 })
-	for _, path := range sessions(t) {
+	for _, path := range testkit.Sessions(t) {
 		d := read(t, plain(t, path))
 		c := condense.NewConversation(d.Journal)
 		turn := condense.Turn{System: "You are terse.", Tools: []byte(`[{"name":"x"}]`)}

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/apilint"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -41,23 +42,6 @@ func open(tb testing.TB, v config.Values, adjust func(*config.Resolved)) *conden
 		}
 	})
 	return h
-}
-
-// sessions returns the recorded sessions: those of testdata and of CONDENSE_TRACES_DIR.
-func sessions(tb testing.TB) []string {
-	tb.Helper()
-	paths, err := filepath.Glob("testdata/traces/*.json.gz")
-	if err != nil || len(paths) < 10 {
-		tb.Fatalf("want ten sessions or more in testdata, got %d (%v)", len(paths), err)
-	}
-	if dir := os.Getenv("CONDENSE_TRACES_DIR"); dir != "" {
-		more, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
-		if err != nil || len(more) == 0 {
-			tb.Fatalf("no sessions in %s (%v)", dir, err)
-		}
-		paths = append(paths, more...)
-	}
-	return paths
 }
 
 // plain returns the content of a gzip file.
@@ -113,7 +97,7 @@ func TestRealSessions(t *testing.T) {
 				r.Window = window
 				r.Chain = []config.Provider{{Name: "first", Strategy: "slidingwindow", Settings: fmt.Appendf(nil, `{"mode":%q}`, mode)}}
 			})
-			for _, path := range sessions(t) {
+			for _, path := range testkit.Sessions(t) {
 				t.Run(fmt.Sprintf("%d/%s/%.24s", window, mode, filepath.Base(path)), func(t *testing.T) {
 					t.Parallel()
 					data := plain(t, path)

@@ -29,11 +29,15 @@ import (
 // TestSoakHistories plays random histories turn by turn through Manage, with truncation,
 // smart, providers that break rules and providers that change what they like, and undoes
 // everything in the end. What comes of each turn is held against the promises by a checker
-// that shares no code with the rules of package core. There are 2,000 histories; with
+// that shares no code with the rules of package core. There are 2,000 histories (-short: 200); with
 // CONDENSE_SOAK_HISTORIES so many, from CONDENSE_SOAK_FIRST on. A history depends on its
 // number alone, and nothing of it is kept.
 func TestSoakHistories(t *testing.T) {
-	count, first := soakNumber(t, "CONDENSE_SOAK_HISTORIES", 2000), soakNumber(t, "CONDENSE_SOAK_FIRST", 0)
+	usual := uint64(2000)
+	if testing.Short() {
+		usual = 200
+	}
+	count, first := soakNumber(t, "CONDENSE_SOAK_HISTORIES", usual), soakNumber(t, "CONDENSE_SOAK_FIRST", 0)
 	release := make(chan struct{})
 	defer close(release)
 	h, profiles := soakHost(t, release)

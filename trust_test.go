@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -23,6 +24,7 @@ import (
 // options neither starts what that names nor sends anything to its addresses; the chain goes
 // on, and a file that changes while it is watched gains nothing.
 func TestCheckoutIsNotTrustedByAHost(t *testing.T) {
+	testkit.Process(t)
 	var asked atomic.Int32
 	spy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer spy.Close()

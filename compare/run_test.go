@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
@@ -89,6 +90,7 @@ func budgets(t *testing.T, s ...string) []compare.Budget {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	r := run(t, compare.Demo(), compare.Options{Jobs: 2, Budgets: budgets(t, "10%", "50%", "32k", "real"), Rounds: 5}, window("window", "budget"))
 	for _, s := range r.Skipped {
 		t.Errorf("skipped %s: %s", s.Name, s.Reason)
@@ -144,6 +146,7 @@ func TestDemo(t *testing.T) {
 
 func TestSameSeedSameReport(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	items := small()[3:]
 	strategies := []compare.Strategy{window("window", "budget"), window("half", "half")}
 	one := run(t, items, compare.Options{Jobs: 1, Rounds: 3}, strategies...)

@@ -10,11 +10,13 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // TestExamples builds the examples as an author would, as modules outside of this one, runs
 // their tests, and talks to the programs.
 func TestExamples(t *testing.T) {
+	testkit.Process(t)
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ import (
 // self returns a command that runs this binary as the plugin of the strategy named.
 func self(tb testing.TB, strategy string, args ...string) *exec.Cmd {
 	tb.Helper()
+	testkit.Process(tb)
 	exe, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -119,12 +120,8 @@ type part struct{ key, text string }
 // sessions returns what is in the messages of the sessions that the repository has.
 func sessions(tb testing.TB) []part {
 	tb.Helper()
-	files, err := filepath.Glob("../testdata/traces/*.json.gz")
-	if err != nil || len(files) == 0 {
-		tb.Fatalf("no recorded sessions: %v", err)
-	}
 	var parts []part
-	for _, file := range files {
+	for _, file := range testkit.Sessions(tb) {
 		compressed, err := os.ReadFile(file)
 		if err != nil {
 			tb.Fatal(err)

@@ -129,7 +129,7 @@ func worst(size int) map[string]string {
 
 func TestTimeIsNeverQuadratic(t *testing.T) {
 	sizes := map[string]int{tokens.O200kBase: 1 << 20, tokens.CL100kBase: 1 << 16}
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		// Slower, and still long enough for quadratic time to show.
 		sizes = map[string]int{tokens.O200kBase: 1 << 16, tokens.CL100kBase: 1 << 16}
 	}

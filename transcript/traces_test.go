@@ -8,30 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/transcript"
 )
 
-// sessions returns the recorded sessions of this repository, and those in the directory
-// CONDENSE_TRACES_DIR if it is set.
-func sessions(t *testing.T) []string {
-	t.Helper()
-	files, err := filepath.Glob("../testdata/traces/*.json.gz")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded sessions (%v)", err)
-	}
-	if dir := os.Getenv("CONDENSE_TRACES_DIR"); dir != "" {
-		more, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
-		if err != nil || len(more) == 0 {
-			t.Fatalf("CONDENSE_TRACES_DIR: no *.json.gz in %s (%v)", dir, err)
-		}
-		files = append(files, more...)
-	}
-	return files
-}
-
 func TestRecordedSessions(t *testing.T) {
 	t.Parallel()
-	for _, name := range sessions(t) {
+	for _, name := range testkit.Sessions(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
 			compressed, err := os.ReadFile(name)

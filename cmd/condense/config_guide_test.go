@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write into the guides what the commands print")
@@ -21,6 +23,7 @@ var update = flag.Bool("update", false, "write into the guides what the commands
 // others come back, on either output. A block with a file's name behind its language, as in
 // ```yaml condense.yaml, is put into that file. Each section (##) begins in an empty folder.
 func TestGuides(t *testing.T) {
+	testkit.Process(t)
 	for file, least := range map[string]int{
 		"../../docs/switching-providers.md": 10,
 		"../../README.md":                   2,
@@ -51,6 +54,7 @@ func TestGuides(t *testing.T) {
 // The commands of README about a session of one's own, typed in order: each works, says
 // something, and the last lead back to where the first began.
 func TestReadmeCommandsWorkInOrder(t *testing.T) {
+	testkit.Process(t)
 	text := read(t, "../../README.md")
 	_, section, _ := strings.Cut(text, "\n## On your own sessions\n")
 	section, _, _ = strings.Cut(section, "\n## ")

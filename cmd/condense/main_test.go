@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 // the recorded sessions in $SESSIONS, testdata/plugin as a program in $PLUGIN, and a server at
 // $SPY that records in the file spied what it is sent. No process that it started outlives it.
 func TestScripts(t *testing.T) {
+	testkit.Process(t)
 	sessions, err := filepath.Abs("../../testdata/traces")
 	if err != nil {
 		t.Fatal(err)

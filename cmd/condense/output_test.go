@@ -11,12 +11,14 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // A host appends to its journal while a person uses the command line on the same file. Not
 // one message that the host was told is written may be missing, and the command says why it
 // did nothing.
 func TestCommandUnderARunningHostLosesNoMessage(t *testing.T) {
+	testkit.Process(t)
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	f, err := history.Create(path, json.RawMessage(`{"format":""}`))
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 // A new plugin compiles as it is written, whatever is saved is tried, and when it ends
 // nothing is left: no process, no goroutine, no file.
 func TestDevFollowsChanges(t *testing.T) {
+	testkit.Process(t)
 	temp, work := t.TempDir(), t.TempDir()
 	for k, v := range map[string]string{
 		// Offline: all that is needed was downloaded to build this test.

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
@@ -26,6 +27,7 @@ const providerGuide = "../../docs/writing-a-provider.md"
 // repository: a plugin is written, tested, pinned and used. It needs no network: all that
 // the plugin is made of was downloaded to build this test.
 func TestProviderGuide(t *testing.T) {
+	testkit.Process(t)
 	guide := read(t, providerGuide)
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {

@@ -13,11 +13,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // started starts the program as a process of its own, in an empty folder.
 func started(t *testing.T, stdin io.Reader, stdout io.Writer, args ...string) *exec.Cmd {
 	t.Helper()
+	testkit.Process(t)
 	cmd := exec.CommandContext(t.Context(), "condense", args...)
 	cmd.Dir = t.TempDir()
 	cmd.Stdin, cmd.Stdout = stdin, stdout
@@ -141,6 +144,7 @@ func TestSecondSignalEndsACommandThatCannotWrite(t *testing.T) {
 }
 
 func TestInputLimit(t *testing.T) {
+	testkit.Process(t)
 	if _, err := os.Stat("/dev/zero"); err != nil {
 		t.Skip(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 func encode(t *testing.T, j *history.Journal) string {
@@ -301,6 +302,7 @@ func TestABrokenLastLineWithItsNewlineIsDamage(t *testing.T) {
 // No bit of a journal can change without an error that names a line near it and the remedy.
 func TestEveryFlippedBitIsAnError(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	whole := []byte(encode(t, everything(t)))
 	line := 1
 	for i := range whole {

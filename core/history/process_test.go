@@ -71,6 +71,7 @@ func write(path, name, times string) error {
 
 func writer(t *testing.T, path, name string, times int) *exec.Cmd {
 	t.Helper()
+	testkit.Process(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

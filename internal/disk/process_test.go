@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // asWriter makes the test binary a process that writes the file that it names.
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 // A program that is killed while it writes leaves the old file or the new one, whole.
 func TestKilledWriterLeavesAWholeFile(t *testing.T) {
 	t.Parallel()
+	testkit.Process(t)
 	path := filepath.Join(t.TempDir(), "file")
 	program, err := os.Executable()
 	if err != nil {

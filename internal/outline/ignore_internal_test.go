@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // write makes files from "name": "text"; a name that ends with / is a directory.
@@ -74,6 +76,7 @@ func asExit(err error, to **exec.ExitError) bool {
 // TestIgnoredAsGit makes repositories at random and asks git about every path in them.
 func TestIgnoredAsGit(t *testing.T) {
 	t.Parallel()
+	testkit.Process(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed; nothing to compare with")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"
@@ -61,10 +62,7 @@ func TestConformance(t *testing.T) {
 // so without mutual TLS, which a user can turn off; the other tests have it.
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(root + "/testdata/traces/*.json.gz")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded sessions (%v)", err)
-	}
+	files := testkit.Sessions(t)
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
 		t.Fatal(err)

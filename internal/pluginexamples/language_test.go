@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // requirePeers makes a test fail, instead of being skipped, if a runtime that it needs is
@@ -193,6 +194,7 @@ func TestMain(m *testing.M) {
 // dir returns the path of f. The test is skipped if what f needs is missing.
 func (f folder) dir(tb testing.TB) string {
 	tb.Helper()
+	testkit.Process(tb)
 	dir, err := f.make(tb.Context())
 	if err != nil {
 		if os.Getenv(requirePeers) == "1" {

@@ -8,12 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // TestAFileThatMayNotBeExecutedCostsNoIsolation: a program that cannot be executed fails with
 // the same error as namespaces that the system refuses. It must not cost all later plugins
 // theirs.
 func TestAFileThatMayNotBeExecutedCostsNoIsolation(t *testing.T) {
+	testkit.Process(t)
 	before := together.Load()
 	path := filepath.Join(t.TempDir(), "plugin")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o600); err != nil {

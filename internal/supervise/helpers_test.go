@@ -45,6 +45,7 @@ var digest = sync.OnceValues(func() (string, error) {
 // or processes that were not there before.
 func noLeaks(t *testing.T) {
 	t.Helper()
+	testkit.Process(t)
 	goroutines, files := goleak.IgnoreCurrent(), openFiles(t)
 	t.Cleanup(func() {
 		goleak.VerifyNone(t, goroutines)
@@ -79,6 +80,7 @@ func together[C any](t *testing.T, cases []C, name func(C) string, run func(*tes
 // must be no process and no file left. A test that is not a subtest must not leak at all.
 func newBench(t *testing.T, program string, args ...string) *bench {
 	t.Helper()
+	testkit.Process(t)
 	if !strings.Contains(t.Name(), "/") {
 		noLeaks(t)
 	}
@@ -200,7 +202,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(testkit.Patience(t)); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("in 20 seconds never: %s", what)
+			t.Fatalf("never: %s", what)
 		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // TestEnvironment has a plugin tell what it sees.
@@ -395,6 +396,7 @@ func TestPluginsRunWhereNamespacesAreRefused(t *testing.T) {
 // needNamespaces skips a test where this system refuses namespaces, as many containers do.
 func needNamespaces(t *testing.T) {
 	t.Helper()
+	testkit.Process(t)
 	cmd := exec.CommandContext(t.Context(), "/bin/true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID}
 	if err := cmd.Run(); err != nil {

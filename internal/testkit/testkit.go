@@ -9,6 +9,22 @@ import (
 	"time"
 )
 
+// Process skips the test under go test -short: it starts a process, or builds a program.
+func Process(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("starts a process: not with -short")
+	}
+}
+
+// Slow skips the test under go test -short: it takes more than about a second, or waits.
+func Slow(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("takes long: not with -short")
+	}
+}
+
 // Patience is how long a test may wait for something that must happen, when the test does
 // not ask how soon: until shortly before the deadline of the test binary, and at most ten
 // minutes. A test that waits this long fails with its own message rather than with a dump of

@@ -27,6 +27,7 @@ func spend(steps int) {
 // TestLinearTellsQuadraticWork checks the check: it must neither miss what it is for, nor
 // fail on a machine that is busy with other tests.
 func TestLinearTellsQuadraticWork(t *testing.T) {
+	testkit.Slow(t)
 	linear, quadratic := recorder{TB: t}, recorder{TB: t}
 	testkit.Linear(&linear, 1<<13, func(n int) func() { return func() { spend(n << 13) } })
 	testkit.Linear(&quadratic, 1<<13, func(n int) func() { return func() { spend(n * n) } })

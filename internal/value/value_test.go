@@ -16,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/internal/value/need"
 )
@@ -403,6 +404,7 @@ func TestManyPictures(t *testing.T) {
 }
 
 func TestExtremes(t *testing.T) {
+	testkit.Slow(t)
 	big := strings.Repeat("lorem ipsum dolor sit amet, consectetur 12345; ", 5<<20/47)
 	for _, tt := range []struct {
 		name     string

@@ -204,6 +204,7 @@ func TestRetryAfter(t *testing.T) {
 	good := modeltest.Stream(v.says("Said.")...)
 
 	t.Run("is waited for", func(t *testing.T) {
+		testkit.Slow(t)
 		s := modeltest.Serve(t, modeltest.Answer(429, busy, "Retry-After", "1"), good)
 		if _, e := ask(t.Context(), t, open(t, v, options(s.URL))); e != nil {
 			t.Fatal(e)
@@ -254,6 +255,7 @@ func TestSilence(t *testing.T) {
 
 // As long as something comes, an answer may take longer than the silence allowed.
 func TestSlowAnswer(t *testing.T) {
+	testkit.Slow(t)
 	v := vendors[1]
 	s := modeltest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

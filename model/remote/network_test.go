@@ -87,6 +87,7 @@ func askOnce(base string) int {
 
 // A program behind a proxy that inspects TLS needs two variables and no setting of ours.
 func TestProxyAndAuthority(t *testing.T) {
+	testkit.Process(t)
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		t.Skip("SSL_CERT_FILE is not read here; the authorities are those of the system")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/transcript"
 )
@@ -17,19 +18,8 @@ import (
 // them below the target, lawfully, and every request that leaves is one that an API takes.
 // The directory CONDENSE_TRACES_DIR adds sessions to those of this repository.
 func TestRecordedSessions(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/traces/*.json.gz")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded sessions (%v)", err)
-	}
-	if dir := os.Getenv("CONDENSE_TRACES_DIR"); dir != "" {
-		more, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
-		if err != nil || len(more) == 0 {
-			t.Fatalf("CONDENSE_TRACES_DIR: no *.json.gz in %s (%v)", dir, err)
-		}
-		files = append(files, more...)
-	}
 	sessions := map[string][]core.Message{}
-	for _, file := range files {
+	for _, file := range testkit.Sessions(t) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +37,7 @@ func TestRecordedSessions(t *testing.T) {
 			sessions[filepath.Base(file)] = messages
 		}
 	}
-	if len(sessions) < 10 {
+	if len(sessions) < 10 && !testing.Short() {
 		t.Errorf("only %d sessions are worth condensing", len(sessions))
 	}
 	forEachPreset(t, func(t *testing.T, name string) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // bareMark is a result of which nothing is left but the mark.
@@ -59,6 +60,7 @@ func TestNewestResultsCanBeRead(t *testing.T) {
 // and the turns before it stay.
 func TestLargeLastMessageOfASession(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	messages := sessions(t)["pi-mono--before-compaction"]
 	if messages == nil {
 		t.Skip("that session is not there")
@@ -109,6 +111,7 @@ func TestLargeLastCallLeavesTheTail(t *testing.T) {
 // survives small windows, by every preset that chooses lines, however often it is condensed.
 func TestProjectRulesOfASession(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	found := false
 	for name, messages := range sessions(t) {
 		_, rules, ok := strings.Cut(textOf(messages[0]), "# AGENTS.md instructions for ")

@@ -2,7 +2,6 @@ package smart_test
 
 import (
 	"bytes"
-	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -18,13 +18,8 @@ import (
 // CONDENSE_TRACES_DIR names.
 func sessions(t *testing.T) map[string][]core.Message {
 	t.Helper()
-	dir := cmp.Or(os.Getenv("CONDENSE_TRACES_DIR"), "../../testdata/traces")
-	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no sessions in %s: %v", dir, err)
-	}
 	out := map[string][]core.Message{}
-	for _, file := range files {
+	for _, file := range testkit.Sessions(t) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

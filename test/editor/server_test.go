@@ -40,6 +40,7 @@ type message struct {
 // start starts the server with a folder open.
 func start(t *testing.T, dir string) *server {
 	t.Helper()
+	testkit.Process(t)
 	command := languageServer(t)
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	const nowhere = "http://127.0.0.1:9"

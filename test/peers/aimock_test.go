@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/peers"
 )
 
@@ -53,6 +54,7 @@ type aimock struct {
 // several, the last one for ever.
 func start(t *testing.T, fixtures map[string][]fixture) *aimock {
 	t.Helper()
+	testkit.Process(t)
 	node, dir := peers.Node(t, "peers-test", "the clients of models are not tried against a server of others")
 	var all []fixture
 	for model, answers := range fixtures {

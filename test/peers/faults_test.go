@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model/remote"
 )
 
@@ -67,6 +68,7 @@ func misbehave(t *testing.T, what misbehaviour) (url string) {
 // What happens on the wire below HTTP, which aimock cannot do, has the right outcome too.
 func TestConnections(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	for _, tt := range []struct {
 		name     string
 		what     misbehaviour
