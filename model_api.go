@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/remote/anthropic"
+	"github.com/condensehq/condense/internal/remote/openai"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/anthropic"
 	"github.com/condensehq/condense/model/extractive"
-	"github.com/condensehq/condense/model/openai"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // Extractive is the name of a model that is none: see package [extractive].

@@ -1,13 +1,13 @@
 package condense
 
 import (
-	"github.com/condensehq/condense/internal/overflow"
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/roo"
 )
 
-// Overflow reports whether err is a refusal of the conversation as too large, after which
-// a turn with [core.TriggerOverflow] and another try are in order. Under a profile with
-// Roo-Code's rule it recognises exactly what Roo-Code does, otherwise all that package
-// overflow knows.
+// Overflow reports whether err says that the conversation exceeds the model's window. If so,
+// run a turn with [core.TriggerOverflow] and send the request again. Err may come from any
+// SDK. Under a profile with the preset roo, the errors recognised are exactly Roo-Code's.
 func (h *Host) Overflow(t Turn, err error) (bool, error) {
 	s, release := h.use()
 	set, fault := s.resolve(turnKey{t.Profile, t.Mode})
@@ -18,8 +18,8 @@ func (h *Host) Overflow(t Turn, err error) (bool, error) {
 	case fault != nil:
 		return false, fault
 	case set.RooRule:
-		return overflow.IsRoo(err), nil
+		return roo.ContextLengthError(err, remote.HTTPStatus(err)), nil
 	default:
-		return overflow.Is(err), nil
+		return remote.IsContextLength(err), nil
 	}
 }

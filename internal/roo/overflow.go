@@ -25,7 +25,7 @@ var (
 // ContextWindowExceeded reports whether Roo-Code takes an error of a model's API for a
 // context window that is too small (checkContextWindowExceededError). Value is the error
 // object as JSON; apiError says that it is an APIError of OpenAI's SDK, which JSON cannot
-// tell. Package overflow recognises more.
+// tell.
 func ContextWindowExceeded(value json.RawMessage, apiError bool) bool {
 	if !json.Valid(value) {
 		return false
@@ -35,6 +35,26 @@ func ContextWindowExceeded(value json.RawMessage, apiError bool) bool {
 		return false
 	}
 	return byOpenAI(v, apiError) || byGateway(v) || byAnthropic(v)
+}
+
+// ContextLengthError reports whether Roo-Code would take err, the error of an SDK, for one
+// that says that the conversation exceeds the model's window. Status is its HTTP status; 0
+// if unknown. The error's JSON is read through a method RawJSON() string; an error that
+// Roo-Code knows by its class has a method OpenAIAPIError() bool.
+func ContextLengthError(err error, status int) bool {
+	var object json.RawMessage
+	if r, ok := err.(interface{ RawJSON() string }); ok {
+		object = json.RawMessage(r.RawJSON())
+	}
+	class, ok := err.(interface{ OpenAIAPIError() bool })
+	if ContextWindowExceeded(object, ok && class.OpenAIAPIError()) || ContextWindowExceeded(object, false) {
+		return true
+	}
+	if object == nil || status == 0 {
+		return false
+	}
+	seen, fault := json.Marshal(map[string]any{"status": status, "error": object}) // as a client in JavaScript sees it
+	return fault == nil && ContextWindowExceeded(seen, false)
 }
 
 func byOpenAI(v string, apiError bool) bool {

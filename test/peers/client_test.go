@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/remote/anthropic"
+	"github.com/condensehq/condense/internal/remote/openai"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/anthropic"
-	"github.com/condensehq/condense/model/openai"
-	"github.com/condensehq/condense/model/remote"
 )
 
 var vendors = map[string]func(remote.Options) (*remote.Client, error){"anthropic": anthropic.New, "openai": openai.New}

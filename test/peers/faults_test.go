@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // A misbehaviour is what a server does with a connection after it has read a request.

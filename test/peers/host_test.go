@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/model/remote"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )

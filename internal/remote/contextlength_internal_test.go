@@ -1,4 +1,4 @@
-package overflow_test
+package remote
 
 import (
 	"encoding/json"
@@ -7,16 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/condensehq/condense/internal/overflow"
 	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
-// more is what this package takes for an overflow and Roo-Code does not, by what stands
-// in the error.
+// more are the errors recognised here and not by Roo-Code, by a text in the error.
 var more = map[string]string{
 	`413`:                        "the status says that the request is too large, whatever the text",
-	`context_length_exceeded`:    "the code of OpenAI, wherever it stands",
+	`"status":0,"code":400`:      "either member may hold the status",
+	`"message":"Bad Request"`:    "the nested message counts too",
+	`"error":"context length"`:   "an error that is only a text",
+	"maximum\u2028tokens":        "a line separator is a space",
+	`context_length_exceeded`:    "the code of OpenAI, wherever it is",
 	`prompt is too long`:         "Anthropic's text, however often it is wrapped",
 	`Input is too long`:          "the text of Amazon Bedrock",
 	`exceeds the maximum number`: "the text of Google Gemini",
@@ -42,9 +44,9 @@ func TestRecognisesWhatRooDoes(t *testing.T) {
 		var got, want bool
 		switch e.Kind {
 		case "Error":
-			got = overflow.Is(errors.New(e.Message))
+			got = IsContextLength(errors.New(e.Message))
 		case "APIError.generate":
-			got = overflow.Response(e.Status, e.Body)
+			got = isContextLength(e.Status, e.Body)
 			want = e.Status == 400 && strings.Contains(string(e.Body), "maximum context")
 		default:
 			var head struct {
@@ -53,7 +55,7 @@ func TestRecognisesWhatRooDoes(t *testing.T) {
 			_ = json.Unmarshal(e.Value, &head) // some are not objects
 			status := 0
 			_ = json.Unmarshal(head.Status, &status) // and some statuses no numbers
-			got = overflow.Response(status, e.Value)
+			got = isContextLength(status, e.Value)
 			want = roo.ContextWindowExceeded(e.Value, e.Kind == "APIError")
 		}
 		text := fmt.Sprintf("%d %s %s %s", e.Status, e.Value, e.Body, e.Message)
@@ -80,7 +82,7 @@ func TestRecognisesWhatRooDoes(t *testing.T) {
 	}
 }
 
-func TestResponse(t *testing.T) {
+func TestIsContextLengthResponse(t *testing.T) {
 	for _, tt := range []struct {
 		vendor string
 		status int
@@ -105,7 +107,7 @@ func TestResponse(t *testing.T) {
 		{"empty", 400, ``, false},
 		{"deep", 400, deep(10000), false},
 	} {
-		if got := overflow.Response(tt.status, []byte(tt.body)); got != tt.want {
+		if got := isContextLength(tt.status, []byte(tt.body)); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.vendor, got, tt.want)
 		}
 	}
@@ -131,7 +133,7 @@ type sdkError struct {
 func (e *sdkError) Error() string   { return fmt.Sprintf("POST /v1: %d", e.StatusCode) }
 func (e *sdkError) RawJSON() string { return e.raw }
 
-func TestIs(t *testing.T) {
+func TestIsContextLength(t *testing.T) {
 	overflown := &sdkError{400, `{"message":"too long","code":"context_length_exceeded"}`}
 	for _, tt := range []struct {
 		err  error
@@ -145,13 +147,13 @@ func TestIs(t *testing.T) {
 		{errors.New("400 Bad Request: prompt is too long: 5 tokens > 4 maximum"), true},
 		{errors.New("connection reset by peer"), false},
 	} {
-		if got := overflow.Is(tt.err); got != tt.want {
+		if got := IsContextLength(tt.err); got != tt.want {
 			t.Errorf("%v: got %v, want %v", tt.err, got, tt.want)
 		}
 	}
 }
 
-func FuzzResponse(f *testing.F) {
+func FuzzIsContextLength(f *testing.F) {
 	f.Add(400, []byte(`{"error":{"message":"x","code":"context_length_exceeded"}}`))
-	f.Fuzz(func(_ *testing.T, status int, body []byte) { overflow.Response(status, body) })
+	f.Fuzz(func(_ *testing.T, status int, body []byte) { isContextLength(status, body) })
 }

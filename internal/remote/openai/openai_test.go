@@ -14,10 +14,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/remote/openai"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/openai"
-	"github.com/condensehq/condense/model/remote"
 )
 
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // sent returns the key that a request carries.

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/condensehq/condense/model/remote"
+	"github.com/condensehq/condense/internal/remote"
 )
 
 // New returns the client of a model; see [remote.New]. A base URL ends with what stands

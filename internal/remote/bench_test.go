@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // long is a session of an agent with some 160,000 tokens.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
-	"github.com/condensehq/condense/model/remote"
 )
 
 func TestBaseURL(t *testing.T) {

@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/remote/openai"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
-	"github.com/condensehq/condense/model/openai"
-	"github.com/condensehq/condense/model/remote"
 )
 
 func TestUnreachable(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"net/http/httptest"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // A program brings a vendor of its own: only what differs from others is to be said. Keys,

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/remote/messages"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/internal/messages"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // A request is what is sent.

@@ -1,8 +1,7 @@
 // Package remote is what the clients of language models have in common that are reached
 // over HTTP: keys, streaming, deadlines, retries, errors and what is reported.
 //
-// What differs between vendors is a [Vendor]; packages model/anthropic and model/openai
-// have one each, and a program can bring its own.
+// What differs between vendors is a [Vendor]; the packages below have one each.
 package remote
 
 import (

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // New returns the client of a model; see [remote.New]. A base URL may end before or

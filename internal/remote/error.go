@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/condensehq/condense/internal/overflow"
 	"github.com/condensehq/condense/internal/secret"
 )
 
@@ -122,7 +121,7 @@ func Reported(status int, data []byte) *Error {
 		}
 	}
 	switch {
-	case overflow.Response(status, data):
+	case isContextLength(status, data):
 		e.Kind = KindTooLong
 	case status == 0: // within a stream, and nobody knows why
 		e.Kind = KindCut
@@ -162,7 +161,7 @@ func refusal(status int, header http.Header, body []byte) *Error {
 	if e == nil {
 		e = &Error{Status: status, Kind: kindOf(status)}
 		switch {
-		case overflow.Response(status, body):
+		case isContextLength(status, body):
 			e.Kind = KindTooLong
 		case !strings.HasPrefix(http.DetectContentType(body), "text/html"):
 			e.Message = string(body)

@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/remote"
 )
 
 func TestGenerate(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"net/url"
 
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/remote/messages"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/internal/messages"
-	"github.com/condensehq/condense/model/remote"
 )
 
 // The parameter for the longest answer has two names. OpenAI's newer models refuse the

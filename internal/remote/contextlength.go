@@ -1,0 +1,179 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A pattern is how a vendor reports that a conversation exceeds the model's window. All
+// fields that are set must match.
+type pattern struct {
+	vendor  string
+	status  int            // of HTTP, or given in the body
+	code    string         // of the error, or its type
+	text    *regexp.Regexp // anywhere in the error
+	message *regexp.Regexp // in a message in the body
+}
+
+// patterns were taken from the vendors' documentation, from reports of users, and from the
+// phrases that agents look for. Case does not matter.
+var patterns = sync.OnceValue(func() []pattern {
+	text := func(expr string) *regexp.Regexp { return regexp.MustCompile("(?i)" + expr) }
+	return []pattern{
+		{vendor: "OpenAI", code: "context_length_exceeded"},
+		{vendor: "OpenAI", text: text(`context_length_exceeded`)},
+		{vendor: "OpenAI", text: text(`maximum context length|context window of this model|exceeds the context window`)},
+		{vendor: "OpenAI's SDK", code: "LengthFinishReasonError"},
+		{vendor: "Anthropic", code: "request_too_large"},
+		{vendor: "Anthropic", text: text(`prompt is too long|input length and .max_tokens. exceed context limit`)},
+		{vendor: "Anthropic", code: "invalid_request_error", message: text(`maximum.*tokens|context.*too.*long|exceeds.*context|token.*limit|max_tokens_to_sample`)},
+		{vendor: "Amazon Bedrock", text: text(`input is too long for requested model|too many input tokens`)},
+		{vendor: "Google Gemini", text: text(`input token count.{0,40} exceeds the maximum number of tokens`)},
+		{vendor: "Mistral", text: text(`prompt contains \d+ tokens.{0,80}too large for model`)},
+		{vendor: "Groq", text: text(`reduce the length of the messages or completion`)},
+		{vendor: "xAI", text: text(`maximum prompt length is \d+`)},
+		{vendor: "llama.cpp", code: "exceed_context_size_error"},
+		{vendor: "llama.cpp, LM Studio", text: text(`exceeds? the available context size|greater than the context length`)},
+		{vendor: "Ollama", text: text(`prompt too long|exceeds? (?:max )?context length`)},
+		{vendor: "OpenRouter", text: text(`maximum context length is \d+ tokens`)},
+		{vendor: "gateways", status: http.StatusBadRequest, message: text(`\bcontext[\s\pZ]*(?:length|window)\b|\bmaximum[\s\pZ]*context\b|\b(?:input[\s\pZ]*)?tokens?[\s\pZ]*exceed|\btoo[\s\pZ]*many[\s\pZ]*tokens?\b`)},
+	}
+})
+
+// IsContextLength reports whether err, or an error that it wraps, says that the
+// conversation exceeds the model's window. Errors of an SDK with a field StatusCode or
+// Status and a method RawJSON, such as those of OpenAI and Anthropic, are read through
+// these; of others, the text decides.
+func IsContextLength(err error) bool {
+	if err == nil {
+		return false
+	}
+	f := failure{text: err.Error()}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if n := HTTPStatus(e); n != 0 && f.status == 0 {
+			f.status = n
+		}
+		if r, ok := e.(interface{ RawJSON() string }); ok {
+			f.read([]byte(r.RawJSON()))
+		}
+	}
+	return f.contextLength()
+}
+
+// isContextLength reports whether an HTTP response says that the conversation exceeds the
+// model's window. The body may be anything.
+func isContextLength(status int, body []byte) bool {
+	f := failure{status: status, text: string(body)}
+	f.read(body)
+	return f.contextLength()
+}
+
+// A failure is what is known of an error.
+type failure struct {
+	status   int      // of HTTP; 0 if unknown
+	text     string   // the error and its body
+	messages string   // in the body
+	codes    []string // codes, types and names in the body
+	statuses []int    // in the body
+}
+
+// read adds what body says, however deeply a gateway has wrapped it.
+func (f *failure) read(body []byte) {
+	var v any
+	if json.Unmarshal(body, &v) != nil {
+		return
+	}
+	f.text += "\n" + string(body)
+	f.walk(v, 0)
+}
+
+func (f *failure) walk(v any, depth int) {
+	const deepest = 8
+	if depth > deepest {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			f.walk(e, depth+1)
+		}
+	case map[string]any:
+		for key, e := range v {
+			f.member(key, e, depth)
+		}
+	}
+}
+
+func (f *failure) member(key string, value any, depth int) {
+	switch v := value.(type) {
+	case float64:
+		if key == "status" || key == "code" {
+			f.statuses = append(f.statuses, int(v))
+		}
+	case string:
+		switch key {
+		case "code", "type", "name", "status":
+			f.codes = append(f.codes, v)
+			if n, err := strconv.Atoi(v); err == nil && v == strconv.Itoa(n) {
+				f.statuses = append(f.statuses, n)
+			}
+		case "message", "raw", "error", "detail":
+			f.text += "\n" + v
+			f.messages += "\n" + v
+			var inner any
+			if strings.HasPrefix(strings.TrimSpace(v), "{") && json.Unmarshal([]byte(v), &inner) == nil {
+				f.walk(inner, depth+1) // a gateway that quotes the vendor
+			}
+		}
+	default:
+		f.walk(v, depth+1)
+	}
+}
+
+func (f *failure) contextLength() bool {
+	switch f.status {
+	case http.StatusRequestEntityTooLarge:
+		return true
+	case http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusForbidden:
+		return false // a rate limit or quota: a shorter conversation does not help
+	}
+	return slices.ContainsFunc(patterns(), f.matches)
+}
+
+func (f *failure) matches(p pattern) bool {
+	return (p.status == 0 || p.status == f.status || slices.Contains(f.statuses, p.status)) &&
+		(p.code == "" || slices.Contains(f.codes, p.code)) &&
+		(p.text == nil || p.text.MatchString(f.text)) &&
+		(p.message == nil || p.message.MatchString(f.messages))
+}
+
+// HTTPStatus returns the HTTP status in a field of an SDK's error, or 0.
+func HTTPStatus(err error) int {
+	v := reflect.ValueOf(err)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return 0
+	}
+	for _, name := range []string{"StatusCode", "Status", "HTTPStatusCode"} {
+		switch f := v.FieldByName(name); {
+		case !f.IsValid():
+		case f.CanInt():
+			return int(f.Int())
+		case f.Kind() == reflect.String:
+			digits, _, _ := strings.Cut(f.String(), " ")
+			if n, err := strconv.Atoi(digits); err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
