@@ -75,6 +75,8 @@ var notYet = []string{
 	"internal/supervise",
 	"internal/testkit/apilint",
 	"internal/testkit/benchdata",
+
+	"internal/remote",
 	"internal/testkit/modeltest",
 	"internal/testkit/peers",
 	"internal/tooling",
