@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -129,7 +129,7 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 		switch m := &view[i]; {
 		case pinned(m):
 			c.pinned += m.Tokens
-		case author.Written(m):
+		case dialog.AllInserted(m):
 			c.summaries += m.Tokens
 		default:
 			c.said += m.Tokens

@@ -38,12 +38,12 @@ var mayImport = map[string]string{
 	"internal/catalog":           "model",
 	"config":                     "model internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf github.com/pelletier/go-toml github.com/google/jsonschema-go go.yaml.in/yaml gopkg.in/yaml.v3",
 	"providers":                  "registry providers/native providers/slidingwindow providers/smart",
-	"providers/smart":            "core registry model internal/author internal/suggest internal/size internal/tooling internal/outline internal/value",
-	"providers/native":           "core internal/author registry model internal/outline internal/roo",
+	"providers/smart":            "core registry model internal/dialog internal/suggest internal/size internal/outline internal/value",
+	"providers/native":           "core internal/dialog registry model internal/outline internal/roo",
 	"providers/slidingwindow":    "core registry",
-	".":                          "internal/author internal/disk model model/extractive internal/suggest internal/plain internal/tooling internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config internal/catalog registry tokens providers/slidingwindow github.com/google/uuid internal/remote internal/remote/anthropic internal/remote/openai internal/roo",
+	".":                          "internal/dialog internal/disk model model/extractive internal/suggest internal/plain internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config internal/catalog registry tokens providers/slidingwindow github.com/google/uuid internal/remote internal/remote/anthropic internal/remote/openai internal/roo",
 	"cmd/condense":               "compare compare/htmlreport plugin-sdk/node plugin-sdk/python plugin-sdk/proto providers/slidingwindow model/extractive model core core/coretest core/history core/policy config . internal/disk internal/trust internal/supervise internal/catalog providers providers/smart registry internal/roo tokens transcript internal/suggest internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
-	"compare":                    "compare/retention core core/policy internal/author internal/size tokens transcript",
+	"compare":                    "compare/retention core core/policy internal/dialog internal/size tokens transcript",
 	"compare/htmlreport":         "compare compare/retention core core/history tokens transcript",
 	"compare/retention":          "core", // and no provider imports it: see its documentation
 	"bench/retention":            "internal/lab/sessions compare/retention core providers internal/value internal/value/need registry tokens",
@@ -56,8 +56,7 @@ var mayImport = map[string]string{
 	"internal/parallel":          "",
 	"internal/secret":            "",
 	"internal/testkit/peers":     "",
-	"internal/author":            "core internal/tooling",
-	"internal/tooling":           "",
+	"internal/dialog":            "core",
 	"internal/testkit/benchdata": "core",
 	"bench/peers/eino":           "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":              "internal/outline",
@@ -77,8 +76,8 @@ var mayImport = map[string]string{
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
-	"internal/value":                              "core internal/author internal/parallel internal/value/need",
-	"internal/value/need":                         "core internal/author internal/parallel internal/tooling",
+	"internal/value":                              "core internal/dialog internal/parallel internal/value/need",
+	"internal/value/need":                         "core internal/dialog internal/parallel",
 	"internal/lab/train":                          "internal/lab/sessions compare/retention core internal/value/need tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // FilesRead returns the files below dir that the agent read in messages, which are oldest
@@ -19,7 +18,7 @@ import (
 // put into the message. It looks at no file.
 func FilesRead(messages []core.Message, dir string) []string {
 	var all [][]string // by message, in order
-	var talk author.Reader
+	var talk dialog.AuthorReader
 	for i := range messages {
 		all = append(all, filesIn(&talk, &messages[i]))
 	}
@@ -37,17 +36,17 @@ func FilesRead(messages []core.Message, dir string) []string {
 }
 
 // filesIn returns the files that are read in m or shown by it, in order.
-func filesIn(talk *author.Reader, m *core.Message) []string {
+func filesIn(talk *dialog.AuthorReader, m *core.Message) []string {
 	var names []string
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case core.ToolCall:
-			names = append(names, filesOf(tooling.Parse(p.Name, p.Args))...)
+			names = append(names, filesOf(dialog.ParseCall(p.Name, p.Args))...)
 		case core.Text:
 			if m.Role != core.RoleAssistant {
 				continue
 			}
-			for _, run := range tooling.Calls(string(p)) {
+			for _, run := range dialog.SplitCalls(string(p)) {
 				if run.Tool != "" {
 					names = append(names, filesOf(run.About)...)
 				}
@@ -60,7 +59,7 @@ func filesIn(talk *author.Reader, m *core.Message) []string {
 	}
 	for _, segments := range talk.Message(m) {
 		for _, s := range segments {
-			if s.By == author.Program {
+			if s.Kind == dialog.KindInjected {
 				names = append(names, mentioned(s.Text)...)
 			}
 		}
@@ -80,17 +79,17 @@ func mentioned(text string) []string {
 }
 
 // filesOf returns the files that a call reads.
-func filesOf(use tooling.Use) []string {
+func filesOf(use dialog.CallInfo) []string {
 	switch use.Family {
-	case tooling.Command:
+	case dialog.FamilyCommand:
 		return shown(use.Target)
-	case tooling.Read:
+	case dialog.FamilyRead:
 		var names []string
 		for _, f := range use.Files {
 			names = append(names, f.Path)
 		}
 		return names
-	case tooling.Unknown, tooling.Write, tooling.Edit, tooling.List, tooling.Search, tooling.Web, tooling.Plan, tooling.Ask, tooling.Delegate, tooling.Done:
+	case dialog.FamilyUnknown, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 	}
 	return nil
 }

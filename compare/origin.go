@@ -5,11 +5,11 @@ import (
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // origins returns who wrote the parts of m, where the format does not say it.
-func origins(talk *author.Reader, m *core.Message) []retention.Origin {
+func origins(talk *dialog.AuthorReader, m *core.Message) []retention.Origin {
 	if m.Role != core.RoleUser {
 		return nil
 	}
@@ -26,14 +26,14 @@ func origins(talk *author.Reader, m *core.Message) []retention.Origin {
 }
 
 // originOf returns who wrote a part that is made of segments: unknown if a person wrote any of it.
-func originOf(segments []author.Segment) retention.Origin {
+func originOf(segments []dialog.Segment) retention.Origin {
 	o := retention.OriginUnknown
 	for _, s := range segments {
 		switch {
 		case strings.TrimSpace(s.Text) == "":
-		case s.By == author.Person:
+		case s.Kind == dialog.KindUser:
 			return retention.OriginUnknown
-		case s.By == author.Program || s.By == author.Surroundings || s.By == author.Standing:
+		case s.Kind == dialog.KindInjected || s.Kind == dialog.KindEnvironment || s.Kind == dialog.KindProjectRules:
 			if o == retention.OriginUnknown {
 				o = retention.OriginInjected
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -78,7 +78,7 @@ func called(name string) (id, source string) {
 // condensed.
 func readJournal(d *transcript.Document, s *retention.Session) {
 	compactions := map[string]*retention.Compaction{}
-	var talk author.Reader
+	var talk dialog.AuthorReader
 	for _, e := range d.Journal.Timeline() {
 		if e.InsertedBy != "" {
 			if e.Message.Kind == core.KindSummary && compactions[e.InsertedBy] == nil {

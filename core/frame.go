@@ -30,7 +30,7 @@ func Framed(text string) bool {
 }
 
 // A Framer is a provider whose new messages say themselves that the user did not write them,
-// in words that package author of this module knows. A [Chain] adds no frame to them.
+// in words that package dialog of this module knows. A [Chain] adds no frame to them.
 type Framer interface{ Frames() bool }
 
 // framed returns res with a frame on every text of its new messages that has none.

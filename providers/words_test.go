@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/value/need"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
@@ -56,20 +56,20 @@ var outputs = []string{
 // of the user outside of what programs wrote, in blocks that repeat it, and in extracts.
 func said(messages []core.Message) string {
 	var b strings.Builder
-	var talk author.Reader
+	var talk dialog.AuthorReader
 	for i := range messages {
 		m := &messages[i]
 		for _, p := range m.Parts {
 			if t, ok := p.(core.Text); ok {
-				b.WriteString(strings.Join(author.Repeated(string(t), m.Kind == core.KindSummary), "\n") + "\n")
+				b.WriteString(strings.Join(dialog.Repeated(string(t), m.Kind == core.KindSummary), "\n") + "\n")
 			}
 		}
-		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !author.Holds(m) {
+		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !dialog.HoldsInserted(m) {
 			continue
 		}
 		for _, segments := range talk.Message(m) {
 			for _, s := range segments {
-				if s.By == author.Person {
+				if s.Kind == dialog.KindUser {
 					b.WriteString(s.Text + "\n")
 				}
 			}

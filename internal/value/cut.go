@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/value/need"
 )
 
@@ -94,7 +94,7 @@ func wholeElements(text string, gaps []core.Span) []core.Span {
 		return k < len(gaps) && gaps[k].Start < tag.End, k < len(gaps) && gaps[k].Start <= tag.Start && tag.End <= gaps[k].End
 	}
 	var stay []core.Span
-	for _, e := range author.Pairs(text) {
+	for _, e := range dialog.Pairs(text) {
 		some, all := in(e.Open)
 		more, whole := in(e.Close)
 		if (some || more) && (!all || !whole) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // What stands beside the text of a summary is written as Roo-Code writes it, so that each
@@ -27,7 +27,7 @@ var commandForm = regexp.MustCompile(`(?s)<command[^>]*>.*?</command>`)
 func commandBlocks(m *core.Message) string {
 	var texts []string
 	for _, p := range m.Parts {
-		if t, ok := p.(core.Text); ok && !author.Inserted(string(t)) { // a model's summary gives no directives
+		if t, ok := p.(core.Text); ok && !dialog.Inserted(string(t)) { // a model's summary gives no directives
 			texts = append(texts, string(t))
 		}
 	}

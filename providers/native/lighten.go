@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
 )
 
@@ -21,10 +21,10 @@ func dropStaleEnvironment(messages []core.Message) []core.Message {
 		if m.Role != core.RoleUser {
 			continue
 		}
-		var talk author.Reader
+		var talk dialog.AuthorReader
 		var parts []core.Part
 		for j, segments := range talk.Message(m) {
-			around := func(s author.Segment) bool { return s.By == author.Surroundings }
+			around := func(s dialog.Segment) bool { return s.Kind == dialog.KindEnvironment }
 			if !slices.ContainsFunc(segments, around) {
 				continue
 			}

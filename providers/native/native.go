@@ -73,7 +73,7 @@ func New(c Config, gen model.Generator) (*Provider, error) {
 	return p, nil
 }
 
-// Frames implements [core.Framer]: every new text begins with words that package author knows.
+// Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
 // Condense implements [core.CondensationProvider]. The error wraps [core.ErrUnavailable]

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // leastGain is, in tokens, what must be movable for a summary to be worth asking for, and
@@ -118,12 +118,12 @@ func (p *plan) settled(c *Config, floor int) bool {
 
 // summary reports whether m begins with a summary. What the user said after one may stand
 // in the same message, in formats that take turns.
-func summary(m *core.Message) bool { return m.Kind != core.KindOriginal || author.Holds(m) }
+func summary(m *core.Message) bool { return m.Kind != core.KindOriginal || dialog.HoldsInserted(m) }
 
 // said reports whether m is part of the conversation, and not what a condensation put there.
 func (c *Config) said(m *core.Message) bool {
 	switch {
-	case author.Written(m):
+	case dialog.AllInserted(m):
 		return false
 	case m.Role != core.RoleAssistant || c.Acknowledgement == "" || len(m.Parts) != 1:
 		return true
@@ -178,7 +178,7 @@ func (p *plan) keepSummaries(allowed int) {
 }
 
 // section reports whether m is a summary, and not the mark of what was truncated.
-func section(m *core.Message) bool { return m.Kind != core.KindMarker && author.Written(m) }
+func section(m *core.Message) bool { return m.Kind != core.KindMarker && dialog.AllInserted(m) }
 
 // userTurn reports whether m is something that the user said, not what a tool answered.
 func userTurn(m *core.Message) bool {

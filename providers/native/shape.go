@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/roo"
 )
 
@@ -90,7 +90,7 @@ func withUserFirst(messages []core.Message) []core.Message {
 func summarizes(m *core.Message) bool {
 	return m.Kind == core.KindSummary || m.Role == core.RoleUser && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
 		t, ok := p.(core.Text)
-		return ok && author.Inserted(string(t))
+		return ok && dialog.Inserted(string(t))
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // What the block says that repeats what the user typed. Package author writes and reads it.
@@ -33,12 +33,12 @@ func wordsBudget(req *core.Request, c *Config) int {
 // summaries among them repeat of what was typed before, oldest first, whatever format they
 // were kept in. Open says that nobody has answered the last of it.
 func (p *plan) userWords() (words []string, open bool) {
-	var talk author.Reader
+	var talk dialog.AuthorReader
 	p.hidden(func(i int, m *core.Message) {
 		if said := wordsAgain(m); said != nil {
 			words, open = append(words, said...), false
 		}
-		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !author.Holds(m) {
+		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !dialog.HoldsInserted(m) {
 			return
 		}
 		if t := typed(&talk, m); t != "" {
@@ -57,8 +57,8 @@ func wordsAgain(m *core.Message) []string {
 		if !ok {
 			continue
 		}
-		trusted := m.Kind == core.KindSummary || m.Role == core.RoleUser && author.Inserted(string(t))
-		if block := author.Repeated(string(t), trusted); block != nil {
+		trusted := m.Kind == core.KindSummary || m.Role == core.RoleUser && dialog.Inserted(string(t))
+		if block := dialog.Repeated(string(t), trusted); block != nil {
 			said = block
 		}
 	}
@@ -67,19 +67,19 @@ func wordsAgain(m *core.Message) []string {
 
 // typed returns what a person wrote of a message of the user, and what a file says that the
 // person wrote for every conversation; "" if a tool wrote it all.
-func typed(talk *author.Reader, m *core.Message) string {
+func typed(talk *dialog.AuthorReader, m *core.Message) string {
 	var texts []string
 	for _, segments := range talk.Message(m) {
-		text := join(slices.DeleteFunc(segments, func(s author.Segment) bool { return s.By != author.Person && s.By != author.Standing }))
+		text := join(slices.DeleteFunc(segments, func(s dialog.Segment) bool { return s.Kind != dialog.KindUser && s.Kind != dialog.KindProjectRules }))
 		text = commandForm.ReplaceAllString(text, "") // which stand beside the summary
-		if text = strings.TrimSpace(author.Unwrap(text)); text != "" {
+		if text = strings.TrimSpace(dialog.Unwrap(text)); text != "" {
 			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, "\n\n")
 }
 
-func join(segments []author.Segment) string {
+func join(segments []dialog.Segment) string {
 	var b strings.Builder
 	for _, s := range segments {
 		b.WriteString(s.Text)
@@ -93,7 +93,7 @@ func join(segments []author.Segment) string {
 // part of it can stay.
 func wordsBlock(counter core.Counter, words []string, open bool, budget int) string {
 	tokens := func(s string) int { return counter.Count(core.Text(s)) }
-	budget -= tokens(author.Repeat(wordsIntro, nil, "")) + 2*leftOutTokens
+	budget -= tokens(dialog.Repeat(wordsIntro, nil, "")) + 2*leftOutTokens
 	if open {
 		budget -= tokens(wordsUnanswered)
 	}
@@ -102,12 +102,12 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 	}
 	entries := make([]string, len(words))
 	take := func(i, room int) int {
-		entry := author.Entry(words[i])
+		entry := dialog.Entry(words[i])
 		n := tokens(entry)
 		if n > room && room >= leastGain {
 			// Texts differ in bytes per token; a smaller try follows one that was too large.
 			for keep := len(words[i]) * room / n; n > room && keep > 0; keep = keep * 3 / 4 {
-				entry = author.Entry(clip(words[i], keep))
+				entry = dialog.Entry(clip(words[i], keep))
 				n = tokens(entry)
 			}
 		}
@@ -149,7 +149,7 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 	if open && entries[len(entries)-1] != "" {
 		end = wordsUnanswered
 	}
-	return author.Repeat(wordsIntro, kept, end)
+	return dialog.Repeat(wordsIntro, kept, end)
 }
 
 // leftOutTokens is about what leftOut takes.

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // write has the summaries of a plan written and returns the messages to send.
@@ -136,7 +136,7 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 	summaries := make([]core.Message, len(texts))
 	for i, text := range texts {
 		heading := strings.ReplaceAll(p.c.Heading, "%d", strconv.Itoa(len(plan.sections[i])))
-		summaries[i] = core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(core.Frame(Name) + "\n" + heading + author.HideTags(text))}}
+		summaries[i] = core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(core.Frame(Name) + "\n" + heading + dialog.HideTags(text))}}
 	}
 	last := &summaries[len(summaries)-1]
 	add := func(text string) {
@@ -236,9 +236,9 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 // framed returns text with a frame if it would be read as the user's in a format that does not
 // record who wrote it, as an environment without tags would.
 func framed(text string) string {
-	var talk author.Reader
+	var talk dialog.AuthorReader
 	m := userText(text)
-	if slices.ContainsFunc(talk.Message(&m)[0], func(s author.Segment) bool { return s.By == author.Person }) {
+	if slices.ContainsFunc(talk.Message(&m)[0], func(s dialog.Segment) bool { return s.Kind == dialog.KindUser }) {
 		return core.Frame(Name) + "\n" + text
 	}
 	return text

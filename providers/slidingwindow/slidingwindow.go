@@ -103,7 +103,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	return &core.Result{Messages: out}, nil
 }
 
-// Frames implements [core.Framer]: every new text begins with words that package author knows.
+// Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
 func size(messages []core.Message) int {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // minArgument is the size in bytes up to which an argument of a call is left alone: a stub
@@ -120,7 +120,7 @@ var contentElements = []string{"content", "diff", "result", "message", "argument
 // mapElement replaces what stands in the elements of a call in the text protocol that hold
 // text of any length: all of the first kind that has one that f shortens.
 func mapElement(call string, f func(string) (string, bool)) (string, bool) {
-	elements := author.Pairs(call)
+	elements := dialog.Pairs(call)
 	for _, name := range contentElements {
 		var out strings.Builder
 		from := 0
@@ -142,8 +142,8 @@ func mapElement(call string, f func(string) (string, bool)) (string, bool) {
 // outermost returns those of elements that are called name and stand in no other of that
 // name. If there is one, it goes to the last tag that could end it: what it holds may be a
 // text about such tags.
-func outermost(call string, elements []author.Pair, name string) []author.Pair {
-	var out []author.Pair
+func outermost(call string, elements []dialog.Pair, name string) []dialog.Pair {
+	var out []dialog.Pair
 	for _, e := range slices.Backward(elements) { // by their ends, so outer ones come first
 		if e.Name == name && (len(out) == 0 || e.Close.End <= out[len(out)-1].Open.Start) {
 			out = append(out, e)

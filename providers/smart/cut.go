@@ -6,7 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/outline"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // Units of a text that is to be cut are its lines, or the elements of a JSON array. What a
@@ -28,7 +28,7 @@ type unitText struct {
 }
 
 // understand finds the structure of a text and what its units are worth by it.
-func understand(text string, u *use, f tooling.File) unitText {
+func understand(text string, u *use, f dialog.File) unitText {
 	if t, ok := jsonArray(text); ok {
 		return t
 	}
@@ -39,7 +39,7 @@ func understand(text string, u *use, f tooling.File) unitText {
 		t.diff()
 	case isTable(t.units):
 		t.worth[0], t.worth[1] = worthAll, worthAll
-	case outline.Language(f.Path) != "" && u != nil && u.about.Family == tooling.Read:
+	case outline.Language(f.Path) != "" && u != nil && u.about.Family == dialog.FamilyRead:
 		t.code(outline.Language(f.Path), text)
 	default:
 		t.log()

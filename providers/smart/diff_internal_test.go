@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 func TestUnifiedDiff(t *testing.T) {
@@ -44,7 +44,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("<read_file>\n<path>a</path>\n</read_file>\nx", "[read_file for 'a'] Result:\n<file><path>a</path>\n<content lines=\"1-2\">x</content></file><environment_details>\n</environment_details>")
 	f.Fuzz(func(t *testing.T, assistant, user string) {
 		var b strings.Builder
-		for _, s := range tooling.Calls(assistant) {
+		for _, s := range dialog.SplitCalls(assistant) {
 			b.WriteString(s.Text)
 		}
 		if b.String() != assistant {
@@ -74,4 +74,4 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-func fileNamed(path string) tooling.File { return tooling.File{Path: path} }
+func fileNamed(path string) dialog.File { return dialog.File{Path: path} }

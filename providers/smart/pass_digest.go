@@ -10,8 +10,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type digestSettings struct {
@@ -128,7 +127,7 @@ func (w *work) asked(from int) []string {
 	var out []string
 	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
 		if p := &w.pieces[i]; p.kind == kindUser {
-			if line := oneLine(author.Unwrap(p.text), 240); line != "" {
+			if line := oneLine(dialog.Unwrap(p.text), 240); line != "" {
 				out = append(out, line)
 			}
 		}
@@ -139,12 +138,12 @@ func (w *work) asked(from int) []string {
 // plan quotes the newest list of what is to be done.
 func (w *work) plan(from int) []string {
 	for _, u := range slices.Backward(w.uses) {
-		if u.about.Family != tooling.Plan || u.call < 0 || u.msg < from || isStub(w.pieces[u.call].text) {
+		if u.about.Family != dialog.FamilyPlan || u.call < 0 || u.msg < from || isStub(w.pieces[u.call].text) {
 			continue
 		}
 		text := w.pieces[u.call].text
 		if strings.HasPrefix(text, "<") {
-			text = cmp.Or(tooling.Element(text, "todos"), text)
+			text = cmp.Or(dialog.Element(text, "todos"), text)
 		}
 		return []string{oneLine(text, 600)}
 	}
@@ -178,7 +177,7 @@ func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
 
 // filesTouched lists files, those touched last first, with what was last done to them.
 func (w *work) filesTouched(from int) []string {
-	done := map[tooling.Family]string{tooling.Read: "read", tooling.Write: "written", tooling.Edit: "edited"}
+	done := map[dialog.Family]string{dialog.FamilyRead: "read", dialog.FamilyWrite: "written", dialog.FamilyEdit: "edited"}
 	var out []string
 	seen := map[string]bool{}
 	for _, u := range slices.Backward(w.uses) {

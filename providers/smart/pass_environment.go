@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type environmentSettings struct {
@@ -86,7 +86,7 @@ func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 		return
 	}
 	end := ""
-	if name, ok := tooling.Tag(p.text); ok { // the tag at its end goes with the one at its beginning
+	if name, ok := dialog.Tag(p.text); ok { // the tag at its end goes with the one at its beginning
 		end = "</" + name + ">"
 	}
 	var kept strings.Builder

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type layoutSettings struct {
@@ -24,7 +24,7 @@ var layoutPass = define("layout", classLossless, "",
 			if p.kind != kindResult || p.fixed || p.gone || p.edited {
 				continue
 			}
-			if w.uses[p.use].about.Family == tooling.Read {
+			if w.uses[p.use].about.Family == dialog.FamilyRead {
 				continue // an edit quotes a file as it is, to the last space
 			}
 			w.looked()

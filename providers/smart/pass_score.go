@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type scoreSettings struct {
@@ -143,9 +143,9 @@ func (w *work) scores() scores {
 			u := &w.uses[p.use]
 			s.wrong = s.wrong || u.isError
 			switch u.about.Family {
-			case tooling.Read, tooling.Write, tooling.Edit:
+			case dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit:
 				s.files = true
-			case tooling.Unknown, tooling.List, tooling.Search, tooling.Command, tooling.Web, tooling.Plan, tooling.Ask, tooling.Delegate, tooling.Done:
+			case dialog.FamilyUnknown, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyCommand, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 			}
 		case kindOther, kindInjected, kindEnvironment, kindProse, kindReasoning, kinds:
 		}

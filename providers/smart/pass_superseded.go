@@ -3,7 +3,7 @@ package smart
 import (
 	"context"
 
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type supersededSettings struct {
@@ -19,11 +19,11 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 	func(_ context.Context, w *work, c supersededSettings) error {
 		// From the newest on: which lines of each file stand below, and where.
 		type sight struct {
-			lines tooling.Range
+			lines dialog.LineRange
 			at    int
 		}
 		below := map[string][]sight{}
-		covered := func(f tooling.File) int {
+		covered := func(f dialog.File) int {
 			for _, s := range below[f.Path] {
 				if s.lines.Covers(f.Range) {
 					return s.at
@@ -41,7 +41,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 			}
 			u := &w.uses[p.use]
 			switch {
-			case p.kind == kindResult && u.about.Family == tooling.Read && p.file.Path != "" && !u.isError:
+			case p.kind == kindResult && u.about.Family == dialog.FamilyRead && p.file.Path != "" && !u.isError:
 				if isStub(p.text) {
 					continue
 				}
@@ -54,18 +54,18 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					w.leave(i, stub{where: w.refer(i, what, at)})
 					continue
 				}
-				if p.file.Range != tooling.Several && !unreadable(p.text) && len(below[p.file.Path]) < maxSights {
+				if p.file.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[p.file.Path]) < maxSights {
 					below[p.file.Path] = append(below[p.file.Path], sight{p.file.Range, i})
 				}
-			case p.kind == kindCall && u.about.Family == tooling.Write && len(u.about.Files) == 1 && !u.isError:
+			case p.kind == kindCall && u.about.Family == dialog.FamilyWrite && len(u.about.Files) == 1 && !u.isError:
 				w.looked()
-				f := tooling.File{Path: u.about.Files[0].Path}
+				f := dialog.File{Path: u.about.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
 					w.shortenCall(i, 0, w.refer(i, seeNewer, at))
 					continue
 				}
 				if u.results.Start < u.results.End && c.By {
-					below[f.Path] = append(below[f.Path], sight{tooling.Range{}, i})
+					below[f.Path] = append(below[f.Path], sight{dialog.LineRange{}, i})
 				}
 			}
 		}
@@ -84,8 +84,8 @@ func (w *work) supersedeRuns() {
 	for k := len(w.uses) - 1; k >= 0; k-- {
 		u := &w.uses[k]
 		switch u.about.Family {
-		case tooling.Command, tooling.List, tooling.Search:
-		case tooling.Unknown, tooling.Read, tooling.Write, tooling.Edit, tooling.Web, tooling.Plan, tooling.Ask, tooling.Delegate, tooling.Done:
+		case dialog.FamilyCommand, dialog.FamilyList, dialog.FamilySearch:
+		case dialog.FamilyUnknown, dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 			continue
 		}
 		if u.call < 0 || u.isError || u.results.End-u.results.Start != 1 || w.hidden[u.msg] {

@@ -4,8 +4,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // A reader takes messages apart into the pieces of a work.
@@ -15,8 +14,8 @@ type reader struct {
 	xml    []int            // uses of the last assistant's message that are called in its text
 	answer int              // the use whose result goes on in the next text; -1 if none
 	at     int              // the message that is read
-	talk   author.Reader
-	said   [][]author.Segment // the texts of the message, if it is a user's
+	talk   dialog.AuthorReader
+	said   [][]dialog.Segment // the texts of the message, if it is a user's
 }
 
 func (r *reader) message(i int) {
@@ -105,7 +104,7 @@ func (w *work) textTokens(r core.ToolResult) int {
 func (r *reader) call(c core.ToolCall) {
 	w := r.w
 	u := len(w.uses)
-	w.uses = append(w.uses, use{name: c.Name, about: tooling.Parse(c.Name, c.Args), call: len(w.pieces), msg: r.at})
+	w.uses = append(w.uses, use{name: c.Name, about: dialog.ParseCall(c.Name, c.Args), call: len(w.pieces), msg: r.at})
 	w.pieces = append(w.pieces, piece{kind: kindCall, use: u, text: c.Args})
 	r.open[c.ID] = append(r.open[c.ID], u)
 }
@@ -158,12 +157,12 @@ func (r *reader) result(t core.ToolResult) (media bool) {
 func (r *reader) answered(u int, text string) {
 	w := r.w
 	files := w.uses[u].about.Files
-	if w.uses[u].about.Family != tooling.Read {
+	if w.uses[u].about.Family != dialog.FamilyRead {
 		kind := kindResult
-		if w.uses[u].about.Family == tooling.Ask {
+		if w.uses[u].about.Family == dialog.FamilyAsk {
 			kind = kindUser
 		}
-		result, said := author.Said(w.uses[u].name, text)
+		result, said := dialog.SplitFeedback(w.uses[u].name, text)
 		if result != "" || said == "" {
 			w.pieces = append(w.pieces, piece{kind: kind, use: u, text: result})
 		}
@@ -177,7 +176,7 @@ func (r *reader) answered(u int, text string) {
 		if shown[0].file.Path == "" && len(files) == 1 {
 			shown[0].file = files[0]
 			if files[0].Range.Whole() && cutByTool(text) {
-				shown[0].file.Range = tooling.Range{First: 1, Last: countLines(text)}
+				shown[0].file.Range = dialog.LineRange{First: 1, Last: countLines(text)}
 			}
 		}
 	}
@@ -198,7 +197,7 @@ func (r *reader) text(m *core.Message, part int, text string) {
 	w := r.w
 	switch m.Role {
 	case core.RoleAssistant:
-		for _, s := range tooling.Calls(text) {
+		for _, s := range dialog.SplitCalls(text) {
 			p := piece{kind: kindProse, use: -1, text: s.Text}
 			if s.Tool != "" {
 				p.kind, p.use = kindCall, len(w.uses)
@@ -217,13 +216,13 @@ func (r *reader) text(m *core.Message, part int, text string) {
 }
 
 // segment adds the pieces of one segment of a user's text.
-func (r *reader) segment(s author.Segment) {
+func (r *reader) segment(s dialog.Segment) {
 	w := r.w
-	switch s.By {
-	case author.Header:
+	switch s.Kind {
+	case dialog.KindHeader:
 		r.answer = r.find(s)
 		w.pieces = append(w.pieces, piece{kind: kindOther, use: -1, text: s.Text, fixed: true})
-	case author.Tool:
+	case dialog.KindToolResult:
 		u := r.answer
 		if u < 0 { // more of a result, or one without a call
 			u = len(w.uses)
@@ -239,18 +238,18 @@ func (r *reader) segment(s author.Segment) {
 		w.uses[u].isError = textError(s.Text)
 		w.uses[u].msg = r.at
 		r.answer = -1
-	case author.Surroundings:
+	case dialog.KindEnvironment:
 		w.pieces = append(w.pieces, piece{kind: kindEnvironment, use: -1, text: s.Text})
-	case author.Program, author.Standing:
-		w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: s.Text, rules: s.By == author.Standing})
-	case author.Person:
+	case dialog.KindInjected, dialog.KindProjectRules:
+		w.pieces = append(w.pieces, piece{kind: kindInjected, use: -1, text: s.Text, rules: s.Kind == dialog.KindProjectRules})
+	case dialog.KindUser:
 		w.pieces = append(w.pieces, piece{kind: kindUser, use: -1, text: s.Text})
 	}
 }
 
 // find returns the use that a header announces the result of: the oldest call of that tool
 // that is not answered, or a new one if there is none.
-func (r *reader) find(s author.Segment) int {
+func (r *reader) find(s dialog.Segment) int {
 	w := r.w
 	for k, u := range r.xml {
 		if w.uses[u].name == s.Tool {
@@ -258,9 +257,9 @@ func (r *reader) find(s author.Segment) int {
 			return u
 		}
 	}
-	about := tooling.Use{Family: tooling.FamilyOf(s.Tool), Target: s.Target}
-	if s.Target != "" && about.Family == tooling.Read {
-		about.Files = []tooling.File{{Path: tooling.Clean(s.Target)}}
+	about := dialog.CallInfo{Family: dialog.FamilyOf(s.Tool), Target: s.Target}
+	if s.Target != "" && about.Family == dialog.FamilyRead {
+		about.Files = []dialog.File{{Path: dialog.CleanPath(s.Target)}}
 	}
 	w.uses = append(w.uses, use{name: s.Tool, about: about, call: -1})
 	return len(w.uses) - 1

@@ -70,7 +70,7 @@ func New(c Config, env registry.Env) (*Provider, error) {
 	return p, err
 }
 
-// Frames implements [core.Framer]: every new text begins with words that package author knows.
+// Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
 // maxRounds is how often the list of passes is run: what one pass does may be something

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // A gap is a run of a text that is to be left out, and what has to stand in its place
@@ -18,7 +18,7 @@ type gap struct {
 // wholeTags gives gaps, which ascend, the tags that stand in them but not their likes, and
 // widens those that begin or end within a tag.
 func wholeTags(text string, gaps []gap) {
-	elements := author.Pairs(text)
+	elements := dialog.Pairs(text)
 	if len(elements) == 0 {
 		return
 	}

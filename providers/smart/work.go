@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -53,7 +53,7 @@ type piece struct {
 	needed bool         // a diff can only be read with it
 	step   int32        // the pass that changed it last
 	use    int          // the use that it is of; -1 if none
-	file   tooling.File // for the result of a read: what it shows
+	file   dialog.File // for the result of a read: what it shows
 	text   string
 	tokens int // exact if the box has no other piece, else in proportion to its bytes
 }
@@ -61,7 +61,7 @@ type piece struct {
 // A use is a call to a tool with its result. Either may be missing.
 type use struct {
 	name    string
-	about   tooling.Use
+	about   dialog.CallInfo
 	call    int       // its piece; -1 if missing
 	results core.Span // its pieces, all of one box; empty if missing
 	msg     int       // the message of the result; of the call if there is none

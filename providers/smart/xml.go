@@ -3,7 +3,7 @@ package smart
 import (
 	"strings"
 
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // maxOpen bounds the work on one text.
@@ -12,7 +12,7 @@ const maxOpen = 64
 // A shown is a run of the result of a read: one file, if file has a path.
 type shown struct {
 	text string
-	file tooling.File
+	file dialog.File
 }
 
 // splitFiles finds the files in what a read answered, in Roo-Code's form:
@@ -63,29 +63,29 @@ func splitFiles(text string) []shown {
 	return out
 }
 
-func fileOf(block string) (tooling.File, bool) {
-	p := tooling.Element(block, "path")
+func fileOf(block string) (dialog.File, bool) {
+	p := dialog.Element(block, "path")
 	if p == "" {
-		return tooling.File{}, false
+		return dialog.File{}, false
 	}
-	f := tooling.File{Path: tooling.Clean(p)}
+	f := dialog.File{Path: dialog.CleanPath(p)}
 	runs := strings.Count(block, "\n<content lines=\"")
 	_, lines, ok := strings.Cut(block, "<content lines=\"")
 	if !ok {
-		f.Range = tooling.Several // an error, or a file whose content was not shown
+		f.Range = dialog.SeveralRanges // an error, or a file whose content was not shown
 		return f, true
 	}
 	if runs > 1 {
-		f.Range = tooling.Several
+		f.Range = dialog.SeveralRanges
 		return f, true
 	}
 	lines, _, _ = strings.Cut(lines, "\"")
-	f.Range = tooling.ParseRange(lines)
+	f.Range = dialog.ParseRange(lines)
 	if strings.Contains(block, "<notice>") {
 		return f, true // only the first lines were shown
 	}
 	if f.Range.First == 1 {
-		f.Range = tooling.Range{} // from its first line to the last one that there was
+		f.Range = dialog.LineRange{} // from its first line to the last one that there was
 	}
 	return f, true
 }

@@ -1,7 +1,7 @@
 package need
 
 import (
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // Fields of calls. What an edit replaces is gone, what it puts there is how the file is.
@@ -34,14 +34,14 @@ func fieldOf(key string) uint8 {
 	return fieldOther
 }
 
-var families = map[tooling.Family]uint8{
-	tooling.Unknown: 0, tooling.Read: 1, tooling.Write: 2, tooling.Edit: 3, tooling.List: 4, tooling.Search: 5, tooling.Command: 6,
-	tooling.Web: 7, tooling.Plan: 8, tooling.Done: 9, tooling.Ask: 10, tooling.Delegate: 11,
+var families = map[dialog.Family]uint8{
+	dialog.FamilyUnknown: 0, dialog.FamilyRead: 1, dialog.FamilyWrite: 2, dialog.FamilyEdit: 3, dialog.FamilyList: 4, dialog.FamilySearch: 5, dialog.FamilyCommand: 6,
+	dialog.FamilyWeb: 7, dialog.FamilyPlan: 8, dialog.FamilyDone: 9, dialog.FamilyAsk: 10, dialog.FamilyDelegate: 11,
 }
 
 const familyCount = 12
 
-func familyOf(tool string) uint8 { return families[tooling.FamilyOf(tool)] }
+func familyOf(tool string) uint8 { return families[dialog.FamilyOf(tool)] }
 
 // reuseShares are the steps of the share of the terms that a passage said first which the
 // person or the agent wrote later.
@@ -103,11 +103,11 @@ func (c *Conversation) findWork() {
 			continue
 		}
 		switch pass.family {
-		case families[tooling.Write], families[tooling.Edit]:
+		case families[dialog.FamilyWrite], families[dialog.FamilyEdit]:
 			if pass.file >= 0 {
 				c.terms[pass.file].edited = int32(pass.Message)
 			}
-		case families[tooling.Plan]:
+		case families[dialog.FamilyPlan]:
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 				for _, n := range c.TermsOf(l) {
 					c.terms[n].planned = int32(pass.Message)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // The form of an extract: a message that holds lines of messages that are hidden. A
@@ -277,7 +277,7 @@ func (r *reader) nameRules(at int) {
 	for _, l := range r.c.Lines[p.Lines.Start:min(p.Lines.Start+most, len(r.c.Lines))] {
 		text.WriteString(l.Text + "\n")
 	}
-	if p.Rules = author.Rules(text.String()); p.Rules == "" {
+	if p.Rules = dialog.RulesName(text.String()); p.Rules == "" {
 		p.Rules, _, _ = strings.Cut(text.String(), "\n") // its own
 		p.Rules = rulesName + " " + p.Rules
 	}

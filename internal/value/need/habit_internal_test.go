@@ -7,7 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // quoting is a session of n rounds in which the agent reads a file and searches others, and
@@ -49,8 +49,8 @@ func TestHabits(t *testing.T) {
 	if h == nil {
 		t.Fatal("no habits")
 	}
-	group := func(f tooling.Family) int { return int(Output)*familyCount + int(families[f]) }
-	read, search := h[ofNames][group(tooling.Read)], h[ofNames][group(tooling.Search)]
+	group := func(f dialog.Family) int { return int(Output)*familyCount + int(families[f]) }
+	read, search := h[ofNames][group(dialog.FamilyRead)], h[ofNames][group(dialog.FamilySearch)]
 	if read < 1.2*search {
 		t.Errorf("names in files that were read count %.2f, in what was found %.2f", read, search)
 	}

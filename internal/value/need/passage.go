@@ -4,8 +4,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/author"
-	"github.com/condensehq/condense/internal/tooling"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // A Kind says who a passage is by.
@@ -130,7 +129,7 @@ type reader struct {
 	field uint8
 	flat  bool // a value of JSON is read
 	plain bool // what the user sent is read: its lines are as they came, be they JSON or not
-	talk  author.Reader
+	talk  dialog.AuthorReader
 }
 
 func (r *reader) message(i int, m *core.Message) {
@@ -140,10 +139,10 @@ func (r *reader) message(i int, m *core.Message) {
 	if m.Kind != core.KindOriginal && r.extract(i, m) {
 		return
 	}
-	var said [][]author.Segment
+	var said [][]dialog.Segment
 	// A message of ours may hold what the user said too: formats in which two users must not follow
 	// each other make one of them.
-	if m.Role == core.RoleUser && (m.Kind == core.KindOriginal || author.Holds(m)) {
+	if m.Role == core.RoleUser && (m.Kind == core.KindOriginal || dialog.HoldsInserted(m)) {
 		said = r.talk.Message(m)
 	}
 	answered := use{} // the call in a text whose result comes next
@@ -155,7 +154,7 @@ func (r *reader) message(i int, m *core.Message) {
 				r.extractPart(i, j, body, mark) // from a file that does not record what was inserted
 				continue
 			}
-			if said != nil && answered.name == "" && author.Inserted(string(p)) {
+			if said != nil && answered.name == "" && dialog.Inserted(string(p)) {
 				r.inserted(at, string(p))
 				continue
 			}
@@ -192,9 +191,9 @@ func (r *reader) message(i int, m *core.Message) {
 
 // inserted adds what a strategy wrote, as a model's words but for what it repeats of the user's.
 func (r *reader) inserted(p Passage, text string) {
-	words := author.Repeated(text, true)
+	words := dialog.Repeated(text, true)
 	if words != nil {
-		text, _, _ = strings.Cut(text, author.WordsOpen)
+		text, _, _ = strings.Cut(text, dialog.WordsOpen)
 	}
 	r.add(p, "", text)
 	p.Kind = Human
@@ -205,19 +204,19 @@ func (r *reader) inserted(p Passage, text string) {
 
 // segment adds what one author said in a text of the user, and returns the call whose result
 // comes next.
-func (r *reader) segment(p Passage, s author.Segment, answered use) use {
-	switch s.By {
-	case author.Header:
+func (r *reader) segment(p Passage, s dialog.Segment, answered use) use {
+	switch s.Kind {
+	case dialog.KindHeader:
 		return use{name: s.Tool, target: s.Target, file: s.Target}
-	case author.Tool:
+	case dialog.KindToolResult:
 		p.Kind, p.Name, p.Target = Output, answered.name, answered.target
 		r.add(p, answered.file, s.Text)
 		return answered
-	case author.Standing:
-		p.Kind, p.Rules = Injected, author.Rules(s.Text)
-	case author.Program, author.Surroundings:
+	case dialog.KindProjectRules:
+		p.Kind, p.Rules = Injected, dialog.RulesName(s.Text)
+	case dialog.KindInjected, dialog.KindEnvironment:
 		p.Kind = Injected
-	case author.Person:
+	case dialog.KindUser:
 		p.Kind = Human
 	}
 	r.add(p, "", s.Text)
@@ -225,7 +224,7 @@ func (r *reader) segment(p Passage, s author.Segment, answered use) use {
 }
 
 func (r *reader) call(i, j int, p *core.ToolCall) {
-	about := tooling.Parse(p.Name, p.Args)
+	about := dialog.ParseCall(p.Name, p.Args)
 	u := use{name: p.Name, target: about.Target}
 	if len(about.Files) > 0 {
 		u.file = about.Files[0].Path
@@ -245,7 +244,7 @@ func (r *reader) result(i, j int, p *core.ToolResult) {
 	switch {
 	case p.IsError:
 		kind = Failure
-	case tooling.FamilyOf(u.name) == tooling.Ask:
+	case dialog.FamilyOf(u.name) == dialog.FamilyAsk:
 		kind = Human // what it answers is what the person said
 	}
 	for k, q := range p.Content {
@@ -255,8 +254,8 @@ func (r *reader) result(i, j int, p *core.ToolResult) {
 			r.media(p, q)
 			continue
 		}
-		for _, s := range author.Answer(string(t)) {
-			if s.By == author.Tool {
+		for _, s := range dialog.SplitResult(string(t)) {
+			if s.Kind == dialog.KindToolResult {
 				r.add(p, u.file, s.Text)
 			} else {
 				r.add(Passage{Kind: Injected, Message: i, Part: j, Content: k, Call: p.Call}, "", s.Text)

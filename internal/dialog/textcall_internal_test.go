@@ -1,4 +1,4 @@
-package tooling
+package dialog
 
 import (
 	"strings"
@@ -36,7 +36,7 @@ func TestFilesOfACallAreFoundInTime(t *testing.T) {
 	testkit.Linear(t, 50_000, func(n int) func() {
 		call := "<read_file>\n" + strings.Repeat("<path>\n", n) + "</path>\n</read_file>"
 		return func() {
-			if u := xmlUse("read_file", call); len(u.Files) != 1 || u.Family != Read {
+			if u := xmlUse("read_file", call); len(u.Files) != 1 || u.Family != FamilyRead {
 				t.Errorf("got %d files of %q, want one that is read", len(u.Files), u.Family)
 			}
 		}

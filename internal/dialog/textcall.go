@@ -1,20 +1,21 @@
-package tooling
+package dialog
 
-import "strings"
-
-// maxOpen bounds the work on one text.
-const maxOpen = 64
+import (
+	"iter"
+	"maps"
+	"strings"
+)
 
 // A Run is a run of an assistant's text: a call if Tool is set, else prose.
-type Run struct {
+type CallRun struct {
 	Text, Tool string
-	About      Use
+	About      CallInfo
 }
 
 // Calls finds the calls in an assistant's text, as agents write them whose tools are called in text.
 // The runs, put together, are the text. The cost is linear.
-func Calls(text string) []Run {
-	var out []Run
+func SplitCalls(text string) []CallRun {
+	var out []CallRun
 	from := 0 // where prose began
 	open := map[string]bool{}
 	for at := 0; ; {
@@ -28,7 +29,7 @@ func Calls(text string) []Run {
 			continue
 		}
 		name, ok := Tag(text[i:])
-		if !ok || !Textual(name) || open[name] {
+		if !ok || !IsTextTool(name) || open[name] {
 			continue
 		}
 		end := callEnd(text[i:], name)
@@ -38,13 +39,13 @@ func Calls(text string) []Run {
 		}
 		stop := i + end
 		if i > from {
-			out = append(out, Run{Text: text[from:i]})
+			out = append(out, CallRun{Text: text[from:i]})
 		}
-		out = append(out, Run{Text: text[i:stop], Tool: name, About: xmlUse(name, text[i:stop])})
+		out = append(out, CallRun{Text: text[i:stop], Tool: name, About: xmlUse(name, text[i:stop])})
 		from, at = stop, stop
 	}
 	if from < len(text) {
-		out = append(out, Run{Text: text[from:]})
+		out = append(out, CallRun{Text: text[from:]})
 	}
 	return out
 }
@@ -111,29 +112,29 @@ func nextElement(s, name string) (in, after string, ok bool) {
 	return strings.TrimSpace(in), after, true
 }
 
-func xmlUse(name, call string) Use {
-	u := Use{Family: FamilyOf(name)}
+func xmlUse(name, call string) CallInfo {
+	u := CallInfo{Family: FamilyOf(name)}
 	lines := ParseRange(Element(call, "line_range"))
 	for rest := call; ; {
 		p, after, ok := nextElement(rest, "path")
 		if !ok || p == "" {
 			break
 		}
-		u.Files = append(u.Files, File{Path: Clean(p), Range: lines})
+		u.Files = append(u.Files, File{Path: CleanPath(p), Range: lines})
 		rest = after
-		if u.Family != Read {
+		if u.Family != FamilyRead {
 			break // what follows is the content of a file
 		}
 	}
 	if len(u.Files) > 1 {
 		for k := range u.Files {
-			u.Files[k].Range = Several // the results say what they show
+			u.Files[k].Range = SeveralRanges // the results say what they show
 		}
 	}
 	switch {
-	case u.Family == Command:
+	case u.Family == FamilyCommand:
 		u.Target = Element(call, "command")
-	case u.Family == Search:
+	case u.Family == FamilySearch:
 		u.Target = Element(call, "regex")
 	case len(u.Files) > 0:
 		u.Target = u.Files[0].Path
@@ -142,3 +143,23 @@ func xmlUse(name, call string) Use {
 	}
 	return u
 }
+
+// textual are the tools that Roo-Code, Cline and Kilo call in their text protocol, as
+// elements. Other elements in an assistant's text are prose.
+var textual = func() map[string]bool {
+	m := map[string]bool{}
+	for n := range strings.FieldsSeq(`read_file write_to_file apply_diff insert_content search_and_replace
+		replace_in_file edit_file list_files search_files list_code_definition_names codebase_search
+		execute_command browser_action use_mcp_tool access_mcp_resource ask_followup_question
+		attempt_completion switch_mode new_task update_todo_list fetch_instructions generate_image
+		run_slash_command new_rule report_bug condense plan_mode_respond load_mcp_documentation`) {
+		m[n] = true
+	}
+	return m
+}()
+
+// Textual reports whether a tool of this name is called in texts.
+func IsTextTool(name string) bool { return textual[name] }
+
+// TextualNames yields the names of the tools that are called in texts, in no order.
+func TextTools() iter.Seq[string] { return maps.Keys(textual) }

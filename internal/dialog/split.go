@@ -1,4 +1,4 @@
-package author
+package dialog
 
 import (
 	"iter"
@@ -12,63 +12,63 @@ import (
 // A block is an element that agents put into what users say, and whose it is.
 type block struct {
 	name string
-	by   By
+	by   Kind
 }
 
 // blocks are all of them. Sources: Roo-Code and Cline (environment_details), Claude Code
 // (system-reminder, commands and their output, notices of tasks and of the editor), Codex
 // (environment_context, user_instructions), and the words that a summary of native repeats.
 var blocks = []block{
-	{"environment_details", Surroundings},
-	{"environment_context", Surroundings},
-	{"system-reminder", Program},
-	{"local-command-stdout", Program},
-	{"local-command-caveat", Program},
-	{"bash-stdout", Program},
-	{"bash-stderr", Program},
-	{"task-notification", Program},
-	{"ide_opened_file", Program},
-	{"ide_selection", Program},
-	{"ide_diagnostics", Program},
-	{"open_files", Program},
-	{"manually_added_selection", Program},
-	{"file_content", Program},
-	{"folder_content", Program},
-	{"files", Program},
-	{"diagnostics", Program},
-	{"url_content", Program},
-	{"error_details", Program},
-	{"tool_result", Program},
-	{"tool_use_error", Program},
-	{"permissions instructions", Program},
-	{"collaboration_mode", Program},
-	{"personality_spec", Program},
-	{"apps_instructions", Program},
-	{"skills_instructions", Program},
-	{"plugins_instructions", Program},
-	{"command-output", Program},
-	{"local-command-stderr", Program},
-	{"notice", Program},
-	{"turn_aborted", Program},
-	{"system_warning", Program},
-	{"command", Program}, // of Roo-Code, with a name; see opens
-	{"user_words", Program},
-	{"user_instructions", Standing},
-	{"INSTRUCTIONS", Standing},
-	{"command-name", Program},
-	{"command-message", Program},
-	{"command-args", Person}, // what was typed after the name of a command
-	{"bash-input", Person},
-	{"feedback", Person}, // what a user said about a result, at the end of it
-	{"user_message", Person},
-	{"answer", Person},
+	{"environment_details", KindEnvironment},
+	{"environment_context", KindEnvironment},
+	{"system-reminder", KindInjected},
+	{"local-command-stdout", KindInjected},
+	{"local-command-caveat", KindInjected},
+	{"bash-stdout", KindInjected},
+	{"bash-stderr", KindInjected},
+	{"task-notification", KindInjected},
+	{"ide_opened_file", KindInjected},
+	{"ide_selection", KindInjected},
+	{"ide_diagnostics", KindInjected},
+	{"open_files", KindInjected},
+	{"manually_added_selection", KindInjected},
+	{"file_content", KindInjected},
+	{"folder_content", KindInjected},
+	{"files", KindInjected},
+	{"diagnostics", KindInjected},
+	{"url_content", KindInjected},
+	{"error_details", KindInjected},
+	{"tool_result", KindInjected},
+	{"tool_use_error", KindInjected},
+	{"permissions instructions", KindInjected},
+	{"collaboration_mode", KindInjected},
+	{"personality_spec", KindInjected},
+	{"apps_instructions", KindInjected},
+	{"skills_instructions", KindInjected},
+	{"plugins_instructions", KindInjected},
+	{"command-output", KindInjected},
+	{"local-command-stderr", KindInjected},
+	{"notice", KindInjected},
+	{"turn_aborted", KindInjected},
+	{"system_warning", KindInjected},
+	{"command", KindInjected},
+	{"user_words", KindInjected},
+	{"user_instructions", KindProjectRules},
+	{"INSTRUCTIONS", KindProjectRules},
+	{"command-name", KindInjected},
+	{"command-message", KindInjected},
+	{"command-args", KindUser},
+	{"bash-input", KindUser},
+	{"feedback", KindUser},
+	{"user_message", KindUser},
+	{"answer", KindUser},
 }
 
 // wrapping matches the tags around what a person said, in a segment or around several.
 var wrapping = func() *regexp.Regexp {
 	names := []string{"task", "user_query", "user_feedback"}
 	for _, b := range blocks {
-		if b.by == Person {
+		if b.by == KindUser {
 			names = append(names, b.name)
 		}
 	}
@@ -194,7 +194,7 @@ func (s *splitter) words(text string) (rest string) {
 		if end < 0 {
 			continue
 		}
-		s.add(Person, text[from:i])
+		s.add(KindUser, text[from:i])
 		from = end
 		at = from
 		s.add(authorOf(b, text[i:from]), text[i:from])
@@ -203,10 +203,10 @@ func (s *splitter) words(text string) (rest string) {
 		}
 	}
 	if !h.found {
-		s.add(Person, text[from:])
+		s.add(KindUser, text[from:])
 		return ""
 	}
-	s.add(Person, text[from:h.at])
+	s.add(KindUser, text[from:h.at])
 	s.header(text, h)
 	return text[h.end:]
 }
@@ -229,7 +229,7 @@ func (s *splitter) results(text string) {
 		if !h.found {
 			break
 		}
-		s.add(Tool, text[at:h.at])
+		s.add(KindToolResult, text[at:h.at])
 		s.header(text, h)
 		at = h.end
 	}
@@ -244,19 +244,19 @@ func (s *splitter) results(text string) {
 // rest adds what a tool wrote from at on, and the blocks that follow it.
 func (s *splitter) rest(text string, at int, ends []core.Span) {
 	for _, e := range ends {
-		s.add(Tool, text[at:e.Start])
+		s.add(KindToolResult, text[at:e.Start])
 		b, _ := opens(text, e.Start)
 		s.add(shown(b), text[e.Start:e.End])
 		at = e.End
 	}
-	s.add(Tool, text[at:])
+	s.add(KindToolResult, text[at:])
 }
 
 // programs returns the last of the blocks that a result ends with, those behind any that are
 // said to be the person's: a tool could have written that, but not what the program put behind.
 func programs(text string, ends []core.Span) []core.Span {
 	for k, e := range slices.Backward(ends) {
-		if b, _ := opens(text, e.Start); b.by == Person {
+		if b, _ := opens(text, e.Start); b.by == KindUser {
 			return ends[k+1:]
 		}
 	}
@@ -319,14 +319,14 @@ func (s *splitter) heads(text string, at int) int {
 			return at
 		}
 		b, ok := opens(text, begin)
-		if !ok || b.by == Person && !s.speaks() {
+		if !ok || b.by == KindUser && !s.speaks() {
 			return at
 		}
 		end := s.end(text, begin, b.name)
 		if end < 0 {
 			return at
 		}
-		s.add(Tool, text[at:begin])
+		s.add(KindToolResult, text[at:begin])
 		s.add(shown(b), text[begin:end])
 		at = end
 	}
@@ -336,22 +336,22 @@ func (s *splitter) heads(text string, at int) int {
 func (s *splitter) speaks() bool { return s.answer.told || asks(s.answer.tool) }
 
 func (s *splitter) header(text string, h header) {
-	s.out = append(s.out, Segment{By: Header, Text: text[h.at:h.end], Tool: h.tool, Target: h.target})
+	s.out = append(s.out, Segment{Kind: KindHeader, Text: text[h.at:h.end], Tool: h.tool, Target: h.target})
 	*s.answer = answer{tool: h.tool}
 }
 
 // add adds text by one author.
-func (s *splitter) add(by By, text string) {
+func (s *splitter) add(by Kind, text string) {
 	switch {
 	case text == "":
-	case by == Person && empty(text): // between blocks, or a command's without arguments
-		s.out = append(s.out, Segment{By: Program, Text: text})
-	case by == Person:
+	case by == KindUser && empty(text): // between blocks, or a command's without arguments
+		s.out = append(s.out, Segment{Kind: KindInjected, Text: text})
+	case by == KindUser:
 		s.out = appendWords(s.out, text)
-	case by == Standing && len(s.out) > 0 && isHeading(s.out[len(s.out)-1]):
+	case by == KindProjectRules && len(s.out) > 0 && isHeading(s.out[len(s.out)-1]):
 		s.out[len(s.out)-1].Text += text
 	default:
-		s.out = append(s.out, Segment{By: by, Text: text})
+		s.out = append(s.out, Segment{Kind: by, Text: text})
 	}
 }
 
@@ -363,7 +363,7 @@ func empty(text string) bool {
 
 // Answer returns the segments of what a tool answered in a part of its own: blocks at its end
 // are the program's. Put together, they are the text.
-func Answer(text string) []Segment {
+func SplitResult(text string) []Segment {
 	var s splitter
 	s.rest(text, 0, programs(text, tails(text)))
 	return s.out
@@ -399,4 +399,68 @@ func tails(text string) []core.Span {
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// A header is the line "[tool for 'target'] Result:" that stands before a result in the text
+// protocol of Roo-Code and Cline. A command of several lines makes it several lines.
+type header struct {
+	found        bool
+	at, end      int
+	tool, target string
+}
+
+// maxHeader is the longest header in bytes.
+const maxHeader = 1 << 14
+
+// nextHeader finds the next header in text[from:]. The cost is linear.
+func nextHeader(text string, from int) header {
+	const mark = "] Result:"
+	for {
+		i := strings.Index(text[from:], mark)
+		if i < 0 {
+			return header{}
+		}
+		i += from
+		low := max(from, i-maxHeader) // what stands further up is none, or was found
+		from = i + len(mark)
+		if h, ok := headerIn(text, low, i); ok {
+			h.end = from
+			return h
+		}
+	}
+}
+
+// headerIn finds the header in text[low:end], which the end of one follows.
+func headerIn(text string, low, end int) (h header, ok bool) {
+	several := false // lines
+	for z := end; z > low; several = true {
+		nl := strings.LastIndexByte(text[low:z], '\n')
+		at := low + nl + 1
+		if nl < 0 && low > 0 && text[low-1] != '\n' {
+			return header{}, false // the line begins further up
+		}
+		if at < end && text[at] == '[' {
+			tool, rest, _ := strings.Cut(text[at+1:end], " ")
+			known := IsTextTool(tool)
+			if several && known && strings.HasPrefix(rest, "for '") && strings.HasSuffix(rest, "'") ||
+				!several && tool != "" && (known || strings.Contains(tool, "_") || strings.HasPrefix(rest, "for ")) {
+				return header{found: true, at: at, tool: tool, target: quoted(rest)}, true
+			}
+		}
+		if nl < 0 || text[end-1] != '\'' {
+			break
+		}
+		z = at - 1
+	}
+	return header{}, false
+}
+
+// quoted returns what stands in the first quotes of s.
+func quoted(s string) string {
+	_, s, _ = strings.Cut(s, "'")
+	s, _, ok := strings.Cut(s, "'")
+	if !ok {
+		return ""
+	}
+	return s
 }

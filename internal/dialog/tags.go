@@ -1,11 +1,10 @@
-package author
+package dialog
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/tooling"
 )
 
 // protocolTags are the elements of the agents' text protocols: calls, their arguments, what
@@ -13,7 +12,7 @@ import (
 // is content.
 var protocolTags = func() map[string]bool {
 	m := map[string]bool{}
-	for n := range tooling.TextualNames() {
+	for n := range TextTools() {
 		m[n] = true
 	}
 	for n := range Elements() {

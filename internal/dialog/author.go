@@ -1,0 +1,295 @@
+// Package dialog reads a conversation: who wrote each part of it, which tools were called,
+// and which files, lines and commands the calls are about. Agents' programs put results of
+// tools, reminders and the state of the surroundings into the user's messages, next to what
+// the user typed, and no format says which is which. The package knows the names and
+// arguments of the tools of agents whose sessions are public; a tool that it does not know
+// has the family [FamilyUnknown].
+package dialog
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Segment is a run of a user's text.
+type Segment struct {
+	Kind         Kind
+	Text         string
+	Tool, Target string // of a Header
+}
+
+// A Reader takes the user's messages of a conversation apart, in order. The zero value is
+// ready.
+type AuthorReader struct {
+	aider aiderReader
+}
+
+// Message returns the segments of every text in m, the next message of the user's, by part.
+// Put together, those of a part are its text.
+func (r *AuthorReader) Message(m *core.Message) [][]Segment {
+	r.aider.ran = false
+	out := make([][]Segment, len(m.Parts))
+	var answers answer // what follows a header, but for what is marked, is its text
+	result := false    // a result in a part of its own stands before
+	command := false   // the mark of a command stands right before
+	skills := 0        // that were launched, and whose text did not come yet
+	for i, p := range m.Parts {
+		if r, ok := p.(core.ToolResult); ok {
+			result = true
+			if launches(r) {
+				skills++
+			}
+		}
+		t, ok := p.(core.Text)
+		if !ok {
+			continue
+		}
+		text := string(t)
+		if answers.tool == "" && Inserted(text) {
+			out[i] = []Segment{{Kind: KindInjected, Text: text}}
+			continue
+		}
+		if r.aider.wrote(text) && answers.tool == "" {
+			out[i] = []Segment{{Kind: KindInjected, Text: text}}
+			continue
+		}
+		inResult := answers.tool != ""
+		out[i] = split(text, &answers)
+		if skills > 0 && !inResult && slices.ContainsFunc(out[i], func(s Segment) bool { return s.Kind == KindUser }) {
+			skills--
+			out[i], answers = []Segment{{Kind: KindInjected, Text: text}}, answer{}
+			continue
+		}
+		for k := range out[i] {
+			s := &out[i][k]
+			switch {
+			case s.Kind != KindUser:
+			case result && isJSON(s.Text): // a second result, without a part of its own
+				s.Kind = KindToolResult
+			case command && len(out[i]) == 1: // the text of a command that the person named
+				s.Kind = KindInjected
+			}
+		}
+		command = strings.HasPrefix(strings.TrimSpace(text), "<command-message>")
+	}
+	return out
+}
+
+func isJSON(s string) bool {
+	s = strings.TrimSpace(s)
+	return s != "" && (s[0] == '{' || s[0] == '[') && json.Valid([]byte(s))
+}
+
+// beginnings are how texts begin that are not the person's words, though they stand in the
+// person's name. They are published by the vendors or visible in any recorded session.
+var beginnings = []struct {
+	by   Kind
+	with []string
+}{
+	{KindProjectRules, []string{agentsMark, "<user_instructions>", "<INSTRUCTIONS>"}}, // Codex
+	{KindEnvironment, []string{"<environment_details>", "<environment_context>"}},
+	{KindInjected, []string{ // Claude Code, Codex, pi and their kin
+		"<system-reminder>", "<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
+		"<ide_", "<permissions instructions>", "<turn_aborted>", "<system_warning>", "# System Warning", "<task-notification>",
+		skillMark, "<execution_context>", "<objective>",
+		"Read the output file to retrieve the result:", "Full transcript available at:",
+	}},
+	{KindInjected, []string{ // Roo-Code and Cline
+		"<file_content ", "<files>", "<slug>", "[ERROR]", "[TASK RESUMPTION]", "[Tool ", "[new_task ",
+		"Successfully created new task", "New instructions for task continuation:", "Tool result:", "The tool execution failed", "(see below for",
+	}},
+}
+
+// argumentsMark begins what a person typed after the name of a skill, at the end of a text
+// that begins as skillMark does. Behind other beginnings stands what a tool shows.
+const (
+	skillMark     = "Base directory for this skill:"
+	argumentsMark = "\nARGUMENTS: "
+)
+
+// launches reports whether r is what Claude Code answers when the model calls for a skill,
+// whose text follows it. It is the program's to the last word: the arguments are the model's.
+func launches(r core.ToolResult) bool {
+	if len(r.Content) != 1 || r.IsError {
+		return false
+	}
+	text, _ := r.Content[0].(core.Text)
+	name, ok := strings.CutPrefix(string(text), "Launching skill: ")
+	return ok && name != "" && !strings.ContainsAny(strings.TrimSpace(name), " \t\r\n")
+}
+
+// appendWords adds text, which has no mark around it: words of the person, unless it begins
+// as others do.
+func appendWords(out []Segment, text string) []Segment {
+	space := len(text) - len(strings.TrimLeft(text, " \n\t\r"))
+	if strings.HasPrefix(text[space:], stubStart) {
+		stub, rest := cutStub(text[space:])
+		out = append(out, Segment{Kind: KindInjected, Text: text[:space] + stub})
+		if strings.TrimSpace(rest) == "" {
+			out[len(out)-1].Text += rest
+			return out
+		}
+		return appendWords(out, rest)
+	}
+	by := begins(text)
+	if by == KindUser {
+		return append(out, Segment{Text: text})
+	}
+	if at := strings.LastIndex(text, argumentsMark); at >= 0 && strings.HasPrefix(strings.TrimSpace(text), skillMark) {
+		return append(out, Segment{Kind: by, Text: text[:at+1]}, Segment{Text: text[at+1:]})
+	}
+	return append(out, Segment{Kind: by, Text: text})
+}
+
+func begins(text string) Kind {
+	text = strings.TrimLeft(text, " \n\t\r")
+	for _, b := range beginnings {
+		for _, s := range b.with {
+			if strings.HasPrefix(text, s) {
+				return b.by
+			}
+		}
+	}
+	return KindUser
+}
+
+// ruleFiles are the names of the files that hold a project's rules.
+var ruleFiles = map[string]bool{"AGENTS.md": true, "AGENTS.override.md": true, "CLAUDE.md": true, "CLAUDE.local.md": true, "GEMINI.md": true}
+
+// How programs announce rules: Codex above the text of AGENTS.md; Claude Code in a reminder,
+// for all files together, and for the file of a folder that it comes across later.
+const (
+	agentsMark   = "# AGENTS.md instructions"
+	claudeMark   = "# claudeMd"
+	contentsMark = "Contents of "
+)
+
+// rulesLook is how many lines of a text may come before the announcement of rules.
+const rulesLook = 6
+
+// Rules returns the name of the project rules that text begins with, as the program announces
+// them; "" if it announces none. Two texts with one name are two versions of the same rules.
+func RulesName(text string) string {
+	n := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			continue
+		case strings.HasPrefix(line, agentsMark), line == claudeMark:
+			return line
+		case strings.HasPrefix(line, contentsMark):
+			if file := contentsOf(line); file != "" {
+				return contentsMark + file
+			}
+		case n == 0 && line[0] == '<':
+			name, _, _ := strings.Cut(line[1:], ">")
+			if blockNamed[name].by == KindProjectRules {
+				return name
+			}
+		}
+		if n++; n == rulesLook {
+			break
+		}
+	}
+	return ""
+}
+
+// contentsOf returns the path in the line that announces a file of rules; "" if it is another
+// file.
+func contentsOf(line string) string {
+	file, _, _ := strings.Cut(strings.TrimPrefix(line, contentsMark), " (")
+	file = strings.ReplaceAll(strings.TrimSuffix(file, ":"), `\`, "/")
+	if !ruleFiles[path.Base(file)] && !strings.Contains(file, "/.claude/rules/") {
+		return ""
+	}
+	return file
+}
+
+// authorOf returns whose the block text is, whose first tag is that of b: a reminder of Claude
+// Code may hold the project's rules. What a tool shows makes no rules: there, ask the table.
+func authorOf(b block, text string) Kind {
+	if b.name == "system-reminder" && RulesName(text) != "" {
+		return KindProjectRules
+	}
+	return b.by
+}
+
+// shown returns whose a block is that is in the result of a tool, where what looks like rules
+// may be what the tool showed.
+func shown(b block) Kind {
+	if b.by == KindProjectRules {
+		return KindInjected
+	}
+	return b.by
+}
+
+// isHeading reports whether s is what Codex writes above the block that holds AGENTS.md.
+func isHeading(s Segment) bool {
+	text := strings.TrimSpace(s.Text)
+	return s.Kind == KindProjectRules && strings.HasPrefix(text, agentsMark) && !strings.Contains(text, "\n")
+}
+
+// told are the sentences that programs begin a result with in which the person says
+// something, and the mark that begins what was said: Claude Code, for a call that was turned
+// down; Roo-Code and Cline, for one that was turned down or approved, for work that is not
+// done or was taken up again, and for a command that runs. What a command printed stands
+// between the last of them and the mark, so the text has to end as it would. Newer versions of
+// Roo-Code say it as JSON; what it says of a call that was approved stands before the result,
+// and is not read.
+var told = []struct{ begins, mark, ends string }{
+	{"The user doesn't want to ", "the user said:", ""},
+	{"The user denied ", "<feedback>", "</feedback>"},
+	{"The user approved ", "<feedback>", "</feedback>"},
+	{"The user has provided feedback", "<feedback>", "</feedback>"},
+	{"The user provided ", "<feedback>", "</feedback>"},
+	{"You seem to be having trouble", "<feedback>", "</feedback>"},
+	{"[TASK RESUMPTION]", "<user_message>", "</user_message>"},
+	{"New instructions for task continuation:", "<user_message>", "</user_message>"},
+	{"Command is still running", "<feedback>", "</feedback>"},
+	{`{"status":"denied","feedback":"`, `"feedback":"`, `"}`},
+	{`{"status":"guidance","feedback":"`, `"feedback":"`, `"}`},
+}
+
+// tells reports whether text begins as programs begin what the person says.
+func tells(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, t := range told {
+		if strings.HasPrefix(text, t.begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// Said cuts the result of a tool where the user's words begin: after a call was turned down
+// or answered, programs put them at its end. A mark alone is not enough, for what a tool
+// shows may end with one: the result has to begin as the program begins it, or the tool to be
+// one that asks.
+func SplitFeedback(tool, text string) (result, said string) {
+	trimmed := strings.TrimSpace(text)
+	for _, t := range told {
+		if strings.HasPrefix(trimmed, t.begins) && strings.HasSuffix(trimmed, t.ends) {
+			if at := strings.LastIndex(text, t.mark); at >= 0 {
+				return text[:at], text[at:]
+			}
+		}
+	}
+	if asks(tool) {
+		for _, mark := range []string{"<feedback>", "<user_message>", "<answer>"} {
+			if at := strings.Index(text, mark); at >= 0 {
+				return text[:at], text[at:]
+			}
+		}
+	}
+	return text, ""
+}
+
+// asks reports whether a tool of this name shows the person something and returns the answer.
+func asks(tool string) bool {
+	return FamilyOf(tool) == FamilyAsk || tool == "attempt_completion"
+}

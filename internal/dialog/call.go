@@ -1,0 +1,263 @@
+package dialog
+
+import (
+	"cmp"
+	"encoding/json"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// A Family is a kind of tool.
+type Family string
+
+// The families.
+const (
+	FamilyUnknown  Family = ""
+	FamilyRead     Family = "read"     // shows a file or a part of it
+	FamilyWrite    Family = "write"    // writes a whole file
+	FamilyEdit     Family = "edit"     // changes a part of a file
+	FamilyList     Family = "list"     // names files
+	FamilySearch   Family = "search"   // finds text in files
+	FamilyCommand  Family = "command"  // runs a program
+	FamilyWeb      Family = "web"      // fetches or searches the web
+	FamilyPlan     Family = "plan"     // keeps a list of what to do
+	FamilyAsk      Family = "ask"      // asks the user: what it answers is what the user said
+	FamilyDelegate Family = "delegate" // gives work to another agent, which reports
+	FamilyDone     Family = "done"     // says that something is done, or hands it on
+)
+
+// families names the tools of each family, in lower case without separators, so that
+// read_file, ReadFile and readFile are one. Sources: the tool definitions of Claude Code,
+// Codex, Cline, Roo-Code, Kilo, OpenHands, SWE-agent, Gemini CLI, Cursor, Copilot, opencode,
+// pi and aider, and their sessions.
+var families = map[Family]string{
+	FamilyRead:     "read readfile readfiles readmanyfiles view viewfile open openfile fsread cat notebookread getfile getfilecontents readtextfile goto",
+	FamilyWrite:    "write writefile writetofile writefiles createfile create createnewfile fswrite newfile",
+	FamilyEdit:     "edit editfile multiedit applydiff applypatch strreplace strreplaceeditor strreplacebasededittool strreplacebasededit insertcontent insertcodeblock searchandreplace searchreplace replace replaceinfile notebookedit editnotebook patch",
+	FamilyList:     "listfiles listdir listdirectory ls glob findfiles findfile filesearch globfilesearch listcodedefinitionnames",
+	FamilySearch:   "grep search searchfiles searchfile searchdir grepsearch searchfilecontent codebasesearch codesearch ripgrep rg",
+	FamilyCommand:  "bash shell executecommand execcommand executebash runcommand runinterminal runterminalcmd runshellcommand localshell terminal powershell execute exec localshellcall writestdin runpython executeipythoncell ipython",
+	FamilyWeb:      "webfetch websearch fetch browseraction fetchurl googlewebsearch browser",
+	FamilyPlan:     "todowrite todoread updatetodolist updateplan taskcreate taskupdate tasklist writetodos",
+	FamilyAsk:      "askfollowupquestion askuserquestion askuser planmoderespond",
+	FamilyDelegate: "task agent spawnagent dispatchagent delegate delegatetask runsubagent invokesubagent callagent agentoutputtool taskoutput",
+	FamilyDone:     "attemptcompletion finish submit newtask switchmode exitplanmode enterplanmode think",
+}
+
+var byName = func() map[string]Family {
+	m := map[string]Family{}
+	for f, names := range families {
+		for n := range strings.FieldsSeq(names) {
+			m[n] = f
+		}
+	}
+	return m
+}()
+
+// FamilyOf returns the family of the tool called name. The prefix of a server, as in
+// mcp__files__read_file, is ignored.
+func FamilyOf(name string) Family {
+	if i := strings.LastIndex(name, "__"); i >= 0 {
+		name = name[i+2:]
+	}
+	if f, ok := byName[name]; ok {
+		return f
+	}
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'A' <= c && c <= 'Z':
+			b.WriteByte(c + 'a' - 'A')
+		case c == '_', c == '-', c == '.', c == ' ', c == '/':
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return byName[b.String()]
+}
+
+// A Range is a run of lines: First to Last, counted from 1, both included. The zero value
+// means the whole file; Last is 0 if the run goes on to its end.
+type LineRange struct{ First, Last int }
+
+// Several stands for more than one run: it covers nothing, and only the whole covers it.
+var SeveralRanges = LineRange{-1, -1}
+
+// Whole reports whether r is the whole file.
+func (r LineRange) Whole() bool { return r.First <= 1 && r.Last == 0 }
+
+// Covers reports whether every line of s lies in r.
+func (r LineRange) Covers(s LineRange) bool {
+	if r == SeveralRanges || s == SeveralRanges {
+		return r.Whole() && r != SeveralRanges
+	}
+	return max(r.First, 1) <= max(s.First, 1) && (r.Last == 0 || s.Last != 0 && s.Last <= r.Last)
+}
+
+// A File is a file that a call is about, and which lines of it.
+type File struct {
+	Path  string // as the call has it, with slashes and without "./"
+	Range LineRange
+}
+
+// A Use is what a call to a tool is about.
+type CallInfo struct {
+	Family Family
+	Files  []File
+	// Target is what the call is about, in one word or line: the path, the command, the
+	// pattern. Empty if unknown.
+	Target string
+}
+
+// The keys under which tools take what a call is about, in order of preference.
+var (
+	pathKeys    = []string{"file_path", "path", "filePath", "filepath", "filename", "file", "target_file", "absolute_path", "notebook_path", "relative_workspace_path", "uri"}
+	commandKeys = []string{"command", "cmd", "script", "code", "input", "chars"}
+	queryKeys   = []string{"pattern", "query", "regex", "glob", "url", "search_term", "question", "subject", "description", "name", "id"}
+)
+
+// Parse returns what a call to the tool called name with these arguments, a JSON object, is
+// about. Arguments that are no object say nothing.
+func ParseCall(name, args string) CallInfo {
+	u := CallInfo{Family: FamilyOf(name)}
+	var a map[string]json.RawMessage
+	if json.Unmarshal([]byte(args), &a) != nil {
+		return u
+	}
+	get := func(keys []string) string {
+		for _, k := range keys {
+			if s := text(a[k]); s != "" {
+				return s
+			}
+		}
+		return ""
+	}
+	u.Family = refine(u.Family, text(a["command"]))
+	file := get(pathKeys)
+	if file != "" {
+		u.Files = append(u.Files, File{CleanPath(file), ranges(a)})
+	}
+	var files []map[string]json.RawMessage
+	if raw, ok := a["files"]; ok && json.Unmarshal(raw, &files) == nil {
+		for _, f := range files {
+			if p := text(f["path"]); p != "" {
+				u.Files = append(u.Files, File{CleanPath(p), ranges(f)})
+			}
+		}
+	}
+	switch u.Family {
+	case FamilyCommand:
+		u.Target = get(commandKeys)
+	case FamilySearch, FamilyWeb:
+		u.Target = get(queryKeys)
+	case FamilyUnknown, FamilyRead, FamilyWrite, FamilyEdit, FamilyList, FamilyPlan, FamilyAsk, FamilyDelegate, FamilyDone:
+	}
+	if u.Target == "" && len(u.Files) > 0 {
+		u.Target = u.Files[0].Path
+	}
+	if u.Target == "" {
+		u.Target = cmp.Or(get(commandKeys), get(queryKeys))
+	}
+	return u
+}
+
+// refine tells the editors apart whose one tool reads, writes and edits.
+func refine(f Family, command string) Family {
+	if f != FamilyEdit {
+		return f
+	}
+	switch command {
+	case "view":
+		return FamilyRead
+	case "create":
+		return FamilyWrite
+	}
+	return f
+}
+
+// ranges reads the lines that a call asks for. Agents say them in one of five ways.
+func ranges(a map[string]json.RawMessage) LineRange {
+	if s := text(a["line_range"]); s != "" {
+		return ParseRange(s)
+	}
+	for _, k := range []string{"view_range", "line_ranges", "lineRanges"} {
+		raw, ok := a[k]
+		if !ok {
+			continue
+		}
+		var pair []json.RawMessage
+		if json.Unmarshal(raw, &pair) != nil || len(pair) == 0 {
+			continue
+		}
+		if len(pair) == 2 && number(pair[0]) != 0 {
+			return LineRange{number(pair[0]), max(number(pair[1]), 0)}
+		}
+		if len(pair) == 1 {
+			var inner []json.RawMessage
+			if s := text(pair[0]); s != "" {
+				return ParseRange(s)
+			}
+			if json.Unmarshal(pair[0], &inner) == nil && len(inner) == 2 {
+				return LineRange{number(inner[0]), max(number(inner[1]), 0)}
+			}
+		}
+		return SeveralRanges
+	}
+	for _, k := range [][2]string{{"start_line", "end_line"}, {"startLine", "endLine"}, {"start_line_one_indexed", "end_line_one_indexed_inclusive"}} {
+		if r := (LineRange{number(a[k[0]]), number(a[k[1]])}); r != (LineRange{}) {
+			return r
+		}
+	}
+	offset, limit := number(a["offset"]), number(a["limit"])
+	if offset == 0 && limit == 0 {
+		return LineRange{}
+	}
+	first := max(offset, 1)
+	if limit <= 0 {
+		return LineRange{first, 0}
+	}
+	return LineRange{first, first + limit - 1}
+}
+
+// ParseRange reads "10-50"; what is not of that form is the whole file.
+func ParseRange(s string) LineRange {
+	from, to, ok := strings.Cut(strings.TrimSpace(s), "-")
+	if !ok {
+		return LineRange{}
+	}
+	first, err1 := strconv.Atoi(strings.TrimSpace(from))
+	last, err2 := strconv.Atoi(strings.TrimSpace(to))
+	if err1 != nil || err2 != nil || first < 0 || last < first {
+		return LineRange{}
+	}
+	return LineRange{first, last}
+}
+
+// Clean returns the path p as files are compared by: with slashes and without "./".
+func CleanPath(p string) string {
+	if strings.Contains(p, "\\") {
+		p = strings.ReplaceAll(p, "\\", "/")
+	}
+	return path.Clean(strings.TrimSpace(p))
+}
+
+func text(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// number reads 12 and "12".
+func number(raw json.RawMessage) int {
+	if len(raw) == 0 {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.Trim(string(raw), `" `))
+	if err != nil {
+		return 0
+	}
+	return n
+}

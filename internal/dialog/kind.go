@@ -1,0 +1,30 @@
+package dialog
+
+// A Kind says what a passage of a conversation is. Its names are those of package tokens
+// and of every report, and a few that only a reader of texts can tell apart.
+type Kind uint8
+
+// The kinds.
+const (
+	KindUser         Kind = iota // typed by the user
+	KindInjected                 // written into a user's message by the agent's program: reminders, commands, notices
+	KindAssistant                // said by the model
+	KindReasoning                // thought by the model
+	KindToolCall                 // a call to a tool
+	KindToolResult               // what a tool answered
+	KindError                    // what a tool answered that failed
+	KindProjectRules             // instructions for every conversation, as in AGENTS.md
+	KindEnvironment              // the state of the surroundings, as the agent's program describes it
+	KindHeader                   // the line that announces the result of a tool that was called in a text
+	KindSystem                   // a system message
+	KindSummary                  // what a condensation put there: summaries, extracts and markers
+	Kinds                        // how many there are
+)
+
+var kindNames = [Kinds]string{
+	"user", "injected", "assistant", "reasoning", "tool_call", "tool_result", "error",
+	"project_rules", "environment", "header", "system", "summary",
+}
+
+// String returns the name of k.
+func (k Kind) String() string { return kindNames[k] }
