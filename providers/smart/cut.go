@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/outline"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/outline"
 )
 
 // Units of a text that is to be cut are its lines, or the elements of a JSON array. What a

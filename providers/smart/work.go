@@ -49,10 +49,10 @@ type piece struct {
 	fixed  bool // may not be changed: protected, awaited, or a stub already
 	gone   bool // was cut without a stub of its own; its neighbour's speaks for it
 	edited bool
-	rules  bool         // instructions that a file gives for every conversation
-	needed bool         // a diff can only be read with it
-	step   int32        // the pass that changed it last
-	use    int          // the use that it is of; -1 if none
+	rules  bool        // instructions that a file gives for every conversation
+	needed bool        // a diff can only be read with it
+	step   int32       // the pass that changed it last
+	use    int         // the use that it is of; -1 if none
 	file   dialog.File // for the result of a read: what it shows
 	text   string
 	tokens int // exact if the box has no other piece, else in proportion to its bytes
