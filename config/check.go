@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // A layer is one source of values, checked on its own: a file, the environment, flags, a
@@ -20,7 +23,7 @@ type layer struct {
 }
 
 type softError struct {
-	path  path
+	path  tree.Path
 	value any
 	err   *Error
 }
@@ -28,14 +31,14 @@ type softError struct {
 // A checker checks one tree against the table and collects what it holds.
 type checker struct {
 	layer
-	source func(position) Origin
+	source func(tree.Position) Origin
 	dir    string // that relative paths are relative to
 	opts   *Options
 	errs   Errors
 	vars   bool // a tree from the environment or flags: lists may be written a,b
 }
 
-func newChecker(opts *Options, dir string, source func(position) Origin) *checker {
+func newChecker(opts *Options, dir string, source func(tree.Position) Origin) *checker {
 	return &checker{
 		layer:  layer{values: map[string]any{}, origins: map[string]Origin{}, keys: map[string]Origin{}},
 		source: source, dir: dir, opts: opts,
@@ -43,16 +46,16 @@ func newChecker(opts *Options, dir string, source func(position) Origin) *checke
 }
 
 // check reads a whole tree.
-func (c *checker) check(root *node) {
-	if root.shape != mapping {
-		c.fail(root.at, nil, &fault{problem: "the file is " + root.describe(), allowed: "must be a mapping of settings"})
+func (c *checker) check(root *tree.Node) {
+	if root.Shape != tree.Mapping {
+		c.fail(root.At, nil, &fault{problem: "the file is " + root.Describe(), allowed: "must be a mapping of settings"})
 		return
 	}
 	c.secrets(root, nil)
 	c.values = c.object(root, atTop, nil)
 }
 
-func (c *checker) fail(at position, p path, f *fault) {
+func (c *checker) fail(at tree.Position, p tree.Path, f *fault) {
 	err := c.error(at, p, f)
 	if f.soft && len(p) == 3 && p[0] == "profiles" {
 		return // the caller keeps it
@@ -60,43 +63,43 @@ func (c *checker) fail(at position, p path, f *fault) {
 	c.errs = append(c.errs, err)
 }
 
-func (c *checker) error(at position, p path, f *fault) *Error {
+func (c *checker) error(at tree.Position, p tree.Path, f *fault) *Error {
 	return &Error{
 		Origin: c.source(at), Key: p.String(),
 		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
-		id: p.id(),
+		id: p.ID(),
 	}
 }
 
 // object reads a mapping whose keys are the fields of a place.
-func (c *checker) object(n *node, at place, p path) map[string]any {
-	c.origins[p.id()] = c.source(n.at)
+func (c *checker) object(n *tree.Node, at place, p tree.Path) map[string]any {
+	c.origins[p.ID()] = c.source(n.At)
 	out := map[string]any{}
-	for _, pair := range n.pairs {
-		sub := p.with(pair.key)
-		f, ok := fieldAt(at, pair.key)
+	for _, pair := range n.Pairs {
+		sub := p.With(pair.Key)
+		f, ok := fieldAt(at, pair.Key)
 		if !ok {
 			c.unknown(pair, at, sub)
 			continue
 		}
-		c.keys[sub.id()] = c.source(pair.at)
-		if v, ok := c.field(f, pair.value, sub); ok {
-			out[pair.key] = v
+		c.keys[sub.ID()] = c.source(pair.At)
+		if v, ok := c.field(f, pair.Value, sub); ok {
+			out[pair.Key] = v
 		}
 	}
 	return out
 }
 
-func (c *checker) unknown(pair pair, at place, p path) {
-	if s, ok := pair.value.value.(string); ok && s != "" && secretKey(pair.key) {
+func (c *checker) unknown(pair tree.Pair, at place, p tree.Path) {
+	if s, ok := pair.Value.Value.(string); ok && s != "" && secretKey(pair.Key) {
 		return // reported as a secret, with better advice
 	}
 	keys := keysAt(at)
-	f := &fault{problem: "unknown key", suggestion: nearest(pair.key, keys)}
-	if hint, ok := synonyms[fold(pair.key)]; ok && f.suggestion == "" {
+	f := &fault{problem: "unknown key", suggestion: nearest(pair.Key, keys)}
+	if hint, ok := synonyms[fold(pair.Key)]; ok && f.suggestion == "" {
 		f.suggestion = hint
 	}
-	elsewhere := otherPlace(pair.key, at)
+	elsewhere := otherPlace(pair.Key, at)
 	switch {
 	case f.suggestion != "":
 	case elsewhere != "":
@@ -104,7 +107,7 @@ func (c *checker) unknown(pair pair, at place, p path) {
 	default:
 		f.allowed = "known here: " + strings.Join(keys, ", ")
 	}
-	c.fail(pair.at, p, f)
+	c.fail(pair.At, p, f)
 }
 
 // synonyms are what other tools call our settings, spelled without separators.
@@ -153,9 +156,9 @@ func (p place) article() string {
 }
 
 // field reads one value; false means it has none that could be used.
-func (c *checker) field(f field, n *node, p path) (any, bool) {
-	c.origins[p.id()] = c.source(n.at)
-	empty := n.shape == scalar && n.value == nil
+func (c *checker) field(f field, n *tree.Node, p tree.Path) (any, bool) {
+	c.origins[p.ID()] = c.source(n.At)
+	empty := n.Shape == tree.Scalar && n.Value == nil
 	if f.kind == kindNames || f.kind == kindVariables {
 		return c.names(f, n, p)
 	}
@@ -163,8 +166,8 @@ func (c *checker) field(f field, n *node, p path) (any, bool) {
 		if empty {
 			return nil, false // a mapping whose lines are all commented out
 		}
-		if n.shape != mapping {
-			c.fail(n.at, p, &fault{problem: "is " + n.describe(), allowed: "must be " + f.allowed()})
+		if n.Shape != tree.Mapping {
+			c.fail(n.At, p, &fault{problem: "is " + n.Describe(), allowed: "must be " + f.allowed()})
 			return nil, false
 		}
 		if f.kind == kindSection {
@@ -174,13 +177,13 @@ func (c *checker) field(f field, n *node, p path) (any, bool) {
 			return c.object(n, f.of, p), true
 		}
 		c.places(n, p)
-		return n.plain(), true
+		return n.Plain(), true
 	}
 	v, wrong := f.scalarValue(n)
 	if wrong != nil {
-		c.fail(n.at, p, wrong)
+		c.fail(n.At, p, wrong)
 		if wrong.soft && len(p) == 3 && p[0] == "profiles" {
-			c.soft = append(c.soft, softError{p, v, c.error(n.at, p, wrong)})
+			c.soft = append(c.soft, softError{p, v, c.error(n.At, p, wrong)})
 			return v, true
 		}
 		return nil, false
@@ -206,45 +209,45 @@ func (c *checker) absolute(file string) string {
 }
 
 // places notes where the values of a free mapping stand.
-func (c *checker) places(n *node, p path) {
-	for _, pair := range n.pairs {
-		sub := p.with(pair.key)
-		c.origins[sub.id()], c.keys[sub.id()] = c.source(pair.value.at), c.source(pair.at)
-		if pair.value.shape == mapping {
-			c.places(pair.value, sub)
+func (c *checker) places(n *tree.Node, p tree.Path) {
+	for _, pair := range n.Pairs {
+		sub := p.With(pair.Key)
+		c.origins[sub.ID()], c.keys[sub.ID()] = c.source(pair.Value.At), c.source(pair.At)
+		if pair.Value.Shape == tree.Mapping {
+			c.places(pair.Value, sub)
 		}
 	}
 }
 
 // section reads a mapping of names to objects.
-func (c *checker) section(f field, n *node, p path) map[string]any {
+func (c *checker) section(f field, n *tree.Node, p tree.Path) map[string]any {
 	out := map[string]any{}
-	for _, pair := range n.pairs {
-		sub := p.with(pair.key)
-		if wrong := badName(pair.key); wrong != "" {
-			c.fail(pair.at, sub, &fault{problem: "the name " + wrong})
+	for _, pair := range n.Pairs {
+		sub := p.With(pair.Key)
+		if wrong := badName(pair.Key); wrong != "" {
+			c.fail(pair.At, sub, &fault{problem: "the name " + wrong})
 			continue
 		}
-		c.keys[sub.id()], c.origins[sub.id()] = c.source(pair.at), c.source(pair.value.at)
-		v := pair.value
+		c.keys[sub.ID()], c.origins[sub.ID()] = c.source(pair.At), c.source(pair.Value.At)
+		v := pair.Value
 		switch {
-		case v.shape == mapping:
-			out[pair.key] = c.object(v, f.of, sub)
-		case v.shape == scalar && v.value == nil:
-			out[pair.key] = map[string]any{} // a name without values: all inherited
-		case f.of == inMode && v.shape == scalar:
+		case v.Shape == tree.Mapping:
+			out[pair.Key] = c.object(v, f.of, sub)
+		case v.Shape == tree.Scalar && v.Value == nil:
+			out[pair.Key] = map[string]any{} // a name without values: all inherited
+		case f.of == inMode && v.Shape == tree.Scalar:
 			// A mode that is a profile's name.
 			profile, _ := fieldAt(inMode, "profile")
-			if name, ok := c.field(profile, v, sub.with("profile")); ok {
-				out[pair.key] = map[string]any{"profile": name}
+			if name, ok := c.field(profile, v, sub.With("profile")); ok {
+				out[pair.Key] = map[string]any{"profile": name}
 			}
 		default:
 			allowed := "must be a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
 			if f.of == inMode {
 				allowed = "must be the name of a profile or a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
 			}
-			c.fail(v.at, sub, &fault{problem: "is " + v.describe(), allowed: allowed})
-			out[pair.key] = map[string]any{} // the name exists; who uses it is not at fault
+			c.fail(v.At, sub, &fault{problem: "is " + v.Describe(), allowed: allowed})
+			out[pair.Key] = map[string]any{} // the name exists; who uses it is not at fault
 		}
 	}
 	return out
@@ -279,30 +282,30 @@ var onceOnly = map[kind]string{kindNames: "each provider is asked once", kindVar
 
 // names reads a list of names. That they name something is checked when all layers are
 // merged.
-func (c *checker) names(f field, n *node, p path) (any, bool) {
-	wrong := &fault{problem: "is " + n.describe(), allowed: "must be " + f.allowed()}
-	if s, ok := n.value.(string); ok && n.shape == scalar {
+func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
+	wrong := &fault{problem: "is " + n.Describe(), allowed: "must be " + f.allowed()}
+	if s, ok := n.Value.(string); ok && n.Shape == tree.Scalar {
 		if !c.vars {
 			wrong.suggestion = "[" + s + "]"
 			if looksSecret(s) {
 				wrong.suggestion = ""
 			}
-			c.fail(n.at, p, wrong)
+			c.fail(n.At, p, wrong)
 			return nil, false
 		}
-		list := &node{shape: sequence, at: n.at}
+		list := &tree.Node{Shape: tree.Sequence, At: n.At}
 		for name := range strings.SplitSeq(s, ",") {
 			if name = strings.TrimSpace(name); name != "" {
-				list.items = append(list.items, &node{at: n.at, value: name, text: name})
+				list.Items = append(list.Items, &tree.Node{At: n.At, Value: name, Text: name})
 			}
 		}
 		n = list
 	}
-	if n.shape != sequence {
-		if n.shape == scalar && n.value == nil {
+	if n.Shape != tree.Sequence {
+		if n.Shape == tree.Scalar && n.Value == nil {
 			wrong.allowed += emptyList[f.kind]
 		}
-		c.fail(n.at, p, wrong)
+		c.fail(n.At, p, wrong)
 		return nil, false
 	}
 	out := []any{}
@@ -311,20 +314,20 @@ func (c *checker) names(f field, n *node, p path) (any, bool) {
 	if f.kind == kindVariables {
 		element = field{kind: kindVariable, example: "HTTPS_PROXY"}
 	}
-	for i, item := range n.items {
-		sub := p.with(strconv.Itoa(i))
+	for i, item := range n.Items {
+		sub := p.With(strconv.Itoa(i))
 		v, wrong := element.scalarValue(item)
 		if wrong != nil {
-			c.fail(item.at, sub, wrong)
+			c.fail(item.At, sub, wrong)
 			continue
 		}
 		name, _ := v.(string)
 		if seen[name] {
-			c.fail(item.at, sub, &fault{problem: fmt.Sprintf("%q stands in this list already", abbreviate(name)), allowed: onceOnly[f.kind]})
+			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("%q stands in this list already", plain.Abbreviate(name)), allowed: onceOnly[f.kind]})
 			continue
 		}
 		seen[name] = true
-		c.origins[p.with(strconv.Itoa(len(out))).id()] = c.source(item.at)
+		c.origins[p.With(strconv.Itoa(len(out))).ID()] = c.source(item.At)
 		out = append(out, name)
 	}
 	return out, true

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/tree"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
 )
@@ -126,11 +127,11 @@ func New(values Values, opts Options) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("values: %w", err)
 	}
-	root, syntax := parseJSON(text)
+	root, syntax := tree.ParseJSON(text)
 	if syntax != nil {
-		return nil, Errors{{Origin: Origin{Kind: FromProgram}, Problem: syntax.problem}}
+		return nil, Errors{{Origin: Origin{Kind: FromProgram}, Problem: syntax.Problem}}
 	}
-	layer := newChecker(&b.opts, b.opts.Dir, func(position) Origin { return Origin{Kind: FromProgram} })
+	layer := newChecker(&b.opts, b.opts.Dir, func(tree.Position) Origin { return Origin{Kind: FromProgram} })
 	layer.check(root)
 	b.add(layer)
 	return b.build(&Config{})
@@ -166,7 +167,7 @@ func (c *Config) Models() []string { return sortedKeys(c.values.Models) }
 // Origin returns where the value at a key came from, for example
 // Origin("profiles", "gpt-4.1", "threshold"). False means that no layer has the key.
 func (c *Config) Origin(key ...string) (Origin, bool) {
-	o, ok := c.origins[path(key).id()]
+	o, ok := c.origins[tree.Path(key).ID()]
 	return o, ok
 }
 
@@ -197,7 +198,7 @@ func newBuilder(opts Options) *builder {
 	b := &builder{
 		// A koanf is not safe for concurrent use while loading, therefore each load makes
 		// its own; and it splits keys at its delimiter, therefore one that no name has.
-		k: koanf.New(sep), opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
+		k: koanf.New(tree.Sep), opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
 		history: map[string][]Setting{}, withheld: map[string]string{},
 	}
 	b.add(defaults(opts))
@@ -218,28 +219,28 @@ func (o *Options) def(f field) any {
 
 // defaults is the lowest layer.
 func defaults(opts Options) *checker {
-	c := newChecker(&opts, opts.Dir, func(position) Origin { return Origin{Kind: FromDefault} })
+	c := newChecker(&opts, opts.Dir, func(tree.Position) Origin { return Origin{Kind: FromDefault} })
 	for _, f := range fieldsAt(atTop) {
 		if def := opts.def(f); def != nil {
 			c.values[f.key] = def
 			c.origins[f.key] = Origin{Kind: FromDefault}
 		}
 	}
-	window := path{"profiles", defaultProfile, "window"}
+	window := tree.Path{"profiles", defaultProfile, "window"}
 	c.values["profiles"] = map[string]any{defaultProfile: map[string]any{"window": int64(defaultWindow)}}
 	providers := map[string]any{}
 	for _, p := range presets() {
 		for name, v := range p.providers {
 			providers[name] = v
 			for key := range v {
-				c.origins[path{"providers", name, key}.id()] = Origin{Kind: FromPreset, Name: p.name}
+				c.origins[tree.Path{"providers", name, key}.ID()] = Origin{Kind: FromPreset, Name: p.name}
 			}
-			c.origins[path{"providers", name}.id()] = Origin{Kind: FromPreset, Name: p.name}
+			c.origins[tree.Path{"providers", name}.ID()] = Origin{Kind: FromPreset, Name: p.name}
 		}
 	}
 	c.values["providers"] = providers
 	for p := window; len(p) > 0; p = p[:len(p)-1] {
-		c.origins[p.id()] = Origin{Kind: FromDefault}
+		c.origins[p.ID()] = Origin{Kind: FromDefault}
 	}
 	return c
 }
@@ -259,7 +260,7 @@ func (b *builder) add(c *checker) {
 		return
 	}
 	for _, id := range sortedKeys(c.origins) {
-		p := path(strings.Split(id, sep))
+		p := tree.Path(strings.Split(id, tree.Sep))
 		if v, ok := lookup(c.values, p); ok {
 			if _, isMap := v.(map[string]any); !isMap {
 				b.history[id] = append(b.history[id], Setting{Key: p.String(), Value: v, Origin: c.origins[id]})
@@ -279,9 +280,9 @@ func (b *builder) add(c *checker) {
 // it, so the files count. In a file, -1 inherits from the next level, such as a profile.
 func (b *builder) inheritBelow(c *checker) {
 	for _, id := range sortedKeys(c.origins) {
-		p := path(strings.Split(id, sep))
+		p := tree.Path(strings.Split(id, tree.Sep))
 		v, ok := lookup(c.values, p)
-		if !ok || !isInherit(v) || !p.inherits() {
+		if !ok || !isInherit(v) || !inherits(p) {
 			continue
 		}
 		b.history[id] = append(b.history[id], Setting{Key: p.String(), Value: v, Origin: c.origins[id]})
@@ -294,7 +295,7 @@ func (b *builder) inheritBelow(c *checker) {
 }
 
 // inherits reports whether -1 means to inherit at p.
-func (p path) inherits() bool {
+func inherits(p tree.Path) bool {
 	places := map[string]place{"profiles": inProfile, "modes": inMode}
 	switch at, ok := places[p[0]]; {
 	case len(p) == 1:
@@ -312,13 +313,13 @@ func (p path) inherits() bool {
 func (b *builder) replaceChoices(c *checker, before map[string]any) {
 	providers, _ := c.values["providers"].(map[string]any)
 	for name, v := range providers {
-		p := path{"providers", name}
+		p := tree.Path{"providers", name}
 		above, _ := v.(map[string]any)
 		below, _ := lookup(before, p)
 		old, _ := below.(map[string]any)
 		for _, key := range []string{"strategy", "plugin"} {
 			if above[key] != nil && old != nil && above[key] != old[key] {
-				delete(b.withheld, p.id())
+				delete(b.withheld, p.ID())
 				b.remove(p)
 			}
 		}
@@ -328,22 +329,22 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 		above, _ := v.(map[string]any)
 		for key, other := range map[string]string{"api_key_env": "api_key_file", "api_key_file": "api_key_env"} {
 			if above[key] != nil && above[other] == nil {
-				b.remove(path{"models", name, other})
+				b.remove(tree.Path{"models", name, other})
 			}
 		}
 	}
 }
 
-func (b *builder) remove(p path) {
-	b.k.Delete(p.id())
-	delete(b.origins, p.id())
-	delete(b.history, p.id())
-	b.forget(p.id())
+func (b *builder) remove(p tree.Path) {
+	b.k.Delete(p.ID())
+	delete(b.origins, p.ID())
+	delete(b.history, p.ID())
+	b.forget(p.ID())
 }
 
 func (b *builder) forget(id string) {
 	for key := range b.origins {
-		if strings.HasPrefix(key, id+sep) {
+		if strings.HasPrefix(key, id+tree.Sep) {
 			delete(b.origins, key)
 			delete(b.history, key)
 		}
@@ -351,7 +352,7 @@ func (b *builder) forget(id string) {
 }
 
 // lookup returns the value at a path of nested mappings.
-func lookup(m map[string]any, p path) (any, bool) {
+func lookup(m map[string]any, p tree.Path) (any, bool) {
 	var v any = m
 	for _, name := range p {
 		inner, ok := v.(map[string]any)

@@ -70,7 +70,7 @@ func (r *Resolved) shown() map[string]string {
 	}
 	prompt := "the provider's own"
 	if r.Prompt != "" {
-		prompt = strconv.Quote(abbreviate(r.Prompt))
+		prompt = strconv.Quote(plain.Abbreviate(r.Prompt))
 	}
 	target := "chosen"
 	if r.Target > 0 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // A Setting is one value and where it stands.
@@ -60,12 +62,12 @@ func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 		var out []KeyExplanation
 		for _, f := range fieldsAt(m.field.of) {
 			if _, set := inner[f.key]; set && m.field.kind == kindObject {
-				out = append(out, c.explainMatch(keyMatch{m.path.with(f.key), f})...)
+				out = append(out, c.explainMatch(keyMatch{m.path.With(f.key), f})...)
 			}
 		}
 		if m.field.kind == kindSection {
 			for _, name := range sortedKeys(inner) {
-				out = append(out, c.explainMatch(keyMatch{m.path.with(name), field{kind: kindObject, of: m.field.of}})...)
+				out = append(out, c.explainMatch(keyMatch{m.path.With(name), field{kind: kindObject, of: m.field.of}})...)
 			}
 		}
 		if len(out) == 0 {
@@ -77,11 +79,11 @@ func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 	if isMap {
 		var out []KeyExplanation
 		for _, name := range sortedKeys(inner) {
-			out = append(out, c.explainMatch(keyMatch{m.path.with(name), field{kind: kindFree}})...)
+			out = append(out, c.explainMatch(keyMatch{m.path.With(name), field{kind: kindFree}})...)
 		}
 		return out
 	}
-	e := KeyExplanation{Key: m.path.String(), Doc: m.field.doc, Layers: slices.Clone(c.history[m.path.id()])}
+	e := KeyExplanation{Key: m.path.String(), Doc: m.field.doc, Layers: slices.Clone(c.history[m.path.ID()])}
 	if m.field.key != "" {
 		e.Allowed, e.Default = m.field.allowed(), c.opts.def(m.field)
 	} else {
@@ -95,7 +97,7 @@ func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 }
 
 // keySteps returns the inheritance of a key of a profile or a mode.
-func (c *Config) keySteps(p path) []Step {
+func (c *Config) keySteps(p tree.Path) []Step {
 	if len(p) != 3 {
 		return nil
 	}
@@ -121,9 +123,9 @@ func (c *Config) overrides(key string) []Setting {
 	for _, section := range []string{"profiles", "modes"} {
 		names, _ := c.raw[section].(map[string]any)
 		for _, name := range sortedKeys(names) {
-			p := path{section, name, key}
+			p := tree.Path{section, name, key}
 			if v, ok := lookup(c.raw, p); ok && !isInherit(v) {
-				out = append(out, Setting{Key: p.String(), Value: v, Origin: c.origins[p.id()]})
+				out = append(out, Setting{Key: p.String(), Value: v, Origin: c.origins[p.ID()]})
 			}
 		}
 	}

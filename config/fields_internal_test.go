@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // The table and the types say the same, at every place.
@@ -57,15 +59,15 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		// The example and the default must be lawful values of their own field.
-		n, syntax := parseYAML([]byte("x: " + f.example))
+		n, syntax := tree.ParseYAML([]byte("x: " + f.example))
 		if syntax != nil {
-			t.Errorf("%s: example: %s", f.key, syntax.problem)
+			t.Errorf("%s: example: %s", f.key, syntax.Problem)
 			continue
 		}
 		if _, reads := readers[f.kind]; !reads && textChecks[f.kind] == nil {
 			continue
 		}
-		if _, wrong := f.scalarValue(n.pairs[0].value); wrong != nil {
+		if _, wrong := f.scalarValue(n.Pairs[0].Value); wrong != nil {
 			t.Errorf("%s: example %s: %s", f.key, f.example, wrong.problem)
 		}
 		if f.inherits && f.min <= inherit {
@@ -107,7 +109,7 @@ func TestNearest(t *testing.T) {
 }
 
 func TestPathString(t *testing.T) {
-	for want, p := range map[string]path{
+	for want, p := range map[string]tree.Path{
 		"threshold":                          {"threshold"},
 		`profiles."gpt-4.1".threshold`:       {"profiles", "gpt-4.1", "threshold"},
 		"profiles.code.chain[2]":             {"profiles", "code", "chain", "2"},

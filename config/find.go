@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // formats of files, by extension.
@@ -143,21 +145,23 @@ func display(file string) string {
 // readFile reads and checks one file.
 func readFile(file string, opts *Options) (*checker, Errors) {
 	shown := display(file)
-	at := func(p position) Origin { return Origin{Kind: FromFile, File: shown, Line: p.line, Column: p.column} }
-	fail := func(p position, problem, allowed string) (*checker, Errors) {
+	at := func(p tree.Position) Origin {
+		return Origin{Kind: FromFile, File: shown, Line: p.Line, Column: p.Column}
+	}
+	fail := func(p tree.Position, problem, allowed string) (*checker, Errors) {
 		return nil, Errors{{Origin: at(p), Problem: problem, Allowed: allowed}}
 	}
 	format, ok := formats[strings.ToLower(filepath.Ext(file))]
 	if !ok {
-		return fail(position{}, "the format is not known", "name the file .yaml, .toml or .json")
+		return fail(tree.Position{}, "the format is not known", "name the file .yaml, .toml or .json")
 	}
 	text, err := readLimited(file)
 	if err != nil {
-		return fail(position{}, reason(err), "")
+		return fail(tree.Position{}, reason(err), "")
 	}
-	root, syntax := parse(format, text)
+	root, syntax := tree.Parse(format, text)
 	if syntax != nil {
-		return fail(syntax.at, syntax.problem, "")
+		return fail(syntax.At, syntax.Problem, "")
 	}
 	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
@@ -174,12 +178,12 @@ func readLimited(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // read only
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, tree.MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("larger than %d MiB", maxFileBytes>>20)
+	if len(text) > tree.MaxFile {
+		return nil, fmt.Errorf("larger than %d MiB", tree.MaxFile>>20)
 	}
 	return text, nil
 }

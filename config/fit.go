@@ -4,24 +4,26 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // noWindow says what to do about a window that nobody knows.
 func (c *Config) noWindow(r *Resolved, f *finder) *Error {
-	p := path{"profiles", r.Profile}
+	p := tree.Path{"profiles", r.Profile}
 	if r.Model.Name == "" {
 		return c.errorAt(p, &fault{problem: "has neither window nor model", allowed: "set one of them"})
 	}
 	wrong := &fault{
-		problem: fmt.Sprintf("the window of model %q is not known", abbreviate(r.Model.Name)),
-		allowed: "set " + p.with("window").String() + " to its number of tokens",
+		problem: fmt.Sprintf("the window of model %q is not known", plain.Abbreviate(r.Model.Name)),
+		allowed: "set " + p.With("window").String() + " to its number of tokens",
 	}
 	if looksSecret(r.Model.Name) {
 		wrong.problem = "the window of this model is not known"
 	}
 	if _, declared := c.values.Models[r.Model.Name]; declared {
-		wrong.allowed += ", or " + path{"models", r.Model.Name, "window"}.String()
+		wrong.allowed += ", or " + tree.Path{"models", r.Model.Name, "window"}.String()
 	} else {
 		wrong.suggestion = nearest(r.Model.Name, c.modelNames(r.Model.Name))
 	}
@@ -79,7 +81,7 @@ func (c *Config) fit(r *Resolved) Errors {
 // withKey fills in what is missing if the value stands in no file: the profile's key.
 func (e *Error) withKey(r *Resolved, key string) *Error {
 	if len(r.at[key]) < 2 && e.Origin.Kind != FromFile {
-		e.Key = path{"profiles", r.Profile, key}.String()
+		e.Key = tree.Path{"profiles", r.Profile, key}.String()
 	}
 	return e
 }

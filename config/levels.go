@@ -3,12 +3,14 @@ package config
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // A level is one place that values are inherited through.
 type level struct {
 	label  string
-	path   path           // in the configuration; nil for the top level and what is not in it
+	path   tree.Path      // in the configuration; nil for the top level and what is not in it
 	values map[string]any // may be nil
 	origin Origin         // of values that are not in the configuration
 }
@@ -31,18 +33,18 @@ func (c *Config) lineage(profile string) (names []string, roo bool) {
 }
 
 func (c *Config) levels(profiles []string, mode string) []level {
-	at := func(label string, p path) level {
+	at := func(label string, p tree.Path) level {
 		v, _ := lookup(c.raw, p)
 		m, _ := v.(map[string]any)
 		return level{label: label, path: p, values: m}
 	}
 	var levels []level
 	if _, ok := c.values.Modes[mode]; ok {
-		levels = append(levels, at("mode "+mode, path{"modes", mode}))
+		levels = append(levels, at("mode "+mode, tree.Path{"modes", mode}))
 	}
 	modelSeen := false
 	for _, name := range profiles {
-		levels = append(levels, at("profile "+name, path{"profiles", name}))
+		levels = append(levels, at("profile "+name, tree.Path{"profiles", name}))
 		p := c.values.Profiles[name]
 		if p.Model != "" && !modelSeen {
 			modelSeen = true
@@ -66,7 +68,7 @@ func (c *Config) modelLevel(m *Model) level {
 	l := level{label: "model " + m.Name, values: map[string]any{}, origin: Origin{Kind: FromModel, Name: m.Name}}
 	declared := c.values.Models[m.Name]
 	if declared.Window > 0 || declared.MaxOutput > 0 {
-		l.path = path{"models", m.Name}
+		l.path = tree.Path{"models", m.Name}
 	}
 	if m.Window > 0 {
 		l.values["window"] = int64(m.Window)
@@ -102,7 +104,7 @@ func (f *finder) find(key string) any {
 		v, has := l.values[key]
 		step := Step{Level: l.label, Value: v, Origin: l.origin}
 		if l.path != nil || l.label == topLevel {
-			if o, ok := f.c.origins[l.path.with(key).id()]; ok {
+			if o, ok := f.c.origins[l.path.With(key).ID()]; ok {
 				step.Origin = o
 			}
 		}
@@ -123,7 +125,7 @@ func (f *finder) find(key string) any {
 		}
 		f.steps[key] = append(f.steps[key], step)
 		if step.Used {
-			f.at[key] = l.path.with(key)
+			f.at[key] = l.path.With(key)
 			return v
 		}
 	}

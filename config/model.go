@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/model"
 )
 
@@ -71,7 +72,7 @@ func (c *Config) Model(name string) (*Model, error) {
 		m.Price, m.Tiers = *declared.Price, nil
 		m.Free = m.Price == model.Price{}
 	}
-	if m.Withheld = c.withheld[path{"models", name}.id()]; m.Withheld != "" {
+	if m.Withheld = c.withheld[tree.Path{"models", name}.ID()]; m.Withheld != "" {
 		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
 	}
 	return m, nil

@@ -2,9 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 )
 
 // An OriginKind says which kind of place a value came from.
@@ -54,47 +51,4 @@ func (o Origin) String() string {
 		return string(o.Kind) + " " + o.Name
 	}
 	return string(o.Kind)
-}
-
-// A path is a key, one name after the other. Names may contain any character but control
-// characters, dots included; a path is therefore never handled as a dotted string.
-type path []string
-
-// sep joins the segments of a path into a map key. No name can contain it: names with
-// control characters are refused.
-const sep = "\x1f"
-
-func (p path) id() string { return strings.Join(p, sep) }
-
-// with returns p and one more name, never sharing memory with another path.
-func (p path) with(name string) path {
-	q := make(path, len(p), len(p)+1)
-	copy(q, p)
-	return append(q, name)
-}
-
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
-// String returns p as a person writes it: profiles."gpt-4.1".threshold, chain[0].
-func (p path) String() string {
-	var b strings.Builder
-	before := ""
-	for i, name := range p {
-		n, err := strconv.Atoi(name)
-		inList := err == nil && (before == "chain" || before == "env")
-		before = name
-		if inList {
-			fmt.Fprintf(&b, "[%d]", n)
-			continue
-		}
-		if i > 0 {
-			b.WriteByte('.')
-		}
-		if plainName.MatchString(name) {
-			b.WriteString(name)
-		} else {
-			b.WriteString(strconv.Quote(name))
-		}
-	}
-	return b.String()
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // What a profile or mode says of the originals of what was condensed.
@@ -145,7 +147,7 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	chosen := Step{Level: "argument", Origin: Origin{Kind: FromArgument}, Used: true}
 	if profile == "" {
 		if profile = c.values.Modes[mode].Profile; profile != "" {
-			chosen.Level, chosen.Origin = "mode "+mode, c.origins[path{"modes", mode, "profile"}.id()]
+			chosen.Level, chosen.Origin = "mode "+mode, c.origins[tree.Path{"modes", mode, "profile"}.ID()]
 		} else {
 			profile = c.values.DefaultProfile
 			chosen.Level, chosen.Origin = topLevel, c.origins["default_profile"]
@@ -232,14 +234,14 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	f, _ := fieldAt(inProvider, "timeout")
 	standard, _ := f.def.(string)
 	p := &Provider{Name: name, Settings: json.RawMessage("{}"), Origin: Origin{Kind: FromDefault}}
-	p.SettingsDir = c.dirOf(path{"providers", name, "settings"})
+	p.SettingsDir = c.dirOf(tree.Path{"providers", name, "settings"})
 	declared, ok := c.values.Providers[name]
 	switch {
 	case name == Truncation:
 		p.Strategy = truncates
 	case !ok:
 		if !slices.Contains(c.opts.Builtin, name) {
-			return nil, c.errorAt(path{"providers"}, unknownName(toProvider, name, c.chainNames()))
+			return nil, c.errorAt(tree.Path{"providers"}, unknownName(toProvider, name, c.chainNames()))
 		}
 		p.Strategy = name
 	default:
@@ -247,13 +249,13 @@ func (c *Config) Provider(name string) (*Provider, error) {
 		if p.Plugin != "" {
 			p.Folder, p.Env = declared.Folder, slices.Clone(declared.Env)
 		}
-		if p.Withheld = c.withheld[path{"providers", name}.id()]; p.Withheld != "" {
+		if p.Withheld = c.withheld[tree.Path{"providers", name}.ID()]; p.Withheld != "" {
 			p.Strategy, p.Plugin, p.SHA256, p.Folder, p.Env = "", "", "", "", nil
 		}
 		if len(declared.Settings) > 0 && p.Withheld == "" {
 			p.Settings = slices.Clone(declared.Settings)
 		}
-		p.Origin = c.originOf(path{"providers", name})
+		p.Origin = c.originOf(tree.Path{"providers", name})
 	}
 	timeout, err := time.ParseDuration(either(declared.Timeout, standard))
 	if err != nil {
@@ -264,8 +266,8 @@ func (c *Config) Provider(name string) (*Provider, error) {
 }
 
 // dirOf returns the folder that a path at p is relative to.
-func (c *Config) dirOf(p path) string {
-	if o := c.origins[p.id()]; o.Kind == FromFile {
+func (c *Config) dirOf(p tree.Path) string {
+	if o := c.origins[p.ID()]; o.Kind == FromFile {
 		if dir, err := filepath.Abs(filepath.Dir(o.File)); err == nil {
 			return dir
 		}
@@ -274,9 +276,9 @@ func (c *Config) dirOf(p path) string {
 }
 
 // originOf returns where the key at p stands, or else its value.
-func (c *Config) originOf(p path) Origin {
-	if o, ok := c.keys[p.id()]; ok {
+func (c *Config) originOf(p tree.Path) Origin {
+	if o, ok := c.keys[p.ID()]; ok {
 		return o
 	}
-	return c.origins[p.id()]
+	return c.origins[p.ID()]
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // An Import is what could be taken over from another tool's settings.
@@ -59,12 +61,12 @@ const (
 // Strategies matter: without the one that writes summaries, the chains of the result
 // truncate, as Roo does when a summary fails.
 func ImportRoo(text []byte, opts Options) (*Import, error) {
-	root, syntax := parseJSON(text)
+	root, syntax := tree.ParseJSON(text)
 	if syntax != nil {
-		return nil, fmt.Errorf("line %d: %s", syntax.at.line, syntax.problem)
+		return nil, fmt.Errorf("line %d: %s", syntax.At.Line, syntax.Problem)
 	}
 	var export rooExport
-	plain, err := json.Marshal(root.plain())
+	plain, err := json.Marshal(root.Plain())
 	if err != nil {
 		return nil, err
 	}
@@ -104,15 +106,15 @@ func (r *rooImport) ignored(from, note string) {
 	r.Ignored = append(r.Ignored, ImportNote{From: from, Note: note})
 }
 
-func (r *rooImport) findSecrets(n *node, p path) {
-	for _, pair := range n.pairs {
-		sub := p.with(pair.key)
-		if s, ok := pair.value.value.(string); ok && s != "" && (rooSecretKey(pair.key) || looksSecret(s)) {
+func (r *rooImport) findSecrets(n *tree.Node, p tree.Path) {
+	for _, pair := range n.Pairs {
+		sub := p.With(pair.Key)
+		if s, ok := pair.Value.Value.(string); ok && s != "" && (rooSecretKey(pair.Key) || looksSecret(s)) {
 			r.Secrets = append(r.Secrets, sub.String())
 		}
-		r.findSecrets(pair.value, sub)
+		r.findSecrets(pair.Value, sub)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		r.findSecrets(item, p)
 	}
 }
@@ -129,7 +131,7 @@ func (r *rooImport) profiles() {
 	configs := r.export.ProviderProfiles.APIConfigs
 	v.Profiles, v.Models = map[string]ProfileValues{}, map[string]ModelValues{}
 	for _, name := range sortedKeys(configs) {
-		from := "providerProfiles.apiConfigs." + path{name}.String()
+		from := "providerProfiles.apiConfigs." + tree.Path{name}.String()
 		if wrong := badName(name); wrong != "" {
 			r.ignored(from, "its name "+wrong)
 			continue
@@ -146,7 +148,7 @@ func (r *rooImport) profiles() {
 			used = append(used, "modelMaxTokens")
 		}
 		r.Values.Profiles[name] = p
-		r.took(from, path{"profiles", name}.String(), "")
+		r.took(from, tree.Path{"profiles", name}.String(), "")
 		var rest []string
 		for _, key := range sortedKeys(settings) {
 			if !slices.Contains(used, key) && !rooSecretKey(key) {
@@ -225,7 +227,7 @@ func (i *Import) YAML(schema string) (string, error) {
 		names, _ := values[section].(map[string]any)
 		own := map[string]any{}
 		for name, v := range names {
-			if i.config.origins[path{section, name}.id()].Kind == FromProgram {
+			if i.config.origins[tree.Path{section, name}.ID()].Kind == FromProgram {
 				own[name] = v
 			}
 		}

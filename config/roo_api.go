@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // rooExport is the settings export of Roo Code, and of Zoo Code and Kilo Code, which carry
@@ -84,7 +86,7 @@ func (r *rooImport) model(p *ProfileValues, from, name string, settings map[stri
 	} else if m, err := (&Config{values: r.Values}).Model(p.Model); err != nil || m.Window == 0 {
 		p.Window = new(rooWindow)
 		r.Check = append(r.Check, ImportNote{
-			from, path{"profiles", name, "window"}.String(),
+			from, tree.Path{"profiles", name, "window"}.String(),
 			fmt.Sprintf("the export does not say how large it is; %d is what Roo assumes", rooWindow),
 		})
 	}
@@ -95,7 +97,7 @@ func (r *rooImport) model(p *ProfileValues, from, name string, settings map[stri
 func (r *rooImport) declare(name, id string, how rooAPI, settings map[string]any, from string) {
 	m := ModelValues{API: how.api, Model: id, BaseURL: how.baseURL, APIKeyEnv: how.variable}
 	if own, _ := settings[how.urlKey].(string); own != "" {
-		to := path{"models", name, "base_url"}.String()
+		to := tree.Path{"models", name, "base_url"}.String()
 		u, err := url.Parse(own)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			r.Check = append(r.Check, ImportNote{from + "." + how.urlKey, to, "no http or https address"})

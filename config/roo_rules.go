@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 func (r *rooImport) globals() {
@@ -72,7 +74,7 @@ func (r *rooImport) thresholds() {
 	own, from, _ := r.setting("profileThresholds")
 	byID, _ := own.(map[string]any)
 	for _, id := range sortedKeys(byID) {
-		at := from + "." + path{id}.String()
+		at := from + "." + tree.Path{id}.String()
 		name, known := r.ids[id]
 		t, isNumber := number(byID[id])
 		switch {
@@ -86,13 +88,13 @@ func (r *rooImport) thresholds() {
 			p := r.Values.Profiles[name]
 			p.Threshold = &t
 			r.Values.Profiles[name] = p
-			r.took(at, path{"profiles", name, "threshold"}.String(), "")
+			r.took(at, tree.Path{"profiles", name, "threshold"}.String(), "")
 		}
 	}
 	own, from, _ = r.setting("profileCondenseOverrides") // of Kilo Code
 	byID, _ = own.(map[string]any)
 	for _, id := range sortedKeys(byID) {
-		r.override(from+"."+path{id}.String(), id, byID[id])
+		r.override(from+"."+tree.Path{id}.String(), id, byID[id])
 	}
 }
 
@@ -115,7 +117,7 @@ func (r *rooImport) override(from, id string, v any) {
 			return
 		}
 		p.MaxContextTokens, p.Threshold = &Amount{Tokens: n}, new(100.0)
-		r.took(from, path{"profiles", name, "max_context_tokens"}.String(), "")
+		r.took(from, tree.Path{"profiles", name, "max_context_tokens"}.String(), "")
 	default:
 		t, ok := number(o["percent"])
 		if !ok || t < 5 || t > 100 {
@@ -123,7 +125,7 @@ func (r *rooImport) override(from, id string, v any) {
 			return
 		}
 		p.Threshold = &t
-		r.took(from, path{"profiles", name, "threshold"}.String(), "")
+		r.took(from, tree.Path{"profiles", name, "threshold"}.String(), "")
 	}
 	r.Values.Profiles[name] = p
 }
@@ -143,7 +145,7 @@ func (r *rooImport) modes() {
 		from = at + "."
 	}
 	for _, mode := range sortedKeys(byMode) {
-		at := from + path{mode}.String()
+		at := from + tree.Path{mode}.String()
 		name, known := r.ids[byMode[mode]]
 		switch wrong := badName(mode); {
 		case !known:
@@ -155,7 +157,7 @@ func (r *rooImport) modes() {
 				r.Values.Modes = map[string]ModeValues{}
 			}
 			r.Values.Modes[mode] = ModeValues{Profile: name}
-			r.took(at, path{"modes", mode}.String(), "")
+			r.took(at, tree.Path{"modes", mode}.String(), "")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/internal/tree"
 )
 
 func looksSecret(s string) bool { return secret.Shown(s) }
@@ -23,23 +24,23 @@ func secretKey(key string) bool {
 const secretAdvice = "secrets do not belong in a configuration: put it into an environment variable and name that with %s"
 
 // secrets reports every literal secret below n, never its value.
-func (c *checker) secrets(n *node, p path) {
-	switch n.shape {
-	case mapping:
-		for _, pair := range n.pairs {
-			if s, ok := pair.value.value.(string); ok && s != "" && secretKey(pair.key) && !looksSecret(s) {
-				c.fail(pair.value.at, p.with(pair.key), &fault{problem: "is a literal secret", allowed: c.advice()})
+func (c *checker) secrets(n *tree.Node, p tree.Path) {
+	switch n.Shape {
+	case tree.Mapping:
+		for _, pair := range n.Pairs {
+			if s, ok := pair.Value.Value.(string); ok && s != "" && secretKey(pair.Key) && !looksSecret(s) {
+				c.fail(pair.Value.At, p.With(pair.Key), &fault{problem: "is a literal secret", allowed: c.advice()})
 				continue
 			}
-			c.secrets(pair.value, p.with(pair.key))
+			c.secrets(pair.Value, p.With(pair.Key))
 		}
-	case sequence:
-		for _, item := range n.items {
+	case tree.Sequence:
+		for _, item := range n.Items {
 			c.secrets(item, p)
 		}
-	case scalar:
-		if s, ok := n.value.(string); ok && looksSecret(s) {
-			c.fail(n.at, p, &fault{problem: "holds what looks like a literal secret", allowed: c.advice()})
+	case tree.Scalar:
+		if s, ok := n.Value.(string); ok && looksSecret(s) {
+			c.fail(n.At, p, &fault{problem: "holds what looks like a literal secret", allowed: c.advice()})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/condensehq/condense/internal/tree"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -32,15 +33,15 @@ func writeYAML(root *yaml.Node) (string, error) {
 // showObject writes the fields of a place in their order. Of what somebody declared, it
 // leaves out what only the defaults say: written down, the window of the built-in profile
 // would override that of a model.
-func (c *Config) showObject(values map[string]any, at place, p path) *yaml.Node {
+func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsAt(at) {
 		v, ok := values[f.key]
 		if !ok {
 			continue
 		}
-		sub := p.with(f.key)
-		if c.origins[sub.id()].Kind == FromDefault && c.declared(p) {
+		sub := p.With(f.key)
+		if c.origins[sub.ID()].Kind == FromDefault && c.declared(p) {
 			continue
 		}
 		var child *yaml.Node
@@ -49,13 +50,13 @@ func (c *Config) showObject(values map[string]any, at place, p path) *yaml.Node 
 			child = &yaml.Node{Kind: yaml.MappingNode}
 			for _, name := range sortedKeys(inner) {
 				fields, _ := inner[name].(map[string]any)
-				child.Content = append(child.Content, textNode(name), c.showObject(fields, f.of, sub.with(name)))
+				child.Content = append(child.Content, textNode(name), c.showObject(fields, f.of, sub.With(name)))
 			}
 		case f.kind == kindObject && isMap:
 			child = c.showObject(inner, f.of, sub)
 		default:
 			child = yamlNode(v)
-			if o, ok := c.origins[sub.id()]; ok && child.Kind == yaml.ScalarNode {
+			if o, ok := c.origins[sub.ID()]; ok && child.Kind == yaml.ScalarNode {
 				child.LineComment = o.String()
 			} else if ok {
 				child.Style = yaml.FlowStyle
@@ -68,8 +69,8 @@ func (c *Config) showObject(values map[string]any, at place, p path) *yaml.Node 
 }
 
 // declared reports whether a layer above the defaults has the entry of a section at p.
-func (c *Config) declared(p path) bool {
-	return len(p) > 1 && c.origins[p.id()].Kind != FromDefault
+func (c *Config) declared(p tree.Path) bool {
+	return len(p) > 1 && c.origins[p.ID()].Kind != FromDefault
 }
 
 func textNode(s string) *yaml.Node {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/internal/trust"
 )
 
@@ -31,7 +32,7 @@ type Claim struct {
 	Does   string `json:"does"`  // what it does, to follow the key
 	Origin Origin `json:"origin"`
 
-	path path
+	path tree.Path
 }
 
 // Claims returns what the files of the configuration need trust for, also if they have it.
@@ -113,7 +114,7 @@ func (b *builder) judge(file string, c *checker) {
 	for _, part := range claims.Parts {
 		entry := part.path[:2]
 		if _, below := lookup(before, entry); !below {
-			b.withheld[entry.id()] = display(claims.File) + " is not trusted ('condense trust')"
+			b.withheld[entry.ID()] = display(claims.File) + " is not trusted ('condense trust')"
 			continue
 		}
 		if at, ok := lookup(c.values, part.path[:len(part.path)-1]); ok {
@@ -122,7 +123,7 @@ func (b *builder) judge(file string, c *checker) {
 			}
 		}
 		for id := range c.origins {
-			if id == part.path.id() || strings.HasPrefix(id, part.path.id()+sep) {
+			if id == part.path.ID() || strings.HasPrefix(id, part.path.ID()+tree.Sep) {
 				delete(c.origins, id)
 			}
 		}
@@ -141,7 +142,7 @@ func (c *Claims) digest() string {
 func (b *builder) claimsOf(c *checker) []Claim {
 	var parts []Claim
 	before := b.k.Raw()
-	add := func(p path, v any, does string) {
+	add := func(p tree.Path, v any, does string) {
 		text, isText := v.(string)
 		if !isText {
 			raw, err := json.Marshal(v)
@@ -150,15 +151,15 @@ func (b *builder) claimsOf(c *checker) []Claim {
 			}
 			text = string(raw)
 		}
-		parts = append(parts, Claim{Key: p.String(), Value: text, Does: does, Origin: c.origins[p.id()], path: p})
+		parts = append(parts, Claim{Key: p.String(), Value: text, Does: does, Origin: c.origins[p.ID()], path: p})
 	}
 	for _, section := range []struct {
 		name   string
-		claims func(entry, below map[string]any, p path, add func(path, any, string))
+		claims func(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string))
 	}{{"models", modelClaims}, {"providers", providerClaims}} {
 		entries, _ := c.values[section.name].(map[string]any)
 		for _, name := range sortedKeys(entries) {
-			p := path{section.name, name}
+			p := tree.Path{section.name, name}
 			entry, _ := entries[name].(map[string]any)
 			under, _ := lookup(before, p)
 			below, _ := under.(map[string]any)
@@ -182,11 +183,11 @@ var providerKeys = []struct{ key, does string }{
 // decoded without regard to it.
 const fileSetting = "_file"
 
-func providerClaims(entry, below map[string]any, p path, add func(path, any, string)) {
+func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
 	if entry["plugin"] != nil || entry["strategy"] == nil && below["plugin"] != nil {
 		for _, k := range providerKeys {
 			if v, ok := entry[k.key]; ok {
-				add(p.with(k.key), v, k.does)
+				add(p.With(k.key), v, k.does)
 			}
 		}
 		return
@@ -194,7 +195,7 @@ func providerClaims(entry, below map[string]any, p path, add func(path, any, str
 	settings, _ := entry["settings"].(map[string]any)
 	for _, name := range sortedKeys(settings) {
 		if v, ok := settings[name].(string); ok && strings.HasSuffix(strings.ToLower(name), fileSetting) && v != "" {
-			add(p.with("settings").with(name), v, "reads this file into what a model is sent")
+			add(p.With("settings").With(name), v, "reads this file into what a model is sent")
 		}
 	}
 }
@@ -203,7 +204,7 @@ func providerClaims(entry, below map[string]any, p path, add func(path, any, str
 // own address is sent without being asked for.
 var usualKeys = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
-func modelClaims(entry, below map[string]any, p path, add func(path, any, string)) {
+func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
 	text := func(key string) string {
 		s, _ := either(entry[key], below[key]).(string)
 		return s
@@ -226,10 +227,10 @@ func modelClaims(entry, below map[string]any, p path, add func(path, any, string
 		{"price", "counts this as its price, also where you are asked before money is spent"},
 	} {
 		if v, ok := entry[k.key]; ok {
-			add(p.with(k.key), v, k.does)
+			add(p.With(k.key), v, k.does)
 		}
 	}
 	if v, ok := entry["model"]; ok && below != nil {
-		add(p.with("model"), v, "asks for another model than yours")
+		add(p.With("model"), v, "asks for another model than yours")
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // A validator checks merged values as a whole: that names name something and numbers fit
@@ -22,22 +24,22 @@ type validator struct {
 func (v *validator) validate() {
 	c := v.c
 	v.defaultProfile()
-	v.chain(path{"chain"}, c.values.Chain)
-	v.tokenizer(path{"tokenizer"}, c.values.Tokenizer)
+	v.chain(tree.Path{"chain"}, c.values.Chain)
+	v.tokenizer(tree.Path{"tokenizer"}, c.values.Tokenizer)
 	for _, name := range c.Profiles() {
-		p, profile := path{"profiles", name}, c.values.Profiles[name]
-		v.chain(p.with("chain"), profile.Chain)
-		v.tokenizer(p.with("tokenizer"), profile.Tokenizer)
+		p, profile := tree.Path{"profiles", name}, c.values.Profiles[name]
+		v.chain(p.With("chain"), profile.Chain)
+		v.tokenizer(p.With("tokenizer"), profile.Tokenizer)
 		if profile.Extends != "" {
-			v.profile(p.with("extends"), profile.Extends)
+			v.profile(p.With("extends"), profile.Extends)
 		}
 	}
 	for _, name := range c.Modes() {
-		p, mode := path{"modes", name}, c.values.Modes[name]
-		v.chain(p.with("chain"), mode.Chain)
-		v.tokenizer(p.with("tokenizer"), mode.Tokenizer)
+		p, mode := tree.Path{"modes", name}, c.values.Modes[name]
+		v.chain(p.With("chain"), mode.Chain)
+		v.tokenizer(p.With("tokenizer"), mode.Tokenizer)
 		if mode.Profile != "" {
-			v.profile(p.with("profile"), mode.Profile)
+			v.profile(p.With("profile"), mode.Profile)
 		}
 	}
 	v.providers()
@@ -47,23 +49,23 @@ func (v *validator) validate() {
 	v.numbers()
 }
 
-func (v *validator) fail(p path, f *fault) {
+func (v *validator) fail(p tree.Path, f *fault) {
 	v.errs = append(v.errs, v.c.errorAt(p, f))
 }
 
-func (v *validator) warn(p path, problem string) {
+func (v *validator) warn(p tree.Path, problem string) {
 	v.warnings = append(v.warnings, v.c.errorAt(p, &fault{problem: problem}))
 }
 
 // errorAt makes an error about the value at p, or about the nearest thing around it that
 // has a place.
-func (c *Config) errorAt(p path, f *fault) *Error {
+func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 	origin := Origin{Kind: FromDefault}
 	for q := p; len(q) > 0; q = q[:len(q)-1] {
-		if o, ok := c.origins[q.id()]; ok {
+		if o, ok := c.origins[q.ID()]; ok {
 			origin = o
 			if len(q) < len(p) { // the thing around: its key says more than its value
-				if o, ok := c.keys[q.id()]; ok {
+				if o, ok := c.keys[q.ID()]; ok {
 					origin = o
 				}
 			}
@@ -73,13 +75,13 @@ func (c *Config) errorAt(p path, f *fault) *Error {
 	return &Error{
 		Origin: origin, Key: p.String(),
 		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
-		id: p.id(),
+		id: p.ID(),
 	}
 }
 
 // unknownName says that name is none of those known.
 func unknownName(kind reference, name string, known []string) *fault {
-	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, abbreviate(name)), suggestion: nearest(name, known)}
+	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, plain.Abbreviate(name)), suggestion: nearest(name, known)}
 	if looksSecret(name) {
 		f.problem = fmt.Sprintf("there is no such %s", kind)
 	}
@@ -90,7 +92,7 @@ func unknownName(kind reference, name string, known []string) *fault {
 	return f
 }
 
-func (v *validator) profile(p path, name string) {
+func (v *validator) profile(p tree.Path, name string) {
 	if _, ok := v.c.values.Profiles[name]; !ok {
 		v.fail(p, unknownName(toProfile, name, v.c.Profiles()))
 	}
@@ -99,14 +101,14 @@ func (v *validator) profile(p path, name string) {
 // defaultProfile decides which profile is the default one if nobody said so: the built-in
 // one, or the only one declared.
 func (v *validator) defaultProfile() {
-	c, key := v.c, path{"default_profile"}
-	if c.origins[key.id()].Kind != FromDefault {
+	c, key := v.c, tree.Path{"default_profile"}
+	if c.origins[key.ID()].Kind != FromDefault {
 		v.profile(key, c.values.DefaultProfile)
 		return
 	}
 	var declared []string
 	for _, name := range c.Profiles() {
-		if c.origins[path{"profiles", name}.id()].Kind != FromDefault {
+		if c.origins[tree.Path{"profiles", name}.ID()].Kind != FromDefault {
 			declared = append(declared, name)
 		}
 	}
@@ -115,9 +117,9 @@ func (v *validator) defaultProfile() {
 	case len(declared) == 1:
 		c.values.DefaultProfile = declared[0]
 		c.raw["default_profile"] = declared[0]
-		c.origins[key.id()] = Origin{Kind: FromComputed, Name: "the only profile"}
+		c.origins[key.ID()] = Origin{Kind: FromComputed, Name: "the only profile"}
 	default:
-		c.origins[key.id()] = c.keys["profiles"] // where the reader should look
+		c.origins[key.ID()] = c.keys["profiles"] // where the reader should look
 		v.fail(key, &fault{
 			problem: fmt.Sprintf("not set, and %d profiles are declared", len(declared)),
 			allowed: "set it to one of " + strings.Join(declared, ", "),
@@ -125,17 +127,17 @@ func (v *validator) defaultProfile() {
 	}
 }
 
-func (v *validator) chain(p path, names []string) {
+func (v *validator) chain(p tree.Path, names []string) {
 	known := v.c.chainNames()
 	for i, name := range names {
 		switch {
 		case name == Truncation && i < len(names)-1:
-			v.fail(p.with(strconv.Itoa(i)), &fault{
+			v.fail(p.With(strconv.Itoa(i)), &fault{
 				problem: "truncation is not the last of the chain",
 				allowed: fmt.Sprintf("must be last, because it always gets there and %s would never be asked", strings.Join(names[i+1:], ", ")),
 			})
 		case !slices.Contains(known, name):
-			v.fail(p.with(strconv.Itoa(i)), unknownName(toProvider, name, known))
+			v.fail(p.With(strconv.Itoa(i)), unknownName(toProvider, name, known))
 		}
 	}
 }
@@ -148,7 +150,7 @@ func (c *Config) chainNames() []string {
 	return slices.Compact(names)
 }
 
-func (v *validator) tokenizer(p path, name *string) {
+func (v *validator) tokenizer(p tree.Path, name *string) {
 	known := v.c.opts.Tokenizers
 	if name != nil && known != nil && !slices.Contains(known, *name) {
 		v.fail(p, unknownName(toTokenizer, *name, known))
@@ -170,7 +172,7 @@ func (v *validator) providers() {
 		mark(m.Chain)
 	}
 	for _, name := range v.c.Providers() {
-		p, provider := path{"providers", name}, v.c.values.Providers[name]
+		p, provider := tree.Path{"providers", name}, v.c.values.Providers[name]
 		switch {
 		case v.spoilt(p):
 		case name == Truncation:
@@ -182,26 +184,26 @@ func (v *validator) providers() {
 			}
 			v.fail(p, f)
 		case provider.Strategy != "" && provider.Plugin != "":
-			v.fail(p.with("plugin"), &fault{problem: "cannot be combined with strategy", allowed: "set one of the two"})
+			v.fail(p.With("plugin"), &fault{problem: "cannot be combined with strategy", allowed: "set one of the two"})
 		case provider.SHA256 != "" && provider.Plugin == "":
-			v.fail(p.with("sha256"), &fault{problem: "has no plugin to check", allowed: "is for plugins only"})
+			v.fail(p.With("sha256"), &fault{problem: "has no plugin to check", allowed: "is for plugins only"})
 		case provider.Folder != "" && provider.Plugin == "":
-			v.fail(p.with("folder"), &fault{problem: "has no plugin in it", allowed: "is for plugins only"})
+			v.fail(p.With("folder"), &fault{problem: "has no plugin in it", allowed: "is for plugins only"})
 		case len(provider.Env) > 0 && provider.Plugin == "":
-			v.fail(p.with("env"), &fault{problem: "has no plugin to see it", allowed: "is for plugins only"})
+			v.fail(p.With("env"), &fault{problem: "has no plugin to see it", allowed: "is for plugins only"})
 		case provider.Folder != "" && !within(provider.Folder, provider.Plugin):
-			v.fail(p.with("folder"), &fault{
+			v.fail(p.With("folder"), &fault{
 				problem: fmt.Sprintf("is %s, which does not hold the plugin %s", display(provider.Folder), display(provider.Plugin)),
 				allowed: "must be a folder with the plugin in it",
 			})
 		}
 		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
-			v.fail(p.with("strategy"), unknownName(toStrategy, provider.Strategy, known))
+			v.fail(p.With("strategy"), unknownName(toStrategy, provider.Strategy, known))
 		}
 		if check := v.c.opts.CheckProvider; check != nil && !v.spoilt(p) {
 			v.foreign(p, check)
 		}
-		if !used[name] && v.c.origins[p.id()].Kind != FromPreset {
+		if !used[name] && v.c.origins[p.ID()].Kind != FromPreset {
 			v.warn(p, "no chain names this provider")
 		}
 	}
@@ -214,7 +216,7 @@ func within(folder, file string) bool {
 }
 
 // foreign reports what somebody else finds wrong with the provider at p.
-func (v *validator) foreign(p path, check func(*Config, Provider) []ProviderFault) {
+func (v *validator) foreign(p tree.Path, check func(*Config, Provider) []ProviderFault) {
 	provider, err := v.c.Provider(p[1])
 	if err != nil {
 		v.fail(p, &fault{problem: err.Error()})
@@ -226,7 +228,7 @@ func (v *validator) foreign(p path, check func(*Config, Provider) []ProviderFaul
 	for _, f := range check(v.c, *provider) {
 		key := p
 		for _, name := range f.Key {
-			key = key.with(name)
+			key = key.With(name)
 		}
 		e := v.c.errorAt(key, &fault{problem: f.Problem, allowed: f.Allowed, suggestion: f.Suggestion})
 		if f.AtName {
@@ -238,9 +240,9 @@ func (v *validator) foreign(p path, check func(*Config, Provider) []ProviderFaul
 
 func (v *validator) models() {
 	for _, name := range v.c.Models() {
-		p, model := path{"models", name}, v.c.values.Models[name]
+		p, model := tree.Path{"models", name}, v.c.values.Models[name]
 		if model.APIKeyEnv != "" && model.APIKeyFile != "" {
-			v.fail(p.with("api_key_file"), &fault{problem: "cannot be combined with api_key_env", allowed: "set one of the two"})
+			v.fail(p.With("api_key_file"), &fault{problem: "cannot be combined with api_key_env", allowed: "set one of the two"})
 		}
 	}
 }
@@ -253,7 +255,7 @@ func (v *validator) cycles() {
 		for name := start; name != "" && !done[name]; name = v.c.values.Profiles[name].Extends {
 			if i := slices.Index(walked, name); i >= 0 {
 				circle := append(walked[i:], name)
-				v.fail(path{"profiles", name, "extends"}, &fault{
+				v.fail(tree.Path{"profiles", name, "extends"}, &fault{
 					problem: "a profile extends itself: " + strings.Join(circle, " → "),
 					allowed: "the last one must extend none",
 				})
@@ -289,7 +291,7 @@ func (v *validator) softErrors() {
 func (v *validator) numbers() {
 	sound := func(profile string) bool {
 		names, _ := v.c.lineage(profile)
-		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return v.spoilt(path{"profiles", n}) })
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return v.spoilt(tree.Path{"profiles", n}) })
 	}
 	var errs Errors
 	for _, name := range v.c.Profiles() {
@@ -301,7 +303,7 @@ func (v *validator) numbers() {
 	}
 	for _, name := range v.c.Modes() {
 		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
-		if sound(profile) && !v.spoilt(path{"modes", name}) {
+		if sound(profile) && !v.spoilt(tree.Path{"modes", name}) {
 			_, wrong := v.c.resolve(profile, name, 0)
 			errs = append(errs, wrong...)
 		}
@@ -310,16 +312,16 @@ func (v *validator) numbers() {
 }
 
 // spoilt reports whether there is a fault at p or below.
-func (v *validator) spoilt(p path) bool {
+func (v *validator) spoilt(p tree.Path) bool {
 	return slices.ContainsFunc(v.errs, func(e *Error) bool {
-		return e.id == p.id() || strings.HasPrefix(e.id, p.id()+sep)
+		return e.id == p.ID() || strings.HasPrefix(e.id, p.ID()+tree.Sep)
 	})
 }
 
 // inUse reports whether somebody can come to use a profile: all can that are declared, but
 // not the built-in one beside others.
 func (c *Config) inUse(profile string) bool {
-	return c.origins[path{"profiles", profile}.id()].Kind != FromDefault || c.values.DefaultProfile == profile
+	return c.origins[tree.Path{"profiles", profile}.ID()].Kind != FromDefault || c.values.DefaultProfile == profile
 }
 
 // suspicious warns of lawful numbers that cannot do what they were written for.
@@ -329,21 +331,21 @@ func (v *validator) suspicious(r *Resolved) {
 	}
 	trigger, by := r.trigger()
 	if r.MaxContextTokens > r.Window {
-		v.warn(path(r.at["max_context_tokens"]), fmt.Sprintf(
+		v.warn(tree.Path(r.at["max_context_tokens"]), fmt.Sprintf(
 			"%s tokens are more than the window of profile %s, %s: this cap never applies", size.Group(r.MaxContextTokens), r.Profile, size.Group(r.Window)))
 	}
 	if tokens := r.Target * float64(r.Window) / 100; tokens >= trigger && trigger > 0 {
-		v.warn(path(r.at["target"]), fmt.Sprintf(
+		v.warn(tree.Path(r.at["target"]), fmt.Sprintf(
 			"%s tokens are not below the %s at which the %s of profile %s triggers: the target moves below that",
 			size.Group(int(tokens)), size.Group(int(trigger)), by, r.Profile))
 	}
 	if float64(r.MinSize) >= trigger && trigger > 0 {
-		v.warn(path(r.at["min_size"]), fmt.Sprintf(
+		v.warn(tree.Path(r.at["min_size"]), fmt.Sprintf(
 			"%s tokens are not below the %s at which the %s of profile %s triggers: it will not condense before them",
 			size.Group(r.MinSize), size.Group(int(trigger)), by, r.Profile))
 	}
 	if most := r.Model.Output; most > 0 && r.MaxOutput > most {
-		v.warn(path(r.at["max_output"]), fmt.Sprintf(
+		v.warn(tree.Path(r.at["max_output"]), fmt.Sprintf(
 			"%s answers with %s tokens at most", r.Model.Name, size.Group(most)))
 	}
 }

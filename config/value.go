@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // A fault is what is wrong with one value, before it has a place and a key.
@@ -21,24 +22,24 @@ type fault struct {
 
 // scalarValue reads n as a value of f. The result is what the merged configuration holds:
 // bool, float64, int64 or string.
-func (f *field) scalarValue(n *node) (any, *fault) {
-	wrong := &fault{problem: "is " + n.describe(), allowed: "must be " + f.allowed()}
-	if n.shape != scalar {
+func (f *field) scalarValue(n *tree.Node) (any, *fault) {
+	wrong := &fault{problem: "is " + n.Describe(), allowed: "must be " + f.allowed()}
+	if n.Shape != tree.Scalar {
 		return nil, wrong
 	}
-	if n.value == nil {
+	if n.Value == nil {
 		wrong.allowed += "; remove the line to inherit"
 		return nil, wrong
 	}
 	if read, ok := readers[f.kind]; ok {
 		return read(f, n, wrong)
 	}
-	s, ok := n.value.(string)
+	s, ok := n.Value.(string)
 	if !ok {
-		if _, isNumber := number(n.value); f.kind == kindDuration && isNumber {
-			wrong.suggestion = n.text + "s"
+		if _, isNumber := number(n.Value); f.kind == kindDuration && isNumber {
+			wrong.suggestion = n.Text + "s"
 		} else {
-			wrong.allowed += "; write it in quotes: " + strconv.Quote(n.text)
+			wrong.allowed += "; write it in quotes: " + strconv.Quote(n.Text)
 		}
 		return nil, wrong
 	}
@@ -51,7 +52,7 @@ func (f *field) scalarValue(n *node) (any, *fault) {
 }
 
 // readers read the values that are not texts.
-var readers = map[kind]func(f *field, n *node, wrong *fault) (any, *fault){
+var readers = map[kind]func(f *field, n *tree.Node, wrong *fault) (any, *fault){
 	kindBool:    (*field).boolValue,
 	kindPercent: (*field).percentValue,
 	kindTokens:  (*field).tokensValue,
@@ -120,16 +121,16 @@ func (f *field) checkURL(s string, wrong *fault) *fault {
 	return unless(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"), wrong)
 }
 
-func (f *field) boolValue(n *node, wrong *fault) (any, *fault) {
-	v, ok := n.value.(bool)
+func (f *field) boolValue(n *tree.Node, wrong *fault) (any, *fault) {
+	v, ok := n.Value.(bool)
 	if !ok {
 		return nil, wrong
 	}
 	return v, nil
 }
 
-func (f *field) dollarsValue(n *node, wrong *fault) (any, *fault) {
-	v, ok := number(n.value)
+func (f *field) dollarsValue(n *tree.Node, wrong *fault) (any, *fault) {
+	v, ok := number(n.Value)
 	if !ok || v < 0 || v > maxTokens {
 		return nil, wrong
 	}
@@ -152,9 +153,9 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-func (f *field) percentValue(n *node, wrong *fault) (any, *fault) {
-	v, ok := number(n.value)
-	if s, isText := n.value.(string); isText {
+func (f *field) percentValue(n *tree.Node, wrong *fault) (any, *fault) {
+	v, ok := number(n.Value)
+	if s, isText := n.Value.(string); isText {
 		if m := percentText.FindStringSubmatch(s); m != nil {
 			v, _ = strconv.ParseFloat(m[1], 64)
 			ok = true
@@ -181,9 +182,9 @@ func (f *field) percentValue(n *node, wrong *fault) (any, *fault) {
 	return v, nil
 }
 
-func (f *field) tokensValue(n *node, wrong *fault) (any, *fault) {
-	v, ok := number(n.value)
-	if s, isText := n.value.(string); isText {
+func (f *field) tokensValue(n *tree.Node, wrong *fault) (any, *fault) {
+	v, ok := number(n.Value)
+	if s, isText := n.Value.(string); isText {
 		if m := percentText.FindStringSubmatch(s); m != nil && f.kind == kindAmount {
 			p, _ := strconv.ParseFloat(m[1], 64)
 			if p > 100 {
@@ -207,8 +208,8 @@ func (f *field) tokensValue(n *node, wrong *fault) (any, *fault) {
 	return int64(v), nil
 }
 
-func (f *field) outside(n *node) *fault {
-	return &fault{problem: "is " + n.text, allowed: "must be " + f.allowed(), soft: f.roo}
+func (f *field) outside(n *tree.Node) *fault {
+	return &fault{problem: "is " + n.Text, allowed: "must be " + f.allowed(), soft: f.roo}
 }
 
 // allowed says what values f takes, to follow "must be".

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // envPrefix begins every variable that sets a value.
@@ -83,7 +85,7 @@ func screaming(name string) string {
 
 // A keyMatch is one reading of a key.
 type keyMatch struct {
-	path  path
+	path  tree.Path
 	field field
 }
 
@@ -94,30 +96,30 @@ func (s spelling) matches(key string, merged map[string]any) []keyMatch {
 	return s.matchFields(key, atTop, nil, merged)
 }
 
-func (s spelling) matchFields(key string, at place, p path, merged map[string]any) []keyMatch {
+func (s spelling) matchFields(key string, at place, p tree.Path, merged map[string]any) []keyMatch {
 	var found []keyMatch
 	for _, f := range fieldsAt(at) {
 		rest, exact, ok := s.cut(key, f.key)
 		switch {
 		case !ok:
 		case exact:
-			found = append(found, keyMatch{p.with(f.key), f})
+			found = append(found, keyMatch{p.With(f.key), f})
 		case f.kind == kindSection:
 			names, _ := merged[f.key].(map[string]any)
 			for _, name := range sortedKeys(names) {
-				found = append(found, s.matchName(rest, name, f, p.with(f.key), names)...)
+				found = append(found, s.matchName(rest, name, f, p.With(f.key), names)...)
 			}
 		case f.kind == kindObject:
 			inner, _ := merged[f.key].(map[string]any)
-			found = append(found, s.matchFields(rest, f.of, p.with(f.key), inner)...)
+			found = append(found, s.matchFields(rest, f.of, p.With(f.key), inner)...)
 		case f.kind == kindFree:
-			found = append(found, keyMatch{s.free(rest, p.with(f.key), merged[f.key]), field{kind: kindFree}})
+			found = append(found, keyMatch{s.free(rest, p.With(f.key), merged[f.key]), field{kind: kindFree}})
 		}
 	}
 	return found
 }
 
-func (s spelling) matchName(key, name string, f field, p path, names map[string]any) []keyMatch {
+func (s spelling) matchName(key, name string, f field, p tree.Path, names map[string]any) []keyMatch {
 	rest, exact, ok := s.cut(key, name)
 	if quoted := fmt.Sprintf("%q", name); !ok {
 		rest, exact, ok = s.cut(key, quoted) // profiles."gpt-4.1".threshold
@@ -126,10 +128,10 @@ func (s spelling) matchName(key, name string, f field, p path, names map[string]
 		return nil
 	}
 	if exact {
-		return []keyMatch{{p.with(name), field{kind: kindObject, of: f.of}}}
+		return []keyMatch{{p.With(name), field{kind: kindObject, of: f.of}}}
 	}
 	inner, _ := names[name].(map[string]any)
-	return s.matchFields(rest, f.of, p.with(name), inner)
+	return s.matchFields(rest, f.of, p.With(name), inner)
 }
 
 // cut removes name and a separator from the beginning of key; exact means key is name.
@@ -144,7 +146,7 @@ func (s spelling) cut(key, name string) (rest string, exact, ok bool) {
 
 // free reads the rest of a key as keys of a provider's settings: existing ones in their own
 // spelling, others in lower case if the source knows no case.
-func (s spelling) free(rest string, p path, settings any) path {
+func (s spelling) free(rest string, p tree.Path, settings any) tree.Path {
 	for part := range strings.SplitSeq(rest, s.between) {
 		m, _ := settings.(map[string]any)
 		name := part
@@ -157,26 +159,26 @@ func (s spelling) free(rest string, p path, settings any) path {
 				break
 			}
 		}
-		p, settings = p.with(name), m[name]
+		p, settings = p.With(name), m[name]
 	}
 	return p
 }
 
 // checkVariables reads values from outside of files against what lower layers hold.
 func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string]any, opts *Options) *checker {
-	all := newChecker(opts, opts.Dir, func(position) Origin { return Origin{Kind: k} })
+	all := newChecker(opts, opts.Dir, func(tree.Position) Origin { return Origin{Kind: k} })
 	all.vars = true
 	for _, v := range vars {
 		origin := Origin{Kind: k, Name: v.name}
-		c := newChecker(opts, opts.Dir, func(position) Origin { return origin })
+		c := newChecker(opts, opts.Dir, func(tree.Position) Origin { return origin })
 		c.vars = true
 		if m, wrong := s.one(v, merged); wrong != nil {
 			if wrong.suggestion != "" {
 				wrong.suggestion = strings.TrimSuffix(v.name, v.key) + wrong.suggestion // with its prefix
 			}
-			c.fail(position{}, m, wrong)
-		} else if root, wrong := tree(v, s, merged); wrong != nil {
-			c.fail(position{}, nil, wrong)
+			c.fail(tree.Position{}, m, wrong)
+		} else if root, wrong := treeOf(v, s, merged); wrong != nil {
+			c.fail(tree.Position{}, nil, wrong)
 		} else {
 			c.check(root)
 		}
@@ -190,7 +192,7 @@ func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string
 }
 
 // one returns the only reading of v's key.
-func (s spelling) one(v variable, merged map[string]any) (path, *fault) {
+func (s spelling) one(v variable, merged map[string]any) (tree.Path, *fault) {
 	found := s.matches(v.key, merged)
 	switch len(found) {
 	case 1:
@@ -246,22 +248,22 @@ func (s spelling) known(merged map[string]any) []string {
 	return keys
 }
 
-// tree turns one variable into the tree that a file with this value alone would give.
-func tree(v variable, s spelling, merged map[string]any) (*node, *fault) {
+// treeOf turns one variable into the tree that a file with this value alone would give.
+func treeOf(v variable, s spelling, merged map[string]any) (*tree.Node, *fault) {
 	m := s.matches(v.key, merged)[0]
-	leaf := &node{value: v.value, text: v.value}
+	leaf := &tree.Node{Value: v.value, Text: v.value}
 	if !takesText(m.field.kind) {
-		parsed, syntax := parseYAML([]byte(v.value))
+		parsed, syntax := tree.ParseYAML([]byte(v.value))
 		if syntax != nil {
-			return nil, &fault{problem: "cannot be read: " + syntax.problem}
+			return nil, &fault{problem: "cannot be read: " + syntax.Problem}
 		}
 		leaf = parsed
 		if strings.TrimSpace(v.value) == "" {
-			leaf = &node{}
+			leaf = &tree.Node{}
 		}
 	}
 	for _, name := range slices.Backward(m.path) {
-		leaf = &node{shape: mapping, pairs: []pair{{key: name, value: leaf}}}
+		leaf = &tree.Node{Shape: tree.Mapping, Pairs: []tree.Pair{{Key: name, Value: leaf}}}
 	}
 	return leaf, nil
 }

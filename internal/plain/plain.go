@@ -60,3 +60,12 @@ func visible(r rune) rune {
 	}
 	return utf8.RuneError
 }
+
+// Abbreviate returns s if it has at most 40 characters, and else its first 40 and an ellipsis.
+func Abbreviate(s string) string {
+	const longest = 40
+	if r := []rune(s); len(r) > longest {
+		return string(r[:longest]) + "…"
+	}
+	return s
+}

@@ -1,57 +1,62 @@
-package config
+// Package tree reads YAML, TOML and JSON into one tree of values that know where they are in
+// the file. The limits on size, depth and number of values bound what a hostile file costs.
+package tree
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // A position is a place in a text, counted from 1; zero means unknown.
-type position struct{ line, column int }
+type Position struct{ Line, Column int }
 
 // A node is a value of a file as it was written, with its place. The three formats are
 // parsed into the same tree, so that there is one check for all of them.
-type node struct {
-	at    position
-	shape shape
-	value any    // of a scalar: nil, bool, int64, float64 or string
-	text  string // of a scalar: as written, without quotes
-	pairs []pair
-	items []*node
+type Node struct {
+	At    Position
+	Shape Shape
+	Value any    // of a scalar: nil, bool, int64, float64 or string
+	Text  string // of a scalar: as written, without quotes
+	Pairs []Pair
+	Items []*Node
 }
 
 // A pair is an entry of a mapping.
-type pair struct {
-	key   string
-	at    position // of the key
-	value *node
+type Pair struct {
+	Key   string
+	At    Position // of the key
+	Value *Node
 }
 
-type shape int
+type Shape int
 
 const (
-	scalar shape = iota
-	mapping
-	sequence
+	Scalar Shape = iota
+	Mapping
+	Sequence
 )
 
 // limits of a file; no sensible configuration comes near them, and a hostile one cannot
 // exhaust memory or stack.
 const (
-	maxFileBytes = 4 << 20
-	maxNodes     = 200_000
-	maxDepth     = 100
+	MaxFile  = 4 << 20
+	maxNodes = 200_000
+	maxDepth = 100
 )
 
 // describe says what n is, for messages about wrong types. It never quotes a long text.
-func (n *node) describe() string {
-	switch n.shape {
-	case mapping:
+func (n *Node) Describe() string {
+	switch n.Shape {
+	case Mapping:
 		return "a mapping"
-	case sequence:
+	case Sequence:
 		return "a list"
-	case scalar:
+	case Scalar:
 	}
-	switch v := n.value.(type) {
+	switch v := n.Value.(type) {
 	case nil:
 		return "empty"
 	case string:
@@ -65,56 +70,48 @@ func (n *node) describe() string {
 
 // describeText quotes s, unless it may be a secret.
 func describeText(s string) string {
-	if looksSecret(s) {
+	if secret.Shown(s) {
 		return "a text"
 	}
-	return fmt.Sprintf("the text %q", abbreviate(s))
-}
-
-func abbreviate(s string) string {
-	const longest = 40
-	if r := []rune(s); len(r) > longest {
-		return string(r[:longest]) + "…"
-	}
-	return s
+	return fmt.Sprintf("the text %q", plain.Abbreviate(s))
 }
 
 // plain returns n as JSON would hold it.
-func (n *node) plain() any {
-	switch n.shape {
-	case mapping:
-		m := make(map[string]any, len(n.pairs))
-		for _, p := range n.pairs {
-			m[p.key] = p.value.plain()
+func (n *Node) Plain() any {
+	switch n.Shape {
+	case Mapping:
+		m := make(map[string]any, len(n.Pairs))
+		for _, p := range n.Pairs {
+			m[p.Key] = p.Value.Plain()
 		}
 		return m
-	case sequence:
-		items := make([]any, len(n.items))
-		for i, item := range n.items {
-			items[i] = item.plain()
+	case Sequence:
+		items := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			items[i] = item.Plain()
 		}
 		return items
-	case scalar:
+	case Scalar:
 	}
-	return n.value
+	return n.Value
 }
 
 // A syntaxError is a text that its parser refuses.
-type syntaxError struct {
-	at      position
-	problem string
+type Error struct {
+	At      Position
+	Problem string
 }
 
 // parse reads a file into a tree. The tree of an empty file is a mapping without pairs.
-func parse(format string, text []byte) (*node, *syntaxError) {
+func Parse(format string, text []byte) (*Node, *Error) {
 	text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
 	switch format {
 	case "yaml":
-		return parseYAML(text)
+		return ParseYAML(text)
 	case "toml":
-		return parseTOML(text)
+		return ParseTOML(text)
 	default:
-		return parseJSON(text)
+		return ParseJSON(text)
 	}
 }
 
@@ -134,7 +131,7 @@ func newTextIndex(text []byte) *textIndex {
 	return x
 }
 
-func (x *textIndex) position(offset int) position {
+func (x *textIndex) position(offset int) Position {
 	offset = min(max(offset, 0), len(x.text))
 	lo, hi := 0, len(x.lines)
 	for hi-lo > 1 {
@@ -144,5 +141,5 @@ func (x *textIndex) position(offset int) position {
 			hi = mid
 		}
 	}
-	return position{lo + 1, len([]rune(string(x.text[x.lines[lo]:offset]))) + 1}
+	return Position{lo + 1, len([]rune(string(x.text[x.lines[lo]:offset]))) + 1}
 }

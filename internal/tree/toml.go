@@ -1,15 +1,16 @@
-package config
+package tree
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	ktoml "github.com/knadh/koanf/parsers/toml/v2"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -17,34 +18,34 @@ import (
 // parseTOML reads a TOML document. Its values are those of the parser; places come from a
 // second walk over its syntax tree, exact for keys and for values other than arrays, which
 // are placed at their key.
-func parseTOML(text []byte) (*node, *syntaxError) {
+func ParseTOML(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
 	}
 	if at, deep := tomlTooDeep(text); deep {
-		return nil, &syntaxError{at, "nested too deeply"}
+		return nil, &Error{at, "nested too deeply"}
 	}
 	w := tomlWalk{index: newTextIndex(text), places: map[string]tomlPlace{}, counts: map[string]int{}, defined: map[string]bool{}}
 	w.walk(text)
 	if w.deep {
-		return nil, &syntaxError{w.deepAt, "nested too deeply"}
+		return nil, &Error{w.deepAt, "nested too deeply"}
 	}
-	values, err := ktoml.Parser().Unmarshal(text)
-	if err != nil {
-		out := &syntaxError{problem: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+	var values map[string]any
+	if err := toml.Unmarshal(text, &values); err != nil {
+		out := &Error{Problem: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 		if d, ok := errors.AsType[*toml.DecodeError](err); ok {
-			out.at.line, out.at.column = d.Position()
+			out.At.Line, out.At.Column = d.Position()
 		} else {
-			out.at = w.again
+			out.At = w.again
 		}
 		return nil, out
 	}
-	return tomlNode(values, nil, w.places, position{1, 1}), nil
+	return tomlNode(values, nil, w.places, Position{1, 1}), nil
 }
 
 // tomlTooDeep finds brackets that would exhaust the stack of the parser, which has no limit
 // of its own. It counts those in texts too: no text of a configuration has so many.
-func tomlTooDeep(text []byte) (position, bool) {
+func tomlTooDeep(text []byte) (Position, bool) {
 	depth := 0
 	for i, b := range text {
 		switch b {
@@ -56,52 +57,52 @@ func tomlTooDeep(text []byte) (position, bool) {
 			depth = max(depth-1, 0)
 		}
 	}
-	return position{}, false
+	return Position{}, false
 }
 
 // A tomlPlace is where a key and its value stand.
-type tomlPlace struct{ key, value position }
+type tomlPlace struct{ key, value Position }
 
-func tomlNode(v any, p path, places map[string]tomlPlace, at position) *node {
-	out := &node{at: at}
+func tomlNode(v any, p Path, places map[string]tomlPlace, at Position) *Node {
+	out := &Node{At: at}
 	switch v := v.(type) {
 	case map[string]any:
-		out.shape = mapping
-		for _, key := range sortedKeys(v) {
-			sub := p.with(key)
-			where, ok := places[sub.id()]
+		out.Shape = Mapping
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			sub := p.With(key)
+			where, ok := places[sub.ID()]
 			if !ok {
 				where = tomlPlace{at, at}
 			}
-			out.pairs = append(out.pairs, pair{key, where.key, tomlNode(v[key], sub, places, where.value)})
+			out.Pairs = append(out.Pairs, Pair{key, where.key, tomlNode(v[key], sub, places, where.value)})
 		}
 	case []any:
-		out.shape = sequence
+		out.Shape = Sequence
 		for i, item := range v {
-			sub := p.with(strconv.Itoa(i))
-			where, ok := places[sub.id()]
+			sub := p.With(strconv.Itoa(i))
+			where, ok := places[sub.ID()]
 			if !ok {
 				where = tomlPlace{at, at}
 			}
-			out.items = append(out.items, tomlNode(item, sub, places, where.value))
+			out.Items = append(out.Items, tomlNode(item, sub, places, where.value))
 		}
 	case int64:
-		out.value, out.text = v, strconv.FormatInt(v, 10)
+		out.Value, out.Text = v, strconv.FormatInt(v, 10)
 	case float64:
-		out.value, out.text = v, strconv.FormatFloat(v, 'g', -1, 64)
+		out.Value, out.Text = v, strconv.FormatFloat(v, 'g', -1, 64)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			out.value = out.text // a text is refused wherever a number is expected
+			out.Value = out.Text // a text is refused wherever a number is expected
 		}
 	case bool:
-		out.value, out.text = v, strconv.FormatBool(v)
+		out.Value, out.Text = v, strconv.FormatBool(v)
 	case string:
-		out.value, out.text = v, v
+		out.Value, out.Text = v, v
 	case time.Time:
-		out.text = v.Format(time.RFC3339Nano)
-		out.value = out.text
+		out.Text = v.Format(time.RFC3339Nano)
+		out.Value = out.Text
 	default: // local dates and times
-		out.text = fmt.Sprint(v)
-		out.value = out.text
+		out.Text = fmt.Sprint(v)
+		out.Value = out.Text
 	}
 	return out
 }
@@ -109,7 +110,7 @@ func tomlNode(v any, p path, places map[string]tomlPlace, at position) *node {
 // walk notes the places of everything in a valid document; it stops at the first fault.
 func (w *tomlWalk) walk(text []byte) {
 	w.parser.Reset(text)
-	var table path
+	var table Path
 	for !w.deep && w.parser.NextExpression() {
 		e := w.parser.Expression()
 		if e.Kind == unstable.KeyValue {
@@ -121,11 +122,11 @@ func (w *tomlWalk) walk(text []byte) {
 		}
 		table = w.header(e)
 		if e.Kind == unstable.ArrayTable {
-			n := w.counts[table.id()]
-			w.counts[table.id()] = n + 1
-			at := w.places[table.id()].key
-			table = table.with(strconv.Itoa(n))
-			w.places[table.id()] = tomlPlace{at, at}
+			n := w.counts[table.ID()]
+			w.counts[table.ID()] = n + 1
+			at := w.places[table.ID()].key
+			table = table.With(strconv.Itoa(n))
+			w.places[table.ID()] = tomlPlace{at, at}
 		}
 	}
 }
@@ -137,17 +138,17 @@ type tomlWalk struct {
 	defined map[string]bool
 	counts  map[string]int // tables of an array seen so far
 	deep    bool
-	deepAt  position
-	again   position // of the first key that stands twice; of these the parser gives no place
+	deepAt  Position
+	again   Position // of the first key that stands twice; of these the parser gives no place
 }
 
-func (w *tomlWalk) at(n *unstable.Node) position {
+func (w *tomlWalk) at(n *unstable.Node) Position {
 	return w.index.position(int(n.Raw.Offset))
 }
 
 // keys follows the keys of a header or an entry, noting each part that is new.
-func (w *tomlWalk) keys(it unstable.Iterator, p path) (path, position) {
-	var at position
+func (w *tomlWalk) keys(it unstable.Iterator, p Path) (Path, Position) {
+	var at Position
 	for it.Next() {
 		k := it.Node()
 		at = w.at(k)
@@ -155,19 +156,19 @@ func (w *tomlWalk) keys(it unstable.Iterator, p path) (path, position) {
 			w.deep, w.deepAt = true, at
 			return p, at
 		}
-		p = p.with(string(k.Data))
-		if _, known := w.places[p.id()]; !known {
-			w.places[p.id()] = tomlPlace{at, at}
+		p = p.With(string(k.Data))
+		if _, known := w.places[p.ID()]; !known {
+			w.places[p.ID()] = tomlPlace{at, at}
 		}
 		// Within an array of tables, keys belong to its last table.
-		if n := w.counts[p.id()]; n > 0 && !it.IsLast() {
-			p = p.with(strconv.Itoa(n - 1))
+		if n := w.counts[p.ID()]; n > 0 && !it.IsLast() {
+			p = p.With(strconv.Itoa(n - 1))
 		}
 	}
 	return p, at
 }
 
-func (w *tomlWalk) header(e *unstable.Node) path {
+func (w *tomlWalk) header(e *unstable.Node) Path {
 	p, at := w.keys(e.Key(), nil)
 	if e.Kind == unstable.Table {
 		w.define(p, at)
@@ -175,22 +176,22 @@ func (w *tomlWalk) header(e *unstable.Node) path {
 	return p
 }
 
-func (w *tomlWalk) define(p path, at position) {
-	id := p.id()
-	if w.defined[id] && w.again.line == 0 {
+func (w *tomlWalk) define(p Path, at Position) {
+	id := p.ID()
+	if w.defined[id] && w.again.Line == 0 {
 		w.again = at
 	}
 	w.defined[id] = true
 }
 
-func (w *tomlWalk) keyValue(e *unstable.Node, table path) {
+func (w *tomlWalk) keyValue(e *unstable.Node, table Path) {
 	p, at := w.keys(e.Key(), table)
 	w.define(p, at)
-	w.places[p.id()] = tomlPlace{at, w.value(e.Value(), p, at)}
+	w.places[p.ID()] = tomlPlace{at, w.value(e.Value(), p, at)}
 }
 
 // value notes the places inside v and returns that of v.
-func (w *tomlWalk) value(v *unstable.Node, p path, key position) position {
+func (w *tomlWalk) value(v *unstable.Node, p Path, key Position) Position {
 	if w.deep {
 		return key
 	}
@@ -200,14 +201,14 @@ func (w *tomlWalk) value(v *unstable.Node, p path, key position) position {
 			if it.Node().Kind == unstable.Comment {
 				continue
 			}
-			sub := p.with(strconv.Itoa(i))
+			sub := p.With(strconv.Itoa(i))
 			i++
 			if len(sub) > maxDepth {
 				w.deep, w.deepAt = true, key
 				return key
 			}
 			at := w.value(it.Node(), sub, key)
-			w.places[sub.id()] = tomlPlace{at, at}
+			w.places[sub.ID()] = tomlPlace{at, at}
 		}
 		return key
 	}

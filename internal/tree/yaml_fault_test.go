@@ -1,4 +1,4 @@
-package config //nolint:testpackage // it compares the scan with the parser
+package tree //nolint:testpackage // it compares the scan with the parser
 
 import (
 	"os"
@@ -13,12 +13,12 @@ import (
 func written(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	text, err := os.ReadFile("testdata/init.golden.yaml")
+	text, err := os.ReadFile("../../config/testdata/init.golden.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	out["init"] = string(text)
-	archive, err := txtar.ParseFile("testdata/faults.txtar")
+	archive, err := txtar.ParseFile("../../config/testdata/faults.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func written(t *testing.T) map[string]string {
 		}
 	}
 	for name, text := range out {
-		if _, syntax := parseYAML([]byte(text)); syntax != nil {
+		if _, syntax := ParseYAML([]byte(text)); syntax != nil {
 			delete(out, name)
 		}
 	}
@@ -74,21 +74,21 @@ func TestSlipsAreFoundInTheirLine(t *testing.T) {
 					continue
 				}
 				lines[i] = changed
-				_, syntax := parseYAML([]byte(strings.Join(lines, "\n")))
+				_, syntax := ParseYAML([]byte(strings.Join(lines, "\n")))
 				var ignored any
 				err := yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &ignored)
 				lines[i] = line
-				if syntax == nil || !strings.HasPrefix(syntax.problem, "not valid YAML") {
+				if syntax == nil || !strings.HasPrefix(syntax.Problem, "not valid YAML") {
 					continue
 				}
 				total++
 				near := func(n int) bool { return n == i+1 || n == i+2 }
-				if near(syntax.at.line) {
+				if near(syntax.At.Line) {
 					found++
 				} else if testing.Verbose() {
 					t.Logf("%s: %s in line %d %q: %+v", name, slip, i+1, changed, *syntax)
 				}
-				if err != nil && near(yamlSyntax(err).at.line) {
+				if err != nil && near(yamlSyntax(err).At.Line) {
 					parser++
 				}
 			}

@@ -1,10 +1,13 @@
-package config
+package tree
 
 import (
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // The parser of YAML names the line where it gave up, which is often not the one that is
@@ -12,7 +15,7 @@ import (
 // the mistakes that people make: indentation, a missing space or colon, quotes and brackets.
 
 // yamlFault returns what is wrong with a text that the parser refused with err.
-func yamlFault(text []byte, err error) *syntaxError {
+func yamlFault(text []byte, err error) *Error {
 	s := yamlScan{lines: strings.Split(string(text), "\n")}
 	if fault := s.locate(); fault != nil {
 		return fault
@@ -33,11 +36,11 @@ var plainWords = []struct{ parser, plain string }{
 	{"cannot start any token", "put the text in quotes; indent with spaces, never tabs"},
 }
 
-func yamlSyntax(err error) *syntaxError {
+func yamlSyntax(err error) *Error {
 	problem := strings.TrimPrefix(err.Error(), "yaml: ")
-	at := position{line: 1} // which the parser does not name
+	at := Position{Line: 1} // which the parser does not name
 	if m := yamlLine.FindStringSubmatch(problem); m != nil {
-		at.line, _ = strconv.Atoi(m[1])
+		at.Line, _ = strconv.Atoi(m[1])
 		problem = problem[len(m[0]):]
 	}
 	for _, w := range plainWords {
@@ -46,7 +49,7 @@ func yamlSyntax(err error) *syntaxError {
 			break
 		}
 	}
-	return &syntaxError{at, "not valid YAML: " + problem}
+	return &Error{at, "not valid YAML: " + problem}
 }
 
 // A yamlLevel is a mapping or list that the next line may belong to.
@@ -61,11 +64,11 @@ type yamlScan struct {
 	levels []yamlLevel
 	block  int  // indentation above which lines are the text of a block (| or >); -1: none
 	open   rune // quote or bracket that a line left open; 0: none
-	opened position
+	opened Position
 	depth  []rune // brackets that are open
 }
 
-func (s *yamlScan) locate() *syntaxError {
+func (s *yamlScan) locate() *Error {
 	s.block = -1
 	for i, line := range s.lines {
 		line = strings.TrimRight(line, " \t\r")
@@ -98,16 +101,16 @@ func (s *yamlScan) locate() *syntaxError {
 	return nil
 }
 
-func yamlFaultAt(line, indent int, format string, args ...any) *syntaxError {
-	return &syntaxError{position{line, indent + 1}, "not valid YAML: " + fmt.Sprintf(format, args...)}
+func yamlFaultAt(line, indent int, format string, args ...any) *Error {
+	return &Error{Position{line, indent + 1}, "not valid YAML: " + fmt.Sprintf(format, args...)}
 }
 
-func (s *yamlScan) unclosed() *syntaxError {
+func (s *yamlScan) unclosed() *Error {
 	what := "the bracket"
 	if s.open == '"' || s.open == '\'' {
 		what = "the quote"
 	}
-	return &syntaxError{s.opened, fmt.Sprintf("not valid YAML: %s %c that is opened here is never closed", what, s.open)}
+	return &Error{s.opened, fmt.Sprintf("not valid YAML: %s %c that is opened here is never closed", what, s.open)}
 }
 
 var (
@@ -123,7 +126,7 @@ func (s *yamlScan) left(content string) bool {
 }
 
 // line looks at one line that is neither inside a quote, a bracket or a block.
-func (s *yamlScan) line(number, indent int, content string) *syntaxError {
+func (s *yamlScan) line(number, indent int, content string) *Error {
 	item := false
 	for content == "-" || strings.HasPrefix(content, "- ") {
 		if !item {
@@ -151,7 +154,7 @@ func (s *yamlScan) line(number, indent int, content string) *syntaxError {
 }
 
 // place finds the level that an entry belongs to.
-func (s *yamlScan) place(number, indent int, content string, item bool) *syntaxError {
+func (s *yamlScan) place(number, indent int, content string, item bool) *Error {
 	var widths []string
 	popped := false
 	for n := len(s.levels); n > 0 && s.levels[n-1].indent > indent; n = len(s.levels) {
@@ -191,11 +194,11 @@ func (s *yamlScan) deeper(number int) int {
 // quoteLine quotes part of a line, unless a word of it may be a secret.
 func quoteLine(text string) string {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" :\"',[]{}", r) }) {
-		if looksSecret(word) {
+		if secret.Shown(word) {
 			return "this line"
 		}
 	}
-	return strconv.Quote(abbreviate(text))
+	return strconv.Quote(plain.Abbreviate(text))
 }
 
 func columns(n int) string {
@@ -206,7 +209,7 @@ func columns(n int) string {
 }
 
 // bare looks at a line that has no key: an element of a list, or the rest of a text.
-func (s *yamlScan) bare(number, indent int, content string, item bool) *syntaxError {
+func (s *yamlScan) bare(number, indent int, content string, item bool) *Error {
 	if item {
 		return s.value(number, indent, content)
 	}
@@ -223,7 +226,7 @@ func (s *yamlScan) bare(number, indent int, content string, item bool) *syntaxEr
 }
 
 // value looks at what follows a key or a dash.
-func (s *yamlScan) value(number, column int, v string) *syntaxError {
+func (s *yamlScan) value(number, column int, v string) *Error {
 	if v == "" || v[0] == '#' {
 		return nil
 	}
@@ -275,12 +278,12 @@ func (s *yamlScan) scan(number, column int, text string) {
 				continue // an apostrophe in a word
 			}
 			if s.open == 0 {
-				s.opened = position{number, column + i + 1}
+				s.opened = Position{number, column + i + 1}
 			}
 			s.open = r
 		case r == '[' || r == '{':
 			if len(s.depth) == 0 {
-				s.opened = position{number, column + i + 1}
+				s.opened = Position{number, column + i + 1}
 			}
 			s.depth, s.open = append(s.depth, r), r
 		case (r == ']' || r == '}') && len(s.depth) > 0:

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -8,15 +8,17 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // parseJSON reads one JSON value. Positions are exact, of syntax errors too.
-func parseJSON(text []byte) (*node, *syntaxError) {
+func ParseJSON(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return &node{shape: mapping, at: position{1, 1}}, nil
+		return &Node{Shape: Mapping, At: Position{1, 1}}, nil
 	}
 	r := jsonReader{index: newTextIndex(text), dec: json.NewDecoder(bytes.NewReader(text)), nodes: maxNodes}
 	r.dec.UseNumber()
@@ -25,7 +27,7 @@ func parseJSON(text []byte) (*node, *syntaxError) {
 		return nil, err
 	}
 	if _, end := r.dec.Token(); !errors.Is(end, io.EOF) {
-		return nil, &syntaxError{r.here(), "not valid JSON: something follows the end"}
+		return nil, &Error{r.here(), "not valid JSON: something follows the end"}
 	}
 	return root, nil
 }
@@ -37,7 +39,7 @@ type jsonReader struct {
 }
 
 // here returns where the next token begins.
-func (r *jsonReader) here() position {
+func (r *jsonReader) here() Position {
 	i := int(r.dec.InputOffset())
 	for i < len(r.index.text) && bytes.IndexByte([]byte(" \t\r\n,:"), r.index.text[i]) >= 0 {
 		i++
@@ -45,7 +47,7 @@ func (r *jsonReader) here() position {
 	return r.index.position(i)
 }
 
-func (r *jsonReader) token() (json.Token, *syntaxError) {
+func (r *jsonReader) token() (json.Token, *Error) {
 	at := r.here()
 	tok, err := r.dec.Token()
 	if err == nil {
@@ -58,16 +60,16 @@ func (r *jsonReader) token() (json.Token, *syntaxError) {
 	} else if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		problem = err.Error()
 	}
-	return nil, &syntaxError{at, "not valid JSON: " + problem}
+	return nil, &Error{at, "not valid JSON: " + problem}
 }
 
-func (r *jsonReader) read(depth int) (*node, *syntaxError) {
-	out := &node{at: r.here()}
+func (r *jsonReader) read(depth int) (*Node, *Error) {
+	out := &Node{At: r.here()}
 	if r.nodes--; r.nodes < 0 {
-		return nil, &syntaxError{out.at, "more values than any configuration needs"}
+		return nil, &Error{out.At, "more values than any configuration needs"}
 	}
 	if depth > maxDepth {
-		return nil, &syntaxError{out.at, "nested too deeply"}
+		return nil, &Error{out.At, "nested too deeply"}
 	}
 	tok, err := r.token()
 	if err != nil {
@@ -80,40 +82,40 @@ func (r *jsonReader) read(depth int) (*node, *syntaxError) {
 		}
 		return r.object(out, depth)
 	case json.Number:
-		out.text = tok.String()
-		if v, err := strconv.ParseInt(out.text, 10, 64); err == nil {
-			out.value = v
+		out.Text = tok.String()
+		if v, err := strconv.ParseInt(out.Text, 10, 64); err == nil {
+			out.Value = v
 			return out, nil
 		}
 		v, err := tok.Float64()
 		if err != nil {
-			return nil, &syntaxError{out.at, fmt.Sprintf("%s is no number that can be used", abbreviate(out.text))}
+			return nil, &Error{out.At, fmt.Sprintf("%s is no number that can be used", plain.Abbreviate(out.Text))}
 		}
-		out.value = v
+		out.Value = v
 	case string:
-		out.text, out.value = tok, tok
+		out.Text, out.Value = tok, tok
 	case bool:
-		out.text, out.value = strconv.FormatBool(tok), tok
+		out.Text, out.Value = strconv.FormatBool(tok), tok
 	}
 	return out, nil
 }
 
-func (r *jsonReader) array(out *node, depth int) (*node, *syntaxError) {
-	out.shape = sequence
+func (r *jsonReader) array(out *Node, depth int) (*Node, *Error) {
+	out.Shape = Sequence
 	for r.dec.More() {
 		item, err := r.read(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		out.items = append(out.items, item)
+		out.Items = append(out.Items, item)
 	}
 	_, err := r.token()
 	return out, err
 }
 
-func (r *jsonReader) object(out *node, depth int) (*node, *syntaxError) {
-	out.shape = mapping
-	seen := map[string]position{}
+func (r *jsonReader) object(out *Node, depth int) (*Node, *Error) {
+	out.Shape = Mapping
+	seen := map[string]Position{}
 	for r.dec.More() {
 		at := r.here()
 		tok, err := r.token()
@@ -122,17 +124,17 @@ func (r *jsonReader) object(out *node, depth int) (*node, *syntaxError) {
 		}
 		key, ok := tok.(string)
 		if !ok {
-			return nil, &syntaxError{at, "not valid JSON: a key must be a string"}
+			return nil, &Error{at, "not valid JSON: a key must be a string"}
 		}
 		if first, twice := seen[key]; twice {
-			return nil, &syntaxError{at, fmt.Sprintf("duplicate key %q (first set on line %d)", key, first.line)}
+			return nil, &Error{at, fmt.Sprintf("duplicate key %q (first set on line %d)", key, first.Line)}
 		}
 		seen[key] = at
 		value, err := r.read(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		out.pairs = append(out.pairs, pair{key, at, value})
+		out.Pairs = append(out.Pairs, Pair{key, at, value})
 	}
 	_, err := r.token()
 	return out, err
