@@ -26,7 +26,7 @@ func (p Path) With(name string) Path {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// String returns p as a person writes it: profiles."gpt-4.1".threshold, chain[0].
+// String returns p as users write it: profiles."gpt-4.1".threshold, chain[0].
 func (p Path) String() string {
 	var b strings.Builder
 	before := ""

@@ -60,7 +60,7 @@ func tomlTooDeep(text []byte) (Position, bool) {
 	return Position{}, false
 }
 
-// A tomlPlace is where a key and its value stand.
+// A tomlPlace holds the positions of a key and its value.
 type tomlPlace struct{ key, value Position }
 
 func tomlNode(v any, p Path, places map[string]tomlPlace, at Position) *Node {
@@ -139,7 +139,7 @@ type tomlWalk struct {
 	counts  map[string]int // tables of an array seen so far
 	deep    bool
 	deepAt  Position
-	again   Position // of the first key that stands twice; of these the parser gives no place
+	again   Position // of the first duplicate key, for which the parser gives no position
 }
 
 func (w *tomlWalk) at(n *unstable.Node) Position {

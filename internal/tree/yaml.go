@@ -178,7 +178,7 @@ func yamlScalar(n *yaml.Node) (*Node, *Error) {
 			return nil, &Error{out.At, fmt.Sprintf("%s is no number that can be used", n.Value)}
 		}
 		out.Value = v
-	default: // texts, and dates, which nobody here wants as anything else
+	default: // strings, and dates: no setting is a date
 		out.Value = n.Value
 	}
 	return out, nil
