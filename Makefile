@@ -27,9 +27,9 @@ test-sdk:
 test-browser:
 	cd test/browser && go mod tidy -diff && go vet ./... && go test ./...
 
-# The script of the HTML pages, from compare/htmlreport/web. What is built is committed, so
+# The script of the HTML pages, from internal/lab/report/web. What is built is committed, so
 # that nobody needs node to build the program.
-REPORT_WEB := compare/htmlreport/web
+REPORT_WEB := internal/lab/report/web
 $(REPORT_WEB)/node_modules: $(REPORT_WEB)/package-lock.json
 	cd $(REPORT_WEB) && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -38,7 +38,7 @@ report-bundle: $(REPORT_WEB)/node_modules
 	cd $(REPORT_WEB) && npm run --silent build
 
 report-bundle-check: report-bundle
-	git diff --stat --exit-code -- compare/htmlreport/assets
+	git diff --stat --exit-code -- internal/lab/report/assets
 
 # Tools are pinned here and built into bin/, never required by go.mod, so they do not
 # reach the module graph of a plugin author.

@@ -42,12 +42,13 @@ var mayImport = map[string]string{
 	"providers/native":           "core internal/dialog registry model internal/outline internal/roo",
 	"providers/slidingwindow":    "core registry",
 	".":                          "internal/dialog internal/disk model model/extractive internal/suggest internal/plain internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config internal/catalog registry tokens providers/slidingwindow github.com/google/uuid internal/remote internal/remote/anthropic internal/remote/openai internal/roo",
-	"cmd/condense":               "compare compare/htmlreport plugin-sdk/node plugin-sdk/python plugin-sdk/proto providers/slidingwindow model/extractive model core core/coretest core/history core/policy config . internal/disk internal/trust internal/supervise internal/catalog providers providers/smart registry internal/roo tokens transcript internal/suggest internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
-	"compare":                    "compare/retention core core/policy internal/dialog internal/size tokens transcript",
-	"compare/htmlreport":         "compare compare/retention core core/history tokens transcript",
-	"compare/retention":          "core", // and no provider imports it: see its documentation
-	"bench/retention":            "internal/lab/sessions compare/retention core providers internal/value internal/value/need registry tokens",
-	"internal/lab/sessions":      "compare compare/retention core",
+	"cmd/condense":               "internal/lab internal/lab/report plugin-sdk/node plugin-sdk/python plugin-sdk/proto providers/slidingwindow model/extractive model core core/coretest core/history core/policy config . internal/disk internal/trust internal/supervise internal/catalog providers providers/smart registry internal/roo tokens transcript internal/suggest internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
+	"compare":                    "internal/lab",
+	"internal/lab":               "internal/lab/score core core/policy internal/dialog internal/size tokens transcript",
+	"internal/lab/report":        "internal/lab internal/lab/score core core/history tokens transcript",
+	"internal/lab/score":         "core", // and no provider imports it: see its documentation
+	"bench/retention":            "internal/lab/sessions internal/lab/score core providers internal/value internal/value/need registry tokens",
+	"internal/lab/sessions":      "internal/lab internal/lab/score core",
 	"internal/disk":              "",
 	"internal/trust":             "",
 	"internal/tree":              "internal/plain internal/secret github.com/pelletier/go-toml go.yaml.in/yaml",
@@ -79,7 +80,7 @@ var mayImport = map[string]string{
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"internal/value":                              "core internal/dialog internal/parallel internal/value/need",
 	"internal/value/need":                         "core internal/dialog internal/parallel",
-	"internal/lab/train":                          "internal/lab/sessions compare/retention core internal/value/need tokens",
+	"internal/lab/train":                          "internal/lab/sessions internal/lab/score core internal/value/need tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 

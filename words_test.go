@@ -56,7 +56,6 @@ var notYet = []string{
 	".",
 	"bench",
 	"cmd/condense",
-	"compare",
 	"config",
 	"core",
 	"docs",

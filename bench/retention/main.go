@@ -1,5 +1,5 @@
 // Command retention measures strategies on recorded sessions and prints a table: how much
-// of what the agent later needed is still there at a budget. Package compare/retention
+// of what the agent later needed is still there at a budget. Package internal/lab/score
 // says what the columns mean.
 //
 //	go run ./bench/retention -traces DIR -strategies keep_last,masking,slidingwindow
@@ -26,8 +26,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -141,7 +141,7 @@ func (o *options) open() ([]strategy, error) {
 
 // provider asks p as a chain would, and takes the answer only if it is lawful.
 func provider(p core.CondensationProvider) maker {
-	return func(s *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+	return func(s *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 		cut := s.Cut()
 		req := &core.Request{
 			Messages: m, Trigger: core.TriggerAutomatic, Mode: cut.Session.Mode, System: cut.Session.System, Counter: c,
@@ -160,15 +160,15 @@ func provider(p core.CondensationProvider) maker {
 
 // A row is one view of one cut.
 type row struct {
-	Strategy string          `json:"strategy"`
-	Budget   string          `json:"budget"`
-	Session  string          `json:"session"`
-	Source   string          `json:"source"`
-	Cut      string          `json:"cut"`
-	Score    retention.Score `json:"score"`
-	Size     float64         `json:"size"` // of the budget
-	MS       float64         `json:"ms"`
-	Error    string          `json:"error,omitempty"`
+	Strategy string      `json:"strategy"`
+	Budget   string      `json:"budget"`
+	Session  string      `json:"session"`
+	Source   string      `json:"source"`
+	Cut      string      `json:"cut"`
+	Score    score.Score `json:"score"`
+	Size     float64     `json:"size"` // of the budget
+	MS       float64     `json:"ms"`
+	Error    string      `json:"error,omitempty"`
 }
 
 func measure(o *options, stdout, stderr io.Writer) error {
@@ -187,7 +187,7 @@ func measure(o *options, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.background != "" {
-		background := retention.NewBackground(recorded)
+		background := score.NewBackground(recorded)
 		f, err := os.Create(o.background)
 		if err != nil {
 			return err
@@ -200,7 +200,7 @@ func measure(o *options, stdout, stderr io.Writer) error {
 	if recorded, err = o.chosen(recorded); err != nil {
 		return err
 	}
-	background := retention.Common()
+	background := score.Common()
 	fmt.Fprintf(stderr, "%d sessions read in %v\n", len(recorded), time.Since(start).Round(time.Millisecond))
 	rows := make([][]row, len(recorded))
 	var wg sync.WaitGroup
@@ -240,12 +240,12 @@ func measure(o *options, stdout, stderr io.Writer) error {
 }
 
 // chosen returns the sessions that the flags ask for.
-func (o *options) chosen(all []*retention.Session) ([]*retention.Session, error) {
+func (o *options) chosen(all []*score.Session) ([]*score.Session, error) {
 	fold, err := sessions.ParseFold(o.fold)
 	if err != nil {
 		return nil, err
 	}
-	var out []*retention.Session
+	var out []*score.Session
 	for i, s := range all {
 		if !strings.Contains(s.ID, o.match) || o.fold != "" && !fold.Has(i) || o.only != "" && !slices.Contains(strings.Split(o.only, ","), s.Source) {
 			continue
@@ -255,10 +255,10 @@ func (o *options) chosen(all []*retention.Session) ([]*retention.Session, error)
 	return out, nil
 }
 
-func judge(s *retention.Session, background *retention.Background, c core.Counter, strategies []strategy, budgets []string) []row {
+func judge(s *score.Session, background *score.Background, c core.Counter, strategies []strategy, budgets []string) []row {
 	var out []row
-	for _, cut := range retention.Cuts(s, c) {
-		scorer := retention.NewScorer(cut, background)
+	for _, cut := range score.Cuts(s, c) {
+		scorer := score.NewScorer(cut, background)
 		for _, b := range budgets {
 			budget := cut.Budget
 			if (b == "real") != (cut.Compaction >= 0) {

@@ -72,7 +72,7 @@ var tolerance = map[string]float64{"random_lines": 0.03, "masking": 0.05, "roo_h
 func TestReferences(t *testing.T) {
 	dir := os.Getenv("CONDENSE_TRACES_DIR")
 	if dir == "" {
-		dir = "../../compare/demo"
+		dir = "../../internal/lab/demo"
 	}
 	names := sortedKeys(published)
 	got, sessions := panels(t, dir, strings.Join(names, ","))

@@ -9,37 +9,37 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/internal/value/need"
 )
 
 // A maker makes a view of the prefix of a cut.
-type maker func(s *retention.Scorer, messages []core.Message, budget int, c core.Counter) ([]core.Message, error)
+type maker func(s *score.Scorer, messages []core.Message, budget int, c core.Counter) ([]core.Message, error)
 
 // references are strategies in their simplest form, without regard to what an API would
 // accept: bounds, what other tools do, and what a metric should not fall for.
 var references = map[string]maker{
-	"oracle": func(s *retention.Scorer, _ []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+	"oracle": func(s *score.Scorer, _ []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 		return s.Oracle(budget, c), nil
 	},
-	"random_lines": func(s *retention.Scorer, _ []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+	"random_lines": func(s *score.Scorer, _ []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 		return s.RandomLines(budget, 1, c), nil
 	},
-	"random_groups": func(_ *retention.Scorer, m []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
-		return retention.RandomGroups(m, budget, 1), nil
+	"random_groups": func(_ *score.Scorer, m []core.Message, budget int, _ core.Counter) ([]core.Message, error) {
+		return score.RandomGroups(m, budget, 1), nil
 	},
-	"keep_last": func(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
-		return retention.KeepLast(m, budget, c), nil
+	"keep_last": func(_ *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+		return score.KeepLast(m, budget, c), nil
 	},
-	"everything": func(_ *retention.Scorer, m []core.Message, _ int, _ core.Counter) ([]core.Message, error) {
+	"everything": func(_ *score.Scorer, m []core.Message, _ int, _ core.Counter) ([]core.Message, error) {
 		return m, nil
 	},
-	"nothing": func(*retention.Scorer, []core.Message, int, core.Counter) ([]core.Message, error) {
+	"nothing": func(*score.Scorer, []core.Message, int, core.Counter) ([]core.Message, error) {
 		return nil, nil
 	},
-	"recorded": func(s *retention.Scorer, _ []core.Message, _ int, _ core.Counter) ([]core.Message, error) {
+	"recorded": func(s *score.Scorer, _ []core.Message, _ int, _ core.Counter) ([]core.Message, error) {
 		cut := s.Cut()
 		if cut.Compaction < 0 {
 			return nil, errors.New("nothing was recorded here")
@@ -66,7 +66,7 @@ func chooser(dir string) (maker, error) {
 		}
 		model, err = need.Parse(weights, string(common))
 	}
-	return func(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+	return func(_ *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 		r, err := value.Shorten(context.Background(), m, value.Options{Room: budget, Counter: c, Model: model})
 		return r.Messages, err
 	}, err
@@ -82,7 +82,7 @@ func size(m []core.Message) int {
 
 // rooHalving is Roo-Code's truncation, again and again: the first message is kept, half of
 // the rest, rounded down to even, is dropped.
-func rooHalving(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+func rooHalving(_ *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 	for size(m) > budget && len(m) > 1 {
 		n := (len(m) - 1) / 2
 		n -= n % 2
@@ -143,7 +143,7 @@ func mapResults(m []core.Message, keep int, c core.Counter, f func(string) strin
 
 // masking hides the results of tools but the last ten, as SWE-agent does, then what is
 // oldest.
-func masking(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+func masking(_ *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 	if size(m) <= budget {
 		return m, nil
 	}
@@ -158,14 +158,14 @@ func masking(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) 
 // and the newest groups.
 func firstAndLast(m []core.Message, budget int, c core.Counter) []core.Message {
 	if len(m) > 0 && m[0].Tokens <= budget/4 {
-		return append([]core.Message{m[0]}, retention.KeepLast(m[1:], budget-m[0].Tokens, c)...)
+		return append([]core.Message{m[0]}, score.KeepLast(m[1:], budget-m[0].Tokens, c)...)
 	}
-	return retention.KeepLast(m, budget, c)
+	return score.KeepLast(m, budget, c)
 }
 
 // headTail cuts the middle out of every long result, as many bytes as it takes; if that is
 // not enough, what is oldest goes.
-func headTail(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+func headTail(_ *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 	if size(m) <= budget {
 		return m, nil
 	}
@@ -195,7 +195,7 @@ func headTail(_ *retention.Scorer, m []core.Message, budget int, c core.Counter)
 
 // identifiers is the cheat that plain recall falls for: every name, once, and nothing said
 // about it.
-func identifiers(_ *retention.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
+func identifiers(_ *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 	seen := map[string]bool{}
 	var out []string
 	tokens := 0

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -101,7 +101,7 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 	if len(paths) == 0 {
 		paths = []string{demoSessions}
 	}
-	items, err := compare.Find(paths...)
+	items, err := lab.Find(paths...)
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
@@ -115,7 +115,7 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 	}
 	p := a.newProgress(c.quiet)
 	opts.Progress = p.show
-	r, err := compare.Run(cmd.Context(), items, strategies, opts)
+	r, err := lab.Run(cmd.Context(), items, strategies, opts)
 	p.end()
 	if r == nil {
 		return err
@@ -141,7 +141,7 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 }
 
 // stopped says how to go on after a run that did not come to its end.
-func stopped(err error, r *compare.Report, opts *compare.Options) error {
+func stopped(err error, r *lab.Report, opts *lab.Options) error {
 	again := "there is no cache: the next run begins anew"
 	if opts.Cache != "" {
 		again = "the next run goes on from there"
@@ -154,7 +154,7 @@ func stopped(err error, r *compare.Report, opts *compare.Options) error {
 
 // nothingCompared says why no session of r could be compared: each reason once, with the
 // first that it holds for.
-func nothingCompared(r *compare.Report) error {
+func nothingCompared(r *lab.Report) error {
 	var reasons []string
 	names := map[string][]string{}
 	for _, s := range r.Skipped {
@@ -180,10 +180,10 @@ func nothingCompared(r *compare.Report) error {
 
 // modeMissing says how sessions get a mode if some were left out for want of one; nil if none
 // was.
-func modeMissing(r *compare.Report, modes []string) error {
+func modeMissing(r *lab.Report, modes []string) error {
 	var without []string
 	for _, s := range r.Skipped {
-		if s.Reason == compare.NoMode {
+		if s.Reason == lab.NoMode {
 			without = append(without, s.Name)
 		}
 	}
@@ -202,7 +202,7 @@ func modeMissing(r *compare.Report, modes []string) error {
 const shownReasons = 10
 
 // conclude writes the report where it belongs and holds it against an older one.
-func (a *app) conclude(ctx context.Context, c *comparison, r, old *compare.Report, conditions []condition, e *evidence) error {
+func (a *app) conclude(ctx context.Context, c *comparison, r, old *lab.Report, conditions []condition, e *evidence) error {
 	if c.save != "" {
 		if err := saveReport(c.save, r); err != nil {
 			return err
@@ -222,7 +222,7 @@ func (a *app) conclude(ctx context.Context, c *comparison, r, old *compare.Repor
 	return a.since(c, r, old, conditions)
 }
 
-func saveReport(path string, r *compare.Report) error {
+func saveReport(path string, r *lab.Report) error {
 	var b strings.Builder
 	if err := r.WriteJSON(&b); err != nil {
 		return err
@@ -230,7 +230,7 @@ func saveReport(path string, r *compare.Report) error {
 	return writeFile(path, []byte(b.String()), privateMode)
 }
 
-func readComparison(path string) (*compare.Report, error) {
+func readComparison(path string) (*lab.Report, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // the flag was not given
 	}
@@ -239,7 +239,7 @@ func readComparison(path string) (*compare.Report, error) {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	r, err := compare.ReadReport(f)
+	r, err := lab.ReadReport(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -249,11 +249,11 @@ func readComparison(path string) (*compare.Report, error) {
 const demoSessions = "demo:"
 
 // options returns what the flags say, checked.
-func (c *comparison) options(cmd *cobra.Command) (*compare.Options, []condition, error) {
+func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []condition, error) {
 	fault := func(flag string, err error) error { return usage(cmd, "--%s: %w", flag, err) }
-	opts := &compare.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
+	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
 	for _, text := range c.modeOf {
-		rule, err := compare.ParseModeRule(text)
+		rule, err := lab.ParseModeRule(text)
 		if err != nil {
 			return nil, nil, fault("mode-of", err)
 		}
@@ -265,7 +265,7 @@ func (c *comparison) options(cmd *cobra.Command) (*compare.Options, []condition,
 		} else if err == nil && n < 100 {
 			b += "%"
 		}
-		budget, err := compare.ParseBudget(b)
+		budget, err := lab.ParseBudget(b)
 		if err == nil && budget.Window > 0 {
 			err = fmt.Errorf("%s is a window: name it with --windows, or write %s%% for a share", b, b)
 		}
@@ -275,7 +275,7 @@ func (c *comparison) options(cmd *cobra.Command) (*compare.Options, []condition,
 		opts.Budgets = append(opts.Budgets, budget)
 	}
 	for _, w := range c.windows {
-		budget, err := compare.ParseBudget(w)
+		budget, err := lab.ParseBudget(w)
 		if err == nil && budget.Window == 0 {
 			err = fmt.Errorf("%q is no window: want tokens, such as 32k or 200000", w)
 		}
@@ -285,7 +285,7 @@ func (c *comparison) options(cmd *cobra.Command) (*compare.Options, []condition,
 		opts.Budgets = append(opts.Budgets, budget)
 	}
 	if c.shard != "" {
-		s, err := compare.ParseShard(c.shard)
+		s, err := lab.ParseShard(c.shard)
 		if err != nil {
 			return nil, nil, fault("shard", err)
 		}
@@ -353,7 +353,7 @@ report that one run over all sessions would have made.`,
 			if !slices.Contains(reportFormats, c.output) {
 				return usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
 			}
-			var reports []*compare.Report
+			var reports []*lab.Report
 			for _, path := range args {
 				r, err := readComparison(path)
 				if err != nil {
@@ -361,7 +361,7 @@ report that one run over all sessions would have made.`,
 				}
 				reports = append(reports, r)
 			}
-			r, err := compare.Merge(reports...)
+			r, err := lab.Merge(reports...)
 			if err != nil {
 				return err
 			}
@@ -378,14 +378,14 @@ report that one run over all sessions would have made.`,
 
 // Evidence is what a report was made of, so that single rows can be looked into.
 type evidence struct {
-	items      []compare.Item
-	strategies []compare.Strategy
-	opts       *compare.Options
+	items      []lab.Item
+	strategies []lab.Strategy
+	opts       *lab.Options
 	chains     map[string][]config.Provider // of the strategies, by name
 }
 
 // printComparison writes the report in the format that was asked for.
-func (a *app) printComparison(ctx context.Context, c *comparison, r *compare.Report, e *evidence) error {
+func (a *app) printComparison(ctx context.Context, c *comparison, r *lab.Report, e *evidence) error {
 	var b strings.Builder
 	var err error
 	switch c.output {

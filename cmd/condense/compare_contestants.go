@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/slidingwindow"
@@ -36,7 +36,7 @@ var presetSettings = []string{"preset", "mode"}
 
 // contestants opens what --strategies names, and returns the chain of each by its name. The
 // host owns the providers.
-func (a *app) contestants(cmd *cobra.Command, c *comparison) (*condense.Host, []compare.Strategy, map[string][]config.Provider, error) {
+func (a *app) contestants(cmd *cobra.Command, c *comparison) (*condense.Host, []lab.Strategy, map[string][]config.Provider, error) {
 	reg, err := a.registry()
 	if err != nil {
 		return nil, nil, nil, err
@@ -81,7 +81,7 @@ type booth struct {
 // open opens what lists name. If they name nothing, it leaves out those of the usual
 // strategies that could not ask their language model, and returns why; of one that was named
 // that is an error.
-func (b *booth) open(ctx context.Context, lists []string) (out []compare.Strategy, left []error, err error) {
+func (b *booth) open(ctx context.Context, lists []string) (out []lab.Strategy, left []error, err error) {
 	var words []string
 	for _, list := range lists {
 		words = append(words, splitOutside(list, ',')...)
@@ -211,8 +211,8 @@ func preset(setting, value string) json.RawMessage {
 }
 
 // strategy opens [LABEL=][bare:]WORD[+WORD]….
-func (b *booth) strategy(ctx context.Context, word string) (compare.Strategy, error) {
-	fault := func(err error) (compare.Strategy, error) { return compare.Strategy{}, err }
+func (b *booth) strategy(ctx context.Context, word string) (lab.Strategy, error) {
+	fault := func(err error) (lab.Strategy, error) { return lab.Strategy{}, err }
 	label, rest, labelled := strings.Cut(word, "=")
 	if !labelled || strings.ContainsAny(label, "{:") {
 		label, rest = word, word
@@ -231,7 +231,7 @@ func (b *booth) strategy(ctx context.Context, word string) (compare.Strategy, er
 		chain = append(chain, providers...)
 		profiles = append(profiles, slices.Repeat([]string{cmp.Or(b.profile, profile)}, len(providers))...)
 	}
-	s := compare.Strategy{Name: label, Key: b.key(chain, profiles, alone)}
+	s := lab.Strategy{Name: label, Key: b.key(chain, profiles, alone)}
 	taken := map[string]bool{condense.Truncation: true}
 	var about []string
 	for i, p := range chain {

@@ -10,17 +10,17 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
 )
 
 // agree says what a comparison would spend on language models, if anything, and asks
 // before it does. Where no answer is possible, --yes or --max-cost must have.
-func (a *app) agree(cmd *cobra.Command, c *comparison, items []compare.Item, strategies []compare.Strategy, opts *compare.Options) error {
+func (a *app) agree(cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) error {
 	if !anyEstimates(strategies) {
 		return nil
 	}
-	plan, err := compare.NewPlan(cmd.Context(), items, strategies, opts)
+	plan, err := lab.NewPlan(cmd.Context(), items, strategies, opts)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *app) agree(cmd *cobra.Command, c *comparison, items []compare.Item, str
 
 // priced returns the strategies that would spend money, each with what at most, and those
 // that would not.
-func priced(plan compare.Plan, strategies []compare.Strategy) (costly, free []string) {
+func priced(plan lab.Plan, strategies []lab.Strategy) (costly, free []string) {
 	for i := range strategies {
 		name := strategies[i].Name
 		switch u := plan.ByStrategy[name]; {
@@ -67,7 +67,7 @@ func priced(plan compare.Plan, strategies []compare.Strategy) (costly, free []st
 	return costly, free
 }
 
-func anyEstimates(strategies []compare.Strategy) bool {
+func anyEstimates(strategies []lab.Strategy) bool {
 	for i := range strategies {
 		for _, c := range strategies[i].Chain {
 			if _, ok := c.Provider.(core.CostEstimator); ok {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/compare"
-	"github.com/condensehq/condense/compare/htmlreport"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/report"
 )
 
 // shownRows is how many results a page shows message by message.
@@ -16,23 +16,23 @@ const shownRows = 300
 
 // writeHTML writes r as a page. The evidence says where its sessions are; without it, as of
 // shards that were put together, the page has numbers only.
-func (a *app) writeHTML(ctx context.Context, w io.Writer, c *comparison, r *compare.Report, e *evidence) error {
-	var details []*compare.Detail
+func (a *app) writeHTML(ctx context.Context, w io.Writer, c *comparison, r *lab.Report, e *evidence) error {
+	var details []*lab.Detail
 	if e != nil && ctx.Err() == nil { // who interrupts does not want to wait
 		// What asks a language model is left out: to show it would be to pay for it again.
-		rows := slices.DeleteFunc(htmlreport.Choose(r, shownRows), func(row compare.Row) bool { return row.Usage.Calls > 0 })
+		rows := slices.DeleteFunc(report.Choose(r, shownRows), func(row lab.Row) bool { return row.Usage.Calls > 0 })
 		p := a.newProgress(c.quiet)
 		p.doing = "making the page: "
 		opts := *e.opts
 		opts.Progress = p.show
 		var err error
-		details, err = compare.Examine(ctx, e.items, e.strategies, rows, &opts)
+		details, err = lab.Examine(ctx, e.items, e.strategies, rows, &opts)
 		p.end()
 		if err != nil {
 			return err
 		}
 	}
-	return htmlreport.Write(w, r, details, &htmlreport.Options{Command: commandLine(os.Args)})
+	return report.Write(w, r, details, &report.Options{Command: commandLine(os.Args)})
 }
 
 // commandLine returns args as they could be typed.

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/compare"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lab"
 )
 
 // modesFragment returns the winner of every mode of r as a part of condense.yaml that can be
 // loaded by itself. A mode without a winner is a comment that says why. Chains are those of
 // the strategies, by name.
-func modesFragment(r *compare.Report, chains map[string][]config.Provider) string {
+func modesFragment(r *lab.Report, chains map[string][]config.Provider) string {
 	f := fragment{declared: map[string]string{}}
 	var modes strings.Builder
 	for _, mode := range r.Modes {
@@ -55,9 +55,9 @@ func modesFragment(r *compare.Report, chains map[string][]config.Provider) strin
 
 // winnerOf returns the strategy that is shown to be the best of a mode under one budget or
 // more, if it is not shown to be worse under another; and the reason, for it or against one.
-func winnerOf(r *compare.Report, mode string) (winner, why string) {
+func winnerOf(r *lab.Report, mode string) (winner, why string) {
 	var reasons []string
-	var verdicts []compare.Verdict
+	var verdicts []lab.Verdict
 	for _, v := range r.Verdicts {
 		if v.Mode == mode {
 			verdicts = append(verdicts, v)
@@ -79,7 +79,7 @@ func winnerOf(r *compare.Report, mode string) (winner, why string) {
 }
 
 // lossesOf returns what the best strategies of a mode lose, by budget.
-func lossesOf(r *compare.Report, mode string) []string {
+func lossesOf(r *lab.Report, mode string) []string {
 	var out []string
 	for i := range r.Verdicts {
 		if v := &r.Verdicts[i]; v.Mode == mode && v.WorseIn() != "" {

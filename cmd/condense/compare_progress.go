@@ -8,7 +8,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/internal/lab"
 )
 
 // A progress says how far a comparison is: on a terminal in one line that
@@ -33,7 +33,7 @@ func (a *app) newProgress(quiet bool) *progress {
 	return &progress{w: a.stderr, terminal: terminal, last: time.Now()}
 }
 
-func (p *progress) show(s compare.Progress) {
+func (p *progress) show(s lab.Progress) {
 	if p.w == nil || !p.terminal && time.Since(p.last) < quietFor {
 		return
 	}

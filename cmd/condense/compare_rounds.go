@@ -5,21 +5,21 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/internal/lab"
 )
 
 // roundColumns are those of the table of rounds.
 var roundColumns = []column{
-	{compare.MeasurePanel, "needed later"},
+	{lab.MeasurePanel, "needed later"},
 	{"once", "condensed once"},
-	{compare.MeasureUser, "user's words"},
+	{lab.MeasureUser, "user's words"},
 	{"once_user", "condensed once"},
 	{"first_user", "user's words of the beginning"},
 	{"first_files", "files of the beginning"},
 }
 
 // writeRounds writes what is left after every round; nothing if none were asked for.
-func writeRounds(w io.Writer, r *compare.Report, markdown bool, width int) {
+func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 	if len(r.RoundLines) == 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -24,12 +24,12 @@ type condition struct {
 
 // measureAliases are what people call measures by.
 var measureAliases = map[string]string{
-	"recall": compare.MeasurePanel, "needed": compare.MeasurePanel, "cost": "usd", "time": "ms", "tokens": compare.MeasureKept,
+	"recall": lab.MeasurePanel, "needed": lab.MeasurePanel, "cost": "usd", "time": "ms", "tokens": lab.MeasureKept,
 }
 
 func parseConditions(s string) ([]condition, error) {
 	names := slices.Sorted(maps.Keys(measureAliases))
-	for _, m := range compare.Measures() {
+	for _, m := range lab.Measures() {
 		names = append(names, m.Name)
 	}
 	var out []condition
@@ -58,7 +58,7 @@ func parseConditions(s string) ([]condition, error) {
 
 // broken reports whether a change is one that is not accepted. A change that chance alone
 // may have made is none.
-func (c condition) broken(d compare.Difference) bool {
+func (c condition) broken(d lab.Difference) bool {
 	if !d.Shown {
 		return false
 	}
@@ -69,8 +69,8 @@ func (c condition) broken(d compare.Difference) bool {
 }
 
 // since says what changed since an older result, and fails if a condition is broken.
-func (a *app) since(c *comparison, r, old *compare.Report, conditions []condition) error {
-	asked := []string{compare.MeasurePanel, compare.MeasureUser, compare.MeasureKept}
+func (a *app) since(c *comparison, r, old *lab.Report, conditions []condition) error {
+	asked := []string{lab.MeasurePanel, lab.MeasureUser, lab.MeasureKept}
 	for _, cond := range conditions {
 		if !slices.Contains(asked, cond.measure) {
 			asked = append(asked, cond.measure)
@@ -80,7 +80,7 @@ func (a *app) since(c *comparison, r, old *compare.Report, conditions []conditio
 	compared := 0
 	printf(a.stderr, "since %s:\n", c.against)
 	for _, s := range r.Strategies {
-		if s.Bound || !slices.ContainsFunc(old.Strategies, func(o compare.StrategyInfo) bool { return o.Name == s.Name }) {
+		if s.Bound || !slices.ContainsFunc(old.Strategies, func(o lab.StrategyInfo) bool { return o.Name == s.Name }) {
 			continue
 		}
 		for _, measure := range asked {

@@ -9,19 +9,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/compare"
+	"github.com/condensehq/condense/internal/lab"
 )
 
 // A column of the tables for people. Everything else is in the other formats.
 type column struct{ measure, title string }
 
 var tableColumns = []column{
-	{compare.MeasurePanel, "needed later"},
-	{compare.MeasureFar, "far back"},
-	{compare.MeasureUser, "user's words"},
+	{lab.MeasurePanel, "needed later"},
+	{lab.MeasureFar, "far back"},
+	{lab.MeasureUser, "user's words"},
 	{"artefacts", "files"},
 	{"errors", "errors"},
-	{compare.MeasureKept, "tokens left"},
+	{lab.MeasureKept, "tokens left"},
 	{"head_bytes", "head untouched"},
 	{"ms", "ms"},
 	{"calls", "model calls"},
@@ -31,7 +31,7 @@ var tableColumns = []column{
 // writeTables writes verdicts, warnings and tables for people.
 //
 // Width is that of the terminal in characters; zero means that there is no bound.
-func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool, width int) {
+func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) {
 	printf(w, "%s, %s, counted with %s, seed %d\n", plural(len(r.Sessions), "session"), plural(len(r.Rows), "result"), r.Encoding, r.Seed)
 	for _, s := range r.Skipped {
 		printf(w, "skipped %s: %s\n", s.Name, s.Reason)
@@ -59,7 +59,7 @@ func writeTables(w io.Writer, r *compare.Report, markdown, perMode bool, width i
 
 // writeVerdicts says for every budget which strategy to take, over all modes and for the
 // modes of which the data say something.
-func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
+func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 	silent := map[string][]string{}
 	for _, v := range r.Verdicts {
 		if v.Mode != "" && v.Few {
@@ -88,7 +88,7 @@ func writeVerdicts(w io.Writer, r *compare.Report, bullet string) {
 }
 
 // writeVerdict writes a verdict, and what its winner loses, which a choice by recall hides.
-func writeVerdict(w io.Writer, v *compare.Verdict, scope string) {
+func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
 	printf(w, "%s: %s\n", scope, v.Text)
 	if losses := v.WorseIn(); losses != "" {
 		printf(w, "  %s\n", losses)
@@ -96,7 +96,7 @@ func writeVerdict(w io.Writer, v *compare.Verdict, scope string) {
 }
 
 // winners returns the strategies that a verdict calls best, in the order of the verdicts.
-func winners(r *compare.Report) []string {
+func winners(r *lab.Report) []string {
 	var out []string
 	for _, v := range r.Verdicts {
 		if v.Shown && !slices.Contains(out, v.Best) {
@@ -114,7 +114,7 @@ func bullet(markdown bool) string {
 }
 
 // columnsOf leaves out what no line has or is zero everywhere.
-func columnsOf(r *compare.Report) []column {
+func columnsOf(r *lab.Report) []column {
 	var out []column
 	for _, c := range tableColumns {
 		if used(r, c.measure) {
@@ -124,7 +124,7 @@ func columnsOf(r *compare.Report) []column {
 	return out
 }
 
-func used(r *compare.Report, measure string) bool {
+func used(r *lab.Report, measure string) bool {
 	for i := range r.Tables {
 		for j := range r.Tables[i].Lines {
 			if e, ok := r.Tables[i].Lines[j].Values[measure]; ok && e.Mean != 0 {
@@ -136,10 +136,10 @@ func used(r *compare.Report, measure string) bool {
 }
 
 // linesGrid returns the table of the lines of t.
-func linesGrid(t *compare.Table, columns []column) grid {
+func linesGrid(t *lab.Table, columns []column) grid {
 	g := grid{header: []string{"strategy", "sessions"}}
 	for _, c := range columns {
-		if c.measure == compare.MeasurePanel {
+		if c.measure == lab.MeasurePanel {
 			c.title += " (of the oracle)"
 		}
 		g.header = append(g.header, c.title)
@@ -158,7 +158,7 @@ func linesGrid(t *compare.Table, columns []column) grid {
 	return g
 }
 
-func cell(l *compare.Line, measure string) string {
+func cell(l *lab.Line, measure string) string {
 	e, ok := l.Values[measure]
 	if !ok {
 		return ""
@@ -170,14 +170,14 @@ func cell(l *compare.Line, measure string) string {
 		return strconv.FormatFloat(e.Mean, 'f', 4, 64)
 	}
 	s := fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
-	if measure == compare.MeasurePanel && e.OfOracle != nil {
+	if measure == lab.MeasurePanel && e.OfOracle != nil {
 		s += fmt.Sprintf(" (%.0f %%)", 100**e.OfOracle)
 	}
 	return s
 }
 
 // writeCSV writes every number of every table, one a line.
-func writeCSV(w io.Writer, r *compare.Report) error {
+func writeCSV(w io.Writer, r *lab.Report) error {
 	out := csv.NewWriter(w)
 	var errs []error
 	write := func(fields ...string) { errs = append(errs, out.Write(fields)) }

@@ -1,4 +1,4 @@
-// Package browser_test opens the pages of package compare/htmlreport in Chromium: as a
+// Package browser_test opens the pages of package internal/lab/report in Chromium: as a
 // reader does, with mouse and keyboard, in light and dark, on a phone and on paper.
 package browser_test
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/condensehq/condense/compare/htmlreport"
+	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/testkit/peers"
@@ -48,7 +48,7 @@ func TestConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := htmlreport.WriteConversation(&b, &transcript.Document{Format: "condense", Journal: j}, tokens.NewCounter(encoding), &htmlreport.ConversationOptions{Name: hostile}); err != nil {
+	if err := report.WriteConversation(&b, &transcript.Document{Format: "condense", Journal: j}, tokens.NewCounter(encoding), &report.ConversationOptions{Name: hostile}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "conversation.html")

@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/condensehq/condense/compare"
-	"github.com/condensehq/condense/compare/htmlreport"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/providers/slidingwindow"
@@ -27,7 +27,7 @@ import (
 const hostile = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>\u202e\u2066\u0007\u001b[31m&lt;b&gt; {{.}} ${1}"
 
 // hostileSession is a conversation full of it that is long enough to be cut.
-func hostileSession(t *testing.T) compare.Item {
+func hostileSession(t *testing.T) lab.Item {
 	t.Helper()
 	type message struct {
 		Role    string `json:"role"`
@@ -42,27 +42,27 @@ func hostileSession(t *testing.T) compare.Item {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compare.Bytes(`<i title="x">"evil'`+"\u202e"+`.json`, data)
+	return lab.Bytes(`<i title="x">"evil'`+"\u202e"+`.json`, data)
 }
 
 // A fixture is a report, and the page of it.
 type fixture struct {
-	report  *compare.Report
-	details []*compare.Detail
+	report  *lab.Report
+	details []*lab.Detail
 	file    string
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	items, err := compare.Find("demo:tau", "demo:aider", "demo:swe-smith")
+	items, err := lab.Find("demo:tau", "demo:aider", "demo:swe-smith")
 	if err != nil {
 		t.Fatal(err)
 	}
 	items = append(items, hostileSession(t))
 	strategies := openStrategies()
-	budgets := []compare.Budget{{Share: 10}, {Share: 40}}
-	opts := &compare.Options{Budgets: budgets}
-	r, err := compare.Run(t.Context(), items, strategies, opts)
+	budgets := []lab.Budget{{Share: 10}, {Share: 40}}
+	opts := &lab.Options{Budgets: budgets}
+	r, err := lab.Run(t.Context(), items, strategies, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatalf("a session was skipped: %v", r.Skipped)
 	}
 	f := &fixture{report: r, file: filepath.Join(t.TempDir(), "report.html")}
-	if f.details, err = compare.Examine(t.Context(), items, strategies, htmlreport.Choose(r, 1000), opts); err != nil {
+	if f.details, err = lab.Examine(t.Context(), items, strategies, report.Choose(r, 1000), opts); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := htmlreport.Write(&b, r, f.details, nil); err != nil {
+	if err := report.Write(&b, r, f.details, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(f.file, b.Bytes(), 0o600); err != nil {
@@ -85,7 +85,7 @@ func newFixture(t *testing.T) *fixture {
 
 // openStrategies returns three: one that hides, inserts and rewrites, one that hides, and
 // one that does not keep to its budget.
-func openStrategies() []compare.Strategy {
+func openStrategies() []lab.Strategy {
 	half := slidingwindow.DefaultConfig()
 	half.Mode = "half"
 	window := slidingwindow.New(slidingwindow.DefaultConfig())
@@ -102,7 +102,7 @@ func openStrategies() []compare.Strategy {
 		}
 		return res, nil
 	})
-	return []compare.Strategy{
+	return []lab.Strategy{
 		{Name: "mixed", Provider: mixed, About: "about " + hostile},
 		{Name: "window", Provider: window},
 		{Name: "<b>half</b>", Provider: slidingwindow.New(half)},
@@ -168,7 +168,7 @@ func evaluatedText(s string) float64 {
 	return v
 }
 
-func unitOf(r *compare.Report, measure string) string {
+func unitOf(r *lab.Report, measure string) string {
 	for _, m := range r.Measures {
 		if m.Name == measure {
 			return m.Unit
@@ -202,7 +202,7 @@ func figures(t *testing.T, tb *tab, f *fixture) {
 	}
 	for _, table := range f.report.Tables {
 		for _, l := range table.Lines {
-			if e, ok := l.Values[compare.MeasurePanel]; ok && table.Mode == "" && !unfit[l.Strategy] {
+			if e, ok := l.Values[lab.MeasurePanel]; ok && table.Mode == "" && !unfit[l.Strategy] {
 				want = append(want, e.Mean)
 			}
 		}
@@ -226,12 +226,12 @@ func drill(t *testing.T, tb *tab, f *fixture) {
 	budget := evaluate[string](t, tb, `new URLSearchParams(location.hash.split("?")[1]).get("budget")`)
 	var want []float64
 	for _, r := range f.report.Rows {
-		if v, ok := r.Values[compare.MeasurePanel]; ok && r.Strategy == "mixed" && r.Budget == budget {
+		if v, ok := r.Values[lab.MeasurePanel]; ok && r.Strategy == "mixed" && r.Budget == budget {
 			want = append(want, v)
 		}
 	}
 	slices.Sort(want)
-	title := f.report.Measures[slices.IndexFunc(f.report.Measures, func(m compare.Measure) bool { return m.Name == compare.MeasurePanel })].Title
+	title := f.report.Measures[slices.IndexFunc(f.report.Measures, func(m lab.Measure) bool { return m.Name == lab.MeasurePanel })].Title
 	got := evaluate[[]float64](t, tb, `[...document.querySelectorAll("#drill tbody tr")].map((tr) => Number(tr.cells[[...tr.closest("table").tHead.rows[0].cells].findIndex((th) => th.textContent.startsWith("`+title+`"))].dataset.v))`)
 	if len(got) != len(want) {
 		t.Fatalf("%d rows are listed, want %d", len(got), len(want))
@@ -245,7 +245,7 @@ func drill(t *testing.T, tb *tab, f *fixture) {
 	tb.do(t, chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("#drill tbody tr")].find((tr) => tr.textContent.includes("evil")).querySelector("a").click()`))
 	until[bool](t, tb, `document.querySelector("#drill .messages > li") !== null`)
 	cut := evaluate[string](t, tb, `document.querySelector("#drill .lead").textContent`)
-	i := slices.IndexFunc(f.details, func(d *compare.Detail) bool {
+	i := slices.IndexFunc(f.details, func(d *lab.Detail) bool {
 		return d.Row.Strategy == "mixed" && d.Row.Budget == budget && strings.Contains(d.Row.Session, "evil") && strings.Contains(cut, "“"+d.Row.Cut+"”")
 	})
 	if i < 0 {

@@ -18,8 +18,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/compare/retention"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/internal/value/need"
 	"github.com/condensehq/condense/tokens"
@@ -100,7 +100,7 @@ const (
 )
 
 // cut makes lessons of a session: it is cut before turns of the assistant, evenly.
-func cut(s *retention.Session) []Lesson {
+func cut(s *score.Session) []Lesson {
 	var turns []int
 	for i := range s.Messages {
 		if s.Messages[i].Role == core.RoleAssistant {

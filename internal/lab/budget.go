@@ -1,0 +1,137 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// A Budget says where sessions are cut and how many tokens a strategy may leave. One of
+// its fields is set.
+type Budget struct {
+	// Share is percent of the prefix, 0 to 100: a session is cut where it would overflow
+	// 32k, 64k and 100k tokens (see score.Cuts).
+	Share float64
+	// Window is a model's context window in tokens: a session is cut where the recommended
+	// policy would condense it for the first time, to what that policy aims at.
+	Window int
+	// Real means the recorded compactions, each with the tokens that it left.
+	Real bool
+}
+
+// ParseBudget reads a budget as people write it: "25%", "32k", "128000", "real".
+func ParseBudget(s string) (Budget, error) {
+	t := strings.ToLower(strings.TrimSpace(s))
+	if t == "real" {
+		return Budget{Real: true}, nil
+	}
+	if n, ok := strings.CutSuffix(t, "%"); ok {
+		v, err := strconv.ParseFloat(n, 64)
+		if err != nil || !(v > 0 && v < 100) {
+			return Budget{}, fmt.Errorf("budget %q: want a share above 0%% and below 100%%", s)
+		}
+		return Budget{Share: v}, nil
+	}
+	v, ok := size.Parse(t)
+	if !ok || v < 1000 || v > 1e9 {
+		return Budget{}, fmt.Errorf(`budget %q: want a share of the prefix ("25%%"), a window of at least 1000 tokens ("32k") or "real"`, s)
+	}
+	return Budget{Window: int(v)}, nil
+}
+
+// String returns b as ParseBudget reads it.
+func (b Budget) String() string {
+	switch {
+	case b.Real:
+		return "real"
+	case b.Window > 0 && b.Window%1000 == 0:
+		return strconv.Itoa(b.Window/1000) + "k"
+	case b.Window > 0:
+		return strconv.Itoa(b.Window)
+	}
+	return strconv.FormatFloat(b.Share, 'f', -1, 64) + "%"
+}
+
+// A task is a cut and what may be left of it.
+type task struct {
+	budget string
+	cut    score.Cut
+	room   int // tokens for the messages
+}
+
+// tasks returns what b demands of s, whose cuts are given.
+func (b Budget) tasks(s *score.Session, cuts []score.Cut, c core.Counter) []task {
+	var out []task
+	name := b.String()
+	switch {
+	case b.Window > 0:
+		if cut, room, ok := overflow(s, b.Window, c); ok {
+			out = append(out, task{name, cut, room})
+		}
+	default:
+		for _, cut := range cuts {
+			if (cut.Compaction >= 0) != b.Real {
+				continue
+			}
+			room := cut.Budget
+			if !b.Real {
+				room = int(math.Round(float64(cut.Tokens) * b.Share / 100))
+			}
+			if room > 0 {
+				out = append(out, task{name, cut, room})
+			}
+		}
+	}
+	return out
+}
+
+// whyUncut says why no budget found a place to cut s, whose cuts are given.
+func whyUncut(s *score.Session, cuts []score.Cut, budgets []Budget) string {
+	if len(s.Messages) == 0 {
+		return "no messages"
+	}
+	var out []string
+	for _, b := range budgets {
+		why := ""
+		switch {
+		case b.Window > 0:
+			why = fmt.Sprintf("it never fills a window of %s, with %d turns of the assistant to follow", b, score.TurnsAfter)
+		case b.Real:
+			why = "no compaction with a summary is recorded, with enough before and after it"
+		case len(cuts) == 0 || !slices.ContainsFunc(cuts, func(c score.Cut) bool { return c.Compaction < 0 }):
+			why = fmt.Sprintf("too short to be cut: at least %d turns of the assistant must follow", score.TurnsAfter)
+		}
+		if why != "" && !slices.Contains(out, why) {
+			out = append(out, why)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// overflow returns where the recommended policy would first condense s for a model with
+// the given window, and the tokens that it would leave to the messages.
+func overflow(s *score.Session, window int, c core.Counter) (score.Cut, int, bool) {
+	rule := policy.Default(window)
+	size := policy.Size{}
+	if s.System != "" {
+		size.System = c.Count(core.Text(s.System))
+	}
+	last := 0
+	for i := range s.Messages {
+		if s.Messages[i].Role == core.RoleAssistant && i > last {
+			if d := rule.Decide(size, policy.State{}, core.TriggerAutomatic); d.Act {
+				cut, ok := score.CutAt(s, "window "+Budget{Window: window}.String(), i)
+				return cut, d.Budget.Room(), ok && d.Budget.Room() > 0
+			}
+		}
+		size.Messages += s.Messages[i].Tokens
+	}
+	return score.Cut{}, 0, false
+}

@@ -1,0 +1,87 @@
+package lab
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/condensehq/condense/internal/lab/score"
+)
+
+// cacheVersion changes whenever a row of the same inputs would be another one.
+const cacheVersion = "2"
+
+// A cache is a folder of what was measured, by the hash of all that it depends on. Processes may share
+// it: a file is written under another name and then renamed.
+type cache struct{ dir string }
+
+func openCache(dir string) (*cache, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return &cache{dir}, nil
+}
+
+func (c *cache) path(key string) string { return filepath.Join(c.dir, key[:2], key+".json") }
+
+// get reads what is kept under key into v. What cannot be read is measured again.
+func (c *cache) get(key string, v any) bool {
+	data, err := os.ReadFile(c.path(key))
+	return err == nil && json.Unmarshal(data, v) == nil
+}
+
+func (c *cache) put(key string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	name := c.path(key)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "new-*")
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("cache: %w", err)
+	}
+	return nil
+}
+
+func cacheKey(session, strategy, encoding string, seed uint64, t task) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s\n%s\n%q\n%s\n%d\n%s %q %d %d %d", cacheVersion, session, strategy, encoding, seed, t.budget, t.cut.Name, t.cut.At, t.cut.End, t.room)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// roundsKey is cacheKey for the rounds along a session.
+func roundsKey(session, strategy, encoding string, rounds int) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s\nrounds %d\n%s\n%q\n%s", cacheVersion, rounds, session, strategy, encoding)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// sessionHash is a hash of all of s that a row depends on, its name and its source left
+// out.
+func sessionHash(s *score.Session) string {
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	_ = e.Encode([]string{s.Mode, s.System})
+	_ = e.Encode(s.Tools)
+	_ = e.Encode(s.Messages)
+	_ = e.Encode(s.Origins)
+	_ = e.Encode(s.Compactions)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,224 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
+)
+
+// A Detail is one row, message by message: what a report shows when somebody asks where a
+// number comes from. It holds the text of the session.
+type Detail struct {
+	Row      Row             `json:"row"`
+	Messages []DetailMessage `json:"messages"`
+	// Needs are the names that were needed later, the heaviest first.
+	Needs []score.Need `json:"needs"`
+}
+
+// What became of a message.
+const (
+	StateKept      = "kept"
+	StateRewritten = "rewritten"
+	StateHidden    = "hidden"
+	StateNew       = "new"
+)
+
+// A DetailMessage is a message before the cut, or one that a strategy put there.
+type DetailMessage struct {
+	// At is the index of the message in the session; -1 if it is new.
+	At    int          `json:"at"`
+	State string       `json:"state"`
+	Role  core.Role    `json:"role"`
+	Kind  core.Kind    `json:"kind,omitempty"`
+	Parts []DetailPart `json:"parts"`
+	// After are the parts as the strategy rewrote them; absent unless rewritten.
+	After        []DetailPart `json:"after,omitempty"`
+	TokensBefore int          `json:"tokens_before"`
+	TokensAfter  int          `json:"tokens_after"`
+	// Needs are the indices of [Detail.Needs] that are in the message.
+	Needs []int `json:"needs,omitempty"`
+}
+
+// A DetailPart is a part of a message as text.
+type DetailPart struct {
+	Type string `json:"type"`           // text, call, result, image, reasoning, opaque
+	Name string `json:"name,omitempty"` // of the tool that is called
+	Text string `json:"text"`
+	// Error says that the tool reported one.
+	Error bool `json:"error,omitempty"`
+}
+
+// Examine condenses once more for each of rows, which [Run] with the same items, strategies
+// and options measured, and returns what became of every message, in the order of rows. The
+// bounds need not be among the strategies. A session is read once, however many rows it
+// has, and Options.Jobs of them are worked on at a time; Options.Progress is called after
+// each. Row.Values are those of the report, not measured again.
+func Examine(ctx context.Context, items []Item, strategies []Strategy, rows []Row, opts *Options) ([]*Detail, error) {
+	o, encoding, err := opts.settled()
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}
+	bySession := map[string][]int{} // indices of rows
+	var order []string
+	for i := range rows {
+		name := rows[i].Session
+		if bySession[name] == nil {
+			order = append(order, name)
+		}
+		bySession[name] = append(bySession[name], i)
+	}
+	for _, it := range items {
+		if bySession[it.Name] != nil {
+			r.items = append(r.items, it)
+		}
+	}
+	if len(r.items) < len(order) {
+		return nil, fmt.Errorf("examine: %d of %d sessions are not among the items", len(order)-len(r.items), len(order))
+	}
+	out := make([]*Detail, len(rows))
+	return out, r.each(ctx, func(ctx context.Context, it Item) (outcomeOf, error) {
+		own := bySession[it.Name]
+		err := r.examine(ctx, it, rows, own, out)
+		return outcomeOf{info: SessionInfo{Name: it.Name}, rows: make([]Row, len(own))}, err
+	})
+}
+
+// examine fills in those of out that own names, the rows of one session.
+func (r *runner) examine(ctx context.Context, it Item, rows []Row, own []int, out []*Detail) error {
+	session, counter, err := r.read(it)
+	if err != nil {
+		return err
+	}
+	w := &sessionWork{runner: r, session: session, counter: counter}
+	cuts := score.Cuts(session, counter)
+	for _, i := range own {
+		row := &rows[i]
+		t, err := taskOf(row, session, cuts, counter)
+		if err != nil {
+			return err
+		}
+		s := Strategy{Name: row.Strategy} // a bound
+		if k := slices.IndexFunc(r.strategies, func(s Strategy) bool { return s.Name == row.Strategy }); k >= 0 {
+			s = r.strategies[k]
+		}
+		b := w.bench(it.Name, t)
+		b.scorer = w.scorer(t.cut)
+		if out[i], err = b.examine(ctx, &s, row); err != nil {
+			return fmt.Errorf("%s, %s: %w", row.Session, row.Strategy, err)
+		}
+	}
+	return nil
+}
+
+// taskOf returns the cut and the budget of a row.
+func taskOf(row *Row, s *score.Session, cuts []score.Cut, c core.Counter) (task, error) {
+	b, err := ParseBudget(row.Budget)
+	if err != nil {
+		return task{}, err
+	}
+	for _, t := range b.tasks(s, cuts, c) {
+		if t.cut.Name == row.Cut {
+			return t, nil
+		}
+	}
+	return task{}, fmt.Errorf("%s: no cut %q under budget %s", row.Session, row.Cut, row.Budget)
+}
+
+func (b *bench) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, error) {
+	d := &Detail{Row: *row}
+	var view []core.Message
+	if len(s.candidates()) == 0 {
+		view = b.boundView(s.Name)
+	} else {
+		out, _, err := b.condense(ctx, s, b.task.cut.Prefix(), 1)
+		if err != nil {
+			return nil, err
+		}
+		view = out.Messages
+	}
+	d.Needs = b.scorer.Needs(view)
+	d.Messages = b.align(view)
+	at := map[int]int{} // where in d.Messages those of the session are
+	for i := range d.Messages {
+		if d.Messages[i].At >= 0 {
+			at[d.Messages[i].At] = i
+		}
+	}
+	for n := range d.Needs {
+		for _, m := range d.Needs[n].Messages {
+			if i, ok := at[m]; ok {
+				d.Messages[i].Needs = append(d.Messages[i].Needs, n)
+			}
+		}
+	}
+	return d, nil
+}
+
+// align lists the messages of the prefix, each with what became of it, and the new ones
+// at their places.
+func (b *bench) align(view []core.Message) []DetailMessage {
+	prefix := b.task.cut.Prefix()
+	at := make(map[string]int, len(prefix))
+	for i := range prefix {
+		at[prefix[i].ID] = i
+	}
+	var out []DetailMessage
+	next := 0
+	hide := func(until int) {
+		for ; next < until; next++ {
+			m := &prefix[next]
+			out = append(out, DetailMessage{At: next, State: StateHidden, Role: m.Role, Kind: m.Kind, Parts: detailParts(m.Parts), TokensBefore: m.Tokens})
+		}
+	}
+	for i := range view {
+		v := &view[i]
+		size := core.MessageTokens(b.counter, *v)
+		k, known := at[v.ID]
+		if !known || v.ID == "" || k < next {
+			out = append(out, DetailMessage{At: -1, State: StateNew, Role: v.Role, Kind: v.Kind, Parts: detailParts(v.Parts), TokensAfter: size})
+			continue
+		}
+		hide(k)
+		m := &prefix[k]
+		d := DetailMessage{At: k, State: StateKept, Role: m.Role, Kind: m.Kind, Parts: detailParts(m.Parts), TokensBefore: m.Tokens, TokensAfter: size}
+		if !m.Equal(*v) {
+			d.State, d.After = StateRewritten, detailParts(v.Parts)
+		}
+		out = append(out, d)
+		next = k + 1
+	}
+	hide(len(prefix))
+	return out
+}
+
+func detailParts(parts []core.Part) []DetailPart {
+	out := make([]DetailPart, 0, len(parts))
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			out = append(out, DetailPart{Type: "text", Text: string(p)})
+		case core.ToolCall:
+			out = append(out, DetailPart{Type: "call", Name: p.Name, Text: p.Args})
+		case core.ToolResult:
+			d := DetailPart{Type: "result", Error: p.IsError}
+			for i, c := range detailParts(p.Content) {
+				if i > 0 {
+					d.Text += "\n"
+				}
+				d.Text += c.Text
+			}
+			out = append(out, d)
+		case core.Image:
+			out = append(out, DetailPart{Type: "image", Text: "[" + p.MediaType + "]"})
+		case core.Reasoning:
+			out = append(out, DetailPart{Type: "reasoning", Text: p.Text})
+		case core.Opaque:
+			out = append(out, DetailPart{Type: "opaque", Text: p.JSON})
+		}
+	}
+	return out
+}

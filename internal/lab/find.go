@@ -1,0 +1,176 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// An Item is a session that can be read when it is needed, so that a million of them need
+// no more memory than the few that are worked on.
+type Item struct {
+	Name string // the path of its file; unique
+	Open func() (io.ReadCloser, error)
+}
+
+// File returns the item of a file.
+func File(name string) Item {
+	return Item{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
+}
+
+// Bytes returns the item of a transcript in memory.
+func Bytes(name string, data []byte) Item {
+	return Item{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+}
+
+// suffixes are those of files that may hold a transcript.
+var suffixes = []string{".json", ".jsonl", ".json.gz", ".jsonl.gz", ".condense"}
+
+// companions are files that tools keep next to their transcripts.
+var companions = []string{"ui_messages.json", "task_metadata.json", "index.json", "history_item.json", "package.json", "settings.json", "config.json"}
+
+// Find returns the sessions that paths name, sorted: files as they are, folders with all
+// that is in them and looks like a transcript (what cannot be opened fails when it is read),
+// patterns as of [filepath.Glob], and "demo:" for the sessions that come with the program.
+// Links to files and folders are followed; a folder that is reached twice is read once. It
+// reads no file. A path that names nothing is an error.
+func Find(paths ...string) ([]Item, error) {
+	found := map[string]Item{}
+	var errs []error
+	for _, p := range paths {
+		items, err := find(p)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, it := range items {
+			found[it.Name] = it
+		}
+	}
+	out := make([]Item, 0, len(found))
+	for _, it := range found {
+		out = append(out, it)
+	}
+	slices.SortFunc(out, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
+	return out, errors.Join(errs...)
+}
+
+func find(p string) ([]Item, error) {
+	if name, ok := strings.CutPrefix(p, "demo:"); ok {
+		return demo(name)
+	}
+	info, err := os.Stat(p)
+	switch {
+	case err == nil && !info.IsDir():
+		return []Item{File(p)}, nil
+	case err == nil:
+		return folder(p)
+	case !strings.ContainsAny(p, "*?["):
+		return nil, err
+	}
+	names, err := filepath.Glob(p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	var out []Item
+	for _, name := range names {
+		items, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, items...)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no such files", p)
+	}
+	return out, nil
+}
+
+func folder(p string) ([]Item, error) {
+	w := walk{seen: map[string]bool{}}
+	err := w.folder(p)
+	if err == nil && len(w.found) == 0 {
+		err = fmt.Errorf("%s: no transcript in it: looked for %s", p, strings.Join(suffixes, ", "))
+	}
+	return w.found, err
+}
+
+// A walk goes through folders, and through links to folders.
+type walk struct {
+	found []Item
+	seen  map[string]bool // folders by their real path: each is entered once, so that no chain of links is endless
+}
+
+func (w *walk) folder(p string) error {
+	return filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if name == p {
+				return err
+			}
+			// One folder of somebody else's must not keep the rest from being read.
+			w.unreadable(name, err)
+			return fs.SkipDir
+		}
+		switch {
+		case d.IsDir():
+			if name != p && hidden(d.Name()) || !w.enter(name) {
+				return fs.SkipDir
+			}
+		case d.Type()&fs.ModeSymlink != 0:
+			w.link(name)
+		case d.Type().IsRegular():
+			w.file(name)
+		}
+		return nil
+	})
+}
+
+// hidden reports whether a folder of that name is none to look into.
+func hidden(base string) bool { return strings.HasPrefix(base, ".") || base == "node_modules" }
+
+// enter reports whether the folder was not entered before.
+func (w *walk) enter(name string) bool {
+	place, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		place, err = filepath.Abs(place)
+	}
+	if err != nil || w.seen[place] {
+		return err != nil // what cannot be resolved fails when it is read
+	}
+	w.seen[place] = true
+	return true
+}
+
+// link follows a link to a file or a folder.
+func (w *walk) link(name string) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil: // it leads nowhere: said when it is read
+		w.file(name)
+	case info.Mode().IsRegular():
+		w.file(name)
+	case info.IsDir() && !hidden(filepath.Base(name)):
+		// With a separator at its end WalkDir follows it.
+		if err := w.folder(name + string(filepath.Separator)); err != nil {
+			w.unreadable(name, err)
+		}
+	}
+}
+
+// unreadable adds a session that says err when it is read.
+func (w *walk) unreadable(name string, err error) {
+	w.found = append(w.found, Item{Name: name, Open: func() (io.ReadCloser, error) { return nil, err }})
+}
+
+// file adds the file if it looks like a transcript.
+func (w *walk) file(name string) {
+	base := filepath.Base(name)
+	if !slices.Contains(companions, base) && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(base, s) }) {
+		w.found = append(w.found, File(name))
+	}
+}

@@ -1,0 +1,162 @@
+package lab
+
+import (
+	"context"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
+)
+
+// A Plan says what a run would do, before anything is spent.
+type Plan struct {
+	Sessions int `json:"sessions"` // that can be read and cut
+	Skipped  int `json:"skipped"`
+	Rows     int `json:"rows"`   // without those of the bounds
+	Cached   int `json:"cached"` // of Rows: measured before
+	// Usage is what the providers say they would spend on models for the rows that are not
+	// cached, and ByStrategy the same for each.
+	Usage      core.Usage            `json:"usage"`
+	ByStrategy map[string]core.Usage `json:"by_strategy"`
+	// Silent are the strategies with a provider that cannot say what it would spend. Those
+	// that are known to call no model do not say it either.
+	Silent []string `json:"silent,omitempty"`
+}
+
+// NewPlan returns what [Run] with the same arguments would do. It reads every session and
+// asks no model.
+func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (Plan, error) {
+	p := Plan{ByStrategy: map[string]core.Usage{}}
+	o, encoding, err := opts.settled()
+	if err != nil {
+		return p, err
+	}
+	if err := checkStrategies(strategies); err != nil {
+		return p, err
+	}
+	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}
+	if o.Cache != "" {
+		if r.cache, err = openCache(o.Cache); err != nil {
+			return p, err
+		}
+	}
+	silent := map[string]bool{}
+	for i, it := range items {
+		if ctx.Err() != nil {
+			return p, ctx.Err()
+		}
+		if !o.Shard.has(i) {
+			continue
+		}
+		n, err := r.plan(ctx, it, &p, silent)
+		if err != nil {
+			return p, err
+		}
+		if n > 0 {
+			p.Sessions++
+		} else {
+			p.Skipped++
+		}
+	}
+	for i := range strategies {
+		if silent[strategies[i].Name] {
+			p.Silent = append(p.Silent, strategies[i].Name)
+		}
+	}
+	return p, nil
+}
+
+// plan adds to p what the run would do with a session, and returns its tasks.
+func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]bool) (int, error) {
+	s, counter, err := r.read(it)
+	if err != nil || r.opts.unwanted(s.Mode) != "" {
+		return 0, ctx.Err()
+	}
+	w := &sessionWork{runner: r, session: s, counter: counter, hash: sessionHash(s)}
+	cuts := score.Cuts(s, counter)
+	n := 0
+	for _, budget := range r.opts.Budgets {
+		for _, t := range budget.tasks(s, cuts, counter) {
+			n++
+			b := w.bench(it.Name, t)
+			for i := range r.strategies {
+				if err := w.price(ctx, b, &r.strategies[i], p, silent); err != nil {
+					return n, err
+				}
+			}
+		}
+	}
+	if n > 0 && r.opts.Rounds > 0 {
+		return n, w.priceRounds(ctx, it.Name, p, silent)
+	}
+	return n, nil
+}
+
+// priceRounds adds to p what the rounds along the session would cost: at each a
+// condensation of what was made before, which is as large every time, and one of all that
+// was said.
+func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, silent map[string]bool) error {
+	total := 0
+	for i := range w.session.Messages {
+		total += w.session.Messages[i].Tokens
+	}
+	if total < shortestLong {
+		return nil
+	}
+	for k := range w.strategies {
+		s := &w.strategies[k]
+		if w.cache != nil && s.Key != "" && w.cache.get(roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Rounds), &[]Round{}) {
+			continue
+		}
+		tokens, round, first := 0, 0, task{}
+		for i := range w.session.Messages {
+			if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.opts.Rounds && tokens >= total/3+round*total/6 {
+				cut, ok := score.CutAt(w.session, "round", i)
+				if !ok {
+					break
+				}
+				t := task{budget: "rounds", cut: cut, room: total / 6}
+				if round == 0 {
+					first = t
+				}
+				round++
+				for _, t := range []task{first, t} {
+					if err := w.spend(ctx, w.bench(name, t), s, p, silent); err != nil {
+						return err
+					}
+				}
+			}
+			tokens += w.session.Messages[i].Tokens
+		}
+	}
+	return nil
+}
+
+// price adds one row to p.
+func (w *sessionWork) price(ctx context.Context, b *bench, s *Strategy, p *Plan, silent map[string]bool) error {
+	p.Rows++
+	if w.cache != nil && s.Key != "" {
+		if w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task), &Row{}) {
+			p.Cached++
+			return nil
+		}
+	}
+	return w.spend(ctx, b, s, p, silent)
+}
+
+// spend adds to p what one condensation would cost.
+func (w *sessionWork) spend(ctx context.Context, b *bench, s *Strategy, p *Plan, silent map[string]bool) error {
+	for _, c := range s.candidates() {
+		u, err := core.EstimateCost(ctx, c.Provider, b.request(b.task.cut.Prefix(), core.TriggerAutomatic).Clone())
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			// It cannot say; or it will fail when it is asked, too, and the report says so.
+			silent[s.Name] = true
+		default:
+			p.Usage = p.Usage.Add(u)
+			p.ByStrategy[s.Name] = p.ByStrategy[s.Name].Add(u)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/transcript"
+)
+
+// maxSession is the size in bytes above which a session is refused, uncompressed: far above
+// any recorded one, and small enough that a hostile file does not exhaust the memory.
+const maxSession = 256 << 20
+
+// ReadSession reads a conversation in any format that package transcript knows; name is
+// that of the file. Messages are measured with c. A recorded session (format "trace") says
+// itself who typed what, in which mode, and where it was compacted. Of another format, text
+// of the user is taken for typed unless it looks like what agents put there, the source is
+// the folder that the file is in, and the compactions are those of its journal. The mode is
+// what the agent says in its messages (Roo-Code, Cline) or records in its file (Claude Code and
+// Codex: plan or code; OpenCode: the agent), else empty.
+func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, error) {
+	data, err := transcript.ReadAll(r, maxSession)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	s := &score.Session{System: d.System, Tools: toolNames(d.Tools)}
+	s.ID, s.Source = called(name)
+	readJournal(d, s)
+	if d.Format == "trace" {
+		if err := readTrace(data, s); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if s.Mode == "" {
+		s.Mode = cmp.Or(announcedMode(s.Messages), recordedMode(d.Format, data))
+	}
+	for i := range s.Messages {
+		s.Messages[i].Source = nil
+	}
+	core.Measure(c, s.Messages)
+	return s, nil
+}
+
+// alike are the names that a tool gives to the transcript of every session, in a folder of
+// its own.
+var alike = []string{"api_conversation_history", "conversation", "messages", "session", "transcript"}
+
+// called returns what a session is called by the name of its file, and the folder that it is
+// in.
+func called(name string) (id, source string) {
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	dir, base := filepath.Split(strings.TrimSuffix(name, ".gz"))
+	id = strings.TrimSuffix(base, filepath.Ext(base))
+	if slices.Contains(alike, id) {
+		if up, folder := filepath.Split(filepath.Clean(dir)); folder != "" {
+			dir, id = up, folder
+		}
+	}
+	return id, filepath.Base(dir)
+}
+
+// readJournal takes over the original messages of d, hidden or not, and where they were
+// condensed.
+func readJournal(d *transcript.Document, s *score.Session) {
+	compactions := map[string]*score.Compaction{}
+	var talk dialog.AuthorReader
+	for _, e := range d.Journal.Timeline() {
+		if e.InsertedBy != "" {
+			if e.Message.Kind == core.KindSummary && compactions[e.InsertedBy] == nil {
+				compactions[e.InsertedBy] = &score.Compaction{Summary: textOf(e.Message.Parts)}
+			}
+			continue
+		}
+		s.Messages = append(s.Messages, e.Original)
+		o := origins(&talk, &e.Original)
+		if d.Origin == "claudecode" && bytes.Contains(e.Original.Source, []byte(`"isMeta":true`)) && onlyText(e.Original.Parts) {
+			o = slices.Repeat([]score.Origin{score.OriginInjected}, len(e.Original.Parts))
+		}
+		s.Origins = append(s.Origins, o)
+	}
+	at := map[string]int{}
+	for i := range s.Messages {
+		at[s.Messages[i].ID] = i
+	}
+	for _, c := range d.Journal.Condensations() {
+		k := compactions[c.ID]
+		if k == nil {
+			continue
+		}
+		last := -1
+		for _, id := range c.Edit.Hide {
+			if i, ok := at[id]; ok {
+				last = max(last, i)
+			}
+		}
+		if last < 0 {
+			continue
+		}
+		k.At, k.KeptFrom = last+1, last+1
+		for i := last + 1; i < len(s.Messages); i++ {
+			if c.Time.IsZero() || s.Messages[i].Time.IsZero() || s.Messages[i].Time.After(c.Time) {
+				break
+			}
+			k.At = i + 1
+		}
+		s.Compactions = append(s.Compactions, *k)
+	}
+}
+
+func onlyText(parts []core.Part) bool {
+	return !slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.Text); return !ok })
+}
+
+func textOf(parts []core.Part) string {
+	var out []string
+	for _, p := range parts {
+		if t, ok := p.(core.Text); ok {
+			out = append(out, string(t))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// readTrace takes over what only a recorded session says.
+func readTrace(data []byte, s *score.Session) error {
+	var t struct {
+		ID, Source, Mode string
+		Messages         []struct {
+			Origin  string
+			Content json.RawMessage
+		}
+		Compactions []struct {
+			At       int
+			KeptFrom *int `json:"kept_from"`
+			Summary  *string
+		}
+	}
+	if err := json.Unmarshal(data, &t); err != nil {
+		return err
+	}
+	s.ID, s.Source, s.Mode = t.ID, t.Source, t.Mode
+	s.Origins, s.Compactions = nil, nil
+	if len(t.Messages) != len(s.Messages) {
+		return fmt.Errorf("%d messages in the file, %d in the conversation", len(t.Messages), len(s.Messages))
+	}
+	for _, m := range t.Messages {
+		var parts []struct{ Origin string }
+		if json.Unmarshal(m.Content, &parts) != nil {
+			parts = nil
+		}
+		row := []score.Origin{originNames[m.Origin]}
+		if len(parts) > 0 {
+			row = row[:0]
+		}
+		for _, p := range parts {
+			row = append(row, originNames[p.Origin])
+		}
+		s.Origins = append(s.Origins, row)
+	}
+	for _, c := range t.Compactions {
+		k := score.Compaction{At: c.At, KeptFrom: c.At}
+		if c.KeptFrom != nil {
+			k.KeptFrom = *c.KeptFrom
+		}
+		if c.Summary != nil {
+			k.Summary = *c.Summary
+		}
+		if k.At < 0 || k.KeptFrom < 0 || k.KeptFrom > k.At || k.At > len(s.Messages) {
+			return fmt.Errorf("compaction at message %d, kept from %d, of %d messages", k.At, k.KeptFrom, len(s.Messages))
+		}
+		s.Compactions = append(s.Compactions, k)
+	}
+	return nil
+}
+
+var originNames = map[string]score.Origin{
+	"human": score.OriginHuman, "agent": score.OriginAgent, "tool": score.OriginTool, "injected": score.OriginInjected,
+}
+
+// toolNames returns the names of tools and parameters in definitions of either vendor's
+// form.
+func toolNames(definitions json.RawMessage) []string {
+	type schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var tools []struct {
+		Name     string `json:"name"`
+		Input    schema `json:"input_schema"`
+		Function struct {
+			Name       string `json:"name"`
+			Parameters schema `json:"parameters"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(definitions, &tools) != nil {
+		return nil
+	}
+	var out []string
+	for _, t := range tools {
+		for _, name := range []string{t.Name, t.Function.Name} {
+			if name != "" {
+				out = append(out, name)
+			}
+		}
+		for _, s := range []schema{t.Input, t.Function.Parameters} {
+			for name := range s.Properties {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,220 @@
+package lab
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/tokens"
+)
+
+// ReportFormat is the version of the JSON of a [Report]. It changes when a field changes
+// its meaning or goes; new fields do not change it.
+const ReportFormat = 1
+
+// A Report is what a comparison found: every row, and what follows from them. Its JSON is
+// stable: the same rows give the same bytes. Numbers that are not defined are absent.
+type Report struct {
+	Format   int    `json:"format"`
+	Seed     uint64 `json:"seed"`
+	Encoding string `json:"encoding"`
+	// Partial says that the run was stopped before all sessions were done.
+	Partial bool `json:"partial,omitempty"`
+	// Shard is the part that this is; absent if it is the whole, or all parts merged.
+	Shard *Shard `json:"shard,omitempty"`
+
+	Strategies []StrategyInfo `json:"strategies"` // the bounds first, then in the order given
+	Budgets    []string       `json:"budgets"`    // in the order given
+	Modes      []string       `json:"modes"`      // that occur, sorted
+	Measures   []Measure      `json:"measures"`
+	Sessions   []SessionInfo  `json:"sessions"` // by name
+	Skipped    []Skipped      `json:"skipped"`  // by name
+	// Rows are by session, budget, place of the cut and strategy.
+	Rows   []Row   `json:"rows"`
+	Rounds []Round `json:"rounds,omitempty"`
+
+	Tables      []Table      `json:"tables"`
+	RoundLines  []RoundLine  `json:"round_lines,omitempty"`
+	Differences []Difference `json:"differences"`
+	Verdicts    []Verdict    `json:"verdicts"`
+	Warnings    []Warning    `json:"warnings"`
+}
+
+// A SessionInfo describes a session that was compared.
+type SessionInfo struct {
+	Name     string   `json:"name"` // of the item
+	ID       string   `json:"id"`
+	Source   string   `json:"source"`
+	Mode     string   `json:"mode"`
+	Messages int      `json:"messages"`
+	Tokens   int      `json:"tokens"`
+	Cuts     []string `json:"cuts"`
+	// Hash is one of the conversation: sessions with the same one are copies.
+	Hash string `json:"hash"`
+}
+
+// A Skipped is a session that was not compared, and why.
+type Skipped struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// A Table holds the means of one budget and mode.
+type Table struct {
+	Budget string `json:"budget"`
+	Mode   string `json:"mode"` // empty: all modes together
+	Lines  []Line `json:"lines"`
+}
+
+// A Line holds the means of one strategy.
+type Line struct {
+	Strategy string `json:"strategy"`
+	Bound    bool   `json:"bound,omitempty"`
+	Sessions int    `json:"sessions"`
+	Cuts     int    `json:"cuts"`
+	// Failed are the cuts at which it failed or its result was rejected; the means are
+	// over the others. Over are those at which it was above 1.03 of the budget.
+	Failed int `json:"failed"`
+	Over   int `json:"over"`
+	// Unfit says that no verdict calls it better than another: a warning says why.
+	Unfit bool `json:"unfit,omitempty"`
+	// Values are the means by measure, each over the cuts of a session first.
+	Values map[string]Estimate `json:"values"`
+	// KindsBefore and KindsAfter are tokens by kind, summed over the cuts.
+	KindsBefore map[tokens.Kind]int `json:"kinds_before"`
+	KindsAfter  map[tokens.Kind]int `json:"kinds_after"`
+	Usage       core.Usage          `json:"usage,omitzero"`
+}
+
+// WriteJSON writes r, indented by one space, with a line end.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(r)
+}
+
+// ReadReport reads what WriteJSON wrote.
+func ReadReport(rd io.Reader) (*Report, error) {
+	var r Report
+	if err := json.NewDecoder(rd).Decode(&r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if r.Format != ReportFormat {
+		return nil, fmt.Errorf("report: format %d, this program reads %d", r.Format, ReportFormat)
+	}
+	return &r, nil
+}
+
+func describe(name string, s *score.Session) SessionInfo {
+	info := SessionInfo{Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Hash: sessionHash(s)}
+	for i := range s.Messages {
+		info.Tokens += s.Messages[i].Tokens
+	}
+	return info
+}
+
+// report makes the report of what is finished.
+func (r *runner) report(partial bool) *Report {
+	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Partial: partial, Strategies: slices.Clone(bounds)}
+	if r.opts.Shard.Count > 1 {
+		sh := r.opts.Shard
+		out.Shard = &sh
+	}
+	for i := range r.strategies {
+		s := &r.strategies[i]
+		out.Strategies = append(out.Strategies, StrategyInfo{Name: s.Name, About: s.About, Key: s.Key})
+	}
+	for _, b := range r.opts.Budgets {
+		out.Budgets = append(out.Budgets, b.String())
+	}
+	for _, s := range r.sessions {
+		if s.skipped != "" {
+			out.Skipped = append(out.Skipped, Skipped{s.info.Name, s.skipped})
+			continue
+		}
+		out.Sessions = append(out.Sessions, s.info)
+		out.Rows = append(out.Rows, s.rows...)
+		out.Rounds = append(out.Rounds, s.rounds...)
+	}
+	out.conclude()
+	return out
+}
+
+// conclude sorts what was measured and derives the rest of the report from it.
+func (r *Report) conclude() {
+	r.Measures = Measures()
+	r.sort()
+	r.dropCopies()
+	modes := map[string]bool{}
+	for i := range r.Sessions {
+		modes[r.Sessions[i].Mode] = true
+	}
+	r.Modes = r.Modes[:0]
+	for m := range modes {
+		r.Modes = append(r.Modes, m)
+	}
+	slices.Sort(r.Modes)
+	a := newAnalysis(r)
+	r.Warnings = a.warnings() // it says what is unfit
+	r.Tables = a.tables()
+	r.RoundLines = a.roundLines()
+	r.Differences = a.differences()
+	r.Verdicts = a.verdicts()
+	// A reader in another language should find arrays, not null.
+	r.Skipped, r.Sessions, r.Rows = some(r.Skipped), some(r.Sessions), some(r.Rows)
+	r.Modes, r.Warnings, r.Differences, r.Verdicts, r.Tables = some(r.Modes), some(r.Warnings), some(r.Differences), some(r.Verdicts), some(r.Tables)
+}
+
+func some[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// dropCopies skips all but the first of sessions with the same content: a folder of logs
+// often has copies, and counted twice they would make intervals narrower than they are.
+func (r *Report) dropCopies() {
+	first, copies := map[string]string{}, map[string]bool{}
+	r.Sessions = slices.DeleteFunc(r.Sessions, func(s SessionInfo) bool {
+		of, ok := first[s.Hash]
+		if s.Hash == "" || !ok {
+			first[s.Hash] = s.Name
+			return false
+		}
+		copies[s.Name] = true
+		r.Skipped = append(r.Skipped, Skipped{s.Name, "the same conversation as " + of})
+		return true
+	})
+	if len(copies) == 0 {
+		return
+	}
+	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return copies[row.Session] })
+	r.Rounds = slices.DeleteFunc(r.Rounds, func(x Round) bool { return copies[x.Session] })
+	r.sort()
+}
+
+func (r *Report) sort() {
+	rank := map[string]int{}
+	for i := range r.Strategies {
+		rank[r.Strategies[i].Name] = i
+	}
+	budget := map[string]int{}
+	for i, b := range r.Budgets {
+		budget[b] = i
+	}
+	slices.SortFunc(r.Sessions, func(a, b SessionInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(r.Rows, func(a, b Row) int {
+		return cmp.Or(strings.Compare(a.Session, b.Session), budget[a.Budget]-budget[b.Budget], a.At-b.At, strings.Compare(a.Cut, b.Cut), rank[a.Strategy]-rank[b.Strategy])
+	})
+	slices.SortStableFunc(r.Rounds, func(a, b Round) int {
+		return cmp.Or(strings.Compare(a.Session, b.Session), rank[a.Strategy]-rank[b.Strategy], a.Round-b.Round)
+	})
+}

@@ -1,0 +1,321 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/tokens"
+	"github.com/condensehq/condense/transcript"
+)
+
+// ConversationOptions adjust the page of one conversation. A nil pointer and the zero value
+// of every field mean the defaults.
+type ConversationOptions struct {
+	Name     string // of the file
+	Encoding string // that the counter counts with
+	// Tables are in the page as well: by tool, the largest messages, …
+	Tables []Table
+	// MaxText is how many bytes the messages may add to the page, compressed; default 12
+	// MiB. If they are more, only the beginning and the end of long texts are there.
+	MaxText int
+}
+
+// A Table is something to be listed in the page.
+type Table struct {
+	Title   string
+	Columns []Column
+	Rows    [][]any // int, float64 or string, as many as there are columns
+}
+
+// A Column of a Table.
+type Column struct {
+	Name   string
+	Number bool
+}
+
+// WriteConversation writes d as a self-contained page: what it consists of, by kind and
+// over time, and every message of its timeline as kept, rewritten, hidden or inserted by
+// its condensations. Sizes are tokens as c counts them. The page holds the whole text.
+func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, opts *ConversationOptions) error {
+	var o ConversationOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.MaxText <= 0 {
+		o.MaxText = 12 << 20
+	}
+	timeline := d.Journal.Timeline()
+	p := &conversationPage{
+		Title: "What is in " + cmp.Or(o.Name, "this conversation"), Options: o, Document: d,
+		Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
+	}
+	script := &conversationData{Kind: "conversation", Kinds: []tokens.Kind{}, Condensations: []mark{}}
+	p.measure(script, timeline, c)
+	for _, most := range []int{maxPart, maxPart / 8, maxPart / 64} {
+		pack := newPacker()
+		pack.most = most
+		script.Items = items(pack, timeline, c)
+		element, size, err := block("data", script)
+		if err != nil {
+			return err
+		}
+		p.Data, p.Cut, p.MaxPart = element, pack.cut, thousands(most)
+		if size <= o.MaxText {
+			break
+		}
+	}
+	if err := templates.ExecuteTemplate(w, "conversation.html", p); err != nil {
+		return fmt.Errorf("html report: %w", err)
+	}
+	return nil
+}
+
+// A conversationPage is what the template of a conversation shows.
+type conversationPage struct {
+	Title    string
+	Policy   string
+	Style    template.CSS
+	Script   template.JS
+	Notice   string
+	Data     template.HTML
+	Options  ConversationOptions
+	Document *transcript.Document
+
+	Messages, Sent, Hidden, Inserted int
+	Before, After                    int // tokens: all that was ever said, what would be sent
+	Kinds                            []tokens.Kind
+	KindRows                         []kindCount
+	Steps                            []step
+	Condensations                    []mark
+	Cut                              int
+	MaxPart                          string
+}
+
+// A kindCount says how much of a kind there is.
+type kindCount struct {
+	Kind        tokens.Kind
+	Said, Sent  int
+	Share, Left string
+}
+
+// A step is what there was after a number of messages.
+type step struct {
+	At     int                 `json:"at"`
+	Tokens map[tokens.Kind]int `json:"tokens"`
+}
+
+// Total returns the sum over the kinds.
+func (s step) Total() int {
+	n := 0
+	for _, v := range s.Tokens {
+		n += v
+	}
+	return n
+}
+
+// Of returns the tokens of a kind.
+func (s step) Of(k tokens.Kind) int { return s.Tokens[k] }
+
+// A mark is a condensation on the timeline: after the last message that it concerns.
+type mark struct {
+	At      int    `json:"at"`
+	Label   string `json:"label"`
+	By      string `json:"-"`
+	Hidden  int    `json:"-"`
+	Rewrote int    `json:"-"`
+	Put     int    `json:"-"`
+	Before  int    `json:"-"`
+	After   int    `json:"-"`
+}
+
+// A conversationData is what the script gets.
+type conversationData struct {
+	Kind          string             `json:"kind"`
+	Kinds         []tokens.Kind      `json:"kinds"`
+	Series        []step             `json:"series"`
+	Condensations []mark             `json:"condensations"`
+	Items         []conversationItem `json:"items"`
+}
+
+// A conversationItem is a message of the timeline.
+type conversationItem struct {
+	At     int        `json:"at"` // -1: put there by a condensation
+	State  string     `json:"state"`
+	Role   core.Role  `json:"role"`
+	Kind   core.Kind  `json:"kind,omitempty"`
+	Parts  []partData `json:"parts"`
+	After  []partData `json:"after,omitempty"`
+	Before int        `json:"before"`
+	Tokens int        `json:"tokens"`
+	Needs  []int      `json:"needs"` // none
+}
+
+// Points and rows of the figure over time, at most.
+const (
+	maxPoints = 400
+	maxSteps  = 20
+)
+
+// measure fills in what p and the figures say about the timeline.
+func (p *conversationPage) measure(d *conversationData, timeline []history.Entry, c *tokens.Counter) {
+	said, sent := map[tokens.Kind]int{}, map[tokens.Kind]int{}
+	if system, tools := c.Beside(p.Document.System, p.Document.Tools); system+tools > 0 {
+		said[tokens.KindSystem] = system + tools
+		sent[tokens.KindSystem] = system + tools
+	}
+	series := []step{{0, maps.Clone(said)}}
+	at := map[string]int{} // how many messages were said up to that one
+	for i := range timeline {
+		e := &timeline[i]
+		if len(e.HiddenBy) == 0 {
+			p.Sent++
+			add(sent, c.Breakdown(e.Message))
+		} else {
+			p.Hidden++
+		}
+		if e.InsertedBy != "" {
+			p.Inserted++
+			at[e.Message.ID] = p.Messages
+			continue
+		}
+		p.Messages++
+		at[e.Message.ID] = p.Messages
+		add(said, c.Breakdown(e.Original))
+		series = append(series, step{p.Messages, maps.Clone(said)})
+	}
+	for _, k := range tokens.Kinds() {
+		if said[k] == 0 && sent[k] == 0 {
+			continue
+		}
+		p.Before += said[k]
+		p.After += sent[k]
+		p.Kinds = append(p.Kinds, k)
+		p.KindRows = append(p.KindRows, kindCount{Kind: k, Said: said[k], Sent: sent[k]})
+	}
+	for i := range p.KindRows {
+		k := &p.KindRows[i]
+		k.Share = share(k.Sent, p.After)
+		k.Left = share(k.Sent, k.Said)
+	}
+	d.Kinds, d.Series, p.Steps = p.Kinds, sample(series, maxPoints), sample(series, maxSteps)
+	for _, x := range p.Document.Journal.Condensations() {
+		m := mark{
+			By: cmp.Or(x.Provider, "unnamed"), Hidden: len(x.Edit.Hide), Rewrote: len(x.Edit.Rewrite), Put: len(x.Edit.Insert),
+			Before: x.TokensBefore, After: x.TokensAfter,
+		}
+		for _, id := range x.Edit.Hide {
+			m.At = max(m.At, at[id])
+		}
+		for _, r := range x.Edit.Rewrite {
+			m.At = max(m.At, at[r.ID])
+		}
+		m.Label = line(m.By, 24)
+		p.Condensations = append(p.Condensations, m)
+		d.Condensations = append(d.Condensations, m)
+	}
+}
+
+func add(to, n map[tokens.Kind]int) {
+	for k, v := range n {
+		to[k] += v
+	}
+}
+
+func share(n, of int) string {
+	if of == 0 {
+		return "–"
+	}
+	return fixed(100*float64(n)/float64(of), 1) + " %"
+}
+
+// sample returns at most n of the steps, the first and the last among them.
+func sample(s []step, n int) []step {
+	if len(s) <= n {
+		return s
+	}
+	out := make([]step, 0, n)
+	for i := range n {
+		out = append(out, s[i*(len(s)-1)/(n-1)])
+	}
+	return out
+}
+
+// items returns the messages of the timeline.
+func items(p *packer, timeline []history.Entry, c *tokens.Counter) []conversationItem {
+	out := make([]conversationItem, 0, len(timeline))
+	n := 0
+	for i := range timeline {
+		e := &timeline[i]
+		x := conversationItem{At: n, State: lab.StateKept, Role: e.Message.Role, Kind: e.Message.Kind, Needs: []int{}}
+		if e.InsertedBy != "" {
+			x.At, x.State = -1, lab.StateNew
+		} else {
+			n++
+			x.Before = core.MessageTokens(c, e.Original)
+		}
+		if len(e.HiddenBy) == 0 {
+			x.Tokens = core.MessageTokens(c, e.Message)
+		}
+		x.Parts = p.parts(detailParts(e.Original.Parts))
+		switch {
+		case len(e.HiddenBy) > 0:
+			x.State = lab.StateHidden
+		case e.RewrittenBy != "":
+			x.State, x.After = lab.StateRewritten, p.parts(detailParts(e.Message.Parts))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// detailParts returns parts as text.
+func detailParts(parts []core.Part) []lab.DetailPart {
+	out := make([]lab.DetailPart, 0, len(parts))
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			out = append(out, lab.DetailPart{Type: "text", Text: string(p)})
+		case core.ToolCall:
+			out = append(out, lab.DetailPart{Type: "call", Name: p.Name, Text: p.Args})
+		case core.ToolResult:
+			var texts []string
+			for _, c := range detailParts(p.Content) {
+				texts = append(texts, c.Text)
+			}
+			out = append(out, lab.DetailPart{Type: "result", Text: strings.Join(texts, "\n"), Error: p.IsError})
+		case core.Image:
+			out = append(out, lab.DetailPart{Type: "image", Text: "[" + p.MediaType + "]"})
+		case core.Reasoning:
+			out = append(out, lab.DetailPart{Type: "reasoning", Text: p.Text})
+		case core.Opaque:
+			out = append(out, lab.DetailPart{Type: "opaque", Text: p.JSON})
+		}
+	}
+	return out
+}
+
+// An itemData is a value of a Table as the template shows it.
+type itemData struct {
+	First, Number bool
+	Value, Text   string
+}
+
+func item(t Table, column int, v any) itemData {
+	out := itemData{First: column == 0, Number: column < len(t.Columns) && t.Columns[column].Number, Value: fmt.Sprint(v)}
+	switch v := v.(type) {
+	case int:
+		out.Text = thousands(v)
+	case float64:
+		out.Text = fixed(v, 1)
+	default:
+		out.Text = line(out.Value, 300)
+	}
+	return out
+}

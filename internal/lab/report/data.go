@@ -1,0 +1,212 @@
+package report
+
+import (
+	"math"
+	"strings"
+
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/tokens"
+)
+
+// Data is what the script of a comparison gets, as JSON. Rows are columns: there may be a
+// hundred thousand of them.
+type data struct {
+	Kind       string           `json:"kind"` // comparison
+	Strategies []strategyData   `json:"strategies"`
+	Budgets    []string         `json:"budgets"`
+	Modes      []string         `json:"modes"`
+	Measures   []lab.Measure    `json:"measures"`
+	Kinds      []tokens.Kind    `json:"kinds"`
+	Folder     string           `json:"folder"` // that all sessions are in; not in their names
+	Sessions   []sessionData    `json:"sessions"`
+	Tables     []lab.Table      `json:"tables"`
+	Pairs      []lab.Difference `json:"pairs"`
+	Rounds     []roundData      `json:"rounds"`
+	Rows       columns          `json:"rows"`
+	RowsTotal  int              `json:"rows_total"`
+	// Blocks are the IDs of the elements that hold the messages of a row's session.
+	Blocks map[int]string `json:"blocks"`
+}
+
+type strategyData struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
+	Bound bool   `json:"bound,omitempty"`
+	Unfit bool   `json:"unfit,omitempty"`
+}
+
+type sessionData struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	Mode   string `json:"mode"`
+}
+
+type columns struct {
+	Strategy []int                 `json:"strategy"` // index of data.Strategies, and so on
+	Budget   []int                 `json:"budget"`
+	Session  []int                 `json:"session"`
+	Cut      []string              `json:"cut"`
+	At       []int                 `json:"at"`
+	Before   []int                 `json:"before"`
+	Room     []int                 `json:"room"`
+	After    []int                 `json:"after"`
+	Outcome  []string              `json:"outcome"`
+	Provider []string              `json:"provider"`
+	Error    map[int]string        `json:"error"`
+	Values   map[string][]*float64 `json:"values"`
+}
+
+// newData returns the data of r with at most maxRows rows, of whole sessions; those that
+// keep names have theirs first.
+func newData(r *lab.Report, maxRows int, keep map[string]bool) *data {
+	d := &data{
+		Kind: "comparison", Budgets: r.Budgets, Measures: r.Measures, Kinds: tokens.Kinds(),
+		Tables: r.Tables, Pairs: r.Differences, Rounds: rounds(r), RowsTotal: len(r.Rows), Blocks: map[int]string{},
+		Rows: columns{Error: map[int]string{}, Values: map[string][]*float64{}},
+	}
+	unfit := unfitStrategies(r)
+	strategy, budget, session := map[string]int{}, map[string]int{}, map[string]int{}
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		strategy[s.Name] = i
+		d.Strategies = append(d.Strategies, strategyData{s.Name, s.About, s.Bound, unfit[s.Name]})
+	}
+	for i, b := range r.Budgets {
+		budget[b] = i
+	}
+	d.Modes = append(d.Modes, r.Modes...)
+	d.Folder = folder(r)
+	for i := range r.Sessions {
+		s := &r.Sessions[i]
+		session[s.Name] = i
+		d.Sessions = append(d.Sessions, sessionData{strings.TrimPrefix(s.Name, d.Folder), s.Source, s.Mode})
+	}
+	chosen := wholeSessions(r, maxRows, keep)
+	c := &d.Rows
+	n := 0
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if !chosen[row.Session] {
+			continue
+		}
+		c.Strategy = append(c.Strategy, strategy[row.Strategy])
+		c.Budget = append(c.Budget, budget[row.Budget])
+		c.Session = append(c.Session, session[row.Session])
+		c.Cut = append(c.Cut, row.Cut)
+		c.At, c.Before = append(c.At, row.At), append(c.Before, row.Before)
+		c.Room, c.After = append(c.Room, row.Room), append(c.After, row.After)
+		c.Outcome, c.Provider = append(c.Outcome, string(row.Outcome)), append(c.Provider, row.Provider)
+		if row.Error != "" {
+			c.Error[n] = line(row.Error, 500)
+		}
+		for k := range r.Measures {
+			name := r.Measures[k].Name
+			var v *float64
+			if x, ok := row.Values[name]; ok {
+				x = significant(x)
+				v = &x
+			}
+			c.Values[name] = append(c.Values[name], v)
+		}
+		n++
+	}
+	return d
+}
+
+// folder returns the longest folder that the names of all sessions begin with, if there
+// are several.
+func folder(r *lab.Report) string {
+	if len(r.Sessions) < 2 {
+		return ""
+	}
+	common := r.Sessions[0].Name
+	for i := range r.Sessions {
+		for !strings.HasPrefix(r.Sessions[i].Name, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	return common[:strings.LastIndexAny(common, `/\:`)+1]
+}
+
+// wholeSessions returns the sessions whose rows are in the page.
+func wholeSessions(r *lab.Report, maxRows int, keep map[string]bool) map[string]bool {
+	count := map[string]int{}
+	for i := range r.Rows {
+		count[r.Rows[i].Session]++
+	}
+	chosen, n := map[string]bool{}, 0
+	for _, first := range []bool{true, false} {
+		for i := range r.Sessions {
+			name := r.Sessions[i].Name
+			if keep[name] == first && n+count[name] <= maxRows {
+				chosen[name] = true
+				n += count[name]
+			}
+		}
+	}
+	return chosen
+}
+
+func unfitStrategies(r *lab.Report) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range r.Warnings {
+		if w.Unfit {
+			out[w.Strategy] = true
+		}
+	}
+	return out
+}
+
+// significant rounds to five digits, which is more than a page shows.
+func significant(x float64) float64 {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return 0
+	}
+	scale := math.Pow(10, 4-math.Floor(math.Log10(math.Abs(x))))
+	return math.Round(x*scale) / scale
+}
+
+// A roundData is the mean over the sessions that got as far.
+type roundData struct {
+	Strategy string             `json:"strategy"`
+	Round    int                `json:"round"`
+	Sessions int                `json:"sessions"`
+	Values   map[string]float64 `json:"values"` // panel, once, user, once_user, first_user, first_files
+}
+
+func rounds(r *lab.Report) []roundData {
+	type key struct {
+		strategy string
+		round    int
+	}
+	sums, counts, at := map[key]map[string]float64{}, map[key]map[string]int{}, map[key]int{}
+	for i := range r.Rounds {
+		x := &r.Rounds[i]
+		k := key{x.Strategy, x.Round}
+		if sums[k] == nil {
+			sums[k], counts[k] = map[string]float64{}, map[string]int{}
+		}
+		at[k]++
+		for name, v := range map[string]*float64{"panel": x.Panel, "once": x.Once, "user": x.User, "once_user": x.OnceUser, "first_user": x.FirstUser, "first_files": x.FirstFiles} {
+			if v != nil {
+				sums[k][name] += *v
+				counts[k][name]++
+			}
+		}
+	}
+	out := []roundData{}
+	for i := range r.Strategies {
+		for n := 1; ; n++ {
+			k := key{r.Strategies[i].Name, n}
+			if at[k] == 0 {
+				break
+			}
+			d := roundData{Strategy: r.Strategies[i].Name, Round: n, Sessions: at[k], Values: map[string]float64{}}
+			for name, s := range sums[k] {
+				d.Values[name] = s / float64(counts[k][name])
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}

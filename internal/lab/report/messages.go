@@ -1,0 +1,208 @@
+package report
+
+import (
+	"cmp"
+	"html/template"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/score"
+)
+
+// maxPart is how many bytes of a part the page has; of a longer one the beginning and
+// the end do.
+const maxPart = 16_000
+
+// A partData is [lab.DetailPart] as the script gets it.
+type partData struct {
+	Type  string `json:"type"`
+	Name  string `json:"name,omitempty"`
+	Text  string `json:"text"`
+	Error bool   `json:"error,omitempty"`
+}
+
+// A messageData is a message as it was, which is the same whatever a strategy made of it.
+type messageData struct {
+	Role   core.Role  `json:"role"`
+	Kind   core.Kind  `json:"kind,omitempty"`
+	Parts  []partData `json:"parts"`
+	Tokens int        `json:"tokens"`
+}
+
+// A viewData says what became of the messages of a session: the rest of a Detail.
+type viewData struct {
+	Row     int        `json:"row"` // index of the rows of the page
+	Entries []entry    `json:"entries"`
+	Cut     string     `json:"cut"`
+	Found   []needGone `json:"found"` // by the index of sessionBlock.Needs[Cut]
+}
+
+// An entry is a message of a view.
+type entry struct {
+	At     int          `json:"at"` // -1: new
+	State  string       `json:"state"`
+	Tokens int          `json:"tokens"`          // after
+	After  []partData   `json:"after,omitempty"` // if rewritten
+	New    *messageData `json:"new,omitempty"`
+}
+
+// A needData is a [score.Need] without what became of it.
+type needData struct {
+	Kind     string  `json:"kind"`
+	Text     string  `json:"text"`
+	Weight   float64 `json:"weight"`
+	Far      bool    `json:"far,omitempty"`
+	Last     int     `json:"last"`
+	By       int     `json:"by"`
+	Messages []int   `json:"messages"`
+}
+
+// A needGone says what became of a need.
+type needGone struct {
+	Need    int     `json:"need"`
+	Credit  float64 `json:"credit"`
+	Present bool    `json:"present,omitempty"`
+}
+
+// A sessionBlock holds the messages of one session and all views of it.
+type sessionBlock struct {
+	Messages map[int]*messageData  `json:"messages"`
+	Needs    map[string][]needData `json:"needs"` // by cut
+	Views    []viewData            `json:"views"`
+}
+
+type needKey struct {
+	kind score.UnitKind
+	text string
+}
+
+// A packer makes the blocks of the sessions.
+type packer struct {
+	blocks map[string]*sessionBlock
+	needs  map[string]map[string]map[needKey]int // by session and cut
+	most   int                                   // bytes of a part
+	cut    int                                   // parts that are not there in full
+}
+
+func newPacker() *packer {
+	return &packer{blocks: map[string]*sessionBlock{}, needs: map[string]map[string]map[needKey]int{}, most: maxPart}
+}
+
+// add puts d, the detail of the given row of the page, into the block of its session.
+func (p *packer) add(d *lab.Detail, row int) {
+	b := p.blocks[d.Row.Session]
+	if b == nil {
+		b = &sessionBlock{Messages: map[int]*messageData{}, Needs: map[string][]needData{}}
+		p.blocks[d.Row.Session], p.needs[d.Row.Session] = b, map[string]map[needKey]int{}
+	}
+	v := viewData{Row: row, Cut: visible(d.Row.Cut), Entries: p.entries(b, d.Messages)}
+	known := p.needs[d.Row.Session][d.Row.Cut]
+	if known == nil {
+		known = map[needKey]int{}
+		p.needs[d.Row.Session][d.Row.Cut] = known
+	}
+	for i := range d.Needs {
+		n := &d.Needs[i]
+		k := needKey{n.Kind, n.Text}
+		at, ok := known[k]
+		if !ok {
+			at = len(b.Needs[v.Cut])
+			known[k] = at
+			b.Needs[v.Cut] = append(b.Needs[v.Cut], needData{needKinds[n.Kind], line(n.Text, 200), n.Weight, n.Far, n.Last, n.By, n.Messages})
+		}
+		v.Found = append(v.Found, needGone{at, significant(n.Credit), n.Present})
+	}
+	b.Views = append(b.Views, v)
+}
+
+// needKinds are words for the kinds of names.
+var needKinds = map[score.UnitKind]string{
+	score.UnitPath: "path", score.UnitIdentifier: "identifier", score.UnitNumber: "number",
+	score.UnitQuoted: "quote", score.UnitName: "name",
+}
+
+func (p *packer) entries(b *sessionBlock, messages []lab.DetailMessage) []entry {
+	out := make([]entry, 0, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		e := entry{At: m.At, State: m.State, Tokens: m.TokensAfter}
+		if m.At < 0 {
+			e.New = &messageData{m.Role, m.Kind, p.parts(m.Parts), m.TokensAfter}
+		} else if b.Messages[m.At] == nil {
+			b.Messages[m.At] = &messageData{m.Role, m.Kind, p.parts(m.Parts), m.TokensBefore}
+		}
+		if m.State == lab.StateRewritten {
+			e.After = p.parts(m.After)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (p *packer) parts(parts []lab.DetailPart) []partData {
+	out := make([]partData, 0, len(parts))
+	for _, x := range parts {
+		text, left := cut(x.Text, p.most)
+		if left > 0 {
+			p.cut++
+		}
+		out = append(out, partData{x.Type, line(x.Name, 200), visible(text), x.Error})
+	}
+	return out
+}
+
+// An embedding is the part of the details that is in the page.
+type embedding struct {
+	elements []template.HTML
+	Views    int // that are there
+	LeftOut  int // views that do not, for the size
+	Cut      int // parts of messages that are not there in full
+	Bytes    int // that it adds to the page
+	Sessions int
+}
+
+// embedDetails makes the blocks of details and enters them in d. Sessions come in the order in
+// which they first appear in details, and stop when the next one would not fit.
+func embedDetails(d *data, r *lab.Report, details []*lab.Detail, most int) (*embedding, error) {
+	rowOf := rowIndex(d, r)
+	p := newPacker()
+	out := &embedding{}
+	var order []string
+	for _, x := range details {
+		row, ok := rowOf[keyOf(&x.Row)]
+		if !ok {
+			return nil, errNoRow(&x.Row)
+		}
+		if row < 0 {
+			out.LeftOut++
+			continue
+		}
+		if p.blocks[x.Row.Session] == nil {
+			order = append(order, x.Row.Session)
+		}
+		p.add(x, row)
+	}
+	out.Cut = p.cut
+	for i, name := range order {
+		b := p.blocks[name]
+		slices.SortFunc(b.Views, func(x, y viewData) int { return cmp.Compare(x.Row, y.Row) })
+		id := blockID(i)
+		element, size, err := block(id, b)
+		if err != nil {
+			return nil, err
+		}
+		if out.Bytes+size > most {
+			out.LeftOut += len(b.Views)
+			continue
+		}
+		out.Bytes += size
+		out.Views += len(b.Views)
+		out.Sessions++
+		out.elements = append(out.elements, element)
+		for _, v := range b.Views {
+			d.Blocks[v.Row] = id
+		}
+	}
+	return out, nil
+}

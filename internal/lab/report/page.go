@@ -1,0 +1,323 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A page is what the template of a comparison shows.
+type page struct {
+	Title, Command, Made string
+	Policy               string
+	Style                template.CSS
+	Script               template.JS
+	Notice               string
+	Data                 template.HTML
+	Blocks               []template.HTML
+
+	Report     *lab.Report
+	Strategies []strategyData
+	Cuts       int
+	Text       *embedding
+	Folder     string // that all sessions are in
+	Rows       int    // that are in the page
+	MaxPart    string
+	Size       string // of the text
+	Modes      []*modeCard
+	Scopes     []scope
+	Rounds     []roundRow
+	Priced     bool // some strategy called a model
+}
+
+func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
+	p := &page{
+		Title: o.Title, Command: o.Command, Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
+		Report: r, Folder: d.Folder, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
+		MaxPart: thousands(maxPart), Size: size(text.Bytes),
+	}
+	if p.Title == "" {
+		p.Title = "Which strategy keeps what was needed later"
+	}
+	if !o.Made.IsZero() {
+		p.Made = o.Made.Format("2 January 2006, 15:04")
+	}
+	for i := range r.Sessions {
+		p.Cuts += len(r.Sessions[i].Cuts)
+	}
+	b := builder{report: r, unfit: unfitStrategies(r), about: map[string]string{}, measures: map[string]*lab.Measure{}}
+	for i := range r.Strategies {
+		b.about[r.Strategies[i].Name] = r.Strategies[i].About
+	}
+	for i := range r.Measures {
+		b.measures[r.Measures[i].Name] = &r.Measures[i]
+	}
+	p.Modes = b.modes()
+	for i := range r.Tables {
+		s := b.scope(&r.Tables[i])
+		p.Scopes = append(p.Scopes, s)
+		p.Priced = p.Priced || s.Priced
+	}
+	p.Rounds = roundRows(d.Rounds)
+	return p
+}
+
+// Short returns the name of a session without the folder that all are in.
+func (p *page) Short(name string) string {
+	return visible(strings.TrimPrefix(name, p.Folder))
+}
+
+func size(bytes int) string {
+	if bytes < 1<<20 {
+		return thousands((bytes+1023)>>10) + " KiB"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}
+
+// A builder makes what the page shows of a report.
+type builder struct {
+	report   *lab.Report
+	unfit    map[string]bool
+	about    map[string]string
+	measures map[string]*lab.Measure
+}
+
+// A name is a strategy as a table names it.
+type name struct {
+	Name, About string
+	Bound       string // "upper bound" or "baseline"
+	Unfit       bool
+}
+
+func (b *builder) name(strategy string, bound bool) name {
+	n := name{Name: strategy, About: b.about[strategy], Unfit: b.unfit[strategy]}
+	switch {
+	case strategy == lab.Oracle:
+		n.Bound = "upper bound"
+	case bound:
+		n.Bound = "baseline"
+	}
+	return n
+}
+
+// A modeCard is the verdict on a mode and what it rests on: needed later, by strategy and budget.
+type modeCard struct {
+	Mode, Anchor   string
+	All            bool
+	Sessions, Cuts int
+	Verdicts       []verdict
+	Budgets        []string
+	Rows           []modeRow
+	Curve          []curveRow
+}
+
+type verdict struct {
+	Budget string
+	Shown  bool
+	Word   string
+	Text   string
+	Worse  string // what the best loses
+	// Names are the strategies that are in the table of all verdicts, More how many do not.
+	Names []string
+	More  int
+}
+
+// tooFew replaces the verdict if there are not enough sessions for one.
+const tooFew = "not enough sessions"
+
+// allFew returns v, or one verdict if there are not enough sessions under every budget.
+func allFew(v []verdict) []verdict {
+	for i := range v {
+		if v[i].Word != tooFew || v[i].Text != v[0].Text {
+			return v
+		}
+	}
+	if len(v) < 2 {
+		return v
+	}
+	one := v[0]
+	one.Budget = "all"
+	return []verdict{one}
+}
+
+// maxNames is how many strategies a cell of that table names.
+const maxNames = 2
+
+func newVerdict(v *lab.Verdict) verdict {
+	const none = "no difference shown"
+	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Worse: v.WorseIn()}
+	switch {
+	case v.Shown:
+		out.Word = "better"
+	case v.Few:
+		out.Word, out.Text = tooFew, strings.TrimPrefix(v.Text, tooFew+" ")
+		return out
+	}
+	if v.Best != "" {
+		out.Names = append([]string{v.Best}, v.Ties...)
+		out.More = max(0, len(out.Names)-maxNames)
+		out.Names = out.Names[:len(out.Names)-out.More]
+	}
+	return out
+}
+
+// Listed returns the verdicts as they are listed.
+func (c *modeCard) Listed() []verdict { return allFew(c.Verdicts) }
+
+// Verdict returns that on a budget; nil if there is none.
+func (c *modeCard) Verdict(budget string) *verdict {
+	for i := range c.Verdicts {
+		if c.Verdicts[i].Budget == budget {
+			return &c.Verdicts[i]
+		}
+	}
+	return nil
+}
+
+type modeRow struct {
+	name
+	Cells []cell // by budget
+}
+
+// A curveRow is a point of the figure: tokens left and what is kept.
+type curveRow struct {
+	name
+	Budget           string
+	Kept, Panel, Far cell
+}
+
+func (b *builder) modes() []*modeCard {
+	var out []*modeCard
+	for i, m := range slices.Concat([]string{""}, b.report.Modes) {
+		c := &modeCard{Mode: m, Anchor: fmt.Sprintf("mode-%d", i), All: m == ""}
+		for _, v := range b.report.Verdicts {
+			if v.Mode == m {
+				c.Verdicts = append(c.Verdicts, newVerdict(&v))
+			}
+		}
+		lines := map[string]map[string]*lab.Line{} // by strategy and budget
+		for t := range b.report.Tables {
+			table := &b.report.Tables[t]
+			if table.Mode != m {
+				continue
+			}
+			c.Budgets = append(c.Budgets, table.Budget)
+			for l := range table.Lines {
+				x := &table.Lines[l]
+				c.Sessions, c.Cuts = max(c.Sessions, x.Sessions), max(c.Cuts, x.Cuts)
+				if lines[x.Strategy] == nil {
+					lines[x.Strategy] = map[string]*lab.Line{}
+				}
+				lines[x.Strategy][table.Budget] = x
+			}
+		}
+		if len(c.Budgets) == 0 {
+			continue
+		}
+		for s := range b.report.Strategies {
+			info := &b.report.Strategies[s]
+			if lines[info.Name] == nil {
+				continue
+			}
+			row := modeRow{name: b.name(info.Name, info.Bound)}
+			for _, budget := range c.Budgets {
+				x := lines[info.Name][budget]
+				if x == nil {
+					row.Cells = append(row.Cells, cell{})
+					continue
+				}
+				panel := estimate(b.measures[lab.MeasurePanel], x.Values)
+				row.Cells = append(row.Cells, panel)
+				c.Curve = append(c.Curve, curveRow{
+					row.name, budget, estimate(b.measures[lab.MeasureKept], x.Values),
+					panel, estimate(b.measures[lab.MeasureFar], x.Values),
+				})
+			}
+			c.Rows = append(c.Rows, row)
+		}
+		slices.SortStableFunc(c.Rows, func(x, y modeRow) int { return cmp.Compare(meanOf(y.Cells), meanOf(x.Cells)) })
+		out = append(out, c)
+	}
+	return out
+}
+
+func meanOf(cells []cell) float64 {
+	sum, n := 0.0, 0
+	for i := range cells {
+		if cells[i].Defined {
+			sum += cells[i].Mean
+			n++
+		}
+	}
+	return sum / float64(max(1, n))
+}
+
+// A scope holds the tables of one budget and mode.
+type scope struct {
+	Budget, Mode   string
+	Sessions, Cuts int
+	Groups         []measureGroup
+	Kinds          []tokens.Kind
+	KindRows       []kindRow
+	Priced         bool
+}
+
+// A measureGroup is a table of some measures.
+type measureGroup struct {
+	ID, Title string
+	Measures  []*lab.Measure
+	Rows      []measureRow
+	Outcomes  bool // it has the columns Failed and Over
+}
+
+type measureRow struct {
+	name
+	Cells                        []cell
+	Sessions, Cuts, Failed, Over int
+}
+
+// groups say in which table a measure is; one that is not named is in the last.
+var groups = []struct{ id, title, measures string }{
+	{"kept", "What is kept", "panel far cfrr fnr4 rw grounded plain user artefacts errors recent"},
+	{"cost", "Size, time and cost", "kept size ms calls usd payback head_messages head_bytes"},
+	{"safety", "Safety", ""},
+}
+
+func (b *builder) scope(t *lab.Table) scope {
+	s := scope{Budget: t.Budget, Mode: t.Mode}
+	for i := range t.Lines {
+		s.Sessions, s.Cuts = max(s.Sessions, t.Lines[i].Sessions), max(s.Cuts, t.Lines[i].Cuts)
+		s.Priced = s.Priced || t.Lines[i].Usage.Calls > 0
+	}
+	named := map[string]bool{}
+	for _, g := range groups {
+		for m := range strings.FieldsSeq(g.measures) {
+			named[m] = true
+		}
+	}
+	for _, g := range groups {
+		out := measureGroup{ID: g.id, Title: g.title, Outcomes: g.measures == ""}
+		for i := range b.report.Measures {
+			m := &b.report.Measures[i]
+			if slices.Contains(strings.Fields(g.measures), m.Name) || g.measures == "" && !named[m.Name] {
+				out.Measures = append(out.Measures, m)
+			}
+		}
+		for i := range t.Lines {
+			x := &t.Lines[i]
+			row := measureRow{name: b.name(x.Strategy, x.Bound), Sessions: x.Sessions, Cuts: x.Cuts, Failed: x.Failed, Over: x.Over}
+			for _, m := range out.Measures {
+				row.Cells = append(row.Cells, estimate(m, x.Values))
+			}
+			out.Rows = append(out.Rows, row)
+		}
+		s.Groups = append(s.Groups, out)
+	}
+	s.Kinds, s.KindRows = b.kinds(t)
+	return s
+}

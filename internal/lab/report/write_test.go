@@ -1,0 +1,290 @@
+package report_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/tokens"
+)
+
+// hostile is text that tries to get out of wherever it is put.
+const hostile = "</script></style><script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{.}}]]>--><!--\u202e\u2066\x00\x1b\x7f\xff\u2028"
+
+// newReport returns a report with hostile text in every name and rows of three sessions.
+func newReport() *lab.Report {
+	share := func(v float64) lab.Estimate {
+		return lab.Estimate{Mean: v, Low: v - 0.1, High: v + 0.1, Sessions: 3}
+	}
+	kinds := map[tokens.Kind]int{tokens.KindUser: 1200, tokens.KindToolResult: 34567}
+	line := func(name string, bound bool, v float64) lab.Line {
+		return lab.Line{
+			Strategy: name, Bound: bound, Sessions: 3, Cuts: 3, KindsBefore: kinds, KindsAfter: map[tokens.Kind]int{tokens.KindUser: 600},
+			Values: map[string]lab.Estimate{"panel": share(v), "far": share(v / 2), "kept": share(0.25), "ms": {Mean: 1234.5, Low: 1, High: 2000, Sessions: 3}},
+		}
+	}
+	r := &lab.Report{
+		Format: lab.ReportFormat, Encoding: "o200k_base",
+		Strategies: []lab.StrategyInfo{{Name: lab.Oracle, Bound: true}, {Name: "mine" + hostile, About: hostile}},
+		Budgets:    []string{"25%"}, Modes: []string{"code" + hostile}, Measures: lab.Measures(),
+		Skipped:  []lab.Skipped{{Name: hostile, Reason: hostile}},
+		Warnings: []lab.Warning{{Strategy: "mine" + hostile, Text: hostile, Unfit: true}},
+		Verdicts: []lab.Verdict{{Budget: "25%", Best: "mine" + hostile, Shown: true, Text: "mine keeps most " + hostile}},
+	}
+	for _, mode := range []string{"", r.Modes[0]} {
+		r.Tables = append(r.Tables, lab.Table{Budget: "25%", Mode: mode, Lines: []lab.Line{line(lab.Oracle, true, 1), line("mine"+hostile, false, 0.123456)}})
+	}
+	for _, session := range []string{"/logs/a" + hostile, "/logs/b", "/logs/c"} {
+		r.Sessions = append(r.Sessions, lab.SessionInfo{Name: session, Mode: r.Modes[0], Tokens: 1000, Cuts: []string{"32k"}})
+		for _, s := range r.Strategies {
+			r.Rows = append(r.Rows, lab.Row{
+				Strategy: s.Name, Budget: "25%", Session: session, Mode: r.Modes[0], Cut: "32k", Before: 100, Room: 25, After: 20,
+				Outcome: core.OutcomeApplied, Values: map[string]float64{"panel": 0.5, "ms": math.Pi}, KindsAfter: kinds,
+			})
+		}
+	}
+	return r
+}
+
+func newDetail(r *lab.Report, row int, text string) *lab.Detail {
+	part := []lab.DetailPart{{Type: "text", Name: hostile, Text: text}}
+	return &lab.Detail{
+		Row: r.Rows[row],
+		Messages: []lab.DetailMessage{
+			{At: 0, State: lab.StateHidden, Role: core.RoleUser, Parts: part, TokensBefore: 80},
+			{At: -1, State: lab.StateNew, Role: core.RoleUser, Parts: part, TokensAfter: 5},
+			{At: 1, State: lab.StateRewritten, Role: core.RoleAssistant, Parts: part, After: part, TokensBefore: 20, TokensAfter: 15},
+		},
+		Needs: []score.Need{{Kind: score.UnitPath, Text: "a.go", Weight: 1, Messages: []int{0}}},
+	}
+}
+
+func write(t *testing.T, r *lab.Report, details []*lab.Detail, opts *report.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Write(&b, r, details, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+var dataElement = regexp.MustCompile(`<script type="application/gzip" id="([^"]+)">([^<]*)</script>`)
+
+// blocks returns the JSON of the elements for the script, by ID.
+func blocks(t *testing.T, page string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, m := range dataElement.FindAllStringSubmatch(page, -1) {
+		raw, err := base64.StdEncoding.DecodeString(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[m[1]] = string(text)
+	}
+	return out
+}
+
+// Whatever is in names and messages, the only elements that act are ours.
+func TestHostileText(t *testing.T) {
+	r := newReport()
+	page := write(t, r, []*lab.Detail{newDetail(r, 1, hostile)}, &report.Options{Title: hostile, Command: hostile})
+	if n := strings.Count(page, "<script>"); n != 1 {
+		t.Errorf("the page has %d scripts, want the one that is ours", n)
+	}
+	for _, s := range []string{"<img", "onerror=alert(2)>", "<script>alert"} {
+		if strings.Contains(page, s) {
+			t.Errorf("the page has %q as it was in the session", s)
+		}
+	}
+	if !strings.Contains(page, html.EscapeString("<img src=x onerror=alert(2)>")) {
+		t.Error("the text is not in the page")
+	}
+	all := page
+	for _, text := range blocks(t, page) {
+		all += text
+	}
+	if i := strings.IndexAny(all, "\u202e\u2066\x00\x1b\x7f\u2028"); i >= 0 {
+		t.Errorf("the page has a character that acts: %q", all[max(0, i-40):i+10])
+	}
+	for _, sign := range []string{"⟦U+202E⟧", "␀", "␛", "␡", "⟦U+2028⟧"} {
+		if !strings.Contains(html.UnescapeString(page), sign) {
+			t.Errorf("%s does not show", sign)
+		}
+	}
+}
+
+// The policy allows our script and nothing else, and the page names nothing to load.
+func TestPolicy(t *testing.T) {
+	page := write(t, newReport(), nil, nil)
+	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
+	if policy == nil {
+		t.Fatal("the page has no policy")
+	}
+	for part := range strings.SplitSeq(html.UnescapeString(policy[1]), ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), " ")
+		switch name {
+		case "default-src", "base-uri", "form-action":
+			if value != "'none'" {
+				t.Errorf("%s is %s", name, value)
+			}
+		case "script-src":
+			if strings.Contains(value, "unsafe") || strings.Contains(value, "*") || !strings.HasPrefix(value, "'sha256-") {
+				t.Errorf("script-src is %s", value)
+			}
+		case "style-src":
+		default:
+			t.Errorf("%s %s", name, value)
+		}
+	}
+	head, _, _ := strings.Cut(page, "<script>")
+	if m := regexp.MustCompile(`(?:src|href|url\()=?["']?(?:https?:)?//`).FindString(head); m != "" {
+		t.Errorf("the page loads something: %s", m)
+	}
+}
+
+// Every mean of the report is in a table, in full, with what a reader sees.
+func TestNumbers(t *testing.T) {
+	page := write(t, newReport(), nil, nil)
+	for _, s := range []string{
+		`<td data-v="0.123456"><button type="button">0.12 <small>0.02–0.22</small></button></td>`,
+		`<td data-v="1234.5"><button type="button">1,235 <small>1.0–2,000</small></button></td>`,
+		`<td data-v="600">600 <small>50 %</small></td>`,
+		`<td data-v="600">600 <small>2 %</small></td>`,
+	} {
+		if !strings.Contains(page, s) {
+			t.Errorf("the page lacks %s", s)
+		}
+	}
+	var d struct {
+		Tables []lab.Table
+		Rows   struct {
+			Session []int
+			Values  map[string][]*float64
+		}
+		Sessions []struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(blocks(t, page)["data"]), &d); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Tables[0].Lines[1].Values["panel"].Mean; got != 0.123456 {
+		t.Errorf("the script gets %v, want 0.123456", got)
+	}
+	if n := len(d.Rows.Session); n != 6 {
+		t.Errorf("the script gets %d rows, want 6", n)
+	}
+	if got := *d.Rows.Values["ms"][0]; got != 3.1416 {
+		t.Errorf("a row has %v, want five digits of pi", got)
+	}
+	if got := d.Sessions[1].Name; got != "b" {
+		t.Errorf("a session is called %q, want it without the folder that all are in", got)
+	}
+}
+
+// What is left out to bound the size is said, and the rest still works.
+func TestBounds(t *testing.T) {
+	r := newReport()
+	noise := make([]byte, 50_000)
+	for i := range noise {
+		noise[i] = "abcdefghijklmnopqrstuvwxyz0123456789"[(i*i*7919+i*31)%36]
+	}
+	details := []*lab.Detail{newDetail(r, 1, string(noise)), newDetail(r, 3, "short")}
+	for _, c := range []struct {
+		name string
+		opts report.Options
+		want []string
+		not  []string
+	}{
+		{"all", report.Options{}, []string{"Text of 2 sessions in 2 views", "All 6 measurements", "longer than 16,000 bytes"}, []string{"left out to bound"}},
+		{"text", report.Options{MaxText: 900}, []string{"Text of 1 session in 1 views", "1 more views were left out"}, nil},
+		{"none", report.Options{MaxText: -1}, []string{"No text of any session"}, nil},
+		{"rows", report.Options{MaxRows: 3}, []string{"2 of 6 measurements"}, []string{"All 6"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			page := strings.Join(strings.Fields(write(t, r, details, &c.opts)), " ")
+			for _, s := range c.want {
+				if !strings.Contains(page, s) {
+					t.Errorf("the page does not say %q", s)
+				}
+			}
+			for _, s := range c.not {
+				if strings.Contains(page, s) {
+					t.Errorf("the page says %q", s)
+				}
+			}
+		})
+	}
+	stray := newDetail(r, 0, "")
+	stray.Row.Cut = "elsewhere"
+	if err := report.Write(io.Discard, r, []*lab.Detail{stray}, nil); err == nil || !strings.Contains(err.Error(), "elsewhere") {
+		t.Errorf("got %v for a detail of no row, want an error that names it", err)
+	}
+}
+
+// The same input gives the same page, byte for byte.
+func TestDeterministic(t *testing.T) {
+	r := newReport()
+	details := []*lab.Detail{newDetail(r, 1, "a"), newDetail(r, 3, "b")}
+	first, second := write(t, r, details, nil), write(t, r, details, nil)
+	if first != second {
+		t.Error("two pages of one report differ")
+	}
+}
+
+// A report without anything is a page too: one that was stopped at once.
+func TestEmpty(t *testing.T) {
+	page := write(t, &lab.Report{Format: lab.ReportFormat, Partial: true, Measures: lab.Measures()}, nil, nil)
+	if !strings.Contains(page, "Stopped early") || !strings.Contains(page, "0 sessions") {
+		t.Error("the page does not say that there is nothing")
+	}
+}
+
+// Choose takes what all strategies made of one cut together, and modes take turns.
+func TestChoose(t *testing.T) {
+	r := &lab.Report{}
+	for i, mode := range []string{"code", "code", "ask"} {
+		name := "s" + strconv.Itoa(i)
+		r.Sessions = append(r.Sessions, lab.SessionInfo{Name: name, Mode: mode, Tokens: 100 - i})
+		for _, budget := range []string{"10%", "25%", "50%"} {
+			for _, strategy := range []string{"a", "b"} {
+				r.Rows = append(r.Rows, lab.Row{Strategy: strategy, Budget: budget, Session: name, Mode: mode, Cut: "32k", After: 1})
+			}
+		}
+		r.Rows = append(r.Rows, lab.Row{Strategy: "c", Budget: "10%", Session: name, Outcome: core.OutcomeFailed})
+	}
+	for n, want := range map[int]string{
+		0: "", 1: "", 2: "s1 25%", 5: "s1 25%, s2 25%", 6: "s0 50%, s1 25%, s2 25%",
+		1000: "s0 10%, s0 25%, s0 50%, s1 10%, s1 25%, s1 50%, s2 10%, s2 25%, s2 50%",
+	} {
+		var got []string
+		rows := report.Choose(r, n)
+		for i := 0; i < len(rows); i += 2 {
+			if rows[i].Strategy != "a" || rows[i+1].Strategy != "b" {
+				t.Fatalf("Choose(%d) divides a cut: %v", n, rows)
+			}
+			got = append(got, rows[i].Session+" "+rows[i].Budget)
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("Choose(%d) = %s, want %s", n, s, want)
+		}
+	}
+}

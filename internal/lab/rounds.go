@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"context"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
+)
+
+// A Round is one of several condensations along a session: what a strategy makes of what
+// it made before. The session is condensed whenever it has grown to a third of itself, to
+// half of that, so that a session leads to about five rounds.
+type Round struct {
+	Strategy string `json:"strategy"`
+	Session  string `json:"session"`
+	Source   string `json:"source"`
+	Mode     string `json:"mode"`
+	Round    int    `json:"round"` // from 1
+	At       int    `json:"at"`    // messages of the session before it
+	After    int    `json:"after"` // tokens
+	// Outcome is that of the chain; with anything but applied and insufficient the view
+	// went on as it was.
+	Outcome core.Outcome `json:"outcome"`
+	// Usage is what both condensations spent on models.
+	Usage core.Usage `json:"usage,omitzero"`
+	// Panel and User are the measures of the view, against all that was said before; Once
+	// and OnceUser those of a single condensation of all that, to the same size.
+	Panel    *float64 `json:"panel,omitempty"`
+	User     *float64 `json:"user,omitempty"`
+	Once     *float64 `json:"once,omitempty"`
+	OnceUser *float64 `json:"once_user,omitempty"`
+	// FirstUser and FirstFiles say what is left of the user's words and of the files
+	// touched that was before the first round.
+	FirstUser  *float64 `json:"first_user,omitempty"`
+	FirstFiles *float64 `json:"first_files,omitempty"`
+}
+
+// A RoundLine holds the means of one strategy after so many rounds.
+type RoundLine struct {
+	Strategy string `json:"strategy"`
+	Round    int    `json:"round"`
+	// Values are "panel", "user", "once", "once_user", "first_user", "first_files" as in
+	// [Round].
+	Values map[string]Estimate `json:"values"`
+}
+
+// roundLines returns the means over sessions of every strategy and round.
+func (a *analysis) roundLines() []RoundLine {
+	most := 0
+	for i := range a.Rounds {
+		most = max(most, a.Rounds[i].Round)
+	}
+	var out []RoundLine
+	for _, s := range a.candidates() {
+		for n := 1; n <= most; n++ {
+			values := map[string][]float64{}
+			for i := range a.Rounds {
+				r := &a.Rounds[i]
+				if r.Strategy != s || r.Round != n {
+					continue
+				}
+				for name, v := range map[string]*float64{
+					MeasurePanel: r.Panel, MeasureUser: r.User, "once": r.Once, "once_user": r.OnceUser, "first_user": r.FirstUser, "first_files": r.FirstFiles,
+				} {
+					if v != nil {
+						values[name] = append(values[name], *v)
+					}
+				}
+			}
+			l := RoundLine{Strategy: s, Round: n, Values: map[string]Estimate{}}
+			for name, v := range values {
+				l.Values[name], _ = a.sampler.estimate(v)
+			}
+			if len(l.Values) > 0 {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// shortestLong is the tokens of a session from where on it is worth several rounds.
+const shortestLong = 30_000
+
+// rounds condenses the session along its way with every strategy.
+func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) {
+	total := 0
+	for i := range w.session.Messages {
+		total += w.session.Messages[i].Tokens
+	}
+	if total < shortestLong {
+		return nil, nil
+	}
+	var out []Round
+	for i := range w.strategies {
+		s := &w.strategies[i]
+		key, rounds := "", []Round(nil)
+		if w.cache != nil && s.Key != "" {
+			key = roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Rounds)
+		}
+		if key == "" || !w.cache.get(key, &rounds) {
+			err := w.afford(s)
+			if err != nil {
+				return nil, err
+			}
+			if rounds, err = w.along(ctx, name, s, total/3); err != nil {
+				return nil, err
+			}
+			failed := false
+			for k := range rounds {
+				w.pay(s.Name, rounds[k].Usage.USD)
+				failed = failed || rounds[k].Outcome == core.OutcomeFailed
+			}
+			if key != "" && !failed {
+				if err := w.cache.put(key, rounds); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, r := range rounds {
+			r.Strategy, r.Session, r.Source, r.Mode = s.Name, name, w.session.Source, w.session.Mode
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// along condenses with s whenever the view has size tokens.
+func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size int) ([]Round, error) {
+	var out []Round
+	var view []core.Message
+	var first *score.Scorer
+	tokens := 0
+	for i := range w.session.Messages {
+		m := &w.session.Messages[i]
+		if tokens >= size && m.Role == core.RoleAssistant && len(out) < w.opts.Rounds {
+			cut, ok := score.CutAt(w.session, "round", i)
+			if !ok {
+				break
+			}
+			b := w.bench(name, task{budget: "rounds", cut: cut, room: size / 2})
+			b.scorer = w.scorer(cut)
+			if first == nil {
+				first = b.scorer
+			}
+			r := Round{Strategy: s.Name, Session: name, Source: w.session.Source, Mode: w.session.Mode, Round: len(out) + 1, At: i}
+			next, _, err := b.condense(ctx, s, view, len(out)+1)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			r.Outcome = core.OutcomeFailed
+			if err == nil {
+				r.Outcome, _ = outcome(next)
+				r.Usage = r.Usage.Add(next.Usage)
+				view = slices.Clip(next.Messages)
+			}
+			once, _, err := b.condense(ctx, s, cut.Prefix(), len(out)+1)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err == nil {
+				r.Usage = r.Usage.Add(once.Usage)
+				score := b.scorer.Score(once.Messages)
+				r.Once, r.OnceUser = value(score.Panel()), value(score.UIR.Value())
+			}
+			score, start := b.scorer.Score(view), first.Score(view)
+			r.Panel, r.User = value(score.Panel()), value(score.UIR.Value())
+			r.FirstUser, r.FirstFiles = value(start.UIR.Value()), value(start.Artefacts.Value())
+			tokens = 0
+			for k := range view {
+				tokens += core.MessageTokens(w.counter, view[k])
+			}
+			r.After = tokens
+			out = append(out, r)
+			if tokens >= size { // it would be asked again at once
+				break
+			}
+		}
+		view = append(view, *m)
+		tokens += m.Tokens
+	}
+	return out, nil
+}
+
+func value(v float64, ok bool) *float64 {
+	if !ok {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,300 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/tokens"
+)
+
+// Run cuts the sessions of items, has every strategy condense every prefix under every
+// budget, and measures the results against what came afterwards. A session that cannot be
+// read, or is too short to be cut, is reported and skipped.
+//
+// If ctx ends, or the money does, Run returns the report on the sessions that are finished
+// together with the error; with a cache, the next run goes on from there.
+func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (*Report, error) {
+	o, encoding, err := opts.settled()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStrategies(strategies); err != nil {
+		return nil, err
+	}
+	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}
+	for i, it := range items {
+		if o.Shard.has(i) {
+			r.items = append(r.items, it)
+		}
+	}
+	if o.Cache != "" {
+		if r.cache, err = openCache(o.Cache); err != nil {
+			return nil, err
+		}
+	}
+	err = r.each(ctx, r.session)
+	return r.report(err != nil), err
+}
+
+// A runner is one call of Run.
+type runner struct {
+	opts       Options
+	encoding   *tokens.Encoding
+	strategies []Strategy
+	items      []Item
+	cache      *cache
+	start      time.Time
+
+	mu       sync.Mutex
+	sessions []outcomeOf
+	progress Progress
+	paid     map[string]bool // strategies that have spent money
+}
+
+// An outcomeOf is what came of one session.
+type outcomeOf struct {
+	info    SessionInfo
+	skipped string // why; empty if it was not
+	rows    []Row
+	rounds  []Round
+	cached  int
+}
+
+// each calls work for all sessions, Options.Jobs at a time. What is finished when it returns
+// an error is in r.sessions.
+func (r *runner) each(ctx context.Context, work func(context.Context, Item) (outcomeOf, error)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.progress.Total = len(r.items)
+	next := make(chan Item)
+	spent := make(chan struct{})
+	enough := sync.OnceFunc(func() { close(spent) }) // what is under way is paid for: it may finish
+	var wg sync.WaitGroup
+	for range min(r.opts.Jobs, max(1, len(r.items))) {
+		wg.Go(func() {
+			for it := range next {
+				out, err := work(ctx, it)
+				switch {
+				case errors.Is(err, ErrMaxCost):
+					enough()
+				case err != nil:
+					stop(err)
+				case r.add(out):
+					enough()
+				}
+			}
+		})
+	}
+feed:
+	for _, it := range r.items {
+		select {
+		case next <- it:
+		case <-spent:
+			break feed
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	wg.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(r.sessions) < len(r.items):
+		return ErrMaxCost
+	}
+	return nil
+}
+
+// add takes over what came of a session and reports whether the money is spent.
+func (r *runner) add(out outcomeOf) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessions = append(r.sessions, out)
+	p := &r.progress
+	p.Done++
+	p.Session = out.info.Name
+	p.Rows += len(out.rows)
+	p.Cached += out.cached
+	p.Elapsed = r.opts.Now().Sub(r.start)
+	p.Left = p.Elapsed / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
+	r.opts.Progress(*p)
+	return r.opts.MaxUSD > 0 && p.USD >= r.opts.MaxUSD && p.Done < p.Total
+}
+
+// pay takes down what a strategy has spent.
+func (r *runner) pay(strategy string, usd float64) {
+	if usd <= 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.USD += usd
+	if r.paid == nil {
+		r.paid = map[string]bool{}
+	}
+	r.paid[strategy] = true
+}
+
+// afford returns ErrMaxCost if the money is spent and s would want more. Who costs nothing
+// goes on, so that what was paid for a session is not lost for want of what is free.
+func (r *runner) afford(s *Strategy) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.opts.MaxUSD > 0 && r.progress.USD >= r.opts.MaxUSD && (r.paid[s.Name] || s.estimates()) {
+		return ErrMaxCost
+	}
+	return nil
+}
+
+// session compares the strategies on one session. The error is that of ctx, ErrMaxCost, or
+// one of the cache.
+func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
+	out := outcomeOf{info: SessionInfo{Name: it.Name}}
+	s, counter, err := r.read(it)
+	if err != nil {
+		out.skipped = strings.TrimPrefix(err.Error(), it.Name+": ")
+		return out, ctx.Err()
+	}
+	out.info = describe(it.Name, s)
+	if out.skipped = r.opts.unwanted(s.Mode); out.skipped != "" {
+		return out, ctx.Err()
+	}
+	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
+	cuts := score.Cuts(s, counter)
+	for _, budget := range r.opts.Budgets {
+		for _, t := range budget.tasks(s, cuts, counter) {
+			rows, err := w.task(ctx, it.Name, t)
+			if err != nil {
+				return out, err
+			}
+			out.rows = append(out.rows, rows...)
+		}
+	}
+	if r.opts.Rounds > 0 {
+		if out.rounds, err = w.rounds(ctx, it.Name); err != nil {
+			return out, err
+		}
+	}
+	out.cached = w.cached
+	for i := range out.rows {
+		if !slices.Contains(out.info.Cuts, out.rows[i].Cut) {
+			out.info.Cuts = append(out.info.Cuts, out.rows[i].Cut)
+		}
+	}
+	if len(out.rows) == 0 {
+		out.skipped = whyUncut(s, cuts, r.opts.Budgets)
+	}
+	return out, nil
+}
+
+// read reads a session and measures it with a counter of its own, so that what was counted
+// is forgotten with the session.
+func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
+	f, err := it.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	counter := tokens.NewCounter(r.encoding)
+	s, err := ReadSession(f, it.Name, counter)
+	if err == nil {
+		s.Mode = modeBy(r.opts.ModeOf, it.Name, s)
+	}
+	return s, counter, errors.Join(err, f.Close())
+}
+
+// sessionWork is the work on one session.
+type sessionWork struct {
+	*runner
+	session *score.Session
+	counter *tokens.Counter
+	hash    string
+	scorers map[scorerKey]*score.Scorer
+	cached  int
+}
+
+type scorerKey struct {
+	at, end int
+}
+
+// scorer returns the scorer of a cut; budgets share it.
+func (w *sessionWork) scorer(cut score.Cut) *score.Scorer {
+	k := scorerKey{cut.At, cut.End}
+	if s, ok := w.scorers[k]; ok {
+		return s
+	}
+	s := score.NewScorer(cut, score.Common())
+	if w.scorers == nil {
+		w.scorers = map[scorerKey]*score.Scorer{}
+	}
+	w.scorers[k] = s
+	return s
+}
+
+func (w *sessionWork) bench(name string, t task) *bench {
+	b := &bench{session: w.session, name: name, counter: w.counter, task: t, seed: w.opts.Seed, now: w.opts.Now}
+	if w.session.System != "" {
+		b.system = w.counter.Count(core.Text(w.session.System))
+	}
+	return b
+}
+
+// task returns the rows of all strategies and bounds for one cut and budget.
+func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, error) {
+	b := w.bench(name, t)
+	var out []Row
+	for i := range bounds {
+		row, err := w.remember(b, bounds[i].Name, "bound "+bounds[i].Name, func() (Row, error) {
+			b.scorer = w.scorer(t.cut)
+			return b.bounded(bounds[i].Name), ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, row)
+	}
+	for i := range w.strategies {
+		s := &w.strategies[i]
+		row, err := w.remember(b, s.Name, s.Key, func() (Row, error) {
+			if err := w.afford(s); err != nil {
+				return Row{}, err
+			}
+			b.scorer = w.scorer(t.cut)
+			row, err := b.run(ctx, s)
+			w.pay(s.Name, row.Usage.USD)
+			return row, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// remember returns the row from the cache, or measures it and puts it there. A failure is
+// not remembered: the next time it may go well.
+func (w *sessionWork) remember(b *bench, strategy, key string, measure func() (Row, error)) (Row, error) {
+	if w.cache == nil || key == "" {
+		return measure()
+	}
+	k := cacheKey(w.hash+" "+w.session.Source, key, w.opts.Encoding, w.opts.Seed, b.task)
+	var row Row
+	if w.cache.get(k, &row) && row.Values != nil {
+		w.cached++
+		fresh := b.row(strategy)
+		row.Strategy, row.Session, row.Source, row.Mode = strategy, fresh.Session, fresh.Source, fresh.Mode
+		return row, nil
+	}
+	row, err := measure()
+	if err != nil || row.Outcome == core.OutcomeFailed {
+		return row, err
+	}
+	return row, w.cache.put(k, row)
+}

@@ -1,0 +1,217 @@
+package score
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// An artefact is a file that the agent touched before the cut.
+type artefact struct {
+	name  uint64   // unit of its path
+	lines []uint64 // what the last call that touched it wrote or read
+}
+
+// pathKeys are what agents' tools call the file that they work on.
+var pathKeys = []string{"path", "file_path", "filePath", "file", "filename", "target_file", "notebook_path", "file_name", "relative_path"}
+
+// writeKeys are what they call what they write to it.
+var writeKeys = []string{
+	"content", "new_string", "newString", "new_str", "new_text", "newText", "diff", "patch", "replacement", "replace",
+	"file_text", "text", "insert_line", "new_source", "edits", "code", "contents",
+}
+
+// readArtefacts notes the files that were touched before the cut and their last state: what
+// the last call wrote, or what it read.
+func (s *Scorer) readArtefacts() {
+	last := map[uint64]artefact{}
+	var order []uint64
+	reads := map[string]uint64{} // calls that read a file
+	touch := func(a artefact) {
+		if _, ok := last[a.name]; !ok {
+			order = append(order, a.name)
+		}
+		last[a.name] = a
+	}
+	var pending []uint64 // files that a call in XML reads
+	for i, m := range s.cut.Prefix() {
+		answer := m.Role == core.RoleUser && len(pending) == 1
+		var answered []uint64
+		for k, p := range m.Parts {
+			switch p := p.(type) {
+			case core.ToolCall:
+				name, text, ok := touched(p.Args)
+				if !ok {
+					continue
+				}
+				if text != "" {
+					touch(artefact{name: name, lines: hashes(text)})
+				} else {
+					reads[p.ID] = name
+				}
+			case core.ToolResult:
+				name, ok := reads[p.CallID]
+				if !ok || p.IsError {
+					continue
+				}
+				var lines []uint64
+				for _, c := range p.Content {
+					if t, ok := c.(core.Text); ok {
+						lines = append(lines, hashes(string(t))...)
+					}
+				}
+				touch(artefact{name: name, lines: lines})
+			case core.Text:
+				switch s.cut.Session.origin(i, k) {
+				case OriginAgent:
+					pending = pending[:0]
+					written(string(p), func(name uint64, text string) { touch(artefact{name: name, lines: hashes(text)}) },
+						func(name uint64) { pending = append(pending, name) })
+				case OriginTool:
+					if answer {
+						answered = append(answered, hashes(string(p))...)
+					}
+				case OriginUnknown, OriginHuman, OriginInjected:
+				}
+			case core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+		if answer && len(answered) > 0 {
+			touch(artefact{name: pending[0], lines: answered})
+			pending = pending[:0]
+		}
+	}
+	for _, name := range order {
+		s.artefacts = append(s.artefacts, last[name])
+	}
+}
+
+func (s *Scorer) artefactNames() map[uint64]bool {
+	out := map[uint64]bool{}
+	for _, a := range s.artefacts {
+		out[a.name] = true
+	}
+	return out
+}
+
+// touched returns the file that a call with these arguments works on and what it writes,
+// if it does.
+func touched(args string) (name uint64, text string, ok bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(args), &fields) != nil {
+		return 0, "", false
+	}
+	for _, k := range pathKeys {
+		var path string
+		if json.Unmarshal(fields[k], &path) != nil || path == "" {
+			continue
+		}
+		if name, ok = pathName(path); ok {
+			break
+		}
+	}
+	if !ok {
+		return 0, "", false
+	}
+	var out []string
+	for _, k := range writeKeys {
+		if v := fields[k]; len(v) > 0 {
+			var s string
+			if json.Unmarshal(v, &s) != nil {
+				s = string(v)
+			}
+			out = append(out, s)
+		}
+	}
+	return name, strings.Join(out, "\n"), true
+}
+
+func hashes(text string) []uint64 {
+	var out []uint64
+	lines(text, func(line string) {
+		if h := lineHash(line); h != 0 {
+			out = append(out, h)
+		}
+	})
+	return out
+}
+
+// errorLine is what a line looks like that reports a fault, in any language's toolchain.
+var errorLine = regexp.MustCompile(`(?i)^\s*(error|fatal|panic|fail|failed|exception|traceback|undefined|cannot)\b|\b(error|exception|panic|fatal)( ?\[[a-z0-9]+\])?:|^\s*(--- FAIL|FAIL\b|E   |✗|✘|×)|\w+(Error|Exception)\b`)
+
+// errorHints are what a line must have for errorLine to be worth asking.
+var errorHints = []string{"rror", "RROR", "ail", "AIL", "anic", "ANIC", "atal", "ATAL", "xception", "raceback", "ndefined", "annot", "E   ", "✗", "✘", "×"}
+
+func reportsFault(line string) bool {
+	for _, h := range errorHints {
+		if strings.Contains(line, h) {
+			return errorLine.MatchString(line)
+		}
+	}
+	return false
+}
+
+// errorsMost bounds the errors of a prefix: a log of thousands is one fault, many times.
+const errorsMost = 200
+
+// readErrors notes the newest lines of tool results that report a fault.
+func (s *Scorer) readErrors() {
+	seen := map[uint64]bool{}
+	for _, m := range slices.Backward(s.cut.Prefix()) {
+		for _, p := range m.Parts {
+			r, ok := p.(core.ToolResult)
+			if !ok {
+				continue
+			}
+			first := r.IsError
+			blocks([]core.Part{r}, func(_ int, text string) {
+				lines(text, func(line string) {
+					h := lineHash(line)
+					if h == 0 || seen[h] || len(s.errors) >= errorsMost {
+						return
+					}
+					if first || reportsFault(line) {
+						seen[h] = true
+						s.errors = append(s.errors, h)
+					}
+					first = false
+				})
+			})
+		}
+	}
+}
+
+// keptLines returns the shares of artefacts and of errors that are left, given the lines
+// and the paths of a view.
+func (s *Scorer) keptLines(lines, names map[uint64]struct{}) (artefacts, errors Share) {
+	for _, a := range s.artefacts {
+		artefacts.Needed++
+		_, named := names[a.name]
+		if named {
+			artefacts.Kept += 0.5
+		}
+		if len(a.lines) == 0 { // an empty file
+			if named {
+				artefacts.Kept += 0.5
+			}
+			continue
+		}
+		n := 0
+		for _, h := range a.lines {
+			if _, ok := lines[h]; ok {
+				n++
+			}
+		}
+		artefacts.Kept += 0.5 * float64(n) / float64(len(a.lines))
+	}
+	for _, h := range s.errors {
+		errors.Needed++
+		if _, ok := lines[h]; ok {
+			errors.Kept++
+		}
+	}
+	return artefacts, errors
+}

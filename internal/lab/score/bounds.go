@@ -1,0 +1,169 @@
+package score
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// KeepLast returns the newest tool groups of messages that have no more than budget tokens
+// by c, the oldest of them with its texts cut to their ends: the lower bound that every
+// strategy should be above. Messages must be measured.
+func KeepLast(messages []core.Message, budget int, c core.Counter) []core.Message {
+	start, left := len(messages), budget
+	for _, g := range slices.Backward(core.Groups(messages)) {
+		group := messages[g.Start:g.End]
+		n := 0
+		for i := range group {
+			n += group[i].Tokens
+		}
+		if n > left {
+			return append(shorten(group, left, c), messages[start:]...)
+		}
+		left -= n
+		start = g.Start
+	}
+	return messages[start:]
+}
+
+// shorten returns group with the ends of its texts, as long as its calls leave room; nil
+// if they do not.
+func shorten(group []core.Message, budget int, c core.Counter) []core.Message {
+	for limit := 1 << 16; limit >= 64; limit = limit * 3 / 4 {
+		out := make([]core.Message, len(group))
+		n := 0
+		for i, m := range group {
+			m.Parts = tails(m.Parts, limit)
+			m.Tokens = core.MessageTokens(c, m)
+			n += m.Tokens
+			out[i] = m
+		}
+		if n <= budget {
+			return out
+		}
+	}
+	return nil
+}
+
+// tails returns parts with no text of more than limit bytes.
+func tails(parts []core.Part, limit int) []core.Part {
+	out := make([]core.Part, len(parts))
+	for i, p := range parts {
+		switch t := p.(type) {
+		case core.Text:
+			if len(t) > limit {
+				p = core.Text(strings.ToValidUTF8(string(t[len(t)-limit:]), ""))
+			}
+		case core.ToolResult:
+			t.Content = tails(t.Content, limit)
+			p = t
+		case core.ToolCall, core.Image, core.Reasoning, core.Opaque:
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// RandomGroups returns tool groups of messages, chosen at random, that have no more than
+// budget tokens.
+func RandomGroups(messages []core.Message, budget int, seed uint64) []core.Message {
+	groups := core.Groups(messages)
+	keep := make([]bool, len(groups))
+	used := 0
+	for _, at := range rand.New(rand.NewPCG(seed, 1)).Perm(len(groups)) { //nolint:gosec // no secret
+		n := 0
+		for i := groups[at].Start; i < groups[at].End; i++ {
+			n += messages[i].Tokens
+		}
+		if used+n <= budget {
+			used, keep[at] = used+n, true
+		}
+	}
+	var out []core.Message
+	for at, g := range groups {
+		if keep[at] {
+			out = append(out, messages[g.Start:g.End]...)
+		}
+	}
+	return out
+}
+
+// RandomLines returns lines of the prefix, chosen at random, as one message of at most
+// budget tokens by c.
+func (s *Scorer) RandomLines(budget int, seed uint64, c core.Counter) []core.Message {
+	return fitted(budget, c, func(size int) []core.Message { return s.randomLines(size, seed) })
+}
+
+// fitted returns what choose makes of the budget. What lines cost is only estimated there;
+// if it is too large, it is made again for less.
+func fitted(budget int, c core.Counter, choose func(size int) []core.Message) []core.Message {
+	size := budget
+	for range 5 {
+		view := choose(size)
+		n := 0
+		for i := range view {
+			n += core.MessageTokens(c, view[i])
+		}
+		if n <= budget {
+			return view
+		}
+		size = size * budget / n * 98 / 100
+	}
+	return nil
+}
+
+func (s *Scorer) randomLines(budget int, seed uint64) []core.Message {
+	keep := make([]bool, len(s.prefix.lines))
+	sizes := s.lineTokens()
+	used := 0.0
+	for _, at := range rand.New(rand.NewPCG(seed, 2)).Perm(len(keep)) { //nolint:gosec // no secret
+		if used+sizes[at] <= float64(budget) {
+			used += sizes[at]
+			keep[at] = true
+		}
+	}
+	return s.render(keep)
+}
+
+// lineTokens returns what the lines of the prefix cost, estimated by their bytes.
+func (s *Scorer) lineTokens() []float64 {
+	bytes := 0
+	for i := range s.prefix.lines {
+		bytes += len(s.prefix.lines[i].text) + 1
+	}
+	perByte := 0.0
+	if bytes > 0 {
+		perByte = min(1, float64(s.cut.Tokens)/float64(bytes))
+	}
+	sizes := make([]float64, len(s.prefix.lines))
+	for i := range sizes {
+		sizes[i] = float64(len(s.prefix.lines[i].text)+1) * perByte
+	}
+	return sizes
+}
+
+// render returns the lines to keep as one message of the user.
+func (s *Scorer) render(keep []bool) []core.Message {
+	var parts []core.Part
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			parts = append(parts, core.Text(text.String()))
+			text.Reset()
+		}
+	}
+	for i := range s.prefix.lines {
+		l := &s.prefix.lines[i]
+		if l.first || i > 0 && !keep[i-1] {
+			flush()
+		}
+		if keep[i] {
+			text.WriteString(l.text)
+			text.WriteByte('\n')
+		}
+	}
+	flush()
+	return []core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: parts}}
+}

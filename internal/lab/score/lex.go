@@ -1,0 +1,156 @@
+package score
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Hashes are FNV-1a with 64 bits: of 10 million different words or runs of words two
+// share one with a probability of 3 in a million.
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+func hashByte(h uint64, b byte) uint64 { return (h ^ uint64(b)) * fnvPrime }
+
+func hashString(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = hashByte(h, s[i])
+	}
+	return h
+}
+
+func hashUint(h, v uint64) uint64 {
+	h ^= v
+	h *= 0x9E3779B97F4A7C15
+	return h ^ h>>29
+}
+
+func hashWord(s string) uint64 {
+	h := uint64(fnvOffset)
+	for i := range len(s) {
+		h = hashByte(h, lower(s[i]))
+	}
+	return h
+}
+
+func lower(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
+}
+
+// A word is a run of letters, digits and underscores; dots, slashes and hyphens between
+// two of them belong to it, so that a path is one word and not seven.
+type word struct {
+	hash       uint64 // without regard to case
+	start, end int    // in the line
+	plain      bool   // only lower-case ASCII letters, five or more
+}
+
+// appendWords appends the words of line. A letter of a script that has no spaces between
+// words is a word of its own.
+func appendWords(words []word, line string) []word {
+	start, plain := -1, true
+	h := uint64(fnvOffset)
+	flush := func(end int) {
+		if start >= 0 {
+			words = append(words, word{hash: h, start: start, end: end, plain: plain && end-start >= 5})
+		}
+		start, plain, h = -1, true, fnvOffset
+	}
+	for i := 0; i < len(line); {
+		b := line[i]
+		if b < utf8.RuneSelf {
+			if class[b]&isWord == 0 {
+				if start >= 0 && (b == '.' || b == '/' || b == '-') && i+1 < len(line) && class[line[i+1]]&isWord != 0 {
+					plain = false
+					h = hashByte(h, b)
+				} else {
+					flush(i)
+				}
+			} else {
+				if start < 0 {
+					start = i
+				}
+				plain = plain && 'a' <= b && b <= 'z'
+				h = hashByte(h, lower(b))
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(line[i:])
+		switch {
+		case alone(r):
+			flush(i)
+			words = append(words, word{hash: hashString(fnvOffset, line[i:i+size]), start: i, end: i + size})
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
+			if start < 0 {
+				start = i
+			}
+			plain = false
+			h = hashString(h, line[i:i+size])
+		default:
+			flush(i)
+		}
+		i += size
+	}
+	flush(len(line))
+	return words
+}
+
+// alone reports whether r is of a script that is written without spaces.
+func alone(r rune) bool { return 0x2E80 <= r && r <= 0xA4CF || 0x20000 <= r && r <= 0x3FFFF }
+
+// Classes of ASCII.
+const (
+	isWord   = 1 << iota // letters, digits, underscore
+	isChunk              // what may be inside a path or an identifier
+	isUpper              // A-Z
+	isLower              // a-z
+	isDigit              // 0-9
+	isSilent             // left out when lines are compared
+)
+
+var class = func() (t [256]uint8) {
+	for b := range 256 {
+		switch c := byte(b); {
+		case 'a' <= c && c <= 'z':
+			t[b] = isWord | isChunk | isLower
+		case 'A' <= c && c <= 'Z':
+			t[b] = isWord | isChunk | isUpper
+		case '0' <= c && c <= '9':
+			t[b] = isWord | isChunk | isDigit
+		case c == '_':
+			t[b] = isWord | isChunk
+		}
+	}
+	for _, c := range []byte(`./-~@+#:\`) {
+		t[c] |= isChunk
+	}
+	for _, c := range []byte(" \t\r\v\f\"'`{}[](),:;\\") {
+		t[c] |= isSilent
+	}
+	return t
+}()
+
+// lineHash is what makes two lines the same: everything but space, quotes, brackets and
+// the punctuation that separates, so that a call's arguments are the same line as JSON
+// and as text. Zero means that nothing is left.
+func lineHash(line string) uint64 {
+	h, n := uint64(fnvOffset), 0
+	for i := range len(line) {
+		if b := line[i]; class[b]&isSilent == 0 {
+			h = hashByte(h, b)
+			if class[b]&isWord != 0 || b >= utf8.RuneSelf {
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return h
+}

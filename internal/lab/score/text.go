@@ -1,0 +1,206 @@
+package score
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/condensehq/condense/core"
+)
+
+// blocks calls yield with every text of parts as a model would read it, and the index of
+// the part. A tool call is its name and its arguments.
+func blocks(parts []core.Part, yield func(part int, text string)) {
+	for i, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			yield(i, string(p))
+		case core.ToolCall:
+			yield(i, p.Name+"\n"+p.Args)
+		case core.ToolResult:
+			for _, c := range p.Content {
+				switch c := c.(type) {
+				case core.Text:
+					yield(i, string(c))
+				case core.Opaque:
+					yield(i, c.JSON)
+				case core.ToolCall, core.ToolResult, core.Image, core.Reasoning:
+				}
+			}
+		case core.Reasoning:
+			yield(i, p.Text)
+		case core.Opaque:
+			yield(i, p.JSON)
+		case core.Image:
+		}
+	}
+}
+
+// longLine is from where on a line is read as several, in bytes. A page of prose and a
+// kilobyte of JSON without a line end are not kept or lost as one.
+const longLine = 400
+
+// lines calls yield with every line of text that says something. JSON is read as a line
+// for each of its values, a long line as several.
+func lines(text string, yield func(line string)) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if at, ok := jsonIn(line); ok {
+			if head := strings.TrimSpace(line[:at]); head != "" {
+				yield(head)
+			}
+			flatten(line[at:], func(value string) { lines(value, yield) })
+			continue
+		}
+		split(line, yield)
+	}
+}
+
+// jsonIn returns where in line a JSON object or array begins that ends with it.
+func jsonIn(line string) (int, bool) {
+	end := strings.TrimRight(line, " \r\t")
+	if len(end) < 8 || end[len(end)-1] != '}' && end[len(end)-1] != ']' {
+		return 0, false
+	}
+	at := strings.IndexAny(end, "{[")
+	if at < 0 || strings.IndexByte(end[at:], '"') < 0 || !json.Valid([]byte(end[at:])) {
+		return 0, false
+	}
+	return at, true
+}
+
+// flatten yields the scalar values of the JSON in s with their keys before them.
+func flatten(s string, yield func(string)) {
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	type level struct {
+		object bool
+		key    string
+		isKey  bool // the next token is a key
+	}
+	var stack []level
+	emit := func(v string) {
+		if len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			if top.object {
+				v = top.key + ": " + v
+				top.isKey = true
+			}
+		}
+		yield(v)
+	}
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return
+		}
+		if n := len(stack); n > 0 && stack[n-1].isKey {
+			if k, ok := t.(string); ok {
+				stack[n-1].key, stack[n-1].isKey = k, false
+				continue
+			}
+		}
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{':
+				stack = append(stack, level{object: true, isKey: true})
+			case '[':
+				stack = append(stack, level{})
+			default:
+				stack = stack[:len(stack)-1]
+				if n := len(stack); n > 0 && stack[n-1].object {
+					stack[n-1].isKey = true
+				}
+			}
+		case string:
+			emit(t)
+		case json.Number:
+			emit(t.String())
+		case bool:
+			if t {
+				emit("true")
+			} else {
+				emit("false")
+			}
+		case nil:
+			emit("null")
+		}
+	}
+}
+
+// split yields line, in several pieces if it is long: at line ends that were escaped, then
+// at the end of a sentence, a clause or a word.
+func split(line string, yield func(string)) {
+	const least, most = 160, 320 // bytes of a piece
+	for len(line) > longLine {
+		if i := strings.Index(line[:most], `\n`); i >= 0 {
+			yield(line[:i])
+			line = line[i+2:]
+			continue
+		}
+		cut := -1
+		for i := least; i < most; i++ {
+			if c := line[i-1]; c == '.' && line[i] == ' ' || c == ';' || c == '>' {
+				cut = i
+				break
+			}
+		}
+		if cut < 0 {
+			for i := least; i < most; i++ {
+				if c := line[i-1]; c == ' ' || c == ',' {
+					cut = i
+					break
+				}
+			}
+		}
+		if cut < 0 {
+			cut = most
+			for cut > least && !utf8.RuneStart(line[cut]) {
+				cut--
+			}
+		}
+		yield(line[:cut])
+		line = line[cut:]
+	}
+	if line != "" {
+		yield(line)
+	}
+}
+
+// keys returns the keys of the JSON object s.
+func keys(s string) []string {
+	d := json.NewDecoder(strings.NewReader(s))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	var out []string
+	for d.More() {
+		k, err := d.Token()
+		if err != nil {
+			return out
+		}
+		if k, ok := k.(string); ok {
+			out = append(out, k)
+		}
+		var v json.RawMessage
+		if d.Decode(&v) != nil {
+			return out
+		}
+	}
+	return out
+}
+
+// sentences calls yield with every sentence of line: what ends with a full stop, an
+// exclamation or a question mark before a space, or with the line.
+func sentences(line string, yield func(start, end int)) {
+	start := 0
+	for i := range len(line) {
+		if c := line[i]; (c == '.' || c == '!' || c == '?') && (i+1 == len(line) || line[i+1] == ' ') {
+			yield(start, i+1)
+			start = i + 1
+		}
+	}
+	if start < len(line) {
+		yield(start, len(line))
+	}
+}

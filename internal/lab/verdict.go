@@ -1,0 +1,257 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Difference says by how much A is above B, cut by cut, on the sessions on which both
+// have a result.
+type Difference struct {
+	Budget  string `json:"budget"` // empty: all budgets together
+	Mode    string `json:"mode"`   // empty: all modes together
+	Measure string `json:"measure"`
+	A       string `json:"a"`
+	B       string `json:"b"`
+	Estimate
+	// Shown says that the interval does not contain zero, on enough sessions.
+	Shown bool `json:"shown"`
+}
+
+// NotBelow reports whether the data show that A is at most margin below B: the interval
+// lies above -margin, on enough sessions.
+func (d Difference) NotBelow(margin float64) bool {
+	return d.Sessions >= fewSessions && d.Low >= -margin
+}
+
+// Below reports whether the data show that A is more than margin below B.
+func (d Difference) Below(margin float64) bool {
+	return d.Sessions >= fewSessions && d.High < -margin
+}
+
+// String says it in words.
+func (d Difference) String() string {
+	what := "no difference shown between"
+	if d.Shown && d.Mean > 0 {
+		what = "better:"
+	} else if d.Shown {
+		what = "worse:"
+	}
+	return fmt.Sprintf("%s: %s %s and %s, %+.3f (95 %% interval %+.3f to %+.3f, %d sessions)", d.Measure, what, d.A, d.B, d.Mean, d.Low, d.High, d.Sessions)
+}
+
+// pairMeasures are those of which differences are derived: all modes together, and the
+// first also for each mode.
+var pairMeasures = []string{MeasurePanel, MeasureFar, MeasureUser, "artefacts", "errors"}
+
+// differences returns the paired differences between all strategies that are no bounds.
+func (a *analysis) differences() []Difference {
+	var out []Difference
+	names := a.candidates()
+	a.scopes(func(budget, mode string) {
+		for i := range names {
+			for _, b := range names[i+1:] {
+				for _, m := range pairMeasures {
+					if mode != "" && m != MeasurePanel {
+						continue
+					}
+					d := a.difference(a.groups[group{budget, mode, names[i]}], a.groups[group{budget, mode, b}], m)
+					if d.Sessions == 0 {
+						continue
+					}
+					d.Budget, d.Mode, d.A, d.B = budget, mode, names[i], b
+					out = append(out, d)
+				}
+			}
+		}
+	})
+	return out
+}
+
+type place struct{ session, budget, cut string }
+
+// difference pairs the rows of two strategies, or of two reports, by cut and budget.
+func (a *analysis) difference(x, y []*Row, measure string) Difference {
+	other := make(map[place]*Row, len(y))
+	for _, r := range y {
+		other[place{r.Session, r.Budget, r.Cut}] = r
+	}
+	v := sessionMeans(x, func(r *Row) (float64, bool) {
+		o := other[place{r.Session, r.Budget, r.Cut}]
+		if o == nil {
+			return 0, false
+		}
+		p, ok1 := r.Values[measure]
+		q, ok2 := o.Values[measure]
+		return p - q, ok1 && ok2
+	})
+	e, _ := a.sampler.estimate(v)
+	return Difference{Measure: measure, Estimate: e, Shown: e.Sessions >= fewSessions && (e.Low > 0 || e.High < 0)}
+}
+
+// Difference returns by how much strategy a is above b in a measure, over all budgets and
+// modes: what a test of one's own provider asks for.
+func (r *Report) Difference(a, b, measure string) Difference {
+	d := newAnalysis(r).difference(r.bySession(a), r.bySession(b), measure)
+	d.A, d.B = a, b
+	return d
+}
+
+// Since returns by how much a strategy is above what it was in an older report, on the
+// cuts that both have.
+func (r *Report) Since(old *Report, strategy, measure string) Difference {
+	d := newAnalysis(r).difference(r.bySession(strategy), old.bySession(strategy), measure)
+	d.A, d.B = strategy, strategy+" before"
+	return d
+}
+
+func (r *Report) bySession(strategy string) []*Row {
+	var out []*Row
+	for i := range r.Rows {
+		if r.Rows[i].Strategy == strategy {
+			out = append(out, &r.Rows[i])
+		}
+	}
+	return out
+}
+
+// A Verdict says which strategy keeps most of what was needed later, if the data say so.
+type Verdict struct {
+	Budget string `json:"budget"`
+	Mode   string `json:"mode"` // empty: all modes together
+	// Best is the strategy with the highest panel; empty if there is none to name.
+	Best string `json:"best,omitempty"`
+	// Ties are the others that it is not shown to be better than.
+	Ties []string `json:"ties,omitempty"`
+	// Shown says that Best is better than all others.
+	Shown bool `json:"shown"`
+	// Few says that there are not enough sessions to tell anything.
+	Few  bool   `json:"few,omitempty"`
+	Text string `json:"text"`
+	// Losses are what Best is shown to be worse in than another candidate: the price of
+	// choosing it by the panel.
+	Losses []Loss `json:"losses,omitempty"`
+}
+
+// A Loss is a measure in which the best strategy of a verdict is shown to be worse than
+// another one.
+type Loss struct {
+	Measure string  `json:"measure"`
+	Value   float64 `json:"value"` // mean of the best
+	To      string  `json:"to"`    // the other
+	Other   float64 `json:"other"` // its mean
+}
+
+// WorseIn says in words what Best loses; empty if nothing is shown.
+func (v *Verdict) WorseIn() string {
+	var out []string
+	for _, l := range v.Losses {
+		m := measureOf(l.Measure)
+		format := "%s (%.2f; %.2f with %s)"
+		if m.Unit == "ms" {
+			format = "%s (%.1f ms; %.1f ms with %s)"
+		}
+		out = append(out, fmt.Sprintf(format, m.Title, l.Value, l.Other, l.To))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return v.Best + " is worse in: " + strings.Join(out, ", ")
+}
+
+// lossMeasures are those that a verdict by the panel may hide a loss in.
+var lossMeasures = []string{MeasureUser, "artefacts", "errors", "recent", "ms"}
+
+// From where on more time is a loss: what is faster than a person notices is none.
+const (
+	lossFactor = 2
+	lossMillis = 10
+)
+
+// losses returns what best is shown to lose against the others, each measure against the
+// best other one that shows it.
+func (a *analysis) losses(t *Table, best string, others []string) []Loss {
+	values := map[string]map[string]Estimate{} // by strategy
+	for i := range t.Lines {
+		values[t.Lines[i].Strategy] = t.Lines[i].Values
+	}
+	var out []Loss
+	for _, name := range lossMeasures {
+		own, ok := values[best][name]
+		if !ok {
+			continue
+		}
+		better := measureOf(name).Better
+		by := func(s string) float64 { return float64(better) * (values[s][name].Mean - own.Mean) }
+		rivals := slices.DeleteFunc(slices.Clone(others), func(s string) bool {
+			e, ok := values[s][name]
+			return !ok || by(s) <= 0 || name == "ms" && (own.Mean < lossMillis || own.Mean < lossFactor*e.Mean)
+		})
+		slices.SortStableFunc(rivals, func(x, y string) int { return cmp.Compare(by(y), by(x)) })
+		for _, s := range rivals {
+			d := a.difference(a.groups[group{t.Budget, t.Mode, s}], a.groups[group{t.Budget, t.Mode, best}], name)
+			if d.Shown && float64(better)*d.Mean > 0 {
+				out = append(out, Loss{name, own.Mean, s, values[s][name].Mean})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// verdicts returns one for every budget and mode.
+func (a *analysis) verdicts() []Verdict {
+	diff := map[[4]string]Difference{}
+	for _, d := range a.Differences {
+		if d.Measure == MeasurePanel {
+			diff[[4]string{d.Budget, d.Mode, d.A, d.B}] = d
+			d.Mean, d.Low, d.High = -d.Mean, -d.High, -d.Low
+			diff[[4]string{d.Budget, d.Mode, d.B, d.A}] = d
+		}
+	}
+	var out []Verdict
+	for i := range a.Tables {
+		t := &a.Tables[i]
+		var names []string
+		panel := map[string]Estimate{}
+		for _, l := range t.Lines {
+			if e, ok := l.Values[MeasurePanel]; ok && !l.Bound && !l.Unfit {
+				names = append(names, l.Strategy)
+				panel[l.Strategy] = e
+			}
+		}
+		slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(panel[y].Mean, panel[x].Mean) })
+		v := Verdict{Budget: t.Budget, Mode: t.Mode}
+		switch {
+		case len(names) == 0:
+			v.Text = "no strategy to choose"
+		case panel[names[0]].Sessions < fewSessions:
+			v.Few, v.Best, v.Ties = true, names[0], names[1:]
+			v.Text = fmt.Sprintf("not enough sessions (%d of the %d needed)", panel[names[0]].Sessions, fewSessions)
+		case len(names) == 1:
+			v.Best = names[0]
+			v.Text = fmt.Sprintf("%s keeps %.2f of what was needed later; there is no other to compare it with", v.Best, panel[v.Best].Mean)
+		default:
+			v.Best = names[0]
+			for _, n := range names[1:] {
+				if d := diff[[4]string{t.Budget, t.Mode, v.Best, n}]; !d.Shown {
+					v.Ties = append(v.Ties, n)
+				}
+			}
+			if v.Shown = len(v.Ties) == 0; v.Shown {
+				second := diff[[4]string{t.Budget, t.Mode, v.Best, names[1]}]
+				v.Text = fmt.Sprintf("%s keeps most of what was needed later: %.2f, %+.2f against %s (95 %% interval %+.2f to %+.2f, %d sessions)",
+					v.Best, panel[v.Best].Mean, second.Mean, names[1], second.Low, second.High, second.Sessions)
+			} else {
+				v.Text = fmt.Sprintf("no difference shown between %s", strings.Join(append([]string{v.Best}, v.Ties...), ", "))
+			}
+		}
+		if v.Best != "" && !v.Few {
+			v.Losses = a.losses(t, v.Best, names[1:])
+		}
+		out = append(out, v)
+	}
+	return out
+}

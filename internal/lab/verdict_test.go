@@ -1,0 +1,123 @@
+package lab_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+)
+
+// rows makes a report of sessions on which strategy a has the panel that f returns and b
+// half. Nothing is derived from it yet.
+func rows(sessions int, f func(i int) float64) *lab.Report {
+	r := &lab.Report{Format: lab.ReportFormat, Budgets: []string{"25%"}, Strategies: []lab.StrategyInfo{{Name: "a"}, {Name: "b"}}}
+	for i := range sessions {
+		name := fmt.Sprint("session ", i)
+		r.Sessions = append(r.Sessions, lab.SessionInfo{Name: name, Mode: "code"})
+		for _, s := range []string{"a", "b"} {
+			v := 0.5
+			if s == "a" {
+				v = f(i)
+			}
+			r.Rows = append(r.Rows, lab.Row{Strategy: s, Budget: "25%", Session: name, Mode: "code", Cut: "32k", Outcome: core.OutcomeApplied, Values: map[string]float64{"panel": v, "size": 1}})
+		}
+	}
+	return r
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct {
+		name     string
+		sessions int
+		f        func(i int) float64
+		want     string
+		shown    bool
+	}{
+		{"clearly better", 20, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "a keeps most", true},
+		{"clearly worse", 20, func(i int) float64 { return 0.4 - float64(i%3)/100 }, "b keeps most", true},
+		{"noise", 20, func(int) float64 { return 0.5 + 0.2*rng.NormFloat64() }, "no difference shown between", false},
+		{"too few", 3, func(int) float64 { return 0.9 }, "not enough sessions (3 of the 6 needed)", false},
+	} {
+		r, err := lab.Merge(rows(c.sessions, c.f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := r.Verdicts[0]
+		if !strings.Contains(v.Text, c.want) || v.Shown != c.shown {
+			t.Errorf("%s: got %q (shown %v), want %q", c.name, v.Text, v.Shown, c.want)
+		}
+	}
+}
+
+// The verdict names recall alone; what the winner loses is said with it.
+func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
+	t.Parallel()
+	report := func(errors, recent, ms [2]float64) lab.Verdict {
+		t.Helper()
+		in := rows(12, func(i int) float64 { return 0.7 + float64(i%3)/100 })
+		for i := range in.Rows {
+			k := 0
+			if in.Rows[i].Strategy == "b" {
+				k = 1
+			}
+			noise := float64(i/2%3) / 100 // by session
+			in.Rows[i].Values["errors"], in.Rows[i].Values["recent"], in.Rows[i].Values["ms"] = errors[k]+noise*float64(1-k), recent[k]+noise*float64(1-k), ms[k]
+		}
+		r, err := lab.Merge(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Verdicts[0]
+	}
+	v := report([2]float64{0.06, 0.24}, [2]float64{0.8, 0.4}, [2]float64{140, 0.2})
+	if want := "a is worse in: errors (0.07; 0.24 with b), time (140.0 ms; 0.2 ms with b)"; v.WorseIn() != want {
+		t.Errorf("got %q, want %q", v.WorseIn(), want)
+	}
+	newer := lab.Verdict{Best: "a", Losses: []lab.Loss{{Measure: "charm", To: "b", Value: 0.1, Other: 0.2}}}
+	if want := "a is worse in: charm (0.10; 0.20 with b)"; newer.WorseIn() != want {
+		t.Errorf("a measure of a newer report: got %q, want %q", newer.WorseIn(), want)
+	}
+	// What is not shown, or no person notices, is no loss.
+	v = report([2]float64{0.24, 0.245}, [2]float64{0.8, 0.4}, [2]float64{9, 0.2})
+	if v.WorseIn() != "" {
+		t.Errorf("got %q, want nothing", v.WorseIn())
+	}
+}
+
+// An interval of 95 % should miss the truth in about one of twenty samples, with few
+// sessions as with many.
+func TestIntervalsCover(t *testing.T) {
+	t.Parallel()
+	const samples = 200
+	for _, sessions := range []int{6, 12, 40} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		missed := 0
+		for range samples {
+			d := rows(sessions, func(int) float64 { return 0.5 + 0.1 + 0.2*rng.NormFloat64() }).Difference("a", "b", "panel")
+			if d.Low > 0.1 || d.High < 0.1 {
+				missed++
+			}
+		}
+		if share := float64(missed) / samples; share > 0.09 || share < 0.02 {
+			t.Errorf("%d sessions: %.0f %% of the intervals miss the truth, want about 5 %%", sessions, 100*share)
+		}
+	}
+}
+
+func TestSince(t *testing.T) {
+	t.Parallel()
+	before := rows(12, func(int) float64 { return 0.7 })
+	after := rows(12, func(int) float64 { return 0.6 })
+	d := after.Since(before, "a", "panel")
+	if !d.Shown || d.Mean > -0.09 || !d.Below(0.03) || d.NotBelow(0.03) {
+		t.Errorf("a loss of 0.1 is %v", d)
+	}
+	if d := after.Since(before, "b", "panel"); d.Shown || d.Mean != 0 || !d.NotBelow(0) {
+		t.Errorf("no change is %v", d)
+	}
+}

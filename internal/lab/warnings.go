@@ -1,0 +1,156 @@
+package lab
+
+import (
+	"fmt"
+
+	"github.com/condensehq/condense/core"
+)
+
+// From where on a strategy is not what it looks like.
+const (
+	warnFailed   = 0.02 // share of the cuts at which it failed or was rejected
+	warnOver     = 0.05 // share of the cuts at which it was over the budget
+	warnForetold = 0.05 // share of the future's new words that it has
+	warnBare     = 0.30 // by how much plain recall is above grounded
+	warnNothing  = 0.01 // tokens left, of the budget
+	fewSessions  = 6    // below, no interval is believed
+)
+
+// warnings returns what a reader should know, and marks what is unfit.
+func (a *analysis) warnings() []Warning {
+	var out []Warning
+	if a.Partial {
+		out = append(out, Warning{Text: "stopped before all sessions were done: the numbers are of those that were"})
+	}
+	if n := len(a.Sessions); n < fewSessions {
+		of := "sessions"
+		if n == 1 {
+			of = "session"
+		}
+		out = append(out, Warning{Text: fmt.Sprintf("%d %s: not enough for a verdict, which needs %d of a mode", n, of, fewSessions)})
+	}
+	for _, s := range a.candidates() {
+		out = append(out, a.setbacks(s)...)
+		for _, check := range []func(*tally) string{(*tally).failed, (*tally).over, (*tally).foretold, (*tally).bare, (*tally).nothing} {
+			out = append(out, a.warn(s, check)...)
+		}
+	}
+	return out
+}
+
+// warn returns what check finds at the budgets of a strategy: one warning if it finds it
+// at all of them.
+func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
+	var out []Warning
+	all := tally{}
+	budgets := 0
+	for _, b := range a.Budgets {
+		rows := a.groups[group{b, "", strategy}]
+		if len(rows) == 0 {
+			continue
+		}
+		budgets++
+		t := tally{}
+		for _, r := range rows {
+			t.add(r)
+			all.add(r)
+		}
+		if text := check(&t); text != "" {
+			out = append(out, Warning{Strategy: strategy, Budget: b, Text: text, Unfit: true})
+			a.unfit[fitness{b, strategy}] = true
+		}
+	}
+	if text := check(&all); len(out) == budgets && text != "" {
+		return []Warning{{Strategy: strategy, Text: text, Unfit: true}}
+	}
+	return out
+}
+
+// setbacks warns of a chain in which others did the work of a candidate that failed.
+func (a *analysis) setbacks(strategy string) []Warning {
+	n, all, example := 0, 0, ""
+	for _, b := range a.Budgets {
+		for _, r := range a.groups[group{b, "", strategy}] {
+			all++
+			if r.measured() && r.Setbacks > 0 {
+				if n++; n == 1 {
+					example = r.Error
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []Warning{{Strategy: strategy, Text: fmt.Sprintf("at %d of %d cuts a part of the chain failed or was rejected and another did the work. The first: %s", n, all, example)}}
+}
+
+// A tally counts what is wrong with rows.
+type tally struct {
+	rows, rejected, broken, above, empty int
+	example                              string
+	told, gap                            []float64
+}
+
+func (t *tally) add(r *Row) {
+	t.rows++
+	if !r.measured() {
+		if r.Outcome == core.OutcomeRejected {
+			t.rejected++
+		} else {
+			t.broken++
+		}
+		if t.example == "" {
+			t.example = r.Error
+		}
+		return
+	}
+	if r.Values[MeasureSize] > overSize {
+		t.above++
+	}
+	if r.Values[MeasureSize] < warnNothing {
+		t.empty++
+	}
+	if v, ok := r.Values["foretold"]; ok {
+		t.told = append(t.told, v)
+	}
+	if v, ok := r.Values["plain"]; ok {
+		t.gap = append(t.gap, v-r.Values["grounded"])
+	}
+}
+
+func (t *tally) failed() string {
+	if n := t.rejected + t.broken; float64(n) > warnFailed*float64(t.rows) {
+		return fmt.Sprintf("no result at %d of %d cuts (%d rejected as invalid, %d failed); the means are over the others. The first: %s",
+			n, t.rows, t.rejected, t.broken, t.example)
+	}
+	return ""
+}
+
+func (t *tally) over() string {
+	if float64(t.above) > warnOver*float64(t.rows) {
+		return fmt.Sprintf("over the budget at %d of %d cuts: it is measured at a size that it was not allowed", t.above, t.rows)
+	}
+	return ""
+}
+
+func (t *tally) foretold() string {
+	if len(t.told) > 0 && mean(t.told) > warnForetold {
+		return fmt.Sprintf("it has %.0f %% of the words that were first said after the cut: it knows the future", 100*mean(t.told))
+	}
+	return ""
+}
+
+func (t *tally) bare() string {
+	if len(t.gap) > 0 && mean(t.gap) > warnBare {
+		return fmt.Sprintf("names are kept without the text around them (plain recall is %.2f above grounded): a list of names is no memory", mean(t.gap))
+	}
+	return ""
+}
+
+func (t *tally) nothing() string {
+	if 2*t.empty > t.rows {
+		return fmt.Sprintf("nothing is left at %d of %d cuts", t.empty, t.rows)
+	}
+	return ""
+}
