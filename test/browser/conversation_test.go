@@ -10,9 +10,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"

@@ -16,9 +16,9 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
