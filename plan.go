@@ -6,7 +6,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
 // A plan is what one turn leads to.
@@ -47,7 +46,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		return p, nil
 	}
 	// Now that it matters, and costs a walk over the messages anyway, be exact.
-	size.Protected = slidingwindow.Floor(p.counter, p.view)
+	size.Protected = core.FixedTokens(p.counter, p.view)
 	p.decision = p.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil

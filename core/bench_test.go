@@ -103,3 +103,18 @@ func BenchmarkChain(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFixedTokens measures what a host computes when a condensation is due: with
+// nothing fixed, and with a system message.
+func BenchmarkFixedTokens(b *testing.B) {
+	for _, first := range []core.Role{core.RoleUser, core.RoleSystem} {
+		req := coretest.HalfRequest(longSession())
+		req.Messages[0].Role = first
+		b.Run(string(first), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				core.FixedTokens(req.Counter, req.Messages)
+			}
+		})
+	}
+}

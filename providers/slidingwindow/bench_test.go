@@ -53,18 +53,3 @@ func BenchmarkTruncate(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkFloor is what a host asks when a condensation is due: with nothing that must
-// stay, and with a system message.
-func BenchmarkFloor(b *testing.B) {
-	for _, first := range []core.Role{core.RoleUser, core.RoleSystem} {
-		req := coretest.HalfRequest(session(10_001)) // no call is open
-		req.Messages[0].Role = first
-		b.Run(string(first), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				slidingwindow.Floor(req.Counter, req.Messages)
-			}
-		})
-	}
-}

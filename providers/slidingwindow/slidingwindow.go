@@ -97,7 +97,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 		return &core.Result{Messages: req.Messages}, nil
 	}
 	out := w.result()
-	if size(out) >= size(req.Messages) {
+	if core.TotalTokens(out) >= core.TotalTokens(req.Messages) {
 		return &core.Result{Messages: req.Messages}, nil // the note would cost what it saves
 	}
 	return &core.Result{Messages: out}, nil
@@ -105,14 +105,6 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 
 // Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
-
-func size(messages []core.Message) int {
-	n := 0
-	for i := range messages {
-		n += messages[i].Tokens
-	}
-	return n
-}
 
 // modes decide which groups of a window are kept. They return false if nothing is to be
 // done.
@@ -158,7 +150,7 @@ func middleOut(w *window, c Config) bool {
 		if g.keep {
 			continue
 		}
-		if head -= g.tokens; head < 0 {
+		if head -= g.Tokens; head < 0 {
 			break
 		}
 		g.keep = true
@@ -189,7 +181,7 @@ func half(w *window, c Config) bool {
 		switch {
 		case hidden >= n:
 			return w.hides()
-		case g.pinned || g.open || w.isMarker(g):
+		case g.Pinned || g.Open || w.isMarker(g):
 			continue
 		case first:
 			first = false // the message that set the task

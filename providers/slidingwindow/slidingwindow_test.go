@@ -317,7 +317,7 @@ func TestPromises(t *testing.T) {
 		for _, m := range messages {
 			total += m.Tokens
 		}
-		floor := slidingwindow.Floor(coretest.Counter{}, messages)
+		floor := core.FixedTokens(coretest.Counter{}, messages)
 		target := floor + rapid.IntRange(0, max(1, total-floor)).Draw(rt, "above the floor")
 		req := &core.Request{Messages: messages, Counter: coretest.Counter{}, Budget: core.Budget{Limit: target, Target: target}}
 		for _, mode := range []string{"budget", "recent", "middle_out", "half"} {
@@ -387,7 +387,7 @@ func TestLastRequestStaysInTinyWindows(t *testing.T) {
 	messages := append(chat("uauaua"), long)
 	core.Measure(bytes4{}, messages)
 	for _, mode := range []string{"budget", "half", "recent", "middle_out"} {
-		for target := slidingwindow.Floor(bytes4{}, messages); target < 1200; target += 50 {
+		for target := core.FixedTokens(bytes4{}, messages); target < 1200; target += 50 {
 			c := slidingwindow.DefaultConfig()
 			c.Mode, c.Fraction = mode, 1
 			req := request(messages, target)

@@ -2,8 +2,6 @@ package slidingwindow
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -17,49 +15,33 @@ type window struct {
 	marker int // tokens of the largest marker
 }
 
-// A group is a run of messages that stay or go together.
+// A group is a tool group of the view.
 type group struct {
-	core.Span
-	tokens int
-	pinned bool // holds a protected or a system message
-	keep   bool
-	open   bool           // of a turn that is not over: it may be cut, not hidden
-	least  int            // tokens of an open group cut as short as it gets
-	cut    []core.Message // what stands for the group if it was too large; nil if it was not
+	core.FixedGroup
+	keep bool
+	cut  []core.Message // replaces the group if it was too large; nil if it was not
 }
 
 func (g *group) messages() int { return g.End - g.Start }
 
 func newWindow(req *core.Request) *window {
-	spans := core.Groups(req.Messages)
-	w := &window{req: req, room: req.Budget.Room(), groups: make([]group, len(spans))}
+	fixed := core.FixedGroups(req.Counter, req.Messages)
+	w := &window{req: req, room: req.Budget.Room(), groups: make([]group, len(fixed))}
 	pinned := 0
-	for k, span := range spans {
-		g := &w.groups[k]
-		g.Span = span
-		for i := span.Start; i < span.End; i++ {
-			m := &req.Messages[i]
-			g.tokens += m.Tokens
-			if isPinned(m) {
-				g.pinned, g.keep = true, true
-			}
-		}
-		if g.pinned {
-			pinned += g.tokens
+	for k, g := range fixed {
+		w.groups[k] = group{FixedGroup: g, keep: g.Pinned}
+		if g.Pinned {
+			pinned += g.Tokens
 		}
 	}
-	w.markOpen()
 	w.marker = largestMarker(req.Counter, req.Messages)
-	// What may not be removed can be more than the target, though never more than the
-	// limit, which the host has checked.
+	// Fixed tokens can exceed the target. They do not exceed the limit: the host has
+	// checked that.
 	if pinned+w.marker > w.room {
 		w.room = max(w.room, req.Budget.Limit-req.Budget.Overhead)
 	}
 	return w
 }
-
-// isPinned reports whether m must stay as it is.
-func isPinned(m *core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
 
 // largestMarker returns the tokens of the largest marker that can be needed.
 func largestMarker(counter core.Counter, messages []core.Message) int {
@@ -71,57 +53,6 @@ func largestMarker(counter core.Counter, messages []core.Message) int {
 	return core.MessageTokens(counter, all.marker())
 }
 
-// markOpen finds the groups of a turn that is not over: from the first call whose result
-// is still to come, all stay, because not even a note may stand behind such a call; and so
-// does a request that nobody has answered, because without it the model is asked nothing.
-func (w *window) markOpen() {
-	start := openTurn(w.req.Messages)
-	for i := len(w.groups) - 1; i >= 0 && w.groups[i].End > start; i-- {
-		g := &w.groups[i]
-		if g.pinned {
-			continue
-		}
-		g.open = true
-		_, least := shrink(w.req.Counter, w.req.Messages[g.Start:g.End], 0)
-		g.least = min(least, g.tokens)
-	}
-}
-
-// openTurn returns the index of the first message of a turn that is not over; the number of
-// messages if there is none.
-func openTurn(messages []core.Message) int {
-	start := len(messages)
-	for i := range slices.Backward(messages) {
-		if m := &messages[i]; m.Role != core.RoleSystem {
-			if asks(m) {
-				start = i
-			}
-			break
-		}
-	}
-	if pending := core.Pending(messages); len(pending) > 0 {
-		start = min(start, pending[0])
-	}
-	return start
-}
-
-// asks reports whether the user says something in m, and not only a tool.
-func asks(m *core.Message) bool {
-	if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
-		return false
-	}
-	return slices.ContainsFunc(m.Parts, func(p core.Part) bool {
-		switch p := p.(type) {
-		case core.Text:
-			return strings.TrimSpace(string(p)) != ""
-		case core.Image, core.Opaque:
-			return true
-		case core.ToolCall, core.ToolResult, core.Reasoning:
-		}
-		return false
-	})
-}
-
 // fits reports whether the conversation is on target as it is.
 func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
 
@@ -130,9 +61,9 @@ func (w *window) left() int {
 	n := w.room - w.marker
 	for i := range w.groups {
 		if g := &w.groups[i]; g.keep {
-			n -= g.tokens
+			n -= g.Tokens
 		} else {
-			n -= g.least // it must find room, whatever else does
+			n -= g.Least // it must find room, whatever else does
 		}
 	}
 	return n
@@ -160,10 +91,10 @@ func (w *window) keepFirst(n int) {
 		if n <= 0 {
 			return
 		}
-		if g.pinned {
+		if g.Pinned {
 			continue // a system prompt is not the first thing that was said
 		}
-		if allowed -= g.tokens; allowed < 0 {
+		if allowed -= g.Tokens; allowed < 0 {
 			return
 		}
 		g.keep = true
@@ -180,20 +111,20 @@ func (w *window) keepTail(room int) {
 	for i := len(w.groups) - 1; i >= 0; i-- {
 		g := &w.groups[i]
 		if !g.keep {
-			room += g.least
+			room += g.Least
 		}
 		switch {
 		case g.keep:
-			newest = newest && g.pinned && w.req.Messages[g.Start].Role == core.RoleSystem
+			newest = newest && g.Pinned && w.req.Messages[g.Start].Role == core.RoleSystem
 			continue
-		case full && !g.open:
+		case full && !g.Open:
 			continue
-		case g.tokens <= room:
+		case g.Tokens <= room:
 			g.keep = true
-			room -= g.tokens
+			room -= g.Tokens
 		default:
 			full = true
-			if newest || g.open || room > whole/4 {
+			if newest || g.Open || room > whole/4 {
 				room -= w.shrink(g, room)
 			}
 		}
@@ -204,8 +135,8 @@ func (w *window) keepTail(room int) {
 // shrink cuts a group to the size given and returns its tokens. A group that cannot be
 // cut so far is hidden, unless it must stay.
 func (w *window) shrink(g *group, size int) int {
-	out, tokens := shrink(w.req.Counter, w.req.Messages[g.Start:g.End], size)
-	if tokens > size && !g.open {
+	out, tokens := core.Cut(w.req.Counter, w.req.Messages[g.Start:g.End], size)
+	if tokens > size && !g.Open {
 		return 0
 	}
 	g.cut, g.keep = out, true
@@ -289,23 +220,3 @@ func plural(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
-
-// shrink cuts the messages of one group so that they fit into room. The largest pieces
-// give most: all are cut to one common size, the largest with which the group fits. What
-// cannot fit is returned as small as it gets.
-func shrink(counter core.Counter, messages []core.Message, room int) (out []core.Message, tokens int) {
-	pieces := newPieces(counter, messages)
-	for size := pieces.size(room); ; size = size * 7 / 8 {
-		out := pieces.cut(size)
-		tokens := 0
-		for i := range out {
-			tokens += out[i].Tokens
-		}
-		if tokens <= room || size == 0 {
-			return out, tokens
-		}
-	}
-}
-
-// unlimited is a size that no piece reaches.
-const unlimited = math.MaxInt / 2

@@ -1,24 +1,42 @@
-package slidingwindow
+package core
 
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/condensehq/condense/core"
 )
+
+// Cut shortens the messages of one tool group to room tokens and returns them with their
+// tokens. The largest pieces of content shrink most: all are cut to one common size, the
+// largest with which the group fits, and a note in each says what is missing. The result
+// breaks none of the [Rules]. What cannot fit is returned as small as possible. The
+// messages must be measured by c; they are not modified.
+func Cut(c Counter, messages []Message, room int) (out []Message, tokens int) {
+	pieces := newPieces(c, messages)
+	for size := pieces.size(room); ; size = size * 7 / 8 {
+		out := pieces.cut(size)
+		tokens := TotalTokens(out)
+		if tokens <= room || size == 0 {
+			return out, tokens
+		}
+	}
+}
+
+// unlimited is a size that no piece reaches.
+const unlimited = math.MaxInt / 2
 
 // pieces are the contents of a group that can be made smaller.
 type pieces struct {
-	counter  core.Counter
-	messages []core.Message
+	counter  Counter
+	messages []Message
 	sizes    []int // tokens of every piece, sorted
 	rest     int   // tokens of what cannot be cut
 }
 
-func newPieces(counter core.Counter, messages []core.Message) *pieces {
+func newPieces(counter Counter, messages []Message) *pieces {
 	p := &pieces{counter: counter, messages: messages}
 	total := 0
 	for i := range messages {
@@ -33,9 +51,9 @@ func newPieces(counter core.Counter, messages []core.Message) *pieces {
 	return p
 }
 
-func (p *pieces) collect(parts []core.Part) {
+func (p *pieces) collect(parts []Part) {
 	for _, part := range parts {
-		if r, ok := part.(core.ToolResult); ok {
+		if r, ok := part.(ToolResult); ok {
 			p.collect(r.Content)
 			continue
 		}
@@ -60,27 +78,27 @@ func (p *pieces) size(room int) int {
 }
 
 // cut returns the messages with no piece above size.
-func (p *pieces) cut(size int) []core.Message {
-	out := make([]core.Message, len(p.messages))
+func (p *pieces) cut(size int) []Message {
+	out := make([]Message, len(p.messages))
 	for i, m := range p.messages {
 		out[i] = m
 		parts := p.cutParts(m.Parts, size)
-		if core.EqualParts(parts, m.Parts) {
+		if EqualParts(parts, m.Parts) {
 			continue
 		}
-		if (core.Message{Parts: parts}).Blank() && !m.Blank() {
-			parts = []core.Part{core.Text("[… reasoning left out to fit the context window]")}
+		if (Message{Parts: parts}).Blank() && !m.Blank() {
+			parts = []Part{Text("[… reasoning left out to fit the context window]")}
 		}
 		out[i].Parts = parts
-		out[i].Tokens = core.MessageTokens(p.counter, out[i])
+		out[i].Tokens = MessageTokens(p.counter, out[i])
 	}
 	return out
 }
 
-func (p *pieces) cutParts(parts []core.Part, size int) []core.Part {
-	out := make([]core.Part, 0, len(parts))
+func (p *pieces) cutParts(parts []Part, size int) []Part {
+	out := make([]Part, 0, len(parts))
 	for _, part := range parts {
-		if r, ok := part.(core.ToolResult); ok {
+		if r, ok := part.(ToolResult); ok {
 			r.Content = p.cutParts(r.Content, size)
 			out = append(out, r)
 			continue
@@ -100,27 +118,27 @@ func (p *pieces) cutParts(parts []core.Part, size int) []core.Part {
 	return out
 }
 
-// cutPart returns what stands for a part of n tokens, in size tokens if that is possible;
-// nil if nothing does.
-func (p *pieces) cutPart(part core.Part, n, size int) core.Part {
+// cutPart returns a replacement of a part of n tokens, with size tokens if possible; nil
+// if the part is dropped.
+func (p *pieces) cutPart(part Part, n, size int) Part {
 	switch part := part.(type) {
-	case core.Text:
-		return core.Text(p.cutText(string(part), n, size))
-	case core.ToolCall:
+	case Text:
+		return Text(p.cutText(string(part), n, size))
+	case ToolCall:
 		part.Args = p.cutArgs(part.Args, n, size)
 		return part
-	case core.Image:
-		return core.Text(fmt.Sprintf("[… image of about %d tokens left out to fit the context window]", n))
-	case core.Opaque:
-		return core.Text(fmt.Sprintf("[… %s of %d tokens left out to fit the context window]", noun(part.Kind), n))
-	case core.Reasoning, core.ToolResult:
-		// Reasoning stays verbatim or goes; results are cut by what they hold.
+	case Image:
+		return Text(fmt.Sprintf("[… image of about %d tokens left out to fit the context window]", n))
+	case Opaque:
+		return Text(fmt.Sprintf("[… %s of %d tokens left out to fit the context window]", noun(part.Kind), n))
+	case Reasoning, ToolResult:
+		// Reasoning is kept verbatim or dropped; results are cut through their content.
 	}
 	return nil
 }
 
-// noun returns what a block of that kind is called. Any other name would be a word that the user
-// did not say.
+// noun returns the name of a block of that kind. Other kinds are not named, because a note
+// may only hold the words that [Shortens] allows.
 func noun(kind string) string {
 	switch kind {
 	case "document", "file", "audio", "image":
@@ -136,14 +154,14 @@ func (p *pieces) cutText(s string, n, size int) string {
 		return fmt.Sprintf("\n[… %d of %d bytes, about %d of %d tokens, left out here to fit the context window …]\n",
 			len(s)-kept, len(s), n-int(float64(n)*float64(kept)/float64(len(s))), n)
 	}
-	// The share of bytes is only a guess at the share of tokens; a few rounds of
-	// measuring find one that fits, each no longer than the last.
-	room := size - p.counter.Count(core.Text(note(len(s)/2)))
+	// The share of bytes only estimates the share of tokens, so measure and correct. Each
+	// round is shorter than the last.
+	room := size - p.counter.Count(Text(note(len(s)/2)))
 	keep := int(float64(len(s)) * float64(room) / float64(n))
 	for keep > 0 {
 		head, tail := ends(s, keep)
 		out := head + note(len(head)+len(tail)) + tail
-		got := p.counter.Count(core.Text(out))
+		got := p.counter.Count(Text(out))
 		if got <= size {
 			return out
 		}
@@ -164,8 +182,8 @@ func ends(s string, keep int) (head, tail string) {
 	return s[:i], s[j:]
 }
 
-// cutArgs shortens the arguments of a call. They stay a JSON object, which the vendors'
-// APIs demand.
+// cutArgs shortens the arguments of a call. They remain a JSON object, as the vendors' APIs
+// require.
 func (p *pieces) cutArgs(args string, n, size int) string {
 	wrap := func(s string) string {
 		var b strings.Builder
@@ -176,10 +194,10 @@ func (p *pieces) cutArgs(args string, n, size int) string {
 		}
 		return strings.TrimSuffix(b.String(), "\n")
 	}
-	// Quotes are escaped once more inside the string, which costs tokens.
+	// Escaping the quotes once more costs tokens.
 	for budget := size; budget > 16; budget /= 2 {
 		out := wrap(p.cutText(args, n, budget-8))
-		if p.counter.Count(core.ToolCall{Args: out}) <= size {
+		if p.counter.Count(ToolCall{Args: out}) <= size {
 			return out
 		}
 	}

@@ -1,0 +1,48 @@
+package core_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+// TestFixedTokens compares FixedTokens, which takes a shorter way if nothing is fixed, with
+// the sum over the groups.
+func TestFixedTokens(t *testing.T) {
+	counter := coretest.Counter{}
+	free := 0 // conversations in which nothing is fixed
+	rapid.Check(t, func(t *rapid.T) {
+		messages := coretest.Random(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), nil)
+		if rapid.Bool().Draw(t, "free") {
+			for i := range messages {
+				messages[i].Protected = false
+				if messages[i].Role == core.RoleSystem {
+					messages[i].Role = core.RoleUser
+				}
+			}
+		}
+		core.Measure(counter, messages)
+		const note = 64
+		all, fixed := 0, 0
+		for _, g := range core.FixedGroups(counter, messages) {
+			all += g.Tokens
+			if g.Pinned {
+				fixed += g.Tokens
+			}
+			fixed += g.Least
+		}
+		if fixed == 0 {
+			free++
+		}
+		if got, want := core.FixedTokens(counter, messages), min(all, fixed+note); got != want {
+			t.Fatalf("got %d, want %d", got, want)
+		}
+	})
+	if free == 0 {
+		t.Error("something was fixed in every conversation")
+	}
+}
