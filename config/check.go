@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -95,8 +96,8 @@ func (c *checker) unknown(pair tree.Pair, at place, p tree.Path) {
 		return // reported as a secret, with better advice
 	}
 	keys := keysAt(at)
-	f := &fault{problem: "unknown key", suggestion: nearest(pair.Key, keys)}
-	if hint, ok := synonyms[fold(pair.Key)]; ok && f.suggestion == "" {
+	f := &fault{problem: "unknown key", suggestion: suggest.Key(pair.Key, keys)}
+	if hint, ok := synonyms[suggest.Fold(pair.Key)]; ok && f.suggestion == "" {
 		f.suggestion = hint
 	}
 	elsewhere := otherPlace(pair.Key, at)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -123,16 +122,10 @@ func Load(opts Options) (*Config, error) {
 // and flags are not looked at; of opts, only the names that exist and Dir matter.
 func New(values Values, opts Options) (*Config, error) {
 	b := newBuilder(opts)
-	text, err := json.Marshal(values)
-	if err != nil {
-		return nil, fmt.Errorf("values: %w", err)
+	layer, errs := values.layer(&b.opts)
+	if layer == nil {
+		return nil, errs
 	}
-	root, syntax := tree.ParseJSON(text)
-	if syntax != nil {
-		return nil, Errors{{Origin: Origin{Kind: FromProgram}, Problem: syntax.Problem}}
-	}
-	layer := newChecker(&b.opts, b.opts.Dir, func(tree.Position) Origin { return Origin{Kind: FromProgram} })
-	layer.check(root)
 	b.add(layer)
 	return b.build(&Config{})
 }

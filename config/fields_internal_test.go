@@ -1,12 +1,12 @@
 package config
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -75,7 +75,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for hint, key := range synonyms {
-		if fold(hint) != hint {
+		if suggest.Fold(hint) != hint {
 			t.Errorf("synonym %s is not folded", hint)
 		}
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == key }) {
@@ -90,36 +90,5 @@ func TestTable(t *testing.T) {
 	}
 	if !slices.IsSorted(secretKeys) {
 		t.Error("secretKeys is not sorted")
-	}
-}
-
-func TestNearest(t *testing.T) {
-	names := slices.Sorted(maps.Keys(map[string]bool{
-		"threshold": true, "max_output": true, "chain": true, "target": true, "o200k_base": true, "Code": true, "a": true,
-	}))
-	for name, want := range map[string]string{
-		"treshold": "threshold", "thresholds": "threshold", "maxOutput": "max_output", "MAX-OUTPUT": "max_output",
-		"chian": "chain", "traget": "target", "o200k": "o200k_base", "code": "Code", "Code": "",
-		"colour": "", "x": "", "": "", strings.Repeat("threshold", 1000): "",
-	} {
-		if got := nearest(name, names); got != want {
-			t.Errorf("%.20q: got %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestPathString(t *testing.T) {
-	for want, p := range map[string]tree.Path{
-		"threshold":                          {"threshold"},
-		`profiles."gpt-4.1".threshold`:       {"profiles", "gpt-4.1", "threshold"},
-		"profiles.code.chain[2]":             {"profiles", "code", "chain", "2"},
-		`modes."architect/mode".profile`:     {"modes", "architect/mode", "profile"},
-		"":                                   nil,
-		`profiles."a\"b"`:                    {"profiles", `a"b`},
-		"providers.tidy.settings.keep_first": {"providers", "tidy", "settings", "keep_first"},
-	} {
-		if got := p.String(); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
 	}
 }

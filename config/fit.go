@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -25,7 +26,7 @@ func (c *Config) noWindow(r *Resolved, f *finder) *Error {
 	if _, declared := c.values.Models[r.Model.Name]; declared {
 		wrong.allowed += ", or " + tree.Path{"models", r.Model.Name, "window"}.String()
 	} else {
-		wrong.suggestion = nearest(r.Model.Name, c.modelNames(r.Model.Name))
+		wrong.suggestion = suggest.Key(r.Model.Name, c.modelNames(r.Model.Name))
 	}
 	return c.errorAt(f.at["model"], wrong)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -18,7 +19,7 @@ var secretKeys = []string{
 }
 
 func secretKey(key string) bool {
-	return slices.Contains(secretKeys, fold(key))
+	return slices.Contains(secretKeys, suggest.Fold(key))
 }
 
 const secretAdvice = "secrets do not belong in a configuration: put it into an environment variable and name that with %s"

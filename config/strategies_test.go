@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +61,7 @@ condense.yaml:9:21: providers.wrong.strategy: there is no strategy "smrt"; there
 	}
 }
 
-// A file to start from, and an import, name no strategy that does not exist.
+// A file to start from names no strategy that does not exist.
 func TestStrategiesThatExist(t *testing.T) {
 	opts := known
 	opts.Strategies = []string{"slidingwindow"}
@@ -76,30 +75,5 @@ func TestStrategiesThatExist(t *testing.T) {
 	code, architect := chainNames(resolve(t, c, "", "code")), chainNames(resolve(t, c, "", "architect"))
 	if code == architect || code == "" || architect == "" || len(c.Warnings()) > 0 {
 		t.Errorf("got chains %q and %q, warnings %v", code, architect, c.Warnings())
-	}
-
-	text, err := os.ReadFile("testdata/roo-settings.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	imported, err := config.ImportRoo(text, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	yaml, err := imported.YAML("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.Path = write(t, "condense.yaml", yaml)
-	if c, err = config.Load(opts); err != nil {
-		t.Fatalf("%v\n%s", err, yaml)
-	}
-	for _, p := range c.Profiles() {
-		if got := chainNames(resolve(t, c, p, "")); got != "roo_half" {
-			t.Errorf("profile %s: got chain %s", p, got)
-		}
-	}
-	if !slices.ContainsFunc(imported.Check, func(n config.ImportNote) bool { return strings.Contains(n.Note, "no strategy native") }) {
-		t.Errorf("nothing says that there are no summaries: %v", imported.Check)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -81,7 +82,7 @@ func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 
 // unknownName says that name is none of those known.
 func unknownName(kind reference, name string, known []string) *fault {
-	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, plain.Abbreviate(name)), suggestion: nearest(name, known)}
+	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, plain.Abbreviate(name)), suggestion: suggest.Key(name, known)}
 	if looksSecret(name) {
 		f.problem = fmt.Sprintf("there is no such %s", kind)
 	}

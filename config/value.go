@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -90,7 +91,7 @@ func notBlank(_ *field, s string, wrong *fault) *fault {
 }
 
 func (f *field) checkEnum(s string, wrong *fault) *fault {
-	wrong.suggestion = nearest(s, f.enum)
+	wrong.suggestion = suggest.Key(s, f.enum)
 	return unless(slices.Contains(f.enum, s), wrong)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/model"
 )
 
@@ -19,6 +20,31 @@ type Values struct {
 	Modes     map[string]ModeValues     `json:"modes,omitempty"`
 	Providers map[string]ProviderValues `json:"providers,omitempty"`
 	Models    map[string]ModelValues    `json:"models,omitempty"`
+}
+
+// YAML returns v as a configuration file, without the values that v leaves to the defaults. The
+// error is that of [New] for values that are not valid by themselves.
+func (v Values) YAML() (string, error) {
+	layer, errs := v.layer(&Options{})
+	if err := errs.ordered(); err != nil {
+		return "", err
+	}
+	return writeYAML((&Config{}).showObject(layer.values, atTop, nil))
+}
+
+// layer checks v by itself.
+func (v Values) layer(opts *Options) (*checker, Errors) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, Errors{{Origin: Origin{Kind: FromProgram}, Problem: err.Error()}}
+	}
+	root, syntax := tree.ParseJSON(text)
+	if syntax != nil {
+		return nil, Errors{{Origin: Origin{Kind: FromProgram}, Problem: syntax.Problem}}
+	}
+	c := newChecker(opts, opts.Dir, func(tree.Position) Origin { return Origin{Kind: FromProgram} })
+	c.check(root)
+	return c, c.errs
 }
 
 // Tuning is what can be said at the top level, for a profile and for a mode. Percentages

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -210,7 +211,7 @@ func (s spelling) one(v variable, merged map[string]any) (tree.Path, *fault) {
 // noMatch says what is wrong with a key that is none.
 func (s spelling) noMatch(key string, merged map[string]any) *fault {
 	known := s.known(merged)
-	f := &fault{problem: "unknown setting", suggestion: nearest(key, known)}
+	f := &fault{problem: "unknown setting", suggestion: suggest.Key(key, known)}
 	for section, of := range sections {
 		rest, _, ok := s.cut(key, section)
 		if !ok || rest == "" {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/rooimport"
 	"github.com/spf13/cobra"
-
-	"github.com/condensehq/condense/config"
 )
 
 func (a *app) configImportCommand() *cobra.Command {
@@ -77,7 +77,7 @@ func oneExport(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) importRoo(file string) (*config.Import, error) {
+func (a *app) importRoo(file string) (*rooimport.Import, error) {
 	var (
 		text []byte
 		err  error
@@ -96,17 +96,17 @@ func (a *app) importRoo(file string) (*config.Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	imported, err := config.ImportRoo(text, a.knownNames(reg))
+	imported, err := rooimport.Read(text, slices.Contains(reg.Names(), "native"))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return imported, nil
 }
 
-func printImport(w io.Writer, file string, i *config.Import) {
+func printImport(w io.Writer, file string, i *rooimport.Import) {
 	for _, section := range []struct {
 		title string
-		notes []config.ImportNote
+		notes []rooimport.Note
 	}{{"took", i.Took}, {"ignored", i.Ignored}, {"please check", i.Check}} {
 		if len(section.notes) == 0 {
 			continue

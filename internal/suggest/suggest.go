@@ -1,7 +1,11 @@
 // Package suggest finds the name that was probably meant by a misspelled one.
 package suggest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // Name returns the one of names closest to got, or "" if none is close enough to be a
 // likely typing error: at most a third of the letters may differ. Case is ignored.
@@ -16,6 +20,45 @@ func Name(got string, names []string) string {
 		}
 	}
 	return best
+}
+
+// Key returns the one of names that was probably meant by name, or "": one that differs only
+// as [Fold] ignores, one with a typing error, or the first that begins so.
+func Key(name string, names []string) string {
+	const shortest, longest = 3, 64 // one letter resembles any other; a long text is no typing error
+	n := utf8.RuneCountInString(name)
+	if n == 0 || n > longest {
+		return ""
+	}
+	others := slices.Sorted(slices.Values(names))
+	others = slices.DeleteFunc(others, func(c string) bool { return c == name || utf8.RuneCountInString(c) > longest })
+	for _, c := range others {
+		if Fold(c) == Fold(name) {
+			return c
+		}
+	}
+	if n < shortest {
+		return ""
+	}
+	if c := Name(name, others); c != "" {
+		return c
+	}
+	for _, c := range others {
+		if strings.HasPrefix(c, name) {
+			return c // o200k for o200k_base
+		}
+	}
+	return ""
+}
+
+// Fold removes what people confuse in names: it makes max-output, maxOutput and MAX_OUTPUT equal.
+func Fold(s string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("-_ .", r) {
+			return -1
+		}
+		return r
+	}, s))
 }
 
 // DidYouMean returns `; did you mean "NAME"?` for the closest of names, or "".

@@ -1,15 +1,18 @@
-package config
+package rooimport
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/internal/tree"
 )
 
-func (r *rooImport) globals() {
+func (r *importer) globals() {
 	v := &r.Values
 	if auto, from, ok := r.setting("autoCondenseContext"); ok {
 		if b, isBool := auto.(bool); isBool {
@@ -19,7 +22,7 @@ func (r *rooImport) globals() {
 	}
 	v.Threshold = new(100.0) // Roo's default; ours is another
 	if t, from, ok := r.setting("autoCondenseContextPercent"); ok {
-		p, isNumber := number(t)
+		p, isNumber := t.(float64)
 		switch clamped := min(max(p, 5), 100); {
 		case !isNumber:
 			r.ignored(from, "not a number")
@@ -36,25 +39,25 @@ func (r *rooImport) globals() {
 }
 
 // prompt takes the user's own condensing prompt, of the current or the older setting.
-func (r *rooImport) prompt() {
-	var texts []ImportNote
+func (r *importer) prompt() {
+	var texts []Note
 	if prompts, from, ok := r.setting("customSupportPrompts"); ok {
 		if m, isMap := prompts.(map[string]any); isMap {
 			if s, isText := m["CONDENSE"].(string); isText {
-				texts = append(texts, ImportNote{From: from + ".CONDENSE", Note: s})
+				texts = append(texts, Note{From: from + ".CONDENSE", Note: s})
 			}
 		}
 	}
 	if old, from, ok := r.setting("customCondensingPrompt"); ok {
 		if s, isText := old.(string); isText {
-			texts = append(texts, ImportNote{From: from, Note: s})
+			texts = append(texts, Note{From: from, Note: s})
 		}
 	}
 	taken := false
 	for _, t := range texts {
 		switch {
 		case strings.TrimSpace(t.Note) == "":
-		case looksSecret(t.Note):
+		case secret.Shown(t.Note):
 			r.ignored(t.From, "holds what looks like a secret")
 		case taken:
 			r.ignored(t.From, "customSupportPrompts.CONDENSE replaced it")
@@ -63,24 +66,24 @@ func (r *rooImport) prompt() {
 		default:
 			// Roo-Code's prompt replaces its own; "prompt" is added to ours.
 			r.summarySetting("prompt_text", t.Note)
-			r.took(t.From, "providers."+rooSummary+".settings.prompt_text", "")
+			r.took(t.From, "providers."+summary+".settings.prompt_text", "")
 			taken = true
 		}
 	}
 }
 
 // thresholds takes the thresholds of profiles, which are kept by the profile's id.
-func (r *rooImport) thresholds() {
+func (r *importer) thresholds() {
 	own, from, _ := r.setting("profileThresholds")
 	byID, _ := own.(map[string]any)
-	for _, id := range sortedKeys(byID) {
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		at := from + "." + tree.Path{id}.String()
 		name, known := r.ids[id]
-		t, isNumber := number(byID[id])
+		t, isNumber := byID[id].(float64)
 		switch {
 		case !known:
 			r.ignored(at, "no profile has this id")
-		case isNumber && t == inherit:
+		case isNumber && t == -1:
 			r.ignored(at, "-1 inherits, as here")
 		case !isNumber || t < 5 || t > 100:
 			r.ignored(at, "outside 5 to 100, which Roo ignores too")
@@ -93,13 +96,13 @@ func (r *rooImport) thresholds() {
 	}
 	own, from, _ = r.setting("profileCondenseOverrides") // of Kilo Code
 	byID, _ = own.(map[string]any)
-	for _, id := range sortedKeys(byID) {
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		r.override(from+"."+tree.Path{id}.String(), id, byID[id])
 	}
 }
 
 // override takes a threshold of Kilo Code, a percentage or a number of tokens.
-func (r *rooImport) override(from, id string, v any) {
+func (r *importer) override(from, id string, v any) {
 	o, _ := v.(map[string]any)
 	name, known := r.ids[id]
 	p := r.Values.Profiles[name]
@@ -116,10 +119,10 @@ func (r *rooImport) override(from, id string, v any) {
 			r.ignored(from, "not a number of tokens")
 			return
 		}
-		p.MaxContextTokens, p.Threshold = &Amount{Tokens: n}, new(100.0)
+		p.MaxContextTokens, p.Threshold = &config.Amount{Tokens: n}, new(100.0)
 		r.took(from, tree.Path{"profiles", name, "max_context_tokens"}.String(), "")
 	default:
-		t, ok := number(o["percent"])
+		t, ok := o["percent"].(float64)
 		if !ok || t < 5 || t > 100 {
 			r.ignored(from, "outside 5 to 100")
 			return
@@ -130,7 +133,7 @@ func (r *rooImport) override(from, id string, v any) {
 	r.Values.Profiles[name] = p
 }
 
-func (r *rooImport) modes() {
+func (r *importer) modes() {
 	byMode := maps.Clone(r.export.ProviderProfiles.ModeAPIConfigs)
 	from := "providerProfiles.modeApiConfigs."
 	if len(byMode) == 0 {
@@ -144,7 +147,7 @@ func (r *rooImport) modes() {
 		}
 		from = at + "."
 	}
-	for _, mode := range sortedKeys(byMode) {
+	for _, mode := range slices.Sorted(maps.Keys(byMode)) {
 		at := from + tree.Path{mode}.String()
 		name, known := r.ids[byMode[mode]]
 		switch wrong := badName(mode); {
@@ -154,37 +157,37 @@ func (r *rooImport) modes() {
 			r.ignored(at, "its name "+wrong)
 		default:
 			if r.Values.Modes == nil {
-				r.Values.Modes = map[string]ModeValues{}
+				r.Values.Modes = map[string]config.ModeValues{}
 			}
-			r.Values.Modes[mode] = ModeValues{Profile: name}
+			r.Values.Modes[mode] = config.ModeValues{Profile: name}
 			r.took(at, tree.Path{"modes", mode}.String(), "")
 		}
 	}
 }
 
 // summarySetting sets a setting of the provider that condenses as Roo does.
-func (r *rooImport) summarySetting(key, value string) {
+func (r *importer) summarySetting(key, value string) {
 	settings := map[string]string{"preset": "fresh_start"}
-	if p, ok := r.Values.Providers[rooSummary]; ok {
+	if p, ok := r.Values.Providers[summary]; ok {
 		_ = json.Unmarshal(p.Settings, &settings) // we wrote them
 	}
 	settings[key] = value
 	raw, _ := json.Marshal(settings) //nolint:errchkjson // strings can be encoded
 	if r.Values.Providers == nil {
-		r.Values.Providers = map[string]ProviderValues{}
+		r.Values.Providers = map[string]config.ProviderValues{}
 	}
-	r.Values.Providers[rooSummary] = ProviderValues{Strategy: rooStrategy, Settings: raw}
+	r.Values.Providers[summary] = config.ProviderValues{Strategy: strategy, Settings: raw}
 }
 
 // condensingModel takes the profile that condenses for all, which Roo had and Zoo has.
-func (r *rooImport) condensingModel() {
+func (r *importer) condensingModel() {
 	v, from, ok := r.setting("condensingApiConfigId")
 	id, _ := v.(string)
 	if !ok || id == "" {
 		return
 	}
 	if !r.summaries {
-		r.ignored(from, "there is no strategy "+rooStrategy+" here")
+		r.ignored(from, "there is no strategy "+strategy+" here")
 		return
 	}
 	name, known := r.ids[id]
@@ -194,5 +197,5 @@ func (r *rooImport) condensingModel() {
 		return
 	}
 	r.summarySetting("model", model)
-	r.took(from, "providers."+rooSummary+".settings.model", "Roo dropped this setting in January 2026; here it holds")
+	r.took(from, "providers."+summary+".settings.model", "Roo dropped this setting in January 2026; here it holds")
 }

@@ -1,4 +1,4 @@
-package config
+package rooimport
 
 import (
 	"fmt"
@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// rooExport is the settings export of Roo Code, and of Zoo Code and Kilo Code, which carry
+// export is the settings export of Roo Code, and of Zoo Code and Kilo Code, which carry
 // its format on. Only what is looked at is named.
-type rooExport struct {
+type export struct {
 	ProviderProfiles struct {
 		CurrentAPIConfigName string
 		APIConfigs           map[string]map[string]any
@@ -20,9 +23,9 @@ type rooExport struct {
 	GlobalSettings map[string]any
 }
 
-// rooAPI says how a provider of Roo's is reached here. Addresses and variables are those
+// api says how a provider of Roo's is reached here. Addresses and variables are those
 // that the vendors document.
-type rooAPI struct {
+type api struct {
 	table    string // its name in the table of models
 	modelKey string // where a profile keeps the model's id
 	api      string // empty: no client of ours speaks to it
@@ -32,7 +35,7 @@ type rooAPI struct {
 	variable string // for the API key; empty: none is needed
 }
 
-var rooAPIs = map[string]rooAPI{
+var apis = map[string]api{
 	"anthropic":     {"anthropic", "apiModelId", "anthropic", "", "anthropicBaseUrl", "", "ANTHROPIC_API_KEY"},
 	"bedrock":       {table: "aws", modelKey: "apiModelId"},
 	"cerebras":      {"cerebras", "apiModelId", "openai", "https://api.cerebras.ai/v1", "", "", "CEREBRAS_API_KEY"},
@@ -53,24 +56,24 @@ var rooAPIs = map[string]rooAPI{
 	"xai":           {"x-ai", "apiModelId", "openai", "https://api.x.ai/v1", "", "", "XAI_API_KEY"},
 }
 
-// rooSecretKey tells the keys of Roo that hold secrets: apiKey, openRouterApiKey,
+// secretKey tells the keys of Roo that hold secrets: apiKey, openRouterApiKey,
 // awsSecretKey, awsSessionToken, vertexJsonCredentials.
-func rooSecretKey(key string) bool {
-	k := fold(key)
+func secretKey(key string) bool {
+	k := suggest.Fold(key)
 	return strings.HasSuffix(k, "key") && !strings.HasSuffix(k, "publickey") || strings.HasSuffix(k, "token") ||
 		strings.HasSuffix(k, "secret") || strings.HasSuffix(k, "password") || strings.HasSuffix(k, "credentials")
 }
 
 // model fills in model, window and how to reach it; it returns the keys that it used.
-func (r *rooImport) model(p *ProfileValues, from, name string, settings map[string]any) []string {
+func (r *importer) model(p *config.ProfileValues, from, name string, settings map[string]any) []string {
 	provider, _ := settings["apiProvider"].(string)
-	how, known := rooAPIs[provider]
+	how, known := apis[provider]
 	if !known {
-		how = rooAPI{table: provider, modelKey: "apiModelId"}
+		how = api{table: provider, modelKey: "apiModelId"}
 	}
 	used := []string{how.modelKey}
 	id, _ := settings[how.modelKey].(string)
-	if id != "" && !looksSecret(id) && badName(id) == "" {
+	if id != "" && !secret.Shown(id) && badName(id) == "" {
 		p.Model = id
 		if how.table != "" {
 			p.Model = how.table + "/" + id
@@ -80,31 +83,31 @@ func (r *rooImport) model(p *ProfileValues, from, name string, settings map[stri
 			r.declare(p.Model, id, how, settings, from)
 		}
 	}
-	if n, key, ok := rooWindowOf(settings); ok {
+	if n, key, ok := windowOf(settings); ok {
 		p.Window = &n
 		used = append(used, key)
-	} else if m, err := (&Config{values: r.Values}).Model(p.Model); err != nil || m.Window == 0 {
-		p.Window = new(rooWindow)
-		r.Check = append(r.Check, ImportNote{
+	} else if r.window(p.Model) == 0 {
+		p.Window = new(assumedWindow)
+		r.check(
 			from, tree.Path{"profiles", name, "window"}.String(),
-			fmt.Sprintf("the export does not say how large it is; %d is what Roo assumes", rooWindow),
-		})
+			fmt.Sprintf("the export does not say how large it is; %d is what Roo assumes", assumedWindow),
+		)
 	}
 	return used
 }
 
 // declare adds a model to the section models, so that it can be asked for summaries.
-func (r *rooImport) declare(name, id string, how rooAPI, settings map[string]any, from string) {
-	m := ModelValues{API: how.api, Model: id, BaseURL: how.baseURL, APIKeyEnv: how.variable}
+func (r *importer) declare(name, id string, how api, settings map[string]any, from string) {
+	m := config.ModelValues{API: how.api, Model: id, BaseURL: how.baseURL, APIKeyEnv: how.variable}
 	if own, _ := settings[how.urlKey].(string); own != "" {
 		to := tree.Path{"models", name, "base_url"}.String()
 		u, err := url.Parse(own)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			r.Check = append(r.Check, ImportNote{from + "." + how.urlKey, to, "no http or https address"})
+			r.check(from+"."+how.urlKey, to, "no http or https address")
 		} else {
 			if u.User != nil || u.RawQuery != "" {
 				r.Secrets = append(r.Secrets, from+"."+how.urlKey)
-				r.Check = append(r.Check, ImportNote{from + "." + how.urlKey, to, "without the user, password or parameters in it"})
+				r.check(from+"."+how.urlKey, to, "without the user, password or parameters in it")
 			}
 			u.User, u.RawQuery, u.Fragment = nil, "", ""
 			m.BaseURL = strings.TrimSuffix(u.String(), "/")
@@ -120,8 +123,8 @@ func (r *rooImport) declare(name, id string, how rooAPI, settings map[string]any
 	}
 }
 
-// rooWindowOf returns the window that a profile states itself.
-func rooWindowOf(settings map[string]any) (int, string, bool) {
+// windowOf returns the window that a profile states itself.
+func windowOf(settings map[string]any) (int, string, bool) {
 	if info, ok := settings["openAiCustomModelInfo"].(map[string]any); ok && settings["apiProvider"] == "openai" {
 		if n, ok := wholeTokens(info["contextWindow"]); ok {
 			return n, "openAiCustomModelInfo", true
@@ -136,6 +139,6 @@ func rooWindowOf(settings map[string]any) (int, string, bool) {
 }
 
 func wholeTokens(v any) (int, bool) {
-	n, ok := number(v)
-	return int(n), ok && n >= 1 && n <= maxTokens && n == float64(int(n))
+	n, ok := v.(float64)
+	return int(n), ok && n >= 1 && n <= 1e12 && n == float64(int(n))
 }

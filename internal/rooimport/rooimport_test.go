@@ -1,20 +1,59 @@
-package config_test
+package rooimport_test
 
 import (
+	"flag"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/rooimport"
+	"github.com/google/go-cmp/cmp"
 )
 
-func TestImportRoo(t *testing.T) {
+var update = flag.Bool("update", false, "write what the golden files should be")
+
+// known are the names that the program would pass.
+var known = config.Options{
+	Env:        []string{},
+	Builtin:    []string{"native", "slidingwindow", "smart"},
+	Strategies: []string{"native", "slidingwindow", "smart"},
+	Tokenizers: []string{"o200k_base"},
+}
+
+// load reads a YAML text as the only file.
+func load(t *testing.T, text string) *config.Config {
+	t.Helper()
+	opts := known
+	opts.Path = filepath.Join(t.TempDir(), "condense.yaml")
+	if err := os.WriteFile(opts.Path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts.Trust = func(config.Claims) bool { return true }
+	c, err := config.Load(opts)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return c
+}
+
+func resolve(t *testing.T, c *config.Config, profile, mode string) *config.Resolved {
+	t.Helper()
+	r, err := c.Resolve(profile, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRead(t *testing.T) {
 	text, err := os.ReadFile("testdata/roo-settings.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	imported, err := config.ImportRoo(text, known)
+	imported, err := rooimport.Read(text, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +68,19 @@ func TestImportRoo(t *testing.T) {
 	report(&b, "check", imported.Check)
 	b.WriteString("# variables: " + strings.Join(imported.Variables, ", ") + "\n")
 	b.WriteString("# secrets: " + strings.Join(imported.Secrets, ", ") + "\n")
-	golden(t, "testdata/roo-settings.golden.yaml", b.String())
+	const golden = "testdata/roo-settings.golden.yaml"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wanted, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(wanted), b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	if strings.Contains(b.String(), "hunter2") || strings.Contains(b.String(), "sk-ant") {
 		t.Error("a secret was copied")
 	}
@@ -50,7 +101,7 @@ func TestImportRoo(t *testing.T) {
 	for _, w := range want {
 		r := resolve(t, c, "", w.mode)
 		if r.Profile != w.profile || w.window != 0 && r.Window != w.window || r.MaxOutput != w.output ||
-			r.Threshold != w.threshold || r.MaxContextTokens != w.most || !r.RooRule || chainNames(r) != "summary,roo_half" {
+			r.Threshold != w.threshold || r.MaxContextTokens != w.most || !r.RooRule || len(r.Chain) != 2 || r.Chain[0].Name != "summary" || r.Chain[1].Name != "roo_half" {
 			t.Errorf("%s: got %+v", w.mode, r)
 		}
 	}
@@ -70,14 +121,14 @@ func TestImportRoo(t *testing.T) {
 	}
 }
 
-func report(b *strings.Builder, title string, notes []config.ImportNote) {
+func report(b *strings.Builder, title string, notes []rooimport.Note) {
 	b.WriteString("# " + title + ":\n")
 	for _, n := range notes {
 		b.WriteString("#   " + n.String() + "\n")
 	}
 }
 
-func TestImportRooRefuses(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                      "neither providerProfiles nor globalSettings",
 		"{}":                    "neither providerProfiles nor globalSettings",
@@ -86,21 +137,21 @@ func TestImportRooRefuses(t *testing.T) {
 		"{\n\"a\": }":           "line 2: not valid JSON",
 		`{"providerProfiles": {"apiConfigs": {"a": 1}}}`: "not a settings export",
 	} {
-		if _, err := config.ImportRoo([]byte(text), known); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := rooimport.Read([]byte(text), true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", text, err, want)
 		}
 	}
 	// The least there can be: the defaults of Roo.
-	imported, err := config.ImportRoo([]byte(`{"globalSettings": {}}`), known)
+	imported, err := rooimport.Read([]byte(`{"globalSettings": {}}`), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if imported.Values.Threshold == nil || *imported.Values.Threshold != 100 {
 		t.Errorf("threshold: got %v, want Roo's default of 100", imported.Values.Threshold)
 	}
-	// Roo takes any percentage; ours are the nearest lawful ones.
+	// Roo takes any percentage; ours are the nearest valid ones.
 	for text, want := range map[string]float64{"-3": 5, "0": 5, "150": 100, "42.5": 42.5} {
-		imported, err := config.ImportRoo([]byte(`{"globalSettings": {"autoCondenseContextPercent": `+text+`}}`), known)
+		imported, err := rooimport.Read([]byte(`{"globalSettings": {"autoCondenseContextPercent": `+text+`}}`), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +162,7 @@ func TestImportRooRefuses(t *testing.T) {
 }
 
 // An import never panics, never copies a secret, and gives a file that loads.
-func FuzzImportRoo(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	text, err := os.ReadFile("testdata/roo-settings.json")
 	if err != nil {
 		f.Fatal(err)
@@ -120,7 +171,7 @@ func FuzzImportRoo(f *testing.F) {
 	f.Add(`{"globalSettings": {"profileThresholds": [], "modeApiConfigs": {"a": 1}, "condensingApiConfigId": "x"}}`)
 	f.Add(`{"providerProfiles": {"apiConfigs": {"a": {"apiProvider": "anthropic", "apiModelId": "sk-ant-api03-aaaaaaaaaaaaaaaaaaaa"}}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		imported, err := config.ImportRoo([]byte(text), known)
+		imported, err := rooimport.Read([]byte(text), true)
 		if err != nil {
 			return
 		}
@@ -128,18 +179,14 @@ func FuzzImportRoo(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opts := known
-		opts.Path = write(t, "condense.yaml", yaml)
-		if _, err := config.Load(opts); err != nil {
-			t.Errorf("%v\n%s", err, yaml)
-		}
+		load(t, yaml)
 	})
 }
 
 // Roo's first profile is called default, as the built-in one is, whose window is not its.
-func TestImportRooDefaultProfile(t *testing.T) {
-	imported, err := config.ImportRoo([]byte(`{"providerProfiles": {"apiConfigs": {
-		"default": {"id": "a", "apiProvider": "openai-native", "apiModelId": "gpt-4.1"}}}}`), known)
+func TestReadDefaultProfile(t *testing.T) {
+	imported, err := rooimport.Read([]byte(`{"providerProfiles": {"apiConfigs": {
+		"default": {"id": "a", "apiProvider": "openai-native", "apiModelId": "gpt-4.1"}}}}`), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,5 +196,30 @@ func TestImportRooDefaultProfile(t *testing.T) {
 	}
 	if got := resolve(t, load(t, yaml), "default", "").Window; got != 1_000_000 {
 		t.Errorf("got a window of %d, want the model's\n%s", got, yaml)
+	}
+}
+
+// Without a strategy that writes summaries, the result names none.
+func TestReadWithoutSummaries(t *testing.T) {
+	text, err := os.ReadFile("testdata/roo-settings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, err := rooimport.Read(text, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml, err := imported.YAML("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := load(t, yaml)
+	for _, p := range c.Profiles() {
+		if got := resolve(t, c, p, "").Chain; len(got) != 1 || got[0].Name != "roo_half" {
+			t.Errorf("profile %s: got chain %v", p, got)
+		}
+	}
+	if !slices.ContainsFunc(imported.Check, func(n rooimport.Note) bool { return strings.Contains(n.Note, "no strategy native") }) {
+		t.Errorf("nothing says that there are no summaries: %v", imported.Check)
 	}
 }
