@@ -195,7 +195,7 @@ func (r *importer) defaultProfile() {
 	}
 }
 
-// rest names the global settings that nobody looked at.
+// rest notes the global settings that were not read as ignored.
 func (r *importer) rest() {
 	var rest []string
 	for _, key := range slices.Sorted(maps.Keys(r.global)) {
