@@ -47,7 +47,7 @@ var mayImport = map[string]string{
 	"internal/lab":               "internal/lab/score core core/policy internal/dialog internal/size tokens transcript",
 	"internal/lab/report":        "internal/lab internal/lab/score core core/history tokens transcript",
 	"internal/lab/score":         "core", // and no provider imports it: see its documentation
-	"bench/retention":            "internal/lab/sessions internal/lab/score core providers internal/value internal/value/need registry tokens",
+	"bench/retention":            "internal/lab/sessions internal/lab/score core providers internal/value registry tokens",
 	"internal/lab/sessions":      "internal/lab internal/lab/score core",
 	"internal/disk":              "",
 	"internal/trust":             "",
@@ -79,9 +79,8 @@ var mayImport = map[string]string{
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
-	"internal/value":                              "core internal/dialog internal/parallel internal/value/need",
-	"internal/value/need":                         "core internal/dialog internal/parallel",
-	"internal/lab/train":                          "internal/lab/sessions internal/lab/score core internal/value/need tokens",
+	"internal/value":                              "core internal/dialog internal/parallel",
+	"internal/lab/train":                          "internal/lab/sessions internal/lab/score core internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 

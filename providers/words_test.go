@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -75,9 +75,9 @@ func said(messages []core.Message) string {
 			}
 		}
 	}
-	c := need.Read(messages)
+	c := value.Read(messages)
 	for i := range c.Passages {
-		for l := c.Passages[i].Lines.Start; c.Passages[i].Kind == need.Human && l < c.Passages[i].Lines.End; l++ {
+		for l := c.Passages[i].Lines.Start; c.Passages[i].Kind == dialog.KindUser && l < c.Passages[i].Lines.End; l++ {
 			b.WriteString(c.Lines[l].Text + "\n")
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/value"
-	"github.com/condensehq/condense/internal/value/need"
 )
 
 // A maker makes a view of the prefix of a cut.
@@ -55,7 +54,7 @@ var references = map[string]maker{
 // chooser is the choice of lines that preset balanced of smart ends with, alone, by the
 // weights of a folder.
 func chooser(dir string) (maker, error) {
-	model, err := need.Default()
+	model, err := value.DefaultModel()
 	if dir != "" {
 		var weights, common []byte
 		if weights, err = os.ReadFile(filepath.Join(dir, "weights.json")); err != nil {
@@ -64,7 +63,7 @@ func chooser(dir string) (maker, error) {
 		if common, err = os.ReadFile(filepath.Join(dir, "common.txt")); err != nil {
 			return nil, err
 		}
-		model, err = need.Parse(weights, string(common))
+		model, err = value.ParseModel(weights, string(common))
 	}
 	return func(_ *score.Scorer, m []core.Message, budget int, c core.Counter) ([]core.Message, error) {
 		r, err := value.Shorten(context.Background(), m, value.Options{Room: budget, Counter: c, Model: model})

@@ -44,7 +44,7 @@ func printSteps(w io.Writer, steps []core.Step) {
 }
 
 // kindsInWords are kinds of content that strategies save tokens of.
-var kindsInWords = map[string]string{"assistant": "assistant text", "call": "calls", "result": "results", "error": "errors", "tool_call": "calls", "tool_result": "results"}
+var kindsInWords = map[string]string{"assistant": "assistant text", "error": "errors", "injected": "injected text", "project_rules": "project rules", "tool_call": "calls", "tool_result": "results"}
 
 // savings returns how many tokens a step saved, and of what kinds of content.
 func savings(s core.Step) (tokens int, kinds []string) {

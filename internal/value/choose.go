@@ -17,7 +17,7 @@ const (
 
 // choose takes lines, best first, until the room is used; then it drops those that others
 // made needless, and fills the room again.
-func (w *work) choose(ctx context.Context) error {
+func (w *selection) choose(ctx context.Context) error {
 	from := int32(len(w.picks) - 1)
 	q := newQueue(w.candidates(0, len(w.passages), w.eligible))
 	limit := overshoot * float64(w.o.Room)
@@ -35,17 +35,17 @@ func (w *work) choose(ctx context.Context) error {
 }
 
 // most is how much is chosen in all, in tokens; what there is no room for is left out again.
-func (w *work) most() float64 { return (overshoot+reserve)*float64(w.o.Room) + leastReserve }
+func (w *selection) most() float64 { return (overshoot+reserve)*float64(w.o.Room) + leastReserve }
 
 // eligible reports whether lines of passage p may be chosen: it is not whole already, and no
 // newer version of the rules in it is to stay.
-func (w *work) eligible(p int) bool {
+func (w *selection) eligible(p int) bool {
 	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].Outdated
 }
 
 // candidates returns what may be chosen at first of the passages of which from is the first
 // and to the one after the last, if they are wanted, in several lists. The order in which they come makes no difference to a queue.
-func (w *work) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
+func (w *selection) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
 	parallel.Ranges(to-from, least, func(start, end int) {
@@ -70,7 +70,7 @@ func (w *work) candidates(from, to int, wanted func(p int) bool) (lists [][]cand
 
 // fill takes the best of q until so many tokens are used, and returns what the last that it took
 // was worth by the token; 0 if it took none.
-func (w *work) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
+func (w *selection) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
 	for n := 0; w.spent() < limit; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return last, ctx.Err()
@@ -99,7 +99,7 @@ func (w *work) fill(ctx context.Context, q *queue, limit float64) (last float32,
 }
 
 // offer adds to q what may be chosen around the lines of s, and so many more on each side.
-func (w *work) offer(q *queue, s core.Span, more int) {
+func (w *selection) offer(q *queue, s core.Span, more int) {
 	pass := w.c.Passages[w.lines[s.Start].passage].Lines
 	w.spans(core.Span{Start: max(pass.Start, s.Start-more), End: min(pass.End, s.End+more)}, pass, func(s core.Span) {
 		if r := w.rate(s); r > 0 {
@@ -110,7 +110,7 @@ func (w *work) offer(q *queue, s core.Span, more int) {
 
 // spans yields what may be chosen at once around the lines of near: each of them, and each
 // with its neighbours.
-func (w *work) spans(near, pass core.Span, yield func(core.Span)) {
+func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
 		if w.lines[l].at != 0 {
 			continue
@@ -122,10 +122,10 @@ func (w *work) spans(near, pass core.Span, yield func(core.Span)) {
 	}
 }
 
-func (w *work) spent() float64 { return w.picks[len(w.picks)-1] }
+func (w *selection) spent() float64 { return w.picks[len(w.picks)-1] }
 
 // rate is what taking s is worth by the token; 0 if nothing.
-func (w *work) rate(s core.Span) float32 {
+func (w *selection) rate(s core.Span) float32 {
 	gain := w.gain(s)
 	if gain <= 0 {
 		return 0
@@ -135,7 +135,7 @@ func (w *work) rate(s core.Span) float32 {
 
 // cost returns the tokens of the lines of s that are not kept, and of what is written
 // around them.
-func (w *work) cost(s core.Span) float64 {
+func (w *selection) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
 		if line := &w.lines[l]; line.at == 0 {
@@ -159,7 +159,7 @@ func (w *work) cost(s core.Span) float64 {
 
 // price scales the values of the families, so that each is a share of what is expected to be
 // needed of it, and finds what is worth something in every line: half of it is, or less.
-func (w *work) price() {
+func (w *selection) price() {
 	s, e := w.o.Shares, w.estimate
 	scale := func(v []float32, by, sum float64) {
 		f := float32(0)
@@ -193,22 +193,22 @@ func (w *work) price() {
 }
 
 // termsOf returns the numbers of the terms of a line that are worth something.
-func (w *work) termsOf(line *line) []int32 { return w.items[line.terms:line.phrases] }
+func (w *selection) termsOf(line *lineState) []int32 { return w.items[line.terms:line.phrases] }
 
-// phrasesOf returns the numbers of its phrases that are. See [need.Conversation.PhrasesOf].
-func (w *work) phrasesOf(line *line) []int32 { return w.items[line.phrases:line.end] }
+// phrasesOf returns the numbers of its phrases that are. See [Conversation.PhrasesOf].
+func (w *selection) phrasesOf(line *lineState) []int32 { return w.items[line.phrases:line.end] }
 
 // forget takes all terms and phrases as standing in no kept line.
-func (w *work) forget() {
+func (w *selection) forget() {
 	for n := range w.terms {
-		w.terms[n] = term{name: w.estimate.Names[n], word: w.estimate.Words[n]}
+		w.terms[n] = termState{name: w.estimate.Names[n], word: w.estimate.Words[n]}
 	}
 	copy(w.phrases, w.estimate.Phrases)
 }
 
 // lineCredit is the share of the value of its names that line l gives, if the lines of s
 // are kept.
-func (w *work) lineCredit(l int, s core.Span) float32 {
+func (w *selection) lineCredit(l int, s core.Span) float32 {
 	credit := w.o.Shares.Line
 	if w.lines[l].first || within(l-1, s) || w.lines[l-1].at != 0 {
 		credit += w.o.Shares.Beside
@@ -220,13 +220,13 @@ func (w *work) lineCredit(l int, s core.Span) float32 {
 }
 
 // keptAbove and keptBelow report whether the line beside line l is of its passage and kept.
-func (w *work) keptAbove(l int) bool { return !w.lines[l].first && w.lines[l-1].at != 0 }
-func (w *work) keptBelow(l int) bool { return !w.lines[l].last && w.lines[l+1].at != 0 }
+func (w *selection) keptAbove(l int) bool { return !w.lines[l].first && w.lines[l-1].at != 0 }
+func (w *selection) keptBelow(l int) bool { return !w.lines[l].last && w.lines[l+1].at != 0 }
 
 func within(l int, s core.Span) bool { return l >= s.Start && l < s.End }
 
 // gain returns what keeping the lines of s adds.
-func (w *work) gain(s core.Span) float32 {
+func (w *selection) gain(s core.Span) float32 {
 	gain := float32(0)
 	from, to := w.beside(s)
 	for l := from; l < to; l++ {
@@ -260,7 +260,7 @@ func (w *work) gain(s core.Span) float32 {
 }
 
 // beside returns the span of s and the lines beside it, if they are of its passage.
-func (w *work) beside(s core.Span) (from, to int) {
+func (w *selection) beside(s core.Span) (from, to int) {
 	from, to = s.Start, s.End
 	if !w.lines[from].first {
 		from--
@@ -272,7 +272,7 @@ func (w *work) beside(s core.Span) (from, to int) {
 }
 
 // take keeps the lines of s, at the cost given.
-func (w *work) take(s core.Span, cost float64) {
+func (w *selection) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
 	for l := s.Start; l < s.End; l++ {
@@ -285,7 +285,7 @@ func (w *work) take(s core.Span, cost float64) {
 }
 
 // pick notes that something is taken at the cost given, and returns its number.
-func (w *work) pick(cost float64) int32 {
+func (w *selection) pick(cost float64) int32 {
 	at := int32(len(w.picks))
 	if at == 1 {
 		at = 2 // 1 is what was there
@@ -296,7 +296,7 @@ func (w *work) pick(cost float64) int32 {
 }
 
 // settle notes what the kept lines between from and to hold.
-func (w *work) settle(from, to int) {
+func (w *selection) settle(from, to int) {
 	for l := from; l < to; l++ {
 		line := &w.lines[l]
 		if line.at == 0 {

@@ -8,14 +8,13 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/value/need"
 )
 
 // cutText returns the text of a user's message, that of the passages from first on and before
 // end, without the lines that are not kept: pieces of it in order, and a mark on a line of its
 // own wherever something is missing. The largest gap's mark says how many lines that is and
 // leads to the whole.
-func (w *work) cutText(text string, first, end int, k int32) string {
+func (w *selection) cutText(text string, first, end int, k int32) string {
 	gaps := w.gaps(text, first, end, k)
 	largest := 0
 	for i, g := range gaps {
@@ -32,9 +31,9 @@ func (w *work) cutText(text string, first, end int, k int32) string {
 		}
 		if i == largest {
 			lines := strings.Count(strings.Trim(text[g.Start:g.End], "\n"), "\n") + 1
-			b.WriteString(need.LostMark(lines, w.handle(&w.c.Passages[first])))
+			b.WriteString(LostMark(lines, w.handle(&w.c.Passages[first])))
 		} else {
-			b.WriteString(need.GapMark)
+			b.WriteString(GapMark)
 		}
 		if g.End < len(text) && text[g.End] != '\n' {
 			b.WriteByte('\n')
@@ -47,7 +46,7 @@ func (w *work) cutText(text string, first, end int, k int32) string {
 
 // gaps returns the bytes of a text that are not kept, in order. What says nothing between two
 // lines goes with them; what is of no passage, such as the header of a result, stays.
-func (w *work) gaps(text string, first, end int, k int32) []core.Span {
+func (w *selection) gaps(text string, first, end int, k int32) []core.Span {
 	var out []core.Span
 	at, gap := 0, true // gap: what is before at may go
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
@@ -67,16 +66,16 @@ func (w *work) gaps(text string, first, end int, k int32) []core.Span {
 			continue
 		}
 		switch {
-		case gap && len(out) > 0 && out[len(out)-1].End == start-len(between) && !says(between):
+		case gap && len(out) > 0 && out[len(out)-1].End == start-len(between) && !hasLetter(between):
 			out[len(out)-1].End = at
-		case gap && len(out) == 0 && !says(between):
+		case gap && len(out) == 0 && !hasLetter(between):
 			out = append(out, core.Span{End: at})
 		default:
 			out = append(out, core.Span{Start: start, End: at})
 		}
 		gap = true
 	}
-	if n := len(out); gap && n > 0 && out[n-1].End == at && !says(text[at:]) {
+	if n := len(out); gap && n > 0 && out[n-1].End == at && !hasLetter(text[at:]) {
 		out[n-1].End = len(text)
 	}
 	return wholeElements(text, out)
@@ -107,7 +106,7 @@ func wholeElements(text string, gaps []core.Span) []core.Span {
 	for _, g := range gaps {
 		for ; next < len(stay) && stay[next].Start < g.End; next++ {
 			if tag := stay[next]; tag.End > g.Start {
-				if says(text[g.Start:max(g.Start, tag.Start)]) {
+				if hasLetter(text[g.Start:max(g.Start, tag.Start)]) {
 					out = append(out, core.Span{Start: g.Start, End: tag.Start})
 				}
 				g.Start = min(tag.End, g.End)
@@ -116,14 +115,14 @@ func wholeElements(text string, gaps []core.Span) []core.Span {
 				}
 			}
 		}
-		if says(text[g.Start:g.End]) {
+		if hasLetter(text[g.Start:g.End]) {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
-// says reports whether there is a letter or digit in s.
-func says(s string) bool {
+// hasLetter reports whether there is a letter or digit in s.
+func hasLetter(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }

@@ -18,7 +18,7 @@ const (
 
 // fit returns the messages of as many picks as there is room for, their tokens, and the last of
 // these picks.
-func (w *work) fit() (messages []core.Message, tokens int, pick int32) {
+func (w *selection) fit() (messages []core.Message, tokens int, pick int32) {
 	last := int32(len(w.picks) - 1)
 	k := w.pickAt(float64(w.o.Room), last)
 	var best []core.Message
@@ -53,13 +53,13 @@ func (w *work) fit() (messages []core.Message, tokens int, pick int32) {
 }
 
 // pickAt returns the last pick that ends within size tokens, by estimate.
-func (w *work) pickAt(size float64, last int32) int32 {
+func (w *selection) pickAt(size float64, last int32) int32 {
 	return int32(sort.Search(int(last), func(k int) bool { return w.picks[k+1] > size }))
 }
 
 // topUp gives what is left of the room to later picks that are small enough, and returns
 // what it is given if there are none.
-func (w *work) topUp(best []core.Message, size int, k int32, scale float64) ([]core.Message, int) {
+func (w *selection) topUp(best []core.Message, size int, k int32, scale float64) ([]core.Message, int) {
 	const tries, look = 6, 300 // picks
 	later := make([][]int32, min(look, len(w.picks)-1-int(k)))
 	for l := range w.lines {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/value"
-	"github.com/condensehq/condense/internal/value/need"
 )
 
 // forgeries are lines and names with which a tool may try to pass for the user.
@@ -66,12 +66,12 @@ func TestToolsAreNeverTheUser(t *testing.T) {
 				messages[i].ID = fmt.Sprintf("r%dm%d", round, i)
 				messages[i].Tokens = core.MessageTokens(req.Counter, messages[i])
 			}
-			c := need.Read(messages)
+			c := value.Read(messages)
 			for p := range c.Passages {
 				pass := &c.Passages[p]
 				for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 					text := c.Lines[l].Text
-					if human := strings.Contains(text, "HUMAN"); human != (pass.Kind == need.Human) {
+					if human := strings.Contains(text, "HUMAN"); human != (pass.Kind == dialog.KindUser) {
 						rt.Fatalf("round %d: a line of %s %s: %q", round, pass.Kind, pass.Name, text)
 					}
 				}

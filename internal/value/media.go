@@ -1,67 +1,78 @@
 package value
 
 import (
-	"context"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 )
 
-// What marks of pictures and the like may take of the room, in all: with a hundred
-// screenshots the newest are mentioned. Of little room one or two may have more. Nobody
-// learned these.
-const (
-	mediaShare  = 0.03
-	mediaTokens = 24   // what they may have in any case,
-	mediaMost   = 0.25 // but for this share
-)
+// A Media is content that has no lines: a picture, a document, a block of unknown kind.
+// What stands for it in an extract is a mark, "[… image h:0123456789]", in the form of the
+// one that ends a result in which lines are missing.
+type Media struct {
+	// By says in whose passage it stands: its kind, name, target and message.
+	By Passage
+	// Before is the index of the first passage that comes after it.
+	Before int
 
-// keepMedia takes the marks of what has no lines: pictures first, the newest first. They
-// come after what the person said, and are left out before anything is too large.
-func (w *work) keepMedia(context.Context) error {
-	w.mediaAt = make([]int32, len(w.c.Media))
-	w.marks = make([]string, len(w.c.Media))
-	hidden := w.hidden()
-	room := float64(w.o.Room)
-	left := min(max(mediaShare*room, mediaTokens), mediaMost*room)
-	for _, images := range []bool{true, false} {
-		for k := len(w.c.Media) - 1; k >= 0; k-- {
-			m := &w.c.Media[k]
-			if m.Image() != images || !hidden[m.By.Message] {
-				continue
-			}
-			if left < leastMark {
-				return nil
-			}
-			w.marks[k] = m.Mark()
-			cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
-			if cost > left {
-				continue
-			}
-			left -= cost
-			w.mediaAt[k] = w.pick(cost)
-		}
-	}
-	return nil
+	part core.Part // nil if a former extract had the mark
+	mark string
 }
 
-// leastMark is less than any mark costs, in tokens: below it none need be made.
-const leastMark = 6
+// Image reports whether m is a picture.
+func (m *Media) Image() bool {
+	_, ok := m.part.(core.Image)
+	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ")
+}
 
-// renderMedia writes the marks of message i that stand before passage p and were not
-// written, each under the header of its passage.
-func (w *work) renderMedia(b *extractWriter, i, p int, k int32) {
-	for ; b.media < len(w.c.Media); b.media++ {
-		m := &w.c.Media[b.media]
-		if m.By.Message > i || m.By.Message == i && m.Before > p {
-			return
-		}
-		if at := w.mediaAt[b.media]; m.By.Message < i || at == 0 || at > k {
-			continue
-		}
-		if u := b.under; u == nil || u.Message != i || u.Kind != m.By.Kind || u.Name != m.By.Name || u.Target != m.By.Target {
-			b.open(&m.By, "", false)
-		}
-		b.text.WriteByte('\n')
-		b.text.WriteString(w.marks[b.media])
+// Mark returns the line that stands for m: what it is, and the handle that it is recalled
+// by.
+func (m *Media) Mark() string {
+	if m.mark != "" || m.part == nil {
+		return m.mark
 	}
+	name := imageName
+	if o, ok := m.part.(core.Opaque); ok {
+		if name = o.Kind; !isName(name) {
+			name = "attachment"
+		}
+	}
+	return markStart + name + " " + handleMark + core.Handle(m.part) + "]"
+}
+
+const (
+	markStart = "[" + GapMark + " "
+	imageName = "image"
+	// maxName is how long, in bytes, what a source calls a block may be to stand in a mark,
+	// which is to cost about a dozen tokens.
+	maxName = 24
+)
+
+// isName reports whether a block of kind s is called so in a mark.
+func isName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxName
+}
+
+// readMark reads what Mark wrote.
+func readMark(line string) (mark string, ok bool) {
+	s, ok := strings.CutPrefix(line, markStart)
+	if !ok {
+		return "", false
+	}
+	name, rest, _ := strings.Cut(s, " ")
+	handle, ok := strings.CutPrefix(rest, handleMark)
+	if !ok || !isName(name) || !strings.HasSuffix(handle, "]") || !isHandle(handle[:len(handle)-1]) {
+		return "", false
+	}
+	return line, true
+}
+
+// media notes content without lines that stands behind the last passage.
+func (r *reader) media(by Passage, p core.Part) {
+	r.c.Media = append(r.c.Media, Media{By: by, Before: len(r.c.Passages), part: p})
 }

@@ -6,11 +6,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/value/need"
 )
 
 // worth returns what the kept lines hold, from scratch.
-func (w *work) worth() float64 {
+func (w *selection) worth() float64 {
 	w.forget()
 	w.settle(0, len(w.c.Lines))
 	sum := 0.0
@@ -30,7 +29,7 @@ func (w *work) worth() float64 {
 // foreseen to a line that alone holds it, and pruning loses less than the room it makes
 // is worth.
 func TestLoss(t *testing.T) {
-	model, err := need.Default()
+	model, err := DefaultModel()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-func kept(w *work, lines core.Span) (n int32) {
+func kept(w *selection, lines core.Span) (n int32) {
 	for l := lines.Start; l < lines.End; l++ {
 		if w.lines[l].at != 0 {
 			n++

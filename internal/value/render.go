@@ -4,11 +4,11 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // render returns the messages with the lines of the first k picks, and their tokens.
-func (w *work) render(k int32) ([]core.Message, int) {
+func (w *selection) render(k int32) ([]core.Message, int) {
 	k = max(k, 1)
 	const bytesPerToken = 5 // a little more than most texts have, and their headers
 	var out []core.Message
@@ -24,7 +24,7 @@ func (w *work) render(k int32) ([]core.Message, int) {
 		if extract.text.Len() == 0 {
 			return
 		}
-		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(need.Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks))}}
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks))}}
 		m.Tokens = core.MessageTokens(w.o.Counter, m)
 		add(m)
 		extract.text.Reset()
@@ -61,7 +61,7 @@ func (w *work) render(k int32) ([]core.Message, int) {
 	return out, tokens
 }
 
-func (w *work) allSystem(g core.Span) bool {
+func (w *selection) allSystem(g core.Span) bool {
 	for i := g.Start; i < g.End; i++ {
 		if w.messages[i].Role != core.RoleSystem {
 			return false
@@ -70,41 +70,41 @@ func (w *work) allSystem(g core.Span) bool {
 	return true
 }
 
-func (w *work) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }
+func (w *selection) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }
 
 // An extractWriter writes an extract.
 type extractWriter struct {
 	text  strings.Builder
-	marks []int         // where in text the mark goes that headers and literal lines begin with
-	call  *need.Passage // the last that was written, if it is a call: its result need not name it
-	under *need.Passage // whose header was written last
-	media int           // the first that was not looked at
+	marks []int    // where in text the mark goes that headers and literal lines begin with
+	call  *Passage // the last that was written, if it is a call: its result need not name it
+	under *Passage // whose header was written last
+	media int      // the first that was not looked at
 }
 
 // open writes the header of p. The call above, if it was the last that was written, need
 // not be named again, nor the file that p is about if it is known.
-func (b *extractWriter) open(p *need.Passage, handle string, known bool) {
+func (b *extractWriter) open(p *Passage, handle string, known bool) {
 	answers := b.call != nil && b.call.Call == p.Call && b.call.Name == p.Name && b.call.Target == p.Target
 	b.text.WriteByte('\n')
 	b.marks = append(b.marks, b.text.Len())
 	b.text.WriteString(" " + p.Header(answers || known, handle))
 	b.call, b.under = nil, p
-	if p.Kind == need.Call {
+	if p.Kind == dialog.KindToolCall {
 		b.call = p
 	}
 }
 
 // renderExtract writes the kept lines of passages from to to, which are those of message i,
 // and the marks of what else it holds.
-func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
+func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
 		kept, lost := 0, 0
-		known := pass.Kind == need.Call && pass.File() == ""
+		known := pass.Kind == dialog.KindToolCall && pass.File() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			if w.kept(l, k) {
 				kept++
-				known = known || pass.Kind == need.Call && strings.Contains(w.c.Lines[l].Text, pass.File())
+				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.File())
 			} else {
 				lost += len(w.c.Lines[l].Text)
 			}
@@ -121,13 +121,13 @@ func (w *work) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		b.text.WriteByte('\n')
 		w.renderLines(&b.text, pass, k, b)
 		if pass.Rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end unseen
-			b.text.WriteString("\n" + need.GapMark)
+			b.text.WriteString("\n" + GapMark)
 		}
 	}
 	w.renderMedia(b, i, to, k)
 }
 
-func (w *work) handle(p *need.Passage) string {
+func (w *selection) handle(p *Passage) string {
 	if p.Handle != "" || p.Partial {
 		return p.Handle
 	}
@@ -141,7 +141,7 @@ func (w *work) handle(p *need.Passage) string {
 
 // renderLines writes the kept lines of a passage with a mark where others are missing; in an
 // extract, unless it is nil, without the space that all begin with.
-func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extract *extractWriter) {
+func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
 	gap, began := false, false
 	indent := 0
 	if extract != nil {
@@ -155,7 +155,7 @@ func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extr
 		}
 		switch {
 		case began && (gap || line.Gap):
-			b.WriteString("\n" + need.GapMark + "\n")
+			b.WriteString("\n" + GapMark + "\n")
 		case began && !line.Joins:
 			b.WriteByte('\n')
 		}
@@ -163,7 +163,7 @@ func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extr
 		if !line.Joins {
 			text = text[min(indent, len(text)):]
 		}
-		if extract != nil && (!line.Joins || gap) && need.Literal(text) {
+		if extract != nil && (!line.Joins || gap) && Literal(text) {
 			extract.marks = append(extract.marks, b.Len())
 			b.WriteByte('|')
 		}
@@ -173,7 +173,7 @@ func (w *work) renderLines(b *strings.Builder, pass *need.Passage, k int32, extr
 }
 
 // indent returns the bytes of white space that all kept lines of a passage begin with.
-func (w *work) indent(pass *need.Passage, k int32) int {
+func (w *selection) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
@@ -195,7 +195,7 @@ func (w *work) indent(pass *need.Passage, k int32) int {
 }
 
 // renderNative returns message i with the lines that are kept.
-func (w *work) renderNative(i, from, to int, k int32) core.Message {
+func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 	m := w.messages[i]
 	changed := false
 	parts := m.Parts
@@ -238,7 +238,7 @@ func (w *work) renderNative(i, from, to int, k int32) core.Message {
 
 // inPlace returns what is kept of a text, that of the passages from first on and before end, and
 // says what is missing.
-func (w *work) inPlace(was core.Part, first, end int, k int32) core.Text {
+func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
 	text, _ := was.(core.Text)
 	pass := &w.c.Passages[first]
 	if _, ok := w.messages[pass.Message].Parts[pass.Part].(core.Text); ok {
@@ -248,11 +248,11 @@ func (w *work) inPlace(was core.Part, first, end int, k int32) core.Text {
 	if kept != "" {
 		kept += "\n"
 	}
-	return core.Text(kept + need.LostMark(missing, w.handle(pass)))
+	return core.Text(kept + LostMark(missing, w.handle(pass)))
 }
 
 // lost reports whether any of the lines is missing.
-func (w *work) lost(lines core.Span, k int32) bool {
+func (w *selection) lost(lines core.Span, k int32) bool {
 	for l := lines.Start; l < lines.End; l++ {
 		if !w.kept(l, k) {
 			return true
@@ -263,7 +263,7 @@ func (w *work) lost(lines core.Span, k int32) bool {
 
 // shortened returns what is kept of the text of a result, that of the passages from first on
 // and before end, and how many of its lines are missing; 0 if they cannot be counted.
-func (w *work) shortened(text string, first, end int, k int32) (kept string, missing int) {
+func (w *selection) shortened(text string, first, end int, k int32) (kept string, missing int) {
 	var b strings.Builder
 	at := 0 // in text, behind the last line
 	have := 0
@@ -283,7 +283,7 @@ func (w *work) shortened(text string, first, end int, k int32) (kept string, mis
 			continue
 		case b.Len() == 0:
 		case gap:
-			b.WriteString("\n" + need.GapMark + "\n")
+			b.WriteString("\n" + GapMark + "\n")
 		default:
 			b.WriteString(between)
 			have += max(0, strings.Count(between, "\n")-1)
@@ -298,7 +298,7 @@ func (w *work) shortened(text string, first, end int, k int32) (kept string, mis
 }
 
 // shortenedValues returns what is kept of a result that holds JSON, a value in a line.
-func (w *work) shortenedValues(first, end int, k int32) string {
+func (w *selection) shortenedValues(first, end int, k int32) string {
 	var b strings.Builder
 	for p := first; p < end; p++ {
 		if b.Len() > 0 {
@@ -310,12 +310,16 @@ func (w *work) shortenedValues(first, end int, k int32) string {
 }
 
 // account says how much of every kind stayed with the first k picks.
-func (w *work) account(k int32) map[string]Account {
+func (w *selection) account(k int32) map[string]Account {
 	k = max(k, 1)
 	out := map[string]Account{}
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
-		a := out[pass.Kind.String()]
+		kind := pass.Kind
+		if pass.Rules != "" {
+			kind = dialog.KindProjectRules
+		}
+		a := out[kind.String()]
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			a.Lines++
 			a.Tokens += int(w.lines[l].tokens)
@@ -324,7 +328,7 @@ func (w *work) account(k int32) map[string]Account {
 				a.TokensKept += int(w.lines[l].tokens)
 			}
 		}
-		out[pass.Kind.String()] = a
+		out[kind.String()] = a
 	}
 	return out
 }

@@ -2,6 +2,20 @@
 // are worth most for what they cost. The newest messages stay as they are, but for lines
 // of long results; what was chosen from the rest stands before them in one message, an
 // extract. No model is called.
+//
+// [Read] takes a conversation apart: passages (what one author said in one part of a
+// message), their lines, and in the lines terms (names and rare words) and phrases (four
+// words in a row). [Conversation.Estimate] gives each of them a value: the probability
+// that it is written again before it is seen again, times how hard it would be to guess.
+//
+// The probabilities are those of two logistic models, corrected by small decision trees,
+// over what any reader of the history can see: who wrote something, how long ago, how
+// often, in what kind of text, whether the file it is about is still being worked on.
+// Weights and trees are data (weights.json), fitted to recorded sessions by a command:
+//
+//	go run ./internal/lab/train -traces DIR
+//
+// docs/decisions/0017-value.md describes what they were fitted to and how that was checked.
 package value
 
 import (
@@ -10,7 +24,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/parallel"
-	"github.com/condensehq/condense/internal/value/need"
 )
 
 // Options say how far to shorten.
@@ -20,8 +33,8 @@ type Options struct {
 	Counter core.Counter
 	// Shares divide the room; nil means [DefaultShares].
 	Shares *Shares
-	// Model values what is said; nil means [need.Default].
-	Model *need.Model
+	// Model values what is said; nil means [Default].
+	Model *Model
 }
 
 // A Result is a shorter conversation.
@@ -58,7 +71,7 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		return same, nil
 	}
 	if o.Model == nil {
-		m, err := need.Default()
+		m, err := DefaultModel()
 		if err != nil {
 			return Result{}, err
 		}
@@ -103,8 +116,8 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 }
 
 // foresee finds what every line costs and what it is worth.
-func (w *work) foresee(ctx context.Context) error {
-	var habits *need.Habits
+func (w *selection) foresee(ctx context.Context) error {
+	var habits *Habits
 	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.Habits(w.messages) })
 	w.estimate.Follow(habits, w.c)
 	w.price()
@@ -112,7 +125,7 @@ func (w *work) foresee(ctx context.Context) error {
 }
 
 // shorten makes all choices.
-func (w *work) shorten(ctx context.Context) (Result, error) {
+func (w *selection) shorten(ctx context.Context) (Result, error) {
 	w.arrange()
 	w.forget()
 	w.settle(0, len(w.lines))
@@ -123,4 +136,37 @@ func (w *work) shorten(ctx context.Context) (Result, error) {
 	}
 	out, tokens, pick := w.fit()
 	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil
+}
+
+// Shares divide the room and weigh what is chosen.
+type Shares struct {
+	Tail float64 // of the room, for the newest messages without the results in them
+	// Newest is the share of the room that the newest message, or call with its results, may
+	// take to stay as it is where Tail is too small for it: it is what has to be answered.
+	Newest float64
+	// Asked is the share of the room that the newest message has at least if it is cut, for its
+	// beginning, its end, its prose and its best lines.
+	Asked  float64
+	Unread float64 // of the room, for lines of results that the model has not read yet
+	Recent float64 // of the room, for lines of the newest results of which none would stay
+	Human  float64 // of the room, for what the person said
+	First  float64 // of Human, for the first that the person said
+	Each   float64 // of Human, for every other thing said, before the rest is shared out
+	// Head is the share of what a message of the person gets, if that is too little for it, for
+	// its beginning. The rest is for prose: not for what was pasted.
+	Head float64
+	// Names, Words and Phrases weigh the three families; each is relative to all that is
+	// expected to be needed of it.
+	Names, Words, Phrases float64
+	// Line is the share of a name's value that its line gives by itself, Beside what the line
+	// before and the line after give each, if they are kept or there is none.
+	Line, Beside float64
+	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
+	// to carry the handle of the whole.
+	HandleFrom int
+}
+
+// DefaultShares returns the shares that docs/decisions/0017-value.md describes.
+func DefaultShares() Shares {
+	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
 }

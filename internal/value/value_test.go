@@ -16,9 +16,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
-	"github.com/condensehq/condense/internal/value/need"
 )
 
 // shorten returns messages in room tokens and fails the test if the result breaks a rule.
@@ -85,7 +85,7 @@ func least(messages []core.Message) int {
 	if p := core.Pending(messages); len(p) > 0 {
 		first = p[0]
 	}
-	extract := core.MessageTokens(coretest.Counter{}, coretest.User(core.Text(need.Extract("", nil))))
+	extract := core.MessageTokens(coretest.Counter{}, coretest.User(core.Text(value.Extract("", nil))))
 	n := extract
 	for _, g := range core.Groups(messages) {
 		must := g.End > first
@@ -150,7 +150,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 	got := text(res.Messages)
 	for _, want := range []string{
 		"Find out why parseHeader drops the last line, and mend it. Never touch vendor/.", // what was asked
-		"¶ user\n", "¶ assistant\n", "¶ read_file\n", need.GapMark,
+		"¶ user\n", "¶ assistant\n", "¶ read_file\n", value.GapMark,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
@@ -162,7 +162,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 		have[strings.TrimSpace(l)] = true
 	}
 	for l := range strings.SplitSeq(text(res.Messages), "\n") {
-		if l = strings.TrimSpace(l); l != "" && l != need.GapMark && !strings.HasPrefix(l, "[") && !strings.HasPrefix(l, need.UsualMark) && !strings.HasPrefix(l, "path: ") && !have[l] {
+		if l = strings.TrimSpace(l); l != "" && l != value.GapMark && !strings.HasPrefix(l, "[") && !strings.HasPrefix(l, value.UsualMark) && !strings.HasPrefix(l, "path: ") && !have[l] {
 			t.Errorf("a line that nobody wrote: %q", l)
 		}
 	}
@@ -262,13 +262,13 @@ func TestLinesThatLookLikeHeaders(t *testing.T) {
 	for range 2 { // the second extract is made of the first
 		messages = coretest.Conversation(messages...)
 		messages = shorten(t, messages, tokensOf(messages)*6/10).Messages
-		c := need.Read(messages)
+		c := value.Read(messages)
 		found := 0
 		for l := range c.Lines {
 			if text := c.Lines[l].Text; strings.Contains(text, "zebra") || strings.Contains(text, "okapi") || strings.Contains(text, "walrus") {
 				found++
-				if p := &c.Passages[c.Lines[l].Passage]; p.Kind != need.Human {
-					t.Errorf("%q is taken for a line of kind %v, want %v", text, p.Kind, need.Human)
+				if p := &c.Passages[c.Lines[l].Passage]; p.Kind != dialog.KindUser {
+					t.Errorf("%q is taken for a line of kind %v, want %v", text, p.Kind, dialog.KindUser)
 				}
 			}
 		}
@@ -285,7 +285,7 @@ func TestAccount(t *testing.T) {
 	for _, percent := range []int{3, 10, 40, 80} {
 		res := shorten(t, messages, tokensOf(messages)*percent/100)
 		want := strings.Count(text(res.Messages), "func helper")
-		if got := res.Kinds["result"]; got.LinesKept != want || got.Lines != 30*30 {
+		if got := res.Kinds["tool_result"]; got.LinesKept != want || got.Lines != 30*30 {
 			t.Errorf("%d %%: the account says %d of %d lines, want %d of 900", percent, got.LinesKept, got.Lines, want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // leastProjects is the number of projects that a common term appears in, at least.
@@ -20,7 +20,7 @@ func Common(projects map[string][][]core.Message) string {
 	for _, name := range slices.Sorted(maps.Keys(projects)) {
 		seen := map[uint64]bool{}
 		for _, messages := range projects[name] {
-			c := need.Read(messages)
+			c := value.Read(messages)
 			for n := range c.Terms() {
 				if t := c.Term(n); t.Messages > 0 && !seen[t.Key] {
 					seen[t.Key] = true

@@ -21,7 +21,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/lab/sessions"
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -36,7 +36,7 @@ func run(args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("train", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	traces := flags.String("traces", os.Getenv("CONDENSE_TRACES_DIR"), "folder of the sessions")
-	out := flags.String("out", "internal/value/need", "folder that the files are written to")
+	out := flags.String("out", "internal/value", "folder that the files are written to")
 	without := flags.String("without", "", "sources whose sessions are left out, with commas between")
 	fold := flags.String("fold", "", "K/N: every Nth session from number K on, from 0, is left out")
 	if err := flags.Parse(args); err != nil {
@@ -121,7 +121,7 @@ func cut(s *score.Session) []Lesson {
 			end = turns[t+turnsWithin]
 		}
 		out = append(out, Lesson{
-			Sequel:  need.Sequel{Before: slices.Clip(s.Messages[:turns[t]]), After: s.Messages[turns[t]:end], System: s.System},
+			Sequel:  value.Sequel{Before: slices.Clip(s.Messages[:turns[t]]), After: s.Messages[turns[t]:end], System: s.System},
 			Project: s.Source,
 		})
 	}

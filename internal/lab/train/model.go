@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // A Model is what training makes: weights of every step of every feature, trees that correct them,
@@ -19,10 +19,10 @@ type Model struct {
 
 // NewModel returns a model without an opinion: all weights are zero.
 func NewModel(common string) *Model {
-	return &Model{terms: make([]float32, width(need.TermFeatures())), phrases: make([]float32, width(need.PhraseFeatures())), common: common}
+	return &Model{terms: make([]float32, width(value.TermFeatures())), phrases: make([]float32, width(value.PhraseFeatures())), common: common}
 }
 
-func width(features []need.Feature) int {
+func width(features []value.Feature) int {
 	n := 0
 	for _, f := range features {
 		n += f.Steps
@@ -31,11 +31,11 @@ func width(features []need.Feature) int {
 }
 
 // open returns m as the program reads it.
-func (m *Model) open() (*need.Model, error) { return need.Parse(m.Weights(""), m.common) }
+func (m *Model) open() (*value.Model, error) { return value.ParseModel(m.Weights(""), m.common) }
 
 // Weights returns the weights of m in the form of weights.json.
 func (m *Model) Weights(note string) []byte {
-	lines := func(features []need.Feature, w []float32) string {
+	lines := func(features []value.Feature, w []float32) string {
 		list := make([]string, len(features))
 		for i, f := range features {
 			v, _ := json.Marshal(w[:f.Steps]) //nolint:errchkjson // numbers
@@ -52,7 +52,7 @@ func (m *Model) Weights(note string) []byte {
 		return join(list)
 	}
 	return fmt.Appendf(nil, "{\n  \"note\": %q,\n  \"terms\": {\n%s  },\n  \"phrases\": {\n%s  },\n  \"term trees\": [\n%s  ],\n  \"phrase trees\": [\n%s  ]\n}\n",
-		note, lines(need.TermFeatures(), m.terms), lines(need.PhraseFeatures(), m.phrases), trees(m.termTrees), trees(m.phraseTrees))
+		note, lines(value.TermFeatures(), m.terms), lines(value.PhraseFeatures(), m.phrases), trees(m.termTrees), trees(m.phraseTrees))
 }
 
 // join returns the lines of a list in JSON.

@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // A Lesson is a conversation that was cut, and what was written after the cut.
 type Lesson struct {
-	need.Sequel
+	value.Sequel
 
 	Project string // lessons of one project are not independent
 }
@@ -94,7 +94,7 @@ func lossOf(w []float32, trees []tree, samples []sample) float64 {
 }
 
 // samples makes samples of all lessons, with what m says of them so far.
-func (t *trainer) samples(m *Model, from func(*trainer, []sample, *need.Model, *Lesson) []sample) ([]sample, error) {
+func (t *trainer) samples(m *Model, from func(*trainer, []sample, *value.Model, *Lesson) []sample) ([]sample, error) {
 	model, err := m.open()
 	if err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (t *trainer) samples(m *Model, from func(*trainer, []sample, *need.Model, *
 	return out, nil
 }
 
-func (t *trainer) terms(out []sample, m *need.Model, l *Lesson) []sample {
-	c := need.Read(l.Before)
+func (t *trainer) terms(out []sample, m *value.Model, l *Lesson) []sample {
+	c := value.Read(l.Before)
 	reused, _ := c.Reused(m, &l.Sequel)
 	v := m.Evidence(c)
 	names, words := 0.0, 0.0
@@ -120,7 +120,7 @@ func (t *trainer) terms(out []sample, m *need.Model, l *Lesson) []sample {
 	for n := range reused {
 		*total(n) += v.Weight(n) * float64(reused[n])
 	}
-	var buf need.Steps
+	var buf value.Steps
 	for n := range reused {
 		w := v.Weight(n)
 		if c.Term(n).Messages == 0 || w == 0 {
@@ -133,15 +133,15 @@ func (t *trainer) terms(out []sample, m *need.Model, l *Lesson) []sample {
 			}
 			w *= keepTerms
 		}
-		x := make([]float32, need.TermSize)
+		x := make([]float32, value.TermSize)
 		v.TermVector(n, x)
 		out = append(out, sample{slices.Clone(v.TermSteps(n, &buf)), x, float32(w), reused[n]})
 	}
 	return out
 }
 
-func (t *trainer) phrases(out []sample, m *need.Model, l *Lesson) []sample {
-	c := need.Read(l.Before)
+func (t *trainer) phrases(out []sample, m *value.Model, l *Lesson) []sample {
+	c := value.Read(l.Before)
 	_, reused := c.Reused(m, &l.Sequel)
 	total := 0.0
 	for n := range reused {
@@ -151,7 +151,7 @@ func (t *trainer) phrases(out []sample, m *need.Model, l *Lesson) []sample {
 	}
 	v := m.Evidence(c)
 	lines := make([][]float32, len(c.Lines)) // what the trees see of a line: phrases share it
-	var buf need.Steps
+	var buf value.Steps
 	for n := range reused {
 		line, formula := c.PhraseLine(n)
 		if formula {
@@ -165,7 +165,7 @@ func (t *trainer) phrases(out []sample, m *need.Model, l *Lesson) []sample {
 			w *= keepPhrases
 		}
 		if lines[line] == nil {
-			lines[line] = make([]float32, need.LineSize)
+			lines[line] = make([]float32, value.LineSize)
 			v.LineVector(line, lines[line])
 		}
 		out = append(out, sample{slices.Clone(v.PhraseSteps(n, &buf)), lines[line], float32(w), reused[n]})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // lessons are small sessions in which the agent changes what it has just read.
@@ -21,7 +21,7 @@ func lessons() []Lesson {
 			coretest.User(coretest.Result("a", fmt.Sprintf("func parseHeader%d(input []byte) error {\n\treturn nil\n}\nfunc unrelated%d() {}", i, i))),
 		)
 		after := []core.Message{coretest.Assistant(core.Text(fmt.Sprintf("I change parseHeader%d(input []byte) error so that it keeps the last line.", i)))}
-		out = append(out, Lesson{need.Sequel{Before: read, After: after}, fmt.Sprint("project", i%3)})
+		out = append(out, Lesson{value.Sequel{Before: read, After: after}, fmt.Sprint("project", i%3)})
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func TestTrainReproduces(t *testing.T) {
 			t.Fatal(err)
 		}
 		files[i] = string(m.Weights("test"))
-		if _, err := need.Parse([]byte(files[i]), words); err != nil {
+		if _, err := value.ParseModel([]byte(files[i]), words); err != nil {
 			t.Errorf("its own file cannot be read: %v", err)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/parallel"
-	"github.com/condensehq/condense/internal/value/need"
 )
 
 // A mode says what may become of a passage.
@@ -17,8 +17,8 @@ const (
 	modeFixed               // it stays as it is
 )
 
-// A work is a conversation while lines of it are chosen.
-type work struct {
+// A selection is a conversation while lines of it are chosen.
+type selection struct {
 	o        *Options
 	messages []core.Message
 	groups   []core.Span
@@ -28,17 +28,17 @@ type work struct {
 	unread   int     // the first message after the last of the model's
 	recent   int     // the first message that was not read or has one of the newest results
 	asking   float64 // the room of which what has to be answered may have its shares
-	c        *need.Conversation
-	estimate *need.Estimate
+	c        *Conversation
+	estimate *Estimate
 
-	lines    []line
-	passages []passage
+	lines    []lineState
+	passages []passageState
 	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
-	terms    []term
+	terms    []termState
 	phrases  []float32 // what each is worth; 0 if it stands in a kept line
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
-	handles map[*need.Passage]string // of those that were rendered
+	handles map[*Passage]string // of those that were rendered
 
 	marks   []string // of media that an extract may mention
 	mediaAt []int32  // the pick that took the mark; 0 if none did
@@ -47,8 +47,8 @@ type work struct {
 // Choosing looks at a line here and a line there, a million times in a long conversation. It
 // waits for memory most of the time: what it reads together stands together.
 
-// A line is what choosing reads of one.
-type line struct {
+// A lineState is what choosing reads of one.
+type lineState struct {
 	tokens      float32
 	at          int32 // the pick that took it; 0 if none did
 	passage     int32
@@ -57,30 +57,30 @@ type line struct {
 	terms, phrases, end int32
 }
 
-// A passage is what choosing reads of one.
-type passage struct {
+// A passageState is what choosing reads of one.
+type passageState struct {
 	opens  float32 // what its first line costs more: its header
 	opened int32   // how many of its lines are kept
 	mode   mode
 }
 
-// A term is what choosing reads of one.
-type term struct {
+// A termState is what choosing reads of one.
+type termState struct {
 	name, word float32 // what it is worth; one of them is 0
 	credit     float32 // the share that the best of the kept lines gives; 0 if it stands in none
 }
 
-func newWork(messages []core.Message, o *Options) *work {
-	w := &work{
-		o: o, messages: messages, groups: core.Groups(messages), c: need.Read(messages),
-		handles: map[*need.Passage]string{},
+func newWork(messages []core.Message, o *Options) *selection {
+	w := &selection{
+		o: o, messages: messages, groups: core.Groups(messages), c: Read(messages),
+		handles: map[*Passage]string{},
 	}
 	w.native = make([]bool, len(w.groups))
 	w.cut = make([]bool, len(messages))
 	w.findRecent()
-	w.lines = make([]line, len(w.c.Lines))
-	w.passages = make([]passage, len(w.c.Passages))
-	w.terms = make([]term, w.c.Terms())
+	w.lines = make([]lineState, len(w.c.Lines))
+	w.passages = make([]passageState, len(w.c.Passages))
+	w.terms = make([]termState, w.c.Terms())
 	w.phrases = make([]float32, w.c.Phrases())
 	for p := range w.c.Passages {
 		lines := w.c.Passages[p].Lines
@@ -93,7 +93,7 @@ func newWork(messages []core.Message, o *Options) *work {
 }
 
 // findRecent finds which messages the model has not read, and which have the newest results.
-func (w *work) findRecent() {
+func (w *selection) findRecent() {
 	w.former = make([]bool, len(w.messages))
 	for p := range w.c.Passages {
 		if pass := &w.c.Passages[p]; pass.Partial {
@@ -119,7 +119,7 @@ func (w *work) findRecent() {
 }
 
 // arrange decides by the shares what stays as it is, and takes back all other choices.
-func (w *work) arrange() {
+func (w *selection) arrange() {
 	clear(w.native)
 	clear(w.cut)
 	clear(w.passages)
@@ -131,7 +131,7 @@ func (w *work) arrange() {
 }
 
 // count counts the tokens of lines.
-func (w *work) count() {
+func (w *selection) count() {
 	const least = 256 // lines that are worth a goroutine
 	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
 		for l := from; l < to; l++ {
@@ -157,7 +157,7 @@ type staying struct {
 
 // stay decides which messages stay: those that must, those that have to be answered, and the
 // newest. A message of the user's that is too large for what it has to fit in stays, too, and is cut.
-func (w *work) stay() {
+func (w *selection) stay() {
 	must, fixed := w.musts()
 	room := float64(w.o.Room)
 	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, free: room - headTokens - fixed - w.rulesTokens()}
@@ -183,7 +183,7 @@ func (w *work) stay() {
 		pass := &w.c.Passages[p]
 		switch {
 		case hidden[pass.Message]:
-			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(need.UsualMark+" "+pass.Header(pass.Kind == need.Call, ""))) + 1)
+			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(UsualMark+" "+pass.Header(pass.Kind == dialog.KindToolCall, ""))) + 1)
 		case s.open[pass.Message] && w.long(pass):
 			w.passages[p].mode = modeOpen
 		default:
@@ -193,7 +193,7 @@ func (w *work) stay() {
 }
 
 // musts returns the groups that must stay, and their tokens.
-func (w *work) musts() (must []bool, tokens float64) {
+func (w *selection) musts() (must []bool, tokens float64) {
 	first := len(w.messages) // of a turn that is not over
 	if pending := core.Pending(w.messages); len(pending) > 0 {
 		first = pending[0]
@@ -215,7 +215,7 @@ func (w *work) musts() (must []bool, tokens float64) {
 }
 
 // stays decides whether group g stays, and what of it may be shortened.
-func (w *work) stays(s *staying, g int, must bool) {
+func (w *selection) stays(s *staying, g int, must bool) {
 	group := w.groups[g]
 	cost, texts := 0.0, 0.0
 	for i := group.Start; i < group.End; i++ {
@@ -267,7 +267,7 @@ func (w *work) stays(s *staying, g int, must bool) {
 
 // long reports whether a passage is of a text that may be shortened in place, and that a mark
 // is so much smaller than that it is worth it.
-func (w *work) long(pass *need.Passage) bool {
+func (w *selection) long(pass *Passage) bool {
 	m := &w.messages[pass.Message]
 	switch p := m.Parts[pass.Part].(type) {
 	case core.ToolResult:
@@ -281,7 +281,7 @@ func (w *work) long(pass *need.Passage) bool {
 }
 
 // short returns how many tokens a result in message i may have to be left as it is.
-func (w *work) short(i int) int {
+func (w *selection) short(i int) int {
 	if i >= w.recent {
 		return shortText
 	}
@@ -289,7 +289,7 @@ func (w *work) short(i int) int {
 }
 
 // hidden returns for every message whether it is hidden.
-func (w *work) hidden() []bool {
+func (w *selection) hidden() []bool {
 	hidden := make([]bool, len(w.messages))
 	for g, group := range w.groups {
 		for i := group.Start; i < group.End; i++ {
@@ -313,7 +313,7 @@ const (
 
 // shortens returns how many tokens of m can go if its results are shortened, and how many
 // more if its own texts are, which only those of a user may be.
-func (w *work) shortens(m *core.Message) (results, texts int) {
+func (w *selection) shortens(m *core.Message) (results, texts int) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case core.ToolResult:
@@ -333,7 +333,7 @@ func (w *work) shortens(m *core.Message) (results, texts int) {
 }
 
 // rulesTokens returns the tokens of the project's rules that are to stay.
-func (w *work) rulesTokens() float64 {
+func (w *selection) rulesTokens() float64 {
 	n := 0.0
 	for p := range w.c.Passages {
 		if pass := &w.c.Passages[p]; pass.Rules != "" && !pass.Outdated {
@@ -346,7 +346,7 @@ func (w *work) rulesTokens() float64 {
 }
 
 // keepFixed takes the lines of fixed passages as kept.
-func (w *work) keepFixed() {
+func (w *selection) keepFixed() {
 	for p := range w.c.Passages {
 		if w.passages[p].mode != modeFixed {
 			continue

@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"crypto/sha256"
@@ -42,6 +42,10 @@ const (
 	// rulesName is in the header of project rules, in place of the name of their kind.
 	rulesName = "rules"
 )
+
+// headings are the words for kinds of passages in the headers of extracts. They are part of the
+// form of an extract, and older than the names of kinds that reports have.
+var headings = [kinds]string{"user", "context", "assistant", "thought", "call", "result", "error"}
 
 // Extract returns an extract with the lines of body. At each offset in marks, which ascend, body
 // has a header or a literal line, and the mark is put there.
@@ -113,29 +117,26 @@ func LostMark(lines int, handle string) string {
 // it was about, and the handle of the whole, unless it is empty. If known is set that need not be
 // said: the call is right above a result, or the file in what is kept of a call.
 func (p *Passage) Header(known bool, handle string) string {
-	s := p.Kind.String()
-	switch p.Kind {
-	case Call:
+	s := headings[p.Kind]
+	switch {
+	case p.Kind == dialog.KindToolCall:
 		if name := toolName(p.Name); name != "" {
 			if s = name; isKind(name) { // a tool must not pass for the user
-				s = kindNames[Call] + " " + name
+				s = headings[dialog.KindToolCall] + " " + name
 			}
 			if f := p.File(); !known && isTarget(f) {
 				s += " " + f
 			}
 		}
-	case Output, Failure:
+	case p.answers():
 		if name := toolName(p.Name); !known && name != "" {
 			s += " " + name
 			if t := digest(p.Target); t != "" {
 				s += " " + t
 			}
 		}
-	case Injected:
-		if p.Rules != "" {
-			s = rulesName
-		}
-	case Human, Agent, Thought, kinds:
+	case p.Rules != "":
+		s = rulesName
 	}
 	if _, h := cutHandle(s); h != "" {
 		s += GapMark // what the call is about ends like a handle
@@ -150,7 +151,7 @@ func (p *Passage) Header(known bool, handle string) string {
 // tool and nothing else.
 func toolName(s string) string { return strings.ReplaceAll(core.Label(s), " ", "_") }
 
-func isKind(s string) bool { return s == rulesName || slices.Contains(kindNames[:], s) }
+func isKind(s string) bool { return s == rulesName || slices.Contains(headings[:], s) }
 
 // cutHandle cuts the handle off that a header ends with.
 func cutHandle(s string) (rest, handle string) {
@@ -213,7 +214,7 @@ func (r *reader) extract(i int, m *core.Message) bool {
 func (r *reader) extractPart(i, j int, s, mark string) {
 	at, gap := -1, false
 	var call Passage // the last one, which a result without a name answers
-	by := Passage{Kind: Agent, Message: i}
+	by := Passage{Kind: dialog.KindAssistant, Message: i}
 	var media []Media // of the passage that is open
 	done := func() {
 		if at >= 0 {
@@ -231,10 +232,10 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 		if isHeader {
 			done()
 			r.field = 0
-			if (p.Kind == Output || p.Kind == Failure) && p.Name == "" {
+			if p.answers() && p.Name == "" {
 				p.Name, p.Target = call.Name, call.Target
 			}
-			if p.Kind == Call {
+			if p.Kind == dialog.KindToolCall {
 				call = p
 			}
 			p.Message, p.Part, p.Partial = i, j, true
@@ -250,10 +251,10 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			continue
 		}
 		if at < 0 {
-			at = r.open(Passage{Kind: Agent, Message: i, Part: j, Partial: true}, "")
+			at = r.open(Passage{Kind: dialog.KindAssistant, Message: i, Part: j, Partial: true}, "")
 		}
 		if says(line) || r.c.Passages[at].Rules != "" {
-			if r.c.Passages[at].Kind == Call {
+			if r.c.Passages[at].Kind == dialog.KindToolCall {
 				if key, _, ok := strings.Cut(line, ": "); ok && fields[key] != 0 {
 					r.field = fields[key]
 				}
@@ -316,15 +317,15 @@ func readHeader(s string) Passage {
 	s, p.Handle = cutHandle(s)
 	who, rest, _ := strings.Cut(s, " ")
 	if who == rulesName {
-		p.Kind, p.Rules = Injected, rulesName
+		p.Kind, p.Rules = dialog.KindInjected, rulesName
 		return p
 	}
-	k := slices.Index(kindNames[:], who)
+	k := slices.Index(headings[:], who)
 	if k < 0 {
-		p.Kind, p.Name, p.Target = Call, who, rest
+		p.Kind, p.Name, p.Target = dialog.KindToolCall, who, rest
 		return p
 	}
-	if p.Kind = Kind(k); p.Kind >= Call {
+	if p.Kind = dialog.Kind(k); p.Kind >= dialog.KindToolCall {
 		p.Name, p.Target, _ = strings.Cut(rest, " ")
 	}
 	return p
@@ -339,9 +340,9 @@ func readFormerHeader(line string) (Passage, bool) {
 	var p Passage
 	s, p.Handle = cutHandle(s[:len(s)-1])
 	who, rest, more := strings.Cut(s, " ")
-	if k := Kind(slices.Index(kindNames[:], who)); k < kinds {
-		p.Kind = k
-		if k == Call || more && k != Output && k != Failure {
+	if k := slices.Index(headings[:], who); k >= 0 {
+		p.Kind = dialog.Kind(k)
+		if p.Kind == dialog.KindToolCall || more && !p.answers() {
 			return Passage{}, false
 		}
 		p.Name, p.Target, _ = strings.Cut(rest, " ")
@@ -351,7 +352,7 @@ func readFormerHeader(line string) (Passage, bool) {
 	if about && !isTarget(target) {
 		return Passage{}, false
 	}
-	p.Kind, p.Name, p.Target = Call, name, target
+	p.Kind, p.Name, p.Target = dialog.KindToolCall, name, target
 	for i := range len(name) {
 		if b := name[i]; bytesOf[b]&isWord == 0 && b != '-' && b != '.' && b != ':' || i == 0 && bytesOf[b]&(isLower|isUpper) == 0 {
 			return Passage{}, false

@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"math/bits"

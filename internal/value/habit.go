@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"github.com/condensehq/condense/core"
@@ -24,7 +24,7 @@ const (
 )
 
 // habitGroups is how many groups of passages there are: a kind and a family of tools each.
-const habitGroups = int(kinds) * familyCount
+const habitGroups = kinds * familyCount
 
 // Habits say what came of estimates earlier in a conversation: how much more or less than
 // the model thinks the person and the agent use again of what stands in each kind of

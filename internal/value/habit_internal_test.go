@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func quoting(n int) []core.Message {
 // TestHabits: what this agent uses again is worth more than the model thinks, what it never
 // does less.
 func TestHabits(t *testing.T) {
-	m, err := Default()
+	m, err := DefaultModel()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestHabits(t *testing.T) {
 	if h == nil {
 		t.Fatal("no habits")
 	}
-	group := func(f dialog.Family) int { return int(Output)*familyCount + int(families[f]) }
+	group := func(f dialog.Family) int { return int(dialog.KindToolResult)*familyCount + int(families[f]) }
 	read, search := h[ofNames][group(dialog.FamilyRead)], h[ofNames][group(dialog.FamilySearch)]
 	if read < 1.2*search {
 		t.Errorf("names in files that were read count %.2f, in what was found %.2f", read, search)

@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // parted returns the parts of a name, put together again from a table of words.
@@ -99,7 +100,7 @@ func TestFindBacks(t *testing.T) {
 	for l := range c.Lines {
 		line := &c.Lines[l]
 		pass := &c.Passages[line.Passage]
-		if pass.Kind != Output || pass.Message != 1 {
+		if pass.Kind != dialog.KindToolResult || pass.Message != 1 {
 			continue
 		}
 		at := l - pass.Lines.Start

@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"github.com/condensehq/condense/internal/dialog"
@@ -99,7 +99,7 @@ func (c *Conversation) findHot() {
 func (c *Conversation) findWork() {
 	for p := range c.Passages {
 		pass := &c.Passages[p]
-		if pass.Kind != Call {
+		if pass.Kind != dialog.KindToolCall {
 			continue
 		}
 		switch pass.family {
@@ -141,7 +141,7 @@ const laterSteps = 7
 // countLater counts for every passage how many of its kind, by the same tool, follow.
 func (c *Conversation) countLater() {
 	type key struct {
-		kind Kind
+		kind dialog.Kind
 		name string
 	}
 	n := map[key]int{}
@@ -172,4 +172,152 @@ func (c *Conversation) hotAge(l *Line, n int32) int {
 		return ages - 1
 	}
 	return steps2(c.messages-1-int(at), ages-1)
+}
+
+// What is written again after so many messages without it came back, or came back from afar:
+// it had to be remembered.
+const (
+	backAfter = 2
+	farAfter  = 8
+)
+
+// cameBack notes that the person or the agent writes term t again, in message msg.
+func (c *Conversation) cameBack(t *term, msg int32) {
+	away := msg - t.last
+	if away < backAfter {
+		return
+	}
+	t.back++
+	if away >= farAfter {
+		t.far++
+	}
+	line := &c.Lines[t.lastLine]
+	line.back = true
+	c.Passages[line.Passage].back++
+}
+
+// farLine is how far a line is taken to be if there is none, or it is farther.
+const farLine = 1000
+
+// findBacks finds for every line how many lines above and below it in its passage the
+// nearest one is that something came back from.
+func (c *Conversation) findBacks() {
+	for p := range c.Passages {
+		s := c.Passages[p].Lines
+		away := uint16(farLine)
+		for l := s.Start; l < s.End; l++ {
+			line := &c.Lines[l]
+			line.backAbove = away
+			if line.back {
+				away = 0
+			}
+			away = min(farLine, away+1)
+		}
+		away = farLine
+		for l := s.End - 1; l >= s.Start; l-- {
+			line := &c.Lines[l]
+			line.backBelow = away
+			if line.back {
+				away = 0
+			}
+			away = min(farLine, away+1)
+		}
+	}
+}
+
+// A part is a word that names are made of: parse and header in parseHeader. A name that
+// was only seen says more of what comes if its parts stand in names that are in use.
+type part struct {
+	names int32 // that have it
+	name  int32 // the one of them that the person or the agent wrote last
+	last  int32 // the message in which they did; -1 if none
+	other int32 // the last message in which they wrote another one
+}
+
+// Bounds of parts, and how many names share a part that says half of what a rare one does.
+const (
+	leastPart   = 3 // bytes
+	mostParts   = 5 // of a name
+	sharedParts = 30
+)
+
+// takeApart notes the parts of the name s, and returns where their numbers stand.
+func (c *Conversation) takeApart(s string) (from int32, count uint8) {
+	from = int32(len(c.termParts))
+	start := 0
+	add := func(end int) {
+		if end-start < leastPart || count == mostParts {
+			return
+		}
+		n := c.partAt.number(hashFolded(s[start:end]))
+		if int(n) == len(c.parts) {
+			c.parts = append(c.parts, part{last: -1, other: -1})
+		}
+		c.parts[n].names++
+		c.termParts = append(c.termParts, n)
+		count++
+	}
+	for i := range len(s) {
+		switch b := bytesOf[s[i]]; {
+		case b&(isLower|isUpper) == 0:
+			add(i)
+			start = i + 1
+		case b == isUpper && i > 0 && bytesOf[s[i-1]] == isLower:
+			add(i)
+			start = i
+		}
+	}
+	add(len(s))
+	return from, count
+}
+
+// partsOf returns the numbers of the parts of t.
+func (c *Conversation) partsOf(t *term) []int32 {
+	return c.termParts[t.parts : t.parts+int32(t.partCount)]
+}
+
+// findPartUse finds when each part was last written by the person or the agent.
+func (c *Conversation) findPartUse() {
+	for n := range c.terms {
+		t := &c.terms[n]
+		if t.messages == 0 || t.lastByUs < 0 {
+			continue
+		}
+		for _, k := range c.partsOf(t) {
+			switch p := &c.parts[k]; {
+			case t.lastByUs > p.last:
+				p.other, p.last, p.name = p.last, t.lastByUs, int32(n)
+			case t.lastByUs > p.other && p.name != int32(n):
+				p.other = t.lastByUs
+			}
+		}
+	}
+}
+
+// partFocus returns how much the parts of term n are in focus by other names: the mean, and
+// the most of one.
+func (c *Conversation) partFocus(n int) (mean, best float32) {
+	t := &c.terms[n]
+	for _, k := range c.partsOf(t) {
+		p := &c.parts[k]
+		at := p.last
+		if p.name == int32(n) {
+			at = p.other
+		}
+		if at < 0 {
+			continue
+		}
+		v := c.fading(at) / (1 + float32(p.names)/sharedParts)
+		mean += v
+		best = max(best, v)
+	}
+	return mean / float32(max(1, t.partCount)), best
+}
+
+func hashFolded(s string) uint64 {
+	h := uint64(hashSeed)
+	for i := range len(s) {
+		h = (h ^ uint64(fold[s[i]])) * hashPrime
+	}
+	return h
 }

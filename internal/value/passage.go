@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"strings"
@@ -7,28 +7,13 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// A Kind says who a passage is by.
-type Kind uint8
-
-// The kinds.
-const (
-	Human    Kind = iota // typed by the person
-	Injected             // put into the person's mouth by a program
-	Agent                // said by the model
-	Thought              // thought by the model
-	Call                 // told a tool
-	Output               // answered by a tool
-	Failure              // answered by a tool, as an error
-	kinds
-)
-
-var kindNames = [kinds]string{"user", "context", "assistant", "thought", "call", "result", "error"}
-
-func (k Kind) String() string { return kindNames[k] }
+// kinds is how many kinds passages are of: the first ones of package dialog, up to errors.
+// Project rules and descriptions of the environment count as injected.
+const kinds = int(dialog.KindError) + 1
 
 // A Passage is what one author said in one part of a message.
 type Passage struct {
-	Kind    Kind
+	Kind    dialog.Kind
 	Message int    // its index
 	Part    int    // the index of the part in the message
 	Content int    // the index in the content of a result
@@ -49,6 +34,11 @@ type Passage struct {
 	back     int32 // how often a term was written again after it had last stood here; see cameBack
 	reuse    uint8 // how much of what it said first was written again; see reuseSteps
 	old      bool  // it is about a file or a command which a newer one is about, too
+}
+
+// answers reports whether a tool wrote p.
+func (p *Passage) answers() bool {
+	return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError
 }
 
 // A Line is one of a passage. Lines without a letter or digit are left out.
@@ -149,7 +139,7 @@ func (r *reader) message(i int, m *core.Message) {
 	for j, p := range m.Parts {
 		switch p := p.(type) {
 		case core.Text:
-			at := Passage{Kind: Agent, Message: i, Part: j}
+			at := Passage{Kind: dialog.KindAssistant, Message: i, Part: j}
 			if body, mark, ok := cutHead(string(p)); ok && m.Role == core.RoleUser && answered.name == "" {
 				r.extractPart(i, j, body, mark) // from a file that does not record what was inserted
 				continue
@@ -160,7 +150,7 @@ func (r *reader) message(i int, m *core.Message) {
 			}
 			switch {
 			case m.Role == core.RoleTool:
-				at.Kind = Output
+				at.Kind = dialog.KindToolResult
 			case said != nil:
 				r.plain = true
 				for _, s := range said[j] {
@@ -171,18 +161,18 @@ func (r *reader) message(i int, m *core.Message) {
 			}
 			r.add(at, "", string(p))
 		case core.Reasoning:
-			r.add(Passage{Kind: Thought, Message: i, Part: j}, "", p.Text)
+			r.add(Passage{Kind: dialog.KindReasoning, Message: i, Part: j}, "", p.Text)
 		case core.ToolCall:
 			r.call(i, j, &p)
 		case core.ToolResult:
 			r.result(i, j, &p)
 		case core.Opaque, core.Image:
-			by := Passage{Kind: Agent, Message: i}
+			by := Passage{Kind: dialog.KindAssistant, Message: i}
 			switch {
 			case m.Role == core.RoleTool || answered.name != "":
-				by.Kind, by.Name, by.Target = Output, answered.name, answered.target
+				by.Kind, by.Name, by.Target = dialog.KindToolResult, answered.name, answered.target
 			case m.Role == core.RoleUser && m.Kind == core.KindOriginal:
-				by.Kind = Human
+				by.Kind = dialog.KindUser
 			}
 			r.media(by, p)
 		}
@@ -196,7 +186,7 @@ func (r *reader) inserted(p Passage, text string) {
 		text, _, _ = strings.Cut(text, dialog.WordsOpen)
 	}
 	r.add(p, "", text)
-	p.Kind = Human
+	p.Kind = dialog.KindUser
 	for _, w := range words {
 		r.add(p, "", w)
 	}
@@ -209,15 +199,15 @@ func (r *reader) segment(p Passage, s dialog.Segment, answered use) use {
 	case dialog.KindHeader:
 		return use{name: s.Tool, target: s.Target, file: s.Target}
 	case dialog.KindToolResult:
-		p.Kind, p.Name, p.Target = Output, answered.name, answered.target
+		p.Kind, p.Name, p.Target = dialog.KindToolResult, answered.name, answered.target
 		r.add(p, answered.file, s.Text)
 		return answered
 	case dialog.KindProjectRules:
-		p.Kind, p.Rules = Injected, dialog.RulesName(s.Text)
+		p.Kind, p.Rules = dialog.KindInjected, dialog.RulesName(s.Text)
 	case dialog.KindInjected, dialog.KindEnvironment:
-		p.Kind = Injected
+		p.Kind = dialog.KindInjected
 	case dialog.KindUser:
-		p.Kind = Human
+		p.Kind = dialog.KindUser
 	}
 	r.add(p, "", s.Text)
 	return answered
@@ -230,7 +220,7 @@ func (r *reader) call(i, j int, p *core.ToolCall) {
 		u.file = about.Files[0].Path
 	}
 	r.calls[p.ID] = u
-	at := r.open(Passage{Kind: Call, Message: i, Part: j, Name: p.Name, Target: u.target, Call: p.ID}, u.file)
+	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, Part: j, Name: p.Name, Target: u.target, Call: p.ID}, u.file)
 	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
 		r.text(p.Args)
 	}
@@ -240,12 +230,12 @@ func (r *reader) call(i, j int, p *core.ToolCall) {
 
 func (r *reader) result(i, j int, p *core.ToolResult) {
 	u := r.calls[p.CallID]
-	kind := Output
+	kind := dialog.KindToolResult
 	switch {
 	case p.IsError:
-		kind = Failure
+		kind = dialog.KindError
 	case dialog.FamilyOf(u.name) == dialog.FamilyAsk:
-		kind = Human // what it answers is what the person said
+		kind = dialog.KindUser // what it answers is what the person said
 	}
 	for k, q := range p.Content {
 		p := Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target, Call: p.CallID}
@@ -258,7 +248,7 @@ func (r *reader) result(i, j int, p *core.ToolResult) {
 			if s.Kind == dialog.KindToolResult {
 				r.add(p, u.file, s.Text)
 			} else {
-				r.add(Passage{Kind: Injected, Message: i, Part: j, Content: k, Call: p.Call}, "", s.Text)
+				r.add(Passage{Kind: dialog.KindInjected, Message: i, Part: j, Content: k, Call: p.Call}, "", s.Text)
 			}
 		}
 	}

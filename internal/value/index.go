@@ -1,4 +1,4 @@
-package need
+package value
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/parallel"
 )
 
@@ -18,25 +19,18 @@ const (
 	authors
 )
 
-func whose(k Kind) int {
-	switch k {
-	case Human:
-		return byHuman
-	case Agent, Thought:
-		return byAgent
-	case Call:
-		return byCall
-	case Injected, Output, Failure, kinds:
-	}
-	return byTool
+// whose says who wrote the passages of each kind.
+var whose = [kinds]int{
+	dialog.KindUser: byHuman, dialog.KindAssistant: byAgent, dialog.KindReasoning: byAgent, dialog.KindToolCall: byCall,
+	dialog.KindInjected: byTool, dialog.KindToolResult: byTool, dialog.KindError: byTool,
 }
 
 // A term is a name or a rare word, and where it was seen.
 type term struct {
 	class     class
 	size      uint8
-	firstKind Kind
-	lastKind  Kind
+	firstKind dialog.Kind
+	lastKind  dialog.Kind
 	inFailure bool
 	partCount uint8 // of its parts; see takeApart
 	parts     int32 // where they begin
@@ -56,12 +50,12 @@ type term struct {
 
 // A phrase is four words in a row. There are many of them.
 type phrase struct {
-	content  uint8 // words that are no fillers
-	first    Kind  // of the passage that had it first
-	messages uint8 // 255 if more
-	ours     uint8 // messages of the person and the agent among them; 255 if more
-	last     int32 // message
-	lastOurs int32 // -1 if none
+	content  uint8       // words that are no fillers
+	first    dialog.Kind // of the passage that had it first
+	messages uint8       // 255 if more
+	ours     uint8       // messages of the person and the agent among them; 255 if more
+	last     int32       // message
+	lastOurs int32       // -1 if none
 	lastLine int32
 }
 
@@ -232,7 +226,7 @@ func (c *Conversation) mention(n int32, m *found) {
 		t.class, t.size, t.firstKind, t.first, t.head = m.class, m.size, p.Kind, msg, at
 		t.parts, t.partCount = c.takeApart(m.text)
 	}
-	who := whose(p.Kind)
+	who := whose[p.Kind]
 	if who != byTool && t.messages > 0 {
 		c.cameBack(t, msg)
 	}
@@ -248,7 +242,7 @@ func (c *Conversation) mention(n int32, m *found) {
 	if who == byHuman {
 		t.asked = msg
 	}
-	if p.Kind == Failure {
+	if p.Kind == dialog.KindError {
 		t.inFailure = true
 	}
 }
@@ -260,7 +254,7 @@ func (c *Conversation) phrase(n int32, m *found) {
 	if f.messages == 0 {
 		f.content, f.first = m.size, p.Kind
 	}
-	ours := whose(p.Kind) != byTool
+	ours := whose[p.Kind] != byTool
 	if f.last != msg {
 		f.messages = min(f.messages, math.MaxUint8-1) + 1
 		if ours {
@@ -337,13 +331,13 @@ func (c *Conversation) findSuperseded() {
 	newest := map[target]int{} // to the last message with results about it
 	for p := len(c.Passages) - 1; p >= 0; p-- {
 		pass := &c.Passages[p]
-		if pass.Target == "" || whose(pass.Kind) != byTool {
+		if pass.Target == "" || whose[pass.Kind] != byTool {
 			continue
 		}
 		t := target{pass.Name, pass.Target}
 		last, ok := newest[t]
 		pass.old = ok && last > pass.Message
-		if !ok && pass.Kind != Injected {
+		if !ok && pass.Kind != dialog.KindInjected {
 			newest[t] = pass.Message
 		}
 	}

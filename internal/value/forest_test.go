@@ -1,4 +1,4 @@
-package need_test
+package value_test
 
 import (
 	"encoding/json"
@@ -6,13 +6,13 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/value/need"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // withTree returns weights that are all zero, with one tree over terms.
 func withTree(t *testing.T, tree string) []byte {
 	t.Helper()
-	zero := func(features []need.Feature) map[string][]int {
+	zero := func(features []value.Feature) map[string][]int {
 		out := map[string][]int{}
 		for _, f := range features {
 			out[f.Name] = make([]int, f.Steps)
@@ -20,7 +20,7 @@ func withTree(t *testing.T, tree string) []byte {
 		return out
 	}
 	b, err := json.Marshal(map[string]any{
-		"terms": zero(need.TermFeatures()), "phrases": zero(need.PhraseFeatures()), "term trees": []json.RawMessage{json.RawMessage(tree)},
+		"terms": zero(value.TermFeatures()), "phrases": zero(value.PhraseFeatures()), "term trees": []json.RawMessage{json.RawMessage(tree)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTreeFaults(t *testing.T) {
 		{`[[999, 1, 1], [1], [2]]`, "weights: terms: tree 0: node 0 is [999 1 1], want [value] or [feature, at, next]"},
 		{`[[0, 1]]`, "weights: terms: tree 0: node 0 is [0 1], want [value] or [feature, at, next]"},
 	} {
-		if _, err := need.Parse(withTree(t, tt.tree), ""); err == nil || err.Error() != tt.want {
+		if _, err := value.ParseModel(withTree(t, tt.tree), ""); err == nil || err.Error() != tt.want {
 			t.Errorf("%s: got %v, want %s", tt.tree, err, tt.want)
 		}
 	}
@@ -47,11 +47,11 @@ func TestTreeFaults(t *testing.T) {
 // TestTreesCount checks that a tree changes what a term is worth: the first feature is how many
 // bytes follow its line.
 func TestTreesCount(t *testing.T) {
-	m, err := need.Parse(withTree(t, `[[0, 20, 1], [3], [-3]]`), "")
+	m, err := value.ParseModel(withTree(t, `[[0, 20, 1], [3], [-3]]`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := need.Read(coretest.Conversation(coretest.User(core.Text("oldName1 is here")), coretest.Assistant(core.Text("newName2"))))
+	c := value.Read(coretest.Conversation(coretest.User(core.Text("oldName1 is here")), coretest.Assistant(core.Text("newName2"))))
 	e := m.Estimate(c)
 	older, newer := e.Names[c.TermsOf(0)[0]], e.Names[c.TermsOf(1)[0]]
 	if older <= 0 || newer < 10*older {

@@ -1,0 +1,270 @@
+package value
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// keepHuman takes what the person said: the first message, then the newest, then the rest,
+// as far as the share goes.
+func (w *selection) keepHuman(context.Context) error {
+	var order []int
+	for p := range w.c.Passages {
+		if w.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed {
+			order = append(order, p)
+		}
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	slices.Reverse(order[1:])
+	room := w.o.Shares.Human * float64(w.o.Room)
+	each := w.o.Shares.Each * room
+	// What was pasted must not crowd out what was asked: nobody gets more than a part at first.
+	for round := range 2 {
+		for k, p := range order {
+			left := room
+			switch {
+			case k == 0 && len(order) > 1:
+				left *= w.o.Shares.First
+			case round == 0:
+				left = min(left, each)
+			}
+			for _, l := range w.said(w.c.Passages[p].Lines, left) {
+				span := core.Span{Start: l, End: l + 1}
+				cost := w.cost(span)
+				if cost > left {
+					continue
+				}
+				w.take(span, cost)
+				left -= cost
+				room -= cost
+			}
+		}
+	}
+	return nil
+}
+
+// said returns the lines of a passage of the person that are to stay if there is room for
+// them: all that are not kept yet, or, where left tokens are too few for the passage, its
+// head and the prose in the rest. What was pasted has to compete with all other lines.
+func (w *selection) said(pass core.Span, left float64) []int {
+	all := float32(0)
+	for l := pass.Start; l < pass.End; l++ {
+		all += w.lines[l].tokens
+	}
+	long := float64(all) > left
+	head := w.o.Shares.Head * left
+	var out []int
+	for l := pass.Start; l < pass.End; l++ {
+		head -= float64(w.lines[l].tokens)
+		if w.lines[l].at == 0 && (!long || head > 0 || w.c.Lines[l].Prose()) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// keepAsked takes, of messages that have to be answered and are too large to stay whole, the
+// newest first, the beginning, the end and the prose of what the person said, then the beginning
+// and the end of the rest, and the best of all other lines.
+func (w *selection) keepAsked(ctx context.Context) error {
+	limit := w.spent() + w.o.Shares.Asked*w.asking
+	first := w.passageOf(w.unread)
+	for _, human := range []bool{true, false} {
+		for p := len(w.passages) - 1; p >= first; p-- {
+			pass := &w.c.Passages[p]
+			if !w.cut[pass.Message] || w.passages[p].mode != modeOpen || (pass.Kind == dialog.KindUser) != human || pass.Rules != "" {
+				continue
+			}
+			left := limit - w.spent()
+			if !human {
+				left /= 4
+			}
+			w.takeEnds(pass.Lines, left)
+			for l := pass.Lines.Start; human && l < pass.Lines.End; l++ {
+				if w.c.Lines[l].Prose() {
+					w.takeLine(l, limit)
+				}
+			}
+		}
+	}
+	return w.fillFrom(ctx, first, limit, func(p int) bool { return w.cut[w.c.Passages[p].Message] && w.eligible(p) })
+}
+
+// takeEnds takes lines from the beginning of a passage and from its end, as far as room goes.
+func (w *selection) takeEnds(lines core.Span, room float64) {
+	const head, tail = 0.4, 0.3 // of the room
+	from := w.spent()
+	l := lines.Start
+	for ; l < lines.End && w.takeLine(l, from+head*room); l++ { //nolint:revive // it takes them
+	}
+	end := w.spent() + tail*room
+	for k := lines.End - 1; k >= l && w.takeLine(k, end); k-- { //nolint:revive // it takes them
+	}
+}
+
+// takeLine takes line l unless so much is spent then. It reports whether it is there.
+func (w *selection) takeLine(l int, limit float64) bool {
+	if w.lines[l].at != 0 {
+		return true
+	}
+	s := core.Span{Start: l, End: l + 1}
+	cost := w.cost(s)
+	if w.spent()+cost > limit {
+		return false
+	}
+	w.take(s, cost)
+	return true
+}
+
+// passageOf returns the first passage of message i or a later one.
+func (w *selection) passageOf(i int) int {
+	return sort.Search(len(w.c.Passages), func(p int) bool { return w.c.Passages[p].Message >= i })
+}
+
+// keepRules takes the project's rules, the newest version of each: they go only when there
+// is nothing else left that could.
+func (w *selection) keepRules(context.Context) error {
+	for p := range w.c.Passages {
+		if pass := &w.c.Passages[p]; pass.Rules != "" && !pass.Outdated && w.passages[p].mode != modeFixed {
+			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+				w.takeLine(l, math.Inf(1))
+			}
+		}
+	}
+	return nil
+}
+
+// keepUnread takes the best lines of the results that the model has not read yet, those after
+// its last message, as far as the share goes, and then what else there is room for in it. It asked
+// for them, and what it will make of them cannot be told by what it used before.
+func (w *selection) keepUnread(ctx context.Context) error {
+	first := w.passageOf(w.unread)
+	limit := w.spent() + w.o.Shares.Unread*float64(w.o.Room)
+	err := w.fillFrom(ctx, first, limit, w.answers)
+	for p := len(w.passages) - 1; p >= first && err == nil; p-- {
+		if w.answers(p) {
+			w.takeEnds(w.c.Passages[p].Lines, limit-w.spent())
+		}
+	}
+	return err
+}
+
+// answers reports whether passage p is of the answer of a tool and may be shortened.
+func (w *selection) answers(p int) bool {
+	k := w.c.Passages[p].Kind
+	return w.eligible(p) && (k == dialog.KindToolResult || k == dialog.KindError)
+}
+
+// keepRecent takes the best line of each of the newest results, the newest first, as far as
+// the share goes.
+func (w *selection) keepRecent(ctx context.Context) error {
+	limit := w.spent() + w.o.Shares.Recent*float64(w.o.Room)
+	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
+		if !w.answers(p) || w.passages[p].mode != modeOpen || w.passages[p].opened > 0 {
+			continue
+		}
+		if w.spent() >= limit {
+			break
+		}
+		if _, err := w.fill(ctx, newQueue(w.candidates(p, p+1, w.eligible)), w.spent()+1); err != nil {
+			return err
+		}
+		if lines := w.c.Passages[p].Lines; w.passages[p].opened == 0 {
+			w.takeLine(lines.Start, limit)
+			w.takeLine(lines.End-1, limit)
+		}
+	}
+	return nil
+}
+
+// keepRest gives what is left of the room to lines that add nothing to the others, the newest
+// first: a line that is repeated is left out for want of room alone.
+func (w *selection) keepRest(context.Context) error {
+	limit := w.most()
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if !w.eligible(p) {
+			continue
+		}
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if w.spent() >= limit {
+				return nil
+			}
+			w.takeLine(l, math.Inf(1))
+		}
+	}
+	return nil
+}
+
+// fillFrom takes the best lines of the passages from first on that are wanted, until so much is
+// spent.
+func (w *selection) fillFrom(ctx context.Context, first int, limit float64, wanted func(p int) bool) error {
+	_, err := w.fill(ctx, newQueue(w.candidates(first, len(w.passages), wanted)), limit)
+	return err
+}
+
+// What marks of pictures and the like may take of the room, in all: with a hundred
+// screenshots the newest are mentioned. Of little room one or two may have more. Nobody
+// learned these.
+const (
+	mediaShare  = 0.03
+	mediaTokens = 24   // what they may have in any case,
+	mediaMost   = 0.25 // but for this share
+)
+
+// keepMedia takes the marks of what has no lines: pictures first, the newest first. They
+// come after what the person said, and are left out before anything is too large.
+func (w *selection) keepMedia(context.Context) error {
+	w.mediaAt = make([]int32, len(w.c.Media))
+	w.marks = make([]string, len(w.c.Media))
+	hidden := w.hidden()
+	room := float64(w.o.Room)
+	left := min(max(mediaShare*room, mediaTokens), mediaMost*room)
+	for _, images := range []bool{true, false} {
+		for k := len(w.c.Media) - 1; k >= 0; k-- {
+			m := &w.c.Media[k]
+			if m.Image() != images || !hidden[m.By.Message] {
+				continue
+			}
+			if left < leastMark {
+				return nil
+			}
+			w.marks[k] = m.Mark()
+			cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
+			if cost > left {
+				continue
+			}
+			left -= cost
+			w.mediaAt[k] = w.pick(cost)
+		}
+	}
+	return nil
+}
+
+// leastMark is less than any mark costs, in tokens: below it none need be made.
+const leastMark = 6
+
+// renderMedia writes the marks of message i that stand before passage p and were not
+// written, each under the header of its passage.
+func (w *selection) renderMedia(b *extractWriter, i, p int, k int32) {
+	for ; b.media < len(w.c.Media); b.media++ {
+		m := &w.c.Media[b.media]
+		if m.By.Message > i || m.By.Message == i && m.Before > p {
+			return
+		}
+		if at := w.mediaAt[b.media]; m.By.Message < i || at == 0 || at > k {
+			continue
+		}
+		if u := b.under; u == nil || u.Message != i || u.Kind != m.By.Kind || u.Name != m.By.Name || u.Target != m.By.Target {
+			b.open(&m.By, "", false)
+		}
+		b.text.WriteByte('\n')
+		b.text.WriteString(w.marks[b.media])
+	}
+}
