@@ -58,7 +58,6 @@ var notYet = []string{
 	"cmd/condense",
 	"config",
 	"core",
-	"docs",
 	"examples/plugins/dedupe",
 	"examples/plugins/headtail",
 	"examples/plugins/keepfirst",
