@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"transcript":                 "core core/history internal/roo github.com/google/uuid",
 	"internal/roo":               "",
 	"internal/catalog":           "model",
-	"config":                     "model internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
+	"config":                     "model registry internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
 	"providers":                  "registry providers/native providers/slidingwindow providers/smart",
 	"providers/smart":            "core registry model internal/dialog internal/suggest internal/size internal/outline internal/value",
 	"providers/native":           "core internal/dialog registry model internal/outline internal/roo",

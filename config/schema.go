@@ -6,30 +6,15 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/registry"
 )
 
-// A StrategyDoc is what a schema should know about a built-in strategy.
-type StrategyDoc struct {
-	Name     string
-	Doc      string
-	Settings []SettingDoc // nil if they are not known, empty if there are none
-}
-
-// A SettingDoc is one setting of a strategy.
-type SettingDoc struct {
-	Name    string
-	Type    string          // a JSON type; empty allows any
-	Default json.RawMessage // nil if there is none
-	Doc     string
-	Enum    []string // the values allowed, if they are few
-}
-
 // Schema returns a JSON schema (draft 2020-12) of configuration files, for completion and
-// checks in editors. It knows the keys, their types and limits, and the names handed in:
-// opts.Builtin, opts.Chain, opts.Tokenizers and the strategies with their settings. That a name in a
-// file refers to something in the same file is beyond a schema, and left to [Load].
-func Schema(strategies []StrategyDoc, opts Options) ([]byte, error) {
-	s := schemaWriter{strategies: strategies, opts: opts}
+// checks in editors. It knows the keys, their types and limits, the strategies with their
+// settings, and the names in opts.Builtin, opts.Chain and opts.Tokenizers. It does not know
+// whether a name refers to something in the same file: [Load] checks that.
+func Schema(strategies []registry.Strategy, opts Options) ([]byte, error) {
+	s := schemaWriter{strategies, opts}
 	root := s.object(atTop)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "Configuration of condense"
@@ -49,7 +34,7 @@ func Schema(strategies []StrategyDoc, opts Options) ([]byte, error) {
 type schema map[string]any
 
 type schemaWriter struct {
-	strategies []StrategyDoc
+	strategies []registry.Strategy
 	opts       Options
 }
 
@@ -61,14 +46,6 @@ func (s *schemaWriter) object(at place) schema {
 	return schema{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-// nameSchema is the rule of badName, as far as a pattern can say it.
-var nameSchema = schema{"type": "string", "minLength": 1, "maxLength": 200, "pattern": `^\S(.*\S)?$`}
-
-const (
-	percentPattern = `^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)\s*%$`
-	countPattern   = `^[0-9][0-9_]*(\.[0-9]+)?\s*([kKmM]i?)?$`
-)
-
 // field returns the schema of a field, with its documentation.
 func (s *schemaWriter) field(f field) schema {
 	out := s.value(f)
@@ -79,100 +56,92 @@ func (s *schemaWriter) field(f field) schema {
 	return out
 }
 
+const (
+	percentPattern  = `^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)\s*%$`
+	countPattern    = `^[0-9][0-9_]*(\.[0-9]+)?\s*([kKmM]i?)?$`
+	durationPattern = `^\+?([0-9]*\.?[0-9]+(ns|us|µs|μs|ms|s|m|h))+$`
+	namePattern     = `^\S(.*\S)?$` // what of badName a pattern can express
+)
+
 func (s *schemaWriter) value(f field) schema {
-	if f.kind == kindSection {
+	switch f.kind {
+	case kindSection:
 		return schema{
-			"type": []string{"object", "null"}, "propertyNames": nameSchema,
+			"type":                 optionalObject,
+			"propertyNames":        schema{"type": "string", "minLength": 1, "maxLength": 200, "pattern": namePattern},
 			"additionalProperties": schema{"$ref": "#/$defs/" + string(f.of)},
 		}
-	}
-	if f.kind == kindObject {
+	case kindObject:
 		return s.object(f.of)
-	}
-	if f.kind == kindNames {
-		return schema{"type": "array", "uniqueItems": true, "items": anyOf(enum(s.providerNames()), schema{"type": "string", "minLength": 1})}
-	}
-	if f.kind == kindVariables {
-		return schema{"type": "array", "uniqueItems": true, "items": textSchema(field{kind: kindVariable})}
-	}
-	if f.kind == kindName {
+	case kindNames:
+		return list(anyOf(enum(s.providerNames()), nonEmpty()))
+	case kindVariables:
+		return list(pattern(variableName.String()))
+	case kindName:
 		return s.name(f)
-	}
-	if out, ok := numberSchema(f); ok {
-		return out
-	}
-	return textSchema(f)
-}
-
-// numberSchema covers the kinds that are numbers, or texts that stand for them.
-func numberSchema(f field) (schema, bool) {
-	number := schema{"type": "number", "minimum": f.min}
-	if f.max > 0 {
-		number["maximum"] = f.max
-	}
-	if f.kind == kindDollars {
-		return number, true
-	}
-	alternatives := []schema{number}
-	switch f.kind { //nolint:exhaustive // only these are numbers
-	case kindPercent:
-		alternatives = append(alternatives, schema{"type": "string", "pattern": percentPattern})
-	case kindTokens:
-		number["type"] = "integer"
-		alternatives = append(alternatives, schema{"type": "string", "pattern": countPattern})
-	case kindAmount:
-		number["type"] = "integer"
-		alternatives = append(alternatives,
-			schema{"type": "string", "pattern": countPattern}, schema{"type": "string", "pattern": percentPattern})
-	default:
-		return nil, false
-	}
-	if f.inherits {
-		alternatives = append(alternatives, schema{"const": inherit})
-	}
-	return anyOf(alternatives...), true
-}
-
-func textSchema(f field) schema {
-	switch f.kind { //nolint:exhaustive // the rest are any texts
+	case kindPercent, kindTokens, kindAmount, kindDollars:
+		return numberSchema(f)
 	case kindBool:
 		return schema{"type": "boolean"}
 	case kindEnum:
 		return enum(f.enum)
 	case kindDuration:
-		return schema{"type": "string", "pattern": `^\+?([0-9]*\.?[0-9]+(ns|us|µs|μs|ms|s|m|h))+$`}
+		return pattern(durationPattern)
 	case kindHash:
-		return schema{"type": "string", "pattern": "^[0-9a-fA-F]{64}$"}
+		return pattern("^[0-9a-fA-F]{64}$")
 	case kindVariable:
-		return schema{"type": "string", "pattern": variableName.String()}
+		return pattern(variableName.String())
 	case kindURL:
 		return schema{"type": "string", "format": "uri", "pattern": "^https?://[^/@]+(/.*)?$"}
 	case kindFree:
-		return schema{"type": []string{"object", "null"}}
+		return schema{"type": optionalObject}
 	case kindText:
 		if f.min == 0 {
 			return schema{"type": "string"}
 		}
+	case kindPath:
 	}
-	return schema{"type": "string", "pattern": `\S`}
+	return pattern(`\S`)
+}
+
+// numberSchema covers the kinds that are numbers, or strings that mean numbers.
+func numberSchema(f field) schema {
+	number := schema{"type": "number", "minimum": f.min}
+	if f.max > 0 {
+		number["maximum"] = f.max
+	}
+	if f.kind == kindDollars {
+		return number
+	}
+	alternatives := []schema{number}
+	if f.kind == kindTokens || f.kind == kindAmount {
+		number["type"] = "integer"
+		alternatives = append(alternatives, pattern(countPattern))
+	}
+	if f.kind == kindPercent || f.kind == kindAmount {
+		alternatives = append(alternatives, pattern(percentPattern))
+	}
+	if f.inherits {
+		alternatives = append(alternatives, schema{"const": inherit})
+	}
+	return anyOf(alternatives...)
 }
 
 func (s *schemaWriter) name(f field) schema {
-	text := schema{"type": "string", "minLength": 1}
-	switch f.refers {
-	case toTokenizer:
-		if s.opts.Tokenizers != nil {
-			return enum(s.opts.Tokenizers)
+	switch {
+	case f.refers == toTokenizer && s.opts.Tokenizers != nil:
+		return enum(s.opts.Tokenizers)
+	case f.refers == toStrategy && len(s.strategies) > 0:
+		var names []string
+		for _, strategy := range s.strategies {
+			names = append(names, strategy.Name)
 		}
-	case toStrategy:
-		if len(s.strategies) > 0 {
-			return enum(s.strategyNames())
-		}
-	case toModel:
-		return anyOf(enum(vendorModels()), text)
-	case toProfile, toProvider:
+		slices.Sort(names)
+		return enum(names)
+	case f.refers == toModel:
+		return anyOf(enum(vendorModels()), nonEmpty())
 	}
-	return text
+	return nonEmpty()
 }
 
 // providerNames are the providers that exist without a declaration.
@@ -185,17 +154,7 @@ func (s *schemaWriter) providerNames() []string {
 	return slices.Compact(names)
 }
 
-func (s *schemaWriter) strategyNames() []string {
-	var names []string
-	for _, d := range s.strategies {
-		names = append(names, d.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// vendors are the providers whose models are worth offering in an editor; resellers repeat
-// them.
+// vendors are the providers whose models an editor should offer. Resellers repeat them.
 var vendors = []string{"anthropic", "openai", "google", "x-ai", "deepseek", "mistral", "moonshotai", "minimax"}
 
 func vendorModels() []string {
@@ -211,15 +170,14 @@ func vendorModels() []string {
 // profile is an object whose limits are lifted by a preset, which may be inherited.
 func (s *schemaWriter) profile() schema {
 	out := s.object(inProfile)
-	out["type"] = []string{"object", "null"}
+	out["type"] = optionalObject
 	properties, _ := out["properties"].(schema)
 	strict := schema{}
 	for _, f := range fieldsAt(inProfile) {
 		if f.roo {
 			strict[f.key] = s.value(f)
-			free := f
-			free.min, free.max = -maxTokens, maxTokens
-			properties[f.key] = s.field(free)
+			f.min, f.max = -maxTokens, maxTokens
+			properties[f.key] = s.field(f)
 		}
 	}
 	out["if"] = schema{"not": anyOf(schema{"required": []string{"preset"}}, schema{"required": []string{"extends"}})}
@@ -230,32 +188,29 @@ func (s *schemaWriter) profile() schema {
 // mode is an object, or the name of a profile.
 func (s *schemaWriter) mode() schema {
 	out := s.object(inMode)
-	out["type"] = []string{"object", "null"}
-	return schema{"anyOf": []schema{{"type": "string", "minLength": 1, "description": "The profile of this mode."}, out}}
+	out["type"] = optionalObject
+	name := nonEmpty()
+	name["description"] = "The profile of this mode."
+	return anyOf(name, out)
 }
 
 // provider is an object whose settings are those of its strategy.
 func (s *schemaWriter) provider() schema {
 	out := s.object(inProvider)
-	out["type"] = []string{"object", "null"}
-	rules := []schema{
-		{"not": schema{"required": []string{"strategy", "plugin"}}},
-		{"not": schema{"required": []string{"strategy", "sha256"}}},
-		{"not": schema{"required": []string{"strategy", "folder"}}},
-		{"not": schema{"required": []string{"strategy", "env"}}},
+	out["type"] = optionalObject
+	var rules []schema
+	for _, key := range []string{"plugin", "sha256", "folder", "env"} {
+		rules = append(rules, schema{"not": schema{"required": []string{"strategy", key}}})
 	}
-	for _, d := range s.strategies {
-		if d.Settings == nil {
-			continue
-		}
+	for _, strategy := range s.strategies {
 		properties := schema{}
-		for _, set := range d.Settings {
-			properties[set.Name] = set.schema()
+		for _, set := range strategy.Settings() {
+			properties[set.Name] = settingSchema(set)
 		}
 		rules = append(rules, schema{
-			"if": schema{"properties": schema{"strategy": schema{"const": d.Name}}, "required": []string{"strategy"}},
+			"if": schema{"properties": schema{"strategy": schema{"const": strategy.Name}}, "required": []string{"strategy"}},
 			"then": schema{"properties": schema{"settings": schema{
-				"type": []string{"object", "null"}, "description": d.Doc,
+				"type": optionalObject, "description": strategy.Doc,
 				"properties": properties, "additionalProperties": false,
 			}}},
 		})
@@ -264,20 +219,29 @@ func (s *schemaWriter) provider() schema {
 	return out
 }
 
-func (d *SettingDoc) schema() schema {
-	out := schema{"description": d.Doc}
-	if d.Type != "" {
-		out["type"] = d.Type
+func settingSchema(set registry.Setting) schema {
+	out := schema{"description": set.Doc}
+	if set.Type != "" {
+		out["type"] = set.Type
 	}
-	if len(d.Enum) > 0 {
-		out["enum"] = d.Enum
+	if len(set.Enum) > 0 {
+		out["enum"] = set.Enum
 	}
-	if len(d.Default) > 0 {
-		out["default"] = d.Default
+	if len(set.Default) > 0 {
+		out["default"] = set.Default
 	}
 	return out
 }
 
+// optionalObject is the type of a mapping that may also be left empty.
+var optionalObject = []string{"object", "null"}
+
+func nonEmpty() schema { return schema{"type": "string", "minLength": 1} }
+
+func pattern(p string) schema { return schema{"type": "string", "pattern": p} }
+
 func enum(values []string) schema { return schema{"type": "string", "enum": values} }
+
+func list(items schema) schema { return schema{"type": "array", "uniqueItems": true, "items": items} }
 
 func anyOf(alternatives ...schema) schema { return schema{"anyOf": alternatives} }

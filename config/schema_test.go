@@ -1,7 +1,9 @@
 package config_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -10,18 +12,29 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/registry"
 )
 
-// strategies are what a host would hand in for a schema.
-var strategies = []config.StrategyDoc{
-	{Name: "smart", Doc: "Passes.", Settings: []config.SettingDoc{
-		{Name: "preset", Type: "string", Doc: "A set of passes.", Enum: []string{"lossless", "balanced"}, Default: json.RawMessage(`"lossless"`)},
-		{Name: "keep", Type: "integer", Doc: "Messages that stay."},
-	}},
-	{Name: "native", Doc: "A model writes a summary.", Settings: []config.SettingDoc{
-		{Name: "preset", Type: "string", Doc: "The form of the summary."}, {Name: "model", Type: "string", Doc: "The model."},
-	}},
-	{Name: "slidingwindow", Doc: "Truncation.", Settings: []config.SettingDoc{{Name: "mode", Type: "string", Doc: "What is hidden."}}},
+// strategies are those that a program would pass for a schema.
+var strategies = []registry.Strategy{
+	strategy("smart", "Passes.", struct {
+		Preset string `json:"preset" doc:"A set of passes." enum:"lossless|balanced"`
+		Keep   int    `json:"keep" doc:"Messages to keep."`
+	}{Preset: "lossless"}),
+	strategy("native", "A model writes a summary.", struct {
+		Preset string `json:"preset" doc:"The form of the summary."`
+		Model  string `json:"model" doc:"The model."`
+	}{}),
+	strategy("slidingwindow", "Truncation.", struct {
+		Mode string `json:"mode" doc:"What is hidden."`
+	}{}),
+}
+
+// strategy describes a strategy that is never opened.
+func strategy[C any](name, doc string, defaults C) registry.Strategy {
+	return registry.Define(name, doc, func() C { return defaults },
+		func(context.Context, C, registry.Env) (core.CondensationProvider, error) { return nil, errors.ErrUnsupported })
 }
 
 func resolvedSchema(t *testing.T) *jsonschema.Resolved {

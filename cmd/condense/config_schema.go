@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/config"
@@ -39,15 +41,5 @@ func (a *app) schema() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var docs []config.StrategyDoc
-	for s := range reg.All() {
-		d := config.StrategyDoc{Name: s.Name, Doc: s.Doc, Settings: []config.SettingDoc{}}
-		for _, set := range s.Settings() {
-			d.Settings = append(d.Settings, config.SettingDoc{
-				Name: set.Name, Type: set.Type, Default: set.Default, Doc: set.Doc, Enum: set.Enum,
-			})
-		}
-		docs = append(docs, d)
-	}
-	return config.Schema(docs, a.knownNames(reg))
+	return config.Schema(slices.Collect(reg.All()), a.knownNames(reg))
 }
