@@ -34,7 +34,9 @@ var strategies = []registry.Strategy{
 // strategy describes a strategy that is never opened.
 func strategy[C any](name, doc string, defaults C) registry.Strategy {
 	return registry.Define(name, doc, func() C { return defaults },
-		func(context.Context, C, registry.Env) (core.CondensationProvider, error) { return nil, errors.ErrUnsupported })
+		func(context.Context, C, registry.Env) (core.CondensationProvider, error) {
+			return nil, errors.ErrUnsupported
+		})
 }
 
 func resolvedSchema(t *testing.T) *jsonschema.Resolved {
