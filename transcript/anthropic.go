@@ -7,37 +7,33 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-var anthropicCodec = codec{
-	name:   "anthropic",
-	doc:    "Anthropic Messages: an array of messages, or a request object with messages, system, tools …",
-	vendor: vendorAnthropic,
-	detect: detectAnthropic,
-	read: func(data []byte, d *Document) error {
-		if err := d.readArray(data, decodeAnthropic); err != nil {
-			return err
+var anthropicCodec = Codec{
+	Name:    "anthropic",
+	Doc:     "Anthropic Messages: an array of messages, or a request object with messages, system, tools …",
+	Vendor:  Anthropic,
+	Request: true,
+	Detect:  detectAnthropic,
+	Read:    readAnthropic,
+	Write:   writeAnthropic,
+	Convert: convertAnthropic,
+}
+
+func writeAnthropic(f *File, out *Output) error {
+	writeRecords(f, out, placeSystem(f), true, func(m *core.Message, was []byte) []byte {
+		if was != nil {
+			return patchMessage(was, m.Parts)
 		}
-		return d.readRequest(data)
-	},
-	write: func(d *Document, out *output) error {
-		if d.Origin != "anthropic" {
-			return convertAnthropic(d, out)
-		}
-		d.writeRecords(out, d.placeSystem(d.view()), true, func(m *core.Message, was []byte) []byte {
-			if was != nil {
-				return patchMessage(was, m.Parts)
-			}
-			return encodeAnthropic(m.Role, m.Parts)
-		})
-		return nil
-	},
+		return encodeAnthropic(m.Role, m.Parts)
+	})
+	return nil
 }
 
 // decodeAnthropic is a [decoder] for a message in Anthropic's shape. Roles are those
 // of the API, and "system", which some tools keep among the messages.
-func decodeAnthropic(raw []byte) (core.Message, *SyntaxError) {
+func decodeAnthropic(raw []byte) (core.Message, *fault) {
 	var m core.Message
 	if !isObject(raw) {
-		return m, &SyntaxError{Found: describe(raw), Want: "an object with role and content"}
+		return m, &fault{Found: describe(raw), Want: "an object with role and content"}
 	}
 	var role, content []byte
 	for k, v := range fields(raw) {
@@ -68,22 +64,6 @@ func decodeAnthropic(raw []byte) (core.Message, *SyntaxError) {
 	return m, nil
 }
 
-// withoutContent reports a message of another shape: read as if it said nothing, all that it
-// says would be lost.
-func withoutContent() *SyntaxError {
-	return &SyntaxError{Found: `a message without "content"`, Want: "a message in the shape of the vendor's API"}
-}
-
-func wrongRole(raw, role []byte, want string) *SyntaxError {
-	e := &SyntaxError{Found: `no "role"`, Want: `a "role" of ` + want}
-	if role != nil {
-		e.Offset = offsetIn(raw, role)
-		e.Found = `the "role" ` + describe(role)
-		e.Want = want
-	}
-	return e
-}
-
 // encodeAnthropic returns a new message.
 func encodeAnthropic(role core.Role, parts []core.Part) []byte {
 	out := appendQuoted([]byte(`{"role":`), string(speaker(role)))
@@ -92,8 +72,11 @@ func encodeAnthropic(role core.Role, parts []core.Part) []byte {
 	return append(out, '}')
 }
 
-// readRequest fills d from the other fields of a request, if data is one.
-func (d *Document) readRequest(data []byte) error {
+// readAnthropic reads an array of messages, or a request with one.
+func readAnthropic(data []byte, f *File) error {
+	if err := readArray(f, data, decodeAnthropic); err != nil {
+		return err
+	}
 	for k, v := range fields(data) {
 		switch string(k) {
 		case "system":
@@ -103,15 +86,15 @@ func (d *Document) readRequest(data []byte) error {
 				err.Found += ` in "system"`
 				return err
 			}
-			d.System = joinText(parts)
+			f.System = joinText(parts)
 		case "tools":
 			if !isNull(v) {
-				d.Tools = slices.Clip(v)
+				f.Tools = slices.Clip(v)
 			}
 		case "model":
-			d.Model = text(v)
+			f.Model = text(v)
 		case "max_tokens":
-			d.MaxOutput = number(v)
+			f.MaxOutput = number(v)
 		}
 	}
 	return nil

@@ -28,18 +28,19 @@ func misplaced(messages []core.Message) []int {
 	return all
 }
 
-// placeSystem returns view with every message of the system that a condensation left where
+// placeSystem returns the view of f with every message of the system that a condensation left where
 // the API refuses it at the next place where it does not; if there is none, at the last one
 // before. Those that were refused where the file had them stay: its owner put up with that.
-func (d *Document) placeSystem(view []core.Message) []core.Message {
+func placeSystem(f *File) []core.Message {
+	view := f.View()
 	moved := misplaced(view)
 	if moved == nil {
 		return view
 	}
-	file := d.Journal.Messages()
+	read := f.Journal.Messages()
 	stays := map[string]bool{}
-	for _, i := range misplaced(file) {
-		stays[file[i].ID] = true
+	for _, i := range misplaced(read) {
+		stays[read[i].ID] = true
 	}
 	moved = slices.DeleteFunc(moved, func(i int) bool { return stays[view[i].ID] })
 	var out, waiting []core.Message

@@ -9,11 +9,11 @@ import (
 // A decoder returns what the message raw says: its role, its parts, and the source's
 // own ID for it, if it has one, in ID. The offset in an error counts from the start of
 // raw.
-type decoder func(raw []byte) (core.Message, *SyntaxError)
+type decoder func(raw []byte) (core.Message, *fault)
 
-// readArray fills d from the messages of a JSON file: the file itself if it is an
+// readArray fills f from the messages of a JSON file: the file itself if it is an
 // array, else its member "messages".
-func (d *Document) readArray(data []byte, decode decoder) error {
+func readArray(f *File, data []byte, decode decoder) error {
 	if err := validate(data); err != nil {
 		return err
 	}
@@ -25,9 +25,9 @@ func (d *Document) readArray(data []byte, decode decoder) error {
 			return wrongMessages(data, array)
 		}
 	} else if !isArray(array) {
-		return &SyntaxError{Offset: start, Found: describe(array), Want: "an array of messages, or an object with messages"}
+		return &fault{Offset: start, Found: describe(array), Want: "an array of messages, or an object with messages"}
 	}
-	e := &d.envelope
+	e := &f.Envelope
 	base := offsetIn(data, array)
 	first := skipSpace(array, 1)
 	e.sep = append([]byte{','}, array[1:first]...)
@@ -60,14 +60,5 @@ func (d *Document) readArray(data []byte, decode decoder) error {
 		e.head = data[:end:end]
 	}
 	e.tail = data[end:]
-	return d.add(messages...)
-}
-
-func wrongMessages(data, value []byte) *SyntaxError {
-	e := &SyntaxError{Found: `an object without "messages"`, Want: `an array as "messages"`}
-	if value != nil {
-		e.Offset = offsetIn(data, value)
-		e.Found = describe(value) + ` as "messages"`
-	}
-	return e
+	return f.Add(messages...)
 }

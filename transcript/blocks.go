@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/condensehq/condense/core"
 )
@@ -13,19 +12,19 @@ import (
 
 // decodeContent returns the parts of the value of "content": a string, an array of
 // blocks, null or nothing. The offset in an error counts from the start of raw.
-func decodeContent(raw []byte) ([]core.Part, *SyntaxError) {
+func decodeContent(raw []byte) ([]core.Part, *fault) {
 	return decodeList(raw, "a string or an array of blocks", decodeBlock)
 }
 
 // decodeList is decodeContent for a vendor's own kind of element.
-func decodeList(raw []byte, want string, decode func([]byte) (core.Part, *SyntaxError)) ([]core.Part, *SyntaxError) {
+func decodeList(raw []byte, want string, decode func([]byte) (core.Part, *fault)) ([]core.Part, *fault) {
 	switch {
 	case raw == nil || isNull(raw):
 		return nil, nil
 	case isString(raw):
 		return textParts(raw), nil
 	case !isArray(raw):
-		return nil, &SyntaxError{Found: describe(raw) + ` as "content"`, Want: want}
+		return nil, &fault{Found: describe(raw) + ` as "content"`, Want: want}
 	}
 	var parts []core.Part
 	for element := range elements(raw) {
@@ -88,9 +87,9 @@ func splitBlock(raw []byte) block {
 
 // decodeBlock returns what the block raw says. A block of a kind that the package does
 // not know is opaque; so is one nested where it cannot stand.
-func decodeBlock(raw []byte) (core.Part, *SyntaxError) {
+func decodeBlock(raw []byte) (core.Part, *fault) {
 	if !isObject(raw) {
-		return nil, &SyntaxError{Found: describe(raw) + " as a block of content", Want: "an object"}
+		return nil, &fault{Found: describe(raw) + " as a block of content", Want: "an object"}
 	}
 	b := splitBlock(raw)
 	kind := text(b.kind)
@@ -124,30 +123,7 @@ func decodeBlock(raw []byte) (core.Part, *SyntaxError) {
 	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 }
 
-// missing reports that the block raw lacks a field or has it with another type.
-func missing(raw []byte, kind, name, want string) *SyntaxError {
-	e := &SyntaxError{Found: "a block", Want: want}
-	if kind != "" {
-		e.Found = article(kind) + " block"
-	}
-	if v := field(raw, name); v != nil {
-		e.Offset = offsetIn(raw, v)
-		e.Found += ` with ` + describe(v) + ` as "` + name + `"`
-	} else {
-		e.Found += ` without "` + name + `"`
-	}
-	return e
-}
-
-// article puts a or an before a word.
-func article(word string) string {
-	if strings.ContainsRune("aeiou", rune(word[0])) {
-		return "an " + word
-	}
-	return "a " + word
-}
-
-func decodeToolResult(raw []byte, b block) (core.Part, *SyntaxError) {
+func decodeToolResult(raw []byte, b block) (core.Part, *fault) {
 	if !isString(b.callID) {
 		return nil, missing(raw, "tool_result", "tool_use_id", "a string")
 	}
@@ -173,7 +149,7 @@ func decodeToolResult(raw []byte, b block) (core.Part, *SyntaxError) {
 
 // decodeInner decodes a block inside a tool result, where only text and images are
 // more than opaque.
-func decodeInner(raw []byte) (core.Part, *SyntaxError) {
+func decodeInner(raw []byte) (core.Part, *fault) {
 	p, err := decodeBlock(raw)
 	if err != nil {
 		return nil, err

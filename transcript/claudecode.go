@@ -29,13 +29,14 @@ import (
 // what is resumed. (Newer versions note another leaf if one went back and said nothing
 // before leaving; that note is not regarded.) A compaction is imported as a condensation
 // that hides what is before it. What is not part of the conversation is kept beside it.
-var claudecodeCodec = codec{
-	name:   "claudecode",
-	doc:    "Claude Code session: ~/.claude/projects/*/*.jsonl",
-	vendor: vendorAnthropic,
-	detect: detectClaudeCode,
-	read:   readClaudeCode,
-	write:  writeClaudeCode,
+var claudecodeCodec = Codec{
+	Name:    "claudecode",
+	Doc:     "Claude Code session: ~/.claude/projects/*/*.jsonl",
+	Vendor:  Anthropic,
+	Detect:  detectClaudeCode,
+	Read:    readClaudeCode,
+	Write:   writeClaudeCode,
+	Convert: convertClaudeCode,
 }
 
 // detectClaudeCode looks for a line with a message, or one of a kind that only Claude
@@ -85,34 +86,34 @@ func detectClaudeCode(data []byte) bool {
 	return false
 }
 
-func readClaudeCode(data []byte, d *Document) error {
+func readClaudeCode(data []byte, f *File) error {
 	s, err := parseSession(data)
 	if err != nil {
 		return err
 	}
 	s.findBranch()
-	d.Warnings = append(d.Warnings, s.warnings...)
+	f.Warnings = append(f.Warnings, s.warnings...)
 	messages, err := s.messages(data)
 	if err != nil {
 		return err
 	}
 	for _, m := range messages {
 		if l := s.lines[m.line]; l.model != "" && l.model != synthetic {
-			d.Model = l.model
+			f.Model = l.model
 		}
 	}
 	inserted := map[string]bool{}
 	done := 0
 	for _, c := range s.compactions(messages) {
-		if err := d.appendLines(messages[done:c.begin]); err != nil {
+		if err := appendLines(f, messages[done:c.begin]); err != nil {
 			return err
 		}
 		done = c.end
-		if err := d.compact(&c, messages, inserted); err != nil {
+		if err := compact(f, &c, messages, inserted); err != nil {
 			return err
 		}
 	}
-	if err := d.appendLines(messages[done:]); err != nil {
+	if err := appendLines(f, messages[done:]); err != nil {
 		return err
 	}
 	// A summary stays in the file when its compaction is undone: other lines follow it.
@@ -123,7 +124,7 @@ func readClaudeCode(data []byte, d *Document) error {
 			places = append(places, placement{id, l.at, l.at + len(l.raw)})
 		}
 	}
-	d.settle(data, places, lineBreak(data))
+	f.Settle(data, places, lineBreak(data))
 	return nil
 }
 
@@ -136,18 +137,18 @@ type lineMessage struct {
 	line int // index into session.lines
 }
 
-func (d *Document) appendLines(messages []lineMessage) error {
+func appendLines(f *File, messages []lineMessage) error {
 	plain := make([]core.Message, len(messages))
 	for i := range messages {
 		plain[i] = messages[i].Message
 	}
-	return d.add(plain...)
+	return f.Add(plain...)
 }
 
 // compact applies a compaction of Claude Code's own to the messages so far, and adds to
 // inserted what it inserted.
-func (d *Document) compact(c *compaction, messages []lineMessage, inserted map[string]bool) error {
-	view := d.view()
+func compact(f *File, c *compaction, messages []lineMessage, inserted map[string]bool) error {
+	view := f.View()
 	edit := core.Edit{}
 	after, behind := "", false
 	for i := range view {
@@ -166,7 +167,7 @@ func (d *Document) compact(c *compaction, messages []lineMessage, inserted map[s
 	}
 	summary := messages[c.begin:c.end]
 	if len(view) == 0 {
-		return d.appendLines(summary)
+		return appendLines(f, summary)
 	}
 	if len(edit.Hide)+len(summary) == 0 {
 		return nil
@@ -175,7 +176,7 @@ func (d *Document) compact(c *compaction, messages []lineMessage, inserted map[s
 		edit.Insert = append(edit.Insert, core.Insert{After: after, Message: summary[i].Message})
 		inserted[summary[i].ID] = true
 	}
-	err := d.Journal.Condense(history.Condensation{
+	err := f.Journal.Condense(history.Condensation{
 		ID: c.id, Provider: "claudecode", Trigger: c.trigger, Time: c.time,
 		TokensBefore: c.before, TokensAfter: c.after, Edit: edit,
 	})

@@ -16,7 +16,7 @@ func (s *session) findBranch() {
 	s.addParallel()
 	if n := len(broken); n > 0 {
 		first := s.lines[broken[n-1]].line
-		s.warnings = append(s.warnings, Warning{Text: fmt.Sprintf(
+		s.warnings = append(s.warnings, FileWarning{Text: fmt.Sprintf(
 			"the parent of %s is not in the file, first in line %d; taken to be the line before", count(n, "line"), first)})
 	}
 	left := 0
@@ -26,7 +26,7 @@ func (s *session) findBranch() {
 		}
 	}
 	if left > 0 {
-		s.warnings = append(s.warnings, Warning{Text: fmt.Sprintf(
+		s.warnings = append(s.warnings, FileWarning{Text: fmt.Sprintf(
 			"%s on branches that were left: kept in the file, but no part of the conversation", count(left, "message"))})
 	}
 }

@@ -50,8 +50,8 @@ func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	if when.IsZero() {
 		when = like.time
 	}
-	w.out.add(appendSessionLine(out, id, m, w.lastModel(), when))
-	w.out.adds(w.ending)
+	w.out.Add(appendSessionLine(out, id, m, w.lastModel(), when))
+	w.out.AddString(w.ending)
 	w.prev, w.unnamed, w.barrier = id, false, w.count
 	w.count++
 }
@@ -108,14 +108,14 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 }
 
 // convertClaudeCode writes a conversation of another tool as a session.
-func convertClaudeCode(d *Document, out *output) error {
-	turns, system := convert(d, &anthropicWire, out)
+func convertClaudeCode(f *File, out *Output) error {
+	turns, system := convert(f, &anthropicWire, out)
 	if system != "" {
-		out.warn("", "the system prompt was left out: Claude Code has its own")
+		out.Warn("", "the system prompt was left out: Claude Code has its own")
 	}
-	out.warn("", "the directory of the session is not known: cwd is /")
-	session := lineID(d.Journal.ID())
-	model := d.Model
+	out.Warn("", "the directory of the session is not known: cwd is /")
+	session := lineID(f.Journal.ID())
+	model := f.Model
 	if model == "" {
 		model = synthetic
 	}
@@ -123,7 +123,7 @@ func convertClaudeCode(d *Document, out *output) error {
 	for i, t := range messagesOf(turns) {
 		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.role, Kind: t.kind, Parts: t.parts}
 		id := lineID(m.ID)
-		if source, ok := d.Journal.Message(t.id); ok && !source.Time.IsZero() {
+		if source, ok := f.Journal.Message(t.id); ok && !source.Time.IsZero() {
 			when = source.Time
 		}
 		if s := joinText(t.parts); t.role == core.RoleUser && s != "" {
@@ -132,12 +132,12 @@ func convertClaudeCode(d *Document, out *output) error {
 		line := append([]byte(`{"parentUuid":`), quotedOrNull(prev)...)
 		line = append(line, `,"isSidechain":false,"userType":"external","cwd":"/","sessionId":"`...)
 		line = append(append(line, session...), '"')
-		out.add(appendSessionLine(line, id, &m, model, when))
-		out.adds("\n")
+		out.Add(appendSessionLine(line, id, &m, model, when))
+		out.AddString("\n")
 		prev = id
 	}
-	out.add(appendLastPrompt(nil, prompt, prev, session))
-	out.adds("\n")
+	out.Add(appendLastPrompt(nil, prompt, prev, session))
+	out.AddString("\n")
 	return nil
 }
 

@@ -39,7 +39,7 @@ const none = -1
 type session struct {
 	lines    []sessionLine
 	last     map[string]int // uuid to the last line that has it
-	warnings []Warning      // what was repaired
+	warnings []FileWarning  // what was repaired
 	kept     keptLines
 }
 
@@ -162,10 +162,10 @@ func (s *session) messages(data []byte) ([]lineMessage, error) {
 	return all, nil
 }
 
-func (l *sessionLine) decode() (core.Message, *SyntaxError) {
+func (l *sessionLine) decode() (core.Message, *fault) {
 	m := core.Message{Role: core.Role(l.kind), Time: l.time, Source: slices.Clip(l.raw)}
 	if !isObject(l.message) {
-		e := &SyntaxError{Found: article(l.kind) + ` line without "message"`, Want: `an object as "message"`}
+		e := &fault{Found: article(l.kind) + ` line without "message"`, Want: `an object as "message"`}
 		if l.message != nil {
 			e.Offset = offsetIn(l.raw, l.message)
 			e.Found = describe(l.message) + ` as "message"`

@@ -26,11 +26,8 @@ import (
 //
 // That Claude Code resumes such a file was not tried; the links are those that programs
 // which read these files describe.
-func writeClaudeCode(d *Document, out *output) error {
-	if d.Origin != "claudecode" {
-		return convertClaudeCode(d, out)
-	}
-	data, same := d.startAgain(out)
+func writeClaudeCode(f *File, out *Output) error {
+	data, same := f.StartAgain(out)
 	if same {
 		return nil
 	}
@@ -40,11 +37,11 @@ func writeClaudeCode(d *Document, out *output) error {
 	}
 	s.findBranch()
 	w := sessionWriter{session: s, out: out, ending: lineBreak(data)}
-	if err := w.decide(d, data); err != nil {
+	if err := w.decide(f, data); err != nil {
 		return err
 	}
 	w.write()
-	if len(d.view()) == 0 {
+	if len(f.View()) == 0 {
 		return w.empty()
 	}
 	return nil
@@ -62,8 +59,8 @@ func (w *sessionWriter) empty() error {
 		return errors.New("no message would be left, and Claude Code would show again what its compaction hid: undo that first, or keep a message")
 	}
 	if !detectClaudeCode(w.out.Bytes()) {
-		w.out.add(appendLastPrompt(nil, "", "", lineID("")))
-		w.out.adds(w.ending)
+		w.out.Add(appendLastPrompt(nil, "", "", lineID("")))
+		w.out.AddString(w.ending)
 	}
 	return nil
 }
@@ -71,7 +68,7 @@ func (w *sessionWriter) empty() error {
 // A sessionWriter writes a session that was changed.
 type sessionWriter struct {
 	*session
-	out    *output
+	out    *Output
 	ending string
 	keep   []bool                 // whether a line is written
 	saying map[int]*history.Entry // what became of the message of a line
@@ -87,7 +84,7 @@ type sessionWriter struct {
 }
 
 // decide finds out what is written.
-func (w *sessionWriter) decide(d *Document, data []byte) error {
+func (w *sessionWriter) decide(f *File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
 		return err
@@ -96,9 +93,9 @@ func (w *sessionWriter) decide(d *Document, data []byte) error {
 	for i := range messages {
 		lineOf[messages[i].ID] = messages[i].line
 	}
-	own := d.imported()
+	own := f.Imported()
 	active := map[string]bool{}
-	for _, c := range d.Journal.Condensations() {
+	for _, c := range f.Journal.Condensations() {
 		active[c.ID] = own[c.ID]
 	}
 	w.order = w.reorder(active)
@@ -112,7 +109,7 @@ func (w *sessionWriter) decide(d *Document, data []byte) error {
 	}
 	w.keep = make([]bool, len(w.lines))
 	w.saying, w.add = map[int]*history.Entry{}, map[int][]core.Message{}
-	entries := d.Journal.Timeline()
+	entries := f.Journal.Timeline()
 	next, last := len(w.lines), none
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
@@ -184,7 +181,7 @@ func (w *sessionWriter) damaged() map[int]bool {
 		}
 	}
 	if n := len(damaged); n > 0 {
-		w.out.warn("", "%s that cannot be read as a message, and no part of the conversation, left out", count(n, "line"))
+		w.out.Warn("", "%s that cannot be read as a message, and no part of the conversation, left out", count(n, "line"))
 	}
 	return damaged
 }
@@ -246,8 +243,8 @@ func (w *sessionWriter) writeLine(i int) {
 	if l.live && l.inTree() {
 		raw = w.relink(i, raw)
 	}
-	w.out.add(raw)
-	w.out.adds(w.ending)
+	w.out.Add(raw)
+	w.out.AddString(w.ending)
 }
 
 func replaceMessage(raw, message []byte) []byte {

@@ -2,59 +2,107 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 )
 
-// A codec reads and writes one file format. The table in formats.go lists them all.
-type codec struct {
-	name string // what --format and --to take
-	doc  string // one line: whose format it is and how it looks
-	// readOnly says that write refuses what is not exactly the file that was read.
-	readOnly bool
-	// vendor is whose signed or encrypted reasoning the messages hold; nobody else can
-	// read it. Empty if messages of several vendors may stand in one file.
-	vendor vendor
-	// detect reports whether data, the whole file after gunzip and without byte order
-	// mark, is of this format. It is cheap: it looks at the first records and never
-	// decodes everything. data need not be valid in any way.
-	detect func(data []byte) bool
-	// read fills d from data, which it may keep: every Source is a part of it. Errors
-	// are *SyntaxError; Read adds the name of the file and the line.
-	read func(data []byte, d *Document) error
-	// write writes d. If d.Origin is the codec's own name, what did not change is written as
-	// it was; else d is converted. Formats that can record condensations write
-	// everything, the others what would be sent: d.view().
-	write func(d *Document, out *output) error
+// A Codec reads and writes one file format.
+type Codec struct {
+	Name string // as --format and --to take it
+	Doc  string // one line: whose format it is and what it looks like
+	Tool string // the program whose sessions these are; empty for an API or a library
+	// Vendor is the maker of the models whose signed or encrypted reasoning the messages
+	// hold; no other can read it. It is empty if a file may mix vendors.
+	Vendor Vendor
+	// Request says that a file is a request to a vendor's API.
+	Request bool
+	// Detect reports whether data, the whole file after decompression and without byte
+	// order mark, is of this format. It must be cheap: it looks at the first records and
+	// never decodes everything. Data need not be valid in any way.
+	Detect func(data []byte) bool
+	// Read fills f from data, which it may keep: every Source is a part of it. The journal
+	// of f is new and Origin is the codec's name. Where data is malformed, the error is a
+	// *syntax.Error.
+	Read func(data []byte, f *File) error
+	// Write writes f in the format of its origin. What did not change is written byte for
+	// byte. Formats that can record condensations write everything, the others the view.
+	Write func(f *File, out *Output) error
+	// Convert writes a conversation of another format. Where Write and Convert are nil,
+	// conversations are read from the format, and written only if nothing changed.
+	Convert func(f *File, out *Output) error
 }
 
-// An output is a file in the making, and what the file could not hold. A file is made
-// in memory first, so that an error leaves nothing half written.
-type output struct {
+// A Vendor is a maker of models with a wire format of its own.
+type Vendor string
+
+// The vendors that sign or encrypt reasoning.
+const (
+	Anthropic Vendor = "anthropic"
+	OpenAI    Vendor = "openai"
+)
+
+// A File is a conversation, and what else is in its file.
+type File struct {
+	// Origin is the name of the format of the file that the conversation was first in;
+	// empty if it never was in one.
+	Origin    string
+	Vendor    Vendor // of the origin
+	Journal   *history.Journal
+	System    string          // the system prompt, if the format keeps it apart
+	Tools     json.RawMessage // the definitions of the tools, in the file's format
+	Model     string          // that answered last
+	MaxOutput int             // tokens that a request allows for the answer; 0 if unknown
+	Warnings  []FileWarning
+	Envelope  Envelope
+}
+
+// View returns the messages that would be sent.
+func (f *File) View() []core.Message { return f.Journal.View() }
+
+// SourceOf returns the Source that the message id was read with; nil if it had none.
+func (f *File) SourceOf(id string) []byte {
+	if m, ok := f.Journal.Message(id); ok {
+		return m.Source
+	}
+	return nil
+}
+
+// Add appends messages that were read.
+func (f *File) Add(messages ...core.Message) error { return f.Journal.Append(messages...) }
+
+// Warn adds a warning about the file.
+func (f *File) Warn(format string, args ...any) {
+	f.Warnings = append(f.Warnings, FileWarning{Text: fmt.Sprintf(format, args...)})
+}
+
+// A FileWarning is something that was repaired, ignored or lost.
+type FileWarning struct {
+	Message string // ID of the message concerned; empty if none
+	Text    string
+}
+
+// An Output is a file that is being written, and what the file could not hold. It is
+// made in memory, so that an error leaves no partial file.
+type Output struct {
 	bytes.Buffer
-	vendor   vendor // of the document's origin
-	warnings []Warning
+	Warnings []FileWarning
 }
 
-// add appends pieces. A buffer cannot fail.
-func (o *output) add(pieces ...[]byte) {
+// Add appends pieces.
+func (o *Output) Add(pieces ...[]byte) {
 	for _, p := range pieces {
-		_, _ = o.Write(p)
+		_, _ = o.Write(p) // a buffer cannot fail
 	}
 }
 
-// adds appends s.
-func (o *output) adds(s string) { _, _ = o.WriteString(s) }
+// AddString appends s.
+func (o *Output) AddString(s string) { _, _ = o.WriteString(s) }
 
-// warn notes a loss at the message with the given ID; empty if it concerns no single
+// Warn records a loss at the message with the given ID; empty if it concerns no single
 // message.
-func (o *output) warn(message, format string, args ...any) {
-	o.warnings = append(o.warnings, Warning{Message: message, Text: fmt.Sprintf(format, args...)})
+func (o *Output) Warn(message, format string, args ...any) {
+	o.Warnings = append(o.Warnings, FileWarning{Message: message, Text: fmt.Sprintf(format, args...)})
 }
-
-// A vendor is a maker of models with a wire format of its own.
-type vendor string
-
-const (
-	vendorAnthropic vendor = "anthropic"
-	vendorOpenAI    vendor = "openai"
-)

@@ -27,13 +27,14 @@ import (
 // Codex's estimate. It is imported as a condensation. An event thread_rolled_back takes
 // the last turns back: their items are kept in the file but are no part of the
 // conversation.
-var codexCodec = codec{
-	name:   "codex",
-	doc:    "Codex rollout: ~/.codex/sessions/*/*/*/rollout-*.jsonl",
-	vendor: vendorOpenAI,
-	detect: detectCodex,
-	read:   readCodex,
-	write:  writeCodex,
+var codexCodec = Codec{
+	Name:    "codex",
+	Doc:     "Codex rollout: ~/.codex/sessions/*/*/*/rollout-*.jsonl",
+	Vendor:  OpenAI,
+	Detect:  detectCodex,
+	Read:    readCodex,
+	Write:   writeCodex,
+	Convert: convertCodex,
 }
 
 // detectCodex looks at the first lines.
@@ -79,13 +80,13 @@ func detectCodex(data []byte) bool {
 // codexLines are the types of lines that tell a rollout.
 var codexLines = []string{"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 
-func readCodex(data []byte, d *Document) error {
+func readCodex(data []byte, f *File) error {
 	r, err := parseRollout(data)
 	if err != nil {
 		return err
 	}
-	d.Warnings = append(d.Warnings, r.warnings...)
-	d.System, d.Tools, d.Model = r.system, r.tools, r.model
+	f.Warnings = append(f.Warnings, r.warnings...)
+	f.System, f.Tools, f.Model = r.system, r.tools, r.model
 	messages, err := r.messages(data)
 	if err != nil {
 		return err
@@ -105,25 +106,25 @@ func readCodex(data []byte, d *Document) error {
 		for end < len(messages) && messages[end].line < i {
 			end++
 		}
-		if err := d.appendLines(messages[done:end]); err != nil {
+		if err := appendLines(f, messages[done:end]); err != nil {
 			return err
 		}
 		done = end
-		c, bad := l.compaction(d.view(), r.taken)
+		c, bad := l.compaction(f.View(), r.taken)
 		if bad != nil {
 			return bad.in(data, l.payload, 0)
 		}
 		if c.Edit.Empty() {
 			continue
 		}
-		if err := d.Journal.Condense(c); err != nil {
+		if err := f.Journal.Condense(c); err != nil {
 			return fmt.Errorf("compaction in line %d: %w", l.line, err)
 		}
 	}
-	if err := d.appendLines(messages[done:]); err != nil {
+	if err := appendLines(f, messages[done:]); err != nil {
 		return err
 	}
-	d.settle(data, places, lineBreak(data))
+	f.Settle(data, places, lineBreak(data))
 	return nil
 }
 
@@ -155,7 +156,7 @@ func (r *rollout) messages(data []byte) ([]lineMessage, error) {
 func (l *rolloutLine) compactionID() string { return "compaction-" + strconv.Itoa(l.line) }
 
 // compaction returns what the compacted line l does to view.
-func (l *rolloutLine) compaction(view []core.Message, taken ids) (history.Condensation, *SyntaxError) {
+func (l *rolloutLine) compaction(view []core.Message, taken ids) (history.Condensation, *fault) {
 	id := l.compactionID()
 	c := history.Condensation{ID: id, Provider: "codex", Time: l.time}
 	after := ""

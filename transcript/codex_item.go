@@ -10,9 +10,9 @@ import (
 
 // decodeItem returns the message that an item is, and whether the model gets to see it.
 // ID is the item's own, if it has one.
-func decodeItem(raw []byte) (m core.Message, sent bool, bad *SyntaxError) {
+func decodeItem(raw []byte) (m core.Message, sent bool, bad *fault) {
 	if !isObject(raw) {
-		return m, false, &SyntaxError{Found: describe(raw) + " as an item", Want: "an object"}
+		return m, false, &fault{Found: describe(raw) + " as an item", Want: "an object"}
 	}
 	var kind string
 	var callID, name []byte
@@ -88,7 +88,7 @@ var argumentsOf = map[string]string{
 	"tool_search_call": "arguments",
 }
 
-func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *SyntaxError) {
+func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *fault) {
 	role := field(raw, "role")
 	switch s := text(role); s {
 	case "user", "assistant", "system":
@@ -108,7 +108,7 @@ func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *SyntaxE
 	}
 	for block := range elements(content) {
 		if !isObject(block) {
-			return m, false, &SyntaxError{Offset: offsetIn(raw, block), Found: describe(block) + " as content", Want: "an object"}
+			return m, false, &fault{Offset: offsetIn(raw, block), Found: describe(block) + " as content", Want: "an object"}
 		}
 		m.Parts = append(m.Parts, decodeItemBlock(block))
 	}

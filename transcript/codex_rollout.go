@@ -12,7 +12,7 @@ import (
 // A rollout is a file of Codex, parsed.
 type rollout struct {
 	lines    []rolloutLine
-	warnings []Warning
+	warnings []FileWarning
 	bare     bool // items stand in the lines without a wrapper
 	system   string
 	tools    json.RawMessage
@@ -127,7 +127,7 @@ func (r *rollout) rollBack() {
 		}
 	}
 	if left > 0 {
-		r.warnings = append(r.warnings, Warning{Text: fmt.Sprintf(
+		r.warnings = append(r.warnings, FileWarning{Text: fmt.Sprintf(
 			"%s taken back: kept in the file, but no part of the conversation", count(left, "item"))})
 	}
 }

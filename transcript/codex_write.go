@@ -17,11 +17,8 @@ import (
 //
 // That Codex resumes such a file was not tried; it follows what its source does to
 // rebuild the history.
-func writeCodex(d *Document, out *output) error {
-	if d.Origin != "codex" {
-		return convertCodex(d, out)
-	}
-	data, same := d.startAgain(out)
+func writeCodex(f *File, out *Output) error {
+	data, same := f.StartAgain(out)
 	if same {
 		return nil
 	}
@@ -30,7 +27,7 @@ func writeCodex(d *Document, out *output) error {
 		return err
 	}
 	w := rolloutWriter{rollout: r, out: out, ending: lineBreak(data), base: none}
-	if err := w.decide(d, data); err != nil {
+	if err := w.decide(f, data); err != nil {
 		return err
 	}
 	w.write()
@@ -40,7 +37,7 @@ func writeCodex(d *Document, out *output) error {
 // A rolloutWriter writes a rollout that was changed.
 type rolloutWriter struct {
 	*rollout
-	out    *output
+	out    *Output
 	ending string
 
 	base        int              // the line of the last compaction, or none
@@ -52,7 +49,7 @@ type rolloutWriter struct {
 }
 
 // decide finds out what is written.
-func (w *rolloutWriter) decide(d *Document, data []byte) error {
+func (w *rolloutWriter) decide(f *File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
 		return err
@@ -61,8 +58,8 @@ func (w *rolloutWriter) decide(d *Document, data []byte) error {
 	for i := range messages {
 		lineOf[messages[i].ID] = messages[i].line
 	}
-	own, active := d.imported(), map[string]bool{}
-	for _, c := range d.Journal.Condensations() {
+	own, active := f.Imported(), map[string]bool{}
+	for _, c := range f.Journal.Condensations() {
 		active[c.ID] = own[c.ID]
 	}
 	w.undone = map[int]bool{}
@@ -76,7 +73,7 @@ func (w *rolloutWriter) decide(d *Document, data []byte) error {
 			w.base = i
 		}
 	}
-	entries := d.Journal.Timeline()
+	entries := f.Journal.Timeline()
 	behind := 0 // the first entry that the last compaction did not see
 	if w.base != none {
 		id := w.lines[w.base].compactionID()
@@ -154,8 +151,8 @@ func (w *rolloutWriter) write() {
 			}
 			continue
 		}
-		w.out.add(raw)
-		w.out.adds(w.ending)
+		w.out.Add(raw)
+		w.out.AddString(w.ending)
 	}
 	w.writeNew(len(w.lines), when)
 }
@@ -177,13 +174,13 @@ func (w *rolloutWriter) writeNew(i int, when time.Time) {
 func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
 	switch payload := field(was, "payload"); {
 	case payload != nil:
-		w.out.add(replaceValue(was, payload, item))
+		w.out.Add(replaceValue(was, payload, item))
 	case w.bare:
-		w.out.add(item)
+		w.out.Add(item)
 	default:
-		w.out.add(rolloutRecord("response_item", item, when))
+		w.out.Add(rolloutRecord("response_item", item, when))
 	}
-	w.out.adds(w.ending)
+	w.out.AddString(w.ending)
 }
 
 // rolloutRecord returns a line.
@@ -221,34 +218,34 @@ func joinArray(values [][]byte) []byte {
 }
 
 // codexWire is OpenAI's Responses API.
-var codexWire = wire{name: "codex", vendor: vendorOpenAI, maxID: 64, maxName: 64}
+var codexWire = wire{name: "codex", vendor: OpenAI, maxID: 64, maxName: 64}
 
 // convertCodex writes a conversation of another tool as a rollout.
-func convertCodex(d *Document, out *output) error {
-	rest := *d // the system prompt has a place of its own
+func convertCodex(f *File, out *Output) error {
+	rest := *f // the system prompt has a place of its own
 	rest.System = ""
 	turns, _ := convert(&rest, &codexWire, out)
-	out.warn("", "the directory of the session is not known: cwd is /")
+	out.Warn("", "the directory of the session is not known: cwd is /")
 	var when time.Time
-	for _, m := range d.view() {
+	for _, m := range f.View() {
 		if !m.Time.IsZero() {
 			when = m.Time
 			break
 		}
 	}
 	record := func(kind string, payload []byte) {
-		out.add(rolloutRecord(kind, payload, when))
-		out.adds("\n")
+		out.Add(rolloutRecord(kind, payload, when))
+		out.AddString("\n")
 	}
-	meta := appendQuoted([]byte(`{"id":`), d.Journal.ID())
+	meta := appendQuoted([]byte(`{"id":`), f.Journal.ID())
 	meta = appendTimestamp(append(meta, `,"timestamp":`...), when)
 	meta = append(meta, `,"cwd":"/","originator":"condense","cli_version":"0.0.0","source":"cli"`...)
-	if d.System != "" {
-		meta = append(appendQuoted(append(meta, `,"base_instructions":{"text":`...), d.System), '}')
+	if f.System != "" {
+		meta = append(appendQuoted(append(meta, `,"base_instructions":{"text":`...), f.System), '}')
 	}
 	record("session_meta", append(meta, '}'))
 	for _, t := range turns {
-		if source, ok := d.Journal.Message(t.id); ok && !source.Time.IsZero() {
+		if source, ok := f.Journal.Message(t.id); ok && !source.Time.IsZero() {
 			when = source.Time
 		}
 		m := core.Message{Role: t.role, Parts: t.parts}

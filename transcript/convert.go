@@ -13,7 +13,7 @@ import (
 // A wire is what a vendor's API accepts, where the vendors differ.
 type wire struct {
 	name    string
-	vendor  vendor
+	vendor  Vendor
 	maxID   int // bytes of the ID of a call; zero means any
 	maxName int // bytes of the name of a tool
 	// merge says that user and assistant must take turns.
@@ -33,7 +33,7 @@ type wire struct {
 }
 
 var anthropicWire = wire{
-	name: "anthropic", vendor: vendorAnthropic, maxName: 128,
+	name: "anthropic", vendor: Anthropic, maxName: 128,
 	merge: true, system: true, reasoning: true, objects: true, failed: true,
 	blocks: map[core.Role][]string{
 		core.RoleUser: {"document", "search_result", "image", "container_upload"},
@@ -47,7 +47,7 @@ var anthropicWire = wire{
 }
 
 var openaiWire = wire{
-	name: "openai", vendor: vendorOpenAI, maxID: 40, maxName: 64,
+	name: "openai", vendor: OpenAI, maxID: 40, maxName: 64,
 	blocks: map[core.Role][]string{core.RoleUser: {"input_audio", "file"}},
 }
 
@@ -71,7 +71,7 @@ type held struct {
 // A converter turns the messages of one format into the turns of another.
 type converter struct {
 	wire    *wire
-	out     *output
+	out     *Output
 	foreign bool // reasoning in the messages was signed by another vendor
 	turns   []turn
 	system  []string
@@ -86,12 +86,12 @@ type converter struct {
 
 // convert returns the messages that would be sent as turns that w accepts, and the
 // system prompt if w has it apart. What w has no place for goes to out.warnings.
-func convert(d *Document, w *wire, out *output) (turns []turn, system string) {
-	c := &converter{wire: w, out: out, foreign: out.vendor != "" && out.vendor != w.vendor}
-	view := d.view()
+func convert(f *File, w *wire, out *Output) (turns []turn, system string) {
+	c := &converter{wire: w, out: out, foreign: f.Vendor != "" && f.Vendor != w.vendor}
+	view := f.View()
 	c.pair(view)
-	if d.System != "" {
-		c.say(core.RoleSystem, d.System)
+	if f.System != "" {
+		c.say(core.RoleSystem, f.System)
 	}
 	for i := range view {
 		c.message(&view[i])
@@ -101,7 +101,7 @@ func convert(d *Document, w *wire, out *output) (turns []turn, system string) {
 	if len(view) > 0 && (w.merge || len(c.turns) == 0) {
 		c.mendEnds()
 	}
-	warnFields(d, view, out)
+	warnFields(f, view, out)
 	return c.turns, strings.Join(c.system, "\n\n")
 }
 
@@ -113,7 +113,7 @@ func (c *converter) message(m *core.Message) {
 		switch p := p.(type) {
 		case core.Reasoning:
 			if !c.wire.reasoning || c.foreign || p.Signature == "" && p.Encrypted == "" {
-				c.out.warn(m.ID, "reasoning was left out: %s takes back only what it has signed itself", c.wire.name)
+				c.out.Warn(m.ID, "reasoning was left out: %s takes back only what it has signed itself", c.wire.name)
 				continue
 			}
 			c.held = append(c.held, held{m.ID, p})
@@ -187,7 +187,7 @@ func (c *converter) say(role core.Role, s string) {
 	}
 	if role == core.RoleSystem && c.wire.system {
 		if len(c.turns) > 0 {
-			c.out.warn(c.current, "a system message inside the conversation was moved to the system prompt")
+			c.out.Warn(c.current, "a system message inside the conversation was moved to the system prompt")
 		}
 		c.system = append(c.system, s)
 		return
@@ -197,7 +197,7 @@ func (c *converter) say(role core.Role, s string) {
 
 // note says that something of the given kind was here.
 func (c *converter) note(role core.Role, kind string) {
-	c.out.warn(c.current, "content of kind %q was replaced by a note: %s has no place for it", kind, c.wire.name)
+	c.out.Warn(c.current, "content of kind %q was replaced by a note: %s has no place for it", kind, c.wire.name)
 	c.say(role, noteOf(kind))
 }
 
@@ -240,7 +240,7 @@ func (c *converter) open(role core.Role) *turn {
 
 func (c *converter) dropHeld() {
 	for _, h := range c.held {
-		c.out.warn(h.id, "reasoning was left out: nothing that the assistant said follows it")
+		c.out.Warn(h.id, "reasoning was left out: nothing that the assistant said follows it")
 	}
 	c.held = nil
 }
@@ -249,7 +249,7 @@ func (c *converter) dropHeld() {
 // ends with the assistant. Anthropic demands both, and both vendors at least one message.
 func (c *converter) mendEnds() {
 	if len(c.turns) == 0 || c.turns[0].role != core.RoleUser {
-		c.out.warn("", "a first user message was added: %s demands one", c.wire.name)
+		c.out.Warn("", "a first user message was added: %s demands one", c.wire.name)
 		begin := turn{role: core.RoleUser, kind: core.KindMarker, parts: []core.Part{core.Text("(The conversation begins here.)")}}
 		c.turns = slices.Insert(c.turns, 0, begin)
 	}
@@ -258,7 +258,7 @@ func (c *converter) mendEnds() {
 		if t, ok := last.parts[n-1].(core.Text); ok {
 			trimmed := strings.TrimRightFunc(string(t), unicode.IsSpace)
 			if trimmed != string(t) {
-				c.out.warn(last.id, "white space at the end of the conversation was left out")
+				c.out.Warn(last.id, "white space at the end of the conversation was left out")
 				last.parts[n-1] = core.Text(trimmed)
 			}
 		}

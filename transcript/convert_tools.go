@@ -28,7 +28,7 @@ func (c *converter) pair(view []core.Message) {
 				}
 				id := c.legalID(p.ID, len(c.calls)+1, taken)
 				if id != p.ID {
-					c.out.warn(view[i].ID, "the id of a tool call was changed to one that is lawful and unique")
+					c.out.Warn(view[i].ID, "the id of a tool call was changed to one that is lawful and unique")
 				}
 				open[p.ID] = append(open[p.ID], len(c.calls))
 				c.calls = append(c.calls, link{id: id})
@@ -82,7 +82,7 @@ func legalName(s string, limit int) string {
 // call adds a call.
 func (c *converter) call(role core.Role, p core.ToolCall) {
 	if role != core.RoleAssistant {
-		c.out.warn(c.current, "a tool call in a message that is not the assistant's became text")
+		c.out.Warn(c.current, "a tool call in a message that is not the assistant's became text")
 		c.say(role, fmt.Sprintf("[call of tool %s: %s]", p.Name, p.Args))
 		return
 	}
@@ -94,7 +94,7 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 		name = "unknown"
 	}
 	if name != p.Name {
-		c.out.warn(c.current, "the name of tool %q was changed to %q, which is lawful", p.Name, name)
+		c.out.Warn(c.current, "the name of tool %q was changed to %q, which is lawful", p.Name, name)
 		p.Name = name
 	}
 	switch {
@@ -103,7 +103,7 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 	case c.wire.objects:
 		object := string(argsObject(p.Args))
 		if object != p.Args {
-			c.out.warn(c.current, "arguments that are no object were wrapped in one")
+			c.out.Warn(c.current, "arguments that are no object were wrapped in one")
 		}
 		p.Args = cleanJSON(object)
 	}
@@ -118,7 +118,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 	n := c.answers[c.results]
 	c.results++
 	if n < 0 {
-		c.out.warn(c.current, "a tool result without a call became text")
+		c.out.Warn(c.current, "a tool result without a call became text")
 		c.say(role, "[result of a tool call that is not shown here]")
 		for _, q := range p.Content {
 			c.plain(role, q)
@@ -130,7 +130,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 		content = c.inner(content, q)
 	}
 	if p.IsError && !c.wire.failed {
-		c.out.warn(c.current, "the mark of a failed tool call was left out: %s has none", c.wire.name)
+		c.out.Warn(c.current, "the mark of a failed tool call was left out: %s has none", c.wire.name)
 		p.IsError = false
 	}
 	if p.IsError && len(content) == 0 {
@@ -140,7 +140,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 	last := len(c.turns) - 1
 	joined := c.wire.merge && c.turns[last].role == core.RoleUser && call.turn == last-1 // the same message
 	if call.turn < last && !joined {
-		c.out.warn(c.current, "a tool result was moved up to its call")
+		c.out.Warn(c.current, "a tool result was moved up to its call")
 	}
 	c.dropHeld()
 	call.answered = true
@@ -173,7 +173,7 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 }
 
 func (c *converter) innerNote(content []core.Part, kind string) []core.Part {
-	c.out.warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.wire.name)
+	c.out.Warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.wire.name)
 	return append(content, core.Text(noteOf(kind)))
 }
 
@@ -187,7 +187,7 @@ func (c *converter) complete() {
 		}
 		for _, n := range t.calls {
 			if !c.calls[n].answered {
-				c.out.warn(t.id, "a tool call without a result was given one that says so")
+				c.out.Warn(t.id, "a tool call without a result was given one that says so")
 				t.results = append(t.results, core.ToolResult{
 					CallID:  c.calls[n].id,
 					Content: []core.Part{core.Text("No result of this call was recorded.")},

@@ -8,53 +8,53 @@ import (
 
 // convertAnthropic writes an array of messages, or an object if there is a system
 // prompt.
-func convertAnthropic(d *Document, out *output) error {
-	turns, system := convert(d, &anthropicWire, out)
+func convertAnthropic(f *File, out *Output) error {
+	turns, system := convert(f, &anthropicWire, out)
 	if system != "" {
-		out.adds(`{"system":`)
-		out.add(appendQuoted(nil, system))
-		out.adds(`,"messages":`)
+		out.AddString(`{"system":`)
+		out.Add(appendQuoted(nil, system))
+		out.AddString(`,"messages":`)
 	}
-	out.adds("[")
+	out.AddString("[")
 	for i, m := range messagesOf(turns) {
 		if i > 0 {
-			out.adds(",")
+			out.AddString(",")
 		}
-		out.add(encodeAnthropic(m.role, m.parts))
+		out.Add(encodeAnthropic(m.role, m.parts))
 	}
-	out.adds("]")
+	out.AddString("]")
 	if system != "" {
-		out.adds("}")
+		out.AddString("}")
 	}
-	out.adds("\n")
+	out.AddString("\n")
 	return nil
 }
 
 // convertTrace writes what convertAnthropic would, as a recorded session.
-func convertTrace(d *Document, out *output) error {
-	turns, system := convert(d, &anthropicWire, out)
-	out.adds(`{"source":`)
-	source := d.Origin
+func convertTrace(f *File, out *Output) error {
+	turns, system := convert(f, &anthropicWire, out)
+	out.AddString(`{"source":`)
+	source := f.Origin
 	if source == "" {
 		source = "condense"
 	}
-	out.add(appendQuoted(nil, source))
-	if d.Model != "" {
-		out.adds(`,"model":`)
-		out.add(appendQuoted(nil, d.Model))
+	out.Add(appendQuoted(nil, source))
+	if f.Model != "" {
+		out.AddString(`,"model":`)
+		out.Add(appendQuoted(nil, f.Model))
 	}
 	if system != "" {
-		out.adds(`,"system":`)
-		out.add(appendQuoted(nil, system))
+		out.AddString(`,"system":`)
+		out.Add(appendQuoted(nil, system))
 	}
-	out.adds(`,"messages":[`)
+	out.AddString(`,"messages":[`)
 	for i, m := range messagesOf(turns) {
 		if i > 0 {
-			out.adds(",")
+			out.AddString(",")
 		}
-		out.add(encodeTrace(m.role, m.kind, m.parts))
+		out.Add(encodeTrace(m.role, m.kind, m.parts))
 	}
-	out.adds("]}\n")
+	out.AddString("]}\n")
 	return nil
 }
 
@@ -91,24 +91,24 @@ func resultParts(results []core.ToolResult) []core.Part {
 }
 
 // convertOpenAI writes an array of messages.
-func convertOpenAI(d *Document, out *output) error {
-	turns, _ := convert(d, &openaiWire, out)
+func convertOpenAI(f *File, out *Output) error {
+	turns, _ := convert(f, &openaiWire, out)
 	var all [][]byte
 	for _, t := range turns {
 		if textBehindCall(t.parts) {
-			out.warn(t.id, "text behind a tool call was moved before it: openai has no order of the two")
+			out.Warn(t.id, "text behind a tool call was moved before it: openai has no order of the two")
 		}
 		all = append(all, encodeOpenAI(t.role, t.parts)...)
 		if slices.ContainsFunc(t.results, hasImage) {
-			out.warn(t.id, "images in a tool result were moved to a user message behind it: openai takes only text there")
+			out.Warn(t.id, "images in a tool result were moved to a user message behind it: openai takes only text there")
 		}
 		if len(t.results) > 0 {
 			all = append(all, encodeOpenAI(core.RoleTool, resultParts(t.results))...)
 		}
 	}
-	out.adds("[")
-	out.add(joinRecords(all))
-	out.adds("]\n")
+	out.AddString("[")
+	out.Add(joinRecords(all))
+	out.AddString("]\n")
 	return nil
 }
 

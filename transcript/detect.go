@@ -29,14 +29,14 @@ func messagesIn(data []byte) []byte {
 // messages have nothing of the sort the other fields of the request decide, then a role
 // "system": OpenAI's is the first message as a rule, Anthropic's never is. A plain
 // conversation without tools is the same for both and counts as Anthropic's.
-func wireOf(data []byte) vendor {
+func wireOf(data []byte) Vendor {
 	messages := messagesIn(data)
 	if messages == nil {
 		return ""
 	}
 	const enough = 20
 	n := 0
-	var sure, likely vendor
+	var sure, likely Vendor
 	for m := range elements(messages) {
 		n++
 		of, ok := wireOfMessage(m, n == 1)
@@ -47,7 +47,7 @@ func wireOf(data []byte) vendor {
 			sure = of
 		}
 		if text(field(m, "role")) == "system" && (n == 1 || !claude(data)) {
-			likely = vendorOpenAI
+			likely = OpenAI
 		}
 		if sure != "" && n >= enough {
 			return sure
@@ -64,11 +64,11 @@ func wireOf(data []byte) vendor {
 	case likely != "":
 		return likely
 	}
-	return vendorAnthropic
+	return Anthropic
 }
 
-func detectAnthropic(data []byte) bool { return wireOf(data) == vendorAnthropic }
-func detectOpenAI(data []byte) bool    { return wireOf(data) == vendorOpenAI }
+func detectAnthropic(data []byte) bool { return wireOf(data) == Anthropic }
+func detectOpenAI(data []byte) bool    { return wireOf(data) == OpenAI }
 
 // ends reports whether the array that begins raw is complete.
 func ends(raw []byte) bool { return skipValue(raw, 0) >= 0 }
@@ -99,7 +99,7 @@ var (
 // wireOfMessage says which vendor's message m is, if only one has such messages. It reports
 // false if m is a message of neither. After the first a fault in the content is no reason to
 // doubt the format: the decoder says where it is.
-func wireOfMessage(m []byte, first bool) (of vendor, ok bool) {
+func wireOfMessage(m []byte, first bool) (of Vendor, ok bool) {
 	var role, content []byte
 	openai := false // it has a field of OpenAI's
 	for k, v := range fields(m) {
@@ -121,7 +121,7 @@ func wireOfMessage(m []byte, first bool) (of vendor, ok bool) {
 		return "", false
 	}
 	if openai || slices.Contains(openaiRoles, text(role)) {
-		of = vendorOpenAI
+		of = OpenAI
 	}
 	for block := range elements(content) {
 		kind := text(field(block, "type"))
@@ -130,9 +130,9 @@ func wireOfMessage(m []byte, first bool) (of vendor, ok bool) {
 			return "", false
 		case of != "":
 		case slices.Contains(openaiTypes, kind):
-			of = vendorOpenAI
+			of = OpenAI
 		case slices.Contains(anthropicTypes, kind):
-			of = vendorAnthropic
+			of = Anthropic
 		}
 	}
 	return of, true
@@ -152,17 +152,17 @@ var (
 
 // wireOfRequest says which vendor's request the file data is, if only one has such fields. It
 // reports false if data is an object with fields that no request has.
-func wireOfRequest(data []byte) (of vendor, ok bool) {
+func wireOfRequest(data []byte) (of Vendor, ok bool) {
 	ok = true
-	var tools vendor
+	var tools Vendor
 	for k, v := range fields(data) {
 		switch key := string(k); {
 		case key == "tools":
 			tools = wireOfTools(v)
 		case anthropicRequest[key]:
-			of = vendorAnthropic
+			of = Anthropic
 		case openaiRequest[key]:
-			of = vendorOpenAI
+			of = OpenAI
 		case !anyRequest[key]:
 			ok = false
 		}
@@ -173,13 +173,13 @@ func wireOfRequest(data []byte) (of vendor, ok bool) {
 	return of, ok
 }
 
-func wireOfTools(tools []byte) vendor {
+func wireOfTools(tools []byte) Vendor {
 	for tool := range elements(tools) {
 		switch {
 		case field(tool, "input_schema") != nil:
-			return vendorAnthropic
+			return Anthropic
 		case field(tool, "function") != nil:
-			return vendorOpenAI
+			return OpenAI
 		}
 	}
 	return ""

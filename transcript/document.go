@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 )
 
@@ -41,12 +40,15 @@ type Document struct {
 	// Warnings say what was repaired or ignored when the file was read.
 	Warnings []Warning
 
-	envelope envelope
+	envelope Envelope
 }
 
 // IsRequest reports whether the conversation came from a request to a vendor's API, whose
 // model and longest answer are those of the next request too.
-func (d *Document) IsRequest() bool { return d.Origin == "anthropic" || d.Origin == "openai" }
+func (d *Document) IsRequest() bool {
+	c, err := byName(d.Origin)
+	return err == nil && c.Request
+}
 
 // ReadOptions adjust [Read]. A nil pointer means the defaults.
 type ReadOptions struct {
@@ -70,36 +72,67 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 	if err != nil {
 		return nil, named(opts.Name, err)
 	}
-	body := bytes.TrimPrefix(data, byteOrderMark)
-	located := func(err error) error {
-		if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
-			syntax.locate(opts.Name, body)
-			return err
-		}
-		return named(opts.Name, err)
+	d, err := decode(data, opts.Format)
+	if bad := (*fault)(nil); errors.As(err, &bad) {
+		return nil, locate(bad, opts.Name, bytes.TrimPrefix(data, byteOrderMark))
 	}
-	c, err := choose(body, opts.Format)
 	if err != nil {
-		return nil, located(err)
-	}
-	d := &Document{Format: c.name, Origin: c.name, Journal: history.New()}
-	if err := c.read(body, d); err != nil {
-		return nil, located(err)
-	}
-	if d.Origin != "" {
-		if _, err := byName(d.Origin); err != nil {
-			return nil, named(opts.Name, fmt.Errorf("line 1: meta: %w", err))
-		}
-	}
-	if len(body) < len(data) && d.Origin == d.Format {
-		d.envelope.head = append(bytes.Clone(byteOrderMark), d.envelope.head...)
-	}
-	if d.Journal.Meta() == nil {
-		if err := d.keepHeader(); err != nil {
-			return nil, named(opts.Name, err)
-		}
+		return nil, named(opts.Name, err)
 	}
 	return d, nil
+}
+
+// decode returns the conversation in data, which is not compressed.
+func decode(data []byte, format string) (*Document, error) {
+	body := bytes.TrimPrefix(data, byteOrderMark)
+	c, err := choose(body, format)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Origin: c.Name, Journal: history.New()}
+	if err := c.Read(body, f); err != nil {
+		return nil, err
+	}
+	if f.Origin != "" {
+		if _, err := byName(f.Origin); err != nil {
+			return nil, fmt.Errorf("line 1: meta: %w", err)
+		}
+	}
+	if len(body) < len(data) && f.Origin == c.Name {
+		f.Envelope.head = append(bytes.Clone(byteOrderMark), f.Envelope.head...)
+	}
+	if err := f.KeepHeader(); err != nil {
+		return nil, err
+	}
+	return documentOf(f, c.Name), nil
+}
+
+// documentOf returns f, read from a file of the named format.
+func documentOf(f *File, format string) *Document {
+	d := &Document{
+		Format: format, Origin: f.Origin, Journal: f.Journal, System: f.System, Tools: f.Tools,
+		Model: f.Model, MaxOutput: f.MaxOutput, envelope: f.Envelope,
+	}
+	for _, w := range f.Warnings {
+		d.Warnings = append(d.Warnings, Warning(w))
+	}
+	return d
+}
+
+// file is the inverse of documentOf.
+func (d *Document) file() (*File, error) {
+	f := &File{
+		Origin: d.Origin, Journal: d.Journal, System: d.System, Tools: d.Tools,
+		Model: d.Model, MaxOutput: d.MaxOutput, Envelope: d.envelope,
+	}
+	if d.Origin != "" {
+		origin, err := byName(d.Origin)
+		if err != nil {
+			return nil, err
+		}
+		f.Vendor = origin.Vendor
+	}
+	return f, nil
 }
 
 var (
@@ -187,31 +220,40 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out output
-	if d.Origin != "" {
-		origin, err := byName(d.Origin)
-		if err != nil {
-			return nil, err
-		}
-		out.vendor = origin.vendor
+	f, err := d.file()
+	if err != nil {
+		return nil, err
 	}
-	if err := c.write(d, &out); err != nil {
-		return nil, fmt.Errorf("write %s: %w", c.name, err)
+	var out Output
+	switch {
+	case c.Write == nil:
+		err = writeUnchanged(c, f, &out)
+	case d.Origin == c.Name:
+		err = c.Write(f, &out)
+	default:
+		err = c.Convert(f, &out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", c.Name, err)
 	}
 	_, err = out.WriteTo(w)
-	return out.warnings, err
-}
-
-// view returns the messages that would be sent.
-func (d *Document) view() []core.Message { return d.Journal.View() }
-
-// sourceOf returns the Source that the message id was read with; nil if it had none.
-func (d *Document) sourceOf(id string) []byte {
-	if m, ok := d.Journal.Message(id); ok {
-		return m.Source
+	var warnings []Warning
+	for _, w := range out.Warnings {
+		warnings = append(warnings, Warning(w))
 	}
-	return nil
+	return warnings, err
 }
 
-// add appends messages that were read.
-func (d *Document) add(messages ...core.Message) error { return d.Journal.Append(messages...) }
+// writeUnchanged writes f in the format of c, which is read only, if f comes from it and
+// nothing changed.
+func writeUnchanged(c *Codec, f *File, out *Output) error {
+	switch {
+	case f.Origin == c.Name && f.Unchanged():
+		out.Add(f.Original())
+		return nil
+	case f.Origin == c.Name:
+		return errors.New("a conversation that was changed cannot be put back into a session of " + c.Tool +
+			", which would not go on with it: choose another format for the output, or condense to keep everything")
+	}
+	return errors.New("sessions of " + c.Tool + " are read, not written: choose another format for the output")
+}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
-
-	"github.com/condensehq/condense/core"
 )
 
 // An envelope is everything in a file but its messages, byte for byte: what stands
@@ -14,7 +12,7 @@ import (
 //	head message gap message gap message tail
 //
 // where a gap belongs to the message behind it and goes with it when it is hidden.
-type envelope struct {
+type Envelope struct {
 	head, tail []byte
 	sep        []byte            // the usual gap; also used before new messages
 	gaps       map[string][]byte // the unusual ones, by the ID of the message behind
@@ -25,7 +23,7 @@ type envelope struct {
 }
 
 // setGap records what stands before the message id.
-func (e *envelope) setGap(id string, gap []byte) {
+func (e *Envelope) setGap(id string, gap []byte) {
 	if bytes.Equal(gap, e.sep) {
 		return
 	}
@@ -36,7 +34,7 @@ func (e *envelope) setGap(id string, gap []byte) {
 }
 
 // gap returns what to write before the message id.
-func (e *envelope) gap(id string) []byte {
+func (e *Envelope) gap(id string) []byte {
 	if g, ok := e.gaps[id]; ok {
 		return g
 	}
@@ -84,7 +82,7 @@ func (v *verbatim) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes e for the header of a journal.
-func (e *envelope) MarshalJSON() ([]byte, error) {
+func (e *Envelope) MarshalJSON() ([]byte, error) {
 	w := envelopeJSON{Head: e.head, Tail: e.tail, Sep: e.sep, Order: e.order, Read: e.read}
 	for id, gap := range e.gaps {
 		if w.Gaps == nil {
@@ -96,12 +94,12 @@ func (e *envelope) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
-func (e *envelope) UnmarshalJSON(data []byte) error {
+func (e *Envelope) UnmarshalJSON(data []byte) error {
 	var w envelopeJSON
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*e = envelope{head: w.Head, tail: w.Tail, sep: w.Sep, order: w.Order, read: w.Read}
+	*e = Envelope{head: w.Head, tail: w.Tail, sep: w.Sep, order: w.Order, read: w.Read}
 	for id, gap := range w.Gaps {
 		if e.gaps == nil {
 			e.gaps = make(map[string][]byte, len(w.Gaps))
@@ -109,37 +107,4 @@ func (e *envelope) UnmarshalJSON(data []byte) error {
 		e.gaps[id] = gap
 	}
 	return nil
-}
-
-// writeRecords writes messages into the envelope of d. One that has a Source is written
-// verbatim; for the others, encode makes the bytes: from was, the Source that the
-// message had when it was read, or from nothing if was is nil. Merge says that rows of
-// messages that a condensation made become one: see mergeRows.
-func (d *Document) writeRecords(out *output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
-	e := &d.envelope
-	records := make([]record, len(messages))
-	size := len(e.head) + len(e.tail)
-	rows := false
-	for i := range messages {
-		m := &messages[i]
-		raw := []byte(m.Source)
-		if raw == nil {
-			raw = encode(m, d.sourceOf(m.ID))
-		}
-		records[i] = record{raw: raw, gap: e.gap(m.ID), message: m}
-		size += len(raw) + len(records[i].gap)
-		rows = rows || i > 0 && d.makesRow(messages[i-1].Role, m.Role)
-	}
-	if merge && rows {
-		records = d.mergeRows(records)
-	}
-	out.Grow(size)
-	out.add(e.head)
-	for i := range records {
-		if i > 0 {
-			out.add(records[i].gap)
-		}
-		out.add(records[i].raw)
-	}
-	out.add(e.tail)
 }

@@ -18,16 +18,14 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d bytes", e.Limit)
 }
 
-// A SyntaxError says where a file is not what its format demands.
+// A SyntaxError reports where a file is not valid in its format.
 type SyntaxError struct {
 	Name    string // of the file; empty if unknown
 	Line    int    // the first is 1; zero if unknown
 	Message int    // number of the message concerned, the first is 1; zero if none
 	Offset  int    // bytes before the fault
-	Found   string // what stands there
-	Want    string // what should
-
-	cutOff bool // the file ends where more must follow
+	Found   string // what is there
+	Want    string // what is expected
 }
 
 // Error says file, line, message, what was found and what was expected.
@@ -49,12 +47,10 @@ func (e *SyntaxError) Error() string {
 	return b.String()
 }
 
-// locate gives e the file's name and turns its offset into a line.
-func (e *SyntaxError) locate(name string, data []byte) {
-	e.Name = name
-	if e.Line == 0 {
-		e.Line = 1 + bytes.Count(data[:min(e.Offset, len(data))], []byte("\n"))
-	}
+// locate returns the error e with the file's name and the line of its offset in data.
+func locate(e *fault, name string, data []byte) *SyntaxError {
+	line := 1 + bytes.Count(data[:min(e.Offset, len(data))], []byte("\n"))
+	return &SyntaxError{Name: name, Line: line, Message: e.Message, Offset: e.Offset, Found: e.Found, Want: e.Want}
 }
 
 // A Warning is something that was repaired, ignored or lost without which the rest is

@@ -8,7 +8,7 @@ import (
 
 // codecs are all formats, the most particular first: detection takes the first that
 // recognises the file.
-var codecs = []codec{
+var codecs = []Codec{
 	condenseCodec,
 	claudecodeCodec,
 	codexCodec,
@@ -34,7 +34,7 @@ type Format struct {
 func Formats() []Format {
 	out := make([]Format, len(codecs))
 	for i, c := range codecs {
-		out[i] = Format{c.name, c.doc, c.readOnly}
+		out[i] = Format{c.Name, c.Doc, c.Write == nil}
 	}
 	return out
 }
@@ -50,27 +50,27 @@ func Detect(data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.name, nil
+	return c.Name, nil
 }
 
-func choose(data []byte, name string) (*codec, error) {
+func choose(data []byte, name string) (*Codec, error) {
 	if name != "" {
 		return byName(name)
 	}
 	for i := range codecs {
-		if codecs[i].detect(data) {
+		if codecs[i].Detect(data) {
 			return &codecs[i], nil
 		}
 	}
-	if err := validate(data); err != nil && err.cutOff {
+	if err := validate(data); err != nil && err.CutOff {
 		return nil, err
 	}
 	return nil, fmt.Errorf("unknown format: found %s; want one of %s", seen(data), names())
 }
 
-func byName(name string) (*codec, error) {
+func byName(name string) (*Codec, error) {
 	for i := range codecs {
-		if codecs[i].name == name {
+		if codecs[i].Name == name {
 			return &codecs[i], nil
 		}
 	}
@@ -80,7 +80,7 @@ func byName(name string) (*codec, error) {
 func names() string {
 	all := make([]string, len(codecs))
 	for i, c := range codecs {
-		all[i] = c.name
+		all[i] = c.Name
 	}
 	return strings.Join(all, ", ")
 }

@@ -16,13 +16,12 @@ import (
 // warning, error) are the user interface's. The system prompt and the definitions of the
 // tools are not in the file. This follows packages/core/src/services/chatRecordingService.ts
 // of Gemini CLI, which is public, and a session of April 2026.
-var geminiCodec = codec{
-	name:     "gemini",
-	doc:      "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json",
-	readOnly: true,
-	detect:   detectGemini,
-	read:     readGemini,
-	write:    onlyRead("gemini", "Gemini CLI"),
+var geminiCodec = Codec{
+	Name:   "gemini",
+	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json",
+	Tool:   "Gemini CLI",
+	Detect: detectGemini,
+	Read:   readGemini,
 }
 
 func detectGemini(data []byte) bool {
@@ -49,7 +48,7 @@ func detectGemini(data []byte) bool {
 	return ends(messages)
 }
 
-func readGemini(data []byte, d *Document) error {
+func readGemini(data []byte, f *File) error {
 	if err := validate(data); err != nil {
 		return err
 	}
@@ -57,13 +56,13 @@ func readGemini(data []byte, d *Document) error {
 	if !isArray(messages) {
 		return wrongMessages(data, messages)
 	}
-	s := sessionReader{document: d, data: data, taken: ids{}}
+	s := sessionReader{file: f, data: data, taken: ids{}}
 	for raw := range elements(messages) {
 		if !isObject(raw) {
-			return (&SyntaxError{Found: describe(raw), Want: "an object with type and content"}).in(data, raw, s.records+1)
+			return (&fault{Found: describe(raw), Want: "an object with type and content"}).in(data, raw, s.records+1)
 		}
 		var all []core.Message
-		var bad *SyntaxError
+		var bad *fault
 		switch kind := field(raw, "type"); {
 		case !isString(kind):
 			bad = missing(raw, "message", "type", "a string")
@@ -75,23 +74,23 @@ func readGemini(data []byte, d *Document) error {
 		case text(kind) == "gemini":
 			all, bad = decodeGeminiTurn(raw)
 			if model := text(field(raw, "model")); model != "" {
-				d.Model = model
+				f.Model = model
 			}
 		}
 		if bad != nil {
 			return bad.in(data, raw, s.records+1)
 		}
-		if err := d.add(s.take(raw, text(field(raw, "id")), timestamp(field(raw, "timestamp")), true, all)...); err != nil {
+		if err := f.Add(s.take(raw, text(field(raw, "id")), timestamp(field(raw, "timestamp")), true, all)...); err != nil {
 			return err
 		}
 	}
-	d.settle(data, s.places, ",")
+	f.Settle(data, s.places, ",")
 	return nil
 }
 
 // decodeGemini returns the parts of value, a member of the message raw: a string, a part or
 // an array of parts, as Gemini's API has them.
-func decodeGemini(raw, value []byte) ([]core.Part, *SyntaxError) {
+func decodeGemini(raw, value []byte) ([]core.Part, *fault) {
 	switch {
 	case value == nil, isNull(value):
 		return nil, nil
@@ -100,7 +99,7 @@ func decodeGemini(raw, value []byte) ([]core.Part, *SyntaxError) {
 	case isObject(value):
 		return geminiPart(value), nil
 	case !isArray(value):
-		return nil, &SyntaxError{Offset: offsetIn(raw, value), Found: describe(value) + ` as "content"`, Want: "a string or an array of parts"}
+		return nil, &fault{Offset: offsetIn(raw, value), Found: describe(value) + ` as "content"`, Want: "a string or an array of parts"}
 	}
 	var parts []core.Part
 	for part := range elements(value) {
@@ -110,7 +109,7 @@ func decodeGemini(raw, value []byte) ([]core.Part, *SyntaxError) {
 		case isObject(part):
 			parts = append(parts, geminiPart(part)...)
 		default:
-			return nil, &SyntaxError{Offset: offsetIn(raw, part), Found: describe(part) + " as a part of content", Want: "an object"}
+			return nil, &fault{Offset: offsetIn(raw, part), Found: describe(part) + " as a part of content", Want: "an object"}
 		}
 	}
 	return parts, nil
@@ -134,7 +133,7 @@ func geminiPart(raw []byte) []core.Part {
 	return nil
 }
 
-func decodeGeminiTurn(raw []byte) ([]core.Message, *SyntaxError) {
+func decodeGeminiTurn(raw []byte) ([]core.Message, *fault) {
 	var said, results []core.Part
 	for thought := range elements(field(raw, "thoughts")) {
 		subject, description := text(field(thought, "subject")), text(field(thought, "description"))

@@ -19,7 +19,7 @@ type row struct {
 // files, and what happens to them then is repaired and reported: when one is killed the
 // last line may be incomplete, and is left out; when two write at a time a line break may
 // be missing.
-func rows(data []byte) (all []row, warnings []Warning, err error) {
+func rows(data []byte) (all []row, warnings []FileWarning, err error) {
 	end := len(bytes.TrimRight(data, " \t\r\n"))
 	all = make([]row, 0, bytes.Count(data, []byte("\n"))+1)
 	for n, raw := range lines(data) {
@@ -30,7 +30,7 @@ func rows(data []byte) (all []row, warnings []Warning, err error) {
 		at := offsetIn(data, raw)
 		if json.Valid(raw) {
 			if !isObject(raw) {
-				return nil, nil, &SyntaxError{Offset: at, Found: describe(raw), Want: "an object on every line"}
+				return nil, nil, &fault{Offset: at, Found: describe(raw), Want: "an object on every line"}
 			}
 			all = append(all, row{raw: raw, at: at, line: n})
 			continue
@@ -38,7 +38,7 @@ func rows(data []byte) (all []row, warnings []Warning, err error) {
 		for rest := raw; len(rest) > 0; {
 			size := skipValue(rest, 0)
 			if size < 0 && at+len(raw) == end && len(all) > 0 {
-				warnings = append(warnings, Warning{Text: fmt.Sprintf("line %d, the last, is incomplete and was left out", n)})
+				warnings = append(warnings, FileWarning{Text: fmt.Sprintf("line %d, the last, is incomplete and was left out", n)})
 				break
 			}
 			object := rest[:max(size, 0)]
@@ -49,7 +49,7 @@ func rows(data []byte) (all []row, warnings []Warning, err error) {
 			rest = rest[size:]
 			rest = rest[skipSpace(rest, 0):]
 			if len(rest) > 0 {
-				warnings = append(warnings, Warning{Text: fmt.Sprintf("line %d holds more than one object; taken as if each had its line", n)})
+				warnings = append(warnings, FileWarning{Text: fmt.Sprintf("line %d holds more than one object; taken as if each had its line", n)})
 			}
 		}
 	}
@@ -57,24 +57,16 @@ func rows(data []byte) (all []row, warnings []Warning, err error) {
 }
 
 // invalidRow says what is wrong with a line, which begins at the given offset.
-func invalidRow(raw []byte, at int) *SyntaxError {
+func invalidRow(raw []byte, at int) *fault {
 	e := validate(raw)
 	if e == nil { // JSON, but for what skipValue thinks of it
-		e = &SyntaxError{Found: describe(raw)}
+		e = &fault{Found: describe(raw)}
 	}
 	if e.Offset == len(raw) {
 		e.Found = "the end of the line inside a JSON value"
 	}
 	e.Offset += at
 	e.Want = "one JSON object on every line"
-	return e
-}
-
-// in puts the offset of raw, a part of data, and the number of the message before an
-// error about raw.
-func (e *SyntaxError) in(data, raw []byte, message int) *SyntaxError {
-	e.Offset += offsetIn(data, raw)
-	e.Message = message
 	return e
 }
 

@@ -30,7 +30,7 @@ func set(names ...string) map[string]bool {
 
 // warnFields says which fields of messages and file have no place in the format that is
 // written.
-func warnFields(d *Document, view []core.Message, out *output) {
+func warnFields(f *File, view []core.Message, out *Output) {
 	lost := map[string]string{} // field to the first message that has it
 	note := func(raw []byte, known map[string]bool, id string) {
 		for k := range fields(raw) {
@@ -42,7 +42,7 @@ func warnFields(d *Document, view []core.Message, out *output) {
 	for i := range view {
 		source := []byte(view[i].Source)
 		if source == nil {
-			source = d.sourceOf(view[i].ID)
+			source = f.SourceOf(view[i].ID)
 		}
 		note(source, messageFields, view[i].ID)
 		if inner := field(source, "message"); inner != nil { // a record about a message
@@ -59,19 +59,19 @@ func warnFields(d *Document, view []core.Message, out *output) {
 			all = append(all, fmt.Sprintf("%q (first in message %s)", k, id))
 		}
 		slices.Sort(all)
-		out.warn("", "fields of messages without a place in the new format were left out: %s", strings.Join(all, ", "))
+		out.Warn("", "fields of messages without a place in the new format were left out: %s", strings.Join(all, ", "))
 	}
 	clear(lost)
-	file := slices.Concat(d.envelope.head, d.envelope.tail) // an object without its messages
-	if sep := string(d.envelope.sep); sep == "\n" || sep == "\r\n" {
+	file := slices.Concat(f.Envelope.head, f.Envelope.tail) // an object without its messages
+	if sep := string(f.Envelope.sep); sep == "\n" || sep == "\r\n" {
 		file = nil
-		out.warn("", "lines of the file that are no messages of the conversation were left out")
+		out.Warn("", "lines of the file that are no messages of the conversation were left out")
 	}
 	note(file, requestFields, "")
 	for block := range elements(field(file, "system")) {
 		note(block, blockFields, "")
 	}
-	if d.Tools != nil {
+	if f.Tools != nil {
 		lost["tools"] = ""
 	}
 	if len(lost) > 0 {
@@ -80,6 +80,6 @@ func warnFields(d *Document, view []core.Message, out *output) {
 			all = append(all, strconv.Quote(k))
 		}
 		slices.Sort(all)
-		out.warn("", "fields of the file without a place in the new format were left out: %s", strings.Join(all, ", "))
+		out.Warn("", "fields of the file without a place in the new format were left out: %s", strings.Join(all, ", "))
 	}
 }

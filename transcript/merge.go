@@ -8,6 +8,39 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
+// writeRecords writes messages into the envelope of f. One that has a Source is written
+// verbatim; for the others, encode makes the bytes: from was, the Source that the
+// message had when it was read, or from nothing if was is nil. Merge says that rows of
+// messages that a condensation made become one: see mergeRows.
+func writeRecords(f *File, out *Output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
+	e := &f.Envelope
+	records := make([]record, len(messages))
+	size := len(e.head) + len(e.tail)
+	rows := false
+	for i := range messages {
+		m := &messages[i]
+		raw := []byte(m.Source)
+		if raw == nil {
+			raw = encode(m, f.SourceOf(m.ID))
+		}
+		records[i] = record{raw: raw, gap: e.gap(m.ID), message: m}
+		size += len(raw) + len(records[i].gap)
+		rows = rows || i > 0 && makesRow(f.Vendor, messages[i-1].Role, m.Role)
+	}
+	if merge && rows {
+		records = mergeRows(f, records)
+	}
+	out.Grow(size)
+	out.Add(e.head)
+	for i := range records {
+		if i > 0 {
+			out.Add(records[i].gap)
+		}
+		out.Add(records[i].raw)
+	}
+	out.Add(e.tail)
+}
+
 // A record is a message as it is written.
 type record struct {
 	raw     []byte
@@ -17,8 +50,8 @@ type record struct {
 
 // makesRow reports whether two messages with these roles, one after the other, are a row that
 // an API refuses: the user's, and for Anthropic's the system's.
-func (d *Document) makesRow(first, second core.Role) bool {
-	return first == second && (first == core.RoleUser || first == core.RoleSystem && d.Origin == "anthropic")
+func makesRow(v Vendor, first, second core.Role) bool {
+	return first == second && (first == core.RoleUser || first == core.RoleSystem && v == Anthropic)
 }
 
 // mergeRows makes one of records in a row that are the user's or the system's, where that they
@@ -27,9 +60,9 @@ func (d *Document) makesRow(first, second core.Role) bool {
 // such a row. The content becomes an array with the elements of all, byte for byte; nothing
 // is lost. Messages that followed each other when they were read stay apart, as do those
 // whose fields besides the content say something that the other's do not. The cost is linear.
-func (d *Document) mergeRows(records []record) []record {
+func mergeRows(f *File, records []record) []record {
 	place := map[string]int{}
-	for i, m := range d.Journal.Messages() {
+	for i, m := range f.Journal.Messages() {
 		place[m.ID] = i + 1 // those that were inserted have none
 	}
 	var (
@@ -46,7 +79,7 @@ func (d *Document) mergeRows(records []record) []record {
 		if i > 0 {
 			before := records[i-1].message
 			a, b := place[before.ID], place[r.message.ID]
-			if d.makesRow(before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw) {
+			if makesRow(f.Vendor, before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw) {
 				merged.marked = merged.marked || r.message.Kind == core.KindMarker
 				continue
 			}

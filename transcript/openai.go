@@ -6,47 +6,50 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-var openaiCodec = codec{
-	name:   "openai",
-	doc:    "OpenAI Chat Completions: an array of messages, or a request object with messages, tools …",
-	vendor: vendorOpenAI,
-	detect: detectOpenAI,
-	read: func(data []byte, d *Document) error {
-		if err := d.readArray(data, decodeOpenAI); err != nil {
-			return err
-		}
-		for k, v := range fields(data) {
-			switch string(k) {
-			case "tools", "functions":
-				if !isNull(v) {
-					d.Tools = slices.Clip(v)
-				}
-			case "model":
-				d.Model = text(v)
-			case "max_completion_tokens":
-				d.MaxOutput = number(v)
-			case "max_tokens": // its older name
-				if d.MaxOutput == 0 {
-					d.MaxOutput = number(v)
-				}
-			case "system": // where a tool keeps OpenAI's messages and the prompt apart
-				d.System = text(v)
+var openaiCodec = Codec{
+	Name:    "openai",
+	Doc:     "OpenAI Chat Completions: an array of messages, or a request object with messages, tools …",
+	Vendor:  OpenAI,
+	Request: true,
+	Detect:  detectOpenAI,
+	Read:    readOpenAI,
+	Write:   writeOpenAI,
+	Convert: convertOpenAI,
+}
+
+func readOpenAI(data []byte, f *File) error {
+	if err := readArray(f, data, decodeOpenAI); err != nil {
+		return err
+	}
+	for k, v := range fields(data) {
+		switch string(k) {
+		case "tools", "functions":
+			if !isNull(v) {
+				f.Tools = slices.Clip(v)
 			}
-		}
-		return nil
-	},
-	write: func(d *Document, out *output) error {
-		if d.Origin != "openai" {
-			return convertOpenAI(d, out)
-		}
-		d.writeRecords(out, d.view(), true, func(m *core.Message, was []byte) []byte {
-			if was != nil {
-				return patchOpenAI(was, m.Parts)
+		case "model":
+			f.Model = text(v)
+		case "max_completion_tokens":
+			f.MaxOutput = number(v)
+		case "max_tokens": // its older name
+			if f.MaxOutput == 0 {
+				f.MaxOutput = number(v)
 			}
-			return joinRecords(encodeOpenAI(m.Role, m.Parts))
-		})
-		return nil
-	},
+		case "system": // where a tool keeps OpenAI's messages and the prompt apart
+			f.System = text(v)
+		}
+	}
+	return nil
+}
+
+func writeOpenAI(f *File, out *Output) error {
+	writeRecords(f, out, f.View(), true, func(m *core.Message, was []byte) []byte {
+		if was != nil {
+			return patchOpenAI(was, m.Parts)
+		}
+		return joinRecords(encodeOpenAI(m.Role, m.Parts))
+	})
+	return nil
 }
 
 // openaiRoleOf maps the roles on the wire to ours.
@@ -102,10 +105,10 @@ func splitOpenAI(raw []byte) openaiMessage {
 
 // decodeOpenAI is a [decoder]. The parts stand in this order: reasoning, content,
 // refusal, audio, calls.
-func decodeOpenAI(raw []byte) (core.Message, *SyntaxError) {
+func decodeOpenAI(raw []byte) (core.Message, *fault) {
 	var m core.Message
 	if !isObject(raw) {
-		return m, &SyntaxError{Found: describe(raw), Want: "an object with role and content"}
+		return m, &fault{Found: describe(raw), Want: "an object with role and content"}
 	}
 	w := splitOpenAI(raw)
 	role, ok := openaiRoleOf[text(w.role)]
@@ -126,7 +129,7 @@ func decodeOpenAI(raw []byte) (core.Message, *SyntaxError) {
 		if w.callID == nil && text(w.role) == "function" {
 			r.CallID = functionID(text(w.name))
 		} else if !isString(w.callID) {
-			return m, &SyntaxError{Found: `a tool message without "tool_call_id"`, Want: "the ID of the call that it answers"}
+			return m, &fault{Found: `a tool message without "tool_call_id"`, Want: "the ID of the call that it answers"}
 		}
 		m.Parts = []core.Part{r}
 		return m, nil
@@ -161,16 +164,16 @@ func decodeOpenAI(raw []byte) (core.Message, *SyntaxError) {
 func functionID(name string) string { return "function:" + name }
 
 // decodeOpenAIContent returns one part for each part of raw. An empty string is none.
-func decodeOpenAIContent(raw []byte) ([]core.Part, *SyntaxError) {
+func decodeOpenAIContent(raw []byte) ([]core.Part, *fault) {
 	return decodeList(raw, "a string, an array of parts, or null", decodeOpenAIPart)
 }
 
-func decodeOpenAIPart(raw []byte) (core.Part, *SyntaxError) {
+func decodeOpenAIPart(raw []byte) (core.Part, *fault) {
 	if isString(raw) { // what some servers accept
 		return core.Text(unquote(raw)), nil
 	}
 	if !isObject(raw) {
-		return nil, &SyntaxError{Found: describe(raw) + " as a part of content", Want: "an object"}
+		return nil, &fault{Found: describe(raw) + " as a part of content", Want: "an object"}
 	}
 	kind := text(field(raw, "type"))
 	switch kind {
@@ -195,9 +198,9 @@ func decodeOpenAIPart(raw []byte) (core.Part, *SyntaxError) {
 	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 }
 
-func decodeOpenAICall(raw []byte) (core.Part, *SyntaxError) {
+func decodeOpenAICall(raw []byte) (core.Part, *fault) {
 	if !isObject(raw) {
-		return nil, &SyntaxError{Found: describe(raw) + " as a tool call", Want: "an object"}
+		return nil, &fault{Found: describe(raw) + " as a tool call", Want: "an object"}
 	}
 	c := core.ToolCall{ID: text(field(raw, "id"))}
 	if f := field(raw, "custom"); isObject(f) {
@@ -206,7 +209,7 @@ func decodeOpenAICall(raw []byte) (core.Part, *SyntaxError) {
 	}
 	f := field(raw, "function")
 	if !isObject(f) {
-		return nil, &SyntaxError{Found: `a tool call without "function"`, Want: "an object with name and arguments"}
+		return nil, &fault{Found: `a tool call without "function"`, Want: "an object with name and arguments"}
 	}
 	c.Name, c.Args = text(field(f, "name")), arguments(f)
 	return c, nil

@@ -23,13 +23,12 @@ import (
 //     "summary": true. What is before it is no longer sent. It is imported as a condensation.
 //   - The result of a tool with time.compacted was cleared: a note is sent in its place.
 //   - An answer that failed is not sent, unless it was only interrupted.
-var opencodeCodec = codec{
-	name:     "opencode",
-	doc:      "OpenCode session, as opencode export writes it",
-	readOnly: true,
-	detect:   detectOpenCode,
-	read:     readOpenCode,
-	write:    onlyRead("opencode", "OpenCode"),
+var opencodeCodec = Codec{
+	Name:   "opencode",
+	Doc:    "OpenCode session, as opencode export writes it",
+	Tool:   "OpenCode",
+	Detect: detectOpenCode,
+	Read:   readOpenCode,
 }
 
 func detectOpenCode(data []byte) bool {
@@ -54,7 +53,7 @@ func detectOpenCode(data []byte) bool {
 	return strings.HasPrefix(text(field(info, "id")), "ses_") && ends(messages)
 }
 
-func readOpenCode(data []byte, d *Document) error {
+func readOpenCode(data []byte, f *File) error {
 	if err := validate(data); err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func readOpenCode(data []byte, d *Document) error {
 	if !isArray(messages) {
 		return wrongMessages(data, messages)
 	}
-	s := sessionReader{document: d, data: data, taken: ids{}}
+	s := sessionReader{file: f, data: data, taken: ids{}}
 	var records []opencodeRecord
 	for raw := range elements(messages) {
 		r, bad := decodeOpenCode(raw)
@@ -74,10 +73,10 @@ func readOpenCode(data []byte, d *Document) error {
 	for i := 0; i < len(records); i++ {
 		r := &records[i]
 		if r.model != "" {
-			d.Model = r.model
+			f.Model = r.model
 		}
 		if !r.compaction || i+1 == len(records) || !records[i+1].summary {
-			if err := d.add(s.take(r.raw, r.id, r.time, true, r.messages)...); err != nil {
+			if err := f.Add(s.take(r.raw, r.id, r.time, true, r.messages)...); err != nil {
 				return err
 			}
 			continue
@@ -87,12 +86,12 @@ func readOpenCode(data []byte, d *Document) error {
 		for k := range inserted {
 			inserted[k].Kind = core.KindSummary
 		}
-		if err := d.compactTo("compaction-"+r.id, "opencode", answer.time, "", inserted); err != nil {
+		if err := f.CompactTo("compaction-"+r.id, "opencode", answer.time, "", inserted); err != nil {
 			return fmt.Errorf("compaction in message %d: %w", i+1, err)
 		}
 		i++
 	}
-	d.settle(data, s.places, ",")
+	f.Settle(data, s.places, ",")
 	return nil
 }
 
@@ -107,14 +106,14 @@ type opencodeRecord struct {
 }
 
 // decodeOpenCode returns what the message raw says.
-func decodeOpenCode(raw []byte) (r opencodeRecord, bad *SyntaxError) {
+func decodeOpenCode(raw []byte) (r opencodeRecord, bad *fault) {
 	r.raw = raw
 	if !isObject(raw) {
-		return r, &SyntaxError{Found: describe(raw), Want: "an object with info and parts"}
+		return r, &fault{Found: describe(raw), Want: "an object with info and parts"}
 	}
 	info, parts := field(raw, "info"), field(raw, "parts")
 	if !isArray(parts) {
-		return r, &SyntaxError{Found: `a message without "parts"`, Want: `an array as "parts"`}
+		return r, &fault{Found: `a message without "parts"`, Want: `an array as "parts"`}
 	}
 	var role, failure []byte
 	for k, v := range fields(info) {
@@ -157,7 +156,7 @@ func (r *opencodeRecord) says() bool {
 	})
 }
 
-func (r *opencodeRecord) user(parts []byte) *SyntaxError {
+func (r *opencodeRecord) user(parts []byte) *fault {
 	var said []core.Part
 	for raw := range elements(parts) {
 		switch text(field(raw, "type")) {
@@ -184,7 +183,7 @@ func (r *opencodeRecord) user(parts []byte) *SyntaxError {
 	return nil
 }
 
-func (r *opencodeRecord) assistant(parts []byte) *SyntaxError {
+func (r *opencodeRecord) assistant(parts []byte) *fault {
 	var said, results []core.Part
 	step := func() {
 		r.messages = append(r.messages, turnOf(said, results)...)
@@ -263,7 +262,7 @@ func opencodeFile(raw []byte) (core.Part, bool) {
 }
 
 // missingIn is missing for an element of the array list.
-func missingIn(list, raw []byte, kind, name, want string) *SyntaxError {
+func missingIn(list, raw []byte, kind, name, want string) *fault {
 	e := missing(raw, kind, name, want)
 	e.Offset += offsetIn(list, raw)
 	return e

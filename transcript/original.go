@@ -39,12 +39,12 @@ type placement struct {
 	start, end int
 }
 
-// settle notes in the envelope what d was read from: data, in which the messages stand
+// Settle notes in the envelope what d was read from: data, in which the messages stand
 // where places says, in this order, with sep between two of them as a rule. Messages
 // that have no place of their own, because they are part of another record, are not
 // among places. The journal must be complete.
-func (d *Document) settle(data []byte, places []placement, sep string) {
-	e := &d.envelope
+func (f *File) Settle(data []byte, places []placement, sep string) {
+	e := &f.Envelope
 	e.sep = []byte(sep)
 	end := 0
 	for i, p := range places {
@@ -57,9 +57,9 @@ func (d *Document) settle(data []byte, places []placement, sep string) {
 		end = p.end
 	}
 	e.tail = data[end:]
-	s := stampOf(d.Journal)
+	s := stampOf(f.Journal)
 	e.read = &s
-	messages := d.Journal.Messages()
+	messages := f.Journal.Messages()
 	if len(messages) != len(places) || !slices.EqualFunc(messages, places, func(m core.Message, p placement) bool { return m.ID == p.id }) {
 		e.order = make([]string, len(places))
 		for i, p := range places {
@@ -68,28 +68,28 @@ func (d *Document) settle(data []byte, places []placement, sep string) {
 	}
 }
 
-// unchanged reports whether the journal is as it was read.
-func (d *Document) unchanged() bool {
-	was, is := d.envelope.read, stampOf(d.Journal)
+// Unchanged reports whether the journal is as it was read.
+func (f *File) Unchanged() bool {
+	was, is := f.Envelope.read, stampOf(f.Journal)
 	return was != nil && was.Messages == is.Messages && was.Last == is.Last &&
 		slices.Equal(was.Condensations, is.Condensations)
 }
 
-// imported returns the condensations that were in the file when it was read.
-func (d *Document) imported() map[string]bool {
+// Imported returns the condensations that were in the file when it was read.
+func (f *File) Imported() map[string]bool {
 	own := map[string]bool{}
-	if d.envelope.read != nil {
-		for _, id := range d.envelope.read.Condensations {
+	if f.Envelope.read != nil {
+		for _, id := range f.Envelope.read.Condensations {
 			own[id] = true
 		}
 	}
 	return own
 }
 
-// original returns the file that d was read from: all of it if the journal is unchanged,
+// Original returns the file that d was read from: all of it if the journal is unchanged,
 // else without the messages that the journal no longer has.
-func (d *Document) original() []byte {
-	e := &d.envelope
+func (f *File) Original() []byte {
+	e := &f.Envelope
 	out := slices.Clone(e.head)
 	first := true
 	add := func(id string) {
@@ -97,14 +97,14 @@ func (d *Document) original() []byte {
 			out = append(out, e.gap(id)...)
 		}
 		first = false
-		out = append(out, d.sourceOf(id)...)
+		out = append(out, f.SourceOf(id)...)
 	}
 	if e.order != nil {
 		for _, id := range e.order {
 			add(id)
 		}
 	} else if e.read != nil {
-		messages := d.Journal.Messages()
+		messages := f.Journal.Messages()
 		for i := range messages[:min(e.read.Messages, len(messages))] {
 			add(messages[i].ID)
 		}
@@ -112,17 +112,17 @@ func (d *Document) original() []byte {
 	return append(out, e.tail...)
 }
 
-// startAgain begins to write a file of lines in its own format. If nothing changed it
+// StartAgain begins to write a file of lines in its own format. If nothing changed it
 // writes all of it and reports true. Otherwise it returns the file without its byte order
 // mark, which it has written.
-func (d *Document) startAgain(out *output) (data []byte, same bool) {
-	data = d.original()
-	if d.unchanged() {
-		out.add(data)
+func (f *File) StartAgain(out *Output) (data []byte, same bool) {
+	data = f.Original()
+	if f.Unchanged() {
+		out.Add(data)
 		return nil, true
 	}
 	if bytes.HasPrefix(data, byteOrderMark) {
-		out.add(byteOrderMark)
+		out.Add(byteOrderMark)
 		data = data[len(byteOrderMark):]
 	}
 	return data, false

@@ -21,13 +21,12 @@ import (
 //   - branch_summary: a summary of a branch that was left.
 //
 // The format is documented: packages/coding-agent/docs/session.md of pi-mono.
-var piCodec = codec{
-	name:     "pi",
-	doc:      "pi session: ~/.pi/agent/sessions/*/*.jsonl",
-	readOnly: true,
-	detect:   detectPi,
-	read:     readPi,
-	write:    onlyRead("pi", "pi"),
+var piCodec = Codec{
+	Name:   "pi",
+	Doc:    "pi session: ~/.pi/agent/sessions/*/*.jsonl",
+	Tool:   "pi",
+	Detect: detectPi,
+	Read:   readPi,
 }
 
 func detectPi(data []byte) bool {
@@ -47,12 +46,12 @@ type piLine struct {
 	live             bool
 }
 
-func readPi(data []byte, d *Document) error {
+func readPi(data []byte, f *File) error {
 	all, warnings, err := rows(data)
 	if err != nil {
 		return err
 	}
-	d.Warnings = append(d.Warnings, warnings...)
+	f.Warnings = append(f.Warnings, warnings...)
 	lines := make([]piLine, len(all))
 	at := map[string]int{}
 	for i, r := range all {
@@ -62,8 +61,8 @@ func readPi(data []byte, d *Document) error {
 			at[l.id] = i
 		}
 	}
-	d.Warnings = append(d.Warnings, piBranch(lines, at)...)
-	s := sessionReader{document: d, data: data, taken: ids{}}
+	f.Warnings = append(f.Warnings, piBranch(lines, at)...)
+	s := sessionReader{file: f, data: data, taken: ids{}}
 	first := map[string]string{} // entry to the first message that it or a later one says
 	var silent []string
 	for i := range lines {
@@ -76,7 +75,7 @@ func readPi(data []byte, d *Document) error {
 			return bad.in(data, l.raw, s.records+1)
 		}
 		if model := text(field(field(l.raw, "message"), "model")); model != "" {
-			d.Model = model
+			f.Model = model
 		}
 		silent = append(silent, l.id)
 		if !sent {
@@ -86,7 +85,7 @@ func readPi(data []byte, d *Document) error {
 		messages := s.take(l.raw, l.id, when, l.kind != "compaction", []core.Message{m})
 		if l.kind == "compaction" {
 			kept := first[text(field(l.raw, "firstKeptEntryId"))]
-			if err := d.compactTo("compaction-"+l.id, "pi", when, kept, messages); err != nil {
+			if err := f.CompactTo("compaction-"+l.id, "pi", when, kept, messages); err != nil {
 				return fmt.Errorf("compaction in line %d: %w", l.line, err)
 			}
 			continue
@@ -95,16 +94,16 @@ func readPi(data []byte, d *Document) error {
 			first[id] = messages[0].ID
 		}
 		silent = silent[:0]
-		if err := d.add(messages...); err != nil {
+		if err := f.Add(messages...); err != nil {
 			return err
 		}
 	}
-	d.settle(data, s.places, lineBreak(data))
+	f.Settle(data, s.places, lineBreak(data))
 	return nil
 }
 
 // piBranch marks the lines of the conversation.
-func piBranch(lines []piLine, at map[string]int) []Warning {
+func piBranch(lines []piLine, at map[string]int) []FileWarning {
 	leaf := len(lines) - 1
 	for leaf >= 0 && (lines[leaf].id == "" || lines[leaf].kind == "session") {
 		leaf--
@@ -132,11 +131,11 @@ func piBranch(lines []piLine, at map[string]int) []Warning {
 	if left == 0 {
 		return nil
 	}
-	return []Warning{{Text: fmt.Sprintf("%s on branches that were left: kept in the file, but no part of the conversation", count(left, "message"))}}
+	return []FileWarning{{Text: fmt.Sprintf("%s on branches that were left: kept in the file, but no part of the conversation", count(left, "message"))}}
 }
 
 // decode returns the message that the line is, and whether the model gets to see it.
-func (l *piLine) decode() (m core.Message, sent bool, bad *SyntaxError) {
+func (l *piLine) decode() (m core.Message, sent bool, bad *fault) {
 	m.Role = core.RoleUser
 	switch l.kind {
 	case "message":
@@ -166,7 +165,7 @@ func (l *piLine) decode() (m core.Message, sent bool, bad *SyntaxError) {
 	return m, false, nil
 }
 
-func decodePiMessage(raw []byte) (m core.Message, sent bool, bad *SyntaxError) {
+func decodePiMessage(raw []byte) (m core.Message, sent bool, bad *fault) {
 	m.Role = core.RoleUser
 	switch role := field(raw, "role"); text(role) {
 	case "user", "custom", "hookMessage":
@@ -211,13 +210,13 @@ func decodePiMessage(raw []byte) (m core.Message, sent bool, bad *SyntaxError) {
 }
 
 // decodePi returns the content of raw.
-func decodePi(raw []byte) ([]core.Part, *SyntaxError) {
+func decodePi(raw []byte) ([]core.Part, *fault) {
 	content := field(raw, "content")
 	if content == nil {
 		return nil, withoutContent()
 	}
 	signed := strings.HasPrefix(text(field(raw, "api")), "anthropic")
-	parts, bad := decodeList(content, "a string or an array of blocks", func(block []byte) (core.Part, *SyntaxError) {
+	parts, bad := decodeList(content, "a string or an array of blocks", func(block []byte) (core.Part, *fault) {
 		return decodePiBlock(block, signed)
 	})
 	if bad != nil {
@@ -228,9 +227,9 @@ func decodePi(raw []byte) ([]core.Part, *SyntaxError) {
 
 // decodePiBlock returns what a block says. Signed says that Anthropic made what the model
 // thought: that of others is kept in a form that only they take back.
-func decodePiBlock(raw []byte, signed bool) (core.Part, *SyntaxError) {
+func decodePiBlock(raw []byte, signed bool) (core.Part, *fault) {
 	if !isObject(raw) {
-		return nil, &SyntaxError{Found: describe(raw) + " as a block of content", Want: "an object"}
+		return nil, &fault{Found: describe(raw) + " as a block of content", Want: "an object"}
 	}
 	switch kind := text(field(raw, "type")); kind {
 	case "":

@@ -21,13 +21,14 @@ import (
 // along: see rooNote. Where the two disagree, because Roo went on with the conversation,
 // Roo's tags are right. A file of Cline's without times or tags looks like Anthropic's; it
 // is read alike in both formats.
-var rooCodec = codec{
-	name:   "roo",
-	doc:    "Roo-Code, Zoo, Kilo, Cline: api_conversation_history.json with Roo's tags, nothing lost",
-	vendor: "", // it holds what models of every maker said
-	detect: detectRoo,
-	read:   readRoo,
-	write:  writeRoo,
+var rooCodec = Codec{
+	Name:    "roo",
+	Doc:     "Roo-Code, Zoo, Kilo, Cline: api_conversation_history.json with Roo's tags, nothing lost",
+	Vendor:  "", // it holds what models of every maker said
+	Detect:  detectRoo,
+	Read:    readRoo,
+	Write:   func(f *File, out *Output) error { return writeRoo(f, out, true) },
+	Convert: func(f *File, out *Output) error { return writeRoo(f, out, false) },
 }
 
 // detectRoo looks for messages with a time or a tag. OpenAI's have neither, but other
@@ -82,13 +83,13 @@ type rooMessage struct {
 // aside reports whether m is no part of the conversation but says something about it.
 func (m *rooMessage) aside() bool { return m.note.Carrier || m.note.CopyOf != "" }
 
-func readRoo(data []byte, d *Document) error {
+func readRoo(data []byte, f *File) error {
 	if err := validate(data); err != nil {
 		return err
 	}
 	at := skipSpace(data, 0)
 	if !isArray(data[at:]) {
-		return &SyntaxError{Offset: at, Found: describe(data[at:skipValue(data, at)]), Want: "an array of messages"}
+		return &fault{Offset: at, Found: describe(data[at:skipValue(data, at)]), Want: "an array of messages"}
 	}
 	parsed, err := roo.Parse(data)
 	if err != nil {
@@ -106,15 +107,15 @@ func readRoo(data []byte, d *Document) error {
 		}
 		file = append(file, m)
 	}
-	f := newRooFile(file, parsed)
-	f.adopt(&names)
-	j, warnings, err := f.journal()
+	r := newRooFile(file, parsed)
+	r.adopt(&names)
+	j, warnings, err := r.journal()
 	if err != nil {
 		return err
 	}
-	d.Journal = j
-	d.Warnings = append(d.Warnings, warnings...)
-	d.settleRoo(data, at, file)
+	f.Journal = j
+	f.Warnings = append(f.Warnings, warnings...)
+	settleRoo(f, data, at, file)
 	return nil
 }
 
@@ -148,7 +149,7 @@ func (m *rooMessage) ownID() string {
 }
 
 // settleRoo notes where the messages stand in data.
-func (d *Document) settleRoo(data []byte, at int, file []rooMessage) {
+func settleRoo(f *File, data []byte, at int, file []rooMessage) {
 	sep := []byte{','}
 	sep = append(sep, data[at+1:skipSpace(data, at+1)]...)
 	var places []placement
@@ -161,13 +162,13 @@ func (d *Document) settleRoo(data []byte, at int, file []rooMessage) {
 			places = append(places, placement{file[i].ID, start, start + len(file[i].raw)})
 		}
 	}
-	d.settle(data, places, string(sep))
+	f.Settle(data, places, string(sep))
 }
 
-func decodeRoo(raw []byte) (rooMessage, *SyntaxError) {
+func decodeRoo(raw []byte) (rooMessage, *fault) {
 	m := rooMessage{raw: raw}
 	if !isObject(raw) {
-		return m, &SyntaxError{Found: describe(raw), Want: "an object with role and content"}
+		return m, &fault{Found: describe(raw), Want: "an object with role and content"}
 	}
 	var role, content, kind []byte
 	for k, v := range fields(raw) {

@@ -16,7 +16,7 @@ func (w *rooWriter) encode(m *core.Message) []byte {
 			return encodeRooReasoning(r)
 		}
 	}
-	inner := converter{wire: &anthropicWire, out: &output{}} // its warnings are of no interest: nothing is lost
+	inner := converter{wire: &anthropicWire, out: &Output{}} // its warnings are of no interest: nothing is lost
 	var parts []core.Part
 	for _, p := range m.Parts {
 		switch p := p.(type) {
@@ -53,7 +53,7 @@ func (w *rooWriter) encode(m *core.Message) []byte {
 
 // signed reports whether a model would take r back.
 func (w *rooWriter) signed(r core.Reasoning) bool {
-	return w.out.vendor != vendorOpenAI && (r.Signature != "" || r.Encrypted != "")
+	return w.file.Vendor != OpenAI && (r.Signature != "" || r.Encrypted != "")
 }
 
 // encodeRooReasoning returns a message of its own for what a model thought, as Roo stores

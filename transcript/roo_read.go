@@ -88,7 +88,7 @@ func (f *rooFile) adopt(names *rooNames) {
 }
 
 // journal returns the journal that says what the tags say.
-func (f *rooFile) journal() (*history.Journal, []Warning, error) {
+func (f *rooFile) journal() (*history.Journal, []FileWarning, error) {
 	var timeline []core.Message
 	known := map[string]bool{}
 	for _, i := range f.order {
@@ -101,9 +101,9 @@ func (f *rooFile) journal() (*history.Journal, []Warning, error) {
 	if err == nil && f.agrees(j) {
 		return j, nil, nil
 	}
-	var warnings []Warning
+	var warnings []FileWarning
 	if len(records) > 0 {
-		warnings = []Warning{{Text: "tags and records of condensations disagree; what Roo would send was taken as one condensation"}}
+		warnings = []FileWarning{{Text: "tags and records of condensations disagree; what Roo would send was taken as one condensation"}}
 	}
 	var all []history.Condensation
 	if c := f.asOne(); !c.Edit.Empty() {

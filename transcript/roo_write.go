@@ -21,13 +21,12 @@ import (
 //   - A message that was rewritten is hidden, and a copy with the new words follows it.
 //
 // A message of Roo's keeps every byte but those of its tags.
-func writeRoo(d *Document, out *output) error {
-	own := d.Origin == "roo"
-	if own && d.unchanged() {
-		out.add(d.original())
+func writeRoo(f *File, out *Output, own bool) error {
+	if own && f.Unchanged() {
+		out.Add(f.Original())
 		return nil
 	}
-	w := rooWriter{document: d, out: out, own: own, entries: d.Journal.Timeline(), condensations: d.Journal.Condensations()}
+	w := rooWriter{file: f, out: out, own: own, entries: f.Journal.Timeline(), condensations: f.Journal.Condensations()}
 	if !own {
 		w.warn()
 	}
@@ -46,21 +45,21 @@ func writeRoo(d *Document, out *output) error {
 		}
 	}
 	head, sep, tail := w.frame()
-	out.add(head)
+	out.Add(head)
 	for i := range items {
 		if i > 0 {
-			out.add(sep)
+			out.Add(sep)
 		}
-		out.add(items[i].raw)
+		out.Add(items[i].raw)
 	}
-	out.add(tail)
+	out.Add(tail)
 	return nil
 }
 
 // A rooWriter writes a journal as a file of Roo's.
 type rooWriter struct {
-	document      *Document
-	out           *output
+	file          *File
+	out           *Output
 	own           bool // the messages come from such a file
 	entries       []history.Entry
 	condensations []history.Condensation
@@ -148,7 +147,7 @@ func (w *rooWriter) plain(items []rooItem) ([]rooItem, bool) {
 		it.raw = cutField(it.raw, noteField)
 		out, raw = append(out, it), append(raw, it.raw)
 	}
-	again := Document{Journal: history.New()}
+	again := File{Journal: history.New()}
 	if err := readRoo(joinArray(raw), &again); err != nil || len(again.Warnings) > 0 {
 		return nil, false
 	}
@@ -182,16 +181,16 @@ func (w *rooWriter) item(e *history.Entry) rooItem {
 
 // warn says what has no place in a file of Roo's.
 func (w *rooWriter) warn() {
-	d := w.document
-	if d.System != "" {
-		w.out.warn("", "the system prompt was left out: Roo has its own")
+	f := w.file
+	if f.System != "" {
+		w.out.Warn("", "the system prompt was left out: Roo has its own")
 	}
 	for i := range w.entries {
 		if m := &w.entries[i].Original; m.Role == core.RoleSystem {
-			w.out.warn(m.ID, "a system message became one of the user: Roo has no others")
+			w.out.Warn(m.ID, "a system message became one of the user: Roo has no others")
 		}
 	}
-	warnFields(d, d.view(), w.out)
+	warnFields(f, f.View(), w.out)
 }
 
 // frame returns what stands before, between and behind the messages.
@@ -199,7 +198,7 @@ func (w *rooWriter) frame() (head, sep, tail []byte) {
 	if !w.own {
 		return []byte("["), []byte(","), []byte("]\n")
 	}
-	e := &w.document.envelope
+	e := &w.file.Envelope
 	head, tail = e.head, e.tail
 	if len(head) == 0 { // an array without messages
 		head, tail = tail[:bytes.IndexByte(tail, '[')+1], tail[bytes.IndexByte(tail, '[')+1:]

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -15,11 +14,11 @@ import (
 
 // A sessionReader collects what the records of a session say.
 type sessionReader struct {
-	document *Document
-	data     []byte
-	taken    ids
-	records  int // so far
-	places   []placement
+	file    *File
+	data    []byte
+	taken   ids
+	records int // so far
+	places  []placement
 }
 
 // take returns all, what the record raw says, with IDs and the time. Own is the record's ID,
@@ -56,12 +55,12 @@ func turnOf(said, results []core.Part) []core.Message {
 	return all
 }
 
-// compactTo applies a compaction of the agent's own: what is shown now is hidden but for the
+// CompactTo applies a compaction of the agent's own: what is shown now is hidden but for the
 // messages from first on, and summary takes its place. An empty first keeps nothing.
-func (d *Document) compactTo(id, provider string, when time.Time, first string, summary []core.Message) error {
+func (f *File) CompactTo(id, provider string, when time.Time, first string, summary []core.Message) error {
 	c := history.Condensation{ID: id, Provider: provider, Time: when}
 	after := ""
-	for _, m := range d.view() {
+	for _, m := range f.View() {
 		if m.ID == first {
 			break
 		}
@@ -69,26 +68,10 @@ func (d *Document) compactTo(id, provider string, when time.Time, first string, 
 		after = m.ID
 	}
 	if len(c.Edit.Hide) == 0 {
-		return d.add(summary...)
+		return f.Add(summary...)
 	}
 	for i := range summary {
 		c.Edit.Insert = append(c.Edit.Insert, core.Insert{After: after, Message: summary[i]})
 	}
-	return d.Journal.Condense(c)
-}
-
-// onlyRead returns the write function of a format that is read and not written, but for a
-// file in which nothing changed. Tool is whose it is.
-func onlyRead(name, tool string) func(*Document, *output) error {
-	return func(d *Document, out *output) error {
-		switch {
-		case d.Origin == name && d.unchanged():
-			out.add(d.original())
-			return nil
-		case d.Origin == name:
-			return errors.New("a conversation that was changed cannot be put back into a session of " + tool +
-				", which would not go on with it: choose another format for the output, or condense to keep everything")
-		}
-		return errors.New("sessions of " + tool + " are read, not written: choose another format for the output")
-	}
+	return f.Journal.Condense(c)
 }

@@ -4,24 +4,24 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-var traceCodec = codec{
-	name:   "trace",
-	doc:    "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
-	vendor: "", // recorded with models of every maker
-	detect: detectTrace,
-	read:   anthropicCodec.read,
-	write: func(d *Document, out *output) error {
-		if d.Origin != "trace" {
-			return convertTrace(d, out)
+var traceCodec = Codec{
+	Name:    "trace",
+	Doc:     "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
+	Vendor:  "", // recorded with models of every maker
+	Detect:  detectTrace,
+	Read:    readAnthropic,
+	Write:   writeTrace,
+	Convert: convertTrace,
+}
+
+func writeTrace(f *File, out *Output) error {
+	writeRecords(f, out, f.View(), false, func(m *core.Message, was []byte) []byte {
+		if was != nil {
+			return patchMessage(was, m.Parts)
 		}
-		d.writeRecords(out, d.view(), false, func(m *core.Message, was []byte) []byte {
-			if was != nil {
-				return patchMessage(was, m.Parts)
-			}
-			return encodeTrace(m.Role, m.Kind, m.Parts)
-		})
-		return nil
-	},
+		return encodeTrace(m.Role, m.Kind, m.Parts)
+	})
+	return nil
 }
 
 // traceFields are those of a recorded session. One without messages has no others.
