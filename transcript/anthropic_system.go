@@ -6,6 +6,9 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
+// noneSystem is no index.
+const noneSystem = -1
+
 // Since Claude Opus 4.8 Anthropic's API takes messages of the system among the others:
 // directly after one of the user's, and before one of the assistant's or at the end. Anywhere
 // else, first of all, it refuses them, and it refuses two in a row. Source: "Mid-conversation
@@ -44,7 +47,7 @@ func placeSystem(f *File) []core.Message {
 	}
 	moved = slices.DeleteFunc(moved, func(i int) bool { return stays[view[i].ID] })
 	var out, waiting []core.Message
-	last := none // where the last place so far is: an index of out
+	last := noneSystem // where the last place so far is: an index of out
 	for i := range view {
 		m := &view[i]
 		if len(moved) > 0 && moved[0] == i {
@@ -60,7 +63,7 @@ func placeSystem(f *File) []core.Message {
 	switch n := len(out); {
 	case n > 0 && out[n-1].Role != core.RoleAssistant:
 		return append(out, waiting...)
-	case last != none:
+	case last != noneSystem:
 		return slices.Insert(out, last, waiting...)
 	}
 	// The user says nothing at all. Then the system speaks in his name.

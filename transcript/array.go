@@ -62,3 +62,31 @@ func readArray(f *File, data []byte, decode decoder) error {
 	e.tail = data[end:]
 	return f.Add(messages...)
 }
+
+// readAnthropic reads an array of messages, or a request with one.
+func readAnthropic(data []byte, f *File) error {
+	if err := readArray(f, data, decodeAnthropic); err != nil {
+		return err
+	}
+	for k, v := range fields(data) {
+		switch string(k) {
+		case "system":
+			parts, err := decodeContent(v)
+			if err != nil {
+				err.Offset += offsetIn(data, v)
+				err.Found += ` in "system"`
+				return err
+			}
+			f.System = joinText(parts)
+		case "tools":
+			if !isNull(v) {
+				f.Tools = slices.Clip(v)
+			}
+		case "model":
+			f.Model = text(v)
+		case "max_tokens":
+			f.MaxOutput = number(v)
+		}
+	}
+	return nil
+}

@@ -131,20 +131,6 @@ func readClaudeCode(data []byte, f *File) error {
 // synthetic is the model of what Claude Code itself put into the assistant's mouth.
 const synthetic = "<synthetic>"
 
-// A lineMessage is a message and the line that it stands in.
-type lineMessage struct {
-	core.Message
-	line int // index into session.lines
-}
-
-func appendLines(f *File, messages []lineMessage) error {
-	plain := make([]core.Message, len(messages))
-	for i := range messages {
-		plain[i] = messages[i].Message
-	}
-	return f.Add(plain...)
-}
-
 // compact applies a compaction of Claude Code's own to the messages so far, and adds to
 // inserted what it inserted.
 func compact(f *File, c *compaction, messages []lineMessage, inserted map[string]bool) error {

@@ -32,7 +32,7 @@ type sessionLine struct {
 	earlier int  // index of the line before with the same uuid, or none
 }
 
-// none is no line.
+// none is no index.
 const none = -1
 
 // A session is a file of Claude Code, parsed.
@@ -258,13 +258,4 @@ func (s *session) compactions(messages []lineMessage) []compaction {
 		all = append(all, c)
 	}
 	return all
-}
-
-// number returns the whole number raw; zero if it is none.
-func number(raw []byte) int {
-	n, err := strconv.Atoi(string(raw))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
 }

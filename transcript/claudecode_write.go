@@ -282,13 +282,6 @@ func (w *sessionWriter) follows(i int) bool {
 	return ok && at >= w.barrier
 }
 
-func quotedOrNull(s string) []byte {
-	if s == "" {
-		return []byte("null")
-	}
-	return appendQuoted(nil, s)
-}
-
 // withoutUsage returns a line of the assistant with the numbers of tokens set to zero, as
 // Claude Code is said to do itself with what a compaction keeps.
 func withoutUsage(raw []byte) []byte {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
@@ -105,4 +106,12 @@ func (o *Output) AddString(s string) { _, _ = o.WriteString(s) }
 // message.
 func (o *Output) Warn(message, format string, args ...any) {
 	o.Warnings = append(o.Warnings, FileWarning{Message: message, Text: fmt.Sprintf(format, args...)})
+}
+
+// count returns n things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }

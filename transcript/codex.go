@@ -10,6 +10,9 @@ import (
 	"github.com/condensehq/condense/core/history"
 )
 
+// noneCodex is no index.
+const noneCodex = -1
+
 // Codex records a session in ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl. A line is
 //
 //	{"timestamp": …, "type": …, "payload": { … }}

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -26,7 +25,7 @@ func writeCodex(f *File, out *Output) error {
 	if err != nil {
 		return err
 	}
-	w := rolloutWriter{rollout: r, out: out, ending: lineBreak(data), base: none}
+	w := rolloutWriter{rollout: r, out: out, ending: lineBreak(data), base: noneCodex}
 	if err := w.decide(f, data); err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (w *rolloutWriter) decide(f *File, data []byte) error {
 	}
 	entries := f.Journal.Timeline()
 	behind := 0 // the first entry that the last compaction did not see
-	if w.base != none {
+	if w.base != noneCodex {
 		id := w.lines[w.base].compactionID()
 		for i := range entries {
 			if line, ok := lineOf[entries[i].Message.ID]; ok && line < w.base || entries[i].InsertedBy == id {
@@ -210,11 +209,6 @@ func (w *rolloutWriter) rebase(raw []byte) []byte {
 	}
 	payload := field(raw, "payload")
 	return replaceValue(raw, payload, setField(payload, "replacement_history", joinArray(items)))
-}
-
-// joinArray returns values as an array.
-func joinArray(values [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(values, []byte{','})...), ']')
 }
 
 // codexWire is OpenAI's Responses API.

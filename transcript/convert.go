@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -152,17 +153,6 @@ func (c *converter) plain(role core.Role, p core.Part) {
 	}
 }
 
-// speaker returns the role in a request of what role says, where tools and whoever has
-// no role of his own speak as the user.
-func speaker(role core.Role) core.Role {
-	switch role {
-	case core.RoleSystem, core.RoleAssistant:
-		return role
-	case core.RoleUser, core.RoleTool:
-	}
-	return core.RoleUser
-}
-
 // sendableBlock returns p as it can be sent, if it is a block of one of kinds.
 func sendableBlock(p core.Opaque, kinds []string) (core.Opaque, bool) {
 	raw := []byte(p.JSON)
@@ -263,4 +253,62 @@ func (c *converter) mendEnds() {
 			}
 		}
 	}
+}
+
+// imageTypes are the kinds of images that both vendors take, and how each begins in
+// base64.
+var imageTypes = []struct{ mediaType, magic string }{
+	{"image/png", "iVBORw0KGgo"},
+	{"image/jpeg", "/9j/"},
+	{"image/gif", "R0lGOD"},
+	{"image/webp", "UklGR"},
+}
+
+// sendable returns img as a vendor's API would take it; false if none would.
+func sendable(img core.Image) (core.Image, bool) {
+	if img.URL != "" {
+		return img, strings.HasPrefix(img.URL, "https://") || strings.HasPrefix(img.URL, "http://")
+	}
+	if _, err := base64.StdEncoding.DecodeString(img.Data); err != nil || img.Data == "" {
+		return img, false
+	}
+	for _, t := range imageTypes {
+		if img.MediaType == t.mediaType || img.MediaType == "" && strings.HasPrefix(img.Data, t.magic) {
+			img.MediaType = t.mediaType
+			return img, true
+		}
+	}
+	return img, false
+}
+
+// messagesOf returns turns as Anthropic sends them: the results of a turn's calls stand
+// at the head of the user's next message.
+func messagesOf(turns []turn) []turn {
+	out := make([]turn, 0, len(turns))
+	var results []core.ToolResult
+	id := ""
+	for _, t := range turns {
+		if len(results) > 0 {
+			parts := resultParts(results)
+			if t.role == core.RoleUser {
+				t.parts = append(parts, t.parts...)
+			} else {
+				out = append(out, turn{id: id, role: core.RoleUser, parts: parts})
+			}
+		}
+		results, id = t.results, t.id
+		out = append(out, t)
+	}
+	if len(results) > 0 {
+		out = append(out, turn{id: id, role: core.RoleUser, parts: resultParts(results)})
+	}
+	return out
+}
+
+func resultParts(results []core.ToolResult) []core.Part {
+	parts := make([]core.Part, len(results))
+	for i, r := range results {
+		parts[i] = r
+	}
+	return parts
 }

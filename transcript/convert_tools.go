@@ -172,6 +172,16 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 	return c.innerNote(content, "unknown")
 }
 
+// content returns the content of a tool result as the API takes it.
+func (w *wire) content(parts []core.Part) []core.Part {
+	c := converter{wire: w, out: &Output{}}
+	var content []core.Part
+	for _, p := range parts {
+		content = c.inner(content, p)
+	}
+	return content
+}
+
 func (c *converter) innerNote(content []core.Part, kind string) []core.Part {
 	c.out.Warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.wire.name)
 	return append(content, core.Text(noteOf(kind)))

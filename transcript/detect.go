@@ -1,9 +1,6 @@
 package transcript
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -21,7 +18,7 @@ func messagesIn(data []byte) []byte {
 	return nil
 }
 
-// wireOf says in whose shape the messages of the JSON file data are: Anthropic's or OpenAI's;
+// vendorOf says in whose shape the messages of the JSON file data are: Anthropic's or OpenAI's;
 // empty if in neither's. Once a message has settled the matter it looks at the first few only;
 // the decoders refuse what does not fit among the rest.
 //
@@ -29,7 +26,7 @@ func messagesIn(data []byte) []byte {
 // messages have nothing of the sort the other fields of the request decide, then a role
 // "system": OpenAI's is the first message as a rule, Anthropic's never is. A plain
 // conversation without tools is the same for both and counts as Anthropic's.
-func wireOf(data []byte) Vendor {
+func vendorOf(data []byte) Vendor {
 	messages := messagesIn(data)
 	if messages == nil {
 		return ""
@@ -39,7 +36,7 @@ func wireOf(data []byte) Vendor {
 	var sure, likely Vendor
 	for m := range elements(messages) {
 		n++
-		of, ok := wireOfMessage(m, n == 1)
+		of, ok := vendorOfMessage(m, n == 1)
 		if !ok {
 			return ""
 		}
@@ -53,7 +50,7 @@ func wireOf(data []byte) Vendor {
 			return sure
 		}
 	}
-	of, request := wireOfRequest(data)
+	of, request := vendorOfRequest(data)
 	switch {
 	case n == 0 && (!request || !ends(messages)):
 		return ""
@@ -66,12 +63,6 @@ func wireOf(data []byte) Vendor {
 	}
 	return Anthropic
 }
-
-func detectAnthropic(data []byte) bool { return wireOf(data) == Anthropic }
-func detectOpenAI(data []byte) bool    { return wireOf(data) == OpenAI }
-
-// ends reports whether the array that begins raw is complete.
-func ends(raw []byte) bool { return skipValue(raw, 0) >= 0 }
 
 // claude reports whether the request data asks for a model of Anthropic's by the name that
 // its own API has for it. Other servers put a vendor before it.
@@ -96,10 +87,10 @@ var (
 	}
 )
 
-// wireOfMessage says which vendor's message m is, if only one has such messages. It reports
+// vendorOfMessage says which vendor's message m is, if only one has such messages. It reports
 // false if m is a message of neither. After the first a fault in the content is no reason to
 // doubt the format: the decoder says where it is.
-func wireOfMessage(m []byte, first bool) (of Vendor, ok bool) {
+func vendorOfMessage(m []byte, first bool) (of Vendor, ok bool) {
 	var role, content []byte
 	openai := false // it has a field of OpenAI's
 	for k, v := range fields(m) {
@@ -150,15 +141,15 @@ var (
 		"stop", "metadata", "user", "thinking", "service_tier", "store")
 )
 
-// wireOfRequest says which vendor's request the file data is, if only one has such fields. It
+// vendorOfRequest says which vendor's request the file data is, if only one has such fields. It
 // reports false if data is an object with fields that no request has.
-func wireOfRequest(data []byte) (of Vendor, ok bool) {
+func vendorOfRequest(data []byte) (of Vendor, ok bool) {
 	ok = true
 	var tools Vendor
 	for k, v := range fields(data) {
 		switch key := string(k); {
 		case key == "tools":
-			tools = wireOfTools(v)
+			tools = vendorOfTools(v)
 		case anthropicRequest[key]:
 			of = Anthropic
 		case openaiRequest[key]:
@@ -173,7 +164,7 @@ func wireOfRequest(data []byte) (of Vendor, ok bool) {
 	return of, ok
 }
 
-func wireOfTools(tools []byte) Vendor {
+func vendorOfTools(tools []byte) Vendor {
 	for tool := range elements(tools) {
 		switch {
 		case field(tool, "input_schema") != nil:
@@ -183,51 +174,4 @@ func wireOfTools(tools []byte) Vendor {
 		}
 	}
 	return ""
-}
-
-// seen describes data for people who wonder why it is no transcript.
-func seen(data []byte) string {
-	at := skipSpace(data, 0)
-	if at == len(data) {
-		return "an empty file"
-	}
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return "UTF-16 text (convert the file to UTF-8)"
-	}
-	switch data[at] {
-	case '{':
-		if keys := keysOf(data[at:]); keys != "no fields" || json.Valid(data[at:]) {
-			return "an object with " + keys
-		}
-		return "an object that is no JSON, or breaks off"
-	case '[':
-		for first := range elements(data[at:]) {
-			if isObject(first) {
-				return "an array of objects with " + keysOf(first)
-			}
-			return "an array of " + describe(first)
-		}
-		return "an array that does not end"
-	}
-	line, _, _ := bytes.Cut(data[at:min(len(data), at+200)], []byte("\n"))
-	if r := []rune(strings.ToValidUTF8(string(line), "\ufffd")); len(r) > 40 {
-		return fmt.Sprintf("text that begins %q", string(r[:40])+"…")
-	}
-	return fmt.Sprintf("text that begins %q", line)
-}
-
-// keysOf lists the first few keys of the object raw.
-func keysOf(raw []byte) string {
-	var keys []string
-	for k := range fields(raw) {
-		if len(keys) == 8 {
-			keys = append(keys, "…")
-			break
-		}
-		keys = append(keys, string(k))
-	}
-	if len(keys) == 0 {
-		return "no fields"
-	}
-	return "the fields " + strings.Join(keys, ", ")
 }

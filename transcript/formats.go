@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -83,4 +84,51 @@ func names() string {
 		all[i] = c.Name
 	}
 	return strings.Join(all, ", ")
+}
+
+// seen describes data for people who wonder why it is no transcript.
+func seen(data []byte) string {
+	at := skipSpace(data, 0)
+	if at == len(data) {
+		return "an empty file"
+	}
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return "UTF-16 text (convert the file to UTF-8)"
+	}
+	switch data[at] {
+	case '{':
+		if keys := keysOf(data[at:]); keys != "no fields" || json.Valid(data[at:]) {
+			return "an object with " + keys
+		}
+		return "an object that is no JSON, or breaks off"
+	case '[':
+		for first := range elements(data[at:]) {
+			if isObject(first) {
+				return "an array of objects with " + keysOf(first)
+			}
+			return "an array of " + describe(first)
+		}
+		return "an array that does not end"
+	}
+	line, _, _ := bytes.Cut(data[at:min(len(data), at+200)], []byte("\n"))
+	if r := []rune(strings.ToValidUTF8(string(line), "\ufffd")); len(r) > 40 {
+		return fmt.Sprintf("text that begins %q", string(r[:40])+"…")
+	}
+	return fmt.Sprintf("text that begins %q", line)
+}
+
+// keysOf lists the first few keys of the object raw.
+func keysOf(raw []byte) string {
+	var keys []string
+	for k := range fields(raw) {
+		if len(keys) == 8 {
+			keys = append(keys, "…")
+			break
+		}
+		keys = append(keys, string(k))
+	}
+	if len(keys) == 0 {
+		return "no fields"
+	}
+	return "the fields " + strings.Join(keys, ", ")
 }

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/base64"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -26,30 +25,4 @@ func urlOf(img core.Image) string {
 		return img.URL
 	}
 	return "data:" + img.MediaType + ";base64," + img.Data
-}
-
-// imageTypes are the kinds of images that both vendors take, and how each begins in
-// base64.
-var imageTypes = []struct{ mediaType, magic string }{
-	{"image/png", "iVBORw0KGgo"},
-	{"image/jpeg", "/9j/"},
-	{"image/gif", "R0lGOD"},
-	{"image/webp", "UklGR"},
-}
-
-// sendable returns img as a vendor's API would take it; false if none would.
-func sendable(img core.Image) (core.Image, bool) {
-	if img.URL != "" {
-		return img, strings.HasPrefix(img.URL, "https://") || strings.HasPrefix(img.URL, "http://")
-	}
-	if _, err := base64.StdEncoding.DecodeString(img.Data); err != nil || img.Data == "" {
-		return img, false
-	}
-	for _, t := range imageTypes {
-		if img.MediaType == t.mediaType || img.MediaType == "" && strings.HasPrefix(img.Data, t.magic) {
-			img.MediaType = t.mediaType
-			return img, true
-		}
-	}
-	return img, false
 }

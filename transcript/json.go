@@ -168,3 +168,15 @@ func isArray(raw []byte) bool  { return len(raw) > 0 && raw[0] == '[' }
 func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 func isNull(raw []byte) bool   { return len(raw) > 0 && raw[0] == 'n' }
 func isTrue(raw []byte) bool   { return len(raw) > 0 && raw[0] == 't' }
+
+// ends reports whether the array that begins raw is complete.
+func ends(raw []byte) bool { return skipValue(raw, 0) >= 0 }
+
+// set returns the set of names.
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}

@@ -53,3 +53,37 @@ func dropField(raw []byte, name string) []byte {
 	}
 	return append(out, raw[done:]...)
 }
+
+// cutField returns the object raw without the members called name. A member goes with the
+// comma and the space before it, the first one with those behind it.
+func cutField(raw []byte, name string) []byte {
+	if field(raw, name) == nil {
+		return raw
+	}
+	begin := skipSpace(raw, 1)
+	out := append([]byte(nil), raw[:begin]...)
+	kept := false
+	last := begin // behind the member before
+	for at := begin; at < len(raw) && raw[at] == '"'; {
+		key := raw[at:skipString(raw, at)]
+		value := skipSpace(raw, skipSpace(raw, at+len(key))+1)
+		end := skipValue(raw, value)
+		if unquote(key) != name {
+			if kept {
+				out = append(out, raw[last:at]...)
+			}
+			out = append(out, raw[at:end]...)
+			kept = true
+		}
+		last = end
+		if at = skipSpace(raw, end); raw[at] == ',' {
+			at = skipSpace(raw, at+1)
+		}
+	}
+	return append(out, raw[last:]...)
+}
+
+// joinArray returns values as an array.
+func joinArray(values [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(values, []byte{','})...), ']')
+}

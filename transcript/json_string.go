@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -155,4 +156,48 @@ func cleanJSON(raw string) string {
 		return raw
 	}
 	return string(append(out, raw[done:]...))
+}
+
+// number returns the whole number raw; zero if it is none.
+func number(raw []byte) int {
+	n, err := strconv.Atoi(string(raw))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// timestamp returns the time in a raw value as RFC 3339 has it; zero if there is none.
+func timestamp(raw []byte) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, text(raw))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// appendTimestamp appends t as agents write it: UTC, with milliseconds. A time that is
+// not known becomes the beginning of 1970.
+func appendTimestamp(out []byte, t time.Time) []byte {
+	if t.IsZero() {
+		t = time.UnixMilli(0)
+	}
+	return t.UTC().AppendFormat(out, `"2006-01-02T15:04:05.000Z"`)
+}
+
+// milliseconds returns the time that is raw milliseconds after 1970; zero if raw is no
+// number, or none that is a time.
+func milliseconds(raw []byte) time.Time {
+	if n := number(raw); n > 0 && n < 1<<53 {
+		return time.UnixMilli(int64(n)).UTC()
+	}
+	return time.Time{}
+}
+
+// quotedOrNull returns s as a JSON string, or null if it is empty.
+func quotedOrNull(s string) []byte {
+	if s == "" {
+		return []byte("null")
+	}
+	return appendQuoted(nil, s)
 }

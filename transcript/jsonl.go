@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"time"
 )
 
 // A row is a line of a JSONL file that holds a JSON object.
@@ -76,30 +74,4 @@ func lineBreak(data []byte) string {
 		return "\r\n"
 	}
 	return "\n"
-}
-
-// timestamp returns the time in a raw value as RFC 3339 has it; zero if there is none.
-func timestamp(raw []byte) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, text(raw))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
-// appendTimestamp appends t as agents write it: UTC, with milliseconds. A time that is
-// not known becomes the beginning of 1970.
-func appendTimestamp(out []byte, t time.Time) []byte {
-	if t.IsZero() {
-		t = time.UnixMilli(0)
-	}
-	return t.UTC().AppendFormat(out, `"2006-01-02T15:04:05.000Z"`)
-}
-
-// count returns n things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
 }

@@ -20,14 +20,6 @@ var (
 	requestFields = set("messages", "system", "tools", "functions", "model")
 )
 
-func set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
-}
-
 // warnFields says which fields of messages and file have no place in the format that is
 // written.
 func warnFields(f *File, view []core.Message, out *Output) {

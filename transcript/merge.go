@@ -8,6 +8,9 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
+// noneMerge is no index.
+const noneMerge = -1
+
 // writeRecords writes messages into the envelope of f. One that has a Source is written
 // verbatim; for the others, encode makes the bytes: from was, the Source that the
 // message had when it was read, or from nothing if was is nil. Merge says that rows of
@@ -103,14 +106,14 @@ var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, w
 // would add one. The new one counts what all of them counted.
 func joinMarkers(raw []byte) []byte {
 	var kept [][]byte
-	messages, calls, again, last, n := 0, 0, false, none, 0
+	messages, calls, again, last, n := 0, 0, false, noneMerge, 0
 	for block := range elements(field(raw, "content")) {
 		m := hiddenMarker.FindStringSubmatch(text(field(block, "text")))
 		if m == nil {
 			kept = append(kept, block)
 			continue
 		}
-		if n++; last != none {
+		if n++; last != noneMerge {
 			kept = slices.Delete(kept, last, last+1)
 		}
 		last = len(kept)

@@ -11,7 +11,7 @@ var openaiCodec = Codec{
 	Doc:     "OpenAI Chat Completions: an array of messages, or a request object with messages, tools …",
 	Vendor:  OpenAI,
 	Request: true,
-	Detect:  detectOpenAI,
+	Detect:  func(data []byte) bool { return vendorOf(data) == OpenAI },
 	Read:    readOpenAI,
 	Write:   writeOpenAI,
 	Convert: convertOpenAI,

@@ -267,3 +267,45 @@ func patchOpenAICall(was []byte, old, p core.Part) []byte {
 	}
 	return setField(was, inner, f)
 }
+
+// convertOpenAI writes an array of messages.
+func convertOpenAI(f *File, out *Output) error {
+	turns, _ := convert(f, &openaiWire, out)
+	var all [][]byte
+	for _, t := range turns {
+		if textBehindCall(t.parts) {
+			out.Warn(t.id, "text behind a tool call was moved before it: openai has no order of the two")
+		}
+		all = append(all, encodeOpenAI(t.role, t.parts)...)
+		if slices.ContainsFunc(t.results, hasImage) {
+			out.Warn(t.id, "images in a tool result were moved to a user message behind it: openai takes only text there")
+		}
+		if len(t.results) > 0 {
+			all = append(all, encodeOpenAI(core.RoleTool, resultParts(t.results))...)
+		}
+	}
+	out.AddString("[")
+	out.Add(joinRecords(all))
+	out.AddString("]\n")
+	return nil
+}
+
+func textBehindCall(parts []core.Part) bool {
+	called := false
+	for _, p := range parts {
+		switch p.(type) {
+		case core.ToolCall:
+			called = true
+		case core.Text:
+			if called {
+				return true
+			}
+		case core.ToolResult, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	return false
+}
+
+func hasImage(r core.ToolResult) bool {
+	return slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Image); return ok })
+}

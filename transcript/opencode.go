@@ -86,7 +86,7 @@ func readOpenCode(data []byte, f *File) error {
 		for k := range inserted {
 			inserted[k].Kind = core.KindSummary
 		}
-		if err := f.CompactTo("compaction-"+r.id, "opencode", answer.time, "", inserted); err != nil {
+		if err := compactTo(f, "compaction-"+r.id, "opencode", answer.time, "", inserted); err != nil {
 			return fmt.Errorf("compaction in message %d: %w", i+1, err)
 		}
 		i++
@@ -240,14 +240,6 @@ func opencodeResult(id string, state []byte) (core.ToolResult, bool) {
 	return r, true
 }
 
-// orEmpty returns the string raw, or an empty one if it is something else.
-func orEmpty(raw []byte) []byte {
-	if isString(raw) {
-		return raw
-	}
-	return []byte(`""`)
-}
-
 // opencodeFile returns the file that is sent as such. Texts and folders are not: a text says
 // what is in them.
 func opencodeFile(raw []byte) (core.Part, bool) {
@@ -259,11 +251,4 @@ func opencodeFile(raw []byte) (core.Part, bool) {
 		return nil, false
 	}
 	return core.Opaque{Kind: "file", JSON: string(raw)}, true
-}
-
-// missingIn is missing for an element of the array list.
-func missingIn(list, raw []byte, kind, name, want string) *fault {
-	e := missing(raw, kind, name, want)
-	e.Offset += offsetIn(list, raw)
-	return e
 }

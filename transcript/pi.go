@@ -85,7 +85,7 @@ func readPi(data []byte, f *File) error {
 		messages := s.take(l.raw, l.id, when, l.kind != "compaction", []core.Message{m})
 		if l.kind == "compaction" {
 			kept := first[text(field(l.raw, "firstKeptEntryId"))]
-			if err := f.CompactTo("compaction-"+l.id, "pi", when, kept, messages); err != nil {
+			if err := compactTo(f, "compaction-"+l.id, "pi", when, kept, messages); err != nil {
 				return fmt.Errorf("compaction in line %d: %w", l.line, err)
 			}
 			continue

@@ -3,12 +3,14 @@ package transcript
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/roo"
 )
+
+// noneRoo is no index.
+const noneRoo = -1
 
 // Roo-Code and its kin (Zoo, Kilo, Cline) keep a conversation in
 // api_conversation_history.json: an array of messages in Anthropic's shape, each with the
@@ -228,15 +230,6 @@ func decodeRooReasoning(raw []byte) core.Part {
 		p.Text = strings.Join(all, "\n\n")
 	}
 	return p
-}
-
-// milliseconds returns the time that is raw milliseconds after 1970; zero if raw is no
-// number, or none that is a time.
-func milliseconds(raw []byte) time.Time {
-	if n := number(raw); n > 0 && n < 1<<53 {
-		return time.UnixMilli(int64(n)).UTC()
-	}
-	return time.Time{}
 }
 
 // rooCondensation returns an empty condensation of Roo's own.

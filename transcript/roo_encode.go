@@ -16,7 +16,6 @@ func (w *rooWriter) encode(m *core.Message) []byte {
 			return encodeRooReasoning(r)
 		}
 	}
-	inner := converter{wire: &anthropicWire, out: &Output{}} // its warnings are of no interest: nothing is lost
 	var parts []core.Part
 	for _, p := range m.Parts {
 		switch p := p.(type) {
@@ -38,11 +37,7 @@ func (w *rooWriter) encode(m *core.Message) []byte {
 			parts = append(parts, block)
 			continue
 		case core.ToolResult:
-			var content []core.Part
-			for _, q := range p.Content {
-				content = inner.inner(content, q)
-			}
-			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: content, IsError: p.IsError})
+			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: anthropicWire.content(p.Content), IsError: p.IsError})
 			continue
 		case core.Text, core.ToolCall:
 		}

@@ -95,12 +95,12 @@ func (f *rooFile) hiders(hidden map[string]bool) []hider {
 				}
 			}
 			seen = i
-		case t.summary != "" && f.pivot == none && t.condenseID != "":
+		case t.summary != "" && f.pivot == noneRoo && t.condenseID != "":
 			h.name, h.hides = plainName(t.condenseID), slices.Compact(slices.Clone(condensed[t.condenseID]))
 		case t.marker && t.truncationID != "":
 			h.name = plainName(t.truncationID)
 			for _, j := range slices.Compact(slices.Clone(truncated[t.truncationID])) {
-				if f.pivot == none || j < f.pivot || i > f.pivot {
+				if f.pivot == noneRoo || j < f.pivot || i > f.pivot {
 					h.hides = append(h.hides, j)
 				}
 			}

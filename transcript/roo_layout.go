@@ -96,7 +96,7 @@ func (l *rooLayout) findMarkers() {
 
 // pivotID returns the condensation that inserted the summary that Roo begins with.
 func (l *rooLayout) pivotID() string {
-	if l.pivot == none {
+	if l.pivot == noneRoo {
 		return ""
 	}
 	return l.items[l.pivot].entry.InsertedBy
@@ -280,33 +280,4 @@ func (l *rooLayout) copyOf(i int) rooItem {
 		it.name("condenseId", it.tags.condenseID, l.summaryName())
 	}
 	return it
-}
-
-// cutField returns the object raw without the members called name. A member goes with the
-// comma and the space before it, the first one with those behind it.
-func cutField(raw []byte, name string) []byte {
-	if field(raw, name) == nil {
-		return raw
-	}
-	begin := skipSpace(raw, 1)
-	out := append([]byte(nil), raw[:begin]...)
-	kept := false
-	last := begin // behind the member before
-	for at := begin; at < len(raw) && raw[at] == '"'; {
-		key := raw[at:skipString(raw, at)]
-		value := skipSpace(raw, skipSpace(raw, at+len(key))+1)
-		end := skipValue(raw, value)
-		if unquote(key) != name {
-			if kept {
-				out = append(out, raw[last:at]...)
-			}
-			out = append(out, raw[at:end]...)
-			kept = true
-		}
-		last = end
-		if at = skipSpace(raw, end); raw[at] == ',' {
-			at = skipSpace(raw, at+1)
-		}
-	}
-	return append(out, raw[last:]...)
 }

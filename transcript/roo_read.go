@@ -26,7 +26,7 @@ type fate struct {
 }
 
 func newRooFile(messages []rooMessage, parsed []*roo.Message) *rooFile {
-	f := &rooFile{messages: messages, fates: make([]fate, len(messages)), copies: map[string]int{}, pivot: none}
+	f := &rooFile{messages: messages, fates: make([]fate, len(messages)), copies: map[string]int{}, pivot: noneRoo}
 	shown := rooShown(parsed)
 	for i := range messages {
 		m := &messages[i]

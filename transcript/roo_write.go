@@ -32,9 +32,9 @@ func writeRoo(f *File, out *Output, own bool) error {
 	}
 	pivot := w.summary()
 	items, err := w.layout(pivot)
-	if err == nil && pivot != none && !w.sends(items) {
+	if err == nil && pivot != noneRoo && !w.sends(items) {
 		// Behind a summary Roo leaves out results without a call, which are in the view.
-		items, err = w.layout(none)
+		items, err = w.layout(noneRoo)
 	}
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (w *rooWriter) summary() int {
 			break
 		}
 	}
-	return none
+	return noneRoo
 }
 
 // layout returns the messages of the file. Pivot is the index of the summary that Roo is

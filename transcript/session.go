@@ -55,9 +55,9 @@ func turnOf(said, results []core.Part) []core.Message {
 	return all
 }
 
-// CompactTo applies a compaction of the agent's own: what is shown now is hidden but for the
+// compactTo applies a compaction of the agent's own: what is shown now is hidden but for the
 // messages from first on, and summary takes its place. An empty first keeps nothing.
-func (f *File) CompactTo(id, provider string, when time.Time, first string, summary []core.Message) error {
+func compactTo(f *File, id, provider string, when time.Time, first string, summary []core.Message) error {
 	c := history.Condensation{ID: id, Provider: provider, Time: when}
 	after := ""
 	for _, m := range f.View() {
@@ -74,4 +74,18 @@ func (f *File) CompactTo(id, provider string, when time.Time, first string, summ
 		c.Edit.Insert = append(c.Edit.Insert, core.Insert{After: after, Message: summary[i]})
 	}
 	return f.Journal.Condense(c)
+}
+
+// A lineMessage is a message and the line that it stands in.
+type lineMessage struct {
+	core.Message
+	line int // index into session.lines
+}
+
+func appendLines(f *File, messages []lineMessage) error {
+	plain := make([]core.Message, len(messages))
+	for i := range messages {
+		plain[i] = messages[i].Message
+	}
+	return f.Add(plain...)
 }

@@ -83,3 +83,31 @@ func onlyResults(parts []core.Part) bool {
 	}
 	return true
 }
+
+// convertTrace writes what convertAnthropic would, as a recorded session.
+func convertTrace(f *File, out *Output) error {
+	turns, system := convert(f, &anthropicWire, out)
+	out.AddString(`{"source":`)
+	source := f.Origin
+	if source == "" {
+		source = "condense"
+	}
+	out.Add(appendQuoted(nil, source))
+	if f.Model != "" {
+		out.AddString(`,"model":`)
+		out.Add(appendQuoted(nil, f.Model))
+	}
+	if system != "" {
+		out.AddString(`,"system":`)
+		out.Add(appendQuoted(nil, system))
+	}
+	out.AddString(`,"messages":[`)
+	for i, m := range messagesOf(turns) {
+		if i > 0 {
+			out.AddString(",")
+		}
+		out.Add(encodeTrace(m.role, m.kind, m.parts))
+	}
+	out.AddString("]}\n")
+	return nil
+}

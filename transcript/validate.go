@@ -121,3 +121,10 @@ func wrongMessages(data, value []byte) *fault {
 	}
 	return e
 }
+
+// missingIn is missing for an element of the array list.
+func missingIn(list, raw []byte, kind, name, want string) *fault {
+	e := missing(raw, kind, name, want)
+	e.Offset += offsetIn(list, raw)
+	return e
+}
