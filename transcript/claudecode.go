@@ -121,7 +121,7 @@ func readClaudeCode(data []byte, f *File) error {
 	for i := range messages {
 		l := &s.lines[messages[i].line]
 		if id := messages[i].ID; !inserted[id] {
-			places = append(places, placement{id, l.at, l.at + len(l.raw)})
+			places = append(places, placement{id: id, start: l.at, end: l.at + len(l.raw)})
 		}
 	}
 	f.Settle(data, places, lineBreak(data))

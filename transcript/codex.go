@@ -98,7 +98,7 @@ func readCodex(data []byte, f *File) error {
 	done := 0
 	for i := range messages {
 		l := &r.lines[messages[i].line]
-		places[i] = placement{messages[i].ID, l.at, l.at + len(l.raw)}
+		places[i] = placement{id: messages[i].ID, start: l.at, end: l.at + len(l.raw)}
 	}
 	for i := range r.lines {
 		l := &r.lines[i]

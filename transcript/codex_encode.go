@@ -171,12 +171,12 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 		case core.Text, core.Image, core.Opaque:
 		}
 	}
-	var blocks [][]byte
+	var raw [][]byte
 	for block := range elements(field(was, "content")) {
-		blocks = append(blocks, block)
+		raw = append(raw, block)
 	}
-	if len(blocks) != len(old) { // the content was a string
-		blocks, old = nil, nil
+	if len(raw) != len(old) { // the content was a string
+		raw, old = nil, nil
 	}
 	content := []byte{'['}
 	for i, j := range matchParts(old, m.Parts) {
@@ -187,10 +187,10 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 		case j < 0:
 			content = appendItemBlock(content, m.Role, m.Parts[i])
 		case core.EqualParts(old[j:j+1], m.Parts[i:i+1]):
-			content = append(content, blocks[j]...)
+			content = append(content, raw[j]...)
 		default: // a text
 			t, _ := m.Parts[i].(core.Text)
-			content = append(content, setField(blocks[j], "text", appendQuoted(nil, string(t)))...)
+			content = append(content, setField(raw[j], "text", appendQuoted(nil, string(t)))...)
 		}
 	}
 	return [][]byte{setField(was, "content", append(content, ']'))}

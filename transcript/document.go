@@ -135,10 +135,7 @@ func (d *Document) file() (*File, error) {
 	return f, nil
 }
 
-var (
-	byteOrderMark = []byte("\xef\xbb\xbf")
-	gzipMagic     = []byte("\x1f\x8b")
-)
+var gzipMagic = []byte("\x1f\x8b")
 
 // ReadAll returns what r holds, decompressed if it is gzip, as [Read] reads it. If that is
 // more than limit bytes, the error is a [*TooLargeError], and no more than limit bytes of

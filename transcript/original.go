@@ -13,6 +13,9 @@ import (
 // Such a file is first put together again as it was read and then changed where the
 // journal was.
 
+// byteOrderMark may begin a file that is UTF-8.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // A stamp tells whether a journal is still as it was read: messages are only appended or
 // dropped, and condensations applied or undone, each with an ID that no other ever had.
 type stamp struct {

@@ -161,7 +161,7 @@ func settleRoo(f *File, data []byte, at int, file []rooMessage) {
 			sep = data[offsetIn(data, file[0].raw)+len(file[0].raw) : start]
 		}
 		if !file[i].aside() {
-			places = append(places, placement{file[i].ID, start, start + len(file[i].raw)})
+			places = append(places, placement{id: file[i].ID, start: start, end: start + len(file[i].raw)})
 		}
 	}
 	f.Settle(data, places, string(sep))

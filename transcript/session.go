@@ -37,7 +37,7 @@ func (s *sessionReader) take(raw []byte, own string, when time.Time, placed bool
 		m.Source = slices.Clip(raw)
 		if placed {
 			at := offsetIn(s.data, raw)
-			s.places = append(s.places, placement{m.ID, at, at + len(raw)})
+			s.places = append(s.places, placement{id: m.ID, start: at, end: at + len(raw)})
 		}
 	}
 	return all
