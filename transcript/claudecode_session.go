@@ -157,7 +157,7 @@ func (s *session) messages(data []byte) ([]lineMessage, error) {
 			return nil, bad.in(data, l.raw, n)
 		}
 		m.ID = taken.next(n, l.uuid)
-		all = append(all, lineMessage{m, i})
+		all = append(all, lineMessage{Message: m, line: i})
 	}
 	return all, nil
 }

@@ -150,7 +150,7 @@ func (r *rollout) messages(data []byte) ([]lineMessage, error) {
 			continue
 		}
 		m.ID, m.Time, m.Source = id, l.time, slices.Clip(l.raw)
-		all = append(all, lineMessage{m, i})
+		all = append(all, lineMessage{Message: m, line: i})
 	}
 	return all, nil
 }
