@@ -2,44 +2,49 @@ package transcript
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/convert"
+	"github.com/condensehq/condense/transcript/internal/request"
 )
 
-var anthropicCodec = Codec{
+var anthropicCodec = codec.Codec{
 	Name:    "anthropic",
 	Doc:     "Anthropic Messages: an array of messages, or a request object with messages, system, tools …",
-	Vendor:  Anthropic,
+	Vendor:  codec.Anthropic,
 	Request: true,
-	Detect:  func(data []byte) bool { return vendorOf(data) == Anthropic },
-	Read:    readAnthropic,
+	Detect:  func(data []byte) bool { return request.VendorOf(data) == codec.Anthropic },
+	Read:    request.ReadAnthropic,
 	Write:   writeAnthropic,
 	Convert: convertAnthropic,
 }
 
-func writeAnthropic(f *File, out *Output) error {
-	writeRecords(f, out, placeSystem(f), true, func(m *core.Message, was []byte) []byte {
+func writeAnthropic(f *codec.File, out *codec.Output) error {
+	request.Write(f, out, placeSystem(f), true, func(m *core.Message, was []byte) []byte {
 		if was != nil {
-			return patchMessage(was, m.Parts)
+			return blocks.PatchMessage(was, m.Parts)
 		}
-		return encodeAnthropic(m.Role, m.Parts)
+		return blocks.EncodeMessage(m.Role, m.Parts)
 	})
 	return nil
 }
 
 // convertAnthropic writes an array of messages, or an object if there is a system
 // prompt.
-func convertAnthropic(f *File, out *Output) error {
-	turns, system := convert(f, &anthropicWire, out)
+func convertAnthropic(f *codec.File, out *codec.Output) error {
+	turns, system := convert.Turns(f, &convert.Anthropic, out)
 	if system != "" {
 		out.AddString(`{"system":`)
-		out.Add(appendQuoted(nil, system))
+		out.Add(rawjson.AppendQuote(nil, system))
 		out.AddString(`,"messages":`)
 	}
 	out.AddString("[")
-	for i, m := range messagesOf(turns) {
+	for i, m := range convert.Messages(turns) {
 		if i > 0 {
 			out.AddString(",")
 		}
-		out.Add(encodeAnthropic(m.role, m.parts))
+		out.Add(blocks.EncodeMessage(m.Role, m.Parts))
 	}
 	out.AddString("]")
 	if system != "" {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // noneSystem is no index.
@@ -22,7 +24,7 @@ func misplaced(messages []core.Message) []int {
 		if messages[i].Role != core.RoleSystem {
 			continue
 		}
-		after := i > 0 && speaker(messages[i-1].Role) == core.RoleUser
+		after := i > 0 && blocks.Speaker(messages[i-1].Role) == core.RoleUser
 		before := i+1 == len(messages) || messages[i+1].Role == core.RoleAssistant
 		if !after || !before {
 			all = append(all, i)
@@ -34,7 +36,7 @@ func misplaced(messages []core.Message) []int {
 // placeSystem returns the view of f with every message of the system that a condensation left where
 // the API refuses it at the next place where it does not; if there is none, at the last one
 // before. Those that were refused where the file had them stay: its owner put up with that.
-func placeSystem(f *File) []core.Message {
+func placeSystem(f *codec.File) []core.Message {
 	view := f.View()
 	moved := misplaced(view)
 	if moved == nil {

@@ -5,6 +5,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
+	"github.com/condensehq/condense/transcript/internal/session"
 )
 
 // Claude Code appends a line for everything that happens in a session to
@@ -29,10 +33,10 @@ import (
 // what is resumed. (Newer versions note another leaf if one went back and said nothing
 // before leaving; that note is not regarded.) A compaction is imported as a condensation
 // that hides what is before it. What is not part of the conversation is kept beside it.
-var claudecodeCodec = Codec{
+var claudecodeCodec = codec.Codec{
 	Name:    "claudecode",
 	Doc:     "Claude Code session: ~/.claude/projects/*/*.jsonl",
-	Vendor:  Anthropic,
+	Vendor:  codec.Anthropic,
 	Detect:  detectClaudeCode,
 	Read:    readClaudeCode,
 	Write:   writeClaudeCode,
@@ -43,8 +47,8 @@ var claudecodeCodec = Codec{
 // Code writes.
 func detectClaudeCode(data []byte) bool {
 	seen := 0
-	for _, raw := range lines(data) {
-		if skipSpace(raw, 0) == len(raw) {
+	for _, raw := range jsonl.Lines(data) {
+		if rawjson.SkipSpace(raw, 0) == len(raw) {
 			continue
 		}
 		if seen++; seen > 100 {
@@ -52,14 +56,14 @@ func detectClaudeCode(data []byte) bool {
 		}
 		var kind string
 		var message, uuid, leaf, session bool
-		for k, v := range fields(raw) {
+		for k, v := range rawjson.Fields(raw) {
 			switch string(k) {
 			case "type":
-				kind = text(v)
+				kind = rawjson.Text(v)
 			case "message":
-				message = field(v, "content") != nil
+				message = rawjson.Field(v, "content") != nil
 			case "uuid":
-				uuid = isString(v)
+				uuid = rawjson.IsString(v)
 			case "leafUuid":
 				leaf = true
 			case "sessionId", "messageId":
@@ -86,7 +90,7 @@ func detectClaudeCode(data []byte) bool {
 	return false
 }
 
-func readClaudeCode(data []byte, f *File) error {
+func readClaudeCode(data []byte, f *codec.File) error {
 	s, err := parseSession(data)
 	if err != nil {
 		return err
@@ -98,14 +102,14 @@ func readClaudeCode(data []byte, f *File) error {
 		return err
 	}
 	for _, m := range messages {
-		if l := s.lines[m.line]; l.model != "" && l.model != synthetic {
+		if l := s.lines[m.Line]; l.model != "" && l.model != synthetic {
 			f.Model = l.model
 		}
 	}
 	inserted := map[string]bool{}
 	done := 0
 	for _, c := range s.compactions(messages) {
-		if err := appendLines(f, messages[done:c.begin]); err != nil {
+		if err := session.Append(f, messages[done:c.begin]); err != nil {
 			return err
 		}
 		done = c.end
@@ -113,18 +117,18 @@ func readClaudeCode(data []byte, f *File) error {
 			return err
 		}
 	}
-	if err := appendLines(f, messages[done:]); err != nil {
+	if err := session.Append(f, messages[done:]); err != nil {
 		return err
 	}
 	// A summary stays in the file when its compaction is undone: other lines follow it.
-	var places []placement
+	var places []codec.Placement
 	for i := range messages {
-		l := &s.lines[messages[i].line]
+		l := &s.lines[messages[i].Line]
 		if id := messages[i].ID; !inserted[id] {
-			places = append(places, placement{id: id, start: l.at, end: l.at + len(l.raw)})
+			places = append(places, codec.Placement{Id: id, Start: l.At, End: l.At + len(l.Raw)})
 		}
 	}
-	f.Settle(data, places, lineBreak(data))
+	f.Settle(data, places, jsonl.LineBreak(data))
 	return nil
 }
 
@@ -133,7 +137,7 @@ const synthetic = "<synthetic>"
 
 // compact applies a compaction of Claude Code's own to the messages so far, and adds to
 // inserted what it inserted.
-func compact(f *File, c *compaction, messages []lineMessage, inserted map[string]bool) error {
+func compact(f *codec.File, c *compaction, messages []session.Message, inserted map[string]bool) error {
 	view := f.View()
 	edit := core.Edit{}
 	after, behind := "", false
@@ -153,7 +157,7 @@ func compact(f *File, c *compaction, messages []lineMessage, inserted map[string
 	}
 	summary := messages[c.begin:c.end]
 	if len(view) == 0 {
-		return appendLines(f, summary)
+		return session.Append(f, summary)
 	}
 	if len(edit.Hide)+len(summary) == 0 {
 		return nil

@@ -2,12 +2,15 @@ package transcript
 
 import (
 	"fmt"
+
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // This file finds out which lines of a session are the conversation.
 
 // findBranch marks the lines of the conversation.
-func (s *session) findBranch() {
+func (s *sessionFile) findBranch() {
 	for i := range s.lines {
 		s.link(i)
 	}
@@ -15,9 +18,9 @@ func (s *session) findBranch() {
 	broken := s.walk()
 	s.addParallel()
 	if n := len(broken); n > 0 {
-		first := s.lines[broken[n-1]].line
-		s.warnings = append(s.warnings, FileWarning{Text: fmt.Sprintf(
-			"the parent of %s is not in the file, first in line %d; taken to be the line before", count(n, "line"), first)})
+		first := s.lines[broken[n-1]].Line
+		s.warnings = append(s.warnings, codec.Warning{Text: fmt.Sprintf(
+			"the parent of %s is not in the file, first in line %d; taken to be the line before", codec.Count(n, "line"), first)})
 	}
 	left := 0
 	for i := range s.lines {
@@ -26,13 +29,13 @@ func (s *session) findBranch() {
 		}
 	}
 	if left > 0 {
-		s.warnings = append(s.warnings, FileWarning{Text: fmt.Sprintf(
-			"%s on branches that were left: kept in the file, but no part of the conversation", count(left, "message"))})
+		s.warnings = append(s.warnings, codec.Warning{Text: fmt.Sprintf(
+			"%s on branches that were left: kept in the file, but no part of the conversation", codec.Count(left, "message"))})
 	}
 }
 
 // link finds the parent of line i.
-func (s *session) link(i int) {
+func (s *sessionFile) link(i int) {
 	switch l := &s.lines[i]; {
 	case !l.inTree() || l.boundary:
 	case !l.linked:
@@ -44,7 +47,7 @@ func (s *session) link(i int) {
 
 // walk marks the lines of the branch, from the last one to the first, and returns those
 // whose parent is missing, in this order.
-func (s *session) walk() (broken []int) {
+func (s *sessionFile) walk() (broken []int) {
 	limit := len(s.lines) // of the part of the file that the walk is in: it ends with a boundary
 	cur := s.leaf()
 	for range 2 * len(s.lines) { // more steps go in a circle
@@ -85,7 +88,7 @@ func (s *session) walk() (broken []int) {
 
 // leaf returns the line that the conversation ends with: the last one that follows a
 // message or is one.
-func (s *session) leaf() int {
+func (s *sessionFile) leaf() int {
 	follows := make([]bool, len(s.lines))
 	leaf := none
 	for i := range s.lines {
@@ -106,7 +109,7 @@ func (s *session) leaf() int {
 
 // addParallel marks what a walk from child to parent misses when a turn of the assistant
 // has several calls: its other lines, and the results that hang on them.
-func (s *session) addParallel() {
+func (s *sessionFile) addParallel() {
 	turns, answered := map[string]bool{}, map[string]bool{}
 	for i := range s.lines {
 		if l := &s.lines[i]; l.live && l.said() {
@@ -145,8 +148,8 @@ func (l *sessionLine) results() func(func(string) bool) {
 		if l.kind != "user" {
 			return
 		}
-		for block := range elements(field(l.message, "content")) {
-			if id := field(block, "tool_use_id"); id != nil && !yield(text(id)) {
+		for block := range rawjson.Elements(rawjson.Field(l.message, "content")) {
+			if id := rawjson.Field(block, "tool_use_id"); id != nil && !yield(rawjson.Text(id)) {
 				return
 			}
 		}

@@ -1,6 +1,10 @@
 package transcript
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
 
 // A compaction of newer versions of Claude Code may keep some of the messages before it.
 // They are not written again: the boundary lists them, either one by one,
@@ -26,7 +30,7 @@ type keptLines struct {
 
 // keptByLast finds the lines that the last boundary kept and hangs them where they are to
 // be read. A list that names anything that is not there counts for nothing.
-func (s *session) keptByLast() keptLines {
+func (s *sessionFile) keptByLast() keptLines {
 	nothing := keptLines{boundary: none, tail: none}
 	b := len(s.lines) - 1
 	for b >= 0 && (!s.lines[b].boundary || s.lines[b].sidechain) {
@@ -35,12 +39,12 @@ func (s *session) keptByLast() keptLines {
 	if b < 0 {
 		return nothing
 	}
-	list, segment := field(s.lines[b].metadata, "preservedMessages"), field(s.lines[b].metadata, "preservedSegment")
+	list, segment := rawjson.Field(s.lines[b].metadata, "preservedMessages"), rawjson.Field(s.lines[b].metadata, "preservedSegment")
 	kept := s.listed(list, b)
 	if list == nil {
 		list, kept = segment, s.between(segment, b)
 	}
-	anchor := s.resolve(text(field(list, "anchorUuid")), len(s.lines))
+	anchor := s.resolve(rawjson.Text(rawjson.Field(list, "anchorUuid")), len(s.lines))
 	if len(kept) == 0 || anchor < b {
 		return nothing
 	}
@@ -66,11 +70,11 @@ func (s *session) keptByLast() keptLines {
 }
 
 // listed returns the lines before b that list names one by one, oldest first.
-func (s *session) listed(list []byte, b int) []int {
+func (s *sessionFile) listed(list []byte, b int) []int {
 	var kept []int
 	previous := none
-	for uuid := range elements(field(list, "uuids")) {
-		i := s.resolve(text(uuid), len(s.lines))
+	for uuid := range rawjson.Elements(rawjson.Field(list, "uuids")) {
+		i := s.resolve(rawjson.Text(uuid), len(s.lines))
 		if i <= previous || i > b {
 			return nil
 		}
@@ -81,13 +85,13 @@ func (s *session) listed(list []byte, b int) []int {
 }
 
 // between returns the lines before b from the head of segment to its tail.
-func (s *session) between(segment []byte, b int) []int {
-	head := s.resolve(text(field(segment, "headUuid")), b)
+func (s *sessionFile) between(segment []byte, b int) []int {
+	head := s.resolve(rawjson.Text(rawjson.Field(segment, "headUuid")), b)
 	if head == none {
 		return nil
 	}
 	var kept []int
-	for i := s.resolve(text(field(segment, "tailUuid")), b); i != none; i = s.resolve(s.lines[i].parent, i) {
+	for i := s.resolve(rawjson.Text(rawjson.Field(segment, "tailUuid")), b); i != none; i = s.resolve(s.lines[i].parent, i) {
 		kept = append(kept, i)
 		if i == head {
 			slices.Reverse(kept)

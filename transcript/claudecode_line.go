@@ -9,6 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
 // This file makes new lines of a session.
@@ -36,13 +40,13 @@ func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	id := lineID(m.ID)
 	out := []byte{'{'}
 	if !w.unnamed {
-		out = append(append(out, `"parentUuid":`...), quotedOrNull(w.prev)...)
+		out = append(append(out, `"parentUuid":`...), rawjson.QuoteOrNull(w.prev)...)
 		out = append(out, ',')
 	}
 	out = append(out, `"isSidechain":false`...)
 	for _, name := range copied {
-		if v := field(like.raw, name); v != nil {
-			out = append(appendQuoted(append(out, ','), name), ':')
+		if v := rawjson.Field(like.Raw, name); v != nil {
+			out = append(rawjson.AppendQuote(append(out, ','), name), ':')
 			out = append(out, v...)
 		}
 	}
@@ -79,15 +83,15 @@ func lineID(id string) string {
 
 // appendSessionLine appends the rest of a line, from its type on.
 func appendSessionLine(out []byte, id string, m *core.Message, model string, when time.Time) []byte {
-	content := encodeContent(m.Parts)
+	content := blocks.Encode(m.Parts)
 	if m.Role == core.RoleAssistant {
 		if content[0] != '[' {
-			content = append(appendBlock([]byte{'['}, m.Parts[0]), ']')
+			content = append(blocks.Append([]byte{'['}, m.Parts[0]), ']')
 		}
 		out = append(out, `,"type":"assistant","message":{"id":"msg_`...)
 		out = append(out, strings.ReplaceAll(id, "-", "")...)
 		out = append(out, `","type":"message","role":"assistant","model":`...)
-		out = appendQuoted(out, model)
+		out = rawjson.AppendQuote(out, model)
 		out = append(append(out, `,"content":`...), content...)
 		out = append(out, `,"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0,`+
 			`"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}`...)
@@ -103,13 +107,13 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 		}
 	}
 	out = append(append(out, `,"uuid":"`...), id...)
-	out = appendTimestamp(append(out, `","timestamp":`...), when)
+	out = rawjson.AppendTime(append(out, `","timestamp":`...), when)
 	return append(out, '}')
 }
 
 // convertClaudeCode writes a conversation of another tool as a session.
-func convertClaudeCode(f *File, out *Output) error {
-	turns, system := convert(f, &anthropicWire, out)
+func convertClaudeCode(f *codec.File, out *codec.Output) error {
+	turns, system := convert.Turns(f, &convert.Anthropic, out)
 	if system != "" {
 		out.Warn("", "the system prompt was left out: Claude Code has its own")
 	}
@@ -120,16 +124,16 @@ func convertClaudeCode(f *File, out *Output) error {
 		model = synthetic
 	}
 	prev, prompt, when := "", "", time.Time{}
-	for i, t := range messagesOf(turns) {
-		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.role, Kind: t.kind, Parts: t.parts}
+	for i, t := range convert.Messages(turns) {
+		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.Role, Kind: t.Kind, Parts: t.Parts}
 		id := lineID(m.ID)
-		if source, ok := f.Journal.Message(t.id); ok && !source.Time.IsZero() {
+		if source, ok := f.Journal.Message(t.Id); ok && !source.Time.IsZero() {
 			when = source.Time
 		}
-		if s := joinText(t.parts); t.role == core.RoleUser && s != "" {
+		if s := blocks.Join(t.Parts); t.Role == core.RoleUser && s != "" {
 			prompt = s
 		}
-		line := append([]byte(`{"parentUuid":`), quotedOrNull(prev)...)
+		line := append([]byte(`{"parentUuid":`), rawjson.QuoteOrNull(prev)...)
 		line = append(line, `,"isSidechain":false,"userType":"external","cwd":"/","sessionId":"`...)
 		line = append(append(line, session...), '"')
 		out.Add(appendSessionLine(line, id, &m, model, when))
@@ -144,7 +148,7 @@ func convertClaudeCode(f *File, out *Output) error {
 // appendLastPrompt appends the line in which newer versions look for the line that the
 // conversation ends with. It is all that a session without messages has.
 func appendLastPrompt(out []byte, prompt, leaf, session string) []byte {
-	out = appendQuoted(append(out, `{"type":"last-prompt","lastPrompt":`...), prompt)
-	out = append(append(out, `,"leafUuid":`...), quotedOrNull(leaf)...)
+	out = rawjson.AppendQuote(append(out, `{"type":"last-prompt","lastPrompt":`...), prompt)
+	out = append(append(out, `,"leafUuid":`...), rawjson.QuoteOrNull(leaf)...)
 	return append(out, `,"sessionId":"`+session+`"}`...)
 }

@@ -6,11 +6,17 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
+	"github.com/condensehq/condense/transcript/internal/session"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A sessionLine is what matters of a line of a session.
 type sessionLine struct {
-	row
+	jsonl.Row
 	kind      string // the field type
 	uuid      string
 	parent    string // uuid; empty if null or absent
@@ -35,11 +41,11 @@ type sessionLine struct {
 // none is no index.
 const none = -1
 
-// A session is a file of Claude Code, parsed.
-type session struct {
+// A sessionFile is a file of Claude Code, parsed.
+type sessionFile struct {
 	lines    []sessionLine
-	last     map[string]int // uuid to the last line that has it
-	warnings []FileWarning  // what was repaired
+	last     map[string]int  // uuid to the last line that has it
+	warnings []codec.Warning // what was repaired
 	kept     keptLines
 }
 
@@ -52,17 +58,17 @@ func (l *sessionLine) said() bool {
 func (l *sessionLine) inTree() bool { return !l.sidechain && (l.uuid != "" || l.said()) }
 
 // superseded reports whether a later line has the uuid of line i and counts instead.
-func (s *session) superseded(i int) bool {
+func (s *sessionFile) superseded(i int) bool {
 	uuid := s.lines[i].uuid
 	return uuid != "" && s.last[uuid] != i
 }
 
-func parseSession(data []byte) (*session, error) {
-	all, warnings, err := rows(data)
+func parseSession(data []byte) (*sessionFile, error) {
+	all, warnings, err := jsonl.Rows(data)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{lines: make([]sessionLine, len(all)), last: make(map[string]int, len(all)), warnings: warnings, kept: keptLines{boundary: none, tail: none}}
+	s := &sessionFile{lines: make([]sessionLine, len(all)), last: make(map[string]int, len(all)), warnings: warnings, kept: keptLines{boundary: none, tail: none}}
 	for i, r := range all {
 		l := &s.lines[i]
 		l.parse(r)
@@ -78,29 +84,29 @@ func parseSession(data []byte) (*session, error) {
 	return s, nil
 }
 
-func (l *sessionLine) parse(r row) {
-	l.row = r
+func (l *sessionLine) parse(r jsonl.Row) {
+	l.Row = r
 	subtype := ""
-	for k, v := range fields(r.raw) {
+	for k, v := range rawjson.Fields(r.Raw) {
 		switch string(k) {
 		case "type":
-			l.kind = text(v)
+			l.kind = rawjson.Text(v)
 		case "subtype":
-			subtype = text(v)
+			subtype = rawjson.Text(v)
 		case "uuid":
-			l.uuid = text(v)
+			l.uuid = rawjson.Text(v)
 		case "parentUuid":
-			l.parent, l.linked = text(v), true
+			l.parent, l.linked = rawjson.Text(v), true
 		case "logicalParentUuid":
-			l.logical = text(v)
+			l.logical = rawjson.Text(v)
 		case "isSidechain":
-			l.sidechain = isTrue(v)
+			l.sidechain = rawjson.IsTrue(v)
 		case "isCompactSummary":
-			l.summary = isTrue(v)
+			l.summary = rawjson.IsTrue(v)
 		case "isApiErrorMessage":
-			l.error = isTrue(v)
+			l.error = rawjson.IsTrue(v)
 		case "timestamp":
-			l.time = timestamp(v)
+			l.time = rawjson.Time(v)
 		case "compactMetadata":
 			l.metadata = v
 		case "message":
@@ -108,20 +114,20 @@ func (l *sessionLine) parse(r row) {
 		}
 	}
 	l.boundary = l.kind == "system" && subtype == "compact_boundary"
-	for k, v := range fields(l.message) {
+	for k, v := range rawjson.Fields(l.message) {
 		switch string(k) {
 		case "id":
-			l.turn = text(v)
+			l.turn = rawjson.Text(v)
 		case "model":
-			l.model = text(v)
+			l.model = rawjson.Text(v)
 		case "role":
-			l.role = text(v)
+			l.role = rawjson.Text(v)
 		}
 	}
 }
 
 // resolve returns the last line before limit that has the uuid, or none.
-func (s *session) resolve(uuid string, limit int) int {
+func (s *sessionFile) resolve(uuid string, limit int) int {
 	i, ok := s.last[uuid]
 	if !ok || uuid == "" {
 		return none
@@ -133,7 +139,7 @@ func (s *session) resolve(uuid string, limit int) int {
 }
 
 // before returns the last line before i that is part of the tree, or none.
-func (s *session) before(i int) int {
+func (s *sessionFile) before(i int) int {
 	for i--; i >= 0; i-- {
 		if s.lines[i].inTree() {
 			return i
@@ -143,9 +149,9 @@ func (s *session) before(i int) int {
 }
 
 // messages returns what is said on the branch, in the order of the file.
-func (s *session) messages(data []byte) ([]lineMessage, error) {
-	var all []lineMessage
-	taken := ids{}
+func (s *sessionFile) messages(data []byte) ([]session.Message, error) {
+	var all []session.Message
+	taken := codec.IDs{}
 	for i := range s.lines {
 		l := &s.lines[i]
 		if !l.live || !l.said() || s.superseded(i) {
@@ -154,21 +160,21 @@ func (s *session) messages(data []byte) ([]lineMessage, error) {
 		n := len(all) + 1
 		m, bad := l.decode()
 		if bad != nil {
-			return nil, bad.in(data, l.raw, n)
+			return nil, bad.In(data, l.Raw, n)
 		}
-		m.ID = taken.next(n, l.uuid)
-		all = append(all, lineMessage{Message: m, line: i})
+		m.ID = taken.Next(n, l.uuid)
+		all = append(all, session.Message{Message: m, Line: i})
 	}
 	return all, nil
 }
 
-func (l *sessionLine) decode() (core.Message, *fault) {
-	m := core.Message{Role: core.Role(l.kind), Time: l.time, Source: slices.Clip(l.raw)}
-	if !isObject(l.message) {
-		e := &fault{Found: article(l.kind) + ` line without "message"`, Want: `an object as "message"`}
+func (l *sessionLine) decode() (core.Message, *syntax.Error) {
+	m := core.Message{Role: core.Role(l.kind), Time: l.time, Source: slices.Clip(l.Raw)}
+	if !rawjson.IsObject(l.message) {
+		e := &syntax.Error{Found: syntax.Article(l.kind) + ` line without "message"`, Want: `an object as "message"`}
 		if l.message != nil {
-			e.Offset = offsetIn(l.raw, l.message)
-			e.Found = describe(l.message) + ` as "message"`
+			e.Offset = rawjson.Offset(l.Raw, l.message)
+			e.Found = syntax.Describe(l.message) + ` as "message"`
 		}
 		return m, e
 	}
@@ -178,10 +184,10 @@ func (l *sessionLine) decode() (core.Message, *fault) {
 	if l.summary {
 		m.Kind = core.KindSummary
 	}
-	content := field(l.message, "content")
-	parts, err := decodeContent(content)
+	content := rawjson.Field(l.message, "content")
+	parts, err := blocks.Decode(content)
 	if err != nil {
-		err.Offset += offsetIn(l.raw, content)
+		err.Offset += rawjson.Offset(l.Raw, content)
 		return m, err
 	}
 	m.Parts = parts
@@ -193,7 +199,7 @@ func (l *sessionLine) compactionID() string {
 	if l.uuid != "" {
 		return l.uuid
 	}
-	return "compaction-" + strconv.Itoa(l.line)
+	return "compaction-" + strconv.Itoa(l.Line)
 }
 
 // A compaction is what a boundary says.
@@ -212,7 +218,7 @@ type compaction struct {
 }
 
 // compactions returns the compactions on the branch.
-func (s *session) compactions(messages []lineMessage) []compaction {
+func (s *sessionFile) compactions(messages []session.Message) []compaction {
 	var all []compaction
 	next := 0
 	var boundaries []int
@@ -227,25 +233,25 @@ func (s *session) compactions(messages []lineMessage) []compaction {
 		if k+1 < len(boundaries) {
 			until = boundaries[k+1]
 		}
-		for next < len(messages) && messages[next].line < i {
+		for next < len(messages) && messages[next].Line < i {
 			next++
 		}
-		c := compaction{id: l.compactionID(), at: i, line: l.line, begin: next, end: next, time: l.time}
-		for c.end < len(messages) && messages[c.end].line < until {
-			line := messages[c.end].line
+		c := compaction{id: l.compactionID(), at: i, line: l.Line, begin: next, end: next, time: l.time}
+		for c.end < len(messages) && messages[c.end].Line < until {
+			line := messages[c.end].Line
 			if !s.lines[line].summary && (i != s.kept.boundary || line > s.kept.anchor) {
 				break
 			}
 			c.end++
 		}
-		for k, v := range fields(l.metadata) {
+		for k, v := range rawjson.Fields(l.metadata) {
 			switch string(k) {
 			case "trigger":
-				c.trigger = map[string]core.Trigger{"auto": core.TriggerAutomatic, "manual": core.TriggerManual}[text(v)]
+				c.trigger = map[string]core.Trigger{"auto": core.TriggerAutomatic, "manual": core.TriggerManual}[rawjson.Text(v)]
 			case "preTokens":
-				c.before = number(v)
+				c.before = rawjson.Int(v)
 			case "postTokens":
-				c.after = number(v)
+				c.after = rawjson.Int(v)
 			}
 		}
 		if i == s.kept.boundary {

@@ -6,6 +6,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
 // writeClaudeCode writes the session as it was, but for what condensations and rewinds
@@ -26,7 +30,7 @@ import (
 //
 // That Claude Code resumes such a file was not tried; the links are those that programs
 // which read these files describe.
-func writeClaudeCode(f *File, out *Output) error {
+func writeClaudeCode(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
 		return nil
@@ -36,7 +40,7 @@ func writeClaudeCode(f *File, out *Output) error {
 		return err
 	}
 	s.findBranch()
-	w := sessionWriter{session: s, out: out, ending: lineBreak(data)}
+	w := sessionWriter{sessionFile: s, out: out, ending: jsonl.LineBreak(data)}
 	if err := w.decide(f, data); err != nil {
 		return err
 	}
@@ -67,8 +71,8 @@ func (w *sessionWriter) empty() error {
 
 // A sessionWriter writes a session that was changed.
 type sessionWriter struct {
-	*session
-	out    *Output
+	*sessionFile
+	out    *codec.Output
 	ending string
 	keep   []bool                 // whether a line is written
 	saying map[int]*history.Entry // what became of the message of a line
@@ -84,14 +88,14 @@ type sessionWriter struct {
 }
 
 // decide finds out what is written.
-func (w *sessionWriter) decide(f *File, data []byte) error {
+func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
 		return err
 	}
 	lineOf := make(map[string]int, len(messages))
 	for i := range messages {
-		lineOf[messages[i].ID] = messages[i].line
+		lineOf[messages[i].ID] = messages[i].Line
 	}
 	own := f.Imported()
 	active := map[string]bool{}
@@ -132,7 +136,7 @@ func (w *sessionWriter) decide(f *File, data []byte) error {
 	}
 	gone := map[int]bool{} // the summaries of compactions that are undone, and what a rewind dropped
 	for i := range messages {
-		gone[messages[i].line] = w.saying[messages[i].line] == nil
+		gone[messages[i].Line] = w.saying[messages[i].Line] == nil
 	}
 	w.decideOthers(active, own, gone, last)
 	return nil
@@ -181,7 +185,7 @@ func (w *sessionWriter) damaged() map[int]bool {
 		}
 	}
 	if n := len(damaged); n > 0 {
-		w.out.Warn("", "%s that cannot be read as a message, and no part of the conversation, left out", count(n, "line"))
+		w.out.Warn("", "%s that cannot be read as a message, and no part of the conversation, left out", codec.Count(n, "line"))
 	}
 	return damaged
 }
@@ -230,15 +234,15 @@ func (w *sessionWriter) reorder(active map[string]bool) []int {
 
 func (w *sessionWriter) writeLine(i int) {
 	l := &w.lines[i]
-	raw := l.raw
+	raw := l.Raw
 	if e := w.saying[i]; e != nil && e.RewrittenBy != "" && len(e.HiddenBy) == 0 {
-		raw = replaceMessage(raw, patchMessage(field(raw, "message"), e.Message.Parts))
+		raw = replaceMessage(raw, blocks.PatchMessage(rawjson.Field(raw, "message"), e.Message.Parts))
 	}
 	if l.live && l.turn != "" && l.turn == w.stale {
 		raw = withoutUsage(raw)
 	}
-	if metadata := field(raw, "compactMetadata"); l.boundary && isObject(metadata) { // what it kept stands behind it now
-		raw = replaceValue(raw, metadata, cutField(cutField(metadata, "preservedSegment"), "preservedMessages"))
+	if metadata := rawjson.Field(raw, "compactMetadata"); l.boundary && rawjson.IsObject(metadata) { // what it kept stands behind it now
+		raw = rawjson.ReplaceValue(raw, metadata, rawjson.CutField(rawjson.CutField(metadata, "preservedSegment"), "preservedMessages"))
 	}
 	if l.live && l.inTree() {
 		raw = w.relink(i, raw)
@@ -248,7 +252,7 @@ func (w *sessionWriter) writeLine(i int) {
 }
 
 func replaceMessage(raw, message []byte) []byte {
-	return replaceValue(raw, field(raw, "message"), message)
+	return rawjson.ReplaceValue(raw, rawjson.Field(raw, "message"), message)
 }
 
 // relink makes the line i follow what was written before it, if what it follows is gone.
@@ -257,13 +261,13 @@ func (w *sessionWriter) relink(i int, raw []byte) []byte {
 	switch {
 	case l.boundary:
 		if up := w.resolve(l.logical, i); up != none && !w.keep[up] {
-			raw = setField(raw, "logicalParentUuid", quotedOrNull(w.prev))
+			raw = rawjson.SetField(raw, "logicalParentUuid", rawjson.QuoteOrNull(w.prev))
 		}
 		w.barrier = w.count
 	case l.linked && !w.follows(i) && w.unnamed:
-		raw = cutField(raw, "parentUuid")
+		raw = rawjson.CutField(raw, "parentUuid")
 	case l.linked && !w.follows(i):
-		raw = setField(raw, "parentUuid", quotedOrNull(w.prev))
+		raw = rawjson.SetField(raw, "parentUuid", rawjson.QuoteOrNull(w.prev))
 	}
 	w.written[i] = w.count
 	w.count++
@@ -286,10 +290,10 @@ func (w *sessionWriter) follows(i int) bool {
 // Claude Code is said to do itself with what a compaction keeps.
 func withoutUsage(raw []byte) []byte {
 	for _, name := range []string{"input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
-		message := field(raw, "message")
-		usage := field(message, "usage")
-		if n := field(usage, name); number(n) > 0 {
-			raw = replaceMessage(raw, replaceValue(message, usage, replaceValue(usage, n, []byte("0"))))
+		message := rawjson.Field(raw, "message")
+		usage := rawjson.Field(message, "usage")
+		if n := rawjson.Field(usage, name); rawjson.Int(n) > 0 {
+			raw = replaceMessage(raw, rawjson.ReplaceValue(message, usage, rawjson.ReplaceValue(usage, n, []byte("0"))))
 		}
 	}
 	return raw

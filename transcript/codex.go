@@ -8,6 +8,12 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
+	"github.com/condensehq/condense/transcript/internal/session"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // noneCodex is no index.
@@ -30,10 +36,10 @@ const noneCodex = -1
 // Codex's estimate. It is imported as a condensation. An event thread_rolled_back takes
 // the last turns back: their items are kept in the file but are no part of the
 // conversation.
-var codexCodec = Codec{
+var codexCodec = codec.Codec{
 	Name:    "codex",
 	Doc:     "Codex rollout: ~/.codex/sessions/*/*/*/rollout-*.jsonl",
-	Vendor:  OpenAI,
+	Vendor:  codec.OpenAI,
 	Detect:  detectCodex,
 	Read:    readCodex,
 	Write:   writeCodex,
@@ -43,8 +49,8 @@ var codexCodec = Codec{
 // detectCodex looks at the first lines.
 func detectCodex(data []byte) bool {
 	seen := 0
-	for _, raw := range lines(data) {
-		if skipSpace(raw, 0) == len(raw) {
+	for _, raw := range jsonl.Lines(data) {
+		if rawjson.SkipSpace(raw, 0) == len(raw) {
 			continue
 		}
 		if seen++; seen > 20 {
@@ -52,20 +58,20 @@ func detectCodex(data []byte) bool {
 		}
 		var kind, role, record string
 		var payload, id, instructions bool
-		for k, v := range fields(raw) {
+		for k, v := range rawjson.Fields(raw) {
 			switch string(k) {
 			case "type":
-				kind = text(v)
+				kind = rawjson.Text(v)
 			case "payload":
-				payload = isObject(v)
+				payload = rawjson.IsObject(v)
 			case "record_type":
-				record = text(v)
+				record = rawjson.Text(v)
 			case "id":
 				id = true
 			case "instructions", "git":
 				instructions = true
 			case "role":
-				role = text(v)
+				role = rawjson.Text(v)
 			}
 		}
 		switch {
@@ -83,7 +89,7 @@ func detectCodex(data []byte) bool {
 // codexLines are the types of lines that tell a rollout.
 var codexLines = []string{"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 
-func readCodex(data []byte, f *File) error {
+func readCodex(data []byte, f *codec.File) error {
 	r, err := parseRollout(data)
 	if err != nil {
 		return err
@@ -94,11 +100,11 @@ func readCodex(data []byte, f *File) error {
 	if err != nil {
 		return err
 	}
-	places := make([]placement, len(messages))
+	places := make([]codec.Placement, len(messages))
 	done := 0
 	for i := range messages {
-		l := &r.lines[messages[i].line]
-		places[i] = placement{id: messages[i].ID, start: l.at, end: l.at + len(l.raw)}
+		l := &r.lines[messages[i].Line]
+		places[i] = codec.Placement{Id: messages[i].ID, Start: l.At, End: l.At + len(l.Raw)}
 	}
 	for i := range r.lines {
 		l := &r.lines[i]
@@ -106,34 +112,34 @@ func readCodex(data []byte, f *File) error {
 			continue
 		}
 		end := done
-		for end < len(messages) && messages[end].line < i {
+		for end < len(messages) && messages[end].Line < i {
 			end++
 		}
-		if err := appendLines(f, messages[done:end]); err != nil {
+		if err := session.Append(f, messages[done:end]); err != nil {
 			return err
 		}
 		done = end
 		c, bad := l.compaction(f.View(), r.taken)
 		if bad != nil {
-			return bad.in(data, l.payload, 0)
+			return bad.In(data, l.payload, 0)
 		}
 		if c.Edit.Empty() {
 			continue
 		}
 		if err := f.Journal.Condense(c); err != nil {
-			return fmt.Errorf("compaction in line %d: %w", l.line, err)
+			return fmt.Errorf("compaction in line %d: %w", l.Line, err)
 		}
 	}
-	if err := appendLines(f, messages[done:]); err != nil {
+	if err := session.Append(f, messages[done:]); err != nil {
 		return err
 	}
-	f.Settle(data, places, lineBreak(data))
+	f.Settle(data, places, jsonl.LineBreak(data))
 	return nil
 }
 
 // messages returns what is said in the items that were not taken back.
-func (r *rollout) messages(data []byte) ([]lineMessage, error) {
-	var all []lineMessage
+func (r *rollout) messages(data []byte) ([]session.Message, error) {
+	var all []session.Message
 	n := 0
 	for i := range r.lines {
 		l := &r.lines[i]
@@ -143,23 +149,23 @@ func (r *rollout) messages(data []byte) ([]lineMessage, error) {
 		n++
 		m, sent, bad := decodeItem(l.payload)
 		if bad != nil {
-			return nil, bad.in(data, l.payload, n)
+			return nil, bad.In(data, l.payload, n)
 		}
-		id := r.taken.next(n, m.ID)
+		id := r.taken.Next(n, m.ID)
 		if l.void || !sent {
 			continue
 		}
-		m.ID, m.Time, m.Source = id, l.time, slices.Clip(l.raw)
-		all = append(all, lineMessage{Message: m, line: i})
+		m.ID, m.Time, m.Source = id, l.time, slices.Clip(l.Raw)
+		all = append(all, session.Message{Message: m, Line: i})
 	}
 	return all, nil
 }
 
 // compactionID names the condensation that the compacted line l is.
-func (l *rolloutLine) compactionID() string { return "compaction-" + strconv.Itoa(l.line) }
+func (l *rolloutLine) compactionID() string { return "compaction-" + strconv.Itoa(l.Line) }
 
 // compaction returns what the compacted line l does to view.
-func (l *rolloutLine) compaction(view []core.Message, taken ids) (history.Condensation, *fault) {
+func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.Condensation, *syntax.Error) {
 	id := l.compactionID()
 	c := history.Condensation{ID: id, Provider: "codex", Time: l.time}
 	after := ""
@@ -167,21 +173,21 @@ func (l *rolloutLine) compaction(view []core.Message, taken ids) (history.Conden
 		after = view[len(view)-1].ID
 	}
 	insert := func(m core.Message) {
-		m.ID, m.Time = taken.next(0, id+"."+strconv.Itoa(len(c.Edit.Insert)+1)), l.time
+		m.ID, m.Time = taken.Next(0, id+"."+strconv.Itoa(len(c.Edit.Insert)+1)), l.time
 		c.Edit.Insert = append(c.Edit.Insert, core.Insert{After: after, Message: m})
 	}
-	summary := text(field(l.payload, "message"))
-	if replacement := field(l.payload, "replacement_history"); isArray(replacement) {
-		for item := range elements(replacement) {
+	summary := rawjson.Text(rawjson.Field(l.payload, "message"))
+	if replacement := rawjson.Field(l.payload, "replacement_history"); rawjson.IsArray(replacement) {
+		for item := range rawjson.Elements(replacement) {
 			m, sent, err := decodeItem(item)
 			if err != nil {
-				err.Offset += offsetIn(l.payload, item)
+				err.Offset += rawjson.Offset(l.payload, item)
 				return c, err
 			}
 			if !sent {
 				continue
 			}
-			if m.Kind == core.KindOriginal && summary != "" && joinText(m.Parts) == summary {
+			if m.Kind == core.KindOriginal && summary != "" && blocks.Join(m.Parts) == summary {
 				m.Kind = core.KindSummary
 			}
 			m.Source = slices.Clip(item)
@@ -195,7 +201,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken ids) (history.Conden
 	room := 4 * 20_000 // bytes: Codex takes 4 for a token
 	for i := len(view) - 1; i >= 0; i-- {
 		if m := &view[i]; m.Role == core.RoleUser && m.Kind == core.KindOriginal && !contextual(m.Parts) && room > 0 {
-			room -= len(joinText(m.Parts))
+			room -= len(blocks.Join(m.Parts))
 			continue
 		}
 		c.Edit.Hide = append(c.Edit.Hide, view[i].ID)

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
 // encodeItems returns m as items.
@@ -23,7 +26,7 @@ func encodeItems(m *core.Message) [][]byte {
 			said = append(said, p)
 			continue
 		case core.Opaque:
-			if raw := []byte(p.JSON); isObject(raw) && json.Valid(raw) && !blockOfMessage(p.Kind) {
+			if raw := []byte(p.JSON); rawjson.IsObject(raw) && json.Valid(raw) && !blockOfMessage(p.Kind) {
 				flush()
 				items = append(items, raw)
 			} else {
@@ -35,13 +38,13 @@ func encodeItems(m *core.Message) [][]byte {
 			items = append(items, encodeItemReasoning(p))
 		case core.ToolCall:
 			flush()
-			item := appendQuoted([]byte(`{"type":"function_call","name":`), p.Name)
-			item = appendQuoted(append(item, `,"arguments":`...), p.Args)
-			item = appendQuoted(append(item, `,"call_id":`...), p.ID)
+			item := rawjson.AppendQuote([]byte(`{"type":"function_call","name":`), p.Name)
+			item = rawjson.AppendQuote(append(item, `,"arguments":`...), p.Args)
+			item = rawjson.AppendQuote(append(item, `,"call_id":`...), p.ID)
 			items = append(items, append(item, '}'))
 		case core.ToolResult:
 			flush()
-			item := appendQuoted([]byte(`{"type":"function_call_output","call_id":`), p.CallID)
+			item := rawjson.AppendQuote([]byte(`{"type":"function_call_output","call_id":`), p.CallID)
 			item = append(append(item, `,"output":`...), encodeOutput(p.Content)...)
 			items = append(items, append(item, '}'))
 		}
@@ -58,10 +61,10 @@ func blockOfMessage(kind string) bool {
 func encodeItemReasoning(p core.Reasoning) []byte {
 	item := []byte(`{"type":"reasoning","summary":[`)
 	if p.Text != "" {
-		item = append(appendQuoted(append(item, `{"type":"summary_text","text":`...), p.Text), '}')
+		item = append(rawjson.AppendQuote(append(item, `{"type":"summary_text","text":`...), p.Text), '}')
 	}
 	item = append(item, `],"encrypted_content":`...)
-	return append(append(item, quotedOrNull(p.Encrypted)...), '}')
+	return append(append(item, rawjson.QuoteOrNull(p.Encrypted)...), '}')
 }
 
 func encodeItemMessage(role core.Role, parts []core.Part) []byte {
@@ -73,7 +76,7 @@ func encodeItemMessage(role core.Role, parts []core.Part) []byte {
 		name = "user"
 	case core.RoleUser, core.RoleAssistant:
 	}
-	item := appendQuoted([]byte(`{"type":"message","role":`), name)
+	item := rawjson.AppendQuote([]byte(`{"type":"message","role":`), name)
 	item = append(item, `,"content":[`...)
 	for i, p := range parts {
 		if i > 0 {
@@ -92,17 +95,17 @@ func appendItemBlock(out []byte, role core.Role, p core.Part) []byte {
 	}
 	switch p := p.(type) {
 	case core.Text:
-		return append(appendQuoted(append(out, kind...), string(p)), '}')
+		return append(rawjson.AppendQuote(append(out, kind...), string(p)), '}')
 	case core.Image:
-		return append(appendQuoted(append(out, `{"type":"input_image","image_url":`...), urlOf(p)), '}')
+		return append(rawjson.AppendQuote(append(out, `{"type":"input_image","image_url":`...), blocks.URL(p)), '}')
 	case core.Opaque:
-		if raw := []byte(p.JSON); isObject(raw) && json.Valid(raw) {
+		if raw := []byte(p.JSON); rawjson.IsObject(raw) && json.Valid(raw) {
 			return append(out, raw...)
 		}
-		return append(appendQuoted(append(out, kind...), p.JSON), '}')
+		return append(rawjson.AppendQuote(append(out, kind...), p.JSON), '}')
 	case core.ToolCall, core.ToolResult, core.Reasoning:
 	}
-	return append(appendQuoted(append(out, kind...), noteOf("unknown")), '}')
+	return append(rawjson.AppendQuote(append(out, kind...), convert.Note("unknown")), '}')
 }
 
 // encodeOutput returns what a tool answered: a string if it is text, else blocks.
@@ -111,7 +114,7 @@ func encodeOutput(content []core.Part) []byte {
 		return []byte(`""`)
 	}
 	if t, ok := content[0].(core.Text); ok && len(content) == 1 {
-		return appendQuoted(nil, string(t))
+		return rawjson.AppendQuote(nil, string(t))
 	}
 	out := []byte{'['}
 	for i, p := range content {
@@ -133,7 +136,7 @@ func patchItem(was []byte, m *core.Message) [][]byte {
 	if core.EqualParts(old.Parts, m.Parts) {
 		return [][]byte{was}
 	}
-	kind := text(field(was, "type"))
+	kind := rawjson.Text(rawjson.Field(was, "type"))
 	if kind == "message" {
 		return patchItemMessage(was, old.Parts, m)
 	}
@@ -142,20 +145,20 @@ func patchItem(was []byte, m *core.Message) [][]byte {
 		case core.ToolCall:
 			o, ok := old.Parts[0].(core.ToolCall)
 			if args := argumentsOf[kind]; ok && o.ID == p.ID && o.Name == p.Name && args != "" {
-				value := appendQuoted(nil, p.Args)
-				if !isString(field(was, args)) && json.Valid([]byte(p.Args)) {
+				value := rawjson.AppendQuote(nil, p.Args)
+				if !rawjson.IsString(rawjson.Field(was, args)) && json.Valid([]byte(p.Args)) {
 					value = []byte(p.Args)
 				}
-				return [][]byte{setField(was, args, value)}
+				return [][]byte{rawjson.SetField(was, args, value)}
 			}
 		case core.ToolResult:
 			o, ok := old.Parts[0].(core.ToolResult)
-			if output := field(was, "output"); ok && o.CallID == p.CallID && output != nil {
+			if output := rawjson.Field(was, "output"); ok && o.CallID == p.CallID && output != nil {
 				value := encodeOutput(p.Content)
-				if isObject(output) {
-					value = setField(output, "content", value)
+				if rawjson.IsObject(output) {
+					value = rawjson.SetField(output, "content", value)
 				}
-				return [][]byte{setField(was, "output", value)}
+				return [][]byte{rawjson.SetField(was, "output", value)}
 			}
 		case core.Text, core.Image, core.Reasoning, core.Opaque:
 		}
@@ -172,14 +175,14 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 		}
 	}
 	var raw [][]byte
-	for block := range elements(field(was, "content")) {
+	for block := range rawjson.Elements(rawjson.Field(was, "content")) {
 		raw = append(raw, block)
 	}
 	if len(raw) != len(old) { // the content was a string
 		raw, old = nil, nil
 	}
 	content := []byte{'['}
-	for i, j := range matchParts(old, m.Parts) {
+	for i, j := range blocks.Match(old, m.Parts) {
 		if i > 0 {
 			content = append(content, ',')
 		}
@@ -190,8 +193,8 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 			content = append(content, raw[j]...)
 		default: // a text
 			t, _ := m.Parts[i].(core.Text)
-			content = append(content, setField(raw[j], "text", appendQuoted(nil, string(t)))...)
+			content = append(content, rawjson.SetField(raw[j], "text", rawjson.AppendQuote(nil, string(t)))...)
 		}
 	}
-	return [][]byte{setField(was, "content", append(content, ']'))}
+	return [][]byte{rawjson.SetField(was, "content", append(content, ']'))}
 }

@@ -4,24 +4,27 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // This file holds the items of OpenAI's Responses API, as far as Codex stores them.
 
 // decodeItem returns the message that an item is, and whether the model gets to see it.
 // ID is the item's own, if it has one.
-func decodeItem(raw []byte) (m core.Message, sent bool, bad *fault) {
-	if !isObject(raw) {
-		return m, false, &fault{Found: describe(raw) + " as an item", Want: "an object"}
+func decodeItem(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
+	if !rawjson.IsObject(raw) {
+		return m, false, &syntax.Error{Found: syntax.Describe(raw) + " as an item", Want: "an object"}
 	}
 	var kind string
 	var callID, name []byte
-	for k, v := range fields(raw) {
+	for k, v := range rawjson.Fields(raw) {
 		switch string(k) {
 		case "type":
-			kind = text(v)
+			kind = rawjson.Text(v)
 		case "id":
-			m.ID = text(v)
+			m.ID = rawjson.Text(v)
 		case "call_id":
 			callID = v
 		case "name":
@@ -31,7 +34,7 @@ func decodeItem(raw []byte) (m core.Message, sent bool, bad *fault) {
 	m.Role = core.RoleAssistant
 	switch kind {
 	case "":
-		return m, false, missing(raw, "item", "type", "a string")
+		return m, false, syntax.Missing(raw, "item", "type", "a string")
 	case "ghost_snapshot": // how files were, for undo
 		return m, false, nil
 	case "message":
@@ -43,36 +46,36 @@ func decodeItem(raw []byte) (m core.Message, sent bool, bad *fault) {
 		m.Kind = core.KindSummary
 	case "function_call", "custom_tool_call":
 		switch {
-		case !isString(callID):
-			return m, false, missing(raw, kind, "call_id", "a string")
-		case !isString(name):
-			return m, false, missing(raw, kind, "name", "a string")
+		case !rawjson.IsString(callID):
+			return m, false, syntax.Missing(raw, kind, "call_id", "a string")
+		case !rawjson.IsString(name):
+			return m, false, syntax.Missing(raw, kind, "name", "a string")
 		}
-		args := field(raw, argumentsOf[kind])
-		call := core.ToolCall{ID: text(callID), Name: text(name), Args: string(args)}
-		if isString(args) {
-			call.Args = unquote(args)
+		args := rawjson.Field(raw, argumentsOf[kind])
+		call := core.ToolCall{ID: rawjson.Text(callID), Name: rawjson.Text(name), Args: string(args)}
+		if rawjson.IsString(args) {
+			call.Args = rawjson.Unquote(args)
 		}
 		m.Parts = []core.Part{call}
 		return m, true, nil
 	case "local_shell_call", "tool_search_call":
-		if isString(callID) {
+		if rawjson.IsString(callID) {
 			tool := strings.TrimSuffix(kind, "_call")
-			m.Parts = []core.Part{core.ToolCall{ID: text(callID), Name: tool, Args: string(field(raw, argumentsOf[kind]))}}
+			m.Parts = []core.Part{core.ToolCall{ID: rawjson.Text(callID), Name: tool, Args: string(rawjson.Field(raw, argumentsOf[kind]))}}
 			return m, true, nil
 		}
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		if !isString(callID) {
-			return m, false, missing(raw, kind, "call_id", "a string")
+		if !rawjson.IsString(callID) {
+			return m, false, syntax.Missing(raw, kind, "call_id", "a string")
 		}
 		m.Role = core.RoleTool
-		content, failed := decodeOutput(field(raw, "output"))
-		m.Parts = []core.Part{core.ToolResult{CallID: text(callID), Content: content, IsError: failed}}
+		content, failed := decodeOutput(rawjson.Field(raw, "output"))
+		m.Parts = []core.Part{core.ToolResult{CallID: rawjson.Text(callID), Content: content, IsError: failed}}
 		return m, true, nil
 	case "tool_search_output":
-		if isString(callID) {
+		if rawjson.IsString(callID) {
 			m.Role = core.RoleTool
-			m.Parts = []core.Part{core.ToolResult{CallID: text(callID), Content: []core.Part{core.Opaque{Kind: "tools", JSON: string(field(raw, "tools"))}}}}
+			m.Parts = []core.Part{core.ToolResult{CallID: rawjson.Text(callID), Content: []core.Part{core.Opaque{Kind: "tools", JSON: string(rawjson.Field(raw, "tools"))}}}}
 			return m, true, nil
 		}
 	}
@@ -88,27 +91,27 @@ var argumentsOf = map[string]string{
 	"tool_search_call": "arguments",
 }
 
-func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *fault) {
-	role := field(raw, "role")
-	switch s := text(role); s {
+func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *syntax.Error) {
+	role := rawjson.Field(raw, "role")
+	switch s := rawjson.Text(role); s {
 	case "user", "assistant", "system":
 		m.Role = core.Role(s)
 	case "developer":
 		m.Role = core.RoleSystem
 	default:
-		return m, false, wrongRole(raw, role, "user, assistant, developer or system")
+		return m, false, syntax.WrongRole(raw, role, "user, assistant, developer or system")
 	}
-	content := field(raw, "content")
+	content := rawjson.Field(raw, "content")
 	switch {
-	case isString(content):
-		m.Parts = []core.Part{core.Text(unquote(content))}
-	case content == nil || isNull(content):
-	case !isArray(content):
-		return m, false, missing(raw, "message", "content", "an array")
+	case rawjson.IsString(content):
+		m.Parts = []core.Part{core.Text(rawjson.Unquote(content))}
+	case content == nil || rawjson.IsNull(content):
+	case !rawjson.IsArray(content):
+		return m, false, syntax.Missing(raw, "message", "content", "an array")
 	}
-	for block := range elements(content) {
-		if !isObject(block) {
-			return m, false, &fault{Offset: offsetIn(raw, block), Found: describe(block) + " as content", Want: "an object"}
+	for block := range rawjson.Elements(content) {
+		if !rawjson.IsObject(block) {
+			return m, false, &syntax.Error{Offset: rawjson.Offset(raw, block), Found: syntax.Describe(block) + " as content", Want: "an object"}
 		}
 		m.Parts = append(m.Parts, decodeItemBlock(block))
 	}
@@ -119,10 +122,10 @@ func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *fault) 
 func decodeItemBlock(block []byte) core.Part {
 	var kind string
 	var said, image []byte
-	for k, v := range fields(block) {
+	for k, v := range rawjson.Fields(block) {
 		switch string(k) {
 		case "type":
-			kind = text(v)
+			kind = rawjson.Text(v)
 		case "text":
 			said = v
 		case "image_url":
@@ -131,12 +134,12 @@ func decodeItemBlock(block []byte) core.Part {
 	}
 	switch kind {
 	case "input_text", "output_text", "text":
-		if isString(said) {
-			return core.Text(unquote(said))
+		if rawjson.IsString(said) {
+			return core.Text(rawjson.Unquote(said))
 		}
 	case "input_image":
-		if url := text(image); url != "" {
-			return imageFromURL(url)
+		if url := rawjson.Text(image); url != "" {
+			return blocks.Image(url)
 		}
 	}
 	return core.Opaque{Kind: kind, JSON: string(block)}
@@ -145,36 +148,36 @@ func decodeItemBlock(block []byte) core.Part {
 func decodeItemReasoning(raw []byte) core.Part {
 	var all []string
 	for _, name := range []string{"summary", "content"} {
-		for block := range elements(field(raw, name)) {
-			if s := text(field(block, "text")); s != "" {
+		for block := range rawjson.Elements(rawjson.Field(raw, name)) {
+			if s := rawjson.Text(rawjson.Field(block, "text")); s != "" {
 				all = append(all, s)
 			}
 		}
 	}
-	return core.Reasoning{Text: strings.Join(all, "\n\n"), Encrypted: text(field(raw, "encrypted_content"))}
+	return core.Reasoning{Text: strings.Join(all, "\n\n"), Encrypted: rawjson.Text(rawjson.Field(raw, "encrypted_content"))}
 }
 
 // decodeOutput returns what a tool answered: a string, an array of blocks or, in older
 // files, an object with content and success.
 func decodeOutput(raw []byte) (content []core.Part, failed bool) {
-	if isObject(raw) {
-		if s := field(raw, "success"); s != nil && string(s) == "false" {
+	if rawjson.IsObject(raw) {
+		if s := rawjson.Field(raw, "success"); s != nil && string(s) == "false" {
 			failed = true
 		}
-		if inner := field(raw, "content"); isString(inner) || isArray(inner) {
+		if inner := rawjson.Field(raw, "content"); rawjson.IsString(inner) || rawjson.IsArray(inner) {
 			raw = inner
 		}
 	}
 	switch {
-	case isString(raw):
-		if s := unquote(raw); s != "" {
+	case rawjson.IsString(raw):
+		if s := rawjson.Unquote(raw); s != "" {
 			content = []core.Part{core.Text(s)}
 		}
-	case isArray(raw):
-		for block := range elements(raw) {
+	case rawjson.IsArray(raw):
+		for block := range rawjson.Elements(raw) {
 			content = append(content, decodeItemBlock(block))
 		}
-	case raw != nil && !isNull(raw):
+	case raw != nil && !rawjson.IsNull(raw):
 		content = []core.Part{core.Opaque{Kind: "output", JSON: string(raw)}}
 	}
 	return content, failed

@@ -7,22 +7,25 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
 // A rollout is a file of Codex, parsed.
 type rollout struct {
 	lines    []rolloutLine
-	warnings []FileWarning
+	warnings []codec.Warning
 	bare     bool // items stand in the lines without a wrapper
 	system   string
 	tools    json.RawMessage
 	model    string
-	taken    ids
+	taken    codec.IDs
 }
 
 // A rolloutLine is what matters of a line of a rollout.
 type rolloutLine struct {
-	row
+	jsonl.Row
 	kind    string
 	payload []byte // of a bare item, the line
 	time    time.Time
@@ -30,11 +33,11 @@ type rolloutLine struct {
 }
 
 func parseRollout(data []byte) (*rollout, error) {
-	all, warnings, err := rows(data)
+	all, warnings, err := jsonl.Rows(data)
 	if err != nil {
 		return nil, err
 	}
-	r := &rollout{lines: make([]rolloutLine, len(all)), warnings: warnings, taken: ids{}}
+	r := &rollout{lines: make([]rolloutLine, len(all)), warnings: warnings, taken: codec.IDs{}}
 	meta := false
 	for i, raw := range all {
 		l := &r.lines[i]
@@ -46,50 +49,50 @@ func parseRollout(data []byte) (*rollout, error) {
 			}
 			meta = true
 		case "turn_context":
-			if m := text(field(l.payload, "model")); m != "" {
+			if m := rawjson.Text(rawjson.Field(l.payload, "model")); m != "" {
 				r.model = m
 			}
 		case "response_item":
-			r.bare = r.bare || &l.payload[0] == &l.raw[0]
+			r.bare = r.bare || &l.payload[0] == &l.Raw[0]
 		}
 	}
 	r.rollBack()
 	return r, nil
 }
 
-func (l *rolloutLine) parse(r row) {
-	l.row = r
+func (l *rolloutLine) parse(r jsonl.Row) {
+	l.Row = r
 	var record string
-	for k, v := range fields(r.raw) {
+	for k, v := range rawjson.Fields(r.Raw) {
 		switch string(k) {
 		case "timestamp":
-			l.time = timestamp(v)
+			l.time = rawjson.Time(v)
 		case "type":
-			l.kind = text(v)
+			l.kind = rawjson.Text(v)
 		case "payload":
 			l.payload = v
 		case "record_type":
-			record = text(v)
+			record = rawjson.Text(v)
 		}
 	}
 	switch {
 	case l.payload != nil:
 	case l.kind != "" && (record == "" || record == "response"):
-		l.kind, l.payload = "response_item", r.raw
+		l.kind, l.payload = "response_item", r.Raw
 	default:
 		l.kind = ""
 	}
 }
 
 func (r *rollout) meta(payload []byte) {
-	for k, v := range fields(payload) {
+	for k, v := range rawjson.Fields(payload) {
 		switch string(k) {
 		case "base_instructions":
-			if r.system = text(v); isObject(v) {
-				r.system = text(field(v, "text"))
+			if r.system = rawjson.Text(v); rawjson.IsObject(v) {
+				r.system = rawjson.Text(rawjson.Field(v, "text"))
 			}
 		case "dynamic_tools":
-			if isArray(v) {
+			if rawjson.IsArray(v) {
 				r.tools = json.RawMessage(slices.Clip(v))
 			}
 		}
@@ -105,15 +108,15 @@ func (r *rollout) rollBack() {
 		l := &r.lines[i]
 		switch l.kind {
 		case "response_item":
-			if text(field(l.payload, "role")) != string(core.RoleUser) {
+			if rawjson.Text(rawjson.Field(l.payload, "role")) != string(core.RoleUser) {
 				continue
 			}
 			if m, _, bad := decodeItem(l.payload); bad == nil && m.Role == core.RoleUser && !contextual(m.Parts) {
 				turns = append(turns, i)
 			}
 		case "event_msg":
-			n := number(field(l.payload, "num_turns"))
-			if text(field(l.payload, "type")) != "thread_rolled_back" || n == 0 || len(turns) == 0 {
+			n := rawjson.Int(rawjson.Field(l.payload, "num_turns"))
+			if rawjson.Text(rawjson.Field(l.payload, "type")) != "thread_rolled_back" || n == 0 || len(turns) == 0 {
 				continue
 			}
 			first := max(0, len(turns)-n)
@@ -127,7 +130,7 @@ func (r *rollout) rollBack() {
 		}
 	}
 	if left > 0 {
-		r.warnings = append(r.warnings, FileWarning{Text: fmt.Sprintf(
-			"%s taken back: kept in the file, but no part of the conversation", count(left, "item"))})
+		r.warnings = append(r.warnings, codec.Warning{Text: fmt.Sprintf(
+			"%s taken back: kept in the file, but no part of the conversation", codec.Count(left, "item"))})
 	}
 }

@@ -6,6 +6,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/convert"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
 // writeCodex writes the rollout as it was, but for what condensations and rewinds did to
@@ -16,7 +20,7 @@ import (
 //
 // That Codex resumes such a file was not tried; it follows what its source does to
 // rebuild the history.
-func writeCodex(f *File, out *Output) error {
+func writeCodex(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
 		return nil
@@ -25,7 +29,7 @@ func writeCodex(f *File, out *Output) error {
 	if err != nil {
 		return err
 	}
-	w := rolloutWriter{rollout: r, out: out, ending: lineBreak(data), base: noneCodex}
+	w := rolloutWriter{rollout: r, out: out, ending: jsonl.LineBreak(data), base: noneCodex}
 	if err := w.decide(f, data); err != nil {
 		return err
 	}
@@ -36,7 +40,7 @@ func writeCodex(f *File, out *Output) error {
 // A rolloutWriter writes a rollout that was changed.
 type rolloutWriter struct {
 	*rollout
-	out    *Output
+	out    *codec.Output
 	ending string
 
 	base        int              // the line of the last compaction, or none
@@ -48,14 +52,14 @@ type rolloutWriter struct {
 }
 
 // decide finds out what is written.
-func (w *rolloutWriter) decide(f *File, data []byte) error {
+func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
 		return err
 	}
 	lineOf := make(map[string]int, len(messages))
 	for i := range messages {
-		lineOf[messages[i].ID] = messages[i].line
+		lineOf[messages[i].ID] = messages[i].Line
 	}
 	own, active := f.Imported(), map[string]bool{}
 	for _, c := range f.Journal.Condensations() {
@@ -138,7 +142,7 @@ func (w *rolloutWriter) write() {
 		if !l.time.IsZero() {
 			when = l.time
 		}
-		raw := l.raw
+		raw := l.Raw
 		switch e := w.saying[i]; {
 		case w.undone[i], w.hidden[i]:
 			continue
@@ -171,9 +175,9 @@ func (w *rolloutWriter) writeNew(i int, when time.Time) {
 
 // writeItem writes an item in a line like was, or a new one if was is nil.
 func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
-	switch payload := field(was, "payload"); {
+	switch payload := rawjson.Field(was, "payload"); {
 	case payload != nil:
-		w.out.Add(replaceValue(was, payload, item))
+		w.out.Add(rawjson.ReplaceValue(was, payload, item))
 	case w.bare:
 		w.out.Add(item)
 	default:
@@ -184,8 +188,8 @@ func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
 
 // rolloutRecord returns a line.
 func rolloutRecord(kind string, payload []byte, when time.Time) []byte {
-	out := appendTimestamp([]byte(`{"timestamp":`), when)
-	out = appendQuoted(append(out, `,"type":`...), kind)
+	out := rawjson.AppendTime([]byte(`{"timestamp":`), when)
+	out = rawjson.AppendQuote(append(out, `,"type":`...), kind)
 	out = append(append(out, `,"payload":`...), payload...)
 	return append(out, '}')
 }
@@ -195,7 +199,7 @@ func (w *rolloutWriter) rebase(raw []byte) []byte {
 	var items [][]byte
 	for _, e := range w.replacement {
 		was := []byte(e.Original.Source)
-		if payload := field(was, "payload"); payload != nil {
+		if payload := rawjson.Field(was, "payload"); payload != nil {
 			was = payload
 		}
 		switch {
@@ -207,18 +211,18 @@ func (w *rolloutWriter) rebase(raw []byte) []byte {
 			items = append(items, patchItem(was, &e.Message)...)
 		}
 	}
-	payload := field(raw, "payload")
-	return replaceValue(raw, payload, setField(payload, "replacement_history", joinArray(items)))
+	payload := rawjson.Field(raw, "payload")
+	return rawjson.ReplaceValue(raw, payload, rawjson.SetField(payload, "replacement_history", rawjson.Array(items)))
 }
 
 // codexWire is OpenAI's Responses API.
-var codexWire = wire{name: "codex", vendor: OpenAI, maxID: 64, maxName: 64}
+var codexWire = convert.Wire{Name: "codex", Vendor: codec.OpenAI, MaxID: 64, MaxName: 64}
 
 // convertCodex writes a conversation of another tool as a rollout.
-func convertCodex(f *File, out *Output) error {
+func convertCodex(f *codec.File, out *codec.Output) error {
 	rest := *f // the system prompt has a place of its own
 	rest.System = ""
-	turns, _ := convert(&rest, &codexWire, out)
+	turns, _ := convert.Turns(&rest, &codexWire, out)
 	out.Warn("", "the directory of the session is not known: cwd is /")
 	var when time.Time
 	for _, m := range f.View() {
@@ -231,19 +235,19 @@ func convertCodex(f *File, out *Output) error {
 		out.Add(rolloutRecord(kind, payload, when))
 		out.AddString("\n")
 	}
-	meta := appendQuoted([]byte(`{"id":`), f.Journal.ID())
-	meta = appendTimestamp(append(meta, `,"timestamp":`...), when)
+	meta := rawjson.AppendQuote([]byte(`{"id":`), f.Journal.ID())
+	meta = rawjson.AppendTime(append(meta, `,"timestamp":`...), when)
 	meta = append(meta, `,"cwd":"/","originator":"condense","cli_version":"0.0.0","source":"cli"`...)
 	if f.System != "" {
-		meta = append(appendQuoted(append(meta, `,"base_instructions":{"text":`...), f.System), '}')
+		meta = append(rawjson.AppendQuote(append(meta, `,"base_instructions":{"text":`...), f.System), '}')
 	}
 	record("session_meta", append(meta, '}'))
 	for _, t := range turns {
-		if source, ok := f.Journal.Message(t.id); ok && !source.Time.IsZero() {
+		if source, ok := f.Journal.Message(t.Id); ok && !source.Time.IsZero() {
 			when = source.Time
 		}
-		m := core.Message{Role: t.role, Parts: t.parts}
-		for _, r := range t.results {
+		m := core.Message{Role: t.Role, Parts: t.Parts}
+		for _, r := range t.Results {
 			m.Parts = append(m.Parts, r)
 		}
 		for _, item := range encodeItems(&m) {

@@ -4,13 +4,15 @@ import (
 	"bytes"
 
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-var condenseCodec = Codec{
+var condenseCodec = codec.Codec{
 	Name: "condense",
 	Doc:  "the journal of condense: JSON lines with every message and condensation, nothing lost",
 	Detect: func(data []byte) bool {
-		for k := range fields(data) {
+		for k := range rawjson.Fields(data) {
 			return string(k) == "condense"
 		}
 		return false
@@ -20,7 +22,7 @@ var condenseCodec = Codec{
 	Convert: writeJournal,
 }
 
-func readJournal(data []byte, f *File) error {
+func readJournal(data []byte, f *codec.File) error {
 	j, lost, err := history.Decode(bytes.NewReader(data))
 	if err != nil {
 		return err
@@ -32,7 +34,7 @@ func readJournal(data []byte, f *File) error {
 	return f.LoadHeader()
 }
 
-func writeJournal(f *File, out *Output) error {
+func writeJournal(f *codec.File, out *codec.Output) error {
 	if err := f.KeepHeader(); err != nil {
 		return err
 	}

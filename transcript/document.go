@@ -11,6 +11,8 @@ import (
 	"os"
 
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A Document is a conversation and the file that it stood in. The zero Document with a
@@ -40,7 +42,7 @@ type Document struct {
 	// Warnings say what was repaired or ignored when the file was read.
 	Warnings []Warning
 
-	envelope Envelope
+	envelope codec.Envelope
 }
 
 // IsRequest reports whether the conversation came from a request to a vendor's API, whose
@@ -73,8 +75,8 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 		return nil, named(opts.Name, err)
 	}
 	d, err := decode(data, opts.Format)
-	if bad := (*fault)(nil); errors.As(err, &bad) {
-		return nil, locate(bad, opts.Name, bytes.TrimPrefix(data, byteOrderMark))
+	if bad := (*syntax.Error)(nil); errors.As(err, &bad) {
+		return nil, locate(bad, opts.Name, bytes.TrimPrefix(data, codec.ByteOrderMark))
 	}
 	if err != nil {
 		return nil, named(opts.Name, err)
@@ -84,12 +86,12 @@ func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 
 // decode returns the conversation in data, which is not compressed.
 func decode(data []byte, format string) (*Document, error) {
-	body := bytes.TrimPrefix(data, byteOrderMark)
+	body := bytes.TrimPrefix(data, codec.ByteOrderMark)
 	c, err := choose(body, format)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Origin: c.Name, Journal: history.New()}
+	f := &codec.File{Origin: c.Name, Journal: history.New()}
 	if err := c.Read(body, f); err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func decode(data []byte, format string) (*Document, error) {
 		}
 	}
 	if len(body) < len(data) && f.Origin == c.Name {
-		f.Envelope.head = append(bytes.Clone(byteOrderMark), f.Envelope.head...)
+		f.Envelope.Head = append(bytes.Clone(codec.ByteOrderMark), f.Envelope.Head...)
 	}
 	if err := f.KeepHeader(); err != nil {
 		return nil, err
@@ -108,7 +110,7 @@ func decode(data []byte, format string) (*Document, error) {
 }
 
 // documentOf returns f, read from a file of the named format.
-func documentOf(f *File, format string) *Document {
+func documentOf(f *codec.File, format string) *Document {
 	d := &Document{
 		Format: format, Origin: f.Origin, Journal: f.Journal, System: f.System, Tools: f.Tools,
 		Model: f.Model, MaxOutput: f.MaxOutput, envelope: f.Envelope,
@@ -120,8 +122,8 @@ func documentOf(f *File, format string) *Document {
 }
 
 // file is the inverse of documentOf.
-func (d *Document) file() (*File, error) {
-	f := &File{
+func (d *Document) file() (*codec.File, error) {
+	f := &codec.File{
 		Origin: d.Origin, Journal: d.Journal, System: d.System, Tools: d.Tools,
 		Model: d.Model, MaxOutput: d.MaxOutput, Envelope: d.envelope,
 	}
@@ -221,7 +223,7 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out Output
+	var out codec.Output
 	switch {
 	case c.Write == nil:
 		err = writeUnchanged(c, f, &out)
@@ -243,7 +245,7 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 
 // writeUnchanged writes f in the format of c, which is read only, if f comes from it and
 // nothing changed.
-func writeUnchanged(c *Codec, f *File, out *Output) error {
+func writeUnchanged(c *codec.Codec, f *codec.File, out *codec.Output) error {
 	switch {
 	case f.Origin == c.Name && f.Unchanged():
 		out.Add(f.Original())

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A TooLargeError refuses a file that has more bytes than were allowed.
@@ -48,7 +50,7 @@ func (e *SyntaxError) Error() string {
 }
 
 // locate returns the error e with the file's name and the line of its offset in data.
-func locate(e *fault, name string, data []byte) *SyntaxError {
+func locate(e *syntax.Error, name string, data []byte) *SyntaxError {
 	line := 1 + bytes.Count(data[:min(e.Offset, len(data))], []byte("\n"))
 	return &SyntaxError{Name: name, Line: line, Message: e.Message, Offset: e.Offset, Found: e.Found, Want: e.Want}
 }

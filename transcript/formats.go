@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // codecs are all formats, the most particular first: detection takes the first that
 // recognises the file.
-var codecs = []Codec{
+var codecs = []codec.Codec{
 	condenseCodec,
 	claudecodeCodec,
 	codexCodec,
@@ -47,14 +51,14 @@ func Detect(data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := choose(bytes.TrimPrefix(data, byteOrderMark), "")
+	c, err := choose(bytes.TrimPrefix(data, codec.ByteOrderMark), "")
 	if err != nil {
 		return "", err
 	}
 	return c.Name, nil
 }
 
-func choose(data []byte, name string) (*Codec, error) {
+func choose(data []byte, name string) (*codec.Codec, error) {
 	if name != "" {
 		return byName(name)
 	}
@@ -63,13 +67,13 @@ func choose(data []byte, name string) (*Codec, error) {
 			return &codecs[i], nil
 		}
 	}
-	if err := validate(data); err != nil && err.CutOff {
+	if err := syntax.Validate(data); err != nil && err.CutOff {
 		return nil, err
 	}
 	return nil, fmt.Errorf("unknown format: found %s; want one of %s", seen(data), names())
 }
 
-func byName(name string) (*Codec, error) {
+func byName(name string) (*codec.Codec, error) {
 	for i := range codecs {
 		if codecs[i].Name == name {
 			return &codecs[i], nil
@@ -88,7 +92,7 @@ func names() string {
 
 // seen describes data for people who wonder why it is no transcript.
 func seen(data []byte) string {
-	at := skipSpace(data, 0)
+	at := rawjson.SkipSpace(data, 0)
 	if at == len(data) {
 		return "an empty file"
 	}
@@ -102,11 +106,11 @@ func seen(data []byte) string {
 		}
 		return "an object that is no JSON, or breaks off"
 	case '[':
-		for first := range elements(data[at:]) {
-			if isObject(first) {
+		for first := range rawjson.Elements(data[at:]) {
+			if rawjson.IsObject(first) {
 				return "an array of objects with " + keysOf(first)
 			}
-			return "an array of " + describe(first)
+			return "an array of " + syntax.Describe(first)
 		}
 		return "an array that does not end"
 	}
@@ -120,7 +124,7 @@ func seen(data []byte) string {
 // keysOf lists the first few keys of the object raw.
 func keysOf(raw []byte) string {
 	var keys []string
-	for k := range fields(raw) {
+	for k := range rawjson.Fields(raw) {
 		if len(keys) == 8 {
 			keys = append(keys, "…")
 			break

@@ -4,6 +4,11 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/session"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // Gemini CLI records a session in ~/.gemini/tmp/PROJECT/chats/session-*.json:
@@ -16,7 +21,7 @@ import (
 // warning, error) are the user interface's. The system prompt and the definitions of the
 // tools are not in the file. This follows packages/core/src/services/chatRecordingService.ts
 // of Gemini CLI, which is public, and a session of April 2026.
-var geminiCodec = Codec{
+var geminiCodec = codec.Codec{
 	Name:   "gemini",
 	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json",
 	Tool:   "Gemini CLI",
@@ -25,105 +30,105 @@ var geminiCodec = Codec{
 }
 
 func detectGemini(data []byte) bool {
-	if at := skipSpace(data, 0); !isObject(data[at:]) {
+	if at := rawjson.SkipSpace(data, 0); !rawjson.IsObject(data[at:]) {
 		return false
 	}
 	session, project, messages := false, false, []byte(nil)
-	for k, v := range fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "sessionId":
-			session = isString(v)
+			session = rawjson.IsString(v)
 		case "projectHash":
-			project = isString(v)
+			project = rawjson.IsString(v)
 		case "messages":
 			messages = v
 		}
 	}
-	if !session || !project || !isArray(messages) {
+	if !session || !project || !rawjson.IsArray(messages) {
 		return false
 	}
-	for m := range elements(messages) {
-		return isString(field(m, "type")) && field(m, "content") != nil
+	for m := range rawjson.Elements(messages) {
+		return rawjson.IsString(rawjson.Field(m, "type")) && rawjson.Field(m, "content") != nil
 	}
-	return ends(messages)
+	return rawjson.Complete(messages)
 }
 
-func readGemini(data []byte, f *File) error {
-	if err := validate(data); err != nil {
+func readGemini(data []byte, f *codec.File) error {
+	if err := syntax.Validate(data); err != nil {
 		return err
 	}
-	messages := field(data, "messages")
-	if !isArray(messages) {
-		return wrongMessages(data, messages)
+	messages := rawjson.Field(data, "messages")
+	if !rawjson.IsArray(messages) {
+		return syntax.NoMessages(data, messages)
 	}
-	s := sessionReader{file: f, data: data, taken: ids{}}
-	for raw := range elements(messages) {
-		if !isObject(raw) {
-			return (&fault{Found: describe(raw), Want: "an object with type and content"}).in(data, raw, s.records+1)
+	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
+	for raw := range rawjson.Elements(messages) {
+		if !rawjson.IsObject(raw) {
+			return (&syntax.Error{Found: syntax.Describe(raw), Want: "an object with type and content"}).In(data, raw, s.Records+1)
 		}
 		var all []core.Message
-		var bad *fault
-		switch kind := field(raw, "type"); {
-		case !isString(kind):
-			bad = missing(raw, "message", "type", "a string")
-		case text(kind) == "user":
+		var bad *syntax.Error
+		switch kind := rawjson.Field(raw, "type"); {
+		case !rawjson.IsString(kind):
+			bad = syntax.Missing(raw, "message", "type", "a string")
+		case rawjson.Text(kind) == "user":
 			var parts []core.Part
-			if parts, bad = decodeGemini(raw, field(raw, "content")); len(parts) > 0 {
+			if parts, bad = decodeGemini(raw, rawjson.Field(raw, "content")); len(parts) > 0 {
 				all = []core.Message{{Role: core.RoleUser, Parts: parts}}
 			}
-		case text(kind) == "gemini":
+		case rawjson.Text(kind) == "gemini":
 			all, bad = decodeGeminiTurn(raw)
-			if model := text(field(raw, "model")); model != "" {
+			if model := rawjson.Text(rawjson.Field(raw, "model")); model != "" {
 				f.Model = model
 			}
 		}
 		if bad != nil {
-			return bad.in(data, raw, s.records+1)
+			return bad.In(data, raw, s.Records+1)
 		}
-		if err := f.Add(s.take(raw, text(field(raw, "id")), timestamp(field(raw, "timestamp")), true, all)...); err != nil {
+		if err := f.Add(s.Take(raw, rawjson.Text(rawjson.Field(raw, "id")), rawjson.Time(rawjson.Field(raw, "timestamp")), true, all)...); err != nil {
 			return err
 		}
 	}
-	f.Settle(data, s.places, ",")
+	f.Settle(data, s.Places, ",")
 	return nil
 }
 
 // decodeGemini returns the parts of value, a member of the message raw: a string, a part or
 // an array of parts, as Gemini's API has them.
-func decodeGemini(raw, value []byte) ([]core.Part, *fault) {
+func decodeGemini(raw, value []byte) ([]core.Part, *syntax.Error) {
 	switch {
-	case value == nil, isNull(value):
+	case value == nil, rawjson.IsNull(value):
 		return nil, nil
-	case isString(value):
-		return textParts(value), nil
-	case isObject(value):
+	case rawjson.IsString(value):
+		return blocks.Text(value), nil
+	case rawjson.IsObject(value):
 		return geminiPart(value), nil
-	case !isArray(value):
-		return nil, &fault{Offset: offsetIn(raw, value), Found: describe(value) + ` as "content"`, Want: "a string or an array of parts"}
+	case !rawjson.IsArray(value):
+		return nil, &syntax.Error{Offset: rawjson.Offset(raw, value), Found: syntax.Describe(value) + ` as "content"`, Want: "a string or an array of parts"}
 	}
 	var parts []core.Part
-	for part := range elements(value) {
+	for part := range rawjson.Elements(value) {
 		switch {
-		case isString(part):
-			parts = append(parts, textParts(part)...)
-		case isObject(part):
+		case rawjson.IsString(part):
+			parts = append(parts, blocks.Text(part)...)
+		case rawjson.IsObject(part):
 			parts = append(parts, geminiPart(part)...)
 		default:
-			return nil, &fault{Offset: offsetIn(raw, part), Found: describe(part) + " as a part of content", Want: "an object"}
+			return nil, &syntax.Error{Offset: rawjson.Offset(raw, part), Found: syntax.Describe(part) + " as a part of content", Want: "an object"}
 		}
 	}
 	return parts, nil
 }
 
 func geminiPart(raw []byte) []core.Part {
-	for k, v := range fields(raw) {
+	for k, v := range rawjson.Fields(raw) {
 		switch key := string(k); {
-		case key == "text" && isString(v):
-			return textParts(v)
+		case key == "text" && rawjson.IsString(v):
+			return blocks.Text(v)
 		case key == "inlineData":
-			mime := text(field(v, "mimeType"))
+			mime := rawjson.Text(rawjson.Field(v, "mimeType"))
 			if strings.HasPrefix(mime, "image/") {
-				return []core.Part{core.Image{MediaType: mime, Data: text(field(v, "data"))}}
+				return []core.Part{core.Image{MediaType: mime, Data: rawjson.Text(rawjson.Field(v, "data"))}}
 			}
 			return []core.Part{core.Opaque{Kind: key, JSON: string(raw)}}
 		case key != "thought" && key != "thoughtSignature" && key != "text":
@@ -133,53 +138,53 @@ func geminiPart(raw []byte) []core.Part {
 	return nil
 }
 
-func decodeGeminiTurn(raw []byte) ([]core.Message, *fault) {
+func decodeGeminiTurn(raw []byte) ([]core.Message, *syntax.Error) {
 	var said, results []core.Part
-	for thought := range elements(field(raw, "thoughts")) {
-		subject, description := text(field(thought, "subject")), text(field(thought, "description"))
+	for thought := range rawjson.Elements(rawjson.Field(raw, "thoughts")) {
+		subject, description := rawjson.Text(rawjson.Field(thought, "subject")), rawjson.Text(rawjson.Field(thought, "description"))
 		said = append(said, core.Reasoning{Text: strings.TrimSpace(subject + "\n" + description)})
 	}
-	parts, bad := decodeGemini(raw, field(raw, "content"))
+	parts, bad := decodeGemini(raw, rawjson.Field(raw, "content"))
 	if bad != nil {
 		return nil, bad
 	}
 	said = append(said, parts...)
-	for call := range elements(field(raw, "toolCalls")) {
-		id, name := field(call, "id"), field(call, "name")
-		if !isString(id) || !isString(name) {
-			e := missing(call, "tool call", "id", "a string, and one as name")
-			e.Offset += offsetIn(raw, call)
+	for call := range rawjson.Elements(rawjson.Field(raw, "toolCalls")) {
+		id, name := rawjson.Field(call, "id"), rawjson.Field(call, "name")
+		if !rawjson.IsString(id) || !rawjson.IsString(name) {
+			e := syntax.Missing(call, "tool call", "id", "a string, and one as name")
+			e.Offset += rawjson.Offset(raw, call)
 			return nil, e
 		}
-		said = append(said, core.ToolCall{ID: text(id), Name: text(name), Args: string(field(call, "args"))})
-		status := text(field(call, "status"))
-		content, failed := geminiResult(field(call, "result"))
+		said = append(said, core.ToolCall{ID: rawjson.Text(id), Name: rawjson.Text(name), Args: string(rawjson.Field(call, "args"))})
+		status := rawjson.Text(rawjson.Field(call, "status"))
+		content, failed := geminiResult(rawjson.Field(call, "result"))
 		if content != nil || status == "success" || status == "error" || status == "cancelled" {
 			failed = failed || status == "error" || status == "cancelled"
-			results = append(results, core.ToolResult{CallID: text(id), Content: content, IsError: failed})
+			results = append(results, core.ToolResult{CallID: rawjson.Text(id), Content: content, IsError: failed})
 		}
 	}
-	return turnOf(said, results), nil
+	return session.Turn(said, results), nil
 }
 
 // geminiResult returns what a tool answered, and whether it failed.
 func geminiResult(value []byte) (content []core.Part, failed bool) {
-	if isString(value) {
-		return textParts(value), false
+	if rawjson.IsString(value) {
+		return blocks.Text(value), false
 	}
-	if isObject(value) {
+	if rawjson.IsObject(value) {
 		value = append(append([]byte{'['}, value...), ']')
 	}
-	for part := range elements(value) {
-		response := field(field(part, "functionResponse"), "response")
-		output, fault := field(response, "output"), field(response, "error")
+	for part := range rawjson.Elements(value) {
+		response := rawjson.Field(rawjson.Field(part, "functionResponse"), "response")
+		output, fault := rawjson.Field(response, "output"), rawjson.Field(response, "error")
 		switch {
 		case response == nil:
 			content = append(content, geminiPart(part)...)
-		case isString(output):
-			content = append(content, textParts(output)...)
-		case isString(fault):
-			content, failed = append(content, textParts(fault)...), true
+		case rawjson.IsString(output):
+			content = append(content, blocks.Text(output)...)
+		case rawjson.IsString(fault):
+			content, failed = append(content, blocks.Text(fault)...), true
 		default:
 			content = append(content, core.Text(response))
 		}

@@ -4,46 +4,51 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/request"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-var openaiCodec = Codec{
+var openaiCodec = codec.Codec{
 	Name:    "openai",
 	Doc:     "OpenAI Chat Completions: an array of messages, or a request object with messages, tools …",
-	Vendor:  OpenAI,
+	Vendor:  codec.OpenAI,
 	Request: true,
-	Detect:  func(data []byte) bool { return vendorOf(data) == OpenAI },
+	Detect:  func(data []byte) bool { return request.VendorOf(data) == codec.OpenAI },
 	Read:    readOpenAI,
 	Write:   writeOpenAI,
 	Convert: convertOpenAI,
 }
 
-func readOpenAI(data []byte, f *File) error {
-	if err := readArray(f, data, decodeOpenAI); err != nil {
+func readOpenAI(data []byte, f *codec.File) error {
+	if err := request.ReadArray(f, data, decodeOpenAI); err != nil {
 		return err
 	}
-	for k, v := range fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "tools", "functions":
-			if !isNull(v) {
+			if !rawjson.IsNull(v) {
 				f.Tools = slices.Clip(v)
 			}
 		case "model":
-			f.Model = text(v)
+			f.Model = rawjson.Text(v)
 		case "max_completion_tokens":
-			f.MaxOutput = number(v)
+			f.MaxOutput = rawjson.Int(v)
 		case "max_tokens": // its older name
 			if f.MaxOutput == 0 {
-				f.MaxOutput = number(v)
+				f.MaxOutput = rawjson.Int(v)
 			}
 		case "system": // where a tool keeps OpenAI's messages and the prompt apart
-			f.System = text(v)
+			f.System = rawjson.Text(v)
 		}
 	}
 	return nil
 }
 
-func writeOpenAI(f *File, out *Output) error {
-	writeRecords(f, out, f.View(), true, func(m *core.Message, was []byte) []byte {
+func writeOpenAI(f *codec.File, out *codec.Output) error {
+	request.Write(f, out, f.View(), true, func(m *core.Message, was []byte) []byte {
 		if was != nil {
 			return patchOpenAI(was, m.Parts)
 		}
@@ -72,7 +77,7 @@ type openaiMessage struct {
 
 func splitOpenAI(raw []byte) openaiMessage {
 	var w openaiMessage
-	for k, v := range fields(raw) {
+	for k, v := range rawjson.Fields(raw) {
 		switch string(k) {
 		case "role":
 			w.role = v
@@ -105,55 +110,55 @@ func splitOpenAI(raw []byte) openaiMessage {
 
 // decodeOpenAI is a [decoder]. The parts stand in this order: reasoning, content,
 // refusal, audio, calls.
-func decodeOpenAI(raw []byte) (core.Message, *fault) {
+func decodeOpenAI(raw []byte) (core.Message, *syntax.Error) {
 	var m core.Message
-	if !isObject(raw) {
-		return m, &fault{Found: describe(raw), Want: "an object with role and content"}
+	if !rawjson.IsObject(raw) {
+		return m, &syntax.Error{Found: syntax.Describe(raw), Want: "an object with role and content"}
 	}
 	w := splitOpenAI(raw)
-	role, ok := openaiRoleOf[text(w.role)]
+	role, ok := openaiRoleOf[rawjson.Text(w.role)]
 	if !ok {
-		return m, wrongRole(raw, w.role, "system, developer, user, assistant, tool or function")
+		return m, syntax.WrongRole(raw, w.role, "system, developer, user, assistant, tool or function")
 	}
-	m.Role, m.ID = role, text(w.id)
+	m.Role, m.ID = role, rawjson.Text(w.id)
 	if w.content == nil && w.toolCalls == nil && w.functionCall == nil && w.refusal == nil && w.audio == nil && w.reasoning == nil {
-		return m, withoutContent()
+		return m, syntax.NoContent()
 	}
 	content, err := decodeOpenAIContent(w.content)
 	if err != nil {
-		err.Offset += offsetIn(raw, w.content)
+		err.Offset += rawjson.Offset(raw, w.content)
 		return m, err
 	}
 	if role == core.RoleTool {
-		r := core.ToolResult{CallID: text(w.callID), Content: content}
-		if w.callID == nil && text(w.role) == "function" {
-			r.CallID = functionID(text(w.name))
-		} else if !isString(w.callID) {
-			return m, &fault{Found: `a tool message without "tool_call_id"`, Want: "the ID of the call that it answers"}
+		r := core.ToolResult{CallID: rawjson.Text(w.callID), Content: content}
+		if w.callID == nil && rawjson.Text(w.role) == "function" {
+			r.CallID = functionID(rawjson.Text(w.name))
+		} else if !rawjson.IsString(w.callID) {
+			return m, &syntax.Error{Found: `a tool message without "tool_call_id"`, Want: "the ID of the call that it answers"}
 		}
 		m.Parts = []core.Part{r}
 		return m, nil
 	}
-	if s := text(w.reasoning); s != "" {
+	if s := rawjson.Text(w.reasoning); s != "" {
 		m.Parts = append(m.Parts, core.Reasoning{Text: s})
 	}
 	m.Parts = append(m.Parts, content...)
-	if s := text(w.refusal); s != "" {
+	if s := rawjson.Text(w.refusal); s != "" {
 		m.Parts = append(m.Parts, core.Text(s))
 	}
-	if isObject(w.audio) {
+	if rawjson.IsObject(w.audio) {
 		m.Parts = append(m.Parts, core.Opaque{Kind: "audio", JSON: string(w.audio)})
 	}
-	for call := range elements(w.toolCalls) {
+	for call := range rawjson.Elements(w.toolCalls) {
 		c, err := decodeOpenAICall(call)
 		if err != nil {
-			err.Offset += offsetIn(raw, call)
+			err.Offset += rawjson.Offset(raw, call)
 			return m, err
 		}
 		m.Parts = append(m.Parts, c)
 	}
-	if isObject(w.functionCall) {
-		name := text(field(w.functionCall, "name"))
+	if rawjson.IsObject(w.functionCall) {
+		name := rawjson.Text(rawjson.Field(w.functionCall, "name"))
 		m.Parts = append(m.Parts, core.ToolCall{ID: functionID(name), Name: name, Args: arguments(w.functionCall)})
 	}
 	return m, nil
@@ -164,63 +169,63 @@ func decodeOpenAI(raw []byte) (core.Message, *fault) {
 func functionID(name string) string { return "function:" + name }
 
 // decodeOpenAIContent returns one part for each part of raw. An empty string is none.
-func decodeOpenAIContent(raw []byte) ([]core.Part, *fault) {
-	return decodeList(raw, "a string, an array of parts, or null", decodeOpenAIPart)
+func decodeOpenAIContent(raw []byte) ([]core.Part, *syntax.Error) {
+	return blocks.DecodeList(raw, "a string, an array of parts, or null", decodeOpenAIPart)
 }
 
-func decodeOpenAIPart(raw []byte) (core.Part, *fault) {
-	if isString(raw) { // what some servers accept
-		return core.Text(unquote(raw)), nil
+func decodeOpenAIPart(raw []byte) (core.Part, *syntax.Error) {
+	if rawjson.IsString(raw) { // what some servers accept
+		return core.Text(rawjson.Unquote(raw)), nil
 	}
-	if !isObject(raw) {
-		return nil, &fault{Found: describe(raw) + " as a part of content", Want: "an object"}
+	if !rawjson.IsObject(raw) {
+		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a part of content", Want: "an object"}
 	}
-	kind := text(field(raw, "type"))
+	kind := rawjson.Text(rawjson.Field(raw, "type"))
 	switch kind {
 	case "text", "refusal":
-		s := field(raw, kind)
-		if !isString(s) {
-			return nil, missing(raw, kind, kind, "a string")
+		s := rawjson.Field(raw, kind)
+		if !rawjson.IsString(s) {
+			return nil, syntax.Missing(raw, kind, kind, "a string")
 		}
-		return core.Text(unquote(s)), nil
+		return core.Text(rawjson.Unquote(s)), nil
 	case "image_url":
-		v := field(raw, "image_url")
-		if isObject(v) {
-			v = field(v, "url")
+		v := rawjson.Field(raw, "image_url")
+		if rawjson.IsObject(v) {
+			v = rawjson.Field(v, "url")
 		}
-		if !isString(v) {
-			return nil, missing(raw, kind, "image_url", `an object with "url"`)
+		if !rawjson.IsString(v) {
+			return nil, syntax.Missing(raw, kind, "image_url", `an object with "url"`)
 		}
-		return imageFromURL(unquote(v)), nil
+		return blocks.Image(rawjson.Unquote(v)), nil
 	case "":
-		return nil, missing(raw, "", "type", "a string")
+		return nil, syntax.Missing(raw, "", "type", "a string")
 	}
 	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 }
 
-func decodeOpenAICall(raw []byte) (core.Part, *fault) {
-	if !isObject(raw) {
-		return nil, &fault{Found: describe(raw) + " as a tool call", Want: "an object"}
+func decodeOpenAICall(raw []byte) (core.Part, *syntax.Error) {
+	if !rawjson.IsObject(raw) {
+		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a tool call", Want: "an object"}
 	}
-	c := core.ToolCall{ID: text(field(raw, "id"))}
-	if f := field(raw, "custom"); isObject(f) {
-		c.Name, c.Args = text(field(f, "name")), text(field(f, "input"))
+	c := core.ToolCall{ID: rawjson.Text(rawjson.Field(raw, "id"))}
+	if f := rawjson.Field(raw, "custom"); rawjson.IsObject(f) {
+		c.Name, c.Args = rawjson.Text(rawjson.Field(f, "name")), rawjson.Text(rawjson.Field(f, "input"))
 		return c, nil
 	}
-	f := field(raw, "function")
-	if !isObject(f) {
-		return nil, &fault{Found: `a tool call without "function"`, Want: "an object with name and arguments"}
+	f := rawjson.Field(raw, "function")
+	if !rawjson.IsObject(f) {
+		return nil, &syntax.Error{Found: `a tool call without "function"`, Want: "an object with name and arguments"}
 	}
-	c.Name, c.Args = text(field(f, "name")), arguments(f)
+	c.Name, c.Args = rawjson.Text(rawjson.Field(f, "name")), arguments(f)
 	return c, nil
 }
 
 // arguments returns the arguments of the call raw: the text of a string, or the JSON of
 // what a server sent in place of one.
 func arguments(raw []byte) string {
-	v := field(raw, "arguments")
-	if isString(v) {
-		return unquote(v)
+	v := rawjson.Field(raw, "arguments")
+	if rawjson.IsString(v) {
+		return rawjson.Unquote(v)
 	}
 	return string(v)
 }

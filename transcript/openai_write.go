@@ -5,6 +5,10 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
 // encodeOpenAI returns the messages that say parts: one for each tool result, with its
@@ -29,11 +33,11 @@ func encodeOpenAI(role core.Role, parts []core.Part) [][]byte {
 	if len(rest) == 0 && len(calls) == 0 && len(out) > 0 {
 		return out
 	}
-	raw := appendQuoted([]byte(`{"role":`), string(speaker(role)))
+	raw := rawjson.AppendQuote([]byte(`{"role":`), string(blocks.Speaker(role)))
 	for _, p := range rest {
 		if r, ok := p.(core.Reasoning); ok {
 			raw = append(raw, `,"reasoning_content":`...)
-			raw = appendQuoted(raw, r.Text)
+			raw = rawjson.AppendQuote(raw, r.Text)
 			break
 		}
 	}
@@ -65,7 +69,7 @@ func encodeOpenAIResult(r core.ToolResult) (raw []byte, moved []core.Part) {
 		}
 		moved = append(moved, p)
 	}
-	raw = appendQuoted([]byte(`{"role":"tool","tool_call_id":`), r.CallID)
+	raw = rawjson.AppendQuote([]byte(`{"role":"tool","tool_call_id":`), r.CallID)
 	raw = append(raw, `,"content":`...)
 	raw = append(raw, encodeOpenAIContent(content)...)
 	return append(raw, '}'), moved
@@ -77,23 +81,23 @@ func encodeOpenAIContent(parts []core.Part) []byte {
 	if len(parts) == 0 {
 		return []byte(`""`)
 	}
-	return encodeList(parts, appendOpenAIPart)
+	return blocks.EncodeList(parts, appendOpenAIPart)
 }
 
 func appendOpenAIPart(out []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.Image:
 		out = append(out, `{"type":"image_url","image_url":{"url":`...)
-		out = appendQuoted(out, urlOf(p))
+		out = rawjson.AppendQuote(out, blocks.URL(p))
 		return append(out, '}', '}')
 	case core.Opaque:
-		if isObject([]byte(p.JSON)) {
+		if rawjson.IsObject([]byte(p.JSON)) {
 			return append(out, p.JSON...)
 		}
 		return appendOpenAIPart(out, core.Text(p.JSON))
 	case core.Text:
 		out = append(out, `{"type":"text","text":`...)
-		out = appendQuoted(out, string(p))
+		out = rawjson.AppendQuote(out, string(p))
 	case core.ToolCall, core.ToolResult, core.Reasoning: // have places of their own
 		out = append(out, `{"type":"text","text":""`...)
 	}
@@ -108,11 +112,11 @@ func encodeOpenAICalls(calls []core.Part) []byte {
 		}
 		c, _ := p.(core.ToolCall)
 		out = append(out, `{"id":`...)
-		out = appendQuoted(out, c.ID)
+		out = rawjson.AppendQuote(out, c.ID)
 		out = append(out, `,"type":"function","function":{"name":`...)
-		out = appendQuoted(out, c.Name)
+		out = rawjson.AppendQuote(out, c.Name)
 		out = append(out, `,"arguments":`...)
-		out = appendQuoted(out, c.Args)
+		out = rawjson.AppendQuote(out, c.Args)
 		out = append(out, '}', '}')
 	}
 	return append(out, ']')
@@ -124,7 +128,7 @@ func joinRecords(raw [][]byte) []byte { return bytes.Join(raw, []byte{','}) }
 // and unknown ones are kept byte for byte.
 func patchOpenAI(was []byte, parts []core.Part) []byte {
 	w := splitOpenAI(was)
-	if openaiRoleOf[text(w.role)] == core.RoleTool {
+	if openaiRoleOf[rawjson.Text(w.role)] == core.RoleTool {
 		if len(parts) != 1 {
 			return joinRecords(encodeOpenAI(core.RoleTool, parts))
 		}
@@ -132,7 +136,7 @@ func patchOpenAI(was []byte, parts []core.Part) []byte {
 		if !ok {
 			return joinRecords(encodeOpenAI(core.RoleTool, parts))
 		}
-		return setField(was, "content", patchOpenAIContent(w.content, r.Content))
+		return rawjson.SetField(was, "content", patchOpenAIContent(w.content, r.Content))
 	}
 	var content, calls []core.Part
 	reasoning, audio := false, false
@@ -155,31 +159,31 @@ func patchOpenAI(was []byte, parts []core.Part) []byte {
 	}
 	out := was
 	if !reasoning && w.reasoning != nil {
-		out = dropField(out, w.reasoningField)
+		out = rawjson.DropField(out, w.reasoningField)
 	}
 	if !audio && w.audio != nil {
-		out = dropField(out, "audio")
+		out = rawjson.DropField(out, "audio")
 	}
-	if s := text(w.refusal); s != "" {
+	if s := rawjson.Text(w.refusal); s != "" {
 		if n := len(content); n > 0 && content[n-1] == core.Part(core.Text(s)) {
 			content = content[:n-1]
 		} else {
-			out = dropField(out, "refusal")
+			out = rawjson.DropField(out, "refusal")
 		}
 	}
 	if old, err := decodeOpenAIContent(w.content); err != nil || !core.EqualParts(old, content) {
-		out = setField(out, "content", patchOpenAIContent(w.content, content))
+		out = rawjson.SetField(out, "content", patchOpenAIContent(w.content, content))
 	}
 	return patchOpenAICalls(out, w, calls)
 }
 
 func patchOpenAIContent(was []byte, parts []core.Part) []byte {
-	if !isArray(was) {
+	if !rawjson.IsArray(was) {
 		return encodeOpenAIContent(parts)
 	}
 	var raw [][]byte
 	var old []core.Part
-	for part := range elements(was) {
+	for part := range rawjson.Elements(was) {
 		p, err := decodeOpenAIPart(part)
 		if err != nil {
 			p = nil
@@ -187,7 +191,7 @@ func patchOpenAIContent(was []byte, parts []core.Part) []byte {
 		raw, old = append(raw, part), append(old, p)
 	}
 	out := []byte{'['}
-	for i, j := range matchParts(old, parts) {
+	for i, j := range blocks.Match(old, parts) {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -198,8 +202,8 @@ func patchOpenAIContent(was []byte, parts []core.Part) []byte {
 			out = append(out, raw[j]...)
 		default: // a text that changed
 			t, _ := parts[i].(core.Text)
-			kind := text(field(raw[j], "type"))
-			out = append(out, setField(raw[j], kind, appendQuoted(nil, string(t)))...)
+			kind := rawjson.Text(rawjson.Field(raw[j], "type"))
+			out = append(out, rawjson.SetField(raw[j], kind, rawjson.AppendQuote(nil, string(t)))...)
 		}
 	}
 	return append(out, ']')
@@ -207,23 +211,23 @@ func patchOpenAIContent(was []byte, parts []core.Part) []byte {
 
 // patchOpenAICalls returns the message was with its calls changed.
 func patchOpenAICalls(was []byte, w openaiMessage, calls []core.Part) []byte {
-	if isObject(w.functionCall) && len(calls) > 0 {
+	if rawjson.IsObject(w.functionCall) && len(calls) > 0 {
 		last, _ := calls[len(calls)-1].(core.ToolCall)
-		if last.ID == functionID(text(field(w.functionCall, "name"))) {
+		if last.ID == functionID(rawjson.Text(rawjson.Field(w.functionCall, "name"))) {
 			if last.Args != arguments(w.functionCall) {
-				f := setField(w.functionCall, "arguments", appendQuoted(nil, last.Args))
-				was = setField(was, "function_call", f)
+				f := rawjson.SetField(w.functionCall, "arguments", rawjson.AppendQuote(nil, last.Args))
+				was = rawjson.SetField(was, "function_call", f)
 			}
 			calls = calls[:len(calls)-1]
 		} else {
-			was = dropField(was, "function_call")
+			was = rawjson.DropField(was, "function_call")
 		}
 	} else if w.functionCall != nil {
-		was = dropField(was, "function_call")
+		was = rawjson.DropField(was, "function_call")
 	}
 	var raw [][]byte
 	var old []core.Part
-	for call := range elements(w.toolCalls) {
+	for call := range rawjson.Elements(w.toolCalls) {
 		c, err := decodeOpenAICall(call)
 		if err != nil {
 			c = nil
@@ -234,10 +238,10 @@ func patchOpenAICalls(was []byte, w openaiMessage, calls []core.Part) []byte {
 		return was
 	}
 	if len(calls) == 0 {
-		return dropField(was, "tool_calls")
+		return rawjson.DropField(was, "tool_calls")
 	}
 	out := []byte{'['}
-	for i, j := range matchParts(old, calls) {
+	for i, j := range blocks.Match(old, calls) {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -248,40 +252,40 @@ func patchOpenAICalls(was []byte, w openaiMessage, calls []core.Part) []byte {
 		}
 		out = append(out, patchOpenAICall(raw[j], old[j], calls[i])...)
 	}
-	return setField(was, "tool_calls", append(out, ']'))
+	return rawjson.SetField(was, "tool_calls", append(out, ']'))
 }
 
 func patchOpenAICall(was []byte, old, p core.Part) []byte {
 	o, _ := old.(core.ToolCall)
 	c, _ := p.(core.ToolCall)
 	inner, args := "function", "arguments"
-	if isObject(field(was, "custom")) {
+	if rawjson.IsObject(rawjson.Field(was, "custom")) {
 		inner, args = "custom", "input"
 	}
-	f := field(was, inner)
+	f := rawjson.Field(was, inner)
 	if o.Name != c.Name {
-		f = setField(f, "name", appendQuoted(nil, c.Name))
+		f = rawjson.SetField(f, "name", rawjson.AppendQuote(nil, c.Name))
 	}
 	if o.Args != c.Args {
-		f = setField(f, args, appendQuoted(nil, c.Args))
+		f = rawjson.SetField(f, args, rawjson.AppendQuote(nil, c.Args))
 	}
-	return setField(was, inner, f)
+	return rawjson.SetField(was, inner, f)
 }
 
 // convertOpenAI writes an array of messages.
-func convertOpenAI(f *File, out *Output) error {
-	turns, _ := convert(f, &openaiWire, out)
+func convertOpenAI(f *codec.File, out *codec.Output) error {
+	turns, _ := convert.Turns(f, &convert.OpenAI, out)
 	var all [][]byte
 	for _, t := range turns {
-		if textBehindCall(t.parts) {
-			out.Warn(t.id, "text behind a tool call was moved before it: openai has no order of the two")
+		if textBehindCall(t.Parts) {
+			out.Warn(t.Id, "text behind a tool call was moved before it: openai has no order of the two")
 		}
-		all = append(all, encodeOpenAI(t.role, t.parts)...)
-		if slices.ContainsFunc(t.results, hasImage) {
-			out.Warn(t.id, "images in a tool result were moved to a user message behind it: openai takes only text there")
+		all = append(all, encodeOpenAI(t.Role, t.Parts)...)
+		if slices.ContainsFunc(t.Results, hasImage) {
+			out.Warn(t.Id, "images in a tool result were moved to a user message behind it: openai takes only text there")
 		}
-		if len(t.results) > 0 {
-			all = append(all, encodeOpenAI(core.RoleTool, resultParts(t.results))...)
+		if len(t.Results) > 0 {
+			all = append(all, encodeOpenAI(core.RoleTool, convert.Results(t.Results))...)
 		}
 	}
 	out.AddString("[")

@@ -7,6 +7,11 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/session"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // OpenCode keeps sessions in a database; "opencode export SESSION" writes one as
@@ -23,7 +28,7 @@ import (
 //     "summary": true. What is before it is no longer sent. It is imported as a condensation.
 //   - The result of a tool with time.compacted was cleared: a note is sent in its place.
 //   - An answer that failed is not sent, unless it was only interrupted.
-var opencodeCodec = Codec{
+var opencodeCodec = codec.Codec{
 	Name:   "opencode",
 	Doc:    "OpenCode session, as opencode export writes it",
 	Tool:   "OpenCode",
@@ -32,11 +37,11 @@ var opencodeCodec = Codec{
 }
 
 func detectOpenCode(data []byte) bool {
-	if at := skipSpace(data, 0); !isObject(data[at:]) {
+	if at := rawjson.SkipSpace(data, 0); !rawjson.IsObject(data[at:]) {
 		return false
 	}
 	var info, messages []byte
-	for k, v := range fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "info":
 			info = v
@@ -44,29 +49,29 @@ func detectOpenCode(data []byte) bool {
 			messages = v
 		}
 	}
-	if !isArray(messages) || !isString(field(info, "id")) {
+	if !rawjson.IsArray(messages) || !rawjson.IsString(rawjson.Field(info, "id")) {
 		return false
 	}
-	for m := range elements(messages) {
-		return isString(field(field(m, "info"), "role")) && isArray(field(m, "parts"))
+	for m := range rawjson.Elements(messages) {
+		return rawjson.IsString(rawjson.Field(rawjson.Field(m, "info"), "role")) && rawjson.IsArray(rawjson.Field(m, "parts"))
 	}
-	return strings.HasPrefix(text(field(info, "id")), "ses_") && ends(messages)
+	return strings.HasPrefix(rawjson.Text(rawjson.Field(info, "id")), "ses_") && rawjson.Complete(messages)
 }
 
-func readOpenCode(data []byte, f *File) error {
-	if err := validate(data); err != nil {
+func readOpenCode(data []byte, f *codec.File) error {
+	if err := syntax.Validate(data); err != nil {
 		return err
 	}
-	messages := field(data, "messages")
-	if !isArray(messages) {
-		return wrongMessages(data, messages)
+	messages := rawjson.Field(data, "messages")
+	if !rawjson.IsArray(messages) {
+		return syntax.NoMessages(data, messages)
 	}
-	s := sessionReader{file: f, data: data, taken: ids{}}
+	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
 	var records []opencodeRecord
-	for raw := range elements(messages) {
+	for raw := range rawjson.Elements(messages) {
 		r, bad := decodeOpenCode(raw)
 		if bad != nil {
-			return bad.in(data, raw, len(records)+1)
+			return bad.In(data, raw, len(records)+1)
 		}
 		records = append(records, r)
 	}
@@ -76,22 +81,22 @@ func readOpenCode(data []byte, f *File) error {
 			f.Model = r.model
 		}
 		if !r.compaction || i+1 == len(records) || !records[i+1].summary {
-			if err := f.Add(s.take(r.raw, r.id, r.time, true, r.messages)...); err != nil {
+			if err := f.Add(s.Take(r.raw, r.id, r.time, true, r.messages)...); err != nil {
 				return err
 			}
 			continue
 		}
 		answer := &records[i+1]
-		inserted := append(s.take(r.raw, r.id, r.time, false, r.messages), s.take(answer.raw, answer.id, answer.time, false, answer.messages)...)
+		inserted := append(s.Take(r.raw, r.id, r.time, false, r.messages), s.Take(answer.raw, answer.id, answer.time, false, answer.messages)...)
 		for k := range inserted {
 			inserted[k].Kind = core.KindSummary
 		}
-		if err := compactTo(f, "compaction-"+r.id, "opencode", answer.time, "", inserted); err != nil {
+		if err := session.Compact(f, "compaction-"+r.id, "opencode", answer.time, "", inserted); err != nil {
 			return fmt.Errorf("compaction in message %d: %w", i+1, err)
 		}
 		i++
 	}
-	f.Settle(data, s.places, ",")
+	f.Settle(data, s.Places, ",")
 	return nil
 }
 
@@ -106,45 +111,45 @@ type opencodeRecord struct {
 }
 
 // decodeOpenCode returns what the message raw says.
-func decodeOpenCode(raw []byte) (r opencodeRecord, bad *fault) {
+func decodeOpenCode(raw []byte) (r opencodeRecord, bad *syntax.Error) {
 	r.raw = raw
-	if !isObject(raw) {
-		return r, &fault{Found: describe(raw), Want: "an object with info and parts"}
+	if !rawjson.IsObject(raw) {
+		return r, &syntax.Error{Found: syntax.Describe(raw), Want: "an object with info and parts"}
 	}
-	info, parts := field(raw, "info"), field(raw, "parts")
-	if !isArray(parts) {
-		return r, &fault{Found: `a message without "parts"`, Want: `an array as "parts"`}
+	info, parts := rawjson.Field(raw, "info"), rawjson.Field(raw, "parts")
+	if !rawjson.IsArray(parts) {
+		return r, &syntax.Error{Found: `a message without "parts"`, Want: `an array as "parts"`}
 	}
 	var role, failure []byte
-	for k, v := range fields(info) {
+	for k, v := range rawjson.Fields(info) {
 		switch string(k) {
 		case "role":
 			role = v
 		case "id":
-			r.id = text(v)
+			r.id = rawjson.Text(v)
 		case "modelID":
-			r.model = text(v)
+			r.model = rawjson.Text(v)
 		case "summary":
-			r.summary = isTrue(v)
+			r.summary = rawjson.IsTrue(v)
 		case "error":
 			failure = v
 		case "time":
-			r.time = milliseconds(field(v, "created"))
+			r.time = rawjson.UnixMilli(rawjson.Field(v, "created"))
 		}
 	}
-	switch text(role) {
+	switch rawjson.Text(role) {
 	case "user":
 		bad = r.user(parts)
 	case "assistant":
 		bad = r.assistant(parts)
-		if isObject(failure) && (text(field(failure, "name")) != "MessageAbortedError" || !r.says()) {
+		if rawjson.IsObject(failure) && (rawjson.Text(rawjson.Field(failure, "name")) != "MessageAbortedError" || !r.says()) {
 			r.messages, r.summary = nil, false
 		}
 	default:
-		return r, wrongRole(raw, role, "user or assistant")
+		return r, syntax.WrongRole(raw, role, "user or assistant")
 	}
 	if bad != nil {
-		bad.Offset += offsetIn(raw, parts)
+		bad.Offset += rawjson.Offset(raw, parts)
 	}
 	return r, bad
 }
@@ -156,14 +161,14 @@ func (r *opencodeRecord) says() bool {
 	})
 }
 
-func (r *opencodeRecord) user(parts []byte) *fault {
+func (r *opencodeRecord) user(parts []byte) *syntax.Error {
 	var said []core.Part
-	for raw := range elements(parts) {
-		switch text(field(raw, "type")) {
+	for raw := range rawjson.Elements(parts) {
+		switch rawjson.Text(rawjson.Field(raw, "type")) {
 		case "":
-			return missingIn(parts, raw, "part", "type", "a string")
+			return syntax.MissingIn(parts, raw, "part", "type", "a string")
 		case "text":
-			if s := text(field(raw, "text")); s != "" && !isTrue(field(raw, "ignored")) {
+			if s := rawjson.Text(rawjson.Field(raw, "text")); s != "" && !rawjson.IsTrue(rawjson.Field(raw, "ignored")) {
 				said = append(said, core.Text(s))
 			}
 		case "file":
@@ -183,30 +188,30 @@ func (r *opencodeRecord) user(parts []byte) *fault {
 	return nil
 }
 
-func (r *opencodeRecord) assistant(parts []byte) *fault {
+func (r *opencodeRecord) assistant(parts []byte) *syntax.Error {
 	var said, results []core.Part
 	step := func() {
-		r.messages = append(r.messages, turnOf(said, results)...)
+		r.messages = append(r.messages, session.Turn(said, results)...)
 		said, results = nil, nil
 	}
-	for raw := range elements(parts) {
-		switch text(field(raw, "type")) {
+	for raw := range rawjson.Elements(parts) {
+		switch rawjson.Text(rawjson.Field(raw, "type")) {
 		case "":
-			return missingIn(parts, raw, "part", "type", "a string")
+			return syntax.MissingIn(parts, raw, "part", "type", "a string")
 		case "step-start":
 			step()
 		case "text":
-			if s := text(field(raw, "text")); s != "" {
+			if s := rawjson.Text(rawjson.Field(raw, "text")); s != "" {
 				said = append(said, core.Text(s))
 			}
 		case "reasoning":
-			said = append(said, core.Reasoning{Text: text(field(raw, "text"))})
+			said = append(said, core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "text"))})
 		case "tool":
-			if !isString(field(raw, "callID")) {
-				return missingIn(parts, raw, "tool", "callID", "a string")
+			if !rawjson.IsString(rawjson.Field(raw, "callID")) {
+				return syntax.MissingIn(parts, raw, "tool", "callID", "a string")
 			}
-			id, state := text(field(raw, "callID")), field(raw, "state")
-			said = append(said, core.ToolCall{ID: id, Name: text(field(raw, "tool")), Args: string(field(state, "input"))})
+			id, state := rawjson.Text(rawjson.Field(raw, "callID")), rawjson.Field(raw, "state")
+			said = append(said, core.ToolCall{ID: id, Name: rawjson.Text(rawjson.Field(raw, "tool")), Args: string(rawjson.Field(state, "input"))})
 			if result, ok := opencodeResult(id, state); ok {
 				results = append(results, result)
 			}
@@ -219,21 +224,21 @@ func (r *opencodeRecord) assistant(parts []byte) *fault {
 // opencodeResult returns what a tool answered; false if it did not yet.
 func opencodeResult(id string, state []byte) (core.ToolResult, bool) {
 	r := core.ToolResult{CallID: id}
-	switch text(field(state, "status")) {
+	switch rawjson.Text(rawjson.Field(state, "status")) {
 	case "completed":
-		if field(field(state, "time"), "compacted") != nil {
+		if rawjson.Field(rawjson.Field(state, "time"), "compacted") != nil {
 			r.Content = []core.Part{core.Text("[Old tool result content cleared]")}
 			return r, true
 		}
-		r.Content = textParts(orEmpty(field(state, "output")))
-		for file := range elements(field(state, "attachments")) {
+		r.Content = blocks.Text(blocks.OrEmpty(rawjson.Field(state, "output")))
+		for file := range rawjson.Elements(rawjson.Field(state, "attachments")) {
 			if img, ok := opencodeFile(file); ok {
 				r.Content = append(r.Content, img)
 			}
 		}
 	case "error":
 		r.IsError = true
-		r.Content = textParts(orEmpty(field(state, "error")))
+		r.Content = blocks.Text(blocks.OrEmpty(rawjson.Field(state, "error")))
 	default:
 		return r, false
 	}
@@ -243,10 +248,10 @@ func opencodeResult(id string, state []byte) (core.ToolResult, bool) {
 // opencodeFile returns the file that is sent as such. Texts and folders are not: a text says
 // what is in them.
 func opencodeFile(raw []byte) (core.Part, bool) {
-	mime := text(field(raw, "mime"))
-	switch url := text(field(raw, "url")); {
+	mime := rawjson.Text(rawjson.Field(raw, "mime"))
+	switch url := rawjson.Text(rawjson.Field(raw, "url")); {
 	case strings.HasPrefix(mime, "image/"):
-		return imageFromURL(url), true
+		return blocks.Image(url), true
 	case mime == "text/plain", mime == "application/x-directory", mime == "":
 		return nil, false
 	}

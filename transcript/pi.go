@@ -5,6 +5,12 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
+	"github.com/condensehq/condense/transcript/internal/session"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // pi appends a line for everything that happens in a session to
@@ -21,7 +27,7 @@ import (
 //   - branch_summary: a summary of a branch that was left.
 //
 // The format is documented: packages/coding-agent/docs/session.md of pi-mono.
-var piCodec = Codec{
+var piCodec = codec.Codec{
 	Name:   "pi",
 	Doc:    "pi session: ~/.pi/agent/sessions/*/*.jsonl",
 	Tool:   "pi",
@@ -30,24 +36,24 @@ var piCodec = Codec{
 }
 
 func detectPi(data []byte) bool {
-	for _, raw := range lines(data) {
-		if skipSpace(raw, 0) == len(raw) {
+	for _, raw := range jsonl.Lines(data) {
+		if rawjson.SkipSpace(raw, 0) == len(raw) {
 			continue
 		}
-		return text(field(raw, "type")) == "session" && isString(field(raw, "id")) && isString(field(raw, "cwd"))
+		return rawjson.Text(rawjson.Field(raw, "type")) == "session" && rawjson.IsString(rawjson.Field(raw, "id")) && rawjson.IsString(rawjson.Field(raw, "cwd"))
 	}
 	return false
 }
 
 // A piLine is what matters of a line.
 type piLine struct {
-	row
+	jsonl.Row
 	kind, id, parent string
 	live             bool
 }
 
-func readPi(data []byte, f *File) error {
-	all, warnings, err := rows(data)
+func readPi(data []byte, f *codec.File) error {
+	all, warnings, err := jsonl.Rows(data)
 	if err != nil {
 		return err
 	}
@@ -56,13 +62,13 @@ func readPi(data []byte, f *File) error {
 	at := map[string]int{}
 	for i, r := range all {
 		l := &lines[i]
-		*l = piLine{row: r, kind: text(field(r.raw, "type")), id: text(field(r.raw, "id")), parent: text(field(r.raw, "parentId"))}
+		*l = piLine{Row: r, kind: rawjson.Text(rawjson.Field(r.Raw, "type")), id: rawjson.Text(rawjson.Field(r.Raw, "id")), parent: rawjson.Text(rawjson.Field(r.Raw, "parentId"))}
 		if l.id != "" && l.kind != "session" {
 			at[l.id] = i
 		}
 	}
 	f.Warnings = append(f.Warnings, piBranch(lines, at)...)
-	s := sessionReader{file: f, data: data, taken: ids{}}
+	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
 	first := map[string]string{} // entry to the first message that it or a later one says
 	var silent []string
 	for i := range lines {
@@ -72,21 +78,21 @@ func readPi(data []byte, f *File) error {
 		}
 		m, sent, bad := l.decode()
 		if bad != nil {
-			return bad.in(data, l.raw, s.records+1)
+			return bad.In(data, l.Raw, s.Records+1)
 		}
-		if model := text(field(field(l.raw, "message"), "model")); model != "" {
+		if model := rawjson.Text(rawjson.Field(rawjson.Field(l.Raw, "message"), "model")); model != "" {
 			f.Model = model
 		}
 		silent = append(silent, l.id)
 		if !sent {
 			continue
 		}
-		when := timestamp(field(l.raw, "timestamp"))
-		messages := s.take(l.raw, l.id, when, l.kind != "compaction", []core.Message{m})
+		when := rawjson.Time(rawjson.Field(l.Raw, "timestamp"))
+		messages := s.Take(l.Raw, l.id, when, l.kind != "compaction", []core.Message{m})
 		if l.kind == "compaction" {
-			kept := first[text(field(l.raw, "firstKeptEntryId"))]
-			if err := compactTo(f, "compaction-"+l.id, "pi", when, kept, messages); err != nil {
-				return fmt.Errorf("compaction in line %d: %w", l.line, err)
+			kept := first[rawjson.Text(rawjson.Field(l.Raw, "firstKeptEntryId"))]
+			if err := session.Compact(f, "compaction-"+l.id, "pi", when, kept, messages); err != nil {
+				return fmt.Errorf("compaction in line %d: %w", l.Line, err)
 			}
 			continue
 		}
@@ -98,12 +104,12 @@ func readPi(data []byte, f *File) error {
 			return err
 		}
 	}
-	f.Settle(data, s.places, lineBreak(data))
+	f.Settle(data, s.Places, jsonl.LineBreak(data))
 	return nil
 }
 
 // piBranch marks the lines of the conversation.
-func piBranch(lines []piLine, at map[string]int) []FileWarning {
+func piBranch(lines []piLine, at map[string]int) []codec.Warning {
 	leaf := len(lines) - 1
 	for leaf >= 0 && (lines[leaf].id == "" || lines[leaf].kind == "session") {
 		leaf--
@@ -131,127 +137,127 @@ func piBranch(lines []piLine, at map[string]int) []FileWarning {
 	if left == 0 {
 		return nil
 	}
-	return []FileWarning{{Text: fmt.Sprintf("%s on branches that were left: kept in the file, but no part of the conversation", count(left, "message"))}}
+	return []codec.Warning{{Text: fmt.Sprintf("%s on branches that were left: kept in the file, but no part of the conversation", codec.Count(left, "message"))}}
 }
 
 // decode returns the message that the line is, and whether the model gets to see it.
-func (l *piLine) decode() (m core.Message, sent bool, bad *fault) {
+func (l *piLine) decode() (m core.Message, sent bool, bad *syntax.Error) {
 	m.Role = core.RoleUser
 	switch l.kind {
 	case "message":
-		message := field(l.raw, "message")
-		if !isObject(message) {
-			return m, false, missing(l.raw, "message", "message", "an object")
+		message := rawjson.Field(l.Raw, "message")
+		if !rawjson.IsObject(message) {
+			return m, false, syntax.Missing(l.Raw, "message", "message", "an object")
 		}
 		m, sent, bad = decodePiMessage(message)
 		if bad != nil {
-			bad.Offset += offsetIn(l.raw, message)
+			bad.Offset += rawjson.Offset(l.Raw, message)
 		}
 		return m, sent, bad
 	case "custom_message":
-		m.Parts, bad = decodePi(l.raw)
+		m.Parts, bad = decodePi(l.Raw)
 		return m, len(m.Parts) > 0, bad
 	case "compaction":
 		m.Kind = core.KindSummary
 		m.Parts = []core.Part{core.Text("The conversation history before this point was compacted into the following summary:\n\n<summary>\n" +
-			text(field(l.raw, "summary")) + "\n</summary>")}
+			rawjson.Text(rawjson.Field(l.Raw, "summary")) + "\n</summary>")}
 		return m, true, nil
 	case "branch_summary":
 		m.Kind = core.KindSummary
 		m.Parts = []core.Part{core.Text("The following is a summary of a branch that this conversation came back from:\n\n<summary>\n" +
-			text(field(l.raw, "summary")) + "\n</summary>")}
+			rawjson.Text(rawjson.Field(l.Raw, "summary")) + "\n</summary>")}
 		return m, true, nil
 	}
 	return m, false, nil
 }
 
-func decodePiMessage(raw []byte) (m core.Message, sent bool, bad *fault) {
+func decodePiMessage(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 	m.Role = core.RoleUser
-	switch role := field(raw, "role"); text(role) {
+	switch role := rawjson.Field(raw, "role"); rawjson.Text(role) {
 	case "user", "custom", "hookMessage":
 	case "assistant":
 		m.Role = core.RoleAssistant
-		if stop := text(field(raw, "stopReason")); stop == "error" || stop == "aborted" {
+		if stop := rawjson.Text(rawjson.Field(raw, "stopReason")); stop == "error" || stop == "aborted" {
 			return m, false, nil
 		}
 	case "toolResult":
-		if !isString(field(raw, "toolCallId")) {
-			return m, false, missing(raw, "tool result", "toolCallId", "a string")
+		if !rawjson.IsString(rawjson.Field(raw, "toolCallId")) {
+			return m, false, syntax.Missing(raw, "tool result", "toolCallId", "a string")
 		}
 		m.Role = core.RoleTool
 		content, bad := decodePi(raw)
-		m.Parts = []core.Part{core.ToolResult{CallID: text(field(raw, "toolCallId")), Content: content, IsError: isTrue(field(raw, "isError"))}}
+		m.Parts = []core.Part{core.ToolResult{CallID: rawjson.Text(rawjson.Field(raw, "toolCallId")), Content: content, IsError: rawjson.IsTrue(rawjson.Field(raw, "isError"))}}
 		return m, true, bad
 	case "bashExecution":
-		if isTrue(field(raw, "excludeFromContext")) {
+		if rawjson.IsTrue(rawjson.Field(raw, "excludeFromContext")) {
 			return m, false, nil
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "Ran `%s`\n", text(field(raw, "command")))
-		if output := text(field(raw, "output")); output != "" {
+		fmt.Fprintf(&b, "Ran `%s`\n", rawjson.Text(rawjson.Field(raw, "command")))
+		if output := rawjson.Text(rawjson.Field(raw, "output")); output != "" {
 			b.WriteString("```\n" + output + "\n```")
 		} else {
 			b.WriteString("(no output)")
 		}
-		if code := number(field(raw, "exitCode")); code > 0 {
+		if code := rawjson.Int(rawjson.Field(raw, "exitCode")); code > 0 {
 			fmt.Fprintf(&b, "\n\nCommand exited with code %d", code)
 		}
 		m.Parts = []core.Part{core.Text(b.String())}
 		return m, true, nil
 	case "branchSummary", "compactionSummary":
 		m.Kind = core.KindSummary
-		m.Parts = textParts(orEmpty(field(raw, "summary")))
+		m.Parts = blocks.Text(blocks.OrEmpty(rawjson.Field(raw, "summary")))
 		return m, len(m.Parts) > 0, nil
 	default:
-		return m, false, wrongRole(raw, role, "user, assistant or toolResult")
+		return m, false, syntax.WrongRole(raw, role, "user, assistant or toolResult")
 	}
 	m.Parts, bad = decodePi(raw)
 	return m, len(m.Parts) > 0, bad
 }
 
 // decodePi returns the content of raw.
-func decodePi(raw []byte) ([]core.Part, *fault) {
-	content := field(raw, "content")
+func decodePi(raw []byte) ([]core.Part, *syntax.Error) {
+	content := rawjson.Field(raw, "content")
 	if content == nil {
-		return nil, withoutContent()
+		return nil, syntax.NoContent()
 	}
-	signed := strings.HasPrefix(text(field(raw, "api")), "anthropic")
-	parts, bad := decodeList(content, "a string or an array of blocks", func(block []byte) (core.Part, *fault) {
+	signed := strings.HasPrefix(rawjson.Text(rawjson.Field(raw, "api")), "anthropic")
+	parts, bad := blocks.DecodeList(content, "a string or an array of blocks", func(block []byte) (core.Part, *syntax.Error) {
 		return decodePiBlock(block, signed)
 	})
 	if bad != nil {
-		bad.Offset += offsetIn(raw, content)
+		bad.Offset += rawjson.Offset(raw, content)
 	}
 	return parts, bad
 }
 
 // decodePiBlock returns what a block says. Signed says that Anthropic made what the model
 // thought: that of others is kept in a form that only they take back.
-func decodePiBlock(raw []byte, signed bool) (core.Part, *fault) {
-	if !isObject(raw) {
-		return nil, &fault{Found: describe(raw) + " as a block of content", Want: "an object"}
+func decodePiBlock(raw []byte, signed bool) (core.Part, *syntax.Error) {
+	if !rawjson.IsObject(raw) {
+		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a block of content", Want: "an object"}
 	}
-	switch kind := text(field(raw, "type")); kind {
+	switch kind := rawjson.Text(rawjson.Field(raw, "type")); kind {
 	case "":
-		return nil, missing(raw, "", "type", "a string that is not empty")
+		return nil, syntax.Missing(raw, "", "type", "a string that is not empty")
 	case "text":
-		if !isString(field(raw, "text")) {
-			return nil, missing(raw, kind, "text", "a string")
+		if !rawjson.IsString(rawjson.Field(raw, "text")) {
+			return nil, syntax.Missing(raw, kind, "text", "a string")
 		}
-		return core.Text(text(field(raw, "text"))), nil
+		return core.Text(rawjson.Text(rawjson.Field(raw, "text"))), nil
 	case "image":
-		return core.Image{MediaType: text(field(raw, "mimeType")), Data: text(field(raw, "data"))}, nil
+		return core.Image{MediaType: rawjson.Text(rawjson.Field(raw, "mimeType")), Data: rawjson.Text(rawjson.Field(raw, "data"))}, nil
 	case "thinking":
-		p := core.Reasoning{Text: text(field(raw, "thinking"))}
+		p := core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "thinking"))}
 		if signed {
-			p.Signature = text(field(raw, "thinkingSignature"))
+			p.Signature = rawjson.Text(rawjson.Field(raw, "thinkingSignature"))
 		}
 		return p, nil
 	case "toolCall":
-		if !isString(field(raw, "id")) || !isString(field(raw, "name")) {
-			return nil, missing(raw, kind, "id", "a string, and one as name")
+		if !rawjson.IsString(rawjson.Field(raw, "id")) || !rawjson.IsString(rawjson.Field(raw, "name")) {
+			return nil, syntax.Missing(raw, kind, "id", "a string, and one as name")
 		}
-		return core.ToolCall{ID: text(field(raw, "id")), Name: text(field(raw, "name")), Args: string(field(raw, "arguments"))}, nil
+		return core.ToolCall{ID: rawjson.Text(rawjson.Field(raw, "id")), Name: rawjson.Text(rawjson.Field(raw, "name")), Args: string(rawjson.Field(raw, "arguments"))}, nil
 	default:
 		return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 	}

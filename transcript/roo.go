@@ -6,7 +6,12 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/request"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // noneRoo is no index.
@@ -23,46 +28,46 @@ const noneRoo = -1
 // along: see rooNote. Where the two disagree, because Roo went on with the conversation,
 // Roo's tags are right. A file of Cline's without times or tags looks like Anthropic's; it
 // is read alike in both formats.
-var rooCodec = Codec{
+var rooCodec = codec.Codec{
 	Name:    "roo",
 	Doc:     "Roo-Code, Zoo, Kilo, Cline: api_conversation_history.json with Roo's tags, nothing lost",
 	Vendor:  "", // it holds what models of every maker said
 	Detect:  detectRoo,
 	Read:    readRoo,
-	Write:   func(f *File, out *Output) error { return writeRoo(f, out, true) },
-	Convert: func(f *File, out *Output) error { return writeRoo(f, out, false) },
+	Write:   func(f *codec.File, out *codec.Output) error { return writeRoo(f, out, true) },
+	Convert: func(f *codec.File, out *codec.Output) error { return writeRoo(f, out, false) },
 }
 
 // detectRoo looks for messages with a time or a tag. OpenAI's have neither, but other
 // tools may give them the former.
 func detectRoo(data []byte) bool {
-	at := skipSpace(data, 0)
-	if !isArray(data[at:]) {
+	at := rawjson.SkipSpace(data, 0)
+	if !rawjson.IsArray(data[at:]) {
 		return false
 	}
 	found, seen := false, 0
-	for m := range elements(data[at:]) {
+	for m := range rawjson.Elements(data[at:]) {
 		if seen++; seen > 20 {
 			break
 		}
 		says := false
-		for k, v := range fields(m) {
+		for k, v := range rawjson.Fields(m) {
 			switch string(k) {
 			case "content", "encrypted_content", "summary":
 				says = true
 			case "ts":
-				n := number(v)
+				n := rawjson.Int(v)
 				found = found || 1e12 <= n && n < 1e14 // milliseconds, this century and long after
 			case "isSummary", "condenseId", "condenseParent", "isTruncationMarker", "truncationId", "truncationParent":
 				found = true
 			case "tool_calls", "tool_call_id", "function_call":
 				return false
 			case "role":
-				if s := text(v); s != "user" && s != "assistant" {
+				if s := rawjson.Text(v); s != "user" && s != "assistant" {
 					return false
 				}
 			default:
-				if slices.Contains(foreignFields, string(k)) {
+				if slices.Contains(request.ForeignFields, string(k)) {
 					return false
 				}
 			}
@@ -85,24 +90,24 @@ type rooMessage struct {
 // aside reports whether m is no part of the conversation but says something about it.
 func (m *rooMessage) aside() bool { return m.note.Carrier || m.note.CopyOf != "" }
 
-func readRoo(data []byte, f *File) error {
-	if err := validate(data); err != nil {
+func readRoo(data []byte, f *codec.File) error {
+	if err := syntax.Validate(data); err != nil {
 		return err
 	}
-	at := skipSpace(data, 0)
-	if !isArray(data[at:]) {
-		return &fault{Offset: at, Found: describe(data[at:skipValue(data, at)]), Want: "an array of messages"}
+	at := rawjson.SkipSpace(data, 0)
+	if !rawjson.IsArray(data[at:]) {
+		return &syntax.Error{Offset: at, Found: syntax.Describe(data[at:rawjson.SkipValue(data, at)]), Want: "an array of messages"}
 	}
 	parsed, err := roo.Parse(data)
 	if err != nil {
 		parsed = nil // an element is no object; that is found again below, with its place
 	}
 	var file []rooMessage
-	names := rooNames{taken: ids{}}
-	for raw := range elements(data[at:]) {
+	names := rooNames{taken: codec.IDs{}}
+	for raw := range rawjson.Elements(data[at:]) {
 		m, err := decodeRoo(raw)
 		if err != nil {
-			return err.in(data, raw, len(file)+1)
+			return err.In(data, raw, len(file)+1)
 		}
 		if !m.aside() {
 			m.ID = names.next(m.ownID())
@@ -125,16 +130,16 @@ func readRoo(data []byte, f *File) error {
 // number among those that have none. What a condensation inserts has one of its own, so
 // it does not change the others' numbers.
 type rooNames struct {
-	taken ids
+	taken codec.IDs
 	n     int
 }
 
 func (r *rooNames) next(own string) string {
 	if own != "" {
-		return r.taken.next(0, own)
+		return r.taken.Next(0, own)
 	}
 	r.n++
-	return r.taken.next(r.n, "")
+	return r.taken.Next(r.n, "")
 }
 
 // ownID returns the ID that m has of its own, if any.
@@ -151,29 +156,29 @@ func (m *rooMessage) ownID() string {
 }
 
 // settleRoo notes where the messages stand in data.
-func settleRoo(f *File, data []byte, at int, file []rooMessage) {
+func settleRoo(f *codec.File, data []byte, at int, file []rooMessage) {
 	sep := []byte{','}
-	sep = append(sep, data[at+1:skipSpace(data, at+1)]...)
-	var places []placement
+	sep = append(sep, data[at+1:rawjson.SkipSpace(data, at+1)]...)
+	var places []codec.Placement
 	for i := range file {
-		start := offsetIn(data, file[i].raw)
+		start := rawjson.Offset(data, file[i].raw)
 		if i == 1 {
-			sep = data[offsetIn(data, file[0].raw)+len(file[0].raw) : start]
+			sep = data[rawjson.Offset(data, file[0].raw)+len(file[0].raw) : start]
 		}
 		if !file[i].aside() {
-			places = append(places, placement{id: file[i].ID, start: start, end: start + len(file[i].raw)})
+			places = append(places, codec.Placement{Id: file[i].ID, Start: start, End: start + len(file[i].raw)})
 		}
 	}
 	f.Settle(data, places, string(sep))
 }
 
-func decodeRoo(raw []byte) (rooMessage, *fault) {
+func decodeRoo(raw []byte) (rooMessage, *syntax.Error) {
 	m := rooMessage{raw: raw}
-	if !isObject(raw) {
-		return m, &fault{Found: describe(raw), Want: "an object with role and content"}
+	if !rawjson.IsObject(raw) {
+		return m, &syntax.Error{Found: syntax.Describe(raw), Want: "an object with role and content"}
 	}
 	var role, content, kind []byte
-	for k, v := range fields(raw) {
+	for k, v := range rawjson.Fields(raw) {
 		switch string(k) {
 		case "role":
 			role = v
@@ -182,25 +187,25 @@ func decodeRoo(raw []byte) (rooMessage, *fault) {
 		case "type":
 			kind = v
 		case "ts":
-			m.Time = milliseconds(v)
+			m.Time = rawjson.UnixMilli(v)
 		case "condense":
 			m.note = decodeNote(v)
 		default:
 			m.tags.see(string(k), v)
 		}
 	}
-	reasoning := text(kind) == "reasoning"
-	switch s := text(role); {
+	reasoning := rawjson.Text(kind) == "reasoning"
+	switch s := rawjson.Text(role); {
 	case s == "user" || s == "assistant":
 		m.Role = core.Role(s)
 	case reasoning && role == nil:
 		m.Role = core.RoleAssistant
 	default:
-		return m, wrongRole(raw, role, "user or assistant")
+		return m, syntax.WrongRole(raw, role, "user or assistant")
 	}
-	parts, err := decodeContent(content)
+	parts, err := blocks.Decode(content)
 	if err != nil {
-		err.Offset += offsetIn(raw, content)
+		err.Offset += rawjson.Offset(raw, content)
 		return m, err
 	}
 	if reasoning {
@@ -221,11 +226,11 @@ func decodeRoo(raw []byte) (rooMessage, *fault) {
 // decodeRooReasoning decodes what a model of OpenAI's thought, which Roo stores as a
 // message of its own.
 func decodeRooReasoning(raw []byte) core.Part {
-	p := core.Reasoning{Text: text(field(raw, "text")), Encrypted: text(field(raw, "encrypted_content"))}
+	p := core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "text")), Encrypted: rawjson.Text(rawjson.Field(raw, "encrypted_content"))}
 	if p.Text == "" {
 		var all []string
-		for block := range elements(field(raw, "summary")) {
-			all = append(all, text(field(block, "text")))
+		for block := range rawjson.Elements(rawjson.Field(raw, "summary")) {
+			all = append(all, rawjson.Text(rawjson.Field(block, "text")))
 		}
 		p.Text = strings.Join(all, "\n\n")
 	}

@@ -1,6 +1,12 @@
 package transcript
 
-import "github.com/condensehq/condense/core"
+import (
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/convert"
+)
 
 // This file puts what other tools stored in the shape of Roo's messages.
 
@@ -24,31 +30,31 @@ func (w *rooWriter) encode(m *core.Message) []byte {
 				continue
 			}
 		case core.Image:
-			if _, ok := sendable(p); !ok {
-				parts = append(parts, core.Text(noteOf("image")))
+			if _, ok := convert.Image(p); !ok {
+				parts = append(parts, core.Text(convert.Note("image")))
 				continue
 			}
 		case core.Opaque:
-			block, ok := sendableBlock(p, anthropicWire.blocks[role])
+			block, ok := convert.Block(p, convert.Anthropic.Blocks[role])
 			if !ok {
-				parts = append(parts, core.Text(noteOf(p.Kind)))
+				parts = append(parts, core.Text(convert.Note(p.Kind)))
 				continue
 			}
 			parts = append(parts, block)
 			continue
 		case core.ToolResult:
-			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: anthropicWire.content(p.Content), IsError: p.IsError})
+			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: convert.Anthropic.Content(p.Content), IsError: p.IsError})
 			continue
 		case core.Text, core.ToolCall:
 		}
 		parts = append(parts, p)
 	}
-	return encodeAnthropic(role, parts)
+	return blocks.EncodeMessage(role, parts)
 }
 
 // signed reports whether a model would take r back.
 func (w *rooWriter) signed(r core.Reasoning) bool {
-	return w.file.Vendor != OpenAI && (r.Signature != "" || r.Encrypted != "")
+	return w.file.Vendor != codec.OpenAI && (r.Signature != "" || r.Encrypted != "")
 }
 
 // encodeRooReasoning returns a message of its own for what a model thought, as Roo stores
@@ -56,8 +62,8 @@ func (w *rooWriter) signed(r core.Reasoning) bool {
 func encodeRooReasoning(r core.Reasoning) []byte {
 	raw := []byte(`{"role":"assistant","content":[],"type":"reasoning","summary":[`)
 	if r.Text != "" {
-		raw = append(appendQuoted(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')
+		raw = append(rawjson.AppendQuote(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')
 	}
-	raw = append(append(raw, `],"encrypted_content":`...), quotedOrNull(r.Encrypted)...)
+	raw = append(append(raw, `],"encrypted_content":`...), rawjson.QuoteOrNull(r.Encrypted)...)
 	return append(raw, '}')
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // This file turns tags into condensations.
@@ -14,9 +15,9 @@ import (
 // last time that a journal was written.
 func (f *rooFile) fromTags(records []history.Condensation) []history.Condensation {
 	hidden := map[string]bool{}
-	names := ids{}
+	names := codec.IDs{}
 	for _, c := range records {
-		names.next(0, c.ID)
+		names.Next(0, c.ID)
 		for _, id := range c.Edit.Hide {
 			hidden[id] = true
 		}
@@ -30,9 +31,9 @@ func (f *rooFile) fromTags(records []history.Condensation) []history.Condensatio
 			continue
 		}
 		m := &f.messages[h.at]
-		c := rooCondensation(names.next(h.at+1, h.name))
+		c := rooCondensation(names.Next(h.at+1, h.name))
 		if h.name == "" {
-			c.ID = names.next(0, "tag-"+strconv.Itoa(h.at+1))
+			c.ID = names.Next(0, "tag-"+strconv.Itoa(h.at+1))
 		}
 		if m.Kind == core.KindSummary {
 			c.Time = m.Time

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
 )
 
 // A rooLayout tags the messages of a journal.
@@ -116,7 +118,7 @@ func (l *rooLayout) tag(i int) {
 			it.set("isSummary", []byte("true"))
 		}
 		if it.tags.condenseID == "" {
-			it.set("condenseId", appendQuoted(nil, l.summaryName()))
+			it.set("condenseId", rawjson.AppendQuote(nil, l.summaryName()))
 		}
 	}
 	if id := it.entry.InsertedBy; id != "" && l.markers[id] == i {
@@ -165,17 +167,17 @@ func (l *rooLayout) makeMarker(it *rooItem, id string) {
 // name sets a tag to a name, unless it has it already.
 func (it *rooItem) name(tag, was, name string) {
 	if was != `"`+name+`"` {
-		it.set(tag, appendQuoted(nil, name))
+		it.set(tag, rawjson.AppendQuote(nil, name))
 	}
 }
 
 func (it *rooItem) set(tag string, value []byte) {
-	it.raw = setField(it.raw, tag, value)
+	it.raw = rawjson.SetField(it.raw, tag, value)
 	it.tags.see(tag, value)
 }
 
 func (it *rooItem) cut(tag string) {
-	it.raw = cutField(it.raw, tag)
+	it.raw = rawjson.CutField(it.raw, tag)
 	it.tags.see(tag, []byte("null"))
 }
 
@@ -246,7 +248,7 @@ func (l *rooLayout) holders() map[string]int {
 func newCarrier(id string, hidden int) rooItem {
 	it := rooItem{raw: []byte(`{"role":"user"}`), note: rooNote{Carrier: true}}
 	words := "[Messages hidden or rewritten by condense: " + strconv.Itoa(hidden) + "]"
-	it.raw = setField(it.raw, "content", appendQuoted(nil, words))
+	it.raw = rawjson.SetField(it.raw, "content", rawjson.AppendQuote(nil, words))
 	it.set("isTruncationMarker", []byte("true"))
 	it.name("truncationId", "", id)
 	it.name("truncationParent", "", id)
@@ -261,13 +263,13 @@ func (l *rooLayout) copyOf(i int) rooItem {
 	it.note = rooNote{CopyOf: m.ID}
 	parts := m.Parts
 	patch := it.entry.Original.Source != nil && l.own
-	if patch && text(field(it.raw, "type")) == "reasoning" { // which is its first part
+	if patch && rawjson.Text(rawjson.Field(it.raw, "type")) == "reasoning" { // which is its first part
 		if patch = len(parts) > 0 && core.EqualParts(parts[:1], it.entry.Original.Parts[:1]); patch {
 			parts = parts[1:]
 		}
 	}
 	if patch {
-		it.raw = patchMessage(it.raw, parts)
+		it.raw = blocks.PatchMessage(it.raw, parts)
 	} else {
 		it.raw = l.encode(&core.Message{Role: m.Role, Parts: parts})
 		it.ts = 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // noteField is where a message of Roo's holds what its tags cannot say.
@@ -45,7 +46,7 @@ func (n *rooNote) empty() bool {
 // decodeNote returns the note raw; an empty one if it is something else.
 func decodeNote(raw []byte) rooNote {
 	var n rooNote
-	if !isObject(raw) || json.Unmarshal(raw, &n) != nil {
+	if !rawjson.IsObject(raw) || json.Unmarshal(raw, &n) != nil {
 		return rooNote{}
 	}
 	return n

@@ -6,6 +6,8 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // A rooFile is a file of Roo's, parsed.
@@ -41,7 +43,7 @@ func newRooFile(messages []rooMessage, parsed []*roo.Message) *rooFile {
 		}
 		f.fates[i].shown = true
 		if shown[i] != parsed[i] {
-			parts, err := decodeContent(shown[i].Content())
+			parts, err := blocks.Decode(shown[i].Content())
 			if err == nil {
 				f.fates[i].parts, f.fates[i].trimmed = parts, true
 			}
@@ -88,7 +90,7 @@ func (f *rooFile) adopt(names *rooNames) {
 }
 
 // journal returns the journal that says what the tags say.
-func (f *rooFile) journal() (*history.Journal, []FileWarning, error) {
+func (f *rooFile) journal() (*history.Journal, []codec.Warning, error) {
 	var timeline []core.Message
 	known := map[string]bool{}
 	for _, i := range f.order {
@@ -101,9 +103,9 @@ func (f *rooFile) journal() (*history.Journal, []FileWarning, error) {
 	if err == nil && f.agrees(j) {
 		return j, nil, nil
 	}
-	var warnings []FileWarning
+	var warnings []codec.Warning
 	if len(records) > 0 {
-		warnings = []FileWarning{{Text: "tags and records of condensations disagree; what Roo would send was taken as one condensation"}}
+		warnings = []codec.Warning{{Text: "tags and records of condensations disagree; what Roo would send was taken as one condensation"}}
 	}
 	var all []history.Condensation
 	if c := f.asOne(); !c.Edit.Empty() {

@@ -3,6 +3,7 @@ package transcript
 import (
 	"strconv"
 
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/roo"
 )
 
@@ -54,12 +55,12 @@ func truthy(raw []byte) bool {
 
 // tagName returns the name that the value of a tag is; empty if it is none.
 func tagName(raw []byte) string {
-	if !truthy(raw) || isArray(raw) || isObject(raw) {
+	if !truthy(raw) || rawjson.IsArray(raw) || rawjson.IsObject(raw) {
 		return ""
 	}
 	switch raw[0] {
 	case '"':
-		return `"` + unquote(raw) + `"`
+		return `"` + rawjson.Unquote(raw) + `"`
 	case 't':
 		return "true"
 	}
@@ -106,5 +107,5 @@ func lacksBlocks(m, was *roo.Message) bool {
 		return false
 	}
 	raw := was.JSON()
-	return string(setField(raw, "content", content)) == string(m.JSON())
+	return string(rawjson.SetField(raw, "content", content)) == string(m.JSON())
 }

@@ -7,7 +7,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
 // writeRoo writes every message of the journal, tagged such that Roo's rules give the
@@ -21,7 +24,7 @@ import (
 //   - A message that was rewritten is hidden, and a copy with the new words follows it.
 //
 // A message of Roo's keeps every byte but those of its tags.
-func writeRoo(f *File, out *Output, own bool) error {
+func writeRoo(f *codec.File, out *codec.Output, own bool) error {
 	if own && f.Unchanged() {
 		out.Add(f.Original())
 		return nil
@@ -58,8 +61,8 @@ func writeRoo(f *File, out *Output, own bool) error {
 
 // A rooWriter writes a journal as a file of Roo's.
 type rooWriter struct {
-	file          *File
-	out           *Output
+	file          *codec.File
+	out           *codec.Output
 	own           bool // the messages come from such a file
 	entries       []history.Entry
 	condensations []history.Condensation
@@ -123,8 +126,8 @@ func (w *rooWriter) orderTags(items []rooItem) {
 			continue
 		}
 		for _, name := range tagOrder {
-			if v := field(it.raw, name); v != nil {
-				it.raw = setField(cutField(it.raw, name), name, bytes.Clone(v))
+			if v := rawjson.Field(it.raw, name); v != nil {
+				it.raw = rawjson.SetField(rawjson.CutField(it.raw, name), name, bytes.Clone(v))
 			}
 		}
 	}
@@ -144,11 +147,11 @@ func (w *rooWriter) plain(items []rooItem) ([]rooItem, bool) {
 		if it.note.Carrier || it.note.CopyOf != "" {
 			return nil, false
 		}
-		it.raw = cutField(it.raw, noteField)
+		it.raw = rawjson.CutField(it.raw, noteField)
 		out, raw = append(out, it), append(raw, it.raw)
 	}
-	again := File{Journal: history.New()}
-	if err := readRoo(joinArray(raw), &again); err != nil || len(again.Warnings) > 0 {
+	again := codec.File{Journal: history.New()}
+	if err := readRoo(rawjson.Array(raw), &again); err != nil || len(again.Warnings) > 0 {
 		return nil, false
 	}
 	entries := again.Journal.Timeline()
@@ -163,11 +166,11 @@ func (w *rooWriter) plain(items []rooItem) ([]rooItem, bool) {
 func (w *rooWriter) item(e *history.Entry) rooItem {
 	it := rooItem{entry: e, sent: len(e.HiddenBy) == 0}
 	if source := []byte(e.Original.Source); w.own && source != nil {
-		it.raw, it.old = cutField(source, noteField), true
-		for k, v := range fields(it.raw) {
+		it.raw, it.old = rawjson.CutField(source, noteField), true
+		for k, v := range rawjson.Fields(it.raw) {
 			it.tags.see(string(k), v)
 			if string(k) == "ts" {
-				it.ts = int64(number(v))
+				it.ts = int64(rawjson.Int(v))
 			}
 		}
 		return it
@@ -190,7 +193,7 @@ func (w *rooWriter) warn() {
 			w.out.Warn(m.ID, "a system message became one of the user: Roo has no others")
 		}
 	}
-	warnFields(f, f.View(), w.out)
+	convert.WarnFields(f, f.View(), w.out)
 }
 
 // frame returns what stands before, between and behind the messages.
@@ -199,13 +202,13 @@ func (w *rooWriter) frame() (head, sep, tail []byte) {
 		return []byte("["), []byte(","), []byte("]\n")
 	}
 	e := &w.file.Envelope
-	head, tail = e.head, e.tail
+	head, tail = e.Head, e.Tail
 	if len(head) == 0 { // an array without messages
 		head, tail = tail[:bytes.IndexByte(tail, '[')+1], tail[bytes.IndexByte(tail, '[')+1:]
 	}
 	// What else they hold are messages that stood for others.
-	begin, end := skipSpace(head, bytes.IndexByte(head, '[')+1), bytes.LastIndexByte(tail, ']')
-	return head[:begin], e.sep, tail[len(bytes.TrimRight(tail[:max(end, 0)], " \t\r\n")):]
+	begin, end := rawjson.SkipSpace(head, bytes.IndexByte(head, '[')+1), bytes.LastIndexByte(tail, ']')
+	return head[:begin], e.Sep, tail[len(bytes.TrimRight(tail[:max(end, 0)], " \t\r\n")):]
 }
 
 // sends reports whether Roo would send the items that it is meant to, and no others.
@@ -214,7 +217,7 @@ func (w *rooWriter) sends(items []rooItem) bool {
 	for i := range items {
 		raw[i] = items[i].raw
 	}
-	parsed, err := roo.Parse(joinArray(raw))
+	parsed, err := roo.Parse(rawjson.Array(raw))
 	if err != nil {
 		return false
 	}
@@ -256,14 +259,14 @@ func setTimes(items []rooItem) {
 
 func (it *rooItem) setTime(ts int64) {
 	it.ts = ts
-	if field(it.raw, "ts") == nil {
-		it.raw = setField(it.raw, "ts", strconv.AppendInt(nil, ts, 10))
+	if rawjson.Field(it.raw, "ts") == nil {
+		it.raw = rawjson.SetField(it.raw, "ts", strconv.AppendInt(nil, ts, 10))
 	}
 }
 
 // addNotes puts beside the tags what they cannot say.
 func (w *rooWriter) addNotes(items []rooItem) error {
-	names := rooNames{taken: ids{}}
+	names := rooNames{taken: codec.IDs{}}
 	for i := range items {
 		it := &items[i]
 		if it.entry != nil && it.note.CopyOf == "" {
@@ -276,7 +279,7 @@ func (w *rooWriter) addNotes(items []rooItem) error {
 		if err != nil {
 			return err
 		}
-		it.raw = setField(it.raw, noteField, note)
+		it.raw = rawjson.SetField(it.raw, noteField, note)
 	}
 	return nil
 }

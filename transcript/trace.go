@@ -2,22 +2,27 @@ package transcript
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/convert"
+	"github.com/condensehq/condense/transcript/internal/request"
 )
 
-var traceCodec = Codec{
+var traceCodec = codec.Codec{
 	Name:    "trace",
 	Doc:     "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
 	Vendor:  "", // recorded with models of every maker
 	Detect:  detectTrace,
-	Read:    readAnthropic,
+	Read:    request.ReadAnthropic,
 	Write:   writeTrace,
 	Convert: convertTrace,
 }
 
-func writeTrace(f *File, out *Output) error {
-	writeRecords(f, out, f.View(), false, func(m *core.Message, was []byte) []byte {
+func writeTrace(f *codec.File, out *codec.Output) error {
+	request.Write(f, out, f.View(), false, func(m *core.Message, was []byte) []byte {
 		if was != nil {
-			return patchMessage(was, m.Parts)
+			return blocks.PatchMessage(was, m.Parts)
 		}
 		return encodeTrace(m.Role, m.Kind, m.Parts)
 	})
@@ -25,25 +30,25 @@ func writeTrace(f *File, out *Output) error {
 }
 
 // traceFields are those of a recorded session. One without messages has no others.
-var traceFields = set("id", "source", "agent", "mode", "model", "system", "repo", "license", "prov", "messages",
+var traceFields = rawjson.Set("id", "source", "agent", "mode", "model", "system", "repo", "license", "prov", "messages",
 	"compactions", "stats", "reward", "roo_modes")
 
 func detectTrace(data []byte) bool {
 	source, strange, messages := false, false, []byte(nil)
-	for k, v := range fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "source":
-			source = isString(v)
+			source = rawjson.IsString(v)
 		case "messages":
 			messages = v
 		}
 		strange = strange || !traceFields[string(k)]
 	}
-	if !source || !isArray(messages) || !ends(messages) {
+	if !source || !rawjson.IsArray(messages) || !rawjson.Complete(messages) {
 		return false
 	}
-	for m := range elements(messages) {
-		return field(m, "origin") != nil && field(m, "content") != nil
+	for m := range rawjson.Elements(messages) {
+		return rawjson.Field(m, "origin") != nil && rawjson.Field(m, "content") != nil
 	}
 	return !strange
 }
@@ -59,16 +64,16 @@ func encodeTrace(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	case kind != core.KindOriginal:
 		origin = "injected"
 	}
-	out := appendQuoted([]byte(`{"role":`), string(speaker(role)))
-	out = appendQuoted(append(out, `,"origin":`...), origin)
+	out := rawjson.AppendQuote([]byte(`{"role":`), string(blocks.Speaker(role)))
+	out = rawjson.AppendQuote(append(out, `,"origin":`...), origin)
 	out = append(out, `,"content":[`...)
 	for i, p := range parts {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendBlock(out, p)
+		out = blocks.Append(out, p)
 		if _, ok := p.(core.Text); ok {
-			out = appendQuoted(append(out[:len(out)-1], `,"origin":`...), origin)
+			out = rawjson.AppendQuote(append(out[:len(out)-1], `,"origin":`...), origin)
 			out = append(out, '}')
 		}
 	}
@@ -85,28 +90,28 @@ func onlyResults(parts []core.Part) bool {
 }
 
 // convertTrace writes what convertAnthropic would, as a recorded session.
-func convertTrace(f *File, out *Output) error {
-	turns, system := convert(f, &anthropicWire, out)
+func convertTrace(f *codec.File, out *codec.Output) error {
+	turns, system := convert.Turns(f, &convert.Anthropic, out)
 	out.AddString(`{"source":`)
 	source := f.Origin
 	if source == "" {
 		source = "condense"
 	}
-	out.Add(appendQuoted(nil, source))
+	out.Add(rawjson.AppendQuote(nil, source))
 	if f.Model != "" {
 		out.AddString(`,"model":`)
-		out.Add(appendQuoted(nil, f.Model))
+		out.Add(rawjson.AppendQuote(nil, f.Model))
 	}
 	if system != "" {
 		out.AddString(`,"system":`)
-		out.Add(appendQuoted(nil, system))
+		out.Add(rawjson.AppendQuote(nil, system))
 	}
 	out.AddString(`,"messages":[`)
-	for i, m := range messagesOf(turns) {
+	for i, m := range convert.Messages(turns) {
 		if i > 0 {
 			out.AddString(",")
 		}
-		out.Add(encodeTrace(m.role, m.kind, m.parts))
+		out.Add(encodeTrace(m.Role, m.Kind, m.Parts))
 	}
 	out.AddString("]}\n")
 	return nil

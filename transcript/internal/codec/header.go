@@ -1,4 +1,4 @@
-package transcript
+package codec
 
 import (
 	"encoding/json"

@@ -1,51 +1,51 @@
-package transcript
+package rawjson
 
 import (
 	"bytes"
 )
 
-// replaceValue returns raw with the value old, a part of it, replaced by value.
-func replaceValue(raw, old, value []byte) []byte {
-	at := offsetIn(raw, old)
+// ReplaceValue returns raw with the value old, a part of it, replaced by value.
+func ReplaceValue(raw, old, value []byte) []byte {
+	at := Offset(raw, old)
 	out := make([]byte, 0, len(raw)-len(old)+len(value))
 	return append(append(append(out, raw[:at]...), value...), raw[at+len(old):]...)
 }
 
-// setField returns the object raw with the member name set to value: in place if there
+// SetField returns the object raw with the member name set to value: in place if there
 // is one, else behind the others.
-func setField(raw []byte, name string, value []byte) []byte {
-	if old := field(raw, name); old != nil {
-		return replaceValue(raw, old, value)
+func SetField(raw []byte, name string, value []byte) []byte {
+	if old := Field(raw, name); old != nil {
+		return ReplaceValue(raw, old, value)
 	}
 	end := bytes.LastIndexByte(raw, '}')
 	if end < 0 {
 		return raw
 	}
 	out := append(make([]byte, 0, len(raw)+len(name)+len(value)+4), raw[:end]...)
-	if skipSpace(raw, bytes.IndexByte(raw, '{')+1) < end {
+	if SkipSpace(raw, bytes.IndexByte(raw, '{')+1) < end {
 		out = append(out, ',')
 	}
-	out = append(appendQuoted(out, name), ':')
+	out = append(AppendQuote(out, name), ':')
 	return append(append(out, value...), raw[end:]...)
 }
 
-// dropField returns the object raw without the members called name. The others are
+// DropField returns the object raw without the members called name. The others are
 // kept byte for byte.
-func dropField(raw []byte, name string) []byte {
-	if field(raw, name) == nil {
+func DropField(raw []byte, name string) []byte {
+	if Field(raw, name) == nil {
 		return raw
 	}
 	done := bytes.IndexByte(raw, '{') + 1
 	out := append(make([]byte, 0, len(raw)), raw[:done]...)
 	first := true
-	for k, v := range fields(raw) {
-		end := offsetIn(raw, v) + len(v)
+	for k, v := range Fields(raw) {
+		end := Offset(raw, v) + len(v)
 		member := raw[done:end] // with the comma before it
 		done = end
 		if string(k) == name {
 			continue
 		}
-		if at := skipSpace(member, 0); first && member[at] == ',' {
+		if at := SkipSpace(member, 0); first && member[at] == ',' {
 			member = member[at+1:]
 		}
 		first = false
@@ -54,21 +54,21 @@ func dropField(raw []byte, name string) []byte {
 	return append(out, raw[done:]...)
 }
 
-// cutField returns the object raw without the members called name. A member goes with the
+// CutField returns the object raw without the members called name. A member goes with the
 // comma and the space before it, the first one with those behind it.
-func cutField(raw []byte, name string) []byte {
-	if field(raw, name) == nil {
+func CutField(raw []byte, name string) []byte {
+	if Field(raw, name) == nil {
 		return raw
 	}
-	begin := skipSpace(raw, 1)
+	begin := SkipSpace(raw, 1)
 	out := append([]byte(nil), raw[:begin]...)
 	kept := false
 	last := begin // behind the member before
 	for at := begin; at < len(raw) && raw[at] == '"'; {
 		key := raw[at:skipString(raw, at)]
-		value := skipSpace(raw, skipSpace(raw, at+len(key))+1)
-		end := skipValue(raw, value)
-		if unquote(key) != name {
+		value := SkipSpace(raw, SkipSpace(raw, at+len(key))+1)
+		end := SkipValue(raw, value)
+		if Unquote(key) != name {
 			if kept {
 				out = append(out, raw[last:at]...)
 			}
@@ -76,14 +76,14 @@ func cutField(raw []byte, name string) []byte {
 			kept = true
 		}
 		last = end
-		if at = skipSpace(raw, end); raw[at] == ',' {
-			at = skipSpace(raw, at+1)
+		if at = SkipSpace(raw, end); raw[at] == ',' {
+			at = SkipSpace(raw, at+1)
 		}
 	}
 	return append(out, raw[last:]...)
 }
 
-// joinArray returns values as an array.
-func joinArray(values [][]byte) []byte {
+// Array returns values as an array.
+func Array(values [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(values, []byte{','})...), ']')
 }

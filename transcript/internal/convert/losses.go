@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"fmt"
@@ -7,25 +7,27 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // messageFields and blockFields are what a conversion understands of a message and of
 // its blocks of content. What else a source has is metadata of its tool.
 var (
-	messageFields = set("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls",
+	messageFields = rawjson.Set("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls",
 		"tool_call_id", "function_call", "audio", "message", "payload", "type",
 		"info", "parts", "thoughts", "toolCalls", "toolCallId", "isError")
-	blockFields = set("type", "text", "id", "name", "input", "tool_use_id", "content", "is_error", "source",
+	blockFields = rawjson.Set("type", "text", "id", "name", "input", "tool_use_id", "content", "is_error", "source",
 		"thinking", "signature", "data", "image_url", "refusal", "arguments", "thinkingSignature", "mimeType")
-	requestFields = set("messages", "system", "tools", "functions", "model")
+	requestFields = rawjson.Set("messages", "system", "tools", "functions", "model")
 )
 
-// warnFields says which fields of messages and file have no place in the format that is
+// WarnFields says which fields of messages and file have no place in the format that is
 // written.
-func warnFields(f *File, view []core.Message, out *Output) {
+func WarnFields(f *codec.File, view []core.Message, out *codec.Output) {
 	lost := map[string]string{} // field to the first message that has it
 	note := func(raw []byte, known map[string]bool, id string) {
-		for k := range fields(raw) {
+		for k := range rawjson.Fields(raw) {
 			if _, seen := lost[string(k)]; !seen && !known[string(k)] {
 				lost[string(k)] = id
 			}
@@ -37,11 +39,11 @@ func warnFields(f *File, view []core.Message, out *Output) {
 			source = f.SourceOf(view[i].ID)
 		}
 		note(source, messageFields, view[i].ID)
-		if inner := field(source, "message"); inner != nil { // a record about a message
+		if inner := rawjson.Field(source, "message"); inner != nil { // a record about a message
 			note(inner, messageFields, view[i].ID)
 			source = inner
 		}
-		for block := range elements(field(source, "content")) {
+		for block := range rawjson.Elements(rawjson.Field(source, "content")) {
 			note(block, blockFields, view[i].ID)
 		}
 	}
@@ -54,13 +56,13 @@ func warnFields(f *File, view []core.Message, out *Output) {
 		out.Warn("", "fields of messages without a place in the new format were left out: %s", strings.Join(all, ", "))
 	}
 	clear(lost)
-	file := slices.Concat(f.Envelope.head, f.Envelope.tail) // an object without its messages
-	if sep := string(f.Envelope.sep); sep == "\n" || sep == "\r\n" {
+	file := slices.Concat(f.Envelope.Head, f.Envelope.Tail) // an object without its messages
+	if sep := string(f.Envelope.Sep); sep == "\n" || sep == "\r\n" {
 		file = nil
 		out.Warn("", "lines of the file that are no messages of the conversation were left out")
 	}
 	note(file, requestFields, "")
-	for block := range elements(field(file, "system")) {
+	for block := range rawjson.Elements(rawjson.Field(file, "system")) {
 		note(block, blockFields, "")
 	}
 	if f.Tools != nil {

@@ -1,4 +1,4 @@
-package transcript
+package codec
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 // Such a file is first put together again as it was read and then changed where the
 // journal was.
 
-// byteOrderMark may begin a file that is UTF-8.
-var byteOrderMark = []byte("\xef\xbb\xbf")
+// ByteOrderMark may begin a file that is UTF-8.
+var ByteOrderMark = []byte("\xef\xbb\xbf")
 
 // A stamp tells whether a journal is still as it was read: messages are only appended or
 // dropped, and condensations applied or undone, each with an ID that no other ever had.
@@ -36,37 +36,37 @@ func stampOf(j *history.Journal) stamp {
 	return s
 }
 
-// A placement says where a message stands in the file that is read.
-type placement struct {
-	id         string
-	start, end int
+// A Placement says where a message stands in the file that is read.
+type Placement struct {
+	Id         string
+	Start, End int
 }
 
 // Settle notes in the envelope what d was read from: data, in which the messages stand
 // where places says, in this order, with sep between two of them as a rule. Messages
 // that have no place of their own, because they are part of another record, are not
 // among places. The journal must be complete.
-func (f *File) Settle(data []byte, places []placement, sep string) {
+func (f *File) Settle(data []byte, places []Placement, sep string) {
 	e := &f.Envelope
-	e.sep = []byte(sep)
+	e.Sep = []byte(sep)
 	end := 0
 	for i, p := range places {
-		gap := data[end:p.start:p.start]
+		gap := data[end:p.Start:p.Start]
 		if i == 0 {
-			e.head = gap
+			e.Head = gap
 		} else {
-			e.setGap(p.id, gap)
+			e.SetGap(p.Id, gap)
 		}
-		end = p.end
+		end = p.End
 	}
-	e.tail = data[end:]
+	e.Tail = data[end:]
 	s := stampOf(f.Journal)
 	e.read = &s
 	messages := f.Journal.Messages()
-	if len(messages) != len(places) || !slices.EqualFunc(messages, places, func(m core.Message, p placement) bool { return m.ID == p.id }) {
+	if len(messages) != len(places) || !slices.EqualFunc(messages, places, func(m core.Message, p Placement) bool { return m.ID == p.Id }) {
 		e.order = make([]string, len(places))
 		for i, p := range places {
-			e.order[i] = p.id
+			e.order[i] = p.Id
 		}
 	}
 }
@@ -93,11 +93,11 @@ func (f *File) Imported() map[string]bool {
 // else without the messages that the journal no longer has.
 func (f *File) Original() []byte {
 	e := &f.Envelope
-	out := slices.Clone(e.head)
+	out := slices.Clone(e.Head)
 	first := true
 	add := func(id string) {
 		if !first {
-			out = append(out, e.gap(id)...)
+			out = append(out, e.Gap(id)...)
 		}
 		first = false
 		out = append(out, f.SourceOf(id)...)
@@ -112,7 +112,7 @@ func (f *File) Original() []byte {
 			add(messages[i].ID)
 		}
 	}
-	return append(out, e.tail...)
+	return append(out, e.Tail...)
 }
 
 // StartAgain begins to write a file of lines in its own format. If nothing changed it
@@ -124,9 +124,9 @@ func (f *File) StartAgain(out *Output) (data []byte, same bool) {
 		out.Add(data)
 		return nil, true
 	}
-	if bytes.HasPrefix(data, byteOrderMark) {
-		out.Add(byteOrderMark)
-		data = data[len(byteOrderMark):]
+	if bytes.HasPrefix(data, ByteOrderMark) {
+		out.Add(ByteOrderMark)
+		data = data[len(ByteOrderMark):]
 	}
 	return data, false
 }

@@ -1,10 +1,13 @@
-package transcript
+package convert
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // A link is a call, and where it went.
@@ -46,7 +49,7 @@ func (c *converter) pair(view []core.Message) {
 
 // legalID returns id with what the wire does not accept replaced, and unlike all others.
 func (c *converter) legalID(id string, n int, taken map[string]int) string {
-	base := legalName(id, c.wire.maxID)
+	base := legalName(id, c.wire.MaxID)
 	if base == "" {
 		base = fmt.Sprintf("call_%d", n)
 	}
@@ -55,8 +58,8 @@ func (c *converter) legalID(id string, n int, taken map[string]int) string {
 		taken[base]++
 		suffix := fmt.Sprintf("_%d", taken[base])
 		legal = base + suffix
-		if c.wire.maxID > 0 && len(legal) > c.wire.maxID {
-			legal = base[:c.wire.maxID-len(suffix)] + suffix
+		if c.wire.MaxID > 0 && len(legal) > c.wire.MaxID {
+			legal = base[:c.wire.MaxID-len(suffix)] + suffix
 		}
 	}
 	taken[legal] = 1
@@ -89,7 +92,7 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 	n := c.met // pair met the calls in this order too
 	c.met++
 	p.ID = c.calls[n].id
-	name := legalName(p.Name, c.wire.maxName)
+	name := legalName(p.Name, c.wire.MaxName)
 	if name == "" {
 		name = "unknown"
 	}
@@ -101,11 +104,11 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 	case strings.TrimSpace(p.Args) == "":
 		p.Args = "{}"
 	case c.wire.objects:
-		object := string(argsObject(p.Args))
+		object := string(blocks.Args(p.Args))
 		if object != p.Args {
 			c.out.Warn(c.current, "arguments that are no object were wrapped in one")
 		}
-		p.Args = cleanJSON(object)
+		p.Args = rawjson.Clean(object)
 	}
 	c.put(role, p)
 	at := len(c.turns) - 1
@@ -130,7 +133,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 		content = c.inner(content, q)
 	}
 	if p.IsError && !c.wire.failed {
-		c.out.Warn(c.current, "the mark of a failed tool call was left out: %s has none", c.wire.name)
+		c.out.Warn(c.current, "the mark of a failed tool call was left out: %s has none", c.wire.Name)
 		p.IsError = false
 	}
 	if p.IsError && len(content) == 0 {
@@ -138,7 +141,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 	}
 	call := &c.calls[n]
 	last := len(c.turns) - 1
-	joined := c.wire.merge && c.turns[last].role == core.RoleUser && call.turn == last-1 // the same message
+	joined := c.wire.merge && c.turns[last].Role == core.RoleUser && call.turn == last-1 // the same message
 	if call.turn < last && !joined {
 		c.out.Warn(c.current, "a tool result was moved up to its call")
 	}
@@ -146,7 +149,7 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 	call.answered = true
 	p.CallID, p.Content = call.id, content
 	t := &c.turns[call.turn]
-	t.results = append(t.results, p)
+	t.Results = append(t.Results, p)
 }
 
 // inner adds the part q of a result to content, as the wire has it.
@@ -158,12 +161,12 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 		}
 		return append(content, q)
 	case core.Image:
-		if img, ok := sendable(q); ok {
+		if img, ok := Image(q); ok {
 			return append(content, img)
 		}
 		return c.innerNote(content, "image")
 	case core.Opaque:
-		if block, ok := sendableBlock(q, c.wire.inner); ok {
+		if block, ok := Block(q, c.wire.inner); ok {
 			return append(content, block)
 		}
 		return c.innerNote(content, q.Kind)
@@ -172,9 +175,9 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 	return c.innerNote(content, "unknown")
 }
 
-// content returns the content of a tool result as the API takes it.
-func (w *wire) content(parts []core.Part) []core.Part {
-	c := converter{wire: w, out: &Output{}}
+// Content returns the Content of a tool result as the API takes it.
+func (w *Wire) Content(parts []core.Part) []core.Part {
+	c := converter{wire: w, out: &codec.Output{}}
 	var content []core.Part
 	for _, p := range parts {
 		content = c.inner(content, p)
@@ -183,8 +186,8 @@ func (w *wire) content(parts []core.Part) []core.Part {
 }
 
 func (c *converter) innerNote(content []core.Part, kind string) []core.Part {
-	c.out.Warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.wire.name)
-	return append(content, core.Text(noteOf(kind)))
+	c.out.Warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.wire.Name)
+	return append(content, core.Text(Note(kind)))
 }
 
 // complete answers the calls that nobody did, but for those at the very end, which may
@@ -192,13 +195,13 @@ func (c *converter) innerNote(content []core.Part, kind string) []core.Part {
 func (c *converter) complete() {
 	for i := range c.turns {
 		t := &c.turns[i]
-		if i == len(c.turns)-1 && len(t.results) == 0 {
+		if i == len(c.turns)-1 && len(t.Results) == 0 {
 			return
 		}
 		for _, n := range t.calls {
 			if !c.calls[n].answered {
-				c.out.Warn(t.id, "a tool call without a result was given one that says so")
-				t.results = append(t.results, core.ToolResult{
+				c.out.Warn(t.Id, "a tool call without a result was given one that says so")
+				t.Results = append(t.Results, core.ToolResult{
 					CallID:  c.calls[n].id,
 					Content: []core.Part{core.Text("No result of this call was recorded.")},
 					IsError: c.wire.failed,

@@ -1,4 +1,4 @@
-package transcript
+package session
 
 import (
 	"slices"
@@ -7,44 +7,46 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // This file serves the formats of agents that keep a call and its result in one record, so
 // that a record is several messages. Their sessions are read, and written again as they were.
 
-// A sessionReader collects what the records of a session say.
-type sessionReader struct {
-	file    *File
-	data    []byte
-	taken   ids
-	records int // so far
-	places  []placement
+// A Reader collects what the records of a session say.
+type Reader struct {
+	File    *codec.File
+	Data    []byte
+	Taken   codec.IDs
+	Records int // so far
+	Places  []codec.Placement
 }
 
-// take returns all, what the record raw says, with IDs and the time. Own is the record's ID,
+// Take returns all, what the record raw says, with IDs and the time. Own is the record's ID,
 // empty if it has none. Placed says that the record is one of the conversation, and not what
 // a compaction inserted.
-func (s *sessionReader) take(raw []byte, own string, when time.Time, placed bool, all []core.Message) []core.Message {
-	s.records++
+func (s *Reader) Take(raw []byte, own string, when time.Time, placed bool, all []core.Message) []core.Message {
+	s.Records++
 	for i := range all {
 		m := &all[i]
 		m.Time = when
 		if i > 0 {
-			m.ID = s.taken.next(s.records, all[0].ID+"."+strconv.Itoa(i+1))
+			m.ID = s.Taken.Next(s.Records, all[0].ID+"."+strconv.Itoa(i+1))
 			continue
 		}
-		m.ID = s.taken.next(s.records, own)
+		m.ID = s.Taken.Next(s.Records, own)
 		m.Source = slices.Clip(raw)
 		if placed {
-			at := offsetIn(s.data, raw)
-			s.places = append(s.places, placement{id: m.ID, start: at, end: at + len(raw)})
+			at := rawjson.Offset(s.Data, raw)
+			s.Places = append(s.Places, codec.Placement{Id: m.ID, Start: at, End: at + len(raw)})
 		}
 	}
 	return all
 }
 
-// turnOf returns what an assistant says in one request, and the results of its calls.
-func turnOf(said, results []core.Part) []core.Message {
+// Turn returns what an assistant says in one request, and the results of its calls.
+func Turn(said, results []core.Part) []core.Message {
 	var all []core.Message
 	if len(said) > 0 {
 		all = append(all, core.Message{Role: core.RoleAssistant, Parts: said})
@@ -55,9 +57,9 @@ func turnOf(said, results []core.Part) []core.Message {
 	return all
 }
 
-// compactTo applies a compaction of the agent's own: what is shown now is hidden but for the
+// Compact applies a compaction of the agent's own: what is shown now is hidden but for the
 // messages from first on, and summary takes its place. An empty first keeps nothing.
-func compactTo(f *File, id, provider string, when time.Time, first string, summary []core.Message) error {
+func Compact(f *codec.File, id, provider string, when time.Time, first string, summary []core.Message) error {
 	c := history.Condensation{ID: id, Provider: provider, Time: when}
 	after := ""
 	for _, m := range f.View() {
@@ -76,13 +78,13 @@ func compactTo(f *File, id, provider string, when time.Time, first string, summa
 	return f.Journal.Condense(c)
 }
 
-// A lineMessage is a message and the line that it stands in.
-type lineMessage struct {
+// A Message is a message and the line that it stands in.
+type Message struct {
 	core.Message
-	line int // index into session.lines
+	Line int // index into session.lines
 }
 
-func appendLines(f *File, messages []lineMessage) error {
+func Append(f *codec.File, messages []Message) error {
 	plain := make([]core.Message, len(messages))
 	for i := range messages {
 		plain[i] = messages[i].Message

@@ -1,4 +1,4 @@
-package transcript
+package request
 
 import (
 	"encoding/json"
@@ -6,19 +6,21 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// noneMerge is no index.
-const noneMerge = -1
+// none is no index.
+const none = -1
 
-// writeRecords writes messages into the envelope of f. One that has a Source is written
+// Write writes messages into the envelope of f. One that has a Source is written
 // verbatim; for the others, encode makes the bytes: from was, the Source that the
 // message had when it was read, or from nothing if was is nil. Merge says that rows of
 // messages that a condensation made become one: see mergeRows.
-func writeRecords(f *File, out *Output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
+func Write(f *codec.File, out *codec.Output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
 	e := &f.Envelope
 	records := make([]record, len(messages))
-	size := len(e.head) + len(e.tail)
+	size := len(e.Head) + len(e.Tail)
 	rows := false
 	for i := range messages {
 		m := &messages[i]
@@ -26,7 +28,7 @@ func writeRecords(f *File, out *Output, messages []core.Message, merge bool, enc
 		if raw == nil {
 			raw = encode(m, f.SourceOf(m.ID))
 		}
-		records[i] = record{raw: raw, gap: e.gap(m.ID), message: m}
+		records[i] = record{raw: raw, gap: e.Gap(m.ID), message: m}
 		size += len(raw) + len(records[i].gap)
 		rows = rows || i > 0 && makesRow(f.Vendor, messages[i-1].Role, m.Role)
 	}
@@ -34,14 +36,14 @@ func writeRecords(f *File, out *Output, messages []core.Message, merge bool, enc
 		records = mergeRows(f, records)
 	}
 	out.Grow(size)
-	out.Add(e.head)
+	out.Add(e.Head)
 	for i := range records {
 		if i > 0 {
 			out.Add(records[i].gap)
 		}
 		out.Add(records[i].raw)
 	}
-	out.Add(e.tail)
+	out.Add(e.Tail)
 }
 
 // A record is a message as it is written.
@@ -53,8 +55,8 @@ type record struct {
 
 // makesRow reports whether two messages with these roles, one after the other, are a row that
 // an API refuses: the user's, and for Anthropic's the system's.
-func makesRow(v Vendor, first, second core.Role) bool {
-	return first == second && (first == core.RoleUser || first == core.RoleSystem && v == Anthropic)
+func makesRow(v codec.Vendor, first, second core.Role) bool {
+	return first == second && (first == core.RoleUser || first == core.RoleSystem && v == codec.Anthropic)
 }
 
 // mergeRows makes one of records in a row that are the user's or the system's, where that they
@@ -63,7 +65,7 @@ func makesRow(v Vendor, first, second core.Role) bool {
 // such a row. The content becomes an array with the elements of all, byte for byte; nothing
 // is lost. Messages that followed each other when they were read stay apart, as do those
 // whose fields besides the content say something that the other's do not. The cost is linear.
-func mergeRows(f *File, records []record) []record {
+func mergeRows(f *codec.File, records []record) []record {
 	place := map[string]int{}
 	for i, m := range f.Journal.Messages() {
 		place[m.ID] = i + 1 // those that were inserted have none
@@ -106,33 +108,33 @@ var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, w
 // would add one. The new one counts what all of them counted.
 func joinMarkers(raw []byte) []byte {
 	var kept [][]byte
-	messages, calls, again, last, n := 0, 0, false, noneMerge, 0
-	for block := range elements(field(raw, "content")) {
-		m := hiddenMarker.FindStringSubmatch(text(field(block, "text")))
+	messages, calls, again, last, n := 0, 0, false, none, 0
+	for block := range rawjson.Elements(rawjson.Field(raw, "content")) {
+		m := hiddenMarker.FindStringSubmatch(rawjson.Text(rawjson.Field(block, "text")))
 		if m == nil {
 			kept = append(kept, block)
 			continue
 		}
-		if n++; last != noneMerge {
+		if n++; last != none {
 			kept = slices.Delete(kept, last, last+1)
 		}
 		last = len(kept)
 		kept = append(kept, block)
-		messages, calls, again = messages+number([]byte(m[1])), calls+number([]byte(m[2])), again || m[3] != ""
+		messages, calls, again = messages+rawjson.Int([]byte(m[1])), calls+rawjson.Int([]byte(m[2])), again || m[3] != ""
 	}
 	if n < 2 {
 		return raw
 	}
-	words := "[… " + count(messages, "earlier message")
+	words := "[… " + codec.Count(messages, "earlier message")
 	if calls > 0 {
-		words += ", with " + count(calls, "tool call") + ","
+		words += ", with " + codec.Count(calls, "tool call") + ","
 	}
 	if again {
 		words += " and what an earlier note like this stood for"
 	}
 	words += " left out here to fit the context window]"
-	kept[last] = setField(kept[last], "text", appendQuoted(nil, words))
-	return setField(raw, "content", joinArray(kept))
+	kept[last] = rawjson.SetField(kept[last], "text", rawjson.AppendQuote(nil, words))
+	return rawjson.SetField(raw, "content", rawjson.Array(kept))
 }
 
 // A merged is a message that takes up what others hold.
@@ -148,7 +150,7 @@ func (m *merged) raw() []byte {
 	if m.content == nil {
 		return m.base
 	}
-	return setField(m.base, "content", append(m.content, ']'))
+	return rawjson.SetField(m.base, "content", append(m.content, ']'))
 }
 
 // add adds what the message b holds. It reports false, and adds nothing, if there is more to
@@ -157,16 +159,16 @@ func (m *merged) raw() []byte {
 func (m *merged) add(b []byte) bool {
 	if m.content == nil {
 		m.plain = plainMessage(m.base)
-		if !mergeable(m.base) || !m.plain && field(m.base, "name") != nil { // it says who speaks
+		if !mergeable(m.base) || !m.plain && rawjson.Field(m.base, "name") != nil { // it says who speaks
 			return false
 		}
 	}
 	plain := plainMessage(b)
-	if !mergeable(b) || !plain && (!m.plain || field(b, "name") != nil) {
+	if !mergeable(b) || !plain && (!m.plain || rawjson.Field(b, "name") != nil) {
 		return false
 	}
-	for e := range elements(field(b, "content")) {
-		if text(field(e, "type")) == "tool_result" {
+	for e := range rawjson.Elements(rawjson.Field(b, "content")) {
+		if rawjson.Text(rawjson.Field(e, "type")) == "tool_result" {
 			return false
 		}
 	}
@@ -186,20 +188,20 @@ func mergeable(raw []byte) bool {
 	if !json.Valid(raw) {
 		return false
 	}
-	content := field(raw, "content")
-	return isString(content) || isArray(content)
+	content := rawjson.Field(raw, "content")
+	return rawjson.IsString(content) || rawjson.IsArray(content)
 }
 
 // appendContent appends the elements of the content of raw to the array to, which has no end.
 func appendContent(to, raw []byte) []byte {
-	content := field(raw, "content")
+	content := rawjson.Field(raw, "content")
 	if string(content) == `""` {
 		return to // no vendor takes an empty block
 	}
-	if isString(content) {
+	if rawjson.IsString(content) {
 		content = slices.Concat([]byte(`[{"type":"text","text":`), content, []byte("}]"))
 	}
-	for e := range elements(content) {
+	for e := range rawjson.Elements(content) {
 		if len(to) > 1 {
 			to = append(to, ',')
 		}
@@ -211,11 +213,11 @@ func appendContent(to, raw []byte) []byte {
 // plainMessage reports whether a message has no fields but those that every one has.
 func plainMessage(raw []byte) bool {
 	n := 0
-	for k := range fields(raw) {
+	for k := range rawjson.Fields(raw) {
 		if string(k) != "role" && string(k) != "content" {
 			return false
 		}
 		n++
 	}
-	return n == 2 && isObject(raw)
+	return n == 2 && rawjson.IsObject(raw)
 }

@@ -1,9 +1,11 @@
-package transcript
+package codec
 
 import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // An envelope is everything in a file but its messages, byte for byte: what stands
@@ -13,8 +15,8 @@ import (
 //
 // where a gap belongs to the message behind it and goes with it when it is hidden.
 type Envelope struct {
-	head, tail []byte
-	sep        []byte            // the usual gap; also used before new messages
+	Head, Tail []byte
+	Sep        []byte            // the usual gap; also used before new messages
 	gaps       map[string][]byte // the unusual ones, by the ID of the message behind
 	// order and read are set by the formats that can hold more than is sent: see
 	// settle.
@@ -22,9 +24,9 @@ type Envelope struct {
 	read  *stamp
 }
 
-// setGap records what stands before the message id.
-func (e *Envelope) setGap(id string, gap []byte) {
-	if bytes.Equal(gap, e.sep) {
+// SetGap records what stands before the message id.
+func (e *Envelope) SetGap(id string, gap []byte) {
+	if bytes.Equal(gap, e.Sep) {
 		return
 	}
 	if e.gaps == nil {
@@ -33,12 +35,12 @@ func (e *Envelope) setGap(id string, gap []byte) {
 	e.gaps[id] = gap
 }
 
-// gap returns what to write before the message id.
-func (e *Envelope) gap(id string) []byte {
+// Gap returns what to write before the message id.
+func (e *Envelope) Gap(id string) []byte {
 	if g, ok := e.gaps[id]; ok {
 		return g
 	}
-	return e.sep
+	return e.Sep
 }
 
 // envelopeJSON is how the journal's header stores an envelope.
@@ -58,7 +60,7 @@ type verbatim []byte
 // MarshalJSON writes v as a string if it is UTF-8, else as base64.
 func (v verbatim) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(v) {
-		return appendQuoted(nil, string(v)), nil
+		return rawjson.AppendQuote(nil, string(v)), nil
 	}
 	return json.Marshal(struct {
 		Base64 []byte `json:"base64"`
@@ -67,8 +69,8 @@ func (v verbatim) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (v *verbatim) UnmarshalJSON(data []byte) error {
-	if isString(data) {
-		*v = []byte(unquote(data))
+	if rawjson.IsString(data) {
+		*v = []byte(rawjson.Unquote(data))
 		return nil
 	}
 	var w struct {
@@ -83,7 +85,7 @@ func (v *verbatim) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes e for the header of a journal.
 func (e *Envelope) MarshalJSON() ([]byte, error) {
-	w := envelopeJSON{Head: e.head, Tail: e.tail, Sep: e.sep, Order: e.order, Read: e.read}
+	w := envelopeJSON{Head: e.Head, Tail: e.Tail, Sep: e.Sep, Order: e.order, Read: e.read}
 	for id, gap := range e.gaps {
 		if w.Gaps == nil {
 			w.Gaps = make(map[string]verbatim, len(e.gaps))
@@ -99,7 +101,7 @@ func (e *Envelope) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*e = Envelope{head: w.Head, tail: w.Tail, sep: w.Sep, order: w.Order, read: w.Read}
+	*e = Envelope{Head: w.Head, Tail: w.Tail, Sep: w.Sep, order: w.Order, read: w.Read}
 	for id, gap := range w.Gaps {
 		if e.gaps == nil {
 			e.gaps = make(map[string][]byte, len(w.Gaps))

@@ -1,4 +1,4 @@
-package transcript
+package codec
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ type File struct {
 	Tools     json.RawMessage // the definitions of the tools, in the file's format
 	Model     string          // that answered last
 	MaxOutput int             // tokens that a request allows for the answer; 0 if unknown
-	Warnings  []FileWarning
+	Warnings  []Warning
 	Envelope  Envelope
 }
 
@@ -76,11 +76,11 @@ func (f *File) Add(messages ...core.Message) error { return f.Journal.Append(mes
 
 // Warn adds a warning about the file.
 func (f *File) Warn(format string, args ...any) {
-	f.Warnings = append(f.Warnings, FileWarning{Text: fmt.Sprintf(format, args...)})
+	f.Warnings = append(f.Warnings, Warning{Text: fmt.Sprintf(format, args...)})
 }
 
-// A FileWarning is something that was repaired, ignored or lost.
-type FileWarning struct {
+// A Warning is something that was repaired, ignored or lost.
+type Warning struct {
 	Message string // ID of the message concerned; empty if none
 	Text    string
 }
@@ -89,7 +89,7 @@ type FileWarning struct {
 // made in memory, so that an error leaves no partial file.
 type Output struct {
 	bytes.Buffer
-	Warnings []FileWarning
+	Warnings []Warning
 }
 
 // Add appends pieces.
@@ -105,11 +105,11 @@ func (o *Output) AddString(s string) { _, _ = o.WriteString(s) }
 // Warn records a loss at the message with the given ID; empty if it concerns no single
 // message.
 func (o *Output) Warn(message, format string, args ...any) {
-	o.Warnings = append(o.Warnings, FileWarning{Message: message, Text: fmt.Sprintf(format, args...)})
+	o.Warnings = append(o.Warnings, Warning{Message: message, Text: fmt.Sprintf(format, args...)})
 }
 
-// count returns n things.
-func count(n int, thing string) string {
+// Count returns n things.
+func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -1,13 +1,13 @@
-package transcript
+package jsonl
 
 import (
 	"bytes"
 	"iter"
 )
 
-// lines yields the lines of data with their numbers, the first is 1. A line holds
-// neither its "\n" nor a "\r" before it. Empty lines are yielded too.
-func lines(data []byte) iter.Seq2[int, []byte] {
+// Lines yields the Lines of data with their numbers, the first is 1. A line holds
+// neither its "\n" nor a "\r" before it. Empty Lines are yielded too.
+func Lines(data []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for n, i := 1, 0; i < len(data); n++ {
 			end, next := len(data), len(data)

@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"encoding/base64"
@@ -9,14 +9,17 @@ import (
 	"unicode"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// A wire is what a vendor's API accepts, where the vendors differ.
-type wire struct {
-	name    string
-	vendor  Vendor
-	maxID   int // bytes of the ID of a call; zero means any
-	maxName int // bytes of the name of a tool
+// A Wire is what a vendor's API accepts, where the vendors differ.
+type Wire struct {
+	Name    string
+	Vendor  codec.Vendor
+	MaxID   int // bytes of the ID of a call; zero means any
+	MaxName int // bytes of the name of a tool
 	// merge says that user and assistant must take turns.
 	merge bool
 	// system says that the system prompt stands apart from the messages.
@@ -29,14 +32,14 @@ type wire struct {
 	failed bool
 	// blocks are the kinds of content that are sent as they are, by who says them, and
 	// inner those in tool results.
-	blocks map[core.Role][]string
+	Blocks map[core.Role][]string
 	inner  []string
 }
 
-var anthropicWire = wire{
-	name: "anthropic", vendor: Anthropic, maxName: 128,
+var Anthropic = Wire{
+	Name: "anthropic", Vendor: codec.Anthropic, MaxName: 128,
 	merge: true, system: true, reasoning: true, objects: true, failed: true,
-	blocks: map[core.Role][]string{
+	Blocks: map[core.Role][]string{
 		core.RoleUser: {"document", "search_result", "image", "container_upload"},
 		core.RoleAssistant: {
 			"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
@@ -47,20 +50,20 @@ var anthropicWire = wire{
 	inner: []string{"document", "search_result", "image", "tool_reference"},
 }
 
-var openaiWire = wire{
-	name: "openai", vendor: OpenAI, maxID: 40, maxName: 64,
-	blocks: map[core.Role][]string{core.RoleUser: {"input_audio", "file"}},
+var OpenAI = Wire{
+	Name: "openai", Vendor: codec.OpenAI, MaxID: 40, MaxName: 64,
+	Blocks: map[core.Role][]string{core.RoleUser: {"input_audio", "file"}},
 }
 
-// A turn is a message on the wire before it is encoded.
-type turn struct {
-	id      string // of the first message in it, for warnings
-	role    core.Role
-	kind    core.Kind         // of that message
+// A Turn is a message on the wire before it is encoded.
+type Turn struct {
+	Id      string // of the first message in it, for warnings
+	Role    core.Role
+	Kind    core.Kind         // of that message
 	newest  core.Kind         // of the last message in it
-	parts   []core.Part       // all but results
+	Parts   []core.Part       // all but results
 	calls   []int             // the calls of an assistant turn
-	results []core.ToolResult // their results; they follow at once
+	Results []core.ToolResult // their results; they follow at once
 }
 
 // Reasoning is held back until the assistant goes on, for it must not come last.
@@ -71,10 +74,10 @@ type held struct {
 
 // A converter turns the messages of one format into the turns of another.
 type converter struct {
-	wire    *wire
-	out     *Output
+	wire    *Wire
+	out     *codec.Output
 	foreign bool // reasoning in the messages was signed by another vendor
-	turns   []turn
+	turns   []Turn
 	system  []string
 	calls   []link
 	answers []int // for each result in order the call that it answers, or -1
@@ -85,10 +88,10 @@ type converter struct {
 	kind    core.Kind // of the message current
 }
 
-// convert returns the messages that would be sent as turns that w accepts, and the
+// Turns returns the messages that would be sent as turns that w accepts, and the
 // system prompt if w has it apart. What w has no place for goes to out.warnings.
-func convert(f *File, w *wire, out *Output) (turns []turn, system string) {
-	c := &converter{wire: w, out: out, foreign: f.Vendor != "" && f.Vendor != w.vendor}
+func Turns(f *codec.File, w *Wire, out *codec.Output) (turns []Turn, system string) {
+	c := &converter{wire: w, out: out, foreign: f.Vendor != "" && f.Vendor != w.Vendor}
 	view := f.View()
 	c.pair(view)
 	if f.System != "" {
@@ -102,19 +105,19 @@ func convert(f *File, w *wire, out *Output) (turns []turn, system string) {
 	if len(view) > 0 && (w.merge || len(c.turns) == 0) {
 		c.mendEnds()
 	}
-	warnFields(f, view, out)
+	WarnFields(f, view, out)
 	return c.turns, strings.Join(c.system, "\n\n")
 }
 
 // message puts m into turns.
 func (c *converter) message(m *core.Message) {
 	c.current, c.kind = m.ID, m.Kind
-	role, begun := speaker(m.Role), len(c.turns)
+	role, begun := blocks.Speaker(m.Role), len(c.turns)
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case core.Reasoning:
 			if !c.wire.reasoning || c.foreign || p.Signature == "" && p.Encrypted == "" {
-				c.out.Warn(m.ID, "reasoning was left out: %s takes back only what it has signed itself", c.wire.name)
+				c.out.Warn(m.ID, "reasoning was left out: %s takes back only what it has signed itself", c.wire.Name)
 				continue
 			}
 			c.held = append(c.held, held{m.ID, p})
@@ -127,7 +130,7 @@ func (c *converter) message(m *core.Message) {
 		}
 	}
 	for i := begun; i < len(c.turns); i++ {
-		c.turns[i].kind = m.Kind
+		c.turns[i].Kind = m.Kind
 	}
 }
 
@@ -137,13 +140,13 @@ func (c *converter) plain(role core.Role, p core.Part) {
 	case core.Text:
 		c.say(role, string(p))
 	case core.Image:
-		if img, ok := sendable(p); ok && role == core.RoleUser {
+		if img, ok := Image(p); ok && role == core.RoleUser {
 			c.put(role, img)
 		} else {
 			c.note(role, "image")
 		}
 	case core.Opaque:
-		if block, ok := sendableBlock(p, c.wire.blocks[role]); ok {
+		if block, ok := Block(p, c.wire.Blocks[role]); ok {
 			c.put(role, block)
 		} else {
 			c.note(role, p.Kind)
@@ -153,20 +156,20 @@ func (c *converter) plain(role core.Role, p core.Part) {
 	}
 }
 
-// sendableBlock returns p as it can be sent, if it is a block of one of kinds.
-func sendableBlock(p core.Opaque, kinds []string) (core.Opaque, bool) {
+// Block returns p as it can be sent, if it is a block of one of kinds.
+func Block(p core.Opaque, kinds []string) (core.Opaque, bool) {
 	raw := []byte(p.JSON)
-	if !slices.Contains(kinds, p.Kind) || !json.Valid(raw) || text(field(raw, "type")) != p.Kind {
+	if !slices.Contains(kinds, p.Kind) || !json.Valid(raw) || rawjson.Text(rawjson.Field(raw, "type")) != p.Kind {
 		return p, false
 	}
 	if p.Kind == "image" { // one that is no core.Image: a file that was uploaded, or broken
-		source := field(raw, "source")
-		if text(field(source, "type")) != "file" || text(field(source, "file_id")) == "" {
+		source := rawjson.Field(raw, "source")
+		if rawjson.Text(rawjson.Field(source, "type")) != "file" || rawjson.Text(rawjson.Field(source, "file_id")) == "" {
 			return p, false
 		}
 		p.JSON = `{"type":"image","source":` + string(source) + `}`
 	}
-	p.JSON = cleanJSON(p.JSON)
+	p.JSON = rawjson.Clean(p.JSON)
 	return p, true
 }
 
@@ -187,30 +190,30 @@ func (c *converter) say(role core.Role, s string) {
 
 // note says that something of the given kind was here.
 func (c *converter) note(role core.Role, kind string) {
-	c.out.Warn(c.current, "content of kind %q was replaced by a note: %s has no place for it", kind, c.wire.name)
-	c.say(role, noteOf(kind))
+	c.out.Warn(c.current, "content of kind %q was replaced by a note: %s has no place for it", kind, c.wire.Name)
+	c.say(role, Note(kind))
 }
 
-func noteOf(kind string) string { return fmt.Sprintf("[content of kind %q is not shown here]", kind) }
+func Note(kind string) string { return fmt.Sprintf("[content of kind %q is not shown here]", kind) }
 
 // put adds p to the turn of role, a new one if the last is not its own.
 func (c *converter) put(role core.Role, p core.Part) {
 	t := c.open(role)
 	if role == core.RoleAssistant {
 		for _, h := range c.held {
-			t.parts = append(t.parts, h.part)
+			t.Parts = append(t.Parts, h.part)
 		}
 		c.held = nil
 	}
 	c.dropHeld()
-	t.parts, t.newest = append(t.parts, p), c.kind
+	t.Parts, t.newest = append(t.Parts, p), c.kind
 }
 
 // open returns the turn that what role says now belongs to.
-func (c *converter) open(role core.Role) *turn {
+func (c *converter) open(role core.Role) *Turn {
 	if n := len(c.turns); n > 0 {
 		last := &c.turns[n-1]
-		same := last.id == c.current || c.wire.merge
+		same := last.Id == c.current || c.wire.merge
 		// What was inserted makes no row with what the user said: many templates refuse one.
 		if role == core.RoleUser && (last.newest != core.KindOriginal || c.kind != core.KindOriginal) {
 			same = true
@@ -218,13 +221,13 @@ func (c *converter) open(role core.Role) *turn {
 		// Calls that are still open hold their turn open, for the results must follow
 		// at once; results close it.
 		if role == core.RoleAssistant {
-			same = len(last.results) == 0 && (same || len(last.calls) > 0)
+			same = len(last.Results) == 0 && (same || len(last.calls) > 0)
 		}
-		if last.role == role && same {
+		if last.Role == role && same {
 			return last
 		}
 	}
-	c.turns = append(c.turns, turn{id: c.current, role: role})
+	c.turns = append(c.turns, Turn{Id: c.current, Role: role})
 	return &c.turns[len(c.turns)-1]
 }
 
@@ -238,18 +241,18 @@ func (c *converter) dropHeld() {
 // mendEnds makes a conversation begin with the user, and end without white space if it
 // ends with the assistant. Anthropic demands both, and both vendors at least one message.
 func (c *converter) mendEnds() {
-	if len(c.turns) == 0 || c.turns[0].role != core.RoleUser {
-		c.out.Warn("", "a first user message was added: %s demands one", c.wire.name)
-		begin := turn{role: core.RoleUser, kind: core.KindMarker, parts: []core.Part{core.Text("(The conversation begins here.)")}}
+	if len(c.turns) == 0 || c.turns[0].Role != core.RoleUser {
+		c.out.Warn("", "a first user message was added: %s demands one", c.wire.Name)
+		begin := Turn{Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text("(The conversation begins here.)")}}
 		c.turns = slices.Insert(c.turns, 0, begin)
 	}
 	last := &c.turns[len(c.turns)-1]
-	if n := len(last.parts); last.role == core.RoleAssistant && len(last.results) == 0 {
-		if t, ok := last.parts[n-1].(core.Text); ok {
+	if n := len(last.Parts); last.Role == core.RoleAssistant && len(last.Results) == 0 {
+		if t, ok := last.Parts[n-1].(core.Text); ok {
 			trimmed := strings.TrimRightFunc(string(t), unicode.IsSpace)
 			if trimmed != string(t) {
-				c.out.Warn(last.id, "white space at the end of the conversation was left out")
-				last.parts[n-1] = core.Text(trimmed)
+				c.out.Warn(last.Id, "white space at the end of the conversation was left out")
+				last.Parts[n-1] = core.Text(trimmed)
 			}
 		}
 	}
@@ -264,8 +267,8 @@ var imageTypes = []struct{ mediaType, magic string }{
 	{"image/webp", "UklGR"},
 }
 
-// sendable returns img as a vendor's API would take it; false if none would.
-func sendable(img core.Image) (core.Image, bool) {
+// Image returns img as a vendor's API would take it; false if none would.
+func Image(img core.Image) (core.Image, bool) {
 	if img.URL != "" {
 		return img, strings.HasPrefix(img.URL, "https://") || strings.HasPrefix(img.URL, "http://")
 	}
@@ -281,31 +284,31 @@ func sendable(img core.Image) (core.Image, bool) {
 	return img, false
 }
 
-// messagesOf returns turns as Anthropic sends them: the results of a turn's calls stand
+// Messages returns turns as Anthropic sends them: the results of a turn's calls stand
 // at the head of the user's next message.
-func messagesOf(turns []turn) []turn {
-	out := make([]turn, 0, len(turns))
+func Messages(turns []Turn) []Turn {
+	out := make([]Turn, 0, len(turns))
 	var results []core.ToolResult
 	id := ""
 	for _, t := range turns {
 		if len(results) > 0 {
-			parts := resultParts(results)
-			if t.role == core.RoleUser {
-				t.parts = append(parts, t.parts...)
+			parts := Results(results)
+			if t.Role == core.RoleUser {
+				t.Parts = append(parts, t.Parts...)
 			} else {
-				out = append(out, turn{id: id, role: core.RoleUser, parts: parts})
+				out = append(out, Turn{Id: id, Role: core.RoleUser, Parts: parts})
 			}
 		}
-		results, id = t.results, t.id
+		results, id = t.Results, t.Id
 		out = append(out, t)
 	}
 	if len(results) > 0 {
-		out = append(out, turn{id: id, role: core.RoleUser, parts: resultParts(results)})
+		out = append(out, Turn{Id: id, Role: core.RoleUser, Parts: Results(results)})
 	}
 	return out
 }
 
-func resultParts(results []core.ToolResult) []core.Part {
+func Results(results []core.ToolResult) []core.Part {
 	parts := make([]core.Part, len(results))
 	for i, r := range results {
 		parts[i] = r

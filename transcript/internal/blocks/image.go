@@ -1,4 +1,4 @@
-package transcript
+package blocks
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// imageFromURL returns the image that url refers to, or holds if it is a data URL.
-func imageFromURL(url string) core.Image {
+// Image returns the image that url refers to, or holds if it is a data URL.
+func Image(url string) core.Image {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {
 		return core.Image{URL: url}
@@ -19,8 +19,8 @@ func imageFromURL(url string) core.Image {
 	return core.Image{MediaType: kind, Data: data}
 }
 
-// urlOf is the opposite of imageFromURL.
-func urlOf(img core.Image) string {
+// URL is the opposite of imageFromURL.
+func URL(img core.Image) string {
 	if img.URL != "" {
 		return img.URL
 	}

@@ -1,24 +1,27 @@
-package transcript
+package request
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // messagesIn returns the raw array of messages of a JSON file; nil if it has none.
 func messagesIn(data []byte) []byte {
-	switch at := skipSpace(data, 0); {
-	case isArray(data[at:]):
+	switch at := rawjson.SkipSpace(data, 0); {
+	case rawjson.IsArray(data[at:]):
 		return data[at:]
-	case isObject(data[at:]):
-		if v := field(data, "messages"); isArray(v) {
+	case rawjson.IsObject(data[at:]):
+		if v := rawjson.Field(data, "messages"); rawjson.IsArray(v) {
 			return v
 		}
 	}
 	return nil
 }
 
-// vendorOf says in whose shape the messages of the JSON file data are: Anthropic's or OpenAI's;
+// VendorOf says in whose shape the messages of the JSON file data are: Anthropic's or OpenAI's;
 // empty if in neither's. Once a message has settled the matter it looks at the first few only;
 // the decoders refuse what does not fit among the rest.
 //
@@ -26,15 +29,15 @@ func messagesIn(data []byte) []byte {
 // messages have nothing of the sort the other fields of the request decide, then a role
 // "system": OpenAI's is the first message as a rule, Anthropic's never is. A plain
 // conversation without tools is the same for both and counts as Anthropic's.
-func vendorOf(data []byte) Vendor {
+func VendorOf(data []byte) codec.Vendor {
 	messages := messagesIn(data)
 	if messages == nil {
 		return ""
 	}
 	const enough = 20
 	n := 0
-	var sure, likely Vendor
-	for m := range elements(messages) {
+	var sure, likely codec.Vendor
+	for m := range rawjson.Elements(messages) {
 		n++
 		of, ok := vendorOfMessage(m, n == 1)
 		if !ok {
@@ -43,8 +46,8 @@ func vendorOf(data []byte) Vendor {
 		if sure == "" {
 			sure = of
 		}
-		if text(field(m, "role")) == "system" && (n == 1 || !claude(data)) {
-			likely = OpenAI
+		if rawjson.Text(rawjson.Field(m, "role")) == "system" && (n == 1 || !claude(data)) {
+			likely = codec.OpenAI
 		}
 		if sure != "" && n >= enough {
 			return sure
@@ -52,7 +55,7 @@ func vendorOf(data []byte) Vendor {
 	}
 	of, request := vendorOfRequest(data)
 	switch {
-	case n == 0 && (!request || !ends(messages)):
+	case n == 0 && (!request || !rawjson.Complete(messages)):
 		return ""
 	case sure != "":
 		return sure
@@ -61,13 +64,13 @@ func vendorOf(data []byte) Vendor {
 	case likely != "":
 		return likely
 	}
-	return Anthropic
+	return codec.Anthropic
 }
 
 // claude reports whether the request data asks for a model of Anthropic's by the name that
 // its own API has for it. Other servers put a vendor before it.
 func claude(data []byte) bool {
-	return isObject(data[skipSpace(data, 0):]) && strings.HasPrefix(text(field(data, "model")), "claude-")
+	return rawjson.IsObject(data[rawjson.SkipSpace(data, 0):]) && strings.HasPrefix(rawjson.Text(rawjson.Field(data, "model")), "claude-")
 }
 
 // What gives a message away: roles, fields and kinds of content that one vendor has and the
@@ -80,7 +83,7 @@ var (
 	// The Vercel AI SDK, Gemini's API and OpenCode keep what is said in parts, pi and the
 	// SDK's model messages in blocks of these kinds. The input_ kinds are of OpenAI's
 	// Responses API.
-	foreignFields = []string{"parts", "toolInvocations", "experimental_attachments"}
+	ForeignFields = []string{"parts", "toolInvocations", "experimental_attachments"}
 	foreignTypes  = []string{
 		"tool-call", "tool-result", "tool-invocation", "toolCall", "toolResult",
 		"input_text", "output_text", "input_image", "function_call", "function_call_output",
@@ -90,40 +93,40 @@ var (
 // vendorOfMessage says which vendor's message m is, if only one has such messages. It reports
 // false if m is a message of neither. After the first a fault in the content is no reason to
 // doubt the format: the decoder says where it is.
-func vendorOfMessage(m []byte, first bool) (of Vendor, ok bool) {
+func vendorOfMessage(m []byte, first bool) (of codec.Vendor, ok bool) {
 	var role, content []byte
 	openai := false // it has a field of OpenAI's
-	for k, v := range fields(m) {
+	for k, v := range rawjson.Fields(m) {
 		switch key := string(k); {
 		case key == "role":
 			role = v
 		case key == "content":
 			content = v
-		case slices.Contains(foreignFields, key):
+		case slices.Contains(ForeignFields, key):
 			return "", false
 		case slices.Contains(openaiFields, key):
 			openai = true
 		}
 	}
-	if !isString(role) || content == nil && !openai {
+	if !rawjson.IsString(role) || content == nil && !openai {
 		return "", false
 	}
-	if first && content != nil && !isString(content) && !isArray(content) && !isNull(content) {
+	if first && content != nil && !rawjson.IsString(content) && !rawjson.IsArray(content) && !rawjson.IsNull(content) {
 		return "", false
 	}
-	if openai || slices.Contains(openaiRoles, text(role)) {
-		of = OpenAI
+	if openai || slices.Contains(openaiRoles, rawjson.Text(role)) {
+		of = codec.OpenAI
 	}
-	for block := range elements(content) {
-		kind := text(field(block, "type"))
+	for block := range rawjson.Elements(content) {
+		kind := rawjson.Text(rawjson.Field(block, "type"))
 		switch {
-		case kind == "" && !isString(block) && first, slices.Contains(foreignTypes, kind):
+		case kind == "" && !rawjson.IsString(block) && first, slices.Contains(foreignTypes, kind):
 			return "", false
 		case of != "":
 		case slices.Contains(openaiTypes, kind):
-			of = OpenAI
+			of = codec.OpenAI
 		case slices.Contains(anthropicTypes, kind):
-			of = Anthropic
+			of = codec.Anthropic
 		}
 	}
 	return of, true
@@ -132,28 +135,28 @@ func vendorOfMessage(m []byte, first bool) (of Vendor, ok bool) {
 // The fields of a request besides its messages: those that only one vendor has, and those
 // that both have or that say little.
 var (
-	anthropicRequest = set("system", "stop_sequences", "anthropic_version", "anthropic_beta", "context_management",
+	anthropicRequest = rawjson.Set("system", "stop_sequences", "anthropic_version", "anthropic_beta", "context_management",
 		"mcp_servers", "container", "output_config", "cache_control")
-	openaiRequest = set("functions", "function_call", "max_completion_tokens", "response_format", "reasoning_effort",
+	openaiRequest = rawjson.Set("functions", "function_call", "max_completion_tokens", "response_format", "reasoning_effort",
 		"parallel_tool_calls", "stream_options", "frequency_penalty", "presence_penalty", "logit_bias", "logprobs",
 		"top_logprobs", "n", "seed", "modalities", "prompt_cache_key", "verbosity")
-	anyRequest = set("messages", "model", "max_tokens", "tools", "tool_choice", "temperature", "top_p", "top_k", "stream",
+	anyRequest = rawjson.Set("messages", "model", "max_tokens", "tools", "tool_choice", "temperature", "top_p", "top_k", "stream",
 		"stop", "metadata", "user", "thinking", "service_tier", "store")
 )
 
 // vendorOfRequest says which vendor's request the file data is, if only one has such fields. It
 // reports false if data is an object with fields that no request has.
-func vendorOfRequest(data []byte) (of Vendor, ok bool) {
+func vendorOfRequest(data []byte) (of codec.Vendor, ok bool) {
 	ok = true
-	var tools Vendor
-	for k, v := range fields(data) {
+	var tools codec.Vendor
+	for k, v := range rawjson.Fields(data) {
 		switch key := string(k); {
 		case key == "tools":
 			tools = vendorOfTools(v)
 		case anthropicRequest[key]:
-			of = Anthropic
+			of = codec.Anthropic
 		case openaiRequest[key]:
-			of = OpenAI
+			of = codec.OpenAI
 		case !anyRequest[key]:
 			ok = false
 		}
@@ -164,13 +167,13 @@ func vendorOfRequest(data []byte) (of Vendor, ok bool) {
 	return of, ok
 }
 
-func vendorOfTools(tools []byte) Vendor {
-	for tool := range elements(tools) {
+func vendorOfTools(tools []byte) codec.Vendor {
+	for tool := range rawjson.Elements(tools) {
 		switch {
-		case field(tool, "input_schema") != nil:
-			return Anthropic
-		case field(tool, "function") != nil:
-			return OpenAI
+		case rawjson.Field(tool, "input_schema") != nil:
+			return codec.Anthropic
+		case rawjson.Field(tool, "function") != nil:
+			return codec.OpenAI
 		}
 	}
 	return ""

@@ -1,4 +1,4 @@
-package transcript
+package rawjson
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 // encoding/json first; the functions here are total on any bytes all the same, because
 // detection looks at files that have not been validated.
 
-// skipSpace returns the index of the first byte at or behind i that is not white space.
-func skipSpace(data []byte, i int) int {
+// SkipSpace returns the index of the first byte at or behind i that is not white space.
+func SkipSpace(data []byte, i int) int {
 	for i < len(data) {
 		switch data[i] {
 		case ' ', '\t', '\n', '\r':
@@ -45,9 +45,9 @@ func skipString(data []byte, i int) int {
 	return -1
 }
 
-// skipValue returns the index behind the value that starts at i, or -1 if there is none
+// SkipValue returns the index behind the value that starts at i, or -1 if there is none
 // or it does not end.
-func skipValue(data []byte, i int) int {
+func SkipValue(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
 		switch data[i] {
@@ -91,32 +91,32 @@ func skipLiteral(data []byte, i int) int {
 	return i
 }
 
-// fields yields the keys, unquoted, and the raw values of the object raw. It stops where
+// Fields yields the keys, unquoted, and the raw values of the object raw. It stops where
 // raw is malformed, and yields nothing if raw is no object.
-func fields(raw []byte) iter.Seq2[[]byte, []byte] {
+func Fields(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
-		i := skipSpace(raw, 0)
+		i := SkipSpace(raw, 0)
 		if i >= len(raw) || raw[i] != '{' {
 			return
 		}
-		for i = skipSpace(raw, i+1); i < len(raw) && raw[i] == '"'; i = skipSpace(raw, i+1) {
+		for i = SkipSpace(raw, i+1); i < len(raw) && raw[i] == '"'; i = SkipSpace(raw, i+1) {
 			end := skipString(raw, i)
 			if end < 0 {
 				return
 			}
 			key := raw[i+1 : end-1]
 			if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
-				key = []byte(unquote(raw[i:end]))
+				key = []byte(Unquote(raw[i:end]))
 			}
-			i = skipSpace(raw, end)
+			i = SkipSpace(raw, end)
 			if i >= len(raw) || raw[i] != ':' {
 				return
 			}
-			i = skipSpace(raw, i+1)
-			if end = skipValue(raw, i); end < 0 || !yield(key, raw[i:end]) {
+			i = SkipSpace(raw, i+1)
+			if end = SkipValue(raw, i); end < 0 || !yield(key, raw[i:end]) {
 				return
 			}
-			i = skipSpace(raw, end)
+			i = SkipSpace(raw, end)
 			if i >= len(raw) || raw[i] != ',' {
 				return
 			}
@@ -124,11 +124,11 @@ func fields(raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// field returns the raw value of the member name of the object raw, the last one if
+// Field returns the raw value of the member name of the object raw, the last one if
 // there are several, as encoding/json has it; nil if there is none.
-func field(raw []byte, name string) []byte {
+func Field(raw []byte, name string) []byte {
 	var found []byte
-	for k, v := range fields(raw) {
+	for k, v := range Fields(raw) {
 		if string(k) == name {
 			found = v
 		}
@@ -136,20 +136,20 @@ func field(raw []byte, name string) []byte {
 	return found
 }
 
-// elements yields the raw elements of the array raw. It stops where raw is malformed,
+// Elements yields the raw Elements of the array raw. It stops where raw is malformed,
 // and yields nothing if raw is no array.
-func elements(raw []byte) iter.Seq[[]byte] {
+func Elements(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		i := skipSpace(raw, 0)
+		i := SkipSpace(raw, 0)
 		if i >= len(raw) || raw[i] != '[' {
 			return
 		}
-		for i = skipSpace(raw, i+1); i < len(raw); i = skipSpace(raw, i+1) {
-			end := skipValue(raw, i)
+		for i = SkipSpace(raw, i+1); i < len(raw); i = SkipSpace(raw, i+1) {
+			end := SkipValue(raw, i)
 			if end < 0 || !yield(raw[i:end]) {
 				return
 			}
-			i = skipSpace(raw, end)
+			i = SkipSpace(raw, end)
 			if i >= len(raw) || raw[i] != ',' {
 				return
 			}
@@ -157,23 +157,23 @@ func elements(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// offsetIn returns where inner stands in outer, of which it must be a subslice that
+// Offset returns where inner stands in outer, of which it must be a subslice that
 // was not cut with a capacity. Only capacities tell; the bytes are not looked at.
-func offsetIn(outer, inner []byte) int { return cap(outer) - cap(inner) }
+func Offset(outer, inner []byte) int { return cap(outer) - cap(inner) }
 
-// isString, isArray, isObject and isNull tell the type of the raw value by its first
+// IsString, isArray, isObject and isNull tell the type of the raw value by its first
 // byte.
-func isString(raw []byte) bool { return len(raw) > 1 && raw[0] == '"' }
-func isArray(raw []byte) bool  { return len(raw) > 0 && raw[0] == '[' }
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
-func isNull(raw []byte) bool   { return len(raw) > 0 && raw[0] == 'n' }
-func isTrue(raw []byte) bool   { return len(raw) > 0 && raw[0] == 't' }
+func IsString(raw []byte) bool { return len(raw) > 1 && raw[0] == '"' }
+func IsArray(raw []byte) bool  { return len(raw) > 0 && raw[0] == '[' }
+func IsObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+func IsNull(raw []byte) bool   { return len(raw) > 0 && raw[0] == 'n' }
+func IsTrue(raw []byte) bool   { return len(raw) > 0 && raw[0] == 't' }
 
-// ends reports whether the array that begins raw is complete.
-func ends(raw []byte) bool { return skipValue(raw, 0) >= 0 }
+// Complete reports whether the array that begins raw is complete.
+func Complete(raw []byte) bool { return SkipValue(raw, 0) >= 0 }
 
-// set returns the set of names.
-func set(names ...string) map[string]bool {
+// Set returns the Set of names.
+func Set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))
 	for _, n := range names {
 		m[n] = true

@@ -1,36 +1,38 @@
-package transcript
+package blocks
 
 import (
 	"encoding/json"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // This file holds Anthropic's content blocks, which several tools store as they are. A
 // block is one part and a part is one block, so that either can be found by the other's
 // index.
 
-// decodeContent returns the parts of the value of "content": a string, an array of
+// Decode returns the parts of the value of "content": a string, an array of
 // blocks, null or nothing. The offset in an error counts from the start of raw.
-func decodeContent(raw []byte) ([]core.Part, *fault) {
-	return decodeList(raw, "a string or an array of blocks", decodeBlock)
+func Decode(raw []byte) ([]core.Part, *syntax.Error) {
+	return DecodeList(raw, "a string or an array of blocks", decodeBlock)
 }
 
-// decodeList is decodeContent for a vendor's own kind of element.
-func decodeList(raw []byte, want string, decode func([]byte) (core.Part, *fault)) ([]core.Part, *fault) {
+// DecodeList is decodeContent for a vendor's own kind of element.
+func DecodeList(raw []byte, want string, decode func([]byte) (core.Part, *syntax.Error)) ([]core.Part, *syntax.Error) {
 	switch {
-	case raw == nil || isNull(raw):
+	case raw == nil || rawjson.IsNull(raw):
 		return nil, nil
-	case isString(raw):
-		return textParts(raw), nil
-	case !isArray(raw):
-		return nil, &fault{Found: describe(raw) + ` as "content"`, Want: want}
+	case rawjson.IsString(raw):
+		return Text(raw), nil
+	case !rawjson.IsArray(raw):
+		return nil, &syntax.Error{Found: syntax.Describe(raw) + ` as "content"`, Want: want}
 	}
 	var parts []core.Part
-	for element := range elements(raw) {
+	for element := range rawjson.Elements(raw) {
 		p, err := decode(element)
 		if err != nil {
-			err.Offset += offsetIn(raw, element)
+			err.Offset += rawjson.Offset(raw, element)
 			return nil, err
 		}
 		parts = append(parts, p)
@@ -38,9 +40,9 @@ func decodeList(raw []byte, want string, decode func([]byte) (core.Part, *fault)
 	return parts, nil
 }
 
-// textParts returns the string raw as parts; an empty one says nothing.
-func textParts(raw []byte) []core.Part {
-	if s := unquote(raw); s != "" {
+// Text returns the string raw as parts; an empty one says nothing.
+func Text(raw []byte) []core.Part {
+	if s := rawjson.Unquote(raw); s != "" {
 		return []core.Part{core.Text(s)}
 	}
 	return nil
@@ -54,7 +56,7 @@ type block struct {
 
 func splitBlock(raw []byte) block {
 	var b block
-	for k, v := range fields(raw) {
+	for k, v := range rawjson.Fields(raw) {
 		switch string(k) {
 		case "type":
 			b.kind = v
@@ -87,26 +89,26 @@ func splitBlock(raw []byte) block {
 
 // decodeBlock returns what the block raw says. A block of a kind that the package does
 // not know is opaque; so is one nested where it cannot stand.
-func decodeBlock(raw []byte) (core.Part, *fault) {
-	if !isObject(raw) {
-		return nil, &fault{Found: describe(raw) + " as a block of content", Want: "an object"}
+func decodeBlock(raw []byte) (core.Part, *syntax.Error) {
+	if !rawjson.IsObject(raw) {
+		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a block of content", Want: "an object"}
 	}
 	b := splitBlock(raw)
-	kind := text(b.kind)
+	kind := rawjson.Text(b.kind)
 	switch kind {
 	case "text":
-		if !isString(b.text) {
-			return nil, missing(raw, kind, "text", "a string")
+		if !rawjson.IsString(b.text) {
+			return nil, syntax.Missing(raw, kind, "text", "a string")
 		}
-		return core.Text(unquote(b.text)), nil
+		return core.Text(rawjson.Unquote(b.text)), nil
 	case "tool_use":
 		switch {
-		case !isString(b.id):
-			return nil, missing(raw, kind, "id", "a string")
-		case !isString(b.name):
-			return nil, missing(raw, kind, "name", "a string")
+		case !rawjson.IsString(b.id):
+			return nil, syntax.Missing(raw, kind, "id", "a string")
+		case !rawjson.IsString(b.name):
+			return nil, syntax.Missing(raw, kind, "name", "a string")
 		}
-		return core.ToolCall{ID: unquote(b.id), Name: unquote(b.name), Args: string(b.input)}, nil
+		return core.ToolCall{ID: rawjson.Unquote(b.id), Name: rawjson.Unquote(b.name), Args: string(b.input)}, nil
 	case "tool_result":
 		return decodeToolResult(raw, b)
 	case "image":
@@ -114,49 +116,49 @@ func decodeBlock(raw []byte) (core.Part, *fault) {
 			return img, nil
 		}
 	case "thinking":
-		return core.Reasoning{Text: text(b.thinking), Signature: text(b.signature)}, nil
+		return core.Reasoning{Text: rawjson.Text(b.thinking), Signature: rawjson.Text(b.signature)}, nil
 	case "redacted_thinking":
-		return core.Reasoning{Encrypted: text(b.data)}, nil
+		return core.Reasoning{Encrypted: rawjson.Text(b.data)}, nil
 	case "":
-		return nil, missing(raw, "", "type", "a string that is not empty")
+		return nil, syntax.Missing(raw, "", "type", "a string that is not empty")
 	}
 	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 }
 
-func decodeToolResult(raw []byte, b block) (core.Part, *fault) {
-	if !isString(b.callID) {
-		return nil, missing(raw, "tool_result", "tool_use_id", "a string")
+func decodeToolResult(raw []byte, b block) (core.Part, *syntax.Error) {
+	if !rawjson.IsString(b.callID) {
+		return nil, syntax.Missing(raw, "tool_result", "tool_use_id", "a string")
 	}
-	r := core.ToolResult{CallID: unquote(b.callID), IsError: isTrue(b.isError)}
+	r := core.ToolResult{CallID: rawjson.Unquote(b.callID), IsError: rawjson.IsTrue(b.isError)}
 	switch {
-	case b.content == nil || isNull(b.content):
-	case isString(b.content):
-		r.Content = textParts(b.content)
-	case isArray(b.content):
-		for inner := range elements(b.content) {
+	case b.content == nil || rawjson.IsNull(b.content):
+	case rawjson.IsString(b.content):
+		r.Content = Text(b.content)
+	case rawjson.IsArray(b.content):
+		for inner := range rawjson.Elements(b.content) {
 			p, err := decodeInner(inner)
 			if err != nil {
-				err.Offset += offsetIn(raw, inner)
+				err.Offset += rawjson.Offset(raw, inner)
 				return nil, err
 			}
 			r.Content = append(r.Content, p)
 		}
 	default:
-		return nil, missing(raw, "tool_result", "content", "a string or an array of blocks")
+		return nil, syntax.Missing(raw, "tool_result", "content", "a string or an array of blocks")
 	}
 	return r, nil
 }
 
 // decodeInner decodes a block inside a tool result, where only text and images are
 // more than opaque.
-func decodeInner(raw []byte) (core.Part, *fault) {
+func decodeInner(raw []byte) (core.Part, *syntax.Error) {
 	p, err := decodeBlock(raw)
 	if err != nil {
 		return nil, err
 	}
 	switch p.(type) {
 	case core.ToolCall, core.ToolResult, core.Reasoning:
-		return core.Opaque{Kind: text(field(raw, "type")), JSON: string(raw)}, nil
+		return core.Opaque{Kind: rawjson.Text(rawjson.Field(raw, "type")), JSON: string(raw)}, nil
 	case core.Text, core.Image, core.Opaque:
 	}
 	return p, nil
@@ -167,16 +169,16 @@ func decodeInner(raw []byte) (core.Part, *fault) {
 func decodeSource(raw []byte) (core.Image, bool) {
 	var kind string
 	var img core.Image
-	for k, v := range fields(raw) {
+	for k, v := range rawjson.Fields(raw) {
 		switch string(k) {
 		case "type":
-			kind = text(v)
+			kind = rawjson.Text(v)
 		case "media_type":
-			img.MediaType = text(v)
+			img.MediaType = rawjson.Text(v)
 		case "data":
-			img.Data = text(v)
+			img.Data = rawjson.Text(v)
 		case "url":
-			img.URL = text(v)
+			img.URL = rawjson.Text(v)
 		}
 	}
 	switch {
@@ -188,15 +190,15 @@ func decodeSource(raw []byte) (core.Image, bool) {
 	return core.Image{}, false
 }
 
-// encodeContent returns parts as the value of "content": a string if they are one text,
+// Encode returns parts as the value of "content": a string if they are one text,
 // else an array of blocks.
-func encodeContent(parts []core.Part) []byte { return encodeList(parts, appendBlock) }
+func Encode(parts []core.Part) []byte { return EncodeList(parts, Append) }
 
-// encodeList is encodeContent for a vendor's own kind of element.
-func encodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
+// EncodeList is encodeContent for a vendor's own kind of element.
+func EncodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
 	if len(parts) == 1 {
 		if t, ok := parts[0].(core.Text); ok {
-			return appendQuoted(nil, string(t))
+			return rawjson.AppendQuote(nil, string(t))
 		}
 	}
 	out := []byte{'['}
@@ -209,25 +211,25 @@ func encodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
 	return append(out, ']')
 }
 
-// appendBlock appends p as a block. Opaque parts are written as they are.
-func appendBlock(out []byte, p core.Part) []byte {
+// Append appends p as a block. Opaque parts are written as they are.
+func Append(out []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.Text:
 		out = append(out, `{"type":"text","text":`...)
-		out = appendQuoted(out, string(p))
+		out = rawjson.AppendQuote(out, string(p))
 	case core.ToolCall:
 		out = append(out, `{"type":"tool_use","id":`...)
-		out = appendQuoted(out, p.ID)
+		out = rawjson.AppendQuote(out, p.ID)
 		out = append(out, `,"name":`...)
-		out = appendQuoted(out, p.Name)
+		out = rawjson.AppendQuote(out, p.Name)
 		out = append(out, `,"input":`...)
-		out = append(out, argsObject(p.Args)...)
+		out = append(out, Args(p.Args)...)
 	case core.ToolResult:
 		out = append(out, `{"type":"tool_result","tool_use_id":`...)
-		out = appendQuoted(out, p.CallID)
+		out = rawjson.AppendQuote(out, p.CallID)
 		if len(p.Content) > 0 {
 			out = append(out, `,"content":`...)
-			out = append(out, encodeContent(p.Content)...)
+			out = append(out, Encode(p.Content)...)
 		}
 		if p.IsError {
 			out = append(out, `,"is_error":true`...)
@@ -236,42 +238,42 @@ func appendBlock(out []byte, p core.Part) []byte {
 		out = append(out, `{"type":"image","source":`...)
 		if p.URL != "" {
 			out = append(out, `{"type":"url","url":`...)
-			out = appendQuoted(out, p.URL)
+			out = rawjson.AppendQuote(out, p.URL)
 		} else {
 			out = append(out, `{"type":"base64","media_type":`...)
-			out = appendQuoted(out, p.MediaType)
+			out = rawjson.AppendQuote(out, p.MediaType)
 			out = append(out, `,"data":`...)
-			out = appendQuoted(out, p.Data)
+			out = rawjson.AppendQuote(out, p.Data)
 		}
 		out = append(out, '}')
 	case core.Reasoning:
 		if p.Encrypted != "" {
 			out = append(out, `{"type":"redacted_thinking","data":`...)
-			out = appendQuoted(out, p.Encrypted)
+			out = rawjson.AppendQuote(out, p.Encrypted)
 			break
 		}
 		out = append(out, `{"type":"thinking","thinking":`...)
-		out = appendQuoted(out, p.Text)
+		out = rawjson.AppendQuote(out, p.Text)
 		out = append(out, `,"signature":`...)
-		out = appendQuoted(out, p.Signature)
+		out = rawjson.AppendQuote(out, p.Signature)
 	case core.Opaque:
-		if isObject([]byte(p.JSON)) && json.Valid([]byte(p.JSON)) {
+		if rawjson.IsObject([]byte(p.JSON)) && json.Valid([]byte(p.JSON)) {
 			return append(out, p.JSON...)
 		}
 		out = append(out, `{"type":"text","text":`...)
-		out = appendQuoted(out, p.JSON)
+		out = rawjson.AppendQuote(out, p.JSON)
 	}
 	return append(out, '}')
 }
 
-// argsObject returns the arguments of a call as the object that Anthropic wants. What
+// Args returns the arguments of a call as the object that Anthropic wants. What
 // is no object is wrapped in one; nothing at all is an empty one.
-func argsObject(args string) []byte {
+func Args(args string) []byte {
 	raw := []byte(args)
-	if at := skipSpace(raw, 0); at == len(raw) {
+	if at := rawjson.SkipSpace(raw, 0); at == len(raw) {
 		return []byte("{}")
 	} else if raw[at] == '{' && json.Valid(raw) {
 		return raw
 	}
-	return append(appendQuoted([]byte(`{"arguments":`), args), '}')
+	return append(rawjson.AppendQuote([]byte(`{"arguments":`), args), '}')
 }

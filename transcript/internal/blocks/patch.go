@@ -1,27 +1,28 @@
-package transcript
+package blocks
 
 import (
 	"bytes"
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// patchMessage returns the message was, in Anthropic's shape, with its content changed
+// PatchMessage returns the message was, in Anthropic's shape, with its content changed
 // to parts. Every other field of the message, every block that did not change and every
 // other field of a block that did are kept byte for byte.
-func patchMessage(was []byte, parts []core.Part) []byte {
-	return setField(was, "content", patchContent(field(was, "content"), parts))
+func PatchMessage(was []byte, parts []core.Part) []byte {
+	return rawjson.SetField(was, "content", patchContent(rawjson.Field(was, "content"), parts))
 }
 
 // patchContent returns the value of "content" that says parts, made from the value was.
 func patchContent(was []byte, parts []core.Part) []byte {
-	if !isArray(was) {
-		return encodeContent(parts)
+	if !rawjson.IsArray(was) {
+		return Encode(parts)
 	}
 	var blocks [][]byte
 	var old []core.Part
-	for block := range elements(was) {
+	for block := range rawjson.Elements(was) {
 		p, err := decodeBlock(block)
 		if err != nil {
 			p = nil // equal to nothing, so it is dropped
@@ -29,7 +30,7 @@ func patchContent(was []byte, parts []core.Part) []byte {
 		blocks, old = append(blocks, block), append(old, p)
 	}
 	out := []byte{'['}
-	match := matchParts(old, parts)
+	match := Match(old, parts)
 	for i, p := range parts {
 		if i > 0 {
 			out = append(out, ',')
@@ -37,16 +38,16 @@ func patchContent(was []byte, parts []core.Part) []byte {
 		if j := match[i]; j >= 0 {
 			out = append(out, patchBlock(blocks[j], old[j], p)...)
 		} else {
-			out = appendBlock(out, p)
+			out = Append(out, p)
 		}
 	}
 	return append(out, ']')
 }
 
-// matchParts returns for each part of parts the index of the part of old that it was,
+// Match returns for each part of parts the index of the part of old that it was,
 // or -1: the equal one, else the call or result with the same ID, else the text at the
 // same place. No old part is used twice. An old part that is nil is nobody's.
-func matchParts(old, parts []core.Part) []int {
+func Match(old, parts []core.Part) []int {
 	equal := make(map[any][]int, len(old)) // what parts that are equal have in common
 	for j, o := range old {
 		if o != nil {
@@ -115,27 +116,27 @@ func patchBlock(was []byte, old, p core.Part) []byte {
 	case core.Text:
 		if o, ok := old.(core.Text); ok && o != p {
 			// Citations point into the text by position.
-			return setField(dropField(was, "citations"), "text", appendQuoted(nil, string(p)))
+			return rawjson.SetField(rawjson.DropField(was, "citations"), "text", rawjson.AppendQuote(nil, string(p)))
 		}
 	case core.ToolCall:
 		o, ok := old.(core.ToolCall)
 		if ok && o.Name != p.Name {
-			was = setField(was, "name", appendQuoted(nil, p.Name))
+			was = rawjson.SetField(was, "name", rawjson.AppendQuote(nil, p.Name))
 		}
 		if ok && o.Args != p.Args {
-			was = setField(was, "input", argsObject(p.Args))
+			was = rawjson.SetField(was, "input", Args(p.Args))
 		}
 	case core.ToolResult:
 		o, ok := old.(core.ToolResult)
 		if ok && !core.EqualParts(o.Content, p.Content) {
-			was = setField(was, "content", patchContent(field(was, "content"), p.Content))
+			was = rawjson.SetField(was, "content", patchContent(rawjson.Field(was, "content"), p.Content))
 		}
 		if ok && o.IsError != p.IsError {
 			value := "false"
 			if p.IsError {
 				value = "true"
 			}
-			was = setField(was, "is_error", []byte(value))
+			was = rawjson.SetField(was, "is_error", []byte(value))
 		}
 	case core.Image, core.Reasoning, core.Opaque: // only ever equal
 	}

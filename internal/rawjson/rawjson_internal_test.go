@@ -1,4 +1,4 @@
-package transcript
+package rawjson
 
 import (
 	"bytes"
@@ -19,17 +19,17 @@ func FuzzStrings(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var want string
-		if raw = bytes.TrimSpace(raw); json.Unmarshal(raw, &want) != nil || !isString(raw) {
+		if raw = bytes.TrimSpace(raw); json.Unmarshal(raw, &want) != nil || !IsString(raw) {
 			return
 		}
-		if got := unquote(raw); got != want {
+		if got := Unquote(raw); got != want {
 			t.Fatalf("unquote %s: got %q, want %q", raw, got, want)
 		}
 		var back string
-		if err := json.Unmarshal(appendQuoted(nil, want), &back); err != nil || back != want {
+		if err := json.Unmarshal(AppendQuote(nil, want), &back); err != nil || back != want {
 			t.Fatalf("quote %q: got %q (%v)", want, back, err)
 		}
-		if clean := cleanJSON(string(raw)); !json.Valid([]byte(clean)) || text([]byte(clean)) != want {
+		if clean := Clean(string(raw)); !json.Valid([]byte(clean)) || Text([]byte(clean)) != want {
 			t.Fatalf("clean %s: got %s", raw, clean)
 		}
 	})
@@ -46,9 +46,9 @@ func FuzzWalk(f *testing.F) {
 		keys, values := 0, 0
 		var object map[string]json.RawMessage
 		valid := json.Unmarshal(raw, &object) == nil && object != nil
-		for k, v := range fields(raw) {
+		for k, v := range Fields(raw) {
 			keys++
-			if at := offsetIn(raw, v); !bytes.Equal(raw[at:at+len(v)], v) {
+			if at := Offset(raw, v); !bytes.Equal(raw[at:at+len(v)], v) {
 				t.Fatalf("offset of %s in %s: %d", v, raw, at)
 			}
 			if valid && !json.Valid(v) {
@@ -56,13 +56,13 @@ func FuzzWalk(f *testing.F) {
 			}
 		}
 		for k, want := range object {
-			if got := field(raw, k); valid && !bytes.Equal(got, want) {
+			if got := Field(raw, k); valid && !bytes.Equal(got, want) {
 				t.Fatalf("%q in %s: got %s, want %s", k, raw, got, want)
 			}
-			if changed := setField(raw, k, []byte(`[0]`)); valid && !bytes.Equal(field(changed, k), []byte(`[0]`)) {
+			if changed := SetField(raw, k, []byte(`[0]`)); valid && !bytes.Equal(Field(changed, k), []byte(`[0]`)) {
 				t.Fatalf("%q in %s set: %s", k, raw, changed)
 			}
-			if dropped := dropField(raw, k); valid && (!json.Valid(dropped) || field(dropped, k) != nil) {
+			if dropped := DropField(raw, k); valid && (!json.Valid(dropped) || Field(dropped, k) != nil) {
 				t.Fatalf("%q in %s dropped: %s", k, raw, dropped)
 			}
 		}
@@ -71,7 +71,7 @@ func FuzzWalk(f *testing.F) {
 		}
 		var array []json.RawMessage
 		valid = json.Unmarshal(raw, &array) == nil
-		for v := range elements(raw) {
+		for v := range Elements(raw) {
 			if valid && !bytes.Equal(v, array[values]) {
 				t.Fatalf("element %d of %s: got %s, want %s", values, raw, v, array[values])
 			}

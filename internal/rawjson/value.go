@@ -1,4 +1,4 @@
-package transcript
+package rawjson
 
 import (
 	"bytes"
@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// text returns the string raw; empty if raw is no string.
-func text(raw []byte) string {
-	if !isString(raw) {
+// Text returns the string raw; empty if raw is no string.
+func Text(raw []byte) string {
+	if !IsString(raw) {
 		return ""
 	}
-	return unquote(raw)
+	return Unquote(raw)
 }
 
-// unquote decodes the string raw, quotes included, exactly as encoding/json does:
+// Unquote decodes the string raw, quotes included, exactly as encoding/json does:
 // bytes that are not UTF-8 and lone surrogates become U+FFFD.
-func unquote(raw []byte) string {
+func Unquote(raw []byte) string {
 	s := raw[1 : len(raw)-1]
 	n := bytes.IndexByte(s, '\\')
 	if n < 0 && utf8.Valid(s) {
@@ -85,9 +85,9 @@ func hex4(s []byte) rune {
 	return rune(n)
 }
 
-// appendQuoted appends s as a JSON string, without the escapes for HTML that
+// AppendQuote appends s as a JSON string, without the escapes for HTML that
 // encoding/json would put in. Bytes that are not UTF-8 become U+FFFD.
-func appendQuoted(out []byte, s string) []byte {
+func AppendQuote(out []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')
 	start := 0
@@ -125,10 +125,10 @@ func appendQuoted(out []byte, s string) []byte {
 	return append(append(out, s[start:]...), '"')
 }
 
-// cleanJSON returns raw, valid JSON, without what vendors refuse although
+// Clean returns raw, valid JSON, without what vendors refuse although
 // encoding/json takes it: bytes that are not UTF-8 and halves of surrogate pairs. Both
 // become U+FFFD.
-func cleanJSON(raw string) string {
+func Clean(raw string) string {
 	raw = string(appendValid(nil, []byte(raw)))
 	var out []byte
 	done := 0 // bytes of raw that out has
@@ -158,8 +158,8 @@ func cleanJSON(raw string) string {
 	return string(append(out, raw[done:]...))
 }
 
-// number returns the whole number raw; zero if it is none.
-func number(raw []byte) int {
+// Int returns the whole Int raw; zero if it is none.
+func Int(raw []byte) int {
 	n, err := strconv.Atoi(string(raw))
 	if err != nil || n < 0 {
 		return 0
@@ -167,37 +167,37 @@ func number(raw []byte) int {
 	return n
 }
 
-// timestamp returns the time in a raw value as RFC 3339 has it; zero if there is none.
-func timestamp(raw []byte) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, text(raw))
+// Time returns the time in a raw value as RFC 3339 has it; zero if there is none.
+func Time(raw []byte) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, Text(raw))
 	if err != nil {
 		return time.Time{}
 	}
 	return t
 }
 
-// appendTimestamp appends t as agents write it: UTC, with milliseconds. A time that is
+// AppendTime appends t as agents write it: UTC, with milliseconds. A time that is
 // not known becomes the beginning of 1970.
-func appendTimestamp(out []byte, t time.Time) []byte {
+func AppendTime(out []byte, t time.Time) []byte {
 	if t.IsZero() {
 		t = time.UnixMilli(0)
 	}
 	return t.UTC().AppendFormat(out, `"2006-01-02T15:04:05.000Z"`)
 }
 
-// milliseconds returns the time that is raw milliseconds after 1970; zero if raw is no
+// UnixMilli returns the time that is raw UnixMilli after 1970; zero if raw is no
 // number, or none that is a time.
-func milliseconds(raw []byte) time.Time {
-	if n := number(raw); n > 0 && n < 1<<53 {
+func UnixMilli(raw []byte) time.Time {
+	if n := Int(raw); n > 0 && n < 1<<53 {
 		return time.UnixMilli(int64(n)).UTC()
 	}
 	return time.Time{}
 }
 
-// quotedOrNull returns s as a JSON string, or null if it is empty.
-func quotedOrNull(s string) []byte {
+// QuoteOrNull returns s as a JSON string, or null if it is empty.
+func QuoteOrNull(s string) []byte {
 	if s == "" {
 		return []byte("null")
 	}
-	return appendQuoted(nil, s)
+	return AppendQuote(nil, s)
 }

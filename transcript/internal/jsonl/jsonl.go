@@ -1,0 +1,81 @@
+package jsonl
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/syntax"
+)
+
+// A Row is a line of a JSONL file that holds a JSON object.
+type Row struct {
+	Raw  []byte // without white space around it
+	At   int    // where it begins in the file
+	Line int    // the first is 1
+}
+
+// Rows returns the objects of data, which has one on every line. Programs append to such
+// files, and what happens to them then is repaired and reported: when one is killed the
+// last line may be incomplete, and is left out; when two write at a time a line break may
+// be missing.
+func Rows(data []byte) (all []Row, warnings []codec.Warning, err error) {
+	end := len(bytes.TrimRight(data, " \t\r\n"))
+	all = make([]Row, 0, bytes.Count(data, []byte("\n"))+1)
+	for n, raw := range Lines(data) {
+		raw = bytes.Trim(raw, " \t\r")
+		if len(raw) == 0 {
+			continue
+		}
+		at := rawjson.Offset(data, raw)
+		if json.Valid(raw) {
+			if !rawjson.IsObject(raw) {
+				return nil, nil, &syntax.Error{Offset: at, Found: syntax.Describe(raw), Want: "an object on every line"}
+			}
+			all = append(all, Row{Raw: raw, At: at, Line: n})
+			continue
+		}
+		for rest := raw; len(rest) > 0; {
+			size := rawjson.SkipValue(rest, 0)
+			if size < 0 && at+len(raw) == end && len(all) > 0 {
+				warnings = append(warnings, codec.Warning{Text: fmt.Sprintf("line %d, the last, is incomplete and was left out", n)})
+				break
+			}
+			object := rest[:max(size, 0)]
+			if !rawjson.IsObject(object) || !json.Valid(object) {
+				return nil, nil, invalidRow(raw, at)
+			}
+			all = append(all, Row{Raw: object, At: rawjson.Offset(data, rest), Line: n})
+			rest = rest[size:]
+			rest = rest[rawjson.SkipSpace(rest, 0):]
+			if len(rest) > 0 {
+				warnings = append(warnings, codec.Warning{Text: fmt.Sprintf("line %d holds more than one object; taken as if each had its line", n)})
+			}
+		}
+	}
+	return all, warnings, nil
+}
+
+// invalidRow says what is wrong with a line, which begins at the given offset.
+func invalidRow(raw []byte, at int) *syntax.Error {
+	e := syntax.Validate(raw)
+	if e == nil { // JSON, but for what skipValue thinks of it
+		e = &syntax.Error{Found: syntax.Describe(raw)}
+	}
+	if e.Offset == len(raw) {
+		e.Found = "the end of the line inside a JSON value"
+	}
+	e.Offset += at
+	e.Want = "one JSON object on every line"
+	return e
+}
+
+// LineBreak returns how the lines of data end.
+func LineBreak(data []byte) string {
+	if at := bytes.IndexByte(data, '\n'); at > 0 && data[at-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}

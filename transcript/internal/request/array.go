@@ -1,0 +1,96 @@
+package request
+
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/syntax"
+)
+
+// A decoder returns what the message raw says: its role, its parts, and the source's
+// own ID for it, if it has one, in ID. The offset in an error counts from the start of
+// raw.
+type decoder func(raw []byte) (core.Message, *syntax.Error)
+
+// ReadArray fills f from the messages of a JSON file: the file itself if it is an
+// array, else its member "messages".
+func ReadArray(f *codec.File, data []byte, decode decoder) error {
+	if err := syntax.Validate(data); err != nil {
+		return err
+	}
+	start := rawjson.SkipSpace(data, 0)
+	array := data[start:rawjson.SkipValue(data, start)]
+	if rawjson.IsObject(array) {
+		array = rawjson.Field(data, "messages")
+		if !rawjson.IsArray(array) {
+			return syntax.NoMessages(data, array)
+		}
+	} else if !rawjson.IsArray(array) {
+		return &syntax.Error{Offset: start, Found: syntax.Describe(array), Want: "an array of messages, or an object with messages"}
+	}
+	e := &f.Envelope
+	base := rawjson.Offset(data, array)
+	first := rawjson.SkipSpace(array, 1)
+	e.Sep = append([]byte{','}, array[1:first]...)
+	var messages []core.Message
+	taken := codec.IDs{}
+	end := base + 1 // of what the envelope has
+	for raw := range rawjson.Elements(array) {
+		n := len(messages) + 1
+		at := rawjson.Offset(data, raw)
+		m, err := decode(raw)
+		if err != nil {
+			err.Offset += at
+			err.Message = n
+			return err
+		}
+		m.ID = taken.Next(n, m.ID)
+		m.Source = slices.Clip(raw)
+		switch n {
+		case 1:
+			e.Head = data[:at:at]
+		case 2:
+			e.Sep = data[end:at:at]
+		default:
+			e.SetGap(m.ID, data[end:at:at])
+		}
+		messages = append(messages, m)
+		end = at + len(raw)
+	}
+	if len(messages) == 0 {
+		e.Head = data[:end:end]
+	}
+	e.Tail = data[end:]
+	return f.Add(messages...)
+}
+
+// ReadAnthropic reads an array of messages, or a request with one.
+func ReadAnthropic(data []byte, f *codec.File) error {
+	if err := ReadArray(f, data, blocks.DecodeMessage); err != nil {
+		return err
+	}
+	for k, v := range rawjson.Fields(data) {
+		switch string(k) {
+		case "system":
+			parts, err := blocks.Decode(v)
+			if err != nil {
+				err.Offset += rawjson.Offset(data, v)
+				err.Found += ` in "system"`
+				return err
+			}
+			f.System = blocks.Join(parts)
+		case "tools":
+			if !rawjson.IsNull(v) {
+				f.Tools = slices.Clip(v)
+			}
+		case "model":
+			f.Model = rawjson.Text(v)
+		case "max_tokens":
+			f.MaxOutput = rawjson.Int(v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package syntax
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A Error reports where data is not what its format demands.
+type Error struct {
+	Offset  int    // bytes before it
+	Message int    // number of the message concerned, the first is 1; 0 if none
+	Found   string // what is there
+	Want    string // what is expected
+	CutOff  bool   // the file ends where more must follow
+}
+
+// Error says what was found and what was expected.
+func (e *Error) Error() string {
+	if e.Want == "" {
+		return "found " + e.Found
+	}
+	return "found " + e.Found + "; want " + e.Want
+}
+
+// In puts the offset of raw, a part of data, and the number of the message before an
+// error about raw.
+func (e *Error) In(data, raw []byte, message int) *Error {
+	e.Offset += rawjson.Offset(data, raw)
+	e.Message = message
+	return e
+}
+
+// Validate checks that data is one JSON value. The error says where it is not.
+func Validate(data []byte) *Error {
+	if json.Valid(data) {
+		return nil
+	}
+	var v json.RawMessage
+	err := json.Unmarshal(data, &v)
+	e := &Error{Found: "no valid JSON", Want: "one JSON value"}
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		e.Offset = max(0, int(syntax.Offset)-1)
+		e.Found = syntax.Error()
+	}
+	if strings.HasSuffix(e.Found, "exceeded max depth") {
+		e.Found, e.Want = "values nested more than 10000 deep", "fewer"
+	}
+	if rawjson.SkipSpace(data, 0) == len(data) {
+		e.Found, e.Offset = "nothing", 0
+	} else if e.Found == "unexpected end of JSON input" {
+		e.Offset = len(data)
+		e.Found = fmt.Sprintf("the end of the file in the middle of a JSON value, at byte %d", len(data))
+		e.Want = "a complete file; was it cut off?"
+		e.CutOff = true
+	}
+	return e
+}
+
+// Describe names the raw value for an error: its type, and itself if it is short.
+func Describe(raw []byte) string {
+	switch {
+	case raw == nil:
+		return "nothing"
+	case rawjson.IsObject(raw):
+		return "an object"
+	case rawjson.IsArray(raw):
+		return "an array"
+	case len(raw) > 40:
+		return fmt.Sprintf("%s…", bytes.ToValidUTF8(raw[:40], nil))
+	}
+	return string(raw)
+}
+
+// Missing reports that the block raw lacks a field or has it with another type.
+func Missing(raw []byte, kind, name, want string) *Error {
+	e := &Error{Found: "a block", Want: want}
+	if kind != "" {
+		e.Found = Article(kind) + " block"
+	}
+	if v := rawjson.Field(raw, name); v != nil {
+		e.Offset = rawjson.Offset(raw, v)
+		e.Found += ` with ` + Describe(v) + ` as "` + name + `"`
+	} else {
+		e.Found += ` without "` + name + `"`
+	}
+	return e
+}
+
+// Article puts a or an before a word.
+func Article(word string) string {
+	if strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an " + word
+	}
+	return "a " + word
+}
+
+// NoContent reports a message of another shape: read as if it said nothing, all that it
+// says would be lost.
+func NoContent() *Error {
+	return &Error{Found: `a message without "content"`, Want: "a message in the shape of the vendor's API"}
+}
+
+func WrongRole(raw, role []byte, want string) *Error {
+	e := &Error{Found: `no "role"`, Want: `a "role" of ` + want}
+	if role != nil {
+		e.Offset = rawjson.Offset(raw, role)
+		e.Found = `the "role" ` + Describe(role)
+		e.Want = want
+	}
+	return e
+}
+
+func NoMessages(data, value []byte) *Error {
+	e := &Error{Found: `an object without "messages"`, Want: `an array as "messages"`}
+	if value != nil {
+		e.Offset = rawjson.Offset(data, value)
+		e.Found = Describe(value) + ` as "messages"`
+	}
+	return e
+}
+
+// MissingIn is missing for an element of the array list.
+func MissingIn(list, raw []byte, kind, name, want string) *Error {
+	e := Missing(raw, kind, name, want)
+	e.Offset += rawjson.Offset(list, raw)
+	return e
+}
