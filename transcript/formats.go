@@ -8,18 +8,22 @@ import (
 
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/condense"
+	"github.com/condensehq/condense/transcript/internal/gemini"
+	"github.com/condensehq/condense/transcript/internal/opencode"
+	"github.com/condensehq/condense/transcript/internal/pi"
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // codecs are all formats, the most particular first: detection takes the first that
 // recognises the file.
 var codecs = []codec.Codec{
-	condenseCodec,
+	condense.Codec,
 	claudecodeCodec,
 	codexCodec,
-	piCodec,
-	opencodeCodec,
-	geminiCodec,
+	pi.Codec,
+	opencode.Codec,
+	gemini.Codec,
 	rooCodec,
 	traceCodec,
 	openaiCodec,

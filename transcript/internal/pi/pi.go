@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ import (
 //   - branch_summary: a summary of a branch that was left.
 //
 // The format is documented: packages/coding-agent/docs/session.md of pi-mono.
-var piCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:   "pi",
 	Doc:    "pi session: ~/.pi/agent/sessions/*/*.jsonl",
 	Tool:   "pi",

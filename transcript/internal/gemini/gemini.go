@@ -1,4 +1,4 @@
-package transcript
+package gemini
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ import (
 // warning, error) are the user interface's. The system prompt and the definitions of the
 // tools are not in the file. This follows packages/core/src/services/chatRecordingService.ts
 // of Gemini CLI, which is public, and a session of April 2026.
-var geminiCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:   "gemini",
 	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json",
 	Tool:   "Gemini CLI",

@@ -1,4 +1,4 @@
-package transcript
+package opencode
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ import (
 //     "summary": true. What is before it is no longer sent. It is imported as a condensation.
 //   - The result of a tool with time.compacted was cleared: a note is sent in its place.
 //   - An answer that failed is not sent, unless it was only interrupted.
-var opencodeCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:   "opencode",
 	Doc:    "OpenCode session, as opencode export writes it",
 	Tool:   "OpenCode",

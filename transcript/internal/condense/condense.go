@@ -1,4 +1,4 @@
-package transcript
+package condense
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-var condenseCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name: "condense",
 	Doc:  "the journal of condense: JSON lines with every message and condensation, nothing lost",
 	Detect: func(data []byte) bool {
