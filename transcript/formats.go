@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/opencode"
 	"github.com/condensehq/condense/transcript/internal/pi"
 	"github.com/condensehq/condense/transcript/internal/syntax"
+	"github.com/condensehq/condense/transcript/internal/trace"
 )
 
 // codecs are all formats, the most particular first: detection takes the first that
@@ -25,7 +26,7 @@ var codecs = []codec.Codec{
 	opencode.Codec,
 	gemini.Codec,
 	rooCodec,
-	traceCodec,
+	trace.Codec,
 	openaiCodec,
 	anthropicCodec,
 }

@@ -1,4 +1,4 @@
-package transcript
+package trace
 
 import (
 	"github.com/condensehq/condense/core"
@@ -9,22 +9,22 @@ import (
 	"github.com/condensehq/condense/transcript/internal/request"
 )
 
-var traceCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:    "trace",
 	Doc:     "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
 	Vendor:  "", // recorded with models of every maker
-	Detect:  detectTrace,
+	Detect:  detect,
 	Read:    request.ReadAnthropic,
-	Write:   writeTrace,
-	Convert: convertTrace,
+	Write:   write,
+	Convert: convertFile,
 }
 
-func writeTrace(f *codec.File, out *codec.Output) error {
+func write(f *codec.File, out *codec.Output) error {
 	request.Write(f, out, f.View(), false, func(m *core.Message, was []byte) []byte {
 		if was != nil {
 			return blocks.PatchMessage(was, m.Parts)
 		}
-		return encodeTrace(m.Role, m.Kind, m.Parts)
+		return encode(m.Role, m.Kind, m.Parts)
 	})
 	return nil
 }
@@ -33,7 +33,7 @@ func writeTrace(f *codec.File, out *codec.Output) error {
 var traceFields = rawjson.Set("id", "source", "agent", "mode", "model", "system", "repo", "license", "prov", "messages",
 	"compactions", "stats", "reward", "roo_modes")
 
-func detectTrace(data []byte) bool {
+func detect(data []byte) bool {
 	source, strange, messages := false, false, []byte(nil)
 	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
@@ -53,8 +53,8 @@ func detectTrace(data []byte) bool {
 	return !strange
 }
 
-// encodeTrace returns a new message with its origin: what nobody typed is "injected".
-func encodeTrace(role core.Role, kind core.Kind, parts []core.Part) []byte {
+// encode returns a new message with its origin: what nobody typed is "injected".
+func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	origin := "human"
 	switch {
 	case role == core.RoleAssistant:
@@ -89,8 +89,8 @@ func onlyResults(parts []core.Part) bool {
 	return true
 }
 
-// convertTrace writes what convertAnthropic would, as a recorded session.
-func convertTrace(f *codec.File, out *codec.Output) error {
+// convertFile writes what convertAnthropic would, as a recorded session.
+func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &convert.Anthropic, out)
 	out.AddString(`{"source":`)
 	source := f.Origin
@@ -111,7 +111,7 @@ func convertTrace(f *codec.File, out *codec.Output) error {
 		if i > 0 {
 			out.AddString(",")
 		}
-		out.Add(encodeTrace(m.Role, m.Kind, m.Parts))
+		out.Add(encode(m.Role, m.Kind, m.Parts))
 	}
 	out.AddString("]}\n")
 	return nil
