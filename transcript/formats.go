@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/anthropic"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/condense"
 	"github.com/condensehq/condense/transcript/internal/gemini"
@@ -28,7 +29,7 @@ var codecs = []codec.Codec{
 	rooCodec,
 	trace.Codec,
 	openaiCodec,
-	anthropicCodec,
+	anthropic.Codec,
 }
 
 // A Format is a way to store a conversation.

@@ -1,4 +1,4 @@
-package transcript
+package anthropic
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// noneSystem is no index.
-const noneSystem = -1
+// none is no index.
+const none = -1
 
 // Since Claude Opus 4.8 Anthropic's API takes messages of the system among the others:
 // directly after one of the user's, and before one of the assistant's or at the end. Anywhere
@@ -49,7 +49,7 @@ func placeSystem(f *codec.File) []core.Message {
 	}
 	moved = slices.DeleteFunc(moved, func(i int) bool { return stays[view[i].ID] })
 	var out, waiting []core.Message
-	last := noneSystem // where the last place so far is: an index of out
+	last := none // where the last place so far is: an index of out
 	for i := range view {
 		m := &view[i]
 		if len(moved) > 0 && moved[0] == i {
@@ -65,7 +65,7 @@ func placeSystem(f *codec.File) []core.Message {
 	switch n := len(out); {
 	case n > 0 && out[n-1].Role != core.RoleAssistant:
 		return append(out, waiting...)
-	case last != noneSystem:
+	case last != none:
 		return slices.Insert(out, last, waiting...)
 	}
 	// The user says nothing at all. Then the system speaks in his name.

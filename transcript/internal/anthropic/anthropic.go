@@ -1,4 +1,4 @@
-package transcript
+package anthropic
 
 import (
 	"github.com/condensehq/condense/core"
@@ -9,18 +9,18 @@ import (
 	"github.com/condensehq/condense/transcript/internal/request"
 )
 
-var anthropicCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:    "anthropic",
 	Doc:     "Anthropic Messages: an array of messages, or a request object with messages, system, tools …",
 	Vendor:  codec.Anthropic,
 	Request: true,
 	Detect:  func(data []byte) bool { return request.VendorOf(data) == codec.Anthropic },
 	Read:    request.ReadAnthropic,
-	Write:   writeAnthropic,
-	Convert: convertAnthropic,
+	Write:   write,
+	Convert: convertFile,
 }
 
-func writeAnthropic(f *codec.File, out *codec.Output) error {
+func write(f *codec.File, out *codec.Output) error {
 	request.Write(f, out, placeSystem(f), true, func(m *core.Message, was []byte) []byte {
 		if was != nil {
 			return blocks.PatchMessage(was, m.Parts)
@@ -30,9 +30,9 @@ func writeAnthropic(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// convertAnthropic writes an array of messages, or an object if there is a system
+// convertFile writes an array of messages, or an object if there is a system
 // prompt.
-func convertAnthropic(f *codec.File, out *codec.Output) error {
+func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &convert.Anthropic, out)
 	if system != "" {
 		out.AddString(`{"system":`)
