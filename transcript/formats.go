@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/condense"
 	"github.com/condensehq/condense/transcript/internal/gemini"
+	"github.com/condensehq/condense/transcript/internal/openai"
 	"github.com/condensehq/condense/transcript/internal/opencode"
 	"github.com/condensehq/condense/transcript/internal/pi"
 	"github.com/condensehq/condense/transcript/internal/syntax"
@@ -28,7 +29,7 @@ var codecs = []codec.Codec{
 	gemini.Codec,
 	rooCodec,
 	trace.Codec,
-	openaiCodec,
+	openai.Codec,
 	anthropic.Codec,
 }
 

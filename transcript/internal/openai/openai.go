@@ -1,4 +1,4 @@
-package transcript
+package openai
 
 import (
 	"slices"
@@ -11,19 +11,19 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-var openaiCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:    "openai",
 	Doc:     "OpenAI Chat Completions: an array of messages, or a request object with messages, tools …",
 	Vendor:  codec.OpenAI,
 	Request: true,
 	Detect:  func(data []byte) bool { return request.VendorOf(data) == codec.OpenAI },
-	Read:    readOpenAI,
-	Write:   writeOpenAI,
-	Convert: convertOpenAI,
+	Read:    read,
+	Write:   write,
+	Convert: convertFile,
 }
 
-func readOpenAI(data []byte, f *codec.File) error {
-	if err := request.ReadArray(f, data, decodeOpenAI); err != nil {
+func read(data []byte, f *codec.File) error {
+	if err := request.ReadArray(f, data, decode); err != nil {
 		return err
 	}
 	for k, v := range rawjson.Fields(data) {
@@ -47,18 +47,18 @@ func readOpenAI(data []byte, f *codec.File) error {
 	return nil
 }
 
-func writeOpenAI(f *codec.File, out *codec.Output) error {
+func write(f *codec.File, out *codec.Output) error {
 	request.Write(f, out, f.View(), true, func(m *core.Message, was []byte) []byte {
 		if was != nil {
-			return patchOpenAI(was, m.Parts)
+			return patch(was, m.Parts)
 		}
-		return joinRecords(encodeOpenAI(m.Role, m.Parts))
+		return joinRecords(encode(m.Role, m.Parts))
 	})
 	return nil
 }
 
-// openaiRoleOf maps the roles on the wire to ours.
-var openaiRoleOf = map[string]core.Role{
+// roleOf maps the roles on the wire to ours.
+var roleOf = map[string]core.Role{
 	"system":    core.RoleSystem,
 	"developer": core.RoleSystem, // what newer models call it
 	"user":      core.RoleUser,
@@ -67,16 +67,16 @@ var openaiRoleOf = map[string]core.Role{
 	"function":  core.RoleTool, // before there were parallel calls
 }
 
-// openaiMessage is the raw fields of a message that say something.
-type openaiMessage struct {
+// fields is the raw fields of a message that say something.
+type fields struct {
 	role, id, name, callID             []byte
 	content, refusal, reasoning, audio []byte
 	toolCalls, functionCall            []byte
 	reasoningField                     string // the name that the server has for it
 }
 
-func splitOpenAI(raw []byte) openaiMessage {
-	var w openaiMessage
+func split(raw []byte) fields {
+	var w fields
 	for k, v := range rawjson.Fields(raw) {
 		switch string(k) {
 		case "role":
@@ -108,15 +108,15 @@ func splitOpenAI(raw []byte) openaiMessage {
 	return w
 }
 
-// decodeOpenAI is a [decoder]. The parts stand in this order: reasoning, content,
+// decode is a [decoder]. The parts stand in this order: reasoning, content,
 // refusal, audio, calls.
-func decodeOpenAI(raw []byte) (core.Message, *syntax.Error) {
+func decode(raw []byte) (core.Message, *syntax.Error) {
 	var m core.Message
 	if !rawjson.IsObject(raw) {
 		return m, &syntax.Error{Found: syntax.Describe(raw), Want: "an object with role and content"}
 	}
-	w := splitOpenAI(raw)
-	role, ok := openaiRoleOf[rawjson.Text(w.role)]
+	w := split(raw)
+	role, ok := roleOf[rawjson.Text(w.role)]
 	if !ok {
 		return m, syntax.WrongRole(raw, w.role, "system, developer, user, assistant, tool or function")
 	}
@@ -124,7 +124,7 @@ func decodeOpenAI(raw []byte) (core.Message, *syntax.Error) {
 	if w.content == nil && w.toolCalls == nil && w.functionCall == nil && w.refusal == nil && w.audio == nil && w.reasoning == nil {
 		return m, syntax.NoContent()
 	}
-	content, err := decodeOpenAIContent(w.content)
+	content, err := decodeContent(w.content)
 	if err != nil {
 		err.Offset += rawjson.Offset(raw, w.content)
 		return m, err
@@ -150,7 +150,7 @@ func decodeOpenAI(raw []byte) (core.Message, *syntax.Error) {
 		m.Parts = append(m.Parts, core.Opaque{Kind: "audio", JSON: string(w.audio)})
 	}
 	for call := range rawjson.Elements(w.toolCalls) {
-		c, err := decodeOpenAICall(call)
+		c, err := decodeCall(call)
 		if err != nil {
 			err.Offset += rawjson.Offset(raw, call)
 			return m, err
@@ -168,12 +168,12 @@ func decodeOpenAI(raw []byte) (core.Message, *syntax.Error) {
 // answered one at a time and by name.
 func functionID(name string) string { return "function:" + name }
 
-// decodeOpenAIContent returns one part for each part of raw. An empty string is none.
-func decodeOpenAIContent(raw []byte) ([]core.Part, *syntax.Error) {
-	return blocks.DecodeList(raw, "a string, an array of parts, or null", decodeOpenAIPart)
+// decodeContent returns one part for each part of raw. An empty string is none.
+func decodeContent(raw []byte) ([]core.Part, *syntax.Error) {
+	return blocks.DecodeList(raw, "a string, an array of parts, or null", decodePart)
 }
 
-func decodeOpenAIPart(raw []byte) (core.Part, *syntax.Error) {
+func decodePart(raw []byte) (core.Part, *syntax.Error) {
 	if rawjson.IsString(raw) { // what some servers accept
 		return core.Text(rawjson.Unquote(raw)), nil
 	}
@@ -203,7 +203,7 @@ func decodeOpenAIPart(raw []byte) (core.Part, *syntax.Error) {
 	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 }
 
-func decodeOpenAICall(raw []byte) (core.Part, *syntax.Error) {
+func decodeCall(raw []byte) (core.Part, *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a tool call", Want: "an object"}
 	}

@@ -1,4 +1,4 @@
-package transcript
+package openai
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
-// encodeOpenAI returns the messages that say parts: one for each tool result, with its
+// encode returns the messages that say parts: one for each tool result, with its
 // images behind all of them because a tool message holds only text, then one for the
 // rest.
-func encodeOpenAI(role core.Role, parts []core.Part) [][]byte {
+func encode(role core.Role, parts []core.Part) [][]byte {
 	var out [][]byte
 	var rest, calls []core.Part
 	var images []core.Part
 	for _, p := range parts {
 		switch p := p.(type) {
 		case core.ToolResult:
-			raw, moved := encodeOpenAIResult(p)
+			raw, moved := encodeResult(p)
 			out, images = append(out, raw), append(images, moved...)
 		case core.ToolCall:
 			calls = append(calls, p)
@@ -46,17 +46,17 @@ func encodeOpenAI(role core.Role, parts []core.Part) [][]byte {
 	if len(rest) == 0 && len(calls) > 0 {
 		raw = append(raw, "null"...)
 	} else {
-		raw = append(raw, encodeOpenAIContent(rest)...)
+		raw = append(raw, encodeContent(rest)...)
 	}
 	if len(calls) > 0 {
 		raw = append(raw, `,"tool_calls":`...)
-		raw = append(raw, encodeOpenAICalls(calls)...)
+		raw = append(raw, encodeCalls(calls)...)
 	}
 	return append(out, append(raw, '}'))
 }
 
-// encodeOpenAIResult returns a tool message, and what must follow in a user message.
-func encodeOpenAIResult(r core.ToolResult) (raw []byte, moved []core.Part) {
+// encodeResult returns a tool message, and what must follow in a user message.
+func encodeResult(r core.ToolResult) (raw []byte, moved []core.Part) {
 	var content []core.Part
 	for _, p := range r.Content {
 		if _, ok := p.(core.Image); !ok {
@@ -71,20 +71,20 @@ func encodeOpenAIResult(r core.ToolResult) (raw []byte, moved []core.Part) {
 	}
 	raw = rawjson.AppendQuote([]byte(`{"role":"tool","tool_call_id":`), r.CallID)
 	raw = append(raw, `,"content":`...)
-	raw = append(raw, encodeOpenAIContent(content)...)
+	raw = append(raw, encodeContent(content)...)
 	return append(raw, '}'), moved
 }
 
-// encodeOpenAIContent returns parts as the value of "content": a string if they are at
+// encodeContent returns parts as the value of "content": a string if they are at
 // most one text, else an array.
-func encodeOpenAIContent(parts []core.Part) []byte {
+func encodeContent(parts []core.Part) []byte {
 	if len(parts) == 0 {
 		return []byte(`""`)
 	}
-	return blocks.EncodeList(parts, appendOpenAIPart)
+	return blocks.EncodeList(parts, appendPart)
 }
 
-func appendOpenAIPart(out []byte, p core.Part) []byte {
+func appendPart(out []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.Image:
 		out = append(out, `{"type":"image_url","image_url":{"url":`...)
@@ -94,7 +94,7 @@ func appendOpenAIPart(out []byte, p core.Part) []byte {
 		if rawjson.IsObject([]byte(p.JSON)) {
 			return append(out, p.JSON...)
 		}
-		return appendOpenAIPart(out, core.Text(p.JSON))
+		return appendPart(out, core.Text(p.JSON))
 	case core.Text:
 		out = append(out, `{"type":"text","text":`...)
 		out = rawjson.AppendQuote(out, string(p))
@@ -104,7 +104,7 @@ func appendOpenAIPart(out []byte, p core.Part) []byte {
 	return append(out, '}')
 }
 
-func encodeOpenAICalls(calls []core.Part) []byte {
+func encodeCalls(calls []core.Part) []byte {
 	out := []byte{'['}
 	for i, p := range calls {
 		if i > 0 {
@@ -124,19 +124,19 @@ func encodeOpenAICalls(calls []core.Part) []byte {
 
 func joinRecords(raw [][]byte) []byte { return bytes.Join(raw, []byte{','}) }
 
-// patchOpenAI returns the message was changed to say parts. Fields that did not change
+// patch returns the message was changed to say parts. Fields that did not change
 // and unknown ones are kept byte for byte.
-func patchOpenAI(was []byte, parts []core.Part) []byte {
-	w := splitOpenAI(was)
-	if openaiRoleOf[rawjson.Text(w.role)] == core.RoleTool {
+func patch(was []byte, parts []core.Part) []byte {
+	w := split(was)
+	if roleOf[rawjson.Text(w.role)] == core.RoleTool {
 		if len(parts) != 1 {
-			return joinRecords(encodeOpenAI(core.RoleTool, parts))
+			return joinRecords(encode(core.RoleTool, parts))
 		}
 		r, ok := parts[0].(core.ToolResult)
 		if !ok {
-			return joinRecords(encodeOpenAI(core.RoleTool, parts))
+			return joinRecords(encode(core.RoleTool, parts))
 		}
-		return rawjson.SetField(was, "content", patchOpenAIContent(w.content, r.Content))
+		return rawjson.SetField(was, "content", patchContent(w.content, r.Content))
 	}
 	var content, calls []core.Part
 	reasoning, audio := false, false
@@ -171,20 +171,20 @@ func patchOpenAI(was []byte, parts []core.Part) []byte {
 			out = rawjson.DropField(out, "refusal")
 		}
 	}
-	if old, err := decodeOpenAIContent(w.content); err != nil || !core.EqualParts(old, content) {
-		out = rawjson.SetField(out, "content", patchOpenAIContent(w.content, content))
+	if old, err := decodeContent(w.content); err != nil || !core.EqualParts(old, content) {
+		out = rawjson.SetField(out, "content", patchContent(w.content, content))
 	}
-	return patchOpenAICalls(out, w, calls)
+	return patchCalls(out, w, calls)
 }
 
-func patchOpenAIContent(was []byte, parts []core.Part) []byte {
+func patchContent(was []byte, parts []core.Part) []byte {
 	if !rawjson.IsArray(was) {
-		return encodeOpenAIContent(parts)
+		return encodeContent(parts)
 	}
 	var raw [][]byte
 	var old []core.Part
 	for part := range rawjson.Elements(was) {
-		p, err := decodeOpenAIPart(part)
+		p, err := decodePart(part)
 		if err != nil {
 			p = nil
 		}
@@ -197,7 +197,7 @@ func patchOpenAIContent(was []byte, parts []core.Part) []byte {
 		}
 		switch {
 		case j < 0:
-			out = appendOpenAIPart(out, parts[i])
+			out = appendPart(out, parts[i])
 		case core.EqualParts(old[j:j+1], parts[i:i+1]):
 			out = append(out, raw[j]...)
 		default: // a text that changed
@@ -209,8 +209,8 @@ func patchOpenAIContent(was []byte, parts []core.Part) []byte {
 	return append(out, ']')
 }
 
-// patchOpenAICalls returns the message was with its calls changed.
-func patchOpenAICalls(was []byte, w openaiMessage, calls []core.Part) []byte {
+// patchCalls returns the message was with its calls changed.
+func patchCalls(was []byte, w fields, calls []core.Part) []byte {
 	if rawjson.IsObject(w.functionCall) && len(calls) > 0 {
 		last, _ := calls[len(calls)-1].(core.ToolCall)
 		if last.ID == functionID(rawjson.Text(rawjson.Field(w.functionCall, "name"))) {
@@ -228,7 +228,7 @@ func patchOpenAICalls(was []byte, w openaiMessage, calls []core.Part) []byte {
 	var raw [][]byte
 	var old []core.Part
 	for call := range rawjson.Elements(w.toolCalls) {
-		c, err := decodeOpenAICall(call)
+		c, err := decodeCall(call)
 		if err != nil {
 			c = nil
 		}
@@ -246,16 +246,16 @@ func patchOpenAICalls(was []byte, w openaiMessage, calls []core.Part) []byte {
 			out = append(out, ',')
 		}
 		if j < 0 {
-			one := encodeOpenAICalls(calls[i : i+1])
+			one := encodeCalls(calls[i : i+1])
 			out = append(out, one[1:len(one)-1]...)
 			continue
 		}
-		out = append(out, patchOpenAICall(raw[j], old[j], calls[i])...)
+		out = append(out, patchCall(raw[j], old[j], calls[i])...)
 	}
 	return rawjson.SetField(was, "tool_calls", append(out, ']'))
 }
 
-func patchOpenAICall(was []byte, old, p core.Part) []byte {
+func patchCall(was []byte, old, p core.Part) []byte {
 	o, _ := old.(core.ToolCall)
 	c, _ := p.(core.ToolCall)
 	inner, args := "function", "arguments"
@@ -272,20 +272,20 @@ func patchOpenAICall(was []byte, old, p core.Part) []byte {
 	return rawjson.SetField(was, inner, f)
 }
 
-// convertOpenAI writes an array of messages.
-func convertOpenAI(f *codec.File, out *codec.Output) error {
+// convertFile writes an array of messages.
+func convertFile(f *codec.File, out *codec.Output) error {
 	turns, _ := convert.Turns(f, &convert.OpenAI, out)
 	var all [][]byte
 	for _, t := range turns {
 		if textBehindCall(t.Parts) {
 			out.Warn(t.Id, "text behind a tool call was moved before it: openai has no order of the two")
 		}
-		all = append(all, encodeOpenAI(t.Role, t.Parts)...)
+		all = append(all, encode(t.Role, t.Parts)...)
 		if slices.ContainsFunc(t.Results, hasImage) {
 			out.Warn(t.Id, "images in a tool result were moved to a user message behind it: openai takes only text there")
 		}
 		if len(t.Results) > 0 {
-			all = append(all, encodeOpenAI(core.RoleTool, convert.Results(t.Results))...)
+			all = append(all, encode(core.RoleTool, convert.Results(t.Results))...)
 		}
 	}
 	out.AddString("[")
