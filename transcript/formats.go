@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/anthropic"
 	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/codex"
 	"github.com/condensehq/condense/transcript/internal/condense"
 	"github.com/condensehq/condense/transcript/internal/gemini"
 	"github.com/condensehq/condense/transcript/internal/openai"
@@ -23,7 +24,7 @@ import (
 var codecs = []codec.Codec{
 	condense.Codec,
 	claudecodeCodec,
-	codexCodec,
+	codex.Codec,
 	pi.Codec,
 	opencode.Codec,
 	gemini.Codec,

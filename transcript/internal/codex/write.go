@@ -1,4 +1,4 @@
-package transcript
+package codex
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
-// writeCodex writes the rollout as it was, but for what condensations and rewinds did to
+// write writes the rollout as it was, but for what condensations and rewinds did to
 // the conversation: the line of an item that is hidden is left out, one that was
 // rewritten says something else, a new message gets lines of its own. Behind a compaction
 // of Codex's own this is done to its replacement_history, and the lines before it stay.
@@ -20,7 +20,7 @@ import (
 //
 // That Codex resumes such a file was not tried; it follows what its source does to
 // rebuild the history.
-func writeCodex(f *codec.File, out *codec.Output) error {
+func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
 		return nil
@@ -29,7 +29,7 @@ func writeCodex(f *codec.File, out *codec.Output) error {
 	if err != nil {
 		return err
 	}
-	w := rolloutWriter{rollout: r, out: out, ending: jsonl.LineBreak(data), base: noneCodex}
+	w := rolloutWriter{rollout: r, out: out, ending: jsonl.LineBreak(data), base: none}
 	if err := w.decide(f, data); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 	}
 	entries := f.Journal.Timeline()
 	behind := 0 // the first entry that the last compaction did not see
-	if w.base != noneCodex {
+	if w.base != none {
 		id := w.lines[w.base].compactionID()
 		for i := range entries {
 			if line, ok := lineOf[entries[i].Message.ID]; ok && line < w.base || entries[i].InsertedBy == id {
@@ -215,14 +215,14 @@ func (w *rolloutWriter) rebase(raw []byte) []byte {
 	return rawjson.ReplaceValue(raw, payload, rawjson.SetField(payload, "replacement_history", rawjson.Array(items)))
 }
 
-// codexWire is OpenAI's Responses API.
-var codexWire = convert.Wire{Name: "codex", Vendor: codec.OpenAI, MaxID: 64, MaxName: 64}
+// responses is OpenAI's Responses API.
+var responses = convert.Wire{Name: "codex", Vendor: codec.OpenAI, MaxID: 64, MaxName: 64}
 
-// convertCodex writes a conversation of another tool as a rollout.
-func convertCodex(f *codec.File, out *codec.Output) error {
+// convertFile writes a conversation of another tool as a rollout.
+func convertFile(f *codec.File, out *codec.Output) error {
 	rest := *f // the system prompt has a place of its own
 	rest.System = ""
-	turns, _ := convert.Turns(&rest, &codexWire, out)
+	turns, _ := convert.Turns(&rest, &responses, out)
 	out.Warn("", "the directory of the session is not known: cwd is /")
 	var when time.Time
 	for _, m := range f.View() {

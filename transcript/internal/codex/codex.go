@@ -1,4 +1,4 @@
-package transcript
+package codex
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// noneCodex is no index.
-const noneCodex = -1
+// none is no index.
+const none = -1
 
 // Codex records a session in ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl. A line is
 //
@@ -36,18 +36,18 @@ const noneCodex = -1
 // Codex's estimate. It is imported as a condensation. An event thread_rolled_back takes
 // the last turns back: their items are kept in the file but are no part of the
 // conversation.
-var codexCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:    "codex",
 	Doc:     "Codex rollout: ~/.codex/sessions/*/*/*/rollout-*.jsonl",
 	Vendor:  codec.OpenAI,
-	Detect:  detectCodex,
-	Read:    readCodex,
-	Write:   writeCodex,
-	Convert: convertCodex,
+	Detect:  detect,
+	Read:    read,
+	Write:   write,
+	Convert: convertFile,
 }
 
-// detectCodex looks at the first lines.
-func detectCodex(data []byte) bool {
+// detect looks at the first lines.
+func detect(data []byte) bool {
 	seen := 0
 	for _, raw := range jsonl.Lines(data) {
 		if rawjson.SkipSpace(raw, 0) == len(raw) {
@@ -75,7 +75,7 @@ func detectCodex(data []byte) bool {
 			}
 		}
 		switch {
-		case payload && slices.Contains(codexLines, kind):
+		case payload && slices.Contains(kinds, kind):
 			return true
 		case record == "state", id && instructions && kind == "" && role == "":
 			return true
@@ -86,10 +86,10 @@ func detectCodex(data []byte) bool {
 	return false
 }
 
-// codexLines are the types of lines that tell a rollout.
-var codexLines = []string{"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
+// kinds are the types of lines that tell a rollout.
+var kinds = []string{"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 
-func readCodex(data []byte, f *codec.File) error {
+func read(data []byte, f *codec.File) error {
 	r, err := parseRollout(data)
 	if err != nil {
 		return err
