@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/anthropic"
+	"github.com/condensehq/condense/transcript/internal/claudecode"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/codex"
 	"github.com/condensehq/condense/transcript/internal/condense"
@@ -23,7 +24,7 @@ import (
 // recognises the file.
 var codecs = []codec.Codec{
 	condense.Codec,
-	claudecodeCodec,
+	claudecode.Codec,
 	codex.Codec,
 	pi.Codec,
 	opencode.Codec,

@@ -1,4 +1,4 @@
-package transcript
+package claudecode
 
 import (
 	"slices"
@@ -111,8 +111,8 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 	return append(out, '}')
 }
 
-// convertClaudeCode writes a conversation of another tool as a session.
-func convertClaudeCode(f *codec.File, out *codec.Output) error {
+// convertFile writes a conversation of another tool as a session.
+func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &convert.Anthropic, out)
 	if system != "" {
 		out.Warn("", "the system prompt was left out: Claude Code has its own")

@@ -1,4 +1,4 @@
-package transcript
+package claudecode
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
-// writeClaudeCode writes the session as it was, but for what condensations and rewinds
+// write writes the session as it was, but for what condensations and rewinds
 // did to the conversation:
 //
 //   - A line whose message is hidden is left out, with the lines that hang on it. What a
@@ -30,7 +30,7 @@ import (
 //
 // That Claude Code resumes such a file was not tried; the links are those that programs
 // which read these files describe.
-func writeClaudeCode(f *codec.File, out *codec.Output) error {
+func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
 		return nil
@@ -62,7 +62,7 @@ func (w *sessionWriter) empty() error {
 	if slices.ContainsFunc(s.lines, func(l sessionLine) bool { return l.live && l.said() }) {
 		return errors.New("no message would be left, and Claude Code would show again what its compaction hid: undo that first, or keep a message")
 	}
-	if !detectClaudeCode(w.out.Bytes()) {
+	if !detect(w.out.Bytes()) {
 		w.out.Add(appendLastPrompt(nil, "", "", lineID("")))
 		w.out.AddString(w.ending)
 	}

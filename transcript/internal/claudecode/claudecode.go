@@ -1,4 +1,4 @@
-package transcript
+package claudecode
 
 import (
 	"fmt"
@@ -33,19 +33,19 @@ import (
 // what is resumed. (Newer versions note another leaf if one went back and said nothing
 // before leaving; that note is not regarded.) A compaction is imported as a condensation
 // that hides what is before it. What is not part of the conversation is kept beside it.
-var claudecodeCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:    "claudecode",
 	Doc:     "Claude Code session: ~/.claude/projects/*/*.jsonl",
 	Vendor:  codec.Anthropic,
-	Detect:  detectClaudeCode,
-	Read:    readClaudeCode,
-	Write:   writeClaudeCode,
-	Convert: convertClaudeCode,
+	Detect:  detect,
+	Read:    read,
+	Write:   write,
+	Convert: convertFile,
 }
 
-// detectClaudeCode looks for a line with a message, or one of a kind that only Claude
+// detect looks for a line with a message, or one of a kind that only Claude
 // Code writes.
-func detectClaudeCode(data []byte) bool {
+func detect(data []byte) bool {
 	seen := 0
 	for _, raw := range jsonl.Lines(data) {
 		if rawjson.SkipSpace(raw, 0) == len(raw) {
@@ -90,7 +90,7 @@ func detectClaudeCode(data []byte) bool {
 	return false
 }
 
-func readClaudeCode(data []byte, f *codec.File) error {
+func read(data []byte, f *codec.File) error {
 	s, err := parseSession(data)
 	if err != nil {
 		return err
