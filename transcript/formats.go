@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/openai"
 	"github.com/condensehq/condense/transcript/internal/opencode"
 	"github.com/condensehq/condense/transcript/internal/pi"
+	"github.com/condensehq/condense/transcript/internal/roo"
 	"github.com/condensehq/condense/transcript/internal/syntax"
 	"github.com/condensehq/condense/transcript/internal/trace"
 )
@@ -29,7 +30,7 @@ var codecs = []codec.Codec{
 	pi.Codec,
 	opencode.Codec,
 	gemini.Codec,
-	rooCodec,
+	roo.Codec,
 	trace.Codec,
 	openai.Codec,
 	anthropic.Codec,

@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"strconv"
@@ -8,11 +8,11 @@ import (
 	"github.com/condensehq/condense/transcript/internal/blocks"
 )
 
-// A rooLayout tags the messages of a journal.
-type rooLayout struct {
-	*rooWriter
+// A layout tags the messages of a journal.
+type layout struct {
+	*writer
 	pivot    int // index of the item that Roo begins with, or none
-	items    []rooItem
+	items    []item
 	markers  map[string]int  // condensation to the index of the item that is its marker
 	carriers map[string]int  // condensation without one to the index before which it gets one
 	names    map[string]bool // of all markers, as tags spell them
@@ -21,11 +21,11 @@ type rooLayout struct {
 }
 
 // inScope reports whether Roo looks at the tags of item i.
-func (l *rooLayout) inScope(i int) bool { return i > l.pivot }
+func (l *layout) inScope(i int) bool { return i > l.pivot }
 
 // hider returns the condensation that keeps item i as it is from being sent; empty if
 // none does.
-func (l *rooLayout) hider(i int) string {
+func (l *layout) hider(i int) string {
 	e := l.items[i].entry
 	switch {
 	case len(e.HiddenBy) > 0:
@@ -38,13 +38,13 @@ func (l *rooLayout) hider(i int) string {
 
 // olderSummary reports whether item i is a summary of Roo's that the one which Roo begins with
 // has taken the place of.
-func (l *rooLayout) olderSummary(i int) bool {
+func (l *layout) olderSummary(i int) bool {
 	it := &l.items[i]
 	return i < l.pivot && it.entry.Message.Kind == core.KindSummary && it.tags.condenseID != ""
 }
 
 // findMarkers finds a marker for each condensation that hides something.
-func (l *rooLayout) findMarkers() {
+func (l *layout) findMarkers() {
 	for i := range l.items { // a summary that was a marker as long as it was hidden
 		if it := &l.items[i]; it.tags.marker && (i == l.pivot || l.olderSummary(i)) && it.entry.Message.Kind == core.KindSummary {
 			it.cut("isTruncationMarker")
@@ -97,15 +97,15 @@ func (l *rooLayout) findMarkers() {
 }
 
 // pivotID returns the condensation that inserted the summary that Roo begins with.
-func (l *rooLayout) pivotID() string {
-	if l.pivot == noneRoo {
+func (l *layout) pivotID() string {
+	if l.pivot == none {
 		return ""
 	}
 	return l.items[l.pivot].entry.InsertedBy
 }
 
 // tag sets the tags of item i.
-func (l *rooLayout) tag(i int) {
+func (l *layout) tag(i int) {
 	it := &l.items[i]
 	if l.olderSummary(i) && it.tags.summary == "" {
 		it.set("isSummary", []byte("true"))
@@ -146,7 +146,7 @@ func (l *rooLayout) tag(i int) {
 }
 
 // summaryName returns the name of the summary that Roo begins with.
-func (l *rooLayout) summaryName() string {
+func (l *layout) summaryName() string {
 	it := &l.items[l.pivot]
 	switch {
 	case it.tags.condenseID != "":
@@ -157,7 +157,7 @@ func (l *rooLayout) summaryName() string {
 	return it.entry.Message.ID
 }
 
-func (l *rooLayout) makeMarker(it *rooItem, id string) {
+func (l *layout) makeMarker(it *item, id string) {
 	if !it.tags.marker {
 		it.set("isTruncationMarker", []byte("true"))
 	}
@@ -165,25 +165,25 @@ func (l *rooLayout) makeMarker(it *rooItem, id string) {
 }
 
 // name sets a tag to a name, unless it has it already.
-func (it *rooItem) name(tag, was, name string) {
+func (it *item) name(tag, was, name string) {
 	if was != `"`+name+`"` {
 		it.set(tag, rawjson.AppendQuote(nil, name))
 	}
 }
 
-func (it *rooItem) set(tag string, value []byte) {
+func (it *item) set(tag string, value []byte) {
 	it.raw = rawjson.SetField(it.raw, tag, value)
 	it.tags.see(tag, value)
 }
 
-func (it *rooItem) cut(tag string) {
+func (it *item) cut(tag string) {
 	it.raw = rawjson.CutField(it.raw, tag)
 	it.tags.see(tag, []byte("null"))
 }
 
 // assemble returns the items with the carriers, and the copies of those that were
 // rewritten.
-func (l *rooLayout) assemble() []rooItem {
+func (l *layout) assemble() []item {
 	holders, known := l.holders(), map[string]bool{}
 	hides := map[string][]string{}
 	for i := range l.items {
@@ -193,14 +193,14 @@ func (l *rooLayout) assemble() []rooItem {
 			hides[id] = append(hides[id], e.Message.ID)
 		}
 	}
-	before := map[int][]rooItem{}
+	before := map[int][]item{}
 	for k, c := range l.condensations {
-		record := recordOf(k+1, c, hides[c.ID])
-		if _, ok := record.within(known); !ok {
+		rec := recordOf(k+1, c, hides[c.ID])
+		if _, ok := rec.within(known); !ok {
 			continue // all that it was about is gone
 		}
 		if at, ok := holders[c.ID]; ok {
-			l.items[at].note.Records = append(l.items[at].note.Records, record)
+			l.items[at].note.Records = append(l.items[at].note.Records, rec)
 			continue
 		}
 		at := min(max(1, l.pivot+1), len(l.items))
@@ -215,10 +215,10 @@ func (l *rooLayout) assemble() []rooItem {
 			}
 		}
 		carrier := newCarrier(c.ID, hidden)
-		carrier.note.Records = []rooRecord{record}
+		carrier.note.Records = []record{rec}
 		before[at] = append(before[at], carrier)
 	}
-	var all []rooItem
+	var all []item
 	for i := range l.items {
 		all = append(append(all, before[i]...), l.items[i])
 		if e := l.items[i].entry; e.RewrittenBy != "" && len(e.HiddenBy) == 0 {
@@ -231,7 +231,7 @@ func (l *rooLayout) assemble() []rooItem {
 
 // holders returns for each condensation the message that holds its record: the first that
 // it inserted, unless it has a carrier.
-func (l *rooLayout) holders() map[string]int {
+func (l *layout) holders() map[string]int {
 	holders := map[string]int{}
 	for i := range l.items {
 		id := l.items[i].entry.InsertedBy
@@ -245,8 +245,8 @@ func (l *rooLayout) holders() map[string]int {
 }
 
 // newCarrier returns a marker that hides itself.
-func newCarrier(id string, hidden int) rooItem {
-	it := rooItem{raw: []byte(`{"role":"user"}`), note: rooNote{Carrier: true}}
+func newCarrier(id string, hidden int) item {
+	it := item{raw: []byte(`{"role":"user"}`), note: note{Carrier: true}}
 	words := "[Messages hidden or rewritten by condense: " + strconv.Itoa(hidden) + "]"
 	it.raw = rawjson.SetField(it.raw, "content", rawjson.AppendQuote(nil, words))
 	it.set("isTruncationMarker", []byte("true"))
@@ -256,11 +256,11 @@ func newCarrier(id string, hidden int) rooItem {
 }
 
 // copyOf returns what stands for item i, which was rewritten.
-func (l *rooLayout) copyOf(i int) rooItem {
+func (l *layout) copyOf(i int) item {
 	it := l.items[i]
 	m := it.entry.Message
 	it.sent, it.old = true, false
-	it.note = rooNote{CopyOf: m.ID}
+	it.note = note{CopyOf: m.ID}
 	parts := m.Parts
 	patch := it.entry.Original.Source != nil && l.own
 	if patch && rawjson.Text(rawjson.Field(it.raw, "type")) == "reasoning" { // which is its first part

@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// A rooFile is a file of Roo's, parsed.
-type rooFile struct {
-	messages []rooMessage
+// A conversation is a file of Roo's, parsed.
+type conversation struct {
+	messages []message
 	fates    []fate
 	copies   map[string]int // ID of a message to the index of what stands for it
 	pivot    int            // index of the last summary that Roo regards, or none
@@ -27,9 +27,9 @@ type fate struct {
 	trimmed bool
 }
 
-func newRooFile(messages []rooMessage, parsed []*roo.Message) *rooFile {
-	f := &rooFile{messages: messages, fates: make([]fate, len(messages)), copies: map[string]int{}, pivot: noneRoo}
-	shown := rooShown(parsed)
+func newConversation(messages []message, parsed []*roo.Message) *conversation {
+	f := &conversation{messages: messages, fates: make([]fate, len(messages)), copies: map[string]int{}, pivot: none}
+	shown := shown(parsed)
 	for i := range messages {
 		m := &messages[i]
 		if m.tags.summary == "true" {
@@ -54,7 +54,7 @@ func newRooFile(messages []rooMessage, parsed []*roo.Message) *rooFile {
 
 // adopt makes messages of their own of the copies whose original is sent too, or gone:
 // Roo took back what hid it.
-func (f *rooFile) adopt(names *rooNames) {
+func (f *conversation) adopt(names *naming) {
 	hidden := map[string]bool{}
 	for i := range f.messages {
 		if m := &f.messages[i]; !m.aside() {
@@ -90,7 +90,7 @@ func (f *rooFile) adopt(names *rooNames) {
 }
 
 // journal returns the journal that says what the tags say.
-func (f *rooFile) journal() (*history.Journal, []codec.Warning, error) {
+func (f *conversation) journal() (*history.Journal, []codec.Warning, error) {
 	var timeline []core.Message
 	known := map[string]bool{}
 	for _, i := range f.order {
@@ -116,12 +116,12 @@ func (f *rooFile) journal() (*history.Journal, []codec.Warning, error) {
 }
 
 // records returns the condensations that notes hold, in order.
-func (f *rooFile) records(known map[string]bool) []history.Condensation {
-	var records []rooRecord
+func (f *conversation) records(known map[string]bool) []history.Condensation {
+	var records []record
 	for i := range f.messages {
 		records = append(records, f.messages[i].note.Records...)
 	}
-	slices.SortStableFunc(records, func(a, b rooRecord) int { return a.Order - b.Order })
+	slices.SortStableFunc(records, func(a, b record) int { return a.Order - b.Order })
 	var all []history.Condensation
 	for i := range records {
 		if c, ok := records[i].within(known); ok {
@@ -132,7 +132,7 @@ func (f *rooFile) records(known map[string]bool) []history.Condensation {
 }
 
 // agrees reports whether the view of j is what Roo sends.
-func (f *rooFile) agrees(j *history.Journal) bool {
+func (f *conversation) agrees(j *history.Journal) bool {
 	entries := j.Timeline()
 	if len(entries) != len(f.order) {
 		return false
@@ -157,7 +157,7 @@ func (f *rooFile) agrees(j *history.Journal) bool {
 }
 
 // fateOf returns what is sent of the message i, be it by what stands for it.
-func (f *rooFile) fateOf(i int) fate {
+func (f *conversation) fateOf(i int) fate {
 	stand, ok := f.copies[f.messages[i].ID]
 	if !ok || !f.fates[stand].shown {
 		return f.fates[i]
@@ -170,8 +170,8 @@ func (f *rooFile) fateOf(i int) fate {
 }
 
 // asOne returns one condensation that leaves what Roo sends.
-func (f *rooFile) asOne() history.Condensation {
-	c := rooCondensation("roo")
+func (f *conversation) asOne() history.Condensation {
+	c := condensation("roo")
 	for _, i := range f.order {
 		m := &f.messages[i]
 		switch got := f.fateOf(i); {

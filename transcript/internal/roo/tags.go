@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"strconv"
@@ -7,9 +7,9 @@ import (
 	"github.com/condensehq/condense/internal/roo"
 )
 
-// rooTags are the tags of a message. Names are spelled such that two that are one to Roo
+// tags are the tags of a message. Names are spelled such that two that are one to Roo
 // are spelled alike: a string in quotes, anything else as JSON; empty if it names nothing.
-type rooTags struct {
+type tags struct {
 	summary          string // isSummary as JSON: true, or another value that counts as true
 	marker           bool
 	condenseID       string
@@ -19,7 +19,7 @@ type rooTags struct {
 }
 
 // see takes a field of a message.
-func (t *rooTags) see(name string, raw []byte) {
+func (t *tags) see(name string, raw []byte) {
 	switch name {
 	case "isSummary":
 		t.summary = ""
@@ -76,9 +76,9 @@ func plainName(name string) string {
 	return name
 }
 
-// rooShown returns what Roo sends of file, by index: nothing, the message itself or a copy
+// shown returns what Roo sends of file, by index: nothing, the message itself or a copy
 // that lacks some blocks.
-func rooShown(file []*roo.Message) []*roo.Message {
+func shown(file []*roo.Message) []*roo.Message {
 	at := make(map[*roo.Message]int, len(file))
 	for i, m := range file {
 		at[m] = i

@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 // noteField is where a message of Roo's holds what its tags cannot say.
 const noteField = "condense"
 
-// A rooNote is the value of that field.
-type rooNote struct {
+// A note is the value of that field.
+type note struct {
 	// ID and Kind are the message's, if they are not those that readRoo would give it.
 	ID   string    `json:"id,omitempty"`
 	Kind core.Kind `json:"kind,omitempty"`
@@ -27,32 +27,32 @@ type rooNote struct {
 	CopyOf string `json:"copy_of,omitempty"`
 	// Carrier marks a message that stands for nothing: it hides others, or holds a
 	// record, and is hidden itself.
-	Carrier bool        `json:"carrier,omitempty"`
-	Records []rooRecord `json:"records,omitempty"`
+	Carrier bool     `json:"carrier,omitempty"`
+	Records []record `json:"records,omitempty"`
 }
 
-// A rooRecord is a condensation. It names the messages that it inserted by ID alone; they
+// A record is a condensation. It names the messages that it inserted by ID alone; they
 // stand in the file themselves.
-type rooRecord struct {
+type record struct {
 	Order int `json:"order"` // the first is 1
 	history.Condensation
 }
 
 // empty reports whether n says nothing.
-func (n *rooNote) empty() bool {
+func (n *note) empty() bool {
 	return n.ID == "" && n.Kind == "" && n.Time.IsZero() && n.Role == "" && n.Message == nil && n.CopyOf == "" && !n.Carrier && len(n.Records) == 0
 }
 
 // decodeNote returns the note raw; an empty one if it is something else.
-func decodeNote(raw []byte) rooNote {
-	var n rooNote
+func decodeNote(raw []byte) note {
+	var n note
 	if !rawjson.IsObject(raw) || json.Unmarshal(raw, &n) != nil {
-		return rooNote{}
+		return note{}
 	}
 	return n
 }
 
-func (n *rooNote) encode() ([]byte, error) {
+func (n *note) encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -61,7 +61,7 @@ func (n *rooNote) encode() ([]byte, error) {
 }
 
 // apply makes m the message that n speaks of.
-func (n *rooNote) apply(m *core.Message) {
+func (n *note) apply(m *core.Message) {
 	if n.ID != "" {
 		m.ID, m.Kind = n.ID, n.Kind
 	}
@@ -78,18 +78,18 @@ func (n *rooNote) apply(m *core.Message) {
 
 // recordOf returns the record of c, which hides the named messages: those that its edit
 // names and, where a condensation before it was undone, those that it covered with it.
-func recordOf(order int, c history.Condensation, hides []string) rooRecord {
+func recordOf(order int, c history.Condensation, hides []string) record {
 	inserts := make([]core.Insert, len(c.Edit.Insert))
 	for i, in := range c.Edit.Insert {
 		inserts[i].Message.ID = in.Message.ID
 	}
 	c.Edit.Hide, c.Edit.Insert = hides, inserts
-	return rooRecord{order, c}
+	return record{order, c}
 }
 
 // within returns r without what it says of messages that are not among known; false if
 // nothing is left of it.
-func (r *rooRecord) within(known map[string]bool) (history.Condensation, bool) {
+func (r *record) within(known map[string]bool) (history.Condensation, bool) {
 	c := r.Condensation
 	c.Edit = core.Edit{}
 	for _, id := range r.Edit.Hide {

@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"github.com/condensehq/condense/core"
@@ -12,14 +12,14 @@ import (
 
 // encode returns a message in Roo's shape, without its time. What no model would take is
 // left out or replaced by a note.
-func (w *rooWriter) encode(m *core.Message) []byte {
+func (w *writer) encode(m *core.Message) []byte {
 	role := core.RoleUser
 	if m.Role == core.RoleAssistant {
 		role = core.RoleAssistant
 	}
 	if len(m.Parts) == 1 {
 		if r, ok := m.Parts[0].(core.Reasoning); ok && !w.signed(r) {
-			return encodeRooReasoning(r)
+			return encodeReasoning(r)
 		}
 	}
 	var parts []core.Part
@@ -53,13 +53,13 @@ func (w *rooWriter) encode(m *core.Message) []byte {
 }
 
 // signed reports whether a model would take r back.
-func (w *rooWriter) signed(r core.Reasoning) bool {
+func (w *writer) signed(r core.Reasoning) bool {
 	return w.file.Vendor != codec.OpenAI && (r.Signature != "" || r.Encrypted != "")
 }
 
-// encodeRooReasoning returns a message of its own for what a model thought, as Roo stores
+// encodeReasoning returns a message of its own for what a model thought, as Roo stores
 // that of OpenAI's.
-func encodeRooReasoning(r core.Reasoning) []byte {
+func encodeReasoning(r core.Reasoning) []byte {
 	raw := []byte(`{"role":"assistant","content":[],"type":"reasoning","summary":[`)
 	if r.Text != "" {
 		raw = append(rawjson.AppendQuote(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')

@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
-// writeRoo writes every message of the journal, tagged such that Roo's rules give the
+// write writes every message of the journal, tagged such that Roo's rules give the
 // view:
 //
 //   - If the view begins with a summary that has everything before it hidden, it becomes
@@ -24,20 +24,20 @@ import (
 //   - A message that was rewritten is hidden, and a copy with the new words follows it.
 //
 // A message of Roo's keeps every byte but those of its tags.
-func writeRoo(f *codec.File, out *codec.Output, own bool) error {
+func write(f *codec.File, out *codec.Output, own bool) error {
 	if own && f.Unchanged() {
 		out.Add(f.Original())
 		return nil
 	}
-	w := rooWriter{file: f, out: out, own: own, entries: f.Journal.Timeline(), condensations: f.Journal.Condensations()}
+	w := writer{file: f, out: out, own: own, entries: f.Journal.Timeline(), condensations: f.Journal.Condensations()}
 	if !own {
 		w.warn()
 	}
 	pivot := w.summary()
 	items, err := w.layout(pivot)
-	if err == nil && pivot != noneRoo && !w.sends(items) {
+	if err == nil && pivot != none && !w.sends(items) {
 		// Behind a summary Roo leaves out results without a call, which are in the view.
-		items, err = w.layout(noneRoo)
+		items, err = w.layout(none)
 	}
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func writeRoo(f *codec.File, out *codec.Output, own bool) error {
 	return nil
 }
 
-// A rooWriter writes a journal as a file of Roo's.
-type rooWriter struct {
+// A writer writes a journal as a file of Roo's.
+type writer struct {
 	file          *codec.File
 	out           *codec.Output
 	own           bool // the messages come from such a file
@@ -68,12 +68,12 @@ type rooWriter struct {
 	condensations []history.Condensation
 }
 
-// A rooItem is a message of the file that is written.
-type rooItem struct {
+// A item is a message of the file that is written.
+type item struct {
 	entry *history.Entry // nil if it stands for no message
 	raw   []byte
-	tags  rooTags
-	note  rooNote
+	tags  tags
+	note  note
 	ts    int64 // zero if it has none
 	old   bool  // it comes from a file of Roo's
 	sent  bool
@@ -81,7 +81,7 @@ type rooItem struct {
 
 // summary returns the index of the summary that the view begins with, if everything
 // before it is hidden; else none.
-func (w *rooWriter) summary() int {
+func (w *writer) summary() int {
 	for i := range w.entries {
 		if e := &w.entries[i]; len(e.HiddenBy) == 0 {
 			if e.Message.Kind == core.KindSummary {
@@ -90,13 +90,13 @@ func (w *rooWriter) summary() int {
 			break
 		}
 	}
-	return noneRoo
+	return none
 }
 
 // layout returns the messages of the file. Pivot is the index of the summary that Roo is
 // to begin with, or none.
-func (w *rooWriter) layout(pivot int) ([]rooItem, error) {
-	l := rooLayout{rooWriter: w, pivot: pivot, markers: map[string]int{}, carriers: map[string]int{}, names: map[string]bool{}, summaries: map[string]bool{}}
+func (w *writer) layout(pivot int) ([]item, error) {
+	l := layout{writer: w, pivot: pivot, markers: map[string]int{}, carriers: map[string]int{}, names: map[string]bool{}, summaries: map[string]bool{}}
 	for i := range w.entries {
 		l.items = append(l.items, w.item(&w.entries[i]))
 	}
@@ -115,7 +115,7 @@ var tagOrder = []string{"isSummary", "condenseId", "isTruncationMarker", "trunca
 
 // orderTags gives those messages the same tags in the same order whatever they were on the
 // way: what is written after an undo is what was there before. Roo's own are left as they are.
-func (w *rooWriter) orderTags(items []rooItem) {
+func (w *writer) orderTags(items []item) {
 	ours := map[string]bool{}
 	for _, c := range w.condensations {
 		ours[c.ID] = c.Provider != "roo"
@@ -135,13 +135,13 @@ func (w *rooWriter) orderTags(items []rooItem) {
 
 // plain returns the items without notes, if Roo's tags alone say all that the journal does:
 // then the file is as Roo left it.
-func (w *rooWriter) plain(items []rooItem) ([]rooItem, bool) {
+func (w *writer) plain(items []item) ([]item, bool) {
 	for _, c := range w.condensations {
 		if c.Provider != "roo" {
 			return nil, false
 		}
 	}
-	out := make([]rooItem, 0, len(items))
+	out := make([]item, 0, len(items))
 	raw := make([][]byte, 0, len(items))
 	for _, it := range items {
 		if it.note.Carrier || it.note.CopyOf != "" {
@@ -151,7 +151,7 @@ func (w *rooWriter) plain(items []rooItem) ([]rooItem, bool) {
 		out, raw = append(out, it), append(raw, it.raw)
 	}
 	again := codec.File{Journal: history.New()}
-	if err := readRoo(rawjson.Array(raw), &again); err != nil || len(again.Warnings) > 0 {
+	if err := read(rawjson.Array(raw), &again); err != nil || len(again.Warnings) > 0 {
 		return nil, false
 	}
 	entries := again.Journal.Timeline()
@@ -163,8 +163,8 @@ func (w *rooWriter) plain(items []rooItem) ([]rooItem, bool) {
 }
 
 // item returns what e is before it is tagged.
-func (w *rooWriter) item(e *history.Entry) rooItem {
-	it := rooItem{entry: e, sent: len(e.HiddenBy) == 0}
+func (w *writer) item(e *history.Entry) item {
+	it := item{entry: e, sent: len(e.HiddenBy) == 0}
 	if source := []byte(e.Original.Source); w.own && source != nil {
 		it.raw, it.old = rawjson.CutField(source, noteField), true
 		for k, v := range rawjson.Fields(it.raw) {
@@ -183,7 +183,7 @@ func (w *rooWriter) item(e *history.Entry) rooItem {
 }
 
 // warn says what has no place in a file of Roo's.
-func (w *rooWriter) warn() {
+func (w *writer) warn() {
 	f := w.file
 	if f.System != "" {
 		w.out.Warn("", "the system prompt was left out: Roo has its own")
@@ -197,7 +197,7 @@ func (w *rooWriter) warn() {
 }
 
 // frame returns what stands before, between and behind the messages.
-func (w *rooWriter) frame() (head, sep, tail []byte) {
+func (w *writer) frame() (head, sep, tail []byte) {
 	if !w.own {
 		return []byte("["), []byte(","), []byte("]\n")
 	}
@@ -212,7 +212,7 @@ func (w *rooWriter) frame() (head, sep, tail []byte) {
 }
 
 // sends reports whether Roo would send the items that it is meant to, and no others.
-func (w *rooWriter) sends(items []rooItem) bool {
+func (w *writer) sends(items []item) bool {
 	raw := make([][]byte, len(items))
 	for i := range items {
 		raw[i] = items[i].raw
@@ -221,7 +221,7 @@ func (w *rooWriter) sends(items []rooItem) bool {
 	if err != nil {
 		return false
 	}
-	for i, m := range rooShown(parsed) {
+	for i, m := range shown(parsed) {
 		if items[i].sent != (m != nil) || m != nil && m != parsed[i] {
 			return false
 		}
@@ -234,7 +234,7 @@ const someTime = 1_000_000_000_000
 
 // setTimes gives the messages that have none a time that fits where they stand: Roo cuts
 // a conversation by time.
-func setTimes(items []rooItem) {
+func setTimes(items []item) {
 	next := int64(0)
 	for i := len(items) - 1; i >= 0; i-- {
 		if it := &items[i]; it.ts > 0 {
@@ -257,7 +257,7 @@ func setTimes(items []rooItem) {
 	}
 }
 
-func (it *rooItem) setTime(ts int64) {
+func (it *item) setTime(ts int64) {
 	it.ts = ts
 	if rawjson.Field(it.raw, "ts") == nil {
 		it.raw = rawjson.SetField(it.raw, "ts", strconv.AppendInt(nil, ts, 10))
@@ -265,8 +265,8 @@ func (it *rooItem) setTime(ts int64) {
 }
 
 // addNotes puts beside the tags what they cannot say.
-func (w *rooWriter) addNotes(items []rooItem) error {
-	names := rooNames{taken: codec.IDs{}}
+func (w *writer) addNotes(items []item) error {
+	names := naming{taken: codec.IDs{}}
 	for i := range items {
 		it := &items[i]
 		if it.entry != nil && it.note.CopyOf == "" {
@@ -285,9 +285,9 @@ func (w *rooWriter) addNotes(items []rooItem) error {
 }
 
 // describe notes what readRoo would not find out about the message by itself.
-func (w *rooWriter) describe(it *rooItem, names *rooNames) {
+func (w *writer) describe(it *item, names *naming) {
 	m := &it.entry.Original
-	read, err := decodeRoo(it.raw)
+	read, err := decode(it.raw)
 	if read.Role != m.Role {
 		it.note.Role = m.Role
 	}

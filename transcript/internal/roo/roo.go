@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// noneRoo is no index.
-const noneRoo = -1
+// none is no index.
+const none = -1
 
 // Roo-Code and its kin (Zoo, Kilo, Cline) keep a conversation in
 // api_conversation_history.json: an array of messages in Anthropic's shape, each with the
@@ -25,22 +25,22 @@ const noneRoo = -1
 // Tags are read as condensations, such that the view is what [roo.Effective] returns, and
 // a journal is written with all its messages and such tags that roo.Effective returns the
 // view. What tags cannot say stands beside them in a field "condense", which Roo carries
-// along: see rooNote. Where the two disagree, because Roo went on with the conversation,
+// along: see note. Where the two disagree, because Roo went on with the conversation,
 // Roo's tags are right. A file of Cline's without times or tags looks like Anthropic's; it
 // is read alike in both formats.
-var rooCodec = codec.Codec{
+var Codec = codec.Codec{
 	Name:    "roo",
 	Doc:     "Roo-Code, Zoo, Kilo, Cline: api_conversation_history.json with Roo's tags, nothing lost",
 	Vendor:  "", // it holds what models of every maker said
-	Detect:  detectRoo,
-	Read:    readRoo,
-	Write:   func(f *codec.File, out *codec.Output) error { return writeRoo(f, out, true) },
-	Convert: func(f *codec.File, out *codec.Output) error { return writeRoo(f, out, false) },
+	Detect:  detect,
+	Read:    read,
+	Write:   func(f *codec.File, out *codec.Output) error { return write(f, out, true) },
+	Convert: func(f *codec.File, out *codec.Output) error { return write(f, out, false) },
 }
 
-// detectRoo looks for messages with a time or a tag. OpenAI's have neither, but other
+// detect looks for messages with a time or a tag. OpenAI's have neither, but other
 // tools may give them the former.
-func detectRoo(data []byte) bool {
+func detect(data []byte) bool {
 	at := rawjson.SkipSpace(data, 0)
 	if !rawjson.IsArray(data[at:]) {
 		return false
@@ -79,18 +79,18 @@ func detectRoo(data []byte) bool {
 	return found
 }
 
-// A rooMessage is a message of a file of Roo's.
-type rooMessage struct {
+// A message is a message of a file of Roo's.
+type message struct {
 	core.Message
 	raw  []byte
-	tags rooTags
-	note rooNote
+	tags tags
+	note note
 }
 
 // aside reports whether m is no part of the conversation but says something about it.
-func (m *rooMessage) aside() bool { return m.note.Carrier || m.note.CopyOf != "" }
+func (m *message) aside() bool { return m.note.Carrier || m.note.CopyOf != "" }
 
-func readRoo(data []byte, f *codec.File) error {
+func read(data []byte, f *codec.File) error {
 	if err := syntax.Validate(data); err != nil {
 		return err
 	}
@@ -102,10 +102,10 @@ func readRoo(data []byte, f *codec.File) error {
 	if err != nil {
 		parsed = nil // an element is no object; that is found again below, with its place
 	}
-	var file []rooMessage
-	names := rooNames{taken: codec.IDs{}}
+	var file []message
+	names := naming{taken: codec.IDs{}}
 	for raw := range rawjson.Elements(data[at:]) {
-		m, err := decodeRoo(raw)
+		m, err := decode(raw)
 		if err != nil {
 			return err.In(data, raw, len(file)+1)
 		}
@@ -114,7 +114,7 @@ func readRoo(data []byte, f *codec.File) error {
 		}
 		file = append(file, m)
 	}
-	r := newRooFile(file, parsed)
+	r := newConversation(file, parsed)
 	r.adopt(&names)
 	j, warnings, err := r.journal()
 	if err != nil {
@@ -122,19 +122,19 @@ func readRoo(data []byte, f *codec.File) error {
 	}
 	f.Journal = j
 	f.Warnings = append(f.Warnings, warnings...)
-	settleRoo(f, data, at, file)
+	settle(f, data, at, file)
 	return nil
 }
 
-// rooNames gives out the IDs of the messages of a file of Roo's: their own, or else their
+// naming gives out the IDs of the messages of a file of Roo's: their own, or else their
 // number among those that have none. What a condensation inserts has one of its own, so
 // it does not change the others' numbers.
-type rooNames struct {
+type naming struct {
 	taken codec.IDs
 	n     int
 }
 
-func (r *rooNames) next(own string) string {
+func (r *naming) next(own string) string {
 	if own != "" {
 		return r.taken.Next(0, own)
 	}
@@ -143,7 +143,7 @@ func (r *rooNames) next(own string) string {
 }
 
 // ownID returns the ID that m has of its own, if any.
-func (m *rooMessage) ownID() string {
+func (m *message) ownID() string {
 	switch {
 	case m.note.ID != "":
 		return m.note.ID
@@ -155,8 +155,8 @@ func (m *rooMessage) ownID() string {
 	return ""
 }
 
-// settleRoo notes where the messages stand in data.
-func settleRoo(f *codec.File, data []byte, at int, file []rooMessage) {
+// settle notes where the messages stand in data.
+func settle(f *codec.File, data []byte, at int, file []message) {
 	sep := []byte{','}
 	sep = append(sep, data[at+1:rawjson.SkipSpace(data, at+1)]...)
 	var places []codec.Placement
@@ -172,8 +172,8 @@ func settleRoo(f *codec.File, data []byte, at int, file []rooMessage) {
 	f.Settle(data, places, string(sep))
 }
 
-func decodeRoo(raw []byte) (rooMessage, *syntax.Error) {
-	m := rooMessage{raw: raw}
+func decode(raw []byte) (message, *syntax.Error) {
+	m := message{raw: raw}
 	if !rawjson.IsObject(raw) {
 		return m, &syntax.Error{Found: syntax.Describe(raw), Want: "an object with role and content"}
 	}
@@ -209,7 +209,7 @@ func decodeRoo(raw []byte) (rooMessage, *syntax.Error) {
 		return m, err
 	}
 	if reasoning {
-		parts = append([]core.Part{decodeRooReasoning(raw)}, parts...)
+		parts = append([]core.Part{decodeReasoning(raw)}, parts...)
 	}
 	m.Parts = parts
 	m.Source = slices.Clip(raw)
@@ -223,9 +223,9 @@ func decodeRoo(raw []byte) (rooMessage, *syntax.Error) {
 	return m, nil
 }
 
-// decodeRooReasoning decodes what a model of OpenAI's thought, which Roo stores as a
+// decodeReasoning decodes what a model of OpenAI's thought, which Roo stores as a
 // message of its own.
-func decodeRooReasoning(raw []byte) core.Part {
+func decodeReasoning(raw []byte) core.Part {
 	p := core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "text")), Encrypted: rawjson.Text(rawjson.Field(raw, "encrypted_content"))}
 	if p.Text == "" {
 		var all []string
@@ -237,7 +237,7 @@ func decodeRooReasoning(raw []byte) core.Part {
 	return p
 }
 
-// rooCondensation returns an empty condensation of Roo's own.
-func rooCondensation(id string) history.Condensation {
+// condensation returns an empty condensation of Roo's own.
+func condensation(id string) history.Condensation {
 	return history.Condensation{ID: id, Provider: "roo"}
 }

@@ -1,4 +1,4 @@
-package transcript
+package roo
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 
 // fromTags returns the condensations that have no record: those of Roo's own, since the
 // last time that a journal was written.
-func (f *rooFile) fromTags(records []history.Condensation) []history.Condensation {
+func (f *conversation) fromTags(records []history.Condensation) []history.Condensation {
 	hidden := map[string]bool{}
 	names := codec.IDs{}
 	for _, c := range records {
@@ -31,7 +31,7 @@ func (f *rooFile) fromTags(records []history.Condensation) []history.Condensatio
 			continue
 		}
 		m := &f.messages[h.at]
-		c := rooCondensation(names.Next(h.at+1, h.name))
+		c := condensation(names.Next(h.at+1, h.name))
 		if h.name == "" {
 			c.ID = names.Next(0, "tag-"+strconv.Itoa(h.at+1))
 		}
@@ -64,11 +64,11 @@ type hider struct {
 // everything before it that nothing hides yet, a marker what names it. If there is no
 // summary, one whose isSummary only counts as true hides what names it. It adds to hidden
 // what they hide.
-func (f *rooFile) hiders(hidden map[string]bool) []hider {
+func (f *conversation) hiders(hidden map[string]bool) []hider {
 	condensed, truncated := map[string][]int{}, map[string][]int{}
 	for i := range f.messages {
 		if m := &f.messages[i]; !m.aside() {
-			tags := []*rooTags{&m.tags}
+			tags := []*tags{&m.tags}
 			if stand, ok := f.copies[m.ID]; ok {
 				tags = append(tags, &f.messages[stand].tags)
 			}
@@ -96,12 +96,12 @@ func (f *rooFile) hiders(hidden map[string]bool) []hider {
 				}
 			}
 			seen = i
-		case t.summary != "" && f.pivot == noneRoo && t.condenseID != "":
+		case t.summary != "" && f.pivot == none && t.condenseID != "":
 			h.name, h.hides = plainName(t.condenseID), slices.Compact(slices.Clone(condensed[t.condenseID]))
 		case t.marker && t.truncationID != "":
 			h.name = plainName(t.truncationID)
 			for _, j := range slices.Compact(slices.Clone(truncated[t.truncationID])) {
-				if f.pivot == noneRoo || j < f.pivot || i > f.pivot {
+				if f.pivot == none || j < f.pivot || i > f.pivot {
 					h.hides = append(h.hides, j)
 				}
 			}
@@ -118,7 +118,7 @@ func (f *rooFile) hiders(hidden map[string]bool) []hider {
 
 // explain lays to the last summary what no tag explains: tool results whose call is
 // before it, and messages that hold nothing else.
-func (f *rooFile) explain(hiders []hider, hidden map[string]bool) {
+func (f *conversation) explain(hiders []hider, hidden map[string]bool) {
 	for k := range hiders {
 		h := &hiders[k]
 		if h.at != f.pivot {
@@ -142,7 +142,7 @@ func (f *rooFile) explain(hiders []hider, hidden map[string]bool) {
 // hiddenEarly returns the messages that hide others and are hidden or rewritten by
 // themselves or by one before. They cannot be what a condensation inserted, for it would
 // have to be older than itself.
-func (f *rooFile) hiddenEarly(hiders []hider) map[int]bool {
+func (f *conversation) hiddenEarly(hiders []hider) map[int]bool {
 	early := map[int]bool{}
 	for _, h := range hiders {
 		for _, i := range slices.Concat(h.hides, h.rewrites) {
