@@ -12,7 +12,7 @@ func ReplaceValue(raw, old, value []byte) []byte {
 }
 
 // SetField returns the object raw with the member name set to value: in place if there
-// is one, else behind the others.
+// is one, else after the others.
 func SetField(raw []byte, name string, value []byte) []byte {
 	if old := Field(raw, name); old != nil {
 		return ReplaceValue(raw, old, value)
@@ -55,7 +55,7 @@ func DropField(raw []byte, name string) []byte {
 }
 
 // CutField returns the object raw without the members called name. A member goes with the
-// comma and the space before it, the first one with those behind it.
+// comma and the space before it, the first one with those after it.
 func CutField(raw []byte, name string) []byte {
 	if Field(raw, name) == nil {
 		return raw
@@ -63,7 +63,7 @@ func CutField(raw []byte, name string) []byte {
 	begin := SkipSpace(raw, 1)
 	out := append([]byte(nil), raw[:begin]...)
 	kept := false
-	last := begin // behind the member before
+	last := begin // the end of the member before
 	for at := begin; at < len(raw) && raw[at] == '"'; {
 		key := raw[at:skipString(raw, at)]
 		value := SkipSpace(raw, SkipSpace(raw, at+len(key))+1)

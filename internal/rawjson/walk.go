@@ -1,3 +1,12 @@
+// Package rawjson walks, decodes and edits JSON text without building values: what it
+// finds are subslices of the input, and an edit changes no other byte.
+//
+// Decoding with encoding/json would read every message at least twice, because the raw
+// text is needed next to what it says, and would match keys without regard to case, which
+// no vendor's API does. Validate input with encoding/json first. The functions accept any
+// bytes all the same: on malformed input they stop early, and they never panic.
+//
+// Of members with the same name the last one counts, as in encoding/json.
 package rawjson
 
 import (
@@ -6,13 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file walks JSON without decoding it. Reading with encoding/json would decode
-// every message at least twice (the raw block is needed beside its parts) and match
-// keys without regard to case, which no vendor's API does. Files are validated by
-// encoding/json first; the functions here are total on any bytes all the same, because
-// detection looks at files that have not been validated.
-
-// SkipSpace returns the index of the first byte at or behind i that is not white space.
+// SkipSpace returns the index of the first byte from i on that is not white space.
 func SkipSpace(data []byte, i int) int {
 	for i < len(data) {
 		switch data[i] {
@@ -25,7 +28,7 @@ func SkipSpace(data []byte, i int) int {
 	return i
 }
 
-// skipString returns the index behind the string that starts at i, or -1 if it does not
+// skipString returns the index after the string that starts at i, or -1 if it does not
 // end.
 func skipString(data []byte, i int) int {
 	for i++; i < len(data); i++ {
@@ -45,7 +48,7 @@ func skipString(data []byte, i int) int {
 	return -1
 }
 
-// SkipValue returns the index behind the value that starts at i, or -1 if there is none
+// SkipValue returns the index after the value that starts at i, or -1 if there is none
 // or it does not end.
 func SkipValue(data []byte, i int) int {
 	depth := 0
@@ -80,7 +83,7 @@ func SkipValue(data []byte, i int) int {
 	return -1
 }
 
-// skipLiteral returns the index behind the number or word that starts at i.
+// skipLiteral returns the index after the number or word that starts at i.
 func skipLiteral(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
@@ -157,8 +160,8 @@ func Elements(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Offset returns where inner stands in outer, of which it must be a subslice that
-// was not cut with a capacity. Only capacities tell; the bytes are not looked at.
+// Offset returns the index of inner in outer. Inner must be a subslice of outer that was
+// not cut with a capacity: only the capacities are compared.
 func Offset(outer, inner []byte) int { return cap(outer) - cap(inner) }
 
 // IsString, isArray, isObject and isNull tell the type of the raw value by its first
