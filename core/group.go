@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // A Span is a run of messages: those with index Start up to but not including End.
 type Span struct{ Start, End int }
 
@@ -45,4 +47,23 @@ func groupEnd(reach []int, start int) int {
 		end = max(end, reach[i])
 	}
 	return end + 1
+}
+
+// KeepGroups returns the messages for which keep reports true, and those that must stay with
+// them: system and protected messages, calls whose results are still to come, and the rest
+// of each tool group. The argument of keep is an index in messages. The result respects the
+// rules on protection, system messages and tools.
+func KeepGroups(messages []Message, keep func(i int) bool) []Message {
+	var out []Message
+	pending := Pending(messages)
+	for _, g := range Groups(messages) {
+		for i := g.Start; i < g.End; i++ {
+			_, waits := slices.BinarySearch(pending, i)
+			if waits || isPinned(messages[i]) || keep(i) {
+				out = append(out, messages[g.Start:g.End]...)
+				break
+			}
+		}
+	}
+	return out
 }

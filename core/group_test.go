@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 )
 
 // tooled makes messages of words such as "c1" (calls tool 1), "r1" (answers it), "c1,c2"
@@ -169,4 +171,46 @@ func anyTools(t *rapid.T) []core.Message {
 		ms[i].Role = core.RoleUser
 	}
 	return ms
+}
+
+// TestKeepGroups checks that calls and results stay together, and that protected messages
+// and those to be kept are in the result.
+func TestKeepGroups(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil)
+		r := rand.New(rand.NewPCG(seed, 1))
+		keep := map[string]bool{}
+		for _, m := range messages {
+			keep[m.ID] = r.IntN(4) == 0
+		}
+		got := core.KeepGroups(messages, func(i int) bool { return keep[messages[i].ID] })
+		there := map[string]bool{}
+		for _, m := range got {
+			there[m.ID] = true
+		}
+		for _, m := range messages {
+			if (keep[m.ID] || m.Protected) && !there[m.ID] {
+				rt.Errorf("message %s is missing", m.ID)
+			}
+		}
+		if len(got) == 0 {
+			return
+		}
+		err := core.Verify(coretest.HalfRequest(messages), &core.Result{Messages: got})
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, err := range joined.Unwrap() {
+				if v, ok := err.(*core.ViolationError); ok && v.Rule != "first-role" { //nolint:errorlint // as Verify documents
+					rt.Error(err)
+				}
+			}
+		}
+	})
+}
+
+func TestCountEach(t *testing.T) {
+	got := core.CountEach(coretest.Counter{}, []core.Part{core.Text("12345")}, nil, []core.Part{core.Text("1"), core.Text("2")})
+	if want := []int{2, 0, 2}; !slices.Equal(got, want) {
+		t.Errorf("got %v; want %v", got, want)
+	}
 }

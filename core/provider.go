@@ -107,6 +107,22 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
+type progressKey struct{}
+
+// WithProgress returns a context with which [Progress] calls report. Reports may come from
+// any goroutine, and after the call has ended.
+func WithProgress(ctx context.Context, report func(fraction float64, text string)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+// Progress reports how far the call of ctx is: fraction is between 0 and 1, or negative if
+// unknown. It does nothing without a listener.
+func Progress(ctx context.Context, fraction float64, text string) {
+	if report, ok := ctx.Value(progressKey{}).(func(float64, string)); ok {
+		report(fraction, text)
+	}
+}
+
 // A CostEstimator can say what a request would cost before it is made.
 type CostEstimator interface {
 	EstimateCost(ctx context.Context, req *Request) (Usage, error)

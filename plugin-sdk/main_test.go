@@ -71,7 +71,7 @@ func (p *tailProvider) Condense(ctx context.Context, req *core.Request) (*core.R
 		os.Exit(3)
 	}
 	if n := len(req.Messages); n > p.Keep+1 {
-		return &core.Result{Messages: pluginsdk.Whole(req.Messages, func(i int) bool { return i == 0 || i >= n-p.Keep })}, nil
+		return &core.Result{Messages: core.KeepGroups(req.Messages, func(i int) bool { return i == 0 || i >= n-p.Keep })}, nil
 	}
 	return &core.Result{Messages: req.Messages}, nil
 }

@@ -265,10 +265,10 @@ func TestLogAndProgress(t *testing.T) {
 		log := env.Logger.With("step", 1).WithGroup("g").With("a", true)
 		log.InfoContext(ctx, "hello\nworld", "b", []int{1, 2}, slog.Group("h", "c", 0.5))
 		env.Logger.ErrorContext(ctx, "bad \xff\x1b[31m bytes", "k\x00", "v\u202e")
-		wire.SendProgress(ctx, 0.5, "half\nway")
-		wire.SendProgress(ctx, -1, "")
-		wire.SendProgress(ctx, 7, strings.Repeat("é", 500))
-		wire.SendProgress(t.Context(), 1, "to nobody") //nolint:contextcheck // another one is the point
+		core.Progress(ctx, 0.5, "half\nway")
+		core.Progress(ctx, -1, "")
+		core.Progress(ctx, 7, strings.Repeat("é", 500))
+		core.Progress(t.Context(), 1, "to nobody") //nolint:contextcheck // another one is the point
 		return &core.Result{Messages: req.Messages}, nil
 	}), opts)
 	if _, err := c.Condense(t.Context(), coretest.HalfRequest(chat(3))); err != nil {

@@ -16,13 +16,8 @@ func callOf(ctx context.Context) (*serverCall, bool) {
 	return c, ok
 }
 
-// SendProgress tells the host how far the call of ctx is: fraction from 0 to 1, negative
-// if unknown. It does nothing outside of a call.
-func SendProgress(ctx context.Context, fraction float64, text string) {
-	c, ok := callOf(ctx)
-	if !ok {
-		return
-	}
+// progress sends a report of [core.Progress] to the host.
+func (c *serverCall) progress(fraction float64, text string) {
 	p := &condensepb.Progress{Text: valid(text)}
 	if fraction >= 0 {
 		p.Fraction = new(min(fraction, 1))

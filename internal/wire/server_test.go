@@ -94,7 +94,7 @@ func TestLeftBehind(t *testing.T) {
 		left.Go(func() {
 			for i := range 200 {
 				env.Logger.InfoContext(ctx, "still here")
-				wire.SendProgress(ctx, 0.1, "still here")
+				core.Progress(ctx, 0.1, "still here")
 				counter.Count(core.Text(strconv.Itoa(i)))
 			}
 		})

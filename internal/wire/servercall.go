@@ -77,7 +77,7 @@ func (s *Server) Condense(stream serverStream) error {
 			o.calls.Done()
 			answers <- a
 		}()
-		a = s.ask(context.WithValue(ctx, callKey{}, c), o.provider, given)
+		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given)
 	}()
 	select {
 	case a := <-answers:

@@ -12,7 +12,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 	"github.com/condensehq/condense/plugin-sdk/sdktest"
 	"github.com/condensehq/condense/registry"
 )
@@ -42,8 +41,8 @@ func chatty() registry.Strategy {
 		func(ctx context.Context, _ config, env registry.Env) (core.CondensationProvider, error) {
 			env.Logger.InfoContext(ctx, "opened")
 			return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
-				pluginsdk.Progress(ctx, 0.5, "half")
-				counts := pluginsdk.CountEach(req.Counter, []core.Part{core.Text("12345")}, []core.Part{core.Text("1")})
+				core.Progress(ctx, 0.5, "half")
+				counts := core.CountEach(req.Counter, []core.Part{core.Text("12345")}, []core.Part{core.Text("1")})
 				env.Logger.InfoContext(ctx, "asked", "counts", counts)
 				return &core.Result{Messages: req.Messages}, nil
 			}), nil

@@ -38,7 +38,7 @@ func (c *config) Validate() error {
 
 func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, error) {
 	n := len(req.Messages)
-	return &core.Result{Messages: pluginsdk.Whole(req.Messages, func(i int) bool {
+	return &core.Result{Messages: core.KeepGroups(req.Messages, func(i int) bool {
 		return i < c.First || i >= n-c.Last
 	})}, nil
 }

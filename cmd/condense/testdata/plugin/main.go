@@ -68,7 +68,7 @@ func (c *config) Validate() error {
 func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, error) {
 	n := len(req.Messages)
 	first := slices.IndexFunc(req.Messages, func(m core.Message) bool { return m.Role == core.RoleUser })
-	kept := pluginsdk.Whole(req.Messages, func(i int) bool { return i <= first || i >= n-c.Last })
+	kept := core.KeepGroups(req.Messages, func(i int) bool { return i <= first || i >= n-c.Last })
 	switch c.Do {
 	case "panic":
 		panic("out of ideas")
