@@ -41,10 +41,11 @@ var mayImport = map[string]string{
 	"providers/native":           "core internal/dialog registry model internal/outline internal/roo",
 	"providers/slidingwindow":    "core registry",
 	".":                          "internal/dialog internal/disk model model/extractive internal/suggest internal/plain internal/trust internal/supervise internal/wire google.golang.org/grpc/codes core core/history core/policy config internal/catalog registry tokens providers/slidingwindow github.com/google/uuid internal/remote internal/remote/anthropic internal/remote/openai internal/roo",
-	"cmd/condense":               "internal/lab internal/lab/report plugin-sdk/node plugin-sdk/python plugin-sdk/proto providers/slidingwindow model/extractive model core core/coretest core/history core/policy config . internal/disk internal/trust internal/supervise internal/rooimport internal/catalog providers providers/smart registry internal/roo tokens transcript internal/suggest internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
+	"cmd/condense":               "internal/lab internal/lab/report internal/lab/strategies plugin-sdk/node plugin-sdk/python plugin-sdk/proto providers/slidingwindow model/extractive model core core/coretest core/history core/policy config . internal/disk internal/trust internal/supervise internal/rooimport internal/catalog providers providers/smart registry internal/roo tokens transcript internal/suggest internal/plain internal/size github.com/spf13/cobra github.com/spf13/pflag github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"compare":                    "internal/lab",
 	"internal/lab":               "internal/lab/score core core/policy internal/dialog internal/size tokens transcript",
 	"internal/lab/report":        "internal/lab internal/lab/score core core/history tokens transcript",
+	"internal/lab/strategies":    ". config core internal/lab internal/plain internal/suggest model registry providers/slidingwindow",
 	"internal/lab/score":         "core", // and no provider imports it: see its documentation
 	"bench/retention":            "internal/lab/sessions internal/lab/score core providers internal/value registry tokens",
 	"internal/lab/sessions":      "internal/lab internal/lab/score core",

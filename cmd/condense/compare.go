@@ -15,8 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -105,17 +108,17 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
-	h, strategies, chains, err := a.contestants(cmd, c)
+	h, set, err := a.openStrategies(cmd, c)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	if err := a.agree(cmd, c, items, strategies, opts); err != nil {
+	if err := a.agree(cmd, c, items, set.Strategies, opts); err != nil {
 		return err
 	}
 	p := a.newProgress(c.quiet)
 	opts.Progress = p.show
-	r, err := lab.Run(cmd.Context(), items, strategies, opts)
+	r, err := lab.Run(cmd.Context(), items, set.Strategies, opts)
 	p.end()
 	if r == nil {
 		return err
@@ -137,7 +140,39 @@ func (a *app) compare(cmd *cobra.Command, c *comparison, paths []string) error {
 	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
 		printf(a.stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed once\n")
 	}
-	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, strategies, opts, chains}))
+	return errors.Join(err, a.conclude(cmd.Context(), c, r, old, conditions, &evidence{items, set, opts}))
+}
+
+// openStrategies opens what --strategies names. The host owns the providers.
+func (a *app) openStrategies(cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
+	reg, err := a.registry()
+	if err != nil {
+		return nil, nil, err
+	}
+	conf, err := a.load(reg)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Chains of profiles that are not compared need not be opened.
+	h, err := condense.Open(cmd.Context(), conf, reg, &condense.Options{
+		Model: a.model, Reattach: os.Getenv("CONDENSE_REATTACH"),
+		Adjust: func(r *config.Resolved) { r.Chain = nil },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &strategies.Opener{
+		Host: h, Config: conf, Registry: reg, Profile: c.profile, Path: fromHere,
+		Models: condense.NewLender(conf, &condense.Options{Model: a.model}),
+	}
+	set, err := o.Open(cmd.Context(), c.strategies)
+	if err != nil {
+		return nil, nil, errors.Join(usage(cmd, "--strategies: %w", err), h.Close())
+	}
+	for _, l := range set.LeftOut {
+		printf(a.stderr, "left out: %v\n", l)
+	}
+	return h, set, nil
 }
 
 // stopped says how to go on after a run that did not come to its end.
@@ -209,7 +244,7 @@ func (a *app) conclude(ctx context.Context, c *comparison, r, old *lab.Report, c
 		}
 	}
 	if c.writeModes != "" {
-		if err := writeFile(c.writeModes, []byte(modesFragment(r, e.chains)), newMode); err != nil {
+		if err := writeFile(c.writeModes, []byte(strategies.Modes(r, e.set.Chains)), newMode); err != nil {
 			return err
 		}
 	}
@@ -378,10 +413,9 @@ report that one run over all sessions would have made.`,
 
 // Evidence is what a report was made of, so that single rows can be looked into.
 type evidence struct {
-	items      []lab.Item
-	strategies []lab.Strategy
-	opts       *lab.Options
-	chains     map[string][]config.Provider // of the strategies, by name
+	items []lab.Item
+	set   *strategies.Set
+	opts  *lab.Options
 }
 
 // printComparison writes the report in the format that was asked for.
@@ -403,7 +437,7 @@ func (a *app) printComparison(ctx context.Context, c *comparison, r *lab.Report,
 	}
 	text := b.String()
 	if c.output == "json" {
-		text = escaped(text)
+		text = plain.JSON(text)
 	}
 	if c.output == "csv" {
 		return printData(a.stdout, []byte(text))

@@ -26,7 +26,7 @@ func (a *app) writeHTML(ctx context.Context, w io.Writer, c *comparison, r *lab.
 		opts := *e.opts
 		opts.Progress = p.show
 		var err error
-		details, err = lab.Examine(ctx, e.items, e.strategies, rows, &opts)
+		details, err = lab.Examine(ctx, e.items, e.set.Strategies, rows, &opts)
 		p.end()
 		if err != nil {
 			return err

@@ -8,8 +8,6 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/mattn/go-isatty"
 
@@ -97,32 +95,8 @@ func printJSON(w io.Writer, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, escaped(b.String()))
+	_, err := io.WriteString(w, plain.JSON(b.String()))
 	return err
-}
-
-// escaped writes as \u what JSON allows in a string and a terminal may act on. The encoder
-// has escaped the rest.
-func escaped(text string) string {
-	invisible := func(r rune) bool {
-		return r > '~' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
-	}
-	if strings.IndexFunc(text, invisible) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !invisible(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // printData writes content as it is, for other programs; on a terminal it is cleaned.

@@ -1,4 +1,4 @@
-package main
+package strategies
 
 import (
 	"encoding/json"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 )
 
-// modesFragment returns the winner of every mode of r as a part of condense.yaml that can be
+// Modes returns the winner of every mode of r as a part of condense.yaml that can be
 // loaded by itself. A mode without a winner is a comment that says why. Chains are those of
 // the strategies, by name.
-func modesFragment(r *lab.Report, chains map[string][]config.Provider) string {
+func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	f := fragment{declared: map[string]string{}}
 	var modes strings.Builder
 	for _, mode := range r.Modes {
@@ -37,7 +38,7 @@ func modesFragment(r *lab.Report, chains map[string][]config.Provider) string {
 	var b strings.Builder
 	printf(&b, "# Written by condense compare: the strategy that keeps most of what was needed later, by mode.\n"+
 		"# %s, budgets %s. This loads as it is. To use it, merge modes and providers into those of condense.yaml.\n",
-		plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
+		lab.Plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
 	if len(f.order) > 0 {
 		b.WriteString("providers:\n")
 		for _, name := range f.order {
@@ -118,11 +119,11 @@ func (f *fragment) name(p *config.Provider, mode string) string {
 	if name == p.Strategy {
 		name = p.Strategy + "-" + mode // the name alone has other settings
 	}
-	for n := 2; f.declared[name] != "" && f.declared[name] != escaped(string(text)); n++ {
+	for n := 2; f.declared[name] != "" && f.declared[name] != plain.JSON(string(text)); n++ {
 		name = fmt.Sprintf("%s-%s-%d", p.Name, mode, n)
 	}
 	if f.declared[name] == "" {
-		f.declared[name] = escaped(string(text))
+		f.declared[name] = plain.JSON(string(text))
 		f.order = append(f.order, name)
 	}
 	return name
@@ -139,5 +140,15 @@ func yamlName(s string) string {
 		return s
 	}
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string, and a JSON string is one of YAML
-	return escaped(string(text))
+	return plain.JSON(string(text))
+}
+
+// printf writes to b. Arguments cannot begin a line: names of files, modes and strategies come from outside.
+func printf(b *strings.Builder, format string, args ...any) {
+	for i := range args {
+		if s, ok := args[i].(string); ok {
+			args[i] = plain.Line(s)
+		}
+	}
+	fmt.Fprintf(b, format, args...)
 }

@@ -1,4 +1,6 @@
-package main
+// Package strategies opens the strategies that the --strategies flag of condense compare names, and
+// writes the best of each mode as a part of a configuration.
+package strategies
 
 import (
 	"cmp"
@@ -14,8 +16,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
@@ -26,69 +26,51 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// usualContestants are compared if nothing is named: what the configuration has, and these.
-var usualContestants = []string{
+// usual strategies are compared if none is named, in addition to those that the configuration declares.
+var usual = []string{
 	"smart/balanced", "smart/conservative", "smart/headtail", "smart/lossless", "smart/observation_masking", "slidingwindow/budget", "slidingwindow/half",
 }
 
 // presetSettings are the settings that NAME/PRESET may mean, the first that a strategy has.
 var presetSettings = []string{"preset", "mode"}
 
-// contestants opens what --strategies names, and returns the chain of each by its name. The
-// host owns the providers.
-func (a *app) contestants(cmd *cobra.Command, c *comparison) (*condense.Host, []lab.Strategy, map[string][]config.Provider, error) {
-	reg, err := a.registry()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	conf, err := a.load(reg)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	// Chains of profiles that are not compared need not be opened.
-	h, err := condense.Open(cmd.Context(), conf, reg, &condense.Options{
-		Model: a.model, Reattach: os.Getenv("CONDENSE_REATTACH"),
-		Adjust: func(r *config.Resolved) { r.Chain = nil },
-	})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	b := &booth{
-		host: h, config: conf, registry: reg, profile: c.profile, program: program(),
-		lender: condense.NewLender(conf, &condense.Options{Model: a.model}), chains: map[string][]config.Provider{},
-	}
-	strategies, left, err := b.open(cmd.Context(), c.strategies)
-	if err != nil {
-		return nil, nil, nil, errors.Join(usage(cmd, "--strategies: %w", err), h.Close())
-	}
-	for _, l := range left {
-		printf(a.stderr, "left out: %v\n", l)
-	}
-	return h, strategies, b.chains, nil
+// Models resolves the names of language models. An agent is the profile's model, for providers that name none.
+type Models interface {
+	Model(agent, name string) (model.Generator, error)
+	// Check returns an error if the model cannot be called, for example because its key is not set.
+	Check(agent, name string) error
 }
 
-// A booth turns words into strategies.
-type booth struct {
-	host     *condense.Host
-	config   *config.Config
-	registry *registry.Registry
-	lender   *condense.Lender
-	profile  string
-	program  string                       // what this program is, for keys
-	chains   map[string][]config.Provider // of the strategies that were opened, by name
+// An Opener opens strategies by what a user calls them.
+type Opener struct {
+	Host     *condense.Host // owns the providers
+	Config   *config.Config
+	Registry *registry.Registry
+	Models   Models
+	Profile  string                   // whose language model providers use that name none; optional
+	Path     func(path string) string // how a path is shown; optional
 }
 
-// open opens what lists name. If they name nothing, it leaves out those of the usual
-// strategies that could not ask their language model, and returns why; of one that was named
-// that is an error.
-func (b *booth) open(ctx context.Context, lists []string) (out []lab.Strategy, left []error, err error) {
+// A Set holds opened strategies.
+type Set struct {
+	Strategies []lab.Strategy
+	Chains     map[string][]config.Provider // by the name of a strategy, without the truncation that follows
+	// LeftOut says why strategies that nobody named cannot be used.
+	LeftOut []error
+}
+
+// Open opens the strategies of lists, each with commas between several; see the help of condense compare
+// for their form. If lists name none, it opens those of the configuration and a few built-in ones, and
+// leaves out those whose language model cannot be called. For one that is named that is an error.
+func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
+	out := &Set{Chains: map[string][]config.Provider{}}
 	var words []string
 	for _, list := range lists {
 		words = append(words, splitOutside(list, ',')...)
 	}
-	usual := len(words) == 0
-	if usual {
-		words = slices.Concat(b.declared(), usualContestants)
+	named := len(words) > 0
+	if !named {
+		words = slices.Concat(b.declared(), usual)
 	}
 	var errs []error
 	seen := map[string]string{} // what a name means
@@ -98,12 +80,12 @@ func (b *booth) open(ctx context.Context, lists []string) (out []lab.Strategy, l
 			expanded = b.everything(ctx)
 		}
 		for _, w := range expanded {
-			s, err := b.strategy(ctx, w)
+			s, chain, err := b.strategy(ctx, w)
 			var mute *muteError
 			switch {
 			case err == nil:
-			case usual && errors.As(err, &mute):
-				left = append(left, err)
+			case !named && errors.As(err, &mute):
+				out.LeftOut = append(out.LeftOut, err)
 				continue
 			default:
 				errs = append(errs, err)
@@ -112,13 +94,14 @@ func (b *booth) open(ctx context.Context, lists []string) (out []lab.Strategy, l
 			switch first, ok := seen[s.Name]; {
 			case !ok:
 				seen[s.Name] = w
-				out = append(out, s)
+				out.Strategies = append(out.Strategies, s)
+				out.Chains[s.Name] = chain
 			case first != w:
 				errs = append(errs, fmt.Errorf("%s names two strategies: %s and %s", s.Name, first, w))
 			}
 		}
 	}
-	return out, left, errors.Join(errs...)
+	return out, errors.Join(errs...)
 }
 
 // A muteError says that a provider could not ask its language model as things are.
@@ -134,19 +117,19 @@ func (e *muteError) Unwrap() error { return e.err }
 
 // mute returns a muteError if p, in the chain of a profile, has a language model that could
 // not be asked, as its key is not set.
-func (b *booth) mute(ctx context.Context, p *config.Provider, profile string) error {
-	s, err := b.registry.Get(p.Strategy)
+func (b *Opener) mute(ctx context.Context, p *config.Provider, profile string) error {
+	s, err := b.Registry.Get(p.Strategy)
 	if err != nil {
 		return nil //nolint:nilerr // a plugin; what else is wrong shows when it is opened
 	}
-	r, err := b.config.Resolve(profile, "")
+	r, err := b.Config.Resolve(profile, "")
 	if err != nil {
 		return err
 	}
 	var asked []string
 	opened, err := s.Open(ctx, p.Settings, registry.Env{Dir: p.SettingsDir, Model: func(name string) (model.Generator, error) {
 		asked = append(asked, name)
-		return b.lender.Model(r.Model.Name, name)
+		return b.Models.Model(r.Model.Name, name)
 	}})
 	if err != nil {
 		return nil //nolint:nilerr // said when the host opens it
@@ -155,7 +138,7 @@ func (b *booth) mute(ctx context.Context, p *config.Provider, profile string) er
 		return err
 	}
 	for _, name := range asked {
-		if err := b.lender.Check(r.Model.Name, name); err != nil {
+		if err := b.Models.Check(r.Model.Name, name); err != nil {
 			return &muteError{p.Name, err}
 		}
 	}
@@ -164,18 +147,18 @@ func (b *booth) mute(ctx context.Context, p *config.Provider, profile string) er
 
 // declared returns the providers that the user's own configuration declares, but those that
 // may not be used.
-func (b *booth) declared() []string {
-	return slices.DeleteFunc(b.config.Providers(), func(name string) bool {
-		p, err := b.config.Provider(name)
+func (b *Opener) declared() []string {
+	return slices.DeleteFunc(b.Config.Providers(), func(name string) bool {
+		p, err := b.Config.Provider(name)
 		return err != nil || p.Withheld != "" || p.Origin.Kind == config.FromPreset || p.Origin.Kind == config.FromDefault
 	})
 }
 
 // everything returns every preset of the strategies that can be opened without a language
 // model.
-func (b *booth) everything(ctx context.Context) []string {
+func (b *Opener) everything(ctx context.Context) []string {
 	var out []string
-	for s := range b.registry.All() {
+	for s := range b.Registry.All() {
 		presets := presetsOf(s)
 		if len(presets.Enum) == 0 {
 			presets.Enum = []string{""}
@@ -211,8 +194,8 @@ func preset(setting, value string) json.RawMessage {
 }
 
 // strategy opens [LABEL=][bare:]WORD[+WORD]….
-func (b *booth) strategy(ctx context.Context, word string) (lab.Strategy, error) {
-	fault := func(err error) (lab.Strategy, error) { return lab.Strategy{}, err }
+func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []config.Provider, error) {
+	fault := func(err error) (lab.Strategy, []config.Provider, error) { return lab.Strategy{}, nil, err }
 	label, rest, labelled := strings.Cut(word, "=")
 	if !labelled || strings.ContainsAny(label, "{:") {
 		label, rest = word, word
@@ -229,13 +212,13 @@ func (b *booth) strategy(ctx context.Context, word string) (lab.Strategy, error)
 			return fault(err)
 		}
 		chain = append(chain, providers...)
-		profiles = append(profiles, slices.Repeat([]string{cmp.Or(b.profile, profile)}, len(providers))...)
+		profiles = append(profiles, slices.Repeat([]string{cmp.Or(b.Profile, profile)}, len(providers))...)
 	}
 	s := lab.Strategy{Name: label, Key: b.key(chain, profiles, alone)}
 	taken := map[string]bool{condense.Truncation: true}
 	var about []string
 	for i, p := range chain {
-		provider, err := b.host.Provider(ctx, p, profiles[i])
+		provider, err := b.Host.Provider(ctx, p, profiles[i])
 		if _, asks := provider.(core.CostEstimator); asks && err == nil {
 			err = b.mute(ctx, &p, profiles[i])
 		}
@@ -247,22 +230,25 @@ func (b *booth) strategy(ctx context.Context, word string) (lab.Strategy, error)
 		}
 		taken[p.Name] = true
 		s.Chain = append(s.Chain, core.Candidate{Name: p.Name, Provider: provider, Timeout: p.Timeout})
-		about = append(about, description(p))
+		about = append(about, b.description(p))
 	}
 	if !alone {
 		s.Chain = append(s.Chain, core.Candidate{Name: condense.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
 		about = append(about, "truncation")
 	}
 	s.About = strings.Join(about, ", then ")
-	b.chains[s.Name] = chain
-	return s, nil
+	return s, chain, nil
 }
 
 // description says what a provider is, as its entry in a configuration would.
-func description(p config.Provider) string {
+func (b *Opener) description(p config.Provider) string {
 	what := p.Strategy
 	if p.Plugin != "" {
-		what = "plugin " + fromHere(p.Plugin)
+		path := p.Plugin
+		if b.Path != nil {
+			path = b.Path(path)
+		}
+		what = "plugin " + path
 	}
 	if s := string(p.Settings); s != "" && s != "{}" {
 		what += " " + s
@@ -272,17 +258,18 @@ func description(p config.Provider) string {
 
 // key names all that a result follows from, so that nothing stale comes from a cache: the
 // program, what was asked for, and the models.
-func (b *booth) key(chain []config.Provider, profiles []string, alone bool) string {
-	if b.program == "" {
+func (b *Opener) key(chain []config.Provider, profiles []string, alone bool) string {
+	program := program()
+	if program == "" {
 		return ""
 	}
 	chain = slices.Clone(chain)
 	for i := range chain {
 		chain[i].Origin = config.Origin{}
 	}
-	values := b.config.Values()
+	values := b.Config.Values()
 	text, err := json.Marshal(map[string]any{
-		"program": b.program, "chain": chain, "alone": alone, "models": values.Models, "profiles": profiles,
+		"program": program, "chain": chain, "alone": alone, "models": values.Models, "profiles": profiles,
 	})
 	if err != nil {
 		return ""
@@ -311,11 +298,11 @@ var program = sync.OnceValue(func() string {
 
 // providers returns what one word means; if it is a chain of the configuration, also the
 // profile that the chain belongs to.
-func (b *booth) providers(word string) ([]config.Provider, string, error) {
+func (b *Opener) providers(word string) ([]config.Provider, string, error) {
 	for _, kind := range []struct {
 		prefix string
 		names  []string
-	}{{"profile", b.config.Profiles()}, {"mode", b.config.Modes()}} {
+	}{{"profile", b.Config.Profiles()}, {"mode", b.Config.Modes()}} {
 		name, ok := strings.CutPrefix(word, kind.prefix+":")
 		if !ok {
 			continue
@@ -327,7 +314,7 @@ func (b *booth) providers(word string) ([]config.Provider, string, error) {
 		if kind.prefix == "mode" {
 			profile, mode = "", name
 		}
-		r, err := b.config.Resolve(profile, mode)
+		r, err := b.Config.Resolve(profile, mode)
 		if err != nil {
 			return nil, "", err
 		}
@@ -341,7 +328,7 @@ func (b *booth) providers(word string) ([]config.Provider, string, error) {
 }
 
 // provider returns the provider that NAME, NAME/PRESET or either with {JSON} means.
-func (b *booth) provider(word string) (*config.Provider, error) {
+func (b *Opener) provider(word string) (*config.Provider, error) {
 	name, settings := word, json.RawMessage(nil)
 	if i := strings.IndexByte(word, '{'); i >= 0 {
 		name, settings = word[:i], json.RawMessage(word[i:])
@@ -350,7 +337,7 @@ func (b *booth) provider(word string) (*config.Provider, error) {
 		}
 	}
 	base, variant, hasVariant := strings.Cut(name, "/")
-	p, err := b.config.Provider(base)
+	p, err := b.Config.Provider(base)
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +353,7 @@ func (b *booth) provider(word string) (*config.Provider, error) {
 	if p.Plugin != "" {
 		return nil, fmt.Errorf("%s is a plugin: say its settings as %s{JSON}", base, base)
 	}
-	s, err := b.registry.Get(p.Strategy)
+	s, err := b.Registry.Get(p.Strategy)
 	if err != nil {
 		return nil, err
 	}
