@@ -89,8 +89,8 @@ var mayImport = map[string]string{
 	"transcript/internal/openai":     "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/anthropic":  "core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
-	"internal/supervise":                          "core internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
-	"internal/wire":                               "core registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
+	"internal/supervise":                          "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
+	"internal/wire":                               "core internal/plain registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
 	"plugin-sdk":                                  "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
 	"plugin-sdk/node":                             "", // files that plugin new writes

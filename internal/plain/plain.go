@@ -38,6 +38,17 @@ func Text(s string) string {
 	})
 }
 
+// Strip returns s without control and format characters, except for those in keep. A byte that
+// is not UTF-8 becomes U+FFFD. Unlike [Line] it leaves no trace of what it removed, as suits a name.
+func Strip(s, keep string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(keep, r) || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
 func clean(s string, replace func(rune) rune) string {
 	if isPlain(s) {
 		return s

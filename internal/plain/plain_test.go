@@ -57,3 +57,24 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+func TestStrip(t *testing.T) {
+	for got, want := range map[string]string{
+		plain.Strip("a\x1b[31mb\u202ec\n\td\xff\r", "\n\t"): "a[31mbc\n\td\ufffd",
+		plain.Strip("a\nb\tc", "\t"):                        "ab\tc",
+		plain.Strip("naïve ✓", ""):                          "naïve ✓",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAbbreviate(t *testing.T) {
+	long := strings.Repeat("ä", 41)
+	for s, want := range map[string]string{"": "", long[:80]: long[:80], long: long[:80] + "…"} {
+		if got := plain.Abbreviate(s); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

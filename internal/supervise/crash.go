@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A CrashError says that the process of a plugin ended when it should not have.
@@ -145,12 +146,5 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// printable takes out of a plugin's text what could play tricks with a terminal or a log.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(s, "\ufffd"))
-}
+// printable removes from a plugin's text what could act on a terminal or forge a log.
+func printable(s string) string { return plain.Strip(strings.ToValidUTF8(s, "\ufffd"), "\t") }

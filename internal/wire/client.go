@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"unicode"
 
 	"google.golang.org/grpc"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -140,12 +140,5 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 	return e
 }
 
-// printable takes out of a plugin's text what could play tricks with a terminal or a log.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
-			return r
-		}
-		return -1
-	}, s)
-}
+// printable removes from a plugin's text what could act on a terminal or forge a log.
+func printable(s string) string { return plain.Strip(s, "\n\t") }
