@@ -55,22 +55,35 @@ type Setting struct {
 	Enum    []string        `json:"enum,omitempty"` // the values allowed, if they are few
 }
 
-// Define makes a strategy with settings of type C, a struct with json tags. A `doc` tag
-// documents a field and an `enum` tag lists what it may be, separated by "|".
+// Settings are settings of type C, a struct with json tags, given by a function that returns
+// the defaults. It is a function so that two users never share a map.
 //
-// The settings of a provider are those of defaults, a function so that two providers
-// never share a map, overridden by what the user wrote. Unknown names and wrong types
-// are errors. If *C has a method Validate() error, it is called on the outcome.
+// A `doc` tag documents a field and an `enum` tag lists its values, separated by "|".
+type Settings[C any] func() C
+
+// Decode returns the defaults overridden by raw, a JSON object; empty means the defaults.
+// Unknown names and wrong types are errors. If *C has a method Validate() error, Decode
+// returns its error too.
+func (defaults Settings[C]) Decode(raw json.RawMessage) (C, error) {
+	c := defaults()
+	return c, decode(raw, &c)
+}
+
+// List documents the settings, in the order of the fields.
+func (defaults Settings[C]) List() []Setting { return describe(defaults()) }
+
+// Define makes a strategy with settings of type C; see [Settings].
 func Define[C any](name, doc string, defaults func() C,
 	open func(ctx context.Context, config C, env Env) (core.CondensationProvider, error),
 ) Strategy {
+	settings := Settings[C](defaults)
 	return Strategy{
 		Name:     name,
 		Doc:      doc,
-		settings: func() []Setting { return describe(defaults()) },
+		settings: settings.List,
 		open: func(ctx context.Context, raw json.RawMessage, env Env) (core.CondensationProvider, error) {
-			c := defaults()
-			if err := decode(raw, &c); err != nil {
+			c, err := settings.Decode(raw)
+			if err != nil {
 				return nil, err
 			}
 			return open(ctx, c, env)
@@ -78,7 +91,7 @@ func Define[C any](name, doc string, defaults func() C,
 	}
 }
 
-// Settings returns what the strategy can be told, in the order of its fields.
+// Settings returns the settings of the strategy, in the order of their fields.
 func (s Strategy) Settings() []Setting {
 	if s.settings == nil {
 		return nil

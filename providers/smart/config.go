@@ -2,7 +2,6 @@ package smart
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,14 +144,9 @@ func steps(list []PassConfig, env registry.Env) ([]step, error) {
 			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, suggest.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))
 			continue
 		}
-		opened, err := p.Open(context.Background(), pc.Settings, env)
+		run, err := p.runner(pc.Settings, env)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("passes: %d: %s: %w", i+1, pc.Pass, errors.Unwrap(err)))
-			continue
-		}
-		run, ok := opened.(runner)
-		if !ok {
-			errs = append(errs, fmt.Errorf("passes: %d: %s: is no pass", i+1, pc.Pass))
+			errs = append(errs, fmt.Errorf("passes: %d: %s: %w", i+1, pc.Pass, err))
 			continue
 		}
 		out = append(out, step{pass: p, always: pc.Always, run: run})

@@ -56,12 +56,12 @@ func describe() (presetsDoc, passesDoc string) {
 	presetsDoc = b.String()
 	b.Reset()
 	for _, p := range passes() {
-		fmt.Fprintf(&b, "### `%s` (%s)\n\n%s", p.name, p.class, p.Doc)
+		fmt.Fprintf(&b, "### `%s` (%s)\n\n%s", p.name, p.class, p.doc)
 		if p.source != "" {
 			fmt.Fprintf(&b, " Source: %s.", p.source)
 		}
 		b.WriteString("\n\n")
-		if settings := p.Settings(); len(settings) > 0 {
+		if settings := p.settings(); len(settings) > 0 {
 			b.WriteString("| setting | default | |\n|---|---|---|\n")
 			for _, s := range settings {
 				doc := s.Doc

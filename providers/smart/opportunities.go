@@ -28,7 +28,7 @@ func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error
 		if p.class == classModel || p.open {
 			continue
 		}
-		ready, err := steps([]PassConfig{{Pass: p.name}}, registry.Env{}) //nolint:contextcheck // opening a pass does no work
+		ready, err := steps([]PassConfig{{Pass: p.name}}, registry.Env{})
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,7 @@ package smart
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -34,31 +34,35 @@ type pass struct {
 	// What refers leaves references to what stands elsewhere as a whole; what chooses leaves
 	// nothing whole.
 	refers, chooses bool
-	strategy
+	doc             string
+	settings        func() []registry.Setting
+	runner          func(settings json.RawMessage, env registry.Env) (runner, error)
 }
 
 func referring(p pass) pass { p.refers = true; return p }
 func choosing(p pass) pass  { p.chooses = true; return p }
 
-// A strategy carries the settings of a pass: the registry decodes and documents those of
-// providers, and does the same for passes.
-type strategy = registry.Strategy
-
 // runner does the work of a pass whose settings are known.
 type runner func(ctx context.Context, w *work) error
 
-// Condense makes a runner what a registry can open. It is never called.
-func (runner) Condense(context.Context, *core.Request) (*core.Result, error) {
-	return nil, errors.ErrUnsupported
+func define[C any](name string, c class, source, doc string, defaults C, run func(context.Context, *work, C) error) pass {
+	return defineOpen(name, c, source, doc, defaults, func(settings C, _ registry.Env) (runner, error) {
+		return func(ctx context.Context, w *work) error { return run(ctx, w, settings) }, nil
+	})
 }
 
-func define[C any](name string, c class, source, doc string, defaults C, run func(context.Context, *work, C) error) pass {
+// defineOpen is define for a pass that needs something of the host.
+func defineOpen[C any](name string, c class, source, doc string, defaults C, open func(C, registry.Env) (runner, error)) pass {
+	settings := registry.Settings[C](func() C { return defaults })
 	return pass{
-		name: name, class: c, source: source,
-		strategy: registry.Define(name, doc, func() C { return defaults },
-			func(_ context.Context, settings C, _ registry.Env) (core.CondensationProvider, error) {
-				return runner(func(ctx context.Context, w *work) error { return run(ctx, w, settings) }), nil
-			}),
+		name: name, class: c, source: source, doc: doc, settings: settings.List,
+		runner: func(raw json.RawMessage, env registry.Env) (runner, error) {
+			c, err := settings.Decode(raw)
+			if err != nil {
+				return nil, err
+			}
+			return open(c, env)
+		},
 	}
 }
 

@@ -80,7 +80,7 @@ func TestWrongSettingsOfPasses(t *testing.T) {
 		}
 		where := "open smart: settings: passes: 2: " + p.name + ": settings: "
 		var keys []string
-		for _, s := range p.Settings() {
+		for _, s := range p.settings() {
 			keys = append(keys, s.Name)
 			wrong := map[string]string{"integer": `"x"`, "number": `[]`, "boolean": `3`, "string": `{}`, "array": `{}`}[s.Type]
 			if got := in(s.Name, wrong); !strings.HasPrefix(got, where+s.Name+": got a JSON ") || !strings.HasSuffix(got, "want "+s.Type) {
