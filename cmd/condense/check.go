@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core/policy"
 )
 
@@ -64,10 +65,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 				due = due || decision.Act
 				list = append(list, checkListing{path, request, decision, estimates})
 				if !asJSON {
-					printDecision(a.stdout, path, request, decision)
-					for _, e := range estimates {
-						printf(a.stdout, "  %-14s %s\n", "cost", estimateText(e))
-					}
+					printDecision(a.stdout, path, request, decision, estimates)
 				}
 				if err := decision.Err(); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
@@ -90,27 +88,27 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 	return cmd
 }
 
-func printDecision(w io.Writer, path, request string, d policy.Decision) {
+func printDecision(w io.Writer, path, request string, d policy.Decision, estimates []condense.Estimate) {
 	b, s := d.Budget, d.Size
 	printf(w, "%s: %v\n", path, d)
-	rows := [][2]string{
-		{"system prompt", thousands(s.System)},
-		{"tools", thousands(s.Tools)},
-		{"messages", thousands(s.Messages)},
-		{"used", fmt.Sprintf("%s = %s %% of the window of %s", thousands(d.Used), number(d.Percent), thousands(b.Window))},
-		{"threshold", fmt.Sprintf("%s %%", number(d.Threshold))},
-		{"reserve", thousands(b.Reserve) + " for the answer"},
-		{"limit", thousands(b.Limit)},
-		{"target", thousands(b.Target)},
-		{"floor", thousands(d.Floor) + " cannot be removed"},
-	}
+	t := term.NewTable("", "")
+	t.Row("system prompt", s.System)
+	t.Row("tools", s.Tools)
+	t.Row("messages", s.Messages)
+	t.Row("used", fmt.Sprintf("%s = %s %% of the window of %s", thousands(d.Used), number(d.Percent), thousands(b.Window)))
+	t.Row("threshold", number(d.Threshold)+" %")
+	t.Row("reserve", thousands(b.Reserve)+" for the answer")
+	t.Row("limit", b.Limit)
+	t.Row("target", b.Target)
+	t.Row("fixed tokens", thousands(d.Floor)+" cannot be removed")
 	if d.MaxContextTokens > 0 {
-		rows = append(rows, [2]string{"cap", thousands(d.MaxContextTokens)})
+		t.Row("cap", d.MaxContextTokens)
 	}
 	if request != "" {
-		rows = append(rows, [2]string{"request", request})
+		t.Row("request", request)
 	}
-	for _, r := range rows {
-		printf(w, "  %-14s %s\n", r[0], r[1])
+	for _, e := range estimates {
+		t.Row("cost", estimateText(e))
 	}
+	_ = printText(w, t.Text("  "))
 }

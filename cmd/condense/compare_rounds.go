@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 )
 
@@ -23,20 +23,24 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 	if len(r.RoundLines) == 0 {
 		return
 	}
-	g := grid{header: []string{"strategy", "round", "sessions"}}
+	titles := []string{"strategy", ">round", ">sessions"}
 	for _, c := range roundColumns {
-		g.header = append(g.header, c.title)
+		titles = append(titles, ">"+c.title)
 	}
+	t := term.NewTable(titles...)
+	t.Repeat(3)
 	last := ""
 	for i := range r.RoundLines {
 		l := &r.RoundLines[i]
-		g.divide(!markdown && last != "" && l.Strategy != last)
+		if !markdown && last != "" && l.Strategy != last {
+			t.Divide()
+		}
 		last = l.Strategy
 		sessions := 0
 		for _, e := range l.Values {
 			sessions = max(sessions, e.Sessions)
 		}
-		row := []string{l.Strategy, strconv.Itoa(l.Round), strconv.Itoa(sessions)}
+		row := []any{l.Strategy, l.Round, sessions}
 		for _, c := range roundColumns {
 			text := ""
 			if e, ok := l.Values[c.measure]; ok {
@@ -44,8 +48,7 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 			}
 			row = append(row, text)
 		}
-		g.rows = append(g.rows, row)
+		t.Row(row...)
 	}
-	g.fixed = 2
-	g.write(w, "condensed along the way", markdown, width)
+	printTable(w, t, "condensed along the way", markdown, width)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 )
 
@@ -50,8 +51,7 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 		if t.Mode != "" {
 			title += ", mode " + t.Mode
 		}
-		g := linesGrid(t, columnsOf(r))
-		g.write(w, title, markdown, width)
+		printTable(w, linesTable(t, columnsOf(r)), title, markdown, width)
 	}
 	writeRounds(w, r, markdown, width)
 	printf(w, "\nShares of 1, means over sessions, with the half width of the 95 %% interval. 'condense compare --output html' shows the sessions and messages that they come from.\n")
@@ -135,27 +135,40 @@ func used(r *lab.Report, measure string) bool {
 	return false
 }
 
-// linesGrid returns the table of the lines of t.
-func linesGrid(t *lab.Table, columns []column) grid {
-	g := grid{header: []string{"strategy", "sessions"}}
+// linesTable returns the table of the lines of t.
+func linesTable(t *lab.Table, columns []column) *term.Table {
+	titles := []string{"strategy", ">sessions"}
 	for _, c := range columns {
 		if c.measure == lab.MeasurePanel {
 			c.title += " (of the oracle)"
 		}
-		g.header = append(g.header, c.title)
+		titles = append(titles, ">"+c.title)
 	}
+	out := term.NewTable(titles...)
 	bound := false
 	for i := range t.Lines {
 		l := &t.Lines[i]
-		g.divide(i > 0 && bound && !l.Bound)
+		if i > 0 && bound && !l.Bound {
+			out.Divide()
+		}
 		bound = l.Bound
-		row := []string{l.Strategy, strconv.Itoa(l.Sessions)}
+		row := []any{l.Strategy, l.Sessions}
 		for _, c := range columns {
 			row = append(row, cell(l, c.measure))
 		}
-		g.rows = append(g.rows, row)
+		out.Row(row...)
 	}
-	return g
+	return out
+}
+
+// printTable prints a table below its title.
+func printTable(w io.Writer, t *term.Table, title string, markdown bool, width int) {
+	heading, text := "\n%s\n", t.Boxed(width)
+	if markdown {
+		heading, text = "\n### %s\n\n", t.Markdown()
+	}
+	printf(w, heading, title)
+	_ = printText(w, text) // the page is written to a buffer first
 }
 
 func cell(l *lab.Line, measure string) string {

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 )
 
@@ -31,21 +30,14 @@ func (a *app) explainAll(cmd *cobra.Command, c *config.Config, window int, asJSO
 	if asJSON {
 		return printJSON(a.stdout, lines)
 	}
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	printf(w, "mode\tprofile\twindow\tcondenses at\tdown to\tchain\n")
+	t := term.NewTable("mode", "profile", "window", "condenses at", "down to", "chain")
 	for _, l := range lines {
 		if n := len(l.Chain); n == 0 || l.Chain[n-1] != config.Truncation {
 			l.Chain = append(l.Chain, "("+config.Truncation+")")
 		}
-		printf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Mode, "-"), l.Profile,
-			thousands(l.Window), thousands(l.Trigger), thousands(l.Target), strings.Join(l.Chain, " → "))
+		t.Row(cmp.Or(l.Mode, "-"), l.Profile, l.Window, l.Trigger, l.Target, strings.Join(l.Chain, " → "))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = b.WriteTo(a.stdout)
-	return err
+	return printText(a.stdout, t.Text(""))
 }
 
 func overview(c *config.Config, window int) ([]overviewLine, error) {

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 )
 
@@ -58,22 +58,17 @@ func (a *app) showPlace(c *config.Config, at place, asJSON bool) error {
 	if asJSON {
 		return printJSON(a.stdout, e.Resolved)
 	}
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	t := term.NewTable("", "")
 	if at.mode != "" {
-		printf(w, "mode\t%s\n", at.mode)
+		t.Row("mode", at.mode)
 	}
 	for _, v := range e.Values {
-		printf(w, "%s\t%s\n", v.Key, v.Value)
+		t.Row(v.Key, v.Value)
 	}
 	for _, p := range e.Resolved.Chain {
-		printf(w, "provider %s\t%s %s, %s at most, %v\n", p.Name, cmp.Or(p.Strategy, fromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin)
+		t.Row("provider "+p.Name, fmt.Sprintf("%s %s, %s at most, %v", cmp.Or(p.Strategy, fromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = b.WriteTo(a.stdout)
-	return err
+	return printText(a.stdout, t.Text(""))
 }
 
 // duration writes d as a file has it: 2m and not 2m0s.

@@ -8,10 +8,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"
@@ -297,65 +296,33 @@ func printInspection(w io.Writer, in *inspection) {
 	}
 	printf(w, "\n\n")
 	percent := func(n int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(1, in.Tokens))) }
-	t := newTable("kind", "parts", "tokens", "share")
+	show := func(t *term.Table) { _ = printText(w, t.Text("  ")+"\n") } // as of printf, what a broken pipe loses is not missed
+	t := term.NewTable("kind", ">parts", ">tokens", ">share")
 	for _, s := range in.ByKind {
-		t.AppendRow(table.Row{s.Kind, thousands(s.Parts), thousands(s.Tokens), percent(s.Tokens)})
+		t.Row(s.Kind, s.Parts, s.Tokens, percent(s.Tokens))
 	}
-	render(w, t, 2, 3, 4)
+	show(t)
 	if len(in.ByTool) > 0 {
-		t = newTable("tool", "calls", "errors", "calls' tokens", "results' tokens", "share")
+		t = term.NewTable("tool", ">calls", ">errors", ">calls' tokens", ">results' tokens", ">share")
 		for _, s := range in.ByTool {
-			t.AppendRow(table.Row{s.Tool, thousands(s.Calls), thousands(s.Errors), thousands(s.CallTokens), thousands(s.ResultTokens), percent(s.CallTokens + s.ResultTokens)})
+			t.Row(s.Tool, s.Calls, s.Errors, s.CallTokens, s.ResultTokens, percent(s.CallTokens+s.ResultTokens))
 		}
-		render(w, t, 2, 3, 4, 5, 6)
+		show(t)
 	}
 	if len(in.Largest) > 0 {
-		t = newTable("largest messages", "role", "tokens", "begins")
+		t = term.NewTable("largest messages", "role", ">tokens", "begins")
 		for _, l := range in.Largest {
-			t.AppendRow(table.Row{short(l.ID), l.Role, thousands(l.Tokens), l.Excerpt})
+			t.Row(short(l.ID), l.Role, l.Tokens, l.Excerpt)
 		}
-		render(w, t, 3)
+		show(t)
 	}
 	if len(in.Duplicates) == 0 {
 		printf(w, "no text of %d bytes or more appears twice\n", minDuplicate)
 		return
 	}
-	t = newTable("same text", "times", "tokens to save", "begins")
+	t = term.NewTable("same text", ">times", ">tokens to save", "begins")
 	for _, d := range in.Duplicates {
-		t.AppendRow(table.Row{short(d.IDs[0]) + " …", thousands(d.Times), thousands(d.Tokens), d.Excerpt})
+		t.Row(short(d.IDs[0])+" …", d.Times, d.Tokens, d.Excerpt)
 	}
-	render(w, t, 2, 3)
-}
-
-// A cleanTable cleans its cells before they are laid out.
-type cleanTable struct{ table.Writer }
-
-func (c cleanTable) AppendRow(row table.Row, config ...table.RowConfig) {
-	for i := range row {
-		row[i] = cleaned(row[i])
-	}
-	c.Writer.AppendRow(row, config...)
-}
-
-func newTable(columns ...any) table.Writer {
-	t := cleanTable{table.NewWriter()}
-	t.AppendHeader(table.Row(columns))
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Format.Header = 0
-	style.Box.PaddingLeft = "  "
-	style.Box.PaddingRight = ""
-	t.SetStyle(style)
-	return t
-}
-
-// render writes the table with the given columns, counted from 1, to the right.
-func render(w io.Writer, t table.Writer, right ...int) {
-	var c []table.ColumnConfig
-	for _, n := range right {
-		c = append(c, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(c)
-	t.SuppressTrailingSpaces()
-	_ = printText(w, t.Render()+"\n\n") // as of printf, what a broken pipe loses is not missed
+	show(t)
 }

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/tokens"
@@ -46,13 +45,10 @@ func opportunities(ctx context.Context, view []core.Message, counter *tokens.Cou
 }
 
 func printOpportunities(w io.Writer, list []opportunity, total int) {
-	t := newTable("pass of smart", "class", "looked at", "would change", "tokens to save", "share")
+	t := term.NewTable("pass of smart", "class", ">looked at", ">would change", ">tokens to save", ">share")
 	for _, o := range list {
-		t.AppendRow(table.Row{
-			o.Pass, o.Class, thousands(o.Looked), thousands(o.Changed), thousands(o.Saved),
-			fmt.Sprintf("%.1f %%", 100*float64(o.Saved)/float64(max(1, total))),
-		})
+		t.Row(o.Pass, o.Class, o.Looked, o.Changed, o.Saved, fmt.Sprintf("%.1f %%", 100*float64(o.Saved)/float64(max(1, total))))
 	}
-	render(w, t, 3, 4, 5, 6)
+	_ = printText(w, t.Text("  ")+"\n")
 	printf(w, "each pass alone, with its defaults, and at most; together they save less than the sum. The passes value, window and\nscore are not listed: they take out what the target asks for\n")
 }

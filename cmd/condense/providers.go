@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -51,10 +52,12 @@ func (a *app) providersCommand() *cobra.Command {
 				printStrategy(a.stdout, list[0])
 				return nil
 			}
+			t := term.NewTable("", "")
 			for _, s := range list {
 				first, _, _ := strings.Cut(s.Doc, ".")
-				printf(a.stdout, "%-16s %s.\n", s.Name, strings.Join(strings.Fields(first), " "))
+				t.Row(s.Name, strings.Join(strings.Fields(first), " ")+".")
 			}
+			_ = printText(a.stdout, t.Text(""))
 			printf(a.stdout, "\nEvery chain ends with truncation to the budget, which need not be named.\n'condense providers NAME' describes one and its settings.\n")
 			return nil
 		},

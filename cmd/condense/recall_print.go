@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 )
 
@@ -155,16 +154,16 @@ func (a *app) printLost(pieces []piece, r *recall) {
 		}
 		return
 	}
-	t := newTable("message", "handle", "what", "lines", "bytes", "begins")
+	t := term.NewTable("message", "handle", "what", ">lines", ">bytes", "begins")
 	for i := range pieces {
 		p := &pieces[i]
 		text, what := textOf(p.part), p.what
 		if p.places[0].Dropped {
 			what += " (dropped)"
 		}
-		t.AppendRow(table.Row{p.places[0].Message.ID, p.handle, what, thousands(countLines(text)), thousands(len(text)), excerpt(text)})
+		t.Row(p.places[0].Message.ID, p.handle, what, countLines(text), len(text), excerpt(text))
 	}
-	render(a.stdout, t, 4, 5)
+	_ = printText(a.stdout, t.Text("  ")+"\n")
 }
 
 func leads(n int) string {

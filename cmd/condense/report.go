@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
@@ -23,24 +25,12 @@ func printReport(w io.Writer, name, format, to, request string, r *condense.Repo
 	}
 	printf(w, "%v\n", r.Reason)
 	if len(r.Attempts) > 0 {
-		printf(w, "\n")
+		t := term.NewTable("", "", "")
 		for _, at := range r.Attempts {
-			printf(w, "  %-16s %-12s", at.Provider, at.Outcome)
-			if at.TokensAfter != at.TokensBefore {
-				printf(w, " %s -> %s tokens", thousands(at.TokensBefore), thousands(at.TokensAfter))
-			}
-			if at.Reason != "" {
-				printf(w, " %s", at.Reason)
-			}
-			if at.DurationMS > 0 {
-				printf(w, " (%s ms)", number(at.DurationMS))
-			}
-			if at.Usage.Calls > 0 {
-				printf(w, "; %s", usageText(at.Usage))
-			}
-			printf(w, "\n")
-			printSteps(w, at.Steps)
+			t.Row(at.Provider, at.Outcome, attemptText(&at))
+			addSteps(t, at.Steps)
 		}
+		_ = printText(w, "\n"+t.Text("  "))
 	}
 	if r.Usage.Calls > 0 {
 		printf(w, "spent on language models: %s\n", usageText(r.Usage))
@@ -52,17 +42,16 @@ func printReport(w io.Writer, name, format, to, request string, r *condense.Repo
 		printf(w, "unchanged\n")
 		return
 	}
-	printf(w, "\n")
-	printf(w, "  %-12s %12s %12s\n", "tokens", "before", "after")
+	t := term.NewTable("tokens", ">before", ">after", "")
 	for _, k := range tokens.Kinds() {
 		if c := r.Tokens.ByKind[k]; c.Before != 0 || c.After != 0 {
-			printf(w, "  %-12s %12s %12s\n", k, thousands(c.Before), thousands(c.After))
+			t.Row(k, c.Before, c.After, "")
 		}
 	}
-	printf(w, "  %-12s %12s %12s   %s\n", "total", thousands(r.Tokens.Before), thousands(r.Tokens.After), saved(r.Tokens.Before, r.Tokens.After))
+	t.Row("total", r.Tokens.Before, r.Tokens.After, saved(r.Tokens.Before, r.Tokens.After))
 	m := r.Messages
-	printf(w, "  %-12s %12s %12s   %s hidden, %s rewritten, %s inserted\n", "messages",
-		thousands(m.Before), thousands(m.After), thousands(m.Hidden), thousands(m.Rewritten), thousands(m.Inserted))
+	t.Row("messages", m.Before, m.After, fmt.Sprintf("%s hidden, %s rewritten, %s inserted", thousands(m.Hidden), thousands(m.Rewritten), thousands(m.Inserted)))
+	_ = printText(w, "\n"+t.Text("  "))
 	if recordCondensations[to] {
 		printf(w, "condensation %s\n", r.CondensationID)
 	} else {
@@ -71,6 +60,24 @@ func printReport(w io.Writer, name, format, to, request string, r *condense.Repo
 	if r.Originals != "" {
 		printf(w, "originals %s\n", fromHere(r.Originals))
 	}
+}
+
+func attemptText(at *condense.AttemptReport) string {
+	var words []string
+	if at.TokensAfter != at.TokensBefore {
+		words = append(words, thousands(at.TokensBefore)+" -> "+thousands(at.TokensAfter)+" tokens")
+	}
+	if at.Reason != "" {
+		words = append(words, at.Reason)
+	}
+	if at.DurationMS > 0 {
+		words = append(words, "("+number(at.DurationMS)+" ms)")
+	}
+	s := strings.Join(words, " ")
+	if at.Usage.Calls > 0 {
+		s += "; " + usageText(at.Usage)
+	}
+	return s
 }
 
 // estimateText says what asking a provider would cost.

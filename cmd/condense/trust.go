@@ -14,6 +14,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/trust"
 )
@@ -74,13 +75,15 @@ func (a *app) listTrust(store trust.Store) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range all {
-		printf(a.stdout, "%-13s  %s  %s\n", e.Kind, e.Digest, visible(e.Path))
-	}
 	if len(all) == 0 {
-		printf(a.stdout, "Nothing is trusted.\n")
+		printf(a.stdout, "nothing is trusted\n")
+		return nil
 	}
-	return nil
+	t := term.NewTable("", "", "")
+	for _, e := range all {
+		t.Row(e.Kind, e.Digest, visible(e.Path))
+	}
+	return printText(a.stdout, t.Text(""))
 }
 
 func (a *app) removeTrust(store trust.Store, file string) error {

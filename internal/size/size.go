@@ -38,7 +38,15 @@ func HasUnit(text string) bool {
 	return m != nil && m[2] != ""
 }
 
-// Group writes n with its thousands apart: 1,234,567.
+// Plural writes a count of things: 1 line, 2,000 lines.
+func Plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Group(n) + " " + thing + "s"
+}
+
+// Group writes n with thousands separators: 1,234,567.
 func Group(n int) string {
 	s := strconv.Itoa(n)
 	sign := ""

@@ -37,3 +37,11 @@ func TestGroup(t *testing.T) {
 		}
 	}
 }
+
+func TestPlural(t *testing.T) {
+	for n, want := range map[int]string{0: "0 lines", 1: "1 line", 2: "2 lines", 1234: "1,234 lines"} {
+		if got := size.Plural(n, "line"); got != want {
+			t.Errorf("%d: got %s, want %s", n, got, want)
+		}
+	}
+}
