@@ -53,7 +53,7 @@ func (t *Table) Repeat(n int) { t.fixed = n }
 
 // Text returns the table without lines, its columns two spaces apart.
 func (t *Table) Text(indent string) string {
-	w := t.writer(t.all(), nil)
+	w := t.writer(t.all(), nil, text.AlignRight)
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
 	style.Format.Header = text.FormatDefault
@@ -67,7 +67,7 @@ func (t *Table) Text(indent string) string {
 }
 
 // Markdown returns the table in Markdown.
-func (t *Table) Markdown() string { return t.writer(t.all(), nil).RenderMarkdown() + "\n" }
+func (t *Table) Markdown() string { return t.writer(t.all(), nil, text.AlignDefault).RenderMarkdown() + "\n" }
 
 // Widths in characters.
 const (
@@ -118,20 +118,21 @@ func (t *Table) all() []int {
 }
 
 func (t *Table) box(columns, widths []int) string {
-	w := t.writer(columns, widths)
+	w := t.writer(columns, widths, text.AlignDefault)
 	w.SetStyle(table.StyleLight)
 	w.Style().Format.Header = text.FormatDefault
 	return w.Render() + "\n"
 }
 
-// writer returns a writer of some columns, wrapped to widths unless they are nil.
-func (t *Table) writer(columns, widths []int) table.Writer {
+// writer returns a writer of some columns, wrapped to widths unless they are nil. Titles is the
+// alignment of titles of columns that are aligned to the right.
+func (t *Table) writer(columns, widths []int, titles text.Align) table.Writer {
 	w := table.NewWriter()
 	var configs []table.ColumnConfig
 	for n, i := range columns {
 		c := table.ColumnConfig{Number: n + 1}
 		if t.right[i] {
-			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+			c.Align, c.AlignHeader = text.AlignRight, titles
 		}
 		if widths != nil {
 			c.WidthMax = widths[i]
