@@ -67,7 +67,9 @@ func (t *Table) Text(indent string) string {
 }
 
 // Markdown returns the table in Markdown.
-func (t *Table) Markdown() string { return t.writer(t.all(), nil, text.AlignDefault).RenderMarkdown() + "\n" }
+func (t *Table) Markdown() string {
+	return t.writer(t.all(), nil, text.AlignDefault).RenderMarkdown() + "\n"
+}
 
 // Widths in characters.
 const (
