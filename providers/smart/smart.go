@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -116,45 +117,49 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	return out, nil
 }
 
-// run runs the list of passes until nothing changes, and says what each did.
+// A progress is what the passes of a run did so far.
+type progress struct {
+	done    []*core.Step // by pass, in all rounds; nil if it did not run
+	changed bool         // in this round
+	lossy   bool         // a pass took out what is nowhere else
+	covered bool         // a pass will select lines, so passes that leave references do not run
+}
+
+// run runs the list of passes until nothing changes, and reports what each did.
 func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
-	done := make([]*core.Step, len(p.steps)) // what each did, in all rounds; nil if it did not run
-	referred, lossy, asked := false, false, false
+	at := progress{done: make([]*core.Step, len(p.steps))}
 	for round := range maxRounds {
-		changed := false
-		for i := range p.steps {
+		at.changed = false
+		for i := 0; i < len(p.steps); i++ {
 			s := &p.steps[i]
 			switch {
-			case w.met() && !s.always:
+			case s.pass.refers && at.covered:
 				continue
 			case round > 0 && s.pass.class == classModel:
 				continue // a model is asked once
-			case round > 0 && lossy && s.pass.refers:
+			case round > 0 && s.pass.refers && at.lossy:
 				continue // what it would refer to may not be whole any more
-			case s.pass.chooses && referred && !asked:
-				if err := p.withoutReferences(ctx, w, done[:i]); err != nil {
+			}
+			if end := p.selects(i); s.pass.refers && round == 0 && end > i {
+				if err := p.decide(ctx, w, &at, i, end); err != nil {
 					return nil, err
 				}
-				referred = false
+				i-- // again: it is covered, or done
+				if !at.covered {
+					i = end - 1
+				}
+				continue
 			}
-			rep, err := s.do(ctx, w, time.Now)
-			if err != nil {
+			if err := p.step(ctx, w, &at, i); err != nil {
 				return nil, err
 			}
-			if rep.Changed > 0 {
-				changed = true
-				referred = referred || s.pass.refers
-				lossy = lossy || s.pass.class == classLossy || s.pass.class == classModel
-				asked = asked || s.pass.class == classModel
-			}
-			done[i] = addStep(done[i], rep)
 		}
-		if !changed {
+		if !at.changed {
 			break
 		}
 	}
 	var out []core.Step
-	for _, d := range done {
+	for _, d := range at.done {
 		if d != nil {
 			out = append(out, *d)
 		}
@@ -162,27 +167,67 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 	return out, nil
 }
 
-// withoutReferences begins again and runs the passes that are done but for those that leave
-// references: the next one chooses lines, and what is referred to would not stay whole. Without
-// them it loses nothing, since a line that stands elsewhere adds nothing to it.
-func (p *Provider) withoutReferences(ctx context.Context, w *work, done []*core.Step) error {
-	w.adopt(w.first)
-	for i, d := range done {
-		s := &p.steps[i]
-		if s.pass.refers {
-			if d != nil && d.TokensBefore > d.TokensAfter {
-				done[i] = &core.Step{Name: d.Name, Duration: d.Duration, Note: fmt.Sprintf("not used: would have saved %s tokens; the extract covers it", numbers.Group(d.TokensBefore-d.TokensAfter))}
-			}
-			continue
+// step runs pass i, unless the target is met.
+func (p *Provider) step(ctx context.Context, w *work, at *progress, i int) error {
+	s := &p.steps[i]
+	if w.met() && !s.always {
+		return nil
+	}
+	rep, err := s.do(ctx, w, time.Now)
+	if err != nil {
+		return err
+	}
+	if rep.Changed > 0 {
+		at.changed = true
+		at.lossy = at.lossy || s.pass.class == classLossy || s.pass.class == classModel
+	}
+	at.done[i] = addStep(at.done[i], rep)
+	return nil
+}
+
+// selects returns the index of the first pass from i on that selects lines; 0 if there is none, or
+// if a model is asked before it, whose answer nobody can foresee.
+func (p *Provider) selects(i int) int {
+	for k := i; k < len(p.steps); k++ {
+		switch {
+		case p.steps[k].pass.chooses:
+			return k
+		case p.steps[k].pass.class == classModel:
+			return 0
 		}
-		if w.met() && !s.always {
-			continue
+	}
+	return 0
+}
+
+// decide decides whether the passes from i on meet the target without the one at end, which selects
+// lines. If they do, they are done. If they do not, those that leave references must not run: what
+// they refer to would not stay whole. Nothing is lost by it, since a line that appears elsewhere
+// adds nothing to the selection. Where it is plain that they cannot, they are not tried.
+func (p *Provider) decide(ctx context.Context, w *work, at *progress, i, end int) error {
+	all := !slices.ContainsFunc(p.steps[i:end], func(s step) bool { return !s.pass.refers })
+	at.covered = all && !p.steps[end].always && w.tokens-w.repeated() > w.room
+	if at.covered {
+		for k := i; k < end; k++ {
+			at.done[k] = &core.Step{Name: p.steps[k].pass.name, Note: "not used: the extract covers it"}
 		}
-		rep, err := s.do(ctx, w, time.Now)
-		if err != nil {
+		return nil
+	}
+	trial, tried := w.clone(), *at
+	tried.done = slices.Clone(at.done)
+	for k := i; k < end; k++ {
+		if err := p.step(ctx, trial, &tried, k); err != nil {
 			return err
 		}
-		done[i] = &rep
+	}
+	if trial.met() && !p.steps[end].always {
+		*w, *at = *trial, tried
+		return nil
+	}
+	at.covered = true
+	for k := i; k < end; k++ {
+		if d := tried.done[k]; p.steps[k].pass.refers && d != nil && d.TokensBefore > d.TokensAfter {
+			at.done[k] = &core.Step{Name: d.Name, Duration: d.Duration, Note: fmt.Sprintf("not used: would have saved %s tokens; the extract covers it", numbers.Group(d.TokensBefore-d.TokensAfter))}
+		}
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package smart
 
 import (
+	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 
@@ -117,6 +119,49 @@ func newWork(req *core.Request, env registry.Env, room int) *work {
 		}
 	}
 	return w
+}
+
+// clone returns a copy of w that can be changed by itself.
+func (w *work) clone() *work {
+	c := *w
+	c.msgs, c.hidden, c.dirty = slices.Clone(w.msgs), slices.Clone(w.hidden), slices.Clone(w.dirty)
+	c.boxes, c.pieces, c.head, c.told = slices.Clone(w.boxes), slices.Clone(w.pieces), slices.Clone(w.head), maps.Clone(w.told)
+	return &c
+}
+
+// repeated returns the tokens of all pieces of which a later one may hold the content: the most
+// that references can save.
+func (w *work) repeated() int {
+	type key struct{ name, target, path string }
+	about, files, texts := map[key]bool{}, map[string]bool{}, map[uint64]bool{}
+	seed := maphash.MakeSeed()
+	sum := 0
+	for i := len(w.pieces) - 1; i >= 0; i-- {
+		p := &w.pieces[i]
+		again := false
+		if repeats(p.kind) {
+			h := maphash.String(seed, p.text)
+			again = texts[h]
+			texts[h] = true
+		}
+		if p.use >= 0 {
+			u := &w.uses[p.use]
+			path := p.file.Path
+			if path == "" && p.kind == kindCall && len(u.about.Files) > 0 {
+				path = u.about.Files[0].Path
+			}
+			k := key{u.name, u.about.Target, path}
+			again = again || p.kind == kindResult && about[k] || path != "" && files[path]
+			if p.kind == kindResult {
+				about[k] = true
+			}
+			files[path] = true
+		}
+		if again && !p.fixed {
+			sum += p.tokens
+		}
+	}
+	return sum
 }
 
 func (w *work) fix(b *box) {
