@@ -10,18 +10,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
-	"github.com/condensehq/condense/tokens"
 )
 
-// Messages that a program makes by hand have no IDs, and must not stop it at the first step.
+// Messages without IDs, as a program makes them, are accepted.
 func TestAppendGivesIDs(t *testing.T) {
 	t.Parallel()
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	say := func(id, text string) core.Message {
 		return core.Message{ID: id, Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
 	}
@@ -55,38 +50,24 @@ func TestAppendGivesIDs(t *testing.T) {
 	}
 }
 
-// The lines of README must work as they are typed. What follows is what it says; the test
-// holds the two together.
+// The program in README works. TestReadmeProgramIsTheOneThatIsTested checks that it is this
+// one.
 func TestReadmeProgram(t *testing.T) {
-	t.Chdir(t.TempDir()) // no configuration
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	ctx, sent := t.Context(), 0
 	send := func(messages []core.Message) { sent = len(messages) }
 	messages := []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}}}
 	program := func() error {
-		reg, err := registry.New(providers.Builtin()...)
-		if err != nil {
-			return err
-		}
-		cfg, err := config.Load(config.Options{
-			Builtin: reg.Names(), Strategies: reg.Names(), Tokenizers: tokens.Names(),
-			Chain: providers.Chain(), // what holds where no file names a chain; without it, truncation
-		})
-		if err != nil {
-			return err
-		}
-		h, err := condense.Open(ctx, cfg, reg, nil)
+		h, err := condense.Open(ctx, nil) // the built-in strategies and configuration
 		if err != nil {
 			return err
 		}
 		defer h.Close()
-		c := condense.NewConversation(history.New())
+		c := condense.NewConversation()
 
-		if err := c.Append(messages...); err != nil { // as they are said
+		if err := c.Append(messages...); err != nil { // user, assistant, tool calls and results
 			return err
 		}
-		report, err := h.Manage(ctx, c, condense.Turn{Mode: "code"}) // before every request to the model
+		report, err := h.Manage(ctx, c, condense.Turn{}) // before every request to the model
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,14 @@
 package condense
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -9,39 +16,43 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/tokens"
 )
 
-// A Conversation is what a [Host] manages: a journal, and what the host remembers of it
-// between turns. It must not be used concurrently.
+// A Conversation is a journal of messages and condensations, and what a [Host] remembers
+// of it between turns. It must not be used concurrently.
 type Conversation struct {
 	journal *history.Journal
 	state   policy.State
 
 	originals string // the directory for them; empty for nowhere
 
-	tokenizer string // the view is measured with; empty if it is not
+	tokenizer string // that the view was measured with; empty before the first time
 	counted   int    // messages of the view that the tokens below cover
-	pinned    int    // that no condensation may remove
-	summaries int    // of what earlier condensations put in place of messages, if not pinned
-	said      int    // of all other messages
+	pinned    int    // tokens that no condensation may remove
+	summaries int    // tokens that earlier condensations inserted, if not pinned
+	said      int    // tokens of all other messages
 
 	byKind map[tokens.Kind]int // tokens of the view
 	booked int                 // messages of the view that byKind covers
 }
 
-// NewConversation returns a conversation whose messages are those of the journal: one in
-// memory, or that of a [history.File], which keeps it on disk.
-func NewConversation(j *history.Journal) *Conversation { return &Conversation{journal: j} }
+// NewConversation returns an empty conversation in memory.
+func NewConversation() *Conversation { return ResumeConversation(history.New()) }
 
-// Journal returns the journal. Messages may be appended to it directly; what takes
-// messages away must go through the conversation.
+// ResumeConversation returns a conversation with the messages and condensations of a
+// journal: that of a [history.File], which keeps it on disk, or of a transcript.
+func ResumeConversation(j *history.Journal) *Conversation { return &Conversation{journal: j} }
+
+// Journal returns the journal. Messages may be appended to it directly; everything that
+// removes messages from the view must go through the conversation.
 func (c *Conversation) Journal() *history.Journal { return c.journal }
 
 // Append adds messages to the end: all of them or, if it returns an error, none. A message
-// without an ID gets one, a UUID of version 7; the messages that were passed stay as they
-// are, and [Conversation.View] has those with the IDs. The cost does not depend on the
-// messages already there.
+// without an ID gets one, a UUID of version 7; the argument is not changed, and
+// [Conversation.View] has the messages with their IDs. The cost does not depend on the
+// length of the conversation.
 func (c *Conversation) Append(messages ...core.Message) error {
 	named, err := withIDs(messages)
 	if err != nil {
@@ -50,7 +61,7 @@ func (c *Conversation) Append(messages ...core.Message) error {
 	return c.journal.Append(named...)
 }
 
-// withIDs returns messages of which each has an ID: the same ones if each had one before.
+// withIDs returns the messages if each has an ID, else a copy in which each has one.
 func withIDs(messages []core.Message) ([]core.Message, error) {
 	unnamed := func(m core.Message) bool { return m.ID == "" }
 	if !slices.ContainsFunc(messages, unnamed) {
@@ -75,16 +86,16 @@ func (c *Conversation) View() []core.Message { return c.journal.View() }
 // Rewind goes back to the message id: see [history.Journal.Rewind].
 func (c *Conversation) Rewind(id string) error { return c.reset(c.journal.Rewind(id)) }
 
-// Undo takes the condensation id back: see [history.Journal.Undo].
+// Undo reverts the condensation id: see [history.Journal.Undo].
 func (c *Conversation) Undo(id string) error { return c.reset(c.journal.Undo(id)) }
 
-// UndoRewind takes the latest rewind back: see [history.Journal.UndoRewind].
+// UndoRewind reverts the latest rewind: see [history.Journal.UndoRewind].
 func (c *Conversation) UndoRewind() (to string, err error) {
 	to, err = c.journal.UndoRewind()
 	return to, c.reset(err)
 }
 
-// Protect has the message id kept verbatim from now on, or with on false not any more: see
+// Protect keeps the message id verbatim from now on or, if on is false, no longer: see
 // [history.Journal.Protect].
 func (c *Conversation) Protect(id string, on bool) error {
 	if err := c.journal.Protect(id, on); err != nil {
@@ -94,14 +105,8 @@ func (c *Conversation) Protect(id string, on bool) error {
 	return nil
 }
 
-// State returns what the host remembers between turns, to be stored by programs that
-// outlive it.
-func (c *Conversation) State() policy.State { return c.state }
-
-// SetState restores what [Conversation.State] returned.
-func (c *Conversation) SetState(s policy.State) { c.state = s }
-
-// reset forgets what was known of a view that changed, if it did.
+// reset forgets the state and the sums of a view that has changed, unless err says that it
+// has not.
 func (c *Conversation) reset(err error) error {
 	if err == nil {
 		c.state = policy.State{}
@@ -110,14 +115,14 @@ func (c *Conversation) reset(err error) error {
 	return err
 }
 
-// changed forgets what was added up over a view that is now another.
+// changed forgets the sums over a view that has changed.
 func (c *Conversation) changed() {
 	c.counted, c.pinned, c.summaries, c.said = 0, 0, 0, 0
 	c.byKind, c.booked = nil, 0
 }
 
-// measure sees to it that every message of the view is counted by the counter, which is
-// the one of that name. It costs nothing for messages that were counted before.
+// measure counts every message of the view with counter, which has that name. Messages
+// that were counted before cost nothing.
 func (c *Conversation) measure(name string, counter core.Counter) {
 	if c.tokenizer != name {
 		c.journal.Measure(counter)
@@ -138,14 +143,14 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 	c.counted = len(view)
 }
 
-// nothingNew reports whether nothing was said since the last condensation. A file of a
-// format that records none may hold summaries all the same.
+// nothingNew reports whether no message was added since the last condensation. A file of a
+// format that does not record condensations may have summaries nevertheless.
 func (c *Conversation) nothingNew() bool {
 	return c.journal.Settled() || c.summaries > 0 && c.said == 0
 }
 
-// kinds returns the tokens of the view by kind, read-only. It costs nothing for messages
-// that it was asked about before.
+// kinds returns the tokens of the view by kind, read-only. Messages that it has seen before
+// cost nothing.
 func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
 	view := c.journal.View()
 	by := counter.BreakdownMeasured(view[min(c.booked, len(view)):]...)
@@ -158,3 +163,130 @@ func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
 
 // pinned reports whether no condensation may remove m.
 func pinned(m *core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
+
+// KeepOriginals names the directory in which the host keeps what condensations hide or
+// rewrite, if the configuration says so (originals: parts): a file part-N.jsonl for each,
+// see [history.EncodeOriginals]. The directory is made when it is needed. If it is empty,
+// as it is at first, nothing is written.
+func (c *Conversation) KeepOriginals(dir string) { c.originals = dir }
+
+// Recall finds content by its handle, hidden or not: see [history.Journal.Recall].
+func (c *Conversation) Recall(handle string) []history.Recalled { return c.journal.Recall(handle) }
+
+// partName returns the name of the file with the originals of the n-th condensation.
+func partName(n int) string { return "part-" + strconv.Itoa(n) + ".jsonl" }
+
+// nextPart returns the path of the file that comes after those in dir.
+func nextPart(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	last := 0
+	for _, e := range entries {
+		digits, isPart := strings.CutPrefix(e.Name(), "part-")
+		digits, isLines := strings.CutSuffix(digits, ".jsonl")
+		if n, err := strconv.Atoi(digits); err == nil && isPart && isLines {
+			last = max(last, n)
+		}
+	}
+	path, err := filepath.Abs(filepath.Join(dir, partName(last+1)))
+	return path, err
+}
+
+// fromDir returns path relative to dir if it is below it.
+func fromDir(dir, path string) string {
+	if dir == "" {
+		return path
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// writeOriginals writes the messages that e hides or rewrites, as they were recorded, to
+// the file path, which must not exist and is written whole or not at all. It reports
+// whether there was anything to write.
+func (c *Conversation) writeOriginals(path string, e *core.Edit) (bool, error) {
+	touched := make(map[string]bool, len(e.Hide)+len(e.Rewrite))
+	for _, id := range e.Hide {
+		touched[id] = true
+	}
+	for i := range e.Rewrite {
+		touched[e.Rewrite[i].ID] = true
+	}
+	if len(touched) == 0 {
+		return false, nil
+	}
+	var messages []core.Message
+	for _, m := range c.View() { // for their order
+		if touched[m.ID] {
+			if m, ok := c.journal.Message(m.ID); ok {
+				messages = append(messages, m)
+			}
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, err
+	}
+	return true, createWhole(path, func(f *os.File) error { return history.EncodeOriginals(f, messages) })
+}
+
+// createWhole creates a file that only its owner can read, with what write writes. It
+// never replaces a file. The file is on the disk when createWhole returns.
+func createWhole(path string, write func(*os.File) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".part-*") // with 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // the file has another name now, or is useless
+	err = write(tmp)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	// Unlike a rename, a link never replaces a file.
+	err = os.Link(tmp.Name(), path)
+	if err == nil {
+		return disk.SyncDir(filepath.Dir(path))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// The file system has no links: take the name first.
+	taken, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := taken.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return disk.SyncDir(filepath.Dir(path))
+}
+
+// keepOriginals writes the originals of a condensation that is about to be recorded. Undo
+// removes them.
+func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo func() error, err error) {
+	none := func() error { return nil }
+	if p.part == "" {
+		return "", none, nil
+	}
+	written, err := c.writeOriginals(p.part, e)
+	switch {
+	case err != nil:
+		return "", none, fmt.Errorf("originals: %w", err)
+	case !written:
+		return "", none, nil
+	}
+	return p.part, func() error { return os.Remove(p.part) }, nil
+}

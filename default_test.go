@@ -16,8 +16,6 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/apilint"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -28,28 +26,15 @@ import (
 // format, and a smaller window too.
 func TestDefaultChain(t *testing.T) {
 	t.Parallel()
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.New(config.Values{}, config.Options{Builtin: reg.Names(), Strategies: reg.Names(), Chain: providers.Chain()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	windows, all := []int{32768}, os.Getenv("CONDENSE_TRACES_DIR") != ""
 	if all {
 		windows = append(windows, 8192)
 	}
 	for _, window := range windows {
-		h, err := condense.Open(t.Context(), c, reg, &condense.Options{Adjust: func(r *config.Resolved) { r.Window = window }})
-		if err != nil {
+		h := start(t, nil)
+		if err := h.Adjust(func(r *config.Resolved) { r.Window = window }); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
-			if err := h.Close(); err != nil {
-				t.Error(err)
-			}
-		})
 		formats := slices.DeleteFunc(transcript.Formats(), func(f transcript.Format) bool { return f.ReadOnly })
 		for i, path := range testkit.Sessions(t) {
 			some := formats[i%len(formats):][:1]
@@ -77,7 +62,7 @@ func checkDefault(t *testing.T, h *condense.Host, file []byte) {
 	for format, check := range lint {
 		before[format] = check(write(t, d, format))
 	}
-	c := condense.NewConversation(d.Journal)
+	c := condense.ResumeConversation(d.Journal)
 	r, err := h.Manage(t.Context(), c, condense.Turn{System: d.System, Tools: d.Tools, Trigger: core.TriggerManual})
 	if errors.Is(err, policy.ErrFloorExceedsWindow) {
 		t.Skipf("what cannot be removed is larger than the window: %v", err)

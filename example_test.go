@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,33 +15,22 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
-	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
 
-// A program that talks to a model embeds a host in a few lines. Chain is what holds where
-// the configuration names no chain; without it, that is truncation alone. [config.Load] in
-// the place of [config.New] reads the user's files.
+// A program that talks to a model opens a host and manages a conversation before every
+// request. Without options the host has the built-in strategies and configuration.
 func Example() {
 	ctx := context.Background()
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		log.Fatal(err)
-	}
-	conf, err := config.New(config.Values{}, config.Options{Builtin: reg.Names(), Chain: providers.Chain()})
-	if err != nil {
-		log.Fatal(err)
-	}
-	h, err := condense.Open(ctx, conf, reg, nil)
+	h, err := condense.Open(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer h.Close()
-	c := condense.NewConversation(history.New())
-	err = c.Append(core.Message{ID: "1", Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}})
+	c := condense.NewConversation()
+	err = c.Append(core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,9 +45,70 @@ func Example() {
 	// 1 message to send
 }
 
+// With Load the host reads the files of the user and the project, as the command line
+// does; with Watch it follows their changes. Path names a file instead.
+func ExampleOptions_load() {
+	file := filepath.Join(os.TempDir(), "condense-example.yaml")
+	defer os.Remove(file)
+	if err := os.WriteFile(file, []byte("threshold: 60\nprofiles: {local: {window: 32768}}\n"), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	h, err := condense.Open(context.Background(), &condense.Options{
+		Load:  &config.Options{Path: file},
+		Watch: &config.WatchOptions{},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	d, err := h.Check(condense.NewConversation(), condense.Turn{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d)
+	// Output:
+	// not due: 0 of 32,768 tokens (0 %), threshold 60 %
+}
+
+// A strategy of the program is one method. It is configured under its name, as the
+// built-in ones are.
+func ExampleOptions_strategies() {
+	type settings struct {
+		Keep int `json:"keep" doc:"how many messages to keep"`
+	}
+	last := registry.Define("last", "Keeps the last messages.", func() settings { return settings{Keep: 10} },
+		func(_ context.Context, s settings, _ registry.Env) (core.CondensationProvider, error) {
+			return keepLast(s.Keep), nil
+		})
+	h, err := condense.Open(context.Background(), &condense.Options{
+		Strategies: []registry.Strategy{last},
+		Values:     &config.Values{Tuning: config.Tuning{Chain: []string{"last"}}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	c := talk(100)
+	if _, err := h.Manage(context.Background(), c, condense.Turn{Trigger: core.TriggerManual}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(c.View()), "messages")
+	// Output:
+	// 10 messages
+}
+
+// A keepLast keeps that many messages and the first.
+type keepLast int
+
+// Condense implements [core.CondensationProvider].
+func (n keepLast) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	all := req.Messages
+	return &core.Result{Messages: append(all[:1:1], all[max(1, len(all)-int(n)+1):]...)}, nil
+}
+
 // talk returns a conversation of n messages of about 100 tokens each.
 func talk(n int) *condense.Conversation {
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	for i := range n {
 		m := core.Message{ID: strconv.Itoa(i + 1), Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("word ", 96))}}
 		if i%2 == 1 {
@@ -69,26 +121,23 @@ func talk(n int) *condense.Conversation {
 	return c
 }
 
-// openWith returns a host with values over the defaults. Where they name no chain, it
-// truncates.
+// openWith returns a host with values over the defaults and truncation alone.
 func openWith(v config.Values, opts *condense.Options) *condense.Host {
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		log.Fatal(err)
+	if opts == nil {
+		opts = &condense.Options{}
 	}
-	c, err := config.New(v, config.Options{Builtin: reg.Names(), Strategies: reg.Names()})
-	if err != nil {
-		log.Fatal(err)
+	if v.Chain == nil {
+		v.Chain = []string{condense.Truncation}
 	}
-	h, err := condense.Open(context.Background(), c, reg, opts)
+	opts.Values = &v
+	h, err := condense.Open(context.Background(), opts)
 	if err != nil {
 		log.Fatal(err)
 	}
 	return h
 }
 
-// Values can be given in the program. An observer follows what happens, for a user
-// interface.
+// An observer follows what happens, for a user interface.
 func ExampleOptions_observe() {
 	h := openWith(
 		config.Values{Profiles: map[string]config.ProfileValues{"small": {Window: new(8000)}}, DefaultProfile: "small"},
@@ -120,7 +169,7 @@ func ExampleHost_Overflow() {
 	defer h.Close()
 	ctx := context.Background()
 	c := talk(100)
-	send := func(view []core.Message) error { // stands for the request to the model
+	send := func(view []core.Message) error { // sends the request to the model
 		if len(view) > 80 {
 			return errors.New("400 Bad Request: prompt is too long: 200001 tokens > 200000 maximum")
 		}
@@ -145,7 +194,7 @@ func ExampleHost_Overflow() {
 	// sent 38 messages
 }
 
-// A person can ask for a condensation at any time, and take it back.
+// The user can ask for a condensation at any time, and undo it.
 func ExampleConversation_Undo() {
 	h := openWith(config.Values{}, nil)
 	defer h.Close()
@@ -164,15 +213,15 @@ func ExampleConversation_Undo() {
 	// 100 messages
 }
 
-// A program with a client of its own lends it to the providers, under the name that their
-// settings use. It takes one method: see [model.Generator].
+// A language model of the program is one method, see [model.Generator]. Providers use it
+// under the name in their settings.
 func ExampleOptions_models() {
 	h := openWith(config.Values{
 		Profiles: map[string]config.ProfileValues{"p": {Window: new(16000), Tuning: config.Tuning{Chain: []string{"summary"}}}},
 		Providers: map[string]config.ProviderValues{
 			"summary": {Strategy: "native", Settings: json.RawMessage(`{"model": "ours"}`)},
 		},
-	}, &condense.Options{Models: map[string]model.Generator{"ours": extractive.New()}}) // yours in its place
+	}, &condense.Options{Models: map[string]model.Generator{"ours": extractive.New()}})
 	defer h.Close()
 	ctx := context.Background()
 	c := talk(150)
@@ -191,14 +240,14 @@ func ExampleOptions_models() {
 	// summary applied
 }
 
-// What was hidden is found by the handle that a provider left in its place.
+// Hidden content is found by the handle that a provider put in its place.
 func ExampleConversation_Recall() {
 	h := openWith(config.Values{}, nil)
 	defer h.Close()
 	messages := slices.Clone(talk(100).View())
 	messages[3].Parts = []core.Part{core.Text("The port is 8443, not 443.")}
 	said := messages[3].Parts[0]
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	if err := c.Append(messages...); err != nil {
 		log.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -14,13 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -47,28 +41,9 @@ var errKey = errors.New("401: invalid x-api-key")
 // four characters as a token. Models that are not named are m.
 func harmHost(t *testing.T, text string, m model.Generator) *condense.Host {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "condense.yaml")
-	if err := os.WriteFile(file, []byte("tokenizer: chars4\n"+text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Load(config.Options{Path: file, Env: []string{}, Builtin: reg.Names(), Strategies: reg.Names()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := condense.Open(t.Context(), c, reg, &condense.Options{Models: map[string]model.Generator{"m": m}, Model: "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
+	return start(t, &condense.Options{
+		Load: loadText(t, "tokenizer: chars4\n"+text), Models: map[string]model.Generator{"m": m}, Model: "m",
 	})
-	return h
 }
 
 const (
@@ -80,7 +55,7 @@ const (
 // rule at the beginning and one in the middle, and with output of tools that repeats.
 func dialogue(t *testing.T, tokens int) *condense.Conversation {
 	t.Helper()
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	n := tokens / 100
 	for i := range n {
 		text := fmt.Sprintf("%-388d", i)
@@ -215,7 +190,7 @@ func TestManualFailureChangesNothing(t *testing.T) {
 func TestLosslessBelowTheLimitIsNotTruncated(t *testing.T) {
 	t.Parallel()
 	h := harmHost(t, "profiles: {p: {window: 100000, max_output: 8000, threshold: 60, chain: [l]}}\nproviders: {l: {strategy: smart, settings: {preset: lossless}}}\n", &scripted{})
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	same := strings.Repeat("the same line of a file that was read twice\n", 400)
 	for i := range 6 {
 		call := fmt.Sprint("c", i)
@@ -335,7 +310,7 @@ func TestAutoOffAsksNoModel(t *testing.T) {
 func TestDialogueIsNotEmptiedWithRoomToSpare(t *testing.T) {
 	t.Parallel()
 	h := harmHost(t, "profiles: {p: {window: 20000, threshold: 50, chain: []}}\n", &scripted{})
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	turn := condense.Turn{System: strings.Repeat("rule", 9300)} // with the note of truncation, the floor is 9,369
 	condensed := 0
 	for i := range 60 {
@@ -385,7 +360,7 @@ func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
 					d := read(t, write(t, &transcript.Document{Journal: c.Journal()}, f.Name))
 					for round := range 4 {
 						asked := m.asked.Load()
-						c := condense.NewConversation(d.Journal)
+						c := condense.ResumeConversation(d.Journal)
 						before := c.View()
 						r, err := h.Manage(t.Context(), c, manual())
 						if err != nil || r.Acted != (round == 0) || (m.asked.Load() > asked) != (round == 0) {

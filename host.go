@@ -1,7 +1,32 @@
-// Package condense is the runtime: it puts the configuration, the strategies and the journal
-// of a conversation together. A program that talks to a language model opens one [Host],
-// keeps one [Conversation] for each of its conversations, and calls [Host.Manage] before
-// every request to the model.
+// Package condense shortens the conversations of a program with a language model when
+// they no longer fit the model's context window, and loses nothing by it.
+//
+// A program opens one [Host], keeps one [Conversation] for each of its conversations, and
+// calls [Host.Manage] before every request to the model:
+//
+//	h, err := condense.Open(ctx, nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer h.Close()
+//
+//	c := condense.NewConversation()
+//	c.Append(core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}})
+//	report, err := h.Manage(ctx, c, condense.Turn{})
+//	if err != nil {
+//		return err
+//	}
+//	send(c.View())
+//
+// Manage counts the tokens of the conversation, and if they reach the threshold it asks a
+// chain of providers, one after the other, for a shorter one. Every answer is checked
+// against the rules of package core, and the last provider, [Truncation], always answers.
+// What a condensation hides stays in the conversation: [Conversation.View] is what to send,
+// [Conversation.Undo] reverts a condensation, [Conversation.Recall] finds hidden content.
+//
+// A nil *[Options] means the built-in strategies and configuration; no file is read. With
+// [Options] a program reads configuration files and follows their changes, adds strategies
+// and language models of its own, and observes what happens.
 package condense
 
 import (
@@ -11,6 +36,8 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -24,111 +51,205 @@ const Truncation = config.Truncation
 // Options adjust a [Host]. A nil pointer and the zero value of every field mean the
 // defaults.
 type Options struct {
-	Logger *slog.Logger // default: [slog.DiscardHandler]
-	// Observe is told what happens, for a user interface or a log. It is called by the
-	// goroutine that called the host, in order, and should return quickly.
+	// At most one of Load, Values and Config says what the configuration is. Without any
+	// it is the built-in one.
+	//
+	// Load reads files, the environment and flags, as [config.Load] does. The names of
+	// strategies, tokenizers and the default chain are filled in where it has none.
+	Load *config.Options
+	// Values are put over the built-in configuration. Nothing is read.
+	Values *config.Values
+	// Config is a configuration that the program has made or loaded; see [Load].
+	Config *config.Config
+
+	// Watch loads the files of Load again whenever they change, until the host is closed.
+	// Invalid files change nothing and are reported to Observe and Logger. What a changed
+	// file needs the user's trust for is not used before the user has given it.
+	Watch *config.WatchOptions
+
+	// Strategies are available to the configuration in addition to the built-in ones.
+	Strategies []registry.Strategy
+	// Models are language models of the program, for providers that name them. They hide
+	// models of the configuration with the same name.
+	Models map[string]model.Generator
+	// Model is the name of the language model for providers whose settings name none: one
+	// of Models, of the configuration, or of the built-in table. By default it is the model
+	// of the profile if there is a client for it, else the only one that is declared.
+	Model string
+
+	Logger *slog.Logger // default: nothing is logged
+	// Observe is called with what happens, for a user interface or a log: in order, by the
+	// goroutine that called the host, or by one of the host's own for changes of files. It
+	// should return quickly.
 	Observe func(Event)
 	// Reattach names plugins that run already, in a debugger for instance, and are not to
 	// be started: the value of CONDENSE_REATTACH that a plugin prints with -debug.
 	Reattach string
-	// Models are language models of the program's own, lent to providers by these names.
-	// They come before models of the configuration with the same name.
-	Models map[string]model.Generator
-	// Model is the name of the language model for providers whose settings name none: one
-	// of Models, of the configuration, or of the built-in table; see [Lender.Model].
-	Model string
-	// Adjust may change what was resolved for a profile and mode before it is used: a
-	// command line does so for its flags.
-	Adjust func(*config.Resolved)
 }
 
-// A Host manages conversations. It is safe for concurrent use by different conversations.
+// Load returns the configuration that [Open] uses with these options, for programs that
+// inspect it first, or change to it with [Host.Reload].
+func Load(opts *Options) (*config.Config, error) {
+	o := opts.orDefault()
+	reg, err := resolver.Strategies(o.Strategies...)
+	if err != nil {
+		return nil, err
+	}
+	return o.load(reg)
+}
+
+func (o *Options) orDefault() *Options {
+	if o == nil {
+		return &Options{}
+	}
+	return o
+}
+
+func (o *Options) load(reg *registry.Registry) (*config.Config, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Config != nil:
+		return o.Config, nil
+	case o.Load != nil:
+		return config.Load(resolver.Names(reg, *o.Load))
+	case o.Values != nil:
+		return config.New(*o.Values, resolver.Names(reg, config.Options{}))
+	default:
+		return config.New(config.Values{}, resolver.Names(reg, config.Options{}))
+	}
+}
+
+func (o *Options) validate() error {
+	sources := 0
+	for _, set := range []bool{o.Load != nil, o.Values != nil, o.Config != nil} {
+		if set {
+			sources++
+		}
+	}
+	switch {
+	case sources > 1:
+		return errors.New("options: set only one of Load, Values and Config")
+	case o.Watch != nil && o.Load == nil:
+		return errors.New("options: Watch needs Load, which says what files to watch")
+	}
+	return nil
+}
+
+// A Host manages conversations. It is safe for concurrent use by different conversations:
+// a server needs one.
 type Host struct {
-	reg     *registry.Registry
-	opts    Options
-	watcher *config.Watcher // nil unless opened by [Watch]
+	reg       *registry.Registry
+	opts      Options
+	running   func() (plugins.Running, error)
+	watcher   *config.Watcher // nil unless the files are watched
+	stopWatch context.CancelFunc
 
-	mu       sync.Mutex
-	current  *setup
-	pool     map[string][]*opened // providers that are open, by what they follow from; they differ in models
-	counters map[string]*tokens.Counter
+	mu        sync.Mutex
+	current   *setup
+	reloadErr error                // of the last change of the files
+	pool      map[string][]*opened // open providers by identity; those of one identity differ in models
+	counters  map[string]*tokens.Counter
 }
 
-// Open returns a host with the given configuration. Every provider that a chain names is
-// opened at once, so that a wrong setting is found here and not in the middle of a
-// conversation; the error reports all that are wrong.
-func Open(ctx context.Context, c *config.Config, reg *registry.Registry, opts *Options) (*Host, error) {
-	h := newHost(reg, opts)
-	if err := h.Reload(ctx, c); err != nil {
+// Open returns a host. It opens every provider that a chain names, so that a wrong setting
+// is an error here and not in the middle of a conversation; the error lists all of them.
+// When ctx is done, Open gives up; the host lives until [Host.Close].
+func Open(ctx context.Context, opts *Options) (*Host, error) {
+	h := &Host{opts: *opts.orDefault(), pool: map[string][]*opened{}, counters: map[string]*tokens.Counter{}}
+	if h.opts.Logger == nil {
+		h.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	h.running = sync.OnceValues(func() (plugins.Running, error) { return plugins.ParseRunning(h.opts.Reattach) })
+	var err error
+	if h.reg, err = resolver.Strategies(h.opts.Strategies...); err != nil {
+		return nil, err
+	}
+	if h.opts.Watch != nil {
+		err = h.watch(ctx)
+	} else {
+		err = h.Reload(ctx, nil)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-func newHost(reg *registry.Registry, opts *Options) *Host {
-	h := &Host{reg: reg, pool: map[string][]*opened{}, counters: map[string]*tokens.Counter{}}
-	if opts != nil {
-		h.opts = *opts
+// watch loads the configuration and follows the changes of its files.
+func (h *Host) watch(ctx context.Context) error {
+	if err := h.opts.validate(); err != nil {
+		return err
 	}
-	if h.opts.Logger == nil {
-		h.opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	return h
-}
-
-// Watch returns a host whose configuration is loaded as [config.Load] does, and loaded
-// again whenever its files change, until ctx is done. Files that are wrong change nothing
-// but are reported to Options.Observe and the log. What a changed file says that needs the
-// user's trust is not used before the user has given it; the log says so.
-func Watch(ctx context.Context, where config.Options, reg *registry.Registry, opts *Options, watch *config.WatchOptions) (*Host, error) {
-	h := newHost(reg, opts)
-	on := config.WatchOptions{}
-	if watch != nil {
-		on = *watch
-	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	on := *h.opts.Watch
 	changed, failed := on.Changed, on.Failed
-	opened := make(chan struct{}) // the watcher may be quicker than we are
+	opened := make(chan struct{}) // the watcher may see a change before the host is open
 	on.Changed = func(before, after *config.Config) {
 		<-opened
-		err := h.Reload(ctx, after)
-		h.reloaded(ctx, err)
+		err := h.apply(life, after)
+		h.reloaded(life, err)
 		if err == nil && changed != nil {
 			changed(before, after)
 		}
 	}
 	on.Failed = func(err error) {
-		h.reloaded(ctx, err)
+		h.reloaded(life, err)
 		if failed != nil {
 			failed(err)
 		}
 	}
-	w, err := config.Watch(ctx, where, &on)
+	w, err := config.Watch(life, resolver.Names(h.reg, *h.opts.Load), &on)
 	if err != nil {
-		return nil, err
+		stop()
+		return err
 	}
-	h.watcher = w
-	err = h.Reload(ctx, w.Current())
+	h.watcher, h.stopWatch = w, stop
+	err = h.apply(ctx, w.Current())
 	close(opened)
 	if err != nil {
-		return nil, err
+		return errors.Join(err, h.Close())
 	}
-	return h, nil
+	return nil
 }
 
 func (h *Host) reloaded(ctx context.Context, err error) {
+	h.mu.Lock()
+	h.reloadErr = err
+	h.mu.Unlock()
 	if err != nil {
-		h.opts.Logger.WarnContext(ctx, "the changed configuration is wrong; the running one stays", "err", err)
+		h.opts.Logger.WarnContext(ctx, "the changed configuration is invalid and not used", "err", err)
 	} else {
 		h.opts.Logger.InfoContext(ctx, "configuration changed")
 	}
 	h.observe(Event{Kind: EventReloaded, Err: err})
 }
 
-// Reload makes the host use another configuration from the next turn on. If anything in
-// it is wrong, it keeps the one it has and the error says what. Turns under way end with
-// the configuration that they began with. Providers for which nothing changed, neither
-// their own settings nor the models that they use, stay open.
+// Reload makes the host use another configuration from the next turn on; if c is nil, that
+// of [Options], of which the files are read again. If anything is wrong with it, the host
+// keeps the one that it has and the error says what. Turns in progress end with the
+// configuration that they began with. Providers for which nothing changed, neither their
+// settings nor the models that they use, stay open.
 func (h *Host) Reload(ctx context.Context, c *config.Config) error {
+	if c == nil && h.watcher != nil {
+		if err := h.watcher.Reload(); err != nil { // calls reloaded
+			return err
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.reloadErr
+	}
+	if c == nil {
+		var err error
+		if c, err = h.opts.load(h.reg); err != nil {
+			return err
+		}
+	}
+	return h.apply(ctx, c)
+}
+
+func (h *Host) apply(ctx context.Context, c *config.Config) error {
 	s, err := h.newSetup(ctx, c)
 	if err != nil {
 		return err
@@ -142,35 +263,24 @@ func (h *Host) Reload(ctx context.Context, c *config.Config) error {
 	old := h.current
 	h.current = s
 	h.mu.Unlock()
-	s.inForce()
+	s.activate()
 	return h.retire(old)
 }
 
-// Refresh loads the files of a host made by [Watch] now, for a program that is told to by
-// a signal. The error says what is wrong with them.
-func (h *Host) Refresh() error {
-	if h.watcher == nil {
-		return errors.New("refresh: the host was not opened with host.Watch")
-	}
-	return h.watcher.Reload()
-}
-
-// Config returns the configuration that the next turn will use.
-func (h *Host) Config() *config.Config {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.current.config
-}
-
-// Close releases the providers. Turns under way end first.
+// Close stops watching files and closes the providers. Turns in progress end first. It
+// must not be called from Options.Observe.
 func (h *Host) Close() error {
+	if h.watcher != nil {
+		h.stopWatch()
+		<-h.watcher.Done()
+	}
 	h.mu.Lock()
 	old := h.current
 	h.mu.Unlock()
 	return h.retire(old)
 }
 
-// use returns the current setup; release must be called when it is no longer needed.
+// use returns the current setup; the caller calls release when it is done with it.
 func (h *Host) use() (s *setup, release func() error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -203,8 +313,8 @@ func (h *Host) retire(s *setup) error {
 	return nil
 }
 
-// counter returns the counter of an encoding, one for all conversations: what one has
-// counted the others need not.
+// counter returns the counter of an encoding. All conversations share it and what it has
+// counted.
 func (h *Host) counter(tokenizer string) (*tokens.Counter, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,41 +9,44 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/roo"
 )
 
-// A Turn is what a host program knows when it is about to send a conversation to the
-// model. The zero Turn is an automatic one under the default profile.
+// A Turn describes a request to the model that a program is about to send. The zero Turn
+// is an automatic one under the default profile.
 type Turn struct {
 	// Profile and Mode choose the configuration. An empty profile means that of the
 	// mode, and the default profile if there is no mode either.
 	Profile, Mode string
 	// Trigger says why; empty means [core.TriggerAutomatic]. A program whose request the
 	// model's API refused as too large ([Host.Overflow]) sets [core.TriggerOverflow] and
-	// sends what is left.
+	// sends the view again.
 	Trigger core.Trigger
 	// System is the system prompt and Tools the definitions of the tools, if they are
-	// sent beside the messages. They count against the window.
+	// sent in addition to the messages. They count against the window.
 	System string
 	Tools  json.RawMessage
 	// Window is the context window of the model and MaxOutput the longest answer that the
 	// request asks for, both in tokens. If not 0 they replace those of the configuration.
 	Window, MaxOutput int
-	// Environment, Dir, FilesRead and Instructions are handed to the providers: see
-	// [core.Request]. With a Dir and without FilesRead these are found out, see [FilesRead].
+	// Environment, Dir, FilesRead and Instructions are passed to the providers: see
+	// [core.Request]. With a Dir, nil FilesRead are detected by [FilesRead].
 	Environment  string
 	Dir          string
 	FilesRead    []string
 	Instructions string
-	// Estimate has the providers say what they might cost before one is asked: see
+	// Estimate asks the providers what they might cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
 }
 
-// Check says what [Host.Manage] would decide, and changes nothing. After the first call
-// the cost does not depend on the length of the conversation, but on what was added.
+// Check returns what [Host.Manage] would decide, and changes nothing. After the first call
+// the cost depends on what was added, not on the length of the conversation.
 func (h *Host) Check(c *Conversation, t Turn) (policy.Decision, error) {
 	s, release := h.use()
 	p, err := s.plan(c, t)
@@ -53,18 +56,18 @@ func (h *Host) Check(c *Conversation, t Turn) (policy.Decision, error) {
 	return p.decision, nil
 }
 
-// Manage condenses the conversation if it is due, and reports what it did and why. It is
-// to be called before every request to the model.
+// Manage condenses the conversation if it is due, and reports what it did and why. Call it
+// before every request to the model.
 //
 // The report is nil only if the configuration has no such profile. The error wraps
-// [policy.ErrFloorExceedsWindow] if what may not be removed is too large, which is found
+// [policy.ErrFloorExceedsWindow] if what cannot be removed is too large, which is detected
 // before any provider is asked; it is a [*core.ExhaustedError] if no provider, not even
-// truncation, brought the conversation to its limit, and wraps ctx.Err() if ctx ended. On
-// any error the conversation is as it was.
+// truncation, brought the conversation below its limit; it wraps ctx.Err() if ctx is done.
+// After any error the conversation is unchanged.
 //
-// If providers fail and the conversation is within its limit, it stays as it was. That is
+// If providers fail and the conversation is within its limit, it stays unchanged. This is
 // an error, which wraps those of the providers, only if the trigger is
-// [core.TriggerManual]; else a warning in the report says so, and the work can go on.
+// [core.TriggerManual]; otherwise the report has a warning, and the program can go on.
 func (h *Host) Manage(ctx context.Context, c *Conversation, t Turn) (*Report, error) {
 	s, release := h.use()
 	r, err := s.manage(ctx, c, t)
@@ -94,7 +97,7 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 	return r, err
 }
 
-// condense asks the chain and records what it made of the conversation.
+// condense asks the chain and records the result.
 func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Report) error {
 	var made []core.Attempt
 	chain, err := s.chain(ctx, p, func(a core.Attempt) { made = append(made, a) })
@@ -103,7 +106,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	}
 	got, err := chain.Condense(ctx, p.request)
 	if err != nil {
-		r.attempts(made) // what they spent is spent, also if a person has stopped them
+		r.attempts(made) // for what they spent
 		if errors.As(err, new(*core.ExhaustedError)) {
 			c.state = c.state.After(p.decision, p.decision.Used)
 		}
@@ -121,7 +124,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	if err != nil {
 		return err
 	}
-	// The originals first: once the condensation is in force, its summary points there.
+	// The originals first: the summary points there.
 	originals, undo, err := p.keepOriginals(c, &got.Edit)
 	if err != nil {
 		return err
@@ -144,4 +147,108 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		Hidden: len(got.Edit.Hide), Rewritten: len(got.Edit.Rewrite), Inserted: len(got.Edit.Insert),
 	}
 	return nil
+}
+
+// A plan is what one turn will do.
+type plan struct {
+	*settings
+	view     []core.Message
+	system   int // tokens
+	tools    int // tokens
+	decision policy.Decision
+	request  *core.Request // nil unless the decision is to act
+	part     string        // the file for the originals; empty for none
+}
+
+// free reports whether the turn may spend nothing, because the user did not ask for it.
+func (p *plan) free() bool { return !p.Auto && p.decision.Trigger != core.TriggerManual }
+
+func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
+	set, err := s.resolve(turnKey{t.Profile, t.Mode})
+	if err != nil {
+		return nil, err
+	}
+	if set, err = set.forRequest(t); err != nil {
+		return nil, err
+	}
+	c.measure(set.Tokenizer, set.counter)
+	p := &plan{settings: set, view: c.View()}
+	p.system, p.tools = p.counter.Beside(t.System, t.Tools)
+	trigger := t.Trigger
+	if trigger == "" {
+		trigger = core.TriggerAutomatic
+	}
+	size := policy.Size{
+		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
+		Summaries: c.summaries, NothingNew: c.nothingNew(),
+	}
+	p.decision = p.rule.Decide(size, c.state, trigger)
+	if !p.decision.Act {
+		return p, nil
+	}
+	// The exact floor takes a pass over all messages, so it is computed only when it matters.
+	size.Protected = core.FixedTokens(p.counter, p.view)
+	p.decision = p.rule.Decide(size, c.state, trigger)
+	if !p.decision.Act {
+		return p, nil
+	}
+	p.request = &core.Request{
+		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger,
+		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
+		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
+		Instructions: t.Instructions, Counter: p.counter,
+	}
+	if t.Dir != "" && t.FilesRead == nil {
+		p.request.FilesRead = FilesRead(c.journal.Messages(), t.Dir)
+	}
+	if p.Originals == config.OriginalsParts && c.originals != "" {
+		if p.part, err = nextPart(c.originals); err != nil {
+			return nil, fmt.Errorf("originals: %w", err)
+		}
+		p.request.Originals = fromDir(t.Dir, p.part)
+	}
+	if p.request.Instructions == "" {
+		p.request.Instructions = p.Prompt
+	}
+	return p, nil
+}
+
+// Overflow reports whether err, from a request to a model's API, says that the
+// conversation is too large. If so, manage it with [core.TriggerOverflow] and send it
+// again. Under a profile with Roo Code's rule it recognizes what Roo Code does, otherwise
+// the errors of all vendors and SDKs that are known.
+func (h *Host) Overflow(t Turn, err error) (bool, error) {
+	s, release := h.use()
+	set, fault := s.resolve(turnKey{t.Profile, t.Mode})
+	if e := release(); fault == nil {
+		fault = e
+	}
+	switch {
+	case fault != nil:
+		return false, fault
+	case set.RooRule:
+		return roo.ContextLengthError(err, remote.HTTPStatus(err)), nil
+	default:
+		return remote.IsContextLength(err), nil
+	}
+}
+
+// Provider returns the provider that c describes, for programs that ask one directly, for
+// instance to compare it with others. It is opened as in the chain of a profile (empty for
+// the default one), with the language models of the configuration and, if it is a plugin,
+// as a supervised process. It belongs to the host, which closes it when the configuration
+// changes or the host is closed.
+func (h *Host) Provider(ctx context.Context, c config.Provider, profile string) (core.CondensationProvider, error) {
+	s, release := h.use()
+	p, err := func() (core.CondensationProvider, error) {
+		set, err := s.resolve(turnKey{profile: profile})
+		if err != nil {
+			return nil, err
+		}
+		return s.provider(ctx, c, set.Model.Name)
+	}()
+	if errRelease := release(); err == nil {
+		err = errRelease
+	}
+	return p, err
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -76,11 +73,12 @@ func (a *asking) Close() error {
 func openAsker(t *testing.T, text string, opts *condense.Options) (*condense.Host, asker, error) {
 	t.Helper()
 	a := asker{new([]string), new([]string)}
-	reg, err := registry.New(a.strategy())
-	if err != nil {
-		t.Fatal(err)
+	all := condense.Options{}
+	if opts != nil {
+		all = *opts
 	}
-	h, err := condense.Open(t.Context(), configured(t, text), reg, opts)
+	all.Load, all.Strategies = loadText(t, text), []registry.Strategy{a.strategy()}
+	h, err := condense.Open(t.Context(), &all)
 	if err == nil {
 		t.Cleanup(func() {
 			if err := h.Close(); err != nil {
@@ -94,11 +92,7 @@ func openAsker(t *testing.T, text string, opts *condense.Options) (*condense.Hos
 // configured returns the configuration that a file with this text would be.
 func configured(t *testing.T, text string) *config.Config {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "condense.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Load(config.Options{Path: file, Env: []string{}, Trust: trusted, Builtin: []string{"asker"}})
+	c, err := condense.Load(&condense.Options{Load: loadText(t, text), Strategies: []registry.Strategy{asker{}.strategy()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,10 +190,6 @@ func TestMissingKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lender := condense.NewLender(configured(t, text), nil)
-	if err := lender.Check("", "m"); err == nil || !strings.Contains(err.Error(), "TEST_CONDENSE_KEY is not set") {
-		t.Errorf("check: got %v", err)
-	}
 	r, err := h.Manage(t.Context(), talk(400), condense.Turn{})
 	if err != nil {
 		t.Fatal(err)
@@ -208,9 +198,6 @@ func TestMissingKey(t *testing.T) {
 		t.Errorf("got %s: %s; want it to be skipped for want of TEST_CONDENSE_KEY", at.Outcome, at.Reason)
 	}
 	t.Setenv("TEST_CONDENSE_KEY", "sesame")
-	if err := lender.Check("", "m"); err != nil {
-		t.Errorf("check: got %v", err)
-	}
 	r, err = h.Manage(t.Context(), talk(400), condense.Turn{})
 	if err != nil {
 		t.Fatal(err)
@@ -309,19 +296,5 @@ func TestReloadKeepsProviders(t *testing.T) {
 	wrong := configured(t, "profiles: {p: {window: 20000, chain: [asker]}}\n")
 	if err := h.Reload(t.Context(), wrong); err == nil {
 		t.Error("a configuration without a model was taken")
-	}
-}
-
-func TestLenderWithoutAnything(t *testing.T) {
-	g, err := condense.NewLender(config.Default(), nil).Model("", "extractive")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := g.Generate(t.Context(), &model.Prompt{Messages: []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("We chose tea. It rained all day.")}}}})
-	if err != nil || !strings.HasPrefix(a.Text, extractive.Label) {
-		t.Errorf("got %+v, %v", a, err)
-	}
-	if _, err := condense.NewLender(config.Default(), nil).Model("", ""); err == nil || errors.Is(err, core.ErrUnavailable) {
-		t.Errorf("got error %v", err)
 	}
 }

@@ -46,7 +46,7 @@ func TestOriginals(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := t.TempDir()
-	dir := condense.OriginalsDir(filepath.Join(work, "session.jsonl"))
+	dir := filepath.Join(work, "session.jsonl") + ".history"
 	c := talk(300)
 	c.KeepOriginals(dir)
 	recorded := c.Journal().Messages()

@@ -15,11 +15,9 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/trust"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 )
 
 // A plugged is a folder with a plugin in it, and a configuration that names it.
@@ -49,7 +47,7 @@ func plug(t *testing.T) *plugged {
 
 func (p *plugged) pin(t *testing.T) {
 	t.Helper()
-	sum, err := supervise.Digest(supervise.Spec{Path: p.program})
+	sum, err := plugins.Digest(config.Provider{Plugin: p.program})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +68,7 @@ func (p *plugged) options() config.Options {
 // half of it.
 func (p *plugged) write(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(p.file+".tmp", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(p.file+".tmp", p.file); err != nil {
-		t.Fatal(err)
-	}
+	replace(t, p.file, text, 0o600)
 }
 
 // configure loads a configuration whose chain is the plugin with these settings.
@@ -91,20 +84,7 @@ func (p *plugged) configure(t *testing.T, settings string) *config.Config {
 
 func openConfig(t *testing.T, c *config.Config) *condense.Host {
 	t.Helper()
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := condense.Open(t.Context(), c, reg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return h
+	return start(t, &condense.Options{Config: c})
 }
 
 // attempts manages a long conversation and returns what each candidate did.
@@ -147,11 +127,7 @@ func TestReattach(t *testing.T) {
 	if !ok {
 		t.Fatal("the plugin printed no line to attach with")
 	}
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := condense.Open(t.Context(), p.configure(t, "{}"), reg, &condense.Options{Reattach: `{"ours":` + value})
+	h, err := condense.Open(t.Context(), &condense.Options{Config: p.configure(t, "{}"), Reattach: `{"ours":` + value})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +143,7 @@ func TestReattach(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Log(err)
 	}
-	if _, err := condense.Open(t.Context(), p.configure(t, "{}"), reg, &condense.Options{Reattach: "tidy"}); err == nil ||
+	if _, err := condense.Open(t.Context(), &condense.Options{Config: p.configure(t, "{}"), Reattach: "tidy"}); err == nil ||
 		!strings.Contains(err.Error(), "want the line that a plugin prints with -debug") {
 		t.Errorf("got %v", err)
 	}
@@ -177,12 +153,8 @@ func TestReattach(t *testing.T) {
 // turn, whatever it is, and truncation answers.
 func TestPlugin(t *testing.T) {
 	p := plug(t)
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := p.configure(t, "{last: 4}")
-	_, err = condense.Open(t.Context(), c, reg, nil)
+	_, err := condense.Open(t.Context(), &condense.Options{Config: c})
 	want := p.file + ":3:3: plugin ours: " + p.program + " is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin ours'"
 	if err == nil || err.Error() != want {
 		t.Errorf("not pinned: got error %v\nwant %s", err, want)

@@ -1,20 +1,13 @@
 package condense_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/trust"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 )
 
 // pids returns the processes of the plugin; none where there is no /proc.
@@ -37,37 +30,7 @@ func TestWatchPins(t *testing.T) {
 	if err := trust.Open(p.store).SetPin(p.program, false, strings.Repeat("0", 64)); err != nil {
 		t.Fatal(err)
 	}
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	reloads := make(chan error, 100)
-	h, err := condense.Watch(ctx, p.options(), reg, &condense.Options{Observe: func(e condense.Event) {
-		if e.Kind == condense.EventReloaded {
-			reloads <- e.Err
-		}
-	}}, &config.WatchOptions{Interval: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	reloaded := func() {
-		t.Helper()
-		select {
-		case err := <-reloads:
-			if err != nil {
-				t.Fatal(err)
-			}
-		case <-time.After(testkit.Patience(t)):
-			t.Fatal("the change was not noticed within 20 s")
-		}
-	}
+	h, reloaded := follow(t, p.options())
 	if got := attempts(t, h); !strings.Contains(got, "is not the plugin that was pinned") {
 		t.Errorf("before: %s", got)
 	}

@@ -11,54 +11,56 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
 
-// An opened is a provider and what it was opened with. Configurations that follow each
-// other, and the profiles of one, share it for as long as nothing that it depends on
-// differs: a plugin is not started again because a threshold was edited.
+// An opened is a provider and what it was opened with. Successive configurations, and the
+// profiles of one, share it as long as nothing that it depends on differs: a plugin is not
+// started again because a threshold was edited.
 type opened struct {
 	core.CondensationProvider
 
 	id     string
-	agent  string                 // the model of the profile that it was opened for
-	users  int                    // setups that hold it; guarded by host.mu
-	lender atomic.Pointer[Lender] // of the configuration in force
+	agent  string                          // the model of the profile that it was opened for
+	users  int                             // setups that hold it; guarded by host.mu
+	models atomic.Pointer[resolver.Models] // of the current configuration
 
 	mu    sync.Mutex
-	asked map[string]string // the signature of every model that it was lent, by name
+	asked map[string]string // signatures of the models that it asked for, by name
 }
 
-// model lends the provider a model and remembers which.
+// model returns a model to the provider and remembers which.
 func (o *opened) model(name string) (model.Generator, error) {
-	l := o.lender.Load()
+	models := o.models.Load()
 	o.mu.Lock()
-	o.asked[name] = l.signature(o.agent, name)
+	o.asked[name] = models.Signature(o.agent, name)
 	o.mu.Unlock()
-	g, err := l.Model(o.agent, name)
-	if err != nil || g == extractive.New() { // which is no language model
+	g, err := models.Model(o.agent, name)
+	if err != nil || g == extractive.New() { // which costs nothing
 		return g, err
 	}
 	return &guarded{g}, nil
 }
 
-// fits reports whether the models that the provider was lent are those that it would be
-// lent by l under a profile whose agent talks to this model.
-func (o *opened) fits(l *Lender, agent string) bool {
+// fits reports whether the provider would get the same models from m under a profile with
+// the model agent.
+func (o *opened) fits(m *resolver.Models, agent string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name, was := range o.asked {
-		if l.signature(agent, name) != was {
+		if m.Signature(agent, name) != was {
 			return false
 		}
 	}
 	return true
 }
 
-// identity returns all that a provider follows from beside the models it is lent. A
-// program that was replaced or is gone gives another one, so that it is looked at again.
+// identity returns everything that a provider depends on except its models. It differs if
+// a plugin's program was replaced or removed, so that the program is checked again.
 func identity(c config.Provider, pin string) (string, error) {
 	c.Timeout, c.Origin = 0, config.Origin{} // are the chain's
 	text, err := json.Marshal(c)
@@ -71,10 +73,10 @@ func identity(c config.Provider, pin string) (string, error) {
 	return id, err
 }
 
-// acquire returns the provider that c describes, for s to release: one that is open, or a
-// new one.
+// acquire returns the provider that c describes, an open one or a new one. The caller
+// releases it.
 func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*opened, error) {
-	pin, err := s.pin(c)
+	attached, pin, err := s.approval(c)
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +84,19 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	if err != nil {
 		return nil, err
 	}
-	if o := s.host.shared(id, s.lender, agent); o != nil {
+	if o := s.host.shared(id, s.models, agent); o != nil {
 		return o, nil
 	}
 	o := &opened{id: id, agent: agent, users: 1, asked: map[string]string{}}
-	o.lender.Store(s.lender)
+	o.models.Store(s.models)
+	env := &plugins.Env{Logger: s.host.opts.Logger, Models: o.models.Load}
 	switch {
 	case c.Withheld != "":
 		o.CondensationProvider = withheld{c.Name, c.Withheld}
+	case attached != nil:
+		o.CondensationProvider, err = attached.Open(c, env)
 	case c.Plugin != "":
-		o.CondensationProvider, err = s.plugin(c, pin, o)
+		o.CondensationProvider, err = plugins.Open(c, pin, env)
 	default:
 		o.CondensationProvider, err = s.builtin(ctx, c, o)
 	}
@@ -104,12 +109,29 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	return o, nil
 }
 
-// shared returns a provider that is open, with one user more; nil if there is none.
-func (h *Host) shared(id string, l *Lender, agent string) *opened {
+// approval returns the running plugins if c is one of them, and else, if c is a plugin,
+// the checksum that its program must have.
+func (s *setup) approval(c config.Provider) (attached plugins.Running, pin string, err error) {
+	if c.Plugin == "" {
+		return nil, "", nil
+	}
+	running, err := s.host.running()
+	if err != nil {
+		return nil, "", err
+	}
+	if _, ok := running[c.Name]; ok {
+		return running, "", nil
+	}
+	pin, err = plugins.Pin(s.config, c)
+	return nil, pin, err
+}
+
+// shared returns an open provider and counts one user more; nil if there is none.
+func (h *Host) shared(id string, m *resolver.Models, agent string) *opened {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, o := range h.pool[id] {
-		if o.fits(l, agent) {
+		if o.fits(m, agent) {
 			o.users++
 			return o
 		}
@@ -117,7 +139,7 @@ func (h *Host) shared(id string, l *Lender, agent string) *opened {
 	return nil
 }
 
-// release closes a provider that no setup holds any more.
+// release closes a provider when no setup holds it any more.
 func (h *Host) release(o *opened) error {
 	h.mu.Lock()
 	o.users--
@@ -147,4 +169,65 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
 	}
 	return p, nil
+}
+
+// A withheld provider is declared by a file that the user has not trusted. It declines
+// every request, so that the next provider is asked.
+type withheld struct{ provider, why string }
+
+// Condense implements [core.CondensationProvider].
+func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) {
+	return nil, &resolver.UntrustedError{Text: fmt.Sprintf("provider %s: %s", w.provider, w.why)}
+}
+
+// errUnpaid is why a provider is skipped in a turn that may spend nothing.
+var errUnpaid = fmt.Errorf("auto is false, so no language model is asked unless the user wants it: %w", core.ErrUnavailable)
+
+// unpaidKey marks the context of calls that may spend nothing.
+type unpaidKey struct{}
+
+// An unpaid provider takes part in a turn that may spend nothing. If it would cost
+// something it is not asked, and the models that the host gave to it refuse. What a plugin
+// spends is unknown, so plugins are not asked.
+type unpaid struct {
+	core.CondensationProvider
+
+	plugin bool
+}
+
+// Condense implements [core.CondensationProvider].
+func (u unpaid) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	if u.plugin {
+		return nil, fmt.Errorf("what a plugin spends is not known: %w", errUnpaid)
+	}
+	cost, err := core.EstimateCost(ctx, u.CondensationProvider, req)
+	if err == nil && (cost.USD > 0 || cost.Unpriced > 0) {
+		return nil, errUnpaid
+	}
+	return u.CondensationProvider.Condense(context.WithValue(ctx, unpaidKey{}, true), req)
+}
+
+// Frames implements [core.Framer].
+func (u unpaid) Frames() bool {
+	f, ok := u.CondensationProvider.(core.Framer)
+	return ok && f.Frames()
+}
+
+// A guarded model refuses in turns that may spend nothing.
+type guarded struct{ model.Generator }
+
+// Generate implements [model.Generator].
+func (g *guarded) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	if ctx.Value(unpaidKey{}) != nil {
+		return nil, errUnpaid
+	}
+	return g.Generator.Generate(ctx, p)
+}
+
+// CheckKey implements [model.Checker].
+func (g *guarded) CheckKey() error {
+	if c, ok := g.Generator.(model.Checker); ok {
+		return c.CheckKey()
+	}
+	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -39,10 +38,7 @@ func TestPromises(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	reg, err := registry.New(append(providers.Builtin(), sinner(release))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	strategies := []registry.Strategy{sinner(release)}
 	quick := quickSins(release)
 	rapid.Check(t, func(rt *rapid.T) {
 		modes := []string{"budget", "half", "recent", "middle_out"}
@@ -62,9 +58,8 @@ func TestPromises(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		h, err := condense.Open(t.Context(), c, reg, &condense.Options{Adjust: func(r *config.Resolved) {
-			r.Window, r.Tokenizer, r.Chain = window, "chars4", chain
-		}})
+		c = c.Override(config.Override{Window: window, Tokenizer: "chars4", Chain: chain})
+		h, err := condense.Open(t.Context(), &condense.Options{Config: c, Strategies: strategies})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -73,7 +68,7 @@ func TestPromises(t *testing.T) {
 		for i := range messages {
 			messages[i].Tokens = 0 // they are measured by another counter here
 		}
-		conv := condense.NewConversation(history.New())
+		conv := condense.NewConversation()
 		for len(messages) > 0 {
 			n := min(len(messages), rapid.IntRange(1, 8).Draw(rt, "new messages"))
 			if err := conv.Append(messages[:n]...); err != nil {

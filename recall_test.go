@@ -37,7 +37,7 @@ func TestHandlesOutlive(t *testing.T) {
 			for _, m := range d.Journal.Messages() {
 				maps.Insert(handles, history.Handles(m.Parts))
 			}
-			c := condense.NewConversation(d.Journal)
+			c := condense.ResumeConversation(d.Journal)
 			all := func(when string, j *history.Journal) {
 				t.Helper()
 				for h, p := range handles {

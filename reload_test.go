@@ -1,9 +1,9 @@
 package condense_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -24,12 +25,6 @@ import (
 // valid one holds in the end.
 func TestWatch(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "condense.yaml")
 	put := func(content string) {
 		t.Helper()
@@ -44,13 +39,14 @@ func TestWatch(t *testing.T) {
 	}
 	put(valid(0))
 	reloads := make(chan error, 1000)
-	h, err := condense.Watch(ctx,
-		config.Options{Path: file, Env: []string{}, Builtin: reg.Names(), Strategies: reg.Names()}, reg,
-		&condense.Options{Observe: func(e condense.Event) {
+	h, err := condense.Open(t.Context(), &condense.Options{
+		Load: &config.Options{Path: file, Env: []string{}}, Watch: &config.WatchOptions{Interval: time.Millisecond},
+		Observe: func(e condense.Event) {
 			if e.Kind == condense.EventReloaded {
 				reloads <- e.Err
 			}
-		}}, &config.WatchOptions{Interval: time.Millisecond})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +74,7 @@ func TestWatch(t *testing.T) {
 	}
 	for n := range 50 {
 		put(valid(n))
-		if err := h.Refresh(); err != nil {
+		if err := h.Reload(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -126,29 +122,71 @@ func wait(t *testing.T, reloads chan error) error {
 	}
 }
 
-func TestRefreshNeedsFiles(t *testing.T) {
-	h := open(t, config.Values{}, nil)
-	if err := h.Refresh(); err == nil {
-		t.Error("no error")
+// TestOptionsContradict: a host has one configuration, and only files can be watched.
+func TestOptionsContradict(t *testing.T) {
+	for want, opts := range map[string]*condense.Options{
+		"set only one of Load, Values and Config": {Values: &config.Values{}, Load: &config.Options{}},
+		"Watch needs Load":                        {Watch: &config.WatchOptions{}},
+		"registered twice":                        {Strategies: []registry.Strategy{smart.Strategy()}},
+	} {
+		if _, err := condense.Open(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestReloadWithoutWatching: a host that does not watch its files reads them again when it
+// is asked to, and keeps its configuration if they are invalid.
+func TestReloadWithoutWatching(t *testing.T) {
+	load := loadText(t, "profiles: {p: {window: 20000}}\n")
+	h := start(t, &condense.Options{Load: load})
+	window := func() int {
+		t.Helper()
+		d, err := h.Check(talk(1), condense.Turn{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Budget.Window
+	}
+	replace(t, load.Path, "profiles: {p: {window: 40000}}\n", 0o600)
+	if got := window(); got != 20000 {
+		t.Errorf("the window is %d before the files are read again", got)
+	}
+	if err := h.Reload(t.Context(), nil); err != nil || window() != 40000 {
+		t.Errorf("the window is %d (%v), want 40000", window(), err)
+	}
+	replace(t, load.Path, "profiles: {p: {window: 2}}\nno: 1\n", 0o600)
+	if err := h.Reload(t.Context(), nil); err == nil || window() != 40000 {
+		t.Errorf("the window is %d (%v), want 40000 and an error", window(), err)
+	}
+}
+
+// TestNothingIsReadBySurprise: without options no file, and no variable, has an effect.
+func TestNothingIsReadBySurprise(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("CONDENSE_THRESHOLD", "20")
+	replace(t, filepath.Join(dir, "condense.yaml"), "profiles: {p: {window: 20000}}\n", 0o600)
+	h := start(t, nil)
+	d, err := h.Check(talk(1), condense.Turn{})
+	if err != nil || d.Budget.Window != 200000 || d.Threshold != 80 {
+		t.Errorf("window %d, threshold %v (%v)", d.Budget.Window, d.Threshold, err)
+	}
+	if chain := h.Config().Values().Chain; !slices.Equal(chain, providers.Chain()) {
+		t.Errorf("the chain is %q", chain)
 	}
 }
 
 func TestOpenReportsEveryWrongProvider(t *testing.T) {
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.New(config.Values{
+	v := config.Values{
 		Tuning: config.Tuning{Chain: []string{"a", "b"}},
 		Providers: map[string]config.ProviderValues{
 			"a": {Strategy: "slidingwindow", Settings: []byte(`{"mode":"haf"}`)},
 			"b": {Strategy: "slidingwindow", Settings: []byte(`{"kepe":1}`)},
 		},
-	}, config.Options{})
-	if err != nil {
-		t.Fatal(err)
 	}
-	_, err = condense.Open(t.Context(), c, reg, nil)
+	_, err := condense.Open(t.Context(), &condense.Options{Values: &v})
 	if err == nil || strings.Count(err.Error(), "\n") != 1 ||
 		!strings.Contains(err.Error(), `provider a: open slidingwindow: settings: mode: "haf"`) ||
 		!strings.Contains(err.Error(), `provider b: open slidingwindow: settings: unknown setting "kepe"`) {

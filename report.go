@@ -1,12 +1,15 @@
 package condense
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -15,7 +18,7 @@ import (
 type Report struct {
 	Acted    bool          `json:"acted"`
 	Decision policy.Reason `json:"decision"` // why it acted, or why not
-	Reason   string        `json:"reason"`   // the same for people, with the numbers
+	Reason   string        `json:"reason"`   // the same as a sentence, with the numbers
 	Trigger  core.Trigger  `json:"trigger"`
 	Profile  string        `json:"profile"`
 	Mode     string        `json:"mode,omitempty"`
@@ -23,17 +26,17 @@ type Report struct {
 	Budget   BudgetReport    `json:"budget"`
 	Tokens   TokenReport     `json:"tokens"`
 	Attempts []AttemptReport `json:"attempts"`
-	// Estimates are what was said before of the costs, if Turn.Estimate was set.
+	// Estimates are the costs that were expected before, if Turn.Estimate was set.
 	Estimates []Estimate `json:"estimates,omitempty"`
 	// CondensationID names the condensation in the journal; empty if there is none.
 	CondensationID string `json:"condensation_id,omitempty"`
-	// Originals is the file with what the condensation hid or rewrote; empty if there is
-	// none.
+	// Originals is the file with what the condensation hid or rewrote; empty if none was
+	// written.
 	Originals string        `json:"originals,omitempty"`
 	Messages  MessageReport `json:"messages"`
 	Usage     core.Usage    `json:"usage,omitzero"`
-	// Warnings are what a person should know: an option that had no effect, a target
-	// that had to be raised.
+	// Warnings are what the user should know: an option that had no effect, a target that
+	// had to be raised.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -45,7 +48,7 @@ type BudgetReport struct {
 	Target           int     `json:"target"`
 	ThresholdPercent float64 `json:"threshold_percent"`
 	Percent          float64 `json:"percent"` // of the window that is used
-	Floor            int     `json:"floor"`   // what may not be removed
+	Floor            int     `json:"floor"`   // fixed tokens: what cannot be removed
 }
 
 // A TokenReport is the size of the conversation before and after.
@@ -88,7 +91,7 @@ func newReport(p *plan) *Report {
 		Attempts: []AttemptReport{},
 	}
 	if p.Originals == config.OriginalsParts && p.request != nil && p.part == "" {
-		r.Warnings = append(r.Warnings, "originals: parts has no effect, because the conversation has no file to write them beside")
+		r.Warnings = append(r.Warnings, "originals: parts has no effect, because the conversation has no file to write them next to")
 	}
 	return r
 }
@@ -102,8 +105,8 @@ type failedError struct {
 func (e *failedError) Error() string   { return e.text }
 func (e *failedError) Unwrap() []error { return e.errs }
 
-// unchanged reports that the attempts changed nothing: as an error if a person asked, and
-// as a warning if not. Neither is needed if there was nothing to gain.
+// unchanged reports that the attempts changed nothing: as an error if the user asked for a
+// condensation, as a warning otherwise, and not at all if there was nothing to gain.
 func (r *Report) unchanged(p *plan, got *core.Condensed) error {
 	var why []string
 	var errs []error
@@ -135,17 +138,18 @@ func (r *Report) attempts(attempts []core.Attempt) {
 	}
 }
 
-// fill adds the tokens of the view by kind, before and after, to what is sent beside it.
+// fill adds the tokens of the view by kind, before and after, to those of the system prompt
+// and the tools.
 func (r *Report) fill(p *plan, before, after map[tokens.Kind]int) {
-	beside := p.system + p.tools
+	overhead := p.system + p.tools
 	r.Tokens = TokenReport{
-		Before: beside, After: beside,
+		Before: overhead, After: overhead,
 		ByKind: map[tokens.Kind]Change{},
 	}
 	for _, kind := range tokens.Kinds() {
-		r.Tokens.ByKind[kind] = Change{} // every kind, so that readers need not ask
+		r.Tokens.ByKind[kind] = Change{} // every kind, so that readers need no check
 	}
-	r.Tokens.ByKind[tokens.KindSystem] = Change{beside, beside}
+	r.Tokens.ByKind[tokens.KindSystem] = Change{overhead, overhead}
 	for kind, n := range before {
 		c := r.Tokens.ByKind[kind]
 		c.Before += n
@@ -158,4 +162,105 @@ func (r *Report) fill(p *plan, before, after map[tokens.Kind]int) {
 		r.Tokens.ByKind[kind] = c
 		r.Tokens.After += n
 	}
+}
+
+// An Estimate is the most that asking a provider is expected to cost. An answer that is cut
+// off, or too long, may have to be asked for again and cost more.
+type Estimate struct {
+	Provider string     `json:"provider"`
+	Usage    core.Usage `json:"usage"`
+	// Problem is why there is no estimate, for instance because the model has no key; Usage
+	// is zero then.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Estimate returns what [Host.Manage] might spend on language models, for each provider in
+// the order of the chain. It asks no model. A provider is used only if the previous ones
+// were not enough, so the sum is the worst case. Providers that use no models, or give no
+// estimate, are left out. The result is nil if no condensation is due.
+func (h *Host) Estimate(ctx context.Context, c *Conversation, t Turn) ([]Estimate, error) {
+	s, release := h.use()
+	p, err := s.plan(c, t)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	estimates, err := s.estimates(ctx, p)
+	return estimates, errors.Join(err, release())
+}
+
+func (s *setup) estimates(ctx context.Context, p *plan) ([]Estimate, error) {
+	if p.request == nil {
+		return nil, nil
+	}
+	var estimates []Estimate
+	for _, c := range p.Chain {
+		provider, err := s.provider(ctx, c, p.Model.Name)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := provider.(core.CostEstimator); !ok || p.free() {
+			continue
+		}
+		usage, err := estimate(ctx, c, provider, p.request.Clone())
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, errors.ErrUnsupported), err == nil && usage == core.Usage{}:
+		case err != nil:
+			estimates = append(estimates, Estimate{Provider: c.Name, Problem: plain.Line(err.Error())})
+		default:
+			estimates = append(estimates, Estimate{Provider: c.Name, Usage: usage})
+		}
+	}
+	return estimates, nil
+}
+
+// estimate asks one provider. A panic becomes an error.
+func estimate(ctx context.Context, c config.Provider, p core.CondensationProvider, req *core.Request) (u core.Usage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			u, err = core.Usage{}, fmt.Errorf("panic: %v", v)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	return core.EstimateCost(ctx, p, req)
+}
+
+// announce reports what the turn might cost, and passes it to the observer.
+func (s *setup) announce(ctx context.Context, p *plan, r *Report) error {
+	estimates, err := s.estimates(ctx, p)
+	if err != nil {
+		return err
+	}
+	r.Estimates = estimates
+	for _, e := range estimates {
+		s.host.observe(Event{Kind: EventEstimated, Profile: p.Profile, Mode: p.Mode, Provider: e.Provider, Estimate: e})
+	}
+	return nil
+}
+
+// An EventKind says what happened.
+type EventKind string
+
+// The kinds of events. A turn in which nothing is due has none.
+const (
+	EventStarted   EventKind = "started"   // a condensation begins: Decision
+	EventEstimated EventKind = "estimated" // what a provider might cost, if Turn.Estimate is set: Provider, Estimate
+	EventAsking    EventKind = "asking"    // a provider is asked: Provider
+	EventAttempt   EventKind = "attempt"   // it has answered: Provider, Attempt
+	EventFinished  EventKind = "finished"  // the condensation has ended: Report, Err
+	EventReloaded  EventKind = "reloaded"  // watched files have changed: Err, if they are invalid
+)
+
+// An Event is something that happened, for [Options]. Kind says which other fields are set.
+type Event struct {
+	Kind          EventKind
+	Profile, Mode string
+	Decision      policy.Decision
+	Provider      string
+	Estimate      Estimate
+	Attempt       core.Attempt
+	Report        *Report
+	Err           error
 }

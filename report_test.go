@@ -7,7 +7,6 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/tokens"
 )
@@ -18,7 +17,7 @@ func TestReportAddsUp(t *testing.T) {
 	h := open(t, config.Values{}, func(r *config.Resolved) { r.Window = 20000 })
 	for _, path := range testkit.Sessions(t) {
 		d := read(t, plain(t, path))
-		c := condense.NewConversation(d.Journal)
+		c := condense.ResumeConversation(d.Journal)
 		turn := condense.Turn{System: "You are terse.", Tools: []byte(`[{"name":"x"}]`)}
 		r, err := h.Manage(t.Context(), c, turn)
 		if err != nil {
@@ -63,7 +62,7 @@ func TestSwitchingTokenizers(t *testing.T) {
 		},
 		DefaultProfile: "exact",
 	}, nil)
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	if err := c.Append(core.Message{ID: "1", Role: core.RoleUser, Parts: []core.Part{core.Text("Antidisestablishmentarianism, internationalization.")}}); err != nil {
 		t.Fatal(err)
 	}

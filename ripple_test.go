@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,12 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 )
 
 // likeRipple is the configuration that Ripple's documentation describes.
@@ -63,25 +58,9 @@ func (s *session) turn() {
 // leaves: one of originals for each round, after a summary that is valid and smaller, and
 // none otherwise.
 func TestRipple(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "condense.yaml")
-	if err := os.WriteFile(file, []byte(likeRipple), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conf, err := config.Load(config.Options{Path: file, Env: []string{}, Trust: trusted, Builtin: reg.Names(), Strategies: reg.Names()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &writer{"- Goals: a parser. - State: half done."}
-	h, err := condense.Open(t.Context(), conf, reg, &condense.Options{Models: map[string]model.Generator{"writer": w}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	s := &session{Conversation: condense.NewConversation(history.New()), t: t}
+	h := start(t, &condense.Options{Load: loadText(t, likeRipple), Models: map[string]model.Generator{"writer": w}})
+	s := &session{Conversation: condense.NewConversation(), t: t}
 	dir := filepath.Join(t.TempDir(), "history")
 	s.KeepOriginals(dir)
 	manage := func(trigger core.Trigger) *condense.Report {

@@ -10,7 +10,6 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
@@ -63,7 +62,7 @@ func TestRooProfileDecides(t *testing.T) {
 		}
 		h := open(t, v, past)
 		// One message whose size is given: no counter is asked.
-		c := condense.NewConversation(history.New())
+		c := condense.NewConversation()
 		size := int(in.TotalTokens + in.LastMessageTokens)
 		d, err := h.Check(c, condense.Turn{})
 		if err != nil {

@@ -2,11 +2,8 @@ package condense_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,70 +13,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/apilint"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
-	"github.com/condensehq/condense/transcript"
 )
-
-// open returns a host with values over the defaults.
-func open(tb testing.TB, v config.Values, adjust func(*config.Resolved)) *condense.Host {
-	tb.Helper()
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c, err := config.New(v, config.Options{Builtin: reg.Names(), Strategies: reg.Names()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	h, err := condense.Open(tb.Context(), c, reg, &condense.Options{Adjust: adjust})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return h
-}
-
-// plain returns the content of a gzip file.
-func plain(tb testing.TB, path string) []byte {
-	tb.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	data, err := io.ReadAll(z)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
-}
-
-func read(tb testing.TB, data []byte) *transcript.Document {
-	tb.Helper()
-	d, err := transcript.Read(bytes.NewReader(data), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return d
-}
-
-func write(tb testing.TB, d *transcript.Document, format string) []byte {
-	tb.Helper()
-	var b bytes.Buffer
-	if _, err := d.Write(&b, format); err != nil {
-		tb.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // TestRealSessions holds the promises for every recorded session and windows of 8k, 32k
 // and 128k, at 32k in every mode of truncation: the result is below the limit, the wire formats
@@ -107,7 +41,7 @@ func TestRealSessions(t *testing.T) {
 						before[format] = lint(write(t, read(t, data), format))
 					}
 					turn := condense.Turn{System: d.System, Tools: d.Tools, Trigger: core.TriggerManual}
-					c := condense.NewConversation(d.Journal)
+					c := condense.ResumeConversation(d.Journal)
 					r, err := h.Manage(t.Context(), c, turn)
 					if errors.Is(err, policy.ErrFloorExceedsWindow) {
 						t.Skipf("what cannot be removed is larger than the window: %v", err)

@@ -11,29 +11,29 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/tokens"
 )
 
-// A setup is all that follows from one configuration.
+// A setup is everything that follows from one configuration.
 type setup struct {
 	host   *Host
 	config *config.Config
+	models *resolver.Models
 
 	users   int  // guarded by host.mu
-	retired bool // guarded by host.mu; it is closed once nobody uses it
-
-	lender *Lender
+	retired bool // guarded by host.mu; the setup is closed when it has no users
 
 	mu        sync.Mutex
 	resolved  map[turnKey]*settings
 	providers map[string]*opened // by name, settings and the model of the profile
 }
 
-// A turnKey is what a turn names.
+// A turnKey is the part of a [Turn] that selects the settings.
 type turnKey struct{ profile, mode string }
 
-// Settings are what holds for a profile and mode, ready for use.
+// Settings are the values of a profile and mode, ready for use.
 type settings struct {
 	*config.Resolved
 	rule    policy.Rule
@@ -42,7 +42,8 @@ type settings struct {
 
 func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 	s := &setup{
-		host: h, config: c, lender: NewLender(c, &h.opts),
+		host: h, config: c,
+		models:    resolver.NewModels(c, resolver.ModelOptions{Own: h.opts.Models, Default: h.opts.Model, Logger: h.opts.Logger}),
 		resolved:  map[turnKey]*settings{},
 		providers: map[string]*opened{},
 	}
@@ -54,7 +55,7 @@ func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 		keys = append(keys, turnKey{mode: m})
 	}
 	var errs []error
-	seen := map[string]bool{} // profiles share providers, and their faults
+	seen := map[string]bool{} // profiles share providers, and their errors
 	for _, k := range keys {
 		for _, err := range s.prepare(ctx, k) {
 			if !seen[err.Error()] {
@@ -94,7 +95,7 @@ func (s *setup) close() error {
 	return errors.Join(errs...)
 }
 
-// resolve returns what holds for a profile and mode.
+// resolve returns the settings of a profile and mode.
 func (s *setup) resolve(k turnKey) (*settings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,25 +106,21 @@ func (s *setup) resolve(k turnKey) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.host.opts.Adjust != nil {
-		s.host.opts.Adjust(r)
-	}
 	counter, err := s.host.counter(r.Tokenizer)
 	if err != nil {
 		return nil, err
 	}
-	set := &settings{Resolved: r, rule: Rule(r), counter: counter}
+	set := &settings{Resolved: r, rule: r.Rule(), counter: counter}
 	if err := set.rule.Validate(); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Profile, err)
 	}
 	if k.mode == "" || slices.Contains(s.config.Modes(), k.mode) {
-		s.resolved[k] = set // a host may make up any number of other modes
+		s.resolved[k] = set // a program may invent any number of other modes
 	}
 	return set, nil
 }
 
-// forRequest returns what holds for a turn that says how large the model's window and its
-// answer are.
+// forRequest returns the settings for a turn that has its own window or longest answer.
 func (s *settings) forRequest(t Turn) (*settings, error) {
 	if t.Window <= 0 && t.MaxOutput <= 0 {
 		return s, nil
@@ -135,24 +132,15 @@ func (s *settings) forRequest(t Turn) (*settings, error) {
 	if t.MaxOutput > 0 {
 		r.MaxOutput = t.MaxOutput
 	}
-	own := &settings{Resolved: &r, rule: Rule(&r), counter: s.counter}
+	own := &settings{Resolved: &r, rule: r.Rule(), counter: s.counter}
 	if err := own.rule.Validate(); err != nil {
 		return nil, fmt.Errorf("profile %s, window %d and longest answer %d of the turn: %w", r.Profile, r.Window, r.MaxOutput, err)
 	}
 	return own, nil
 }
 
-// Rule returns the policy that the configuration asks for.
-func Rule(r *config.Resolved) policy.Rule {
-	return policy.Rule{
-		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,
-		Threshold: r.Threshold, MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
-		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, Roo: r.RooRule,
-	}
-}
-
-// provider returns the provider of a chain of a profile with this model, opened on first
-// use.
+// provider returns a provider for the chain of a profile with the model agent. It is
+// opened on first use.
 func (s *setup) provider(ctx context.Context, c config.Provider, agent string) (core.CondensationProvider, error) {
 	if c.Name == Truncation {
 		return truncation(), nil
@@ -176,20 +164,19 @@ func truncation() core.CondensationProvider {
 	return slidingwindow.New(slidingwindow.DefaultConfig())
 }
 
-// inForce has the providers that s shares with the setup before it look for models in the
-// configuration of s.
-func (s *setup) inForce() {
+// activate makes the providers that s shares with the previous setup use the models of s.
+func (s *setup) activate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.providers {
-		p.lender.Store(s.lender)
+		p.models.Store(s.models)
 	}
 }
 
-// chain returns the candidates of a plan, truncation last. Truncation that the
+// chain returns the chain of a plan, with truncation last. Truncation that the
 // configuration does not name is only a fallback: a provider that fails below the limit
-// must not cost the conversation. By Roo Code's rule that holds of any truncation after
-// another provider. Asked is called after every attempt.
+// must not cost the conversation. Roo Code's rule treats any truncation after another
+// provider so. Asked is called after every attempt.
 func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*core.Chain, error) {
 	var candidates []core.Candidate
 	for _, c := range p.Chain {

@@ -19,11 +19,8 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
-	"github.com/condensehq/condense/tokens"
 )
 
 // TestSoakHistories plays random histories turn by turn through Manage, with truncation,
@@ -94,10 +91,6 @@ type soakProfile struct {
 // soakHost opens a host with a profile for every chain, window and rule.
 func soakHost(t *testing.T, release <-chan struct{}) (*condense.Host, []soakProfile) {
 	t.Helper()
-	reg, err := registry.New(append(providers.Builtin(), sinner(release), meddler())...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	v := config.Values{Tuning: config.Tuning{Tokenizer: new("chars4")}, Profiles: map[string]config.ProfileValues{}, Providers: map[string]config.ProviderValues{
 		"half":     {Strategy: "slidingwindow", Settings: []byte(`{"mode":"half"}`)},
 		"recent":   {Strategy: "slidingwindow", Settings: []byte(`{"mode":"recent"}`)},
@@ -146,20 +139,12 @@ func soakHost(t *testing.T, release <-chan struct{}) (*condense.Host, []soakProf
 	}
 	slices.SortFunc(profiles, func(a, b soakProfile) int { return strings.Compare(a.name, b.name) })
 	v.DefaultProfile = profiles[0].name
-	c, err := config.New(v, config.Options{Builtin: reg.Names(), Strategies: reg.Names(), Tokenizers: tokens.Names()})
+	own := []registry.Strategy{sinner(release), meddler()}
+	c, err := config.New(v, config.Options{Builtin: []string{"smart"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := condense.Open(t.Context(), c, reg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return h, profiles
+	return start(t, &condense.Options{Config: c, Strategies: own}), profiles
 }
 
 // meddler is a strategy that hides, shortens, leaves out, adds, swaps and repeats messages,
@@ -227,7 +212,7 @@ func (p *soakPlay) play(ctx context.Context, profiles []soakProfile) error {
 	for i := range messages {
 		messages[i].Tokens = 0 // they are measured by another counter here
 	}
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	turn := condense.Turn{Profile: profile.name, System: strings.Repeat("rule ", p.IntN(40))}
 	for len(messages) > 0 {
 		n := min(len(messages), 1+p.IntN(12))

@@ -1,7 +1,6 @@
 package condense_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,15 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/trust"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 )
 
 // TestCheckoutIsNotTrustedByAHost: a program that loads a project's file with the zero
@@ -31,44 +27,10 @@ func TestCheckoutIsNotTrustedByAHost(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "secret")
 	dir := t.TempDir()
 	file, ran := filepath.Join(dir, "condense.yaml"), filepath.Join(dir, "ran")
-	write := func(path, text string, mode os.FileMode) {
-		t.Helper()
-		if err := os.WriteFile(path+".tmp", []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".tmp", path); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(path, text string, mode os.FileMode) { t.Helper(); replace(t, path, text, mode) }
 	write(filepath.Join(dir, "evil"), "#!/bin/sh\nenv >"+ran+"\n", 0o700)
 	write(file, "profiles: {p: {window: 20000}}\n", 0o600)
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	reloads := make(chan error, 100)
-	store := t.TempDir()
-	h, err := condense.Watch(ctx, config.Options{Path: file, Env: []string{"XDG_CONFIG_HOME=" + store}}, reg, &condense.Options{Observe: func(e condense.Event) {
-		if e.Kind == condense.EventReloaded {
-			reloads <- e.Err
-		}
-	}}, &config.WatchOptions{Interval: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	reloaded := func() {
-		t.Helper()
-		if err := <-reloads; err != nil {
-			t.Fatal(err)
-		}
-	}
+	h, reloaded := follow(t, config.Options{Path: file, Env: []string{"XDG_CONFIG_HOME=" + t.TempDir()}})
 	write(file, "profiles: {p: {window: 20000, chain: [evil, summary]}}\n"+
 		"providers:\n  evil: {plugin: ./evil, sha256: "+strings.Repeat("a", 64)+"}\n  summary: {strategy: native, settings: {model: m}}\n"+
 		"models: {m: {api: openai, base_url: \""+spy.URL+"\", api_key_env: OPENAI_API_KEY}}\n", 0o600)
@@ -105,6 +67,3 @@ func TestCheckoutIsNotTrustedByAHost(t *testing.T) {
 		t.Error("the address that is trusted is not asked")
 	}
 }
-
-// trusted trusts every file, for tests of something else.
-func trusted(config.Claims) bool { return true }

@@ -6,22 +6,20 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 )
 
 // open returns a host that truncates, with the built-in strategies and defaults but for the
 // window and the target, which is in percent of it.
 func open(tb testing.TB, window int, target float64) *condense.Host {
 	tb.Helper()
-	reg, err := registry.New(providers.Builtin()...)
+	c, err := config.New(config.Values{
+		Tuning:   config.Tuning{Target: new(target)},
+		Profiles: map[string]config.ProfileValues{"bench": {Window: new(window)}}, DefaultProfile: "bench",
+	}, config.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h, err := condense.Open(tb.Context(), config.Default(), reg, &condense.Options{
-		Adjust: func(r *config.Resolved) { r.Window, r.Target = window, target },
-	})
+	h, err := condense.Open(tb.Context(), &condense.Options{Config: c})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -35,7 +33,7 @@ func open(tb testing.TB, window int, target float64) *condense.Host {
 
 func conversation(tb testing.TB, messages []core.Message) *condense.Conversation {
 	tb.Helper()
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	if err := c.Append(messages...); err != nil {
 		tb.Fatal(err)
 	}

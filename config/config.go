@@ -80,6 +80,7 @@ type Config struct {
 	claims   []Claims
 	withheld map[string]string // why a provider or model is not used, by path.id
 	opts     Options
+	override Override
 }
 
 // Default returns the configuration that holds without any file, variable or flag.

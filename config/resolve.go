@@ -119,7 +119,12 @@ func (r *Resolved) Steps(key string) []Step { return slices.Clone(r.steps[key]) 
 // overrides nothing. An error says that there is no such profile, or that the numbers of a
 // profile and a mode that the configuration does not bring together do not fit.
 func (c *Config) Resolve(profile, mode string) (*Resolved, error) {
-	return c.resolveWindow(profile, mode, 0)
+	r, err := c.resolveWindow(profile, mode, 0)
+	if err != nil {
+		return nil, err
+	}
+	c.override.apply(r)
+	return r, nil
 }
 
 // resolveWindow is Resolve for another window than the profile's, if it is not 0.

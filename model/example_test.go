@@ -10,10 +10,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 )
 
 // ours is a program's own client of a language model, here one that always says the same.
@@ -37,26 +34,19 @@ func (m ours) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, err
 // A program that has a client of its own lends it to providers under a name.
 func Example() {
 	ctx := context.Background()
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		log.Fatal(err)
-	}
-	cfg, err := config.New(config.Values{
+	values := config.Values{
 		Profiles: map[string]config.ProfileValues{"main": {Window: new(10_000), Tuning: config.Tuning{Chain: []string{"summary"}}}},
 		Providers: map[string]config.ProviderValues{
 			"summary": {Strategy: "native", Settings: []byte(`{"model": "ours"}`)},
 		},
-	}, config.Options{})
-	if err != nil {
-		log.Fatal(err)
 	}
-	h, err := condense.Open(ctx, cfg, reg, &condense.Options{Models: map[string]model.Generator{"ours": ours{}}})
+	h, err := condense.Open(ctx, &condense.Options{Values: &values, Models: map[string]model.Generator{"ours": ours{}}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer h.Close()
 
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	for i := range 90 {
 		m := core.Message{ID: strconv.Itoa(i), Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("word ", 96))}}
 		if i%2 == 1 {

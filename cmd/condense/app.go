@@ -16,7 +16,8 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/registry"
 
-	"github.com/condensehq/condense/providers"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/resolver"
 )
 
 // The exit codes.
@@ -89,7 +90,6 @@ type app struct {
 	model          string          // for providers that name none
 	maxInput       sizeFlag        // of a transcript
 	untrusted      map[string]bool // digests of the claims that were said to be skipped
-	loans          []loan          // of models, to the providers of the configuration that was loaded last
 }
 
 func (a *app) root() *cobra.Command {
@@ -151,7 +151,7 @@ func flagNames(cmd *cobra.Command) []string {
 
 // registry returns the strategies that the program knows.
 func (a *app) registry() (*registry.Registry, error) {
-	return registry.New(providers.Builtin()...)
+	return resolver.Strategies()
 }
 
 // load reads the configuration, and says which parts of it are not used for want of trust.
@@ -169,10 +169,10 @@ func (a *app) loadFile(reg *registry.Registry, file string) (*config.Config, err
 		return nil, err
 	}
 	a.sayUntrusted(c)
-	plugins, err := pluginsOf(c)
+	declared, err := plugins.Declared(c)
 	if err != nil {
 		return nil, err
 	}
-	a.sayOldLocks(plugins)
+	a.sayOldLocks(declared)
 	return c, nil
 }

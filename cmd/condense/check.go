@@ -52,7 +52,7 @@ It exits with 0 if run would act on any of the files, with 3 if on none.`,
 				if err != nil {
 					return err
 				}
-				c := condense.NewConversation(d.Journal)
+				c := condense.ResumeConversation(d.Journal)
 				turn, request := sel.turn(d)
 				decision, err := await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 				if err != nil {

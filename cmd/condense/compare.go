@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -154,16 +155,16 @@ func (a *app) openStrategies(cmd *cobra.Command, c *comparison) (*condense.Host,
 		return nil, nil, err
 	}
 	// Chains of profiles that are not compared need not be opened.
-	h, err := condense.Open(cmd.Context(), conf, reg, &condense.Options{
-		Model: a.model, Reattach: os.Getenv("CONDENSE_REATTACH"),
-		Adjust: func(r *config.Resolved) { r.Chain = nil },
+	h, err := condense.Open(cmd.Context(), &condense.Options{
+		Config: conf.Override(config.Override{Chain: []config.Provider{}}),
+		Model:  a.model, Reattach: os.Getenv("CONDENSE_REATTACH"),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	o := &strategies.Opener{
 		Host: h, Config: conf, Registry: reg, Profile: c.profile, Path: fromHere,
-		Models: condense.NewLender(conf, &condense.Options{Model: a.model}),
+		Models: resolver.NewModels(conf, a.models()),
 	}
 	set, err := o.Open(cmd.Context(), c.strategies)
 	if err != nil {

@@ -8,12 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
-	"github.com/condensehq/condense/tokens"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -47,17 +45,18 @@ func noArguments(what string) cobra.PositionalArgs {
 	}
 }
 
-// knownNames are the names that exist in this program. With them the configuration is
-// checked down to the settings of its providers.
+// knownNames returns options with the names that exist in this program. With them the
+// configuration is checked down to the settings of its providers.
 func (a *app) knownNames(reg *registry.Registry) config.Options {
-	return config.Options{
-		Builtin:       reg.Names(),
-		Chain:         providers.Chain(),
-		Strategies:    reg.Names(),
-		Tokenizers:    tokens.Names(),
-		CheckProvider: a.providerChecker(reg),
-	}
+	return resolver.Names(reg, config.Options{CheckProvider: a.checker(reg).Declared})
 }
+
+func (a *app) checker(reg *registry.Registry) *resolver.Checker {
+	return &resolver.Checker{Registry: reg, Models: a.models()}
+}
+
+// models returns the options of the model resolver that the flags ask for.
+func (a *app) models() resolver.ModelOptions { return resolver.ModelOptions{Default: a.model} }
 
 // loadChecked loads the configuration that a command is about: the file named, or those
 // that --config, the environment and the working directory lead to.
@@ -103,7 +102,7 @@ func (a *app) checkNames(cmd *cobra.Command, c *config.Config, mode string) erro
 		return usage(cmd, "--mode: there is no mode %q; there are %s%s", mode, strings.Join(modes, ", "), suggest.DidYouMean(mode, modes))
 	}
 	if a.model != "" {
-		if _, err := condense.NewLender(c, &condense.Options{Model: a.model}).Model("", a.model); err != nil {
+		if _, err := resolver.NewModels(c, a.models()).Model("", a.model); err != nil {
 			return usage(cmd, "--model: %w", err)
 		}
 	}

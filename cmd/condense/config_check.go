@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/internal/plugins"
 )
 
 // A configListing is what check found, as JSON.
@@ -89,8 +87,13 @@ func (a *app) checkConfig(file string) (configListing, error) {
 		l.Files = append(l.Files, fromHere(f))
 	}
 	l.Warnings = append(l.Warnings, c.Warnings()...)
-	l.Faults, err = a.chainFaults(c)
-	l.Warnings = append(l.Warnings, a.modelWarnings(c)...)
+	reg, err := a.registry()
+	if err != nil {
+		return l, err
+	}
+	checker := a.checker(reg)
+	l.Faults, err = checker.Chains(c)
+	l.Warnings = append(l.Warnings, checker.Warnings(c)...)
 	if err != nil {
 		return l, err
 	}
@@ -102,15 +105,15 @@ func (a *app) checkConfig(file string) (configListing, error) {
 // pinWarnings says which plugins would not be started, because nobody approved them or
 // because they are not what was approved.
 func pinWarnings(c *config.Config) (config.Errors, error) {
-	plugins, err := pluginsOf(c)
+	declared, err := plugins.Declared(c)
 	if err != nil {
 		return nil, err
 	}
 	var warnings config.Errors
-	for _, p := range plugins {
+	for _, p := range declared {
 		is := ""
-		if p.Withheld == "" && p.pin != "" {
-			is, err = digest(p.Provider)
+		if p.Withheld == "" && p.Pin != "" {
+			is, err = plugins.Digest(p.Provider)
 		}
 		problem := ""
 		switch {
@@ -118,83 +121,16 @@ func pinWarnings(c *config.Config) (config.Errors, error) {
 			problem = "would be skipped: " + p.Withheld
 		case err != nil:
 			problem = err.Error()
-		case p.pin == "":
+		case p.Pin == "":
 			problem = fmt.Sprintf("is not pinned and would not be started: if you trust it, run 'condense plugin pin %s'", p.Name)
-		case is != p.pin:
-			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, p.pin, p.Name)
+		case is != p.Pin:
+			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, p.Pin, p.Name)
 		default:
 			continue
 		}
 		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + p.Name, Problem: problem})
 	}
 	return warnings, nil
-}
-
-// chainFaults returns what is wrong with providers in the chains that they stand in: those
-// that need no declaration are looked at here alone, and the model of a profile is known.
-func (a *app) chainFaults(c *config.Config) (config.Errors, error) {
-	a.loans = nil
-	reg, err := a.registry()
-	if err != nil {
-		return nil, err
-	}
-	faults, seen := config.Errors{}, map[string]bool{}
-	look := func(profile, mode string) error {
-		r, err := c.Resolve(profile, mode)
-		if err != nil {
-			return err
-		}
-		for _, p := range r.Chain {
-			s, err := reg.Get(p.Strategy)
-			id := p.Name + "\x00" + r.Model.Name
-			if err != nil || seen[id] {
-				continue
-			}
-			seen[id] = true
-			for _, f := range settingFaults(s, p.Settings, registry.Env{Model: a.lend(c, p.Name, r.Model.Name), Dir: p.SettingsDir}) {
-				key := strings.Join(append([]string{p.Name}, f.Key...), ".")
-				faults = append(faults, &config.Error{
-					Origin: r.Origin("chain"), Key: "chain", Problem: fmt.Sprintf("%s under profile %s: %s", key, r.Profile, f.Problem), Allowed: f.Allowed,
-				})
-			}
-		}
-		return nil
-	}
-	for _, name := range c.Profiles() {
-		if err := look(name, ""); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range c.Modes() {
-		if err := look("", name); err != nil {
-			return nil, err
-		}
-	}
-	return faults, nil
-}
-
-// modelWarnings says which providers could not ask their language model as things are.
-// Keys come and go with the environment, so it is no fault of the configuration.
-func (a *app) modelWarnings(c *config.Config) config.Errors {
-	lender := condense.NewLender(c, &condense.Options{Model: a.model})
-	var warnings config.Errors
-	for _, l := range a.loans {
-		err := lender.Check(l.agent, l.model)
-		if err == nil {
-			continue
-		}
-		w := &config.Error{Key: "providers." + l.provider, Problem: fmt.Sprintf("would be skipped: %v", err)}
-		for _, key := range [][]string{{"models", l.model}, {"providers", l.provider}, {"chain"}} {
-			if o, ok := c.Origin(key...); ok {
-				w.Origin = o
-				break
-			}
-		}
-		if !slices.ContainsFunc(warnings, func(v *config.Error) bool { return v.Error() == w.Error() }) {
-			warnings = append(warnings, w)
-		}
-	}
-	return warnings
 }
 
 func printConfigListing(stdout, stderr io.Writer, l configListing) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
@@ -22,7 +21,7 @@ type forecast struct {
 }
 
 func newForecast(r *config.Resolved) *forecast {
-	f := &forecast{resolved: r, rule: condense.Rule(r)}
+	f := &forecast{resolved: r, rule: r.Rule()}
 	// The limit is below the window, unless Roo's rule lets a negative max_output lift it.
 	largest := r.Window + max(0, -r.MaxOutput) + 1
 	smallest := func(holds func(policy.Decision) bool) int {

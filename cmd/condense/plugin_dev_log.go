@@ -18,6 +18,12 @@ type authorLog struct {
 	stream bool // only what came out of the process
 }
 
+// authorLogs returns the loggers for what a plugin prints and for what it logs in calls.
+func authorLogs(w io.Writer) (output, calls *slog.Logger) {
+	mu := new(sync.Mutex)
+	return slog.New(authorLog{mu: mu, w: w, level: slog.LevelInfo, stream: true}), slog.New(authorLog{mu: mu, w: w, level: slog.LevelDebug})
+}
+
 // Enabled implements [slog.Handler].
 func (h authorLog) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
 

@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/supervise"
-	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 )
@@ -26,11 +23,7 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	spec := supervise.Spec{Name: d.source.name(), Path: path, Unpinned: true, Settings: json.RawMessage(d.settings)}
-	if d.source.program != "" {
-		spec.Tree = d.source.root
-	}
-	plugin, err := supervise.Open(spec, d.options())
+	plugin, err := d.trial(path).Open()
 	if err != nil {
 		return err
 	}
@@ -136,19 +129,13 @@ func (d *dev) print(at core.Attempt) {
 	printf(d.app.stdout, "\n")
 }
 
-// lendForFree lends the plugin the model that is none under whatever name it asks for: to
-// try a plugin a hundred times a day must cost nothing.
-func lendForFree(opts *supervise.Options) {
-	m := extractive.New()
-	opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
-}
-
-// options has the plugin's log go to standard error: all that it logs in a call, and what
-// else it prints, less the debug lines of its SDK.
-func (d *dev) options() *supervise.Options {
-	var mu sync.Mutex
-	opts := &supervise.Options{Logger: slog.New(authorLog{mu: &mu, w: d.app.stderr, level: slog.LevelInfo, stream: true})}
-	opts.Client.Logger = slog.New(authorLog{mu: &mu, w: d.app.stderr, level: slog.LevelDebug})
-	lendForFree(opts)
-	return opts
+// trial returns how the program at path is run. Its log goes to standard error: all that it
+// logs in a call and what else it prints, without the debug lines of its SDK.
+func (d *dev) trial(path string) *plugins.Trial {
+	t := &plugins.Trial{Plugin: config.Provider{Name: d.source.name(), Plugin: path, Settings: json.RawMessage(d.settings)}}
+	if d.source.program != "" {
+		t.Plugin.Folder = d.source.root
+	}
+	t.Output, t.Calls = authorLogs(d.app.stderr)
+	return t
 }

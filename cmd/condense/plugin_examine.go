@@ -9,15 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/plugins"
 )
 
 // testPlugin runs the whole test. The error is errPluginTest if the plugin has faults.
-func (a *app) testPlugin(ctx context.Context, spec supervise.Spec, t *pluginTest) (err error) {
-	plugin, err := supervise.Open(spec, t.options(a))
+func (a *app) testPlugin(ctx context.Context, trial *plugins.Trial, t *pluginTest) (err error) {
+	plugin, err := trial.Open()
 	if err != nil {
 		return err
 	}
@@ -44,11 +43,16 @@ func (a *app) testPlugin(ctx context.Context, spec supervise.Spec, t *pluginTest
 	}
 	findings := findingsOf(report)
 	if report.Stopped == nil {
-		deaf, err := cancelFinding(ctx, spec, t.options(a))
+		longer, err := trial.WorkAfterCancel(ctx, coretest.HalfRequest(longSession()))
 		if err != nil {
 			return err
 		}
-		findings = append(findings, deaf...)
+		if longer > 0 {
+			findings = append(findings, finding{
+				fault{"heed-context", fmt.Sprintf("it still worked %.1f s after its call was given up", longer.Seconds())},
+				"a call that is given up", "a long session; the plugin is asked to end at once after",
+			})
+		}
 	}
 	printVerdicts(a.stdout, report, findings, time.Since(begun), t.verbose)
 	l.examined(report, findings)
@@ -96,7 +100,7 @@ func findingsOf(r *coretest.Report) []finding {
 			}
 			switch {
 			case len(deeper) > 0:
-			case condense.PluginFault(failure.Err):
+			case plugins.Broken(failure.Err):
 				add("return", strings.TrimPrefix(failure.Err.Error(), "declined: "))
 			default:
 				add(failure.Rule.Name, strings.TrimPrefix(failure.Err.Error(), failure.Rule.Name+": "))
@@ -109,7 +113,7 @@ func findingsOf(r *coretest.Report) []finding {
 		for _, f := range deeper {
 			add(f.rule, f.text)
 		}
-		if len(deeper) == 0 && condense.PluginFault(v.Declined) {
+		if len(deeper) == 0 && plugins.Broken(v.Declined) {
 			add("return", v.Declined.Error())
 		}
 	}
@@ -225,10 +229,22 @@ func (a *app) tryTraces(ctx context.Context, plugin core.CondensationProvider, n
 				continue
 			}
 			printFaults(a.stdout, at.Err)
-			if i == 0 && (at.Outcome == core.OutcomeRejected || condense.PluginFault(at.Err) || len(faultsOf(at.Err)) > 0) {
+			if i == 0 && (at.Outcome == core.OutcomeRejected || plugins.Broken(at.Err) || len(faultsOf(at.Err)) > 0) {
 				faulty = true
 			}
 		}
 	}
 	return tried, faulty, nil
+}
+
+// longSession is the session that comes with condense, forty times.
+func longSession() []core.Message {
+	var long []core.Message
+	for range 40 {
+		for _, m := range coretest.Session() {
+			m.ID = ""
+			long = append(long, m)
+		}
+	}
+	return coretest.Conversation(long...)
 }

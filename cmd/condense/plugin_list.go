@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -49,12 +47,12 @@ that was pinned. One that is gets started with its settings, to ask for its vers
 can be told; nothing else is ever started, and nothing of a file that you have not trusted.`,
 		Args: noArguments("'condense plugin test PATH' tries one plugin"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			plugins, _, err := a.configuredPlugins()
+			declared, _, err := a.configuredPlugins()
 			if err != nil {
 				return err
 			}
 			list := []pluginListing{}
-			for _, p := range plugins {
+			for _, p := range declared {
 				l, err := listPlugin(cmd.Context(), p)
 				if err != nil {
 					return err
@@ -81,14 +79,14 @@ can be told; nothing else is ever started, and nothing of a file that you have n
 }
 
 // listPlugin returns what there is to know about a plugin.
-func listPlugin(ctx context.Context, p plugged) (pluginListing, error) {
+func listPlugin(ctx context.Context, p plugins.Plugin) (pluginListing, error) {
 	l := pluginListing{Name: p.Name, Path: p.Plugin, Folder: p.Folder, Origin: p.Origin.String()}
 	if l.Problem = p.Withheld; l.Problem != "" {
 		return l, nil
 	}
-	l.SHA256, l.Pinned, l.PinnedBy = p.pin, p.pin != "", p.by
+	l.SHA256, l.Pinned, l.PinnedBy = p.Pin, p.Pin != "", p.By
 	var err error
-	l.Found, err = digest(p.Provider)
+	l.Found, err = plugins.Digest(p.Provider)
 	l.Matches = l.Pinned && l.Found == l.SHA256
 	switch {
 	case err != nil:
@@ -98,28 +96,14 @@ func listPlugin(ctx context.Context, p plugged) (pluginListing, error) {
 	case !l.Matches:
 		l.Problem = fmt.Sprintf("not what was pinned: if you changed or updated it yourself, run 'condense plugin pin %s', otherwise find out who did", p.Name)
 	default:
-		l.About, err = describePlugin(ctx, p.Provider, p.pin)
+		d, err := plugins.Describe(ctx, p.Provider, p.Pin)
 		if err != nil {
 			l.Problem = err.Error()
+		} else {
+			l.About = &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings}
 		}
 	}
 	return l, ctx.Err()
-}
-
-// describePlugin starts a plugin with its settings and stops it again.
-func describePlugin(ctx context.Context, p config.Provider, sum string) (_ *pluginAbout, err error) {
-	process, err := supervise.Open(supervise.Spec{
-		Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: sum, Env: p.Env, Settings: p.Settings,
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, process.Close()) }()
-	d, err := process.Describe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings}, nil
 }
 
 func printPlugin(w io.Writer, l pluginListing) {

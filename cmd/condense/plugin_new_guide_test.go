@@ -15,9 +15,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -60,17 +58,12 @@ var inBuilds = append([]varying{
 
 // begin of the guide: compiled in.
 
-// openHost returns a host that knows one strategy beside those that come with condense.
+// openHost returns a host with one strategy in addition to the built-in ones.
 func openHost(ctx context.Context, mine registry.Strategy) (*condense.Host, error) {
-	reg, err := registry.New(append(providers.Builtin(), mine)...)
-	if err != nil {
-		return nil, err
-	}
-	c, err := config.Load(config.Options{Builtin: reg.Names(), Strategies: reg.Names()})
-	if err != nil {
-		return nil, err
-	}
-	return condense.Open(ctx, c, reg, nil)
+	return condense.Open(ctx, &condense.Options{
+		Strategies: []registry.Strategy{mine},
+		Load:       &config.Options{}, // condense.yaml, as the command line finds it
+	})
 }
 
 // end of the guide.
@@ -97,7 +90,7 @@ func TestCompiledIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	c := condense.NewConversation(history.New())
+	c := condense.NewConversation()
 	if err := c.Append(coretest.Session()...); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/trust"
 )
@@ -31,18 +32,18 @@ PATH may be a program that no provider has. Nothing is started. 'condense trust 
   condense plugin pin ours
   condense plugin pin ./condense-provider-ours`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plugins, c, err := a.configuredPlugins()
+			declared, c, err := a.configuredPlugins()
 			if err != nil {
 				return err
 			}
-			chosen := plugins
+			chosen := declared
 			if len(args) > 0 {
 				chosen = nil
-			} else if len(plugins) == 0 {
+			} else if len(declared) == 0 {
 				return usage(cmd, "the configuration declares no plugin; name the program to pin")
 			}
 			for _, arg := range args {
-				found, err := pluginsNamed(arg, plugins, c)
+				found, err := pluginsNamed(arg, declared, c)
 				if err != nil {
 					return err
 				}
@@ -55,16 +56,16 @@ PATH may be a program that no provider has. Nothing is started. 'condense trust 
 
 // pluginsNamed returns the plugins that an argument means: the provider of that name, those
 // whose program or folder it is, or else a program that no provider has.
-func pluginsNamed(arg string, plugins []plugged, c *config.Config) ([]plugged, error) {
+func pluginsNamed(arg string, declared []plugins.Plugin, c *config.Config) ([]plugins.Plugin, error) {
 	path, err := filepath.Abs(arg)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	var found []plugged
-	for _, p := range plugins {
+	var found []plugins.Plugin
+	for _, p := range declared {
 		if p.Name == arg {
-			return []plugged{p}, nil
+			return []plugins.Plugin{p}, nil
 		}
 		names = append(names, p.Name)
 		if p.Plugin == path || p.Folder == path {
@@ -84,28 +85,28 @@ func pluginsNamed(arg string, plugins []plugged, c *config.Config) ([]plugged, e
 	if err != nil {
 		return nil, err
 	}
-	p := plugged{Provider: config.Provider{Plugin: path}}
+	p := plugins.Plugin{Provider: config.Provider{Plugin: path}}
 	if info.IsDir() {
 		p.Folder = path
 	}
-	if p.pin, err = trust.Open(c.TrustDir()).Pin(p.target()); err != nil {
+	if p.Pin, err = trust.Open(c.TrustDir()).Pin(p.Target()); err != nil {
 		return nil, err
 	}
-	return []plugged{p}, nil
+	return []plugins.Plugin{p}, nil
 }
 
 // pin approves the plugins. If anything is wrong with one, none is.
-func (a *app) pin(store trust.Store, plugins []plugged) error {
+func (a *app) pin(store trust.Store, chosen []plugins.Plugin) error {
 	var errs []error
 	var said bytes.Buffer
 	sums := map[trust.Entry]bool{}
-	for _, p := range plugins {
+	for _, p := range chosen {
 		sum, err := pinOne(&said, p)
 		if err != nil {
 			errs = append(errs, err)
 		}
 		if sum != "" {
-			target, folder := p.target()
+			target, folder := p.Target()
 			sums[trust.PluginEntry(target, folder, sum)] = true
 		}
 	}
@@ -123,26 +124,26 @@ func (a *app) pin(store trust.Store, plugins []plugged) error {
 
 // pinOne says what pinning a plugin changes, and returns the checksum to keep; empty if it
 // changes nothing.
-func pinOne(w io.Writer, p plugged) (string, error) {
-	target, _ := p.target()
+func pinOne(w io.Writer, p plugins.Plugin) (string, error) {
+	target, _ := p.Target()
 	name := cmp.Or(p.Name, filepath.Base(target))
-	sum, err := digest(p.Provider)
+	sum, err := plugins.Digest(p.Provider)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	if p.SHA256 != "" && p.SHA256 != sum {
 		return "", fmt.Errorf("%s: the configuration has another checksum, which counts: %s says %s, it is %s; change it there, or remove it and pin again",
-			name, p.by, p.SHA256, sum)
+			name, p.By, p.SHA256, sum)
 	}
 	printf(w, "%s  %s\n", name, fromHere(target))
 	switch {
 	case p.SHA256 != "":
-		printf(w, "  as in %s\n  %s\n", p.by, sum)
+		printf(w, "  as in %s\n  %s\n", p.By, sum)
 		return "", nil
-	case p.pin == sum:
+	case p.Pin == sum:
 		printf(w, "  unchanged\n  %s\n", sum)
 		return "", nil
 	}
-	printf(w, "  was  %s\n  is   %s\n", cmp.Or(p.pin, "not pinned"), sum)
+	printf(w, "  was  %s\n  is   %s\n", cmp.Or(p.Pin, "not pinned"), sum)
 	return sum, nil
 }

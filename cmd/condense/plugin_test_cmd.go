@@ -4,16 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
 )
 
 // errPluginTest ends a test that found faults and has said which.
@@ -51,11 +49,11 @@ It exits with 0 if there is no fault and with 1 if there is one. Saving nothing 
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.path = args[0]
-			spec, err := t.spec(cmd)
+			trial, err := t.trial(a, cmd)
 			if err != nil {
 				return err
 			}
-			return a.testPlugin(cmd.Context(), spec, &t)
+			return a.testPlugin(cmd.Context(), trial, &t)
 		},
 	}
 	f := cmd.Flags()
@@ -69,50 +67,38 @@ It exits with 0 if there is no fault and with 1 if there is one. Saving nothing 
 	return cmd
 }
 
-// spec returns the program to run, with absolute paths.
-func (t *pluginTest) spec(cmd *cobra.Command) (supervise.Spec, error) {
-	s := supervise.Spec{Name: strings.TrimSuffix(filepath.Base(t.path), filepath.Ext(t.path)), Unpinned: true, Env: t.env}
+// trial returns how the program is run, with absolute paths.
+func (t *pluginTest) trial(a *app, cmd *cobra.Command) (*plugins.Trial, error) {
+	p := config.Provider{Name: strings.TrimSuffix(filepath.Base(t.path), filepath.Ext(t.path)), Env: t.env}
 	var err error
-	if s.Path, err = filepath.Abs(t.path); err != nil {
-		return s, err
+	if p.Plugin, err = filepath.Abs(t.path); err != nil {
+		return nil, err
 	}
 	if t.folder != "" {
-		if s.Tree, err = filepath.Abs(t.folder); err != nil {
-			return s, err
+		if p.Folder, err = filepath.Abs(t.folder); err != nil {
+			return nil, err
 		}
 	}
-	if info, err := os.Stat(s.Path); err == nil && info.IsDir() {
-		return s, usage(cmd, "%s is a folder; name the program in it, and the folder with --folder", t.path)
+	if info, err := os.Stat(p.Plugin); err == nil && info.IsDir() {
+		return nil, usage(cmd, "%s is a folder; name the program in it, and the folder with --folder", t.path)
 	}
 	switch text := strings.TrimSpace(t.settings); {
 	case text == "":
 	case text[0] == '{':
-		s.Settings = json.RawMessage(text)
+		p.Settings = json.RawMessage(text)
 	default:
-		if s.Settings, err = os.ReadFile(text); err != nil {
-			return s, usage(cmd, "--settings: neither a JSON object nor a file: %w", err)
+		if p.Settings, err = os.ReadFile(text); err != nil {
+			return nil, usage(cmd, "--settings: neither a JSON object nor a file: %w", err)
 		}
 	}
-	if len(s.Settings) > 0 && !json.Valid(s.Settings) {
-		return s, usage(cmd, "--settings: %s is not JSON", t.settings)
+	if len(p.Settings) > 0 && !json.Valid(p.Settings) {
+		return nil, usage(cmd, "--settings: %s is not JSON", t.settings)
 	}
-	return s, nil
-}
-
-// options has a program start again at once however often it ended: what it does in one
-// case must not cost it the next.
-func (t *pluginTest) options(a *app) *supervise.Options {
-	opts := &supervise.Options{
-		Restart: supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000},
-		Breaker: supervise.Breaker{Failures: 1_000_000},
-	}
-	lendForFree(opts)
+	trial := &plugins.Trial{Plugin: p, Persistent: true}
 	if t.verbose {
-		var mu sync.Mutex
-		opts.Logger = slog.New(authorLog{mu: &mu, w: a.stderr, level: slog.LevelInfo, stream: true})
-		opts.Client.Logger = slog.New(authorLog{mu: &mu, w: a.stderr, level: slog.LevelDebug})
+		trial.Output, trial.Calls = authorLogs(a.stderr)
 	}
-	return opts
+	return trial, nil
 }
 
 // plural returns "1 case" or "2 cases".

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/transcript"
@@ -205,7 +204,7 @@ func (r *recall) readParts() error {
 	if r.parts != nil || r.path == "-" {
 		return nil
 	}
-	paths, err := filepath.Glob(filepath.Join(globEscape(condense.OriginalsDir(r.path)), "part-*.jsonl"))
+	paths, err := filepath.Glob(filepath.Join(globEscape(originalsDir(r.path)), "part-*.jsonl"))
 	if err != nil {
 		return err
 	}
@@ -243,7 +242,7 @@ func globEscape(path string) string {
 
 // wholePart returns all content of a file of originals.
 func (r *recall) wholePart(name string) ([]piece, error) {
-	path := filepath.Join(condense.OriginalsDir(r.path), name+".jsonl")
+	path := filepath.Join(originalsDir(r.path), name+".jsonl")
 	d, err := r.readPart(path)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"
 )
@@ -81,34 +80,27 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *app) (*cond
 		return nil, err
 	}
 	s.config, s.resolved = c, r
-	chosen, err := s.chosen(cmd, a, c, reg, r.Model.Name)
-	if err != nil {
-		return nil, err
+	flags := config.Override{
+		Window: int(s.window), MaxOutput: int(s.maxOutput), Tokenizer: s.tokenizer, Originals: s.originals,
 	}
-	return condense.Open(ctx, c, reg, &condense.Options{Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Logger: s.logger, Observe: s.observe, Adjust: func(r *config.Resolved) {
-		if s.window > 0 {
-			r.Window = int(s.window)
+	if s.provider != "" {
+		chosen, err := s.chosen(cmd, c)
+		if err != nil {
+			return nil, err
 		}
-		if s.maxOutput > 0 {
-			r.MaxOutput = int(s.maxOutput)
-		}
-		if s.tokenizer != "" {
-			r.Tokenizer = s.tokenizer
-		}
-		if s.originals != "" {
-			r.Originals = s.originals
-		}
-		if chosen != nil {
-			r.Chain = []config.Provider{*chosen}
-		}
-	}})
+		flags.Chain = []config.Provider{*chosen}
+	}
+	h, err := condense.Open(ctx, &condense.Options{
+		Config: c.Override(flags), Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.model, Logger: s.logger, Observe: s.observe,
+	})
+	if err != nil && len(flags.Chain) > 0 && flags.Chain[0].Plugin == "" && ctx.Err() == nil {
+		return nil, usage(cmd, "--provider: %w", err)
+	}
+	return h, err
 }
 
 // chosen returns the provider of --provider: one of the configuration, or a strategy.
-func (s *selection) chosen(cmd *cobra.Command, a *app, c *config.Config, reg *registry.Registry, agent string) (*config.Provider, error) {
-	if s.provider == "" {
-		return nil, nil //nolint:nilnil // the flag was not given
-	}
+func (s *selection) chosen(cmd *cobra.Command, c *config.Config) (*config.Provider, error) {
 	p, err := c.Provider(s.provider)
 	if err != nil {
 		return nil, usage(cmd, "--provider: %w", err)
@@ -118,19 +110,6 @@ func (s *selection) chosen(cmd *cobra.Command, a *app, c *config.Config, reg *re
 			return nil, usage(cmd, "--settings: %s is not JSON", s.settings)
 		}
 		p.Settings, p.SettingsDir = json.RawMessage(s.settings), ""
-	}
-	if p.Plugin == "" && p.Withheld == "" {
-		strategy, err := reg.Get(p.Strategy)
-		if err != nil {
-			return nil, usage(cmd, "--provider: %w", err)
-		}
-		opened, err := strategy.Open(cmd.Context(), p.Settings, registry.Env{Model: a.lend(c, p.Name, agent), Dir: p.SettingsDir})
-		if err != nil {
-			return nil, usage(cmd, "--provider %s: %w", s.provider, err)
-		}
-		if err := core.Close(opened); err != nil {
-			return nil, err
-		}
 	}
 	return p, nil
 }
@@ -229,10 +208,10 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 					return fmt.Errorf("--environment: %w", err)
 				}
 			}
-			conversation := condense.NewConversation(d.Journal)
+			conversation := condense.ResumeConversation(d.Journal)
 			for _, file := range []string{out, args[0]} { // what the agent goes on with
 				if file != "" && file != "-" {
-					conversation.KeepOriginals(condense.OriginalsDir(file))
+					conversation.KeepOriginals(originalsDir(file))
 					break
 				}
 			}
@@ -314,3 +293,6 @@ func printReportJSON(o *output, r *condense.Report) error {
 	}
 	return o.write(b.Bytes())
 }
+
+// originalsDir returns the directory for the originals of the conversation in a file.
+func originalsDir(file string) string { return file + ".history" }

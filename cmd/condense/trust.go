@@ -16,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/trust"
 )
 
@@ -249,7 +250,7 @@ func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
 			if ap.was, err = store.Pin(ap.target, ap.folder); err != nil {
 				return nil, err
 			}
-			ap.is, ap.why = digest(*p)
+			ap.is, ap.why = plugins.Digest(*p)
 			for _, part := range claims.Parts {
 				if part.Is("providers", name, "plugin") {
 					r.approvals[part.Key] = ap

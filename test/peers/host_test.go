@@ -13,10 +13,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/remote"
-	"github.com/condensehq/condense/providers"
-	"github.com/condensehq/condense/registry"
 )
 
 // How long a model may take, retries included: enough on a busy machine, and not much where
@@ -182,18 +179,14 @@ func TestHost(t *testing.T) {
 	t.Setenv("PEERS_TEST_KEY", "sk-peers-0123456789abcdef")
 	turns, fixtures := hostTurns()
 	server := start(t, fixtures)
-	reg, err := registry.New(providers.Builtin()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := condense.Open(t.Context(), configure(t, turns, server.tap.url+"/v1"), reg, nil)
+	h, err := condense.Open(t.Context(), &condense.Options{Config: configure(t, turns, server.tap.url+"/v1")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	var wg sync.WaitGroup
 	for _, u := range turns { // at once: most of the time they wait
-		u.conv = condense.NewConversation(history.New())
+		u.conv = condense.NewConversation()
 		if err := u.conv.Append(u.messages...); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,168 @@
+// Package plugins does what a host and a command line have in common about the plugins of
+// a configuration: it knows which are approved, runs them under supervision, tries one for
+// its author, and tells a broken plugin from one that declined.
+package plugins
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/resolver"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/model"
+)
+
+// ApprovedByUser is what approves a plugin that the user has pinned.
+const ApprovedByUser = "approved by you"
+
+// A Plugin is a configured plugin and what approves it.
+type Plugin struct {
+	config.Provider // with its program, even if it is withheld
+
+	Pin string // the approved checksum; empty if there is none
+	By  string // the place in the configuration that approves it, or ApprovedByUser
+}
+
+// Declared returns the plugins that a configuration declares, in order of name.
+func Declared(c *config.Config) ([]Plugin, error) {
+	var all []Plugin
+	declared := c.Values().Providers
+	for _, name := range c.Providers() {
+		provider, err := c.Provider(name)
+		if err != nil {
+			return nil, err
+		}
+		if provider.Withheld != "" {
+			provider.Plugin, provider.Folder = declared[name].Plugin, declared[name].Folder
+		}
+		if provider.Plugin == "" {
+			continue
+		}
+		p := Plugin{Provider: *provider, Pin: provider.SHA256}
+		if p.Pin != "" {
+			origin, _ := c.Origin("providers", name, "sha256")
+			p.By = cmp.Or(origin.String(), "the configuration")
+		} else if p.Pin, err = trust.Open(c.TrustDir()).Pin(p.Target()); err != nil {
+			return nil, err
+		} else if p.Pin != "" {
+			p.By = ApprovedByUser
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// Target returns what of the plugin is approved: its folder if it has one, else its
+// program.
+func (p *Plugin) Target() (path string, folder bool) {
+	return cmp.Or(p.Folder, p.Plugin), p.Folder != ""
+}
+
+// Pin returns the approved checksum of a plugin. Without one the error says how to approve
+// the plugin.
+func Pin(c *config.Config, p config.Provider) (string, error) {
+	if p.SHA256 != "" {
+		return p.SHA256, nil
+	}
+	target, folder := (&Plugin{Provider: p}).Target()
+	pin, err := trust.Open(c.TrustDir()).Pin(target, folder)
+	if err != nil {
+		return "", fmt.Errorf("plugin %s: %w", p.Name, err)
+	}
+	if pin == "" {
+		return "", fmt.Errorf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
+			p.Name, p.Plugin, p.Name)
+	}
+	return pin, nil
+}
+
+// Digest returns the checksum of the program or folder of a plugin as it is now.
+func Digest(p config.Provider) (string, error) {
+	return supervise.Digest(supervise.Spec{Path: p.Plugin, Tree: p.Folder})
+}
+
+// Env is what a host gives to the plugins that it runs.
+type Env struct {
+	Logger *slog.Logger
+	// Models returns the resolver in force. It is called for every request of the plugin.
+	Models func() *resolver.Models
+}
+
+func (e *Env) options() *supervise.Options {
+	opts := &supervise.Options{Logger: e.Logger}
+	opts.Client.Model = func(req *core.Request, name string) (model.Generator, error) {
+		m := e.Models()
+		return m.Model(m.Agent(req), name)
+	}
+	opts.Client.Lent = func(req *core.Request) []wire.LentModel {
+		var list []wire.LentModel
+		m := e.Models()
+		m.Available(m.Agent(req), func(name string, info model.Info) {
+			list = append(list, wire.LentModel{Name: name, Info: info})
+		})
+		return list
+	}
+	return opts
+}
+
+// Open returns a configured plugin as a provider. The program must exist. Whether it has
+// the approved checksum is checked when the first call starts it; otherwise the call fails.
+func Open(p config.Provider, pin string, env *Env) (core.CondensationProvider, error) {
+	return supervise.Open(spec(p, pin), env.options())
+}
+
+func spec(p config.Provider, pin string) supervise.Spec {
+	return supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: pin, Env: p.Env, Settings: p.Settings}
+}
+
+// Running are plugins that run already, in a debugger for instance, by name.
+type Running map[string]wire.Reattach
+
+// ParseRunning reads the value of CONDENSE_REATTACH that a plugin prints with -debug; an
+// empty one names none.
+func ParseRunning(value string) (Running, error) {
+	if value == "" {
+		return nil, nil
+	}
+	var r Running
+	if err := json.Unmarshal([]byte(value), &r); err != nil {
+		return nil, fmt.Errorf("%s: %w; want the line that a plugin prints with -debug", wire.EnvReattach, err)
+	}
+	return r, nil
+}
+
+// Open returns a plugin of r as a provider. Closing it does not end the process.
+func (r Running) Open(p config.Provider, env *Env) (core.CondensationProvider, error) {
+	attach := r[p.Name]
+	return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: &attach}, env.options())
+}
+
+// Describe starts a configured plugin with its settings, asks what it is, and stops it.
+func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
+	process, err := supervise.Open(spec(p, pin), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, process.Close()) }()
+	return process.Describe(ctx)
+}
+
+// Broken reports whether the error of a call means that the plugin is broken, and not that
+// it declined: its process ended, its code panicked, or it broke the protocol.
+func Broken(err error) bool {
+	if _, crashed := errors.AsType[*supervise.CrashError](err); crashed || errors.Is(err, wire.ErrProtocol) {
+		return true
+	}
+	remote, ok := errors.AsType[*wire.RemoteError](err)
+	return ok && remote.Code == codes.Internal
+}

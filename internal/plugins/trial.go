@@ -1,0 +1,94 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
+)
+
+// A Trial runs a plugin for its author: unapproved, because it changes all the time, and
+// with the extractive model under every name, because trying must cost nothing.
+type Trial struct {
+	Plugin config.Provider // Name, Plugin, Folder, Env and Settings count
+	Output *slog.Logger    // gets what the process prints and what becomes of it; may be nil
+	Calls  *slog.Logger    // gets what the plugin logs in calls; nil means Output
+	// Persistent starts the process again at once however often it ended, so that one
+	// failing call does not cost the next.
+	Persistent bool
+}
+
+// Open returns the plugin. Its process starts with the first call.
+func (t *Trial) Open() (*supervise.Process, error) {
+	s := spec(t.Plugin, "")
+	s.Unpinned = true
+	opts := &supervise.Options{Logger: t.Output}
+	opts.Client.Logger = t.Calls
+	m := extractive.New()
+	opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
+	if t.Persistent {
+		opts.Restart = supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000}
+		opts.Breaker = supervise.Breaker{Failures: 1_000_000}
+	}
+	return supervise.Open(s, opts)
+}
+
+// A cancelled call returns to the host at once, whatever the plugin does. Whether the
+// plugin stops working is visible when it is asked to exit: it takes until the work is
+// done, or is killed after some seconds.
+const (
+	// The call is cancelled when the plugin has surely received it, on a busy machine too.
+	cancelAfter = 300 * time.Millisecond
+	// Promptness is how much longer the exit may take than without a call. SDKs wait a
+	// second for calls.
+	promptness = 700 * time.Millisecond
+	// A busy machine may delay anything once, so the plugin must be late every time.
+	cancelTries = 3
+)
+
+// WorkAfterCancel cancels a call of the plugin and returns how long the plugin works on; 0
+// if it stops promptly.
+func (t *Trial) WorkAfterCancel(ctx context.Context, req *core.Request) (time.Duration, error) {
+	busy, idle := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range cancelTries {
+		d, err := t.exitTime(ctx, func(p *supervise.Process) {
+			ctx, cancel := context.WithTimeout(ctx, cancelAfter)
+			defer cancel()
+			_, _ = p.Condense(ctx, req) // an answer in time is judged elsewhere
+		})
+		if err != nil || d < promptness {
+			return 0, err
+		}
+		busy = min(busy, d)
+		if d, err = t.exitTime(ctx, func(*supervise.Process) {}); err != nil {
+			return 0, err
+		}
+		idle = min(idle, d)
+	}
+	if busy-idle < promptness {
+		return 0, nil
+	}
+	return busy - idle, nil
+}
+
+// exitTime starts the plugin, makes a call, and returns how long the plugin takes to exit.
+func (t *Trial) exitTime(ctx context.Context, call func(*supervise.Process)) (time.Duration, error) {
+	p, err := t.Open()
+	if err != nil {
+		return 0, err
+	}
+	if err := p.Ping(ctx); err != nil {
+		return 0, errors.Join(err, p.Close())
+	}
+	call(p)
+	begun := time.Now()
+	err = p.Close()
+	return time.Since(begun), err
+}

@@ -1,0 +1,252 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/registry"
+)
+
+// A Checker checks the providers of a configuration by opening them with their settings,
+// and remembers which language models they asked for.
+type Checker struct {
+	Registry *registry.Registry
+	Models   ModelOptions
+
+	uses []use
+}
+
+// A use is a language model that a provider asked for, by the name that it used.
+type use struct{ provider, agent, model string }
+
+// Declared returns what is wrong with a provider of c, for [config.Options]: one of a
+// strategy is opened and closed again, a plugin must be an executable file.
+func (k *Checker) Declared(c *config.Config, p config.Provider) []config.ProviderFault {
+	if p.Plugin != "" {
+		return programFaults(p.Plugin)
+	}
+	s, err := k.Registry.Get(p.Strategy)
+	if err != nil {
+		return nil // reported where the name is used
+	}
+	return settingFaults(s, p.Settings, k.env(c, &p, k.anyAgent(c)))
+}
+
+// Chains returns what is wrong with the providers in the chains of c, each with the model
+// of the profile. It includes the providers that need no declaration, which Declared is
+// not asked about.
+func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
+	k.uses = nil
+	faults, seen := config.Errors{}, map[string]bool{}
+	check := func(profile, mode string) error {
+		r, err := c.Resolve(profile, mode)
+		if err != nil {
+			return err
+		}
+		for _, p := range r.Chain {
+			s, err := k.Registry.Get(p.Strategy)
+			id := p.Name + "\x00" + r.Model.Name
+			if err != nil || seen[id] {
+				continue
+			}
+			seen[id] = true
+			for _, f := range settingFaults(s, p.Settings, k.env(c, &p, r.Model.Name)) {
+				key := strings.Join(append([]string{p.Name}, f.Key...), ".")
+				faults = append(faults, &config.Error{
+					Origin: r.Origin("chain"), Key: "chain", Problem: fmt.Sprintf("%s under profile %s: %s", key, r.Profile, f.Problem), Allowed: f.Allowed,
+				})
+			}
+		}
+		return nil
+	}
+	for _, name := range c.Profiles() {
+		if err := check(name, ""); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range c.Modes() {
+		if err := check("", name); err != nil {
+			return nil, err
+		}
+	}
+	return faults, nil
+}
+
+// Warnings returns which of the providers checked so far could not ask their language
+// model now. Keys come and go with the environment, so this is not an error of the
+// configuration.
+func (k *Checker) Warnings(c *config.Config) config.Errors {
+	models := NewModels(c, k.Models)
+	var warnings config.Errors
+	for _, u := range k.uses {
+		err := models.Check(u.agent, u.model)
+		if err == nil {
+			continue
+		}
+		w := &config.Error{Key: "providers." + u.provider, Problem: fmt.Sprintf("would be skipped: %v", err)}
+		for _, key := range [][]string{{"models", u.model}, {"providers", u.provider}, {"chain"}} {
+			if o, ok := c.Origin(key...); ok {
+				w.Origin = o
+				break
+			}
+		}
+		if !slices.ContainsFunc(warnings, func(v *config.Error) bool { return v.Error() == w.Error() }) {
+			warnings = append(warnings, w)
+		}
+	}
+	return warnings
+}
+
+// env returns what p is opened with under a profile with the model agent.
+func (k *Checker) env(c *config.Config, p *config.Provider, agent string) registry.Env {
+	models := NewModels(c, k.Models)
+	return registry.Env{Dir: p.SettingsDir, Model: func(name string) (model.Generator, error) {
+		g, err := models.Model(agent, name)
+		if u := (use{p.Name, agent, name}); err == nil && !slices.Contains(k.uses, u) {
+			k.uses = append(k.uses, u)
+		}
+		return g, err
+	}}
+}
+
+// anyAgent returns a model of a profile that there is a client for, for checks outside of
+// any profile; empty if there is none.
+func (k *Checker) anyAgent(c *config.Config) string {
+	models := NewModels(c, ModelOptions{Own: k.Models.Own})
+	for _, name := range c.Profiles() {
+		agent := c.Values().Profiles[name].Model
+		if _, err := models.Model("", agent); err == nil && agent != "" {
+			return agent
+		}
+	}
+	return ""
+}
+
+// programFaults returns why the program of a plugin could not be started.
+func programFaults(program string) []config.ProviderFault {
+	shown := disk.FromHere(program)
+	fault := func(problem string) []config.ProviderFault {
+		return []config.ProviderFault{{Key: []string{"plugin"}, Problem: problem, Allowed: "must be a program"}}
+	}
+	switch info, err := os.Stat(program); {
+	case os.IsNotExist(err):
+		return fault("there is no file " + shown)
+	case err != nil:
+		return fault(err.Error())
+	case !info.Mode().IsRegular():
+		return fault(shown + " is not a file")
+	case info.Mode().Perm()&0o111 == 0 && runtime.GOOS != "windows":
+		return fault(shown + " is not executable")
+	}
+	return nil
+}
+
+// settingFaults returns everything that is wrong with the settings of a strategy, each
+// under the setting that the strategy's error names.
+//
+// A strategy reports one wrong type at a time, so the settings that were named are removed
+// and the rest is tried again until no error is new.
+func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) []config.ProviderFault {
+	settings := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &settings); err != nil {
+		return []config.ProviderFault{settingFault("", "must be a mapping", "")}
+	}
+	var known []string
+	for _, set := range s.Settings() {
+		known = append(known, set.Name)
+	}
+	var faults []config.ProviderFault
+	for name := range settings {
+		if !slices.Contains(known, name) {
+			delete(settings, name)
+			faults = append(faults, unknownSetting(s.Name, name, known))
+		}
+	}
+	for first := true; ; first = false {
+		found := false
+		for name, problem := range openFaults(s, settings, known, env) {
+			_, set := settings[name]
+			if set || first {
+				faults = append(faults, settingFault(name, problem, ""))
+			}
+			found = found || set
+			delete(settings, name)
+		}
+		if !found {
+			return faults
+		}
+	}
+}
+
+func unknownSetting(strategy, name string, known []string) config.ProviderFault {
+	f := settingFault(name, "unknown setting of "+strategy, suggest.Name(name, known))
+	f.AtName = true
+	if f.Suggestion == "" && len(known) > 0 {
+		f.Allowed = "there are " + strings.Join(known, ", ")
+	} else if len(known) == 0 {
+		f.Allowed = "there are none"
+	}
+	return f
+}
+
+func settingFault(name, problem, suggestion string) config.ProviderFault {
+	f := config.ProviderFault{Key: []string{"settings"}, Problem: problem, Suggestion: suggestion}
+	if name != "" {
+		f.Key = append(f.Key, name)
+	}
+	return f
+}
+
+// openFaults opens a provider and returns what was wrong, by the name of the setting; ""
+// if the error names none.
+func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known []string, env registry.Env) map[string]string {
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		return map[string]string{"": err.Error()}
+	}
+	p, err := s.Open(context.Background(), raw, env)
+	if err == nil {
+		err = core.Close(p)
+	}
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
+	text = strings.TrimPrefix(text, "settings: ")
+	faults := map[string]string{}
+	for line := range strings.SplitSeq(text, "\n") {
+		name, problem := splitFault(line, known)
+		if before, twice := faults[name]; twice {
+			problem = before + "; " + problem
+		}
+		faults[name] = problem
+	}
+	return faults
+}
+
+// splitFault splits a line of a strategy's error, such as `mode: "haf" is none of …`, into
+// the setting and the problem. The rest of a longer path, as in `passes.0.keep: …`, stays
+// in the problem.
+func splitFault(line string, known []string) (name, problem string) {
+	for _, k := range known {
+		rest, ok := strings.CutPrefix(line, k)
+		switch {
+		case !ok || rest == "":
+		case strings.HasPrefix(rest, ": "):
+			return k, rest[2:]
+		case rest[0] == '.' || rest[0] == '[':
+			return k, fmt.Sprintf("at %s", strings.TrimPrefix(rest, "."))
+		}
+	}
+	return "", line
+}
