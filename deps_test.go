@@ -48,8 +48,6 @@ var mayImport = map[string]string{
 	"internal/lab/report":        "internal/lab internal/lab/score core core/history tokens transcript",
 	"internal/lab/strategies":    ". config core internal/lab internal/plain internal/suggest model registry providers/slidingwindow",
 	"internal/lab/score":         "core", // and no provider imports it: see its documentation
-	"bench/retention":            "internal/lab/sessions internal/lab/score core providers internal/value registry tokens",
-	"internal/lab/sessions":      "internal/lab internal/lab/score core",
 	"internal/disk":              "",
 	"internal/resolver":          "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
 	"internal/plugins":           "config core google.golang.org/grpc/codes internal/resolver internal/supervise internal/trust internal/wire model model/extractive",
@@ -104,7 +102,7 @@ var mayImport = map[string]string{
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"internal/value":                              "core internal/dialog internal/parallel",
-	"internal/lab/train":                          "internal/lab/sessions internal/lab/score core internal/value tokens",
+	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }
 

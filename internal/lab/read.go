@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -52,6 +53,16 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, erro
 	}
 	core.Measure(c, s.Messages)
 	return s, nil
+}
+
+// Read reads the session. Its messages are measured with c.
+func (it Item) Read(c core.Counter) (*score.Session, error) {
+	f, err := it.Open()
+	if err != nil {
+		return nil, err
+	}
+	s, err := ReadSession(f, it.Name, c)
+	return s, errors.Join(err, f.Close())
 }
 
 // alike are the names that a tool gives to the transcript of every session, in a folder of

@@ -197,16 +197,12 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 // read reads a session and measures it with a counter of its own, so that what was counted
 // is forgotten with the session.
 func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
-	f, err := it.Open()
-	if err != nil {
-		return nil, nil, err
-	}
 	counter := tokens.NewCounter(r.encoding)
-	s, err := ReadSession(f, it.Name, counter)
+	s, err := it.Read(counter)
 	if err == nil {
 		s.Mode = modeBy(r.opts.ModeOf, it.Name, s)
 	}
-	return s, counter, errors.Join(err, f.Close())
+	return s, counter, err
 }
 
 // sessionWork is the work on one session.

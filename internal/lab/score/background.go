@@ -1,11 +1,16 @@
 package score
 
 import (
+	"bytes"
+	"compress/flate"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"math"
-	"slices"
 	"strings"
-
-	"github.com/condensehq/condense/core"
+	"sync"
 )
 
 // A Background knows which names and words are common to unrelated projects. An agent
@@ -17,39 +22,51 @@ type Background struct {
 	shift   int               // bits of the hash that count has dropped
 }
 
-// NewBackground learns from sessions. The outcome does not depend on their order.
-func NewBackground(sessions []*Session) *Background {
-	sorted := slices.Clone(sessions)
-	slices.SortStableFunc(sorted, func(a, b *Session) int { return strings.Compare(a.Source, b.Source) })
-	b := &Background{sources: map[string]bool{}, count: map[uint64]uint16{}}
-	seen := map[uint64]struct{}{}
-	var units []unit
-	var words []word
-	for i, s := range sorted {
-		b.sources[s.Source] = true
-		for m := range s.Messages {
-			blocks(s.Messages[m].Parts, func(_ int, text string) {
-				lines(text, func(line string) {
-					units, words = appendUnits(units[:0], line), appendWords(words[:0], line)
-					for _, u := range units {
-						seen[u.hash] = struct{}{}
-					}
-					for _, w := range words {
-						if w.plain {
-							seen[w.hash] = struct{}{}
-						}
-					}
-				})
-			})
-		}
-		if i == len(sorted)-1 || sorted[i+1].Source != s.Source {
-			for h := range seen {
-				b.count[h]++
-			}
-			clear(seen)
-		}
+// common.bin holds what two or more of the sources have that testdata/traces is taken from. A test
+// writes the file: see writeTo.
+//
+//go:embed common.bin
+var commonFile []byte
+
+// Common returns the background that comes with the package: names and words that are
+// in two or more of 13 unrelated sources of recorded sessions. It makes scores independent
+// of what else is compared.
+var Common = sync.OnceValue(func() *Background {
+	b, err := readBackground(bytes.NewReader(commonFile))
+	if err != nil {
+		panic(err) // the file is part of the program
 	}
 	return b
+})
+
+// readBackground reads the form of common.bin, compressed with flate: the names of the sources, then for every hash
+// of 40 bits its distance from the one before and the number of sources.
+func readBackground(r io.Reader) (*Background, error) {
+	data, err := io.ReadAll(io.LimitReader(flate.NewReader(r), 1<<26))
+	if err != nil {
+		return nil, fmt.Errorf("background: %w", err)
+	}
+	n, used := binary.Uvarint(data)
+	if used <= 0 || n > uint64(len(data)-used) {
+		return nil, errors.New("background: no list of sources")
+	}
+	b := &Background{sources: map[string]bool{}, count: map[uint64]uint16{}, shift: 24}
+	data = data[used:]
+	for name := range strings.SplitSeq(string(data[:n]), "\n") {
+		b.sources[name] = true
+	}
+	data = data[n:]
+	last := uint64(0)
+	for len(data) > 0 {
+		d, used := binary.Uvarint(data)
+		if used <= 0 || used == len(data) || d > math.MaxUint64>>24-last {
+			return nil, fmt.Errorf("background: broken after %d entries", len(b.count))
+		}
+		last += d
+		b.count[last] = uint16(data[used])
+		data = data[used+1:]
+	}
+	return b, nil
 }
 
 // others returns how many sources other than the named one have the unit or word h, which
@@ -77,29 +94,4 @@ func idf(df, n int) float64 {
 	}
 	v := math.Log((1+float64(n))/(0.5+float64(df))) / math.Log((1+float64(n))/1.5)
 	return min(1, max(0, v))
-}
-
-// names returns the names of the tools of s and of their parameters, as far as its calls
-// and its definitions show: the agent has them from elsewhere.
-func (s *Session) names() []string {
-	seen := map[string]bool{}
-	for _, t := range s.Tools {
-		seen[t] = true
-	}
-	for i := range s.Messages {
-		for _, p := range s.Messages[i].Parts {
-			if c, ok := p.(core.ToolCall); ok {
-				seen[c.Name] = true
-				for _, k := range keys(c.Args) {
-					seen[k] = true
-				}
-			}
-		}
-	}
-	out := make([]string, 0, len(seen))
-	for n := range seen {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
 }

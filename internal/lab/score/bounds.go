@@ -66,30 +66,6 @@ func tails(parts []core.Part, limit int) []core.Part {
 	return out
 }
 
-// RandomGroups returns tool groups of messages, chosen at random, that have no more than
-// budget tokens.
-func RandomGroups(messages []core.Message, budget int, seed uint64) []core.Message {
-	groups := core.Groups(messages)
-	keep := make([]bool, len(groups))
-	used := 0
-	for _, at := range rand.New(rand.NewPCG(seed, 1)).Perm(len(groups)) { //nolint:gosec // no secret
-		n := 0
-		for i := groups[at].Start; i < groups[at].End; i++ {
-			n += messages[i].Tokens
-		}
-		if used+n <= budget {
-			used, keep[at] = used+n, true
-		}
-	}
-	var out []core.Message
-	for at, g := range groups {
-		if keep[at] {
-			out = append(out, messages[g.Start:g.End]...)
-		}
-	}
-	return out
-}
-
 // RandomLines returns lines of the prefix, chosen at random, as one message of at most
 // budget tokens by c.
 func (s *Scorer) RandomLines(budget int, seed uint64, c core.Counter) []core.Message {

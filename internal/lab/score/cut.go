@@ -115,14 +115,3 @@ func (s *Session) cut(name string, at, tokens int, turns []int) Cut {
 
 // Prefix returns the messages before the cut.
 func (c *Cut) Prefix() []core.Message { return c.Session.Messages[:c.At:c.At] }
-
-// Recorded returns what the recorded compaction left: its summary and the messages that
-// were kept with it. It is nil where there was none.
-func (c *Cut) Recorded() []core.Message {
-	if c.Compaction < 0 {
-		return nil
-	}
-	k := c.Session.Compactions[c.Compaction]
-	out := []core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(k.Summary)}}}
-	return append(out, c.Session.Messages[min(k.KeptFrom, c.At):c.At]...)
-}

@@ -13,11 +13,6 @@
 // under-rated, and what the agent read again counts as not needed. docs/comparing.md has
 // the formulas and their weaknesses.
 //
-// From the command line, on a folder of recorded sessions:
-//
-//	go run ./bench/retention -traces DIR -strategies oracle,headtail,keep_last,slidingwindow
-//	go run ./bench/retention -traces DIR -s 'tight=smart:{"preset":"aggressive"}' -budgets 10,25,50,real
-//
 // No provider may import this package: a strategy that shares the metric's idea of what a
 // name is would be tuned to it, and the number would mean nothing.
 package score

@@ -241,8 +241,8 @@ func TestPairErrors(t *testing.T) {
 }
 
 // scorers returns those of the recorded sessions of the repository, or of
-// CONDENSE_TRACES_DIR.
-func scorers(t *testing.T) []*score.Scorer {
+// CONDENSE_TRACES_DIR, and a counter by the same encoding.
+func scorers(t *testing.T, encoding string) ([]*score.Scorer, core.Counter) {
 	t.Helper()
 	dir := os.Getenv("CONDENSE_TRACES_DIR")
 	if dir == "" {
@@ -252,7 +252,7 @@ func scorers(t *testing.T) []*score.Scorer {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sessions in %s (%v)", dir, err)
 	}
-	e, err := tokens.Open(tokens.Chars4)
+	e, err := tokens.Open(encoding)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func scorers(t *testing.T) []*score.Scorer {
 			out = append(out, score.NewScorer(cut, score.Common()))
 		}
 	}
-	return out
+	return out, tokens.NewCounter(e)
 }
 
 func checkCut(t *testing.T, c score.Cut) {
@@ -299,7 +299,8 @@ func checkCut(t *testing.T, c score.Cut) {
 // Everything is 1, nothing is 0, more is never less, and the oracle is the best.
 func TestRecordedSessions(t *testing.T) {
 	t.Parallel()
-	for _, s := range scorers(t) {
+	list, _ := scorers(t, tokens.Chars4)
+	for _, s := range list {
 		cut := s.Cut()
 		name := cut.Session.ID + " " + cut.Name
 		all := s.Score(cut.Prefix())
@@ -334,7 +335,7 @@ func TestRecordedSessions(t *testing.T) {
 		budget := cut.Tokens / 10
 		best, ok := s.Score(s.Oracle(budget, bytes4{})).Panel()
 		for other, view := range map[string][]core.Message{
-			"random lines": s.RandomLines(budget, 1, bytes4{}), "random groups": score.RandomGroups(cut.Prefix(), budget, 1), "keep last": score.KeepLast(cut.Prefix(), budget, bytes4{}),
+			"random lines": s.RandomLines(budget, 1, bytes4{}), "random groups": randomGroups(cut.Prefix(), budget, 1), "keep last": score.KeepLast(cut.Prefix(), budget, bytes4{}),
 		} {
 			if p, _ := s.Score(view).Panel(); ok && p > best {
 				t.Errorf("%s: %s scores %.3f, the oracle %.3f", name, other, p, best)

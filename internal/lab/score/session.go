@@ -95,3 +95,28 @@ func turnsFrom(turns []int, i int) int {
 	at, _ := slices.BinarySearch(turns, i)
 	return len(turns) - at
 }
+
+// names returns the names of the tools of s and of their parameters, as far as its calls
+// and its definitions show: the agent has them from elsewhere.
+func (s *Session) names() []string {
+	seen := map[string]bool{}
+	for _, t := range s.Tools {
+		seen[t] = true
+	}
+	for i := range s.Messages {
+		for _, p := range s.Messages[i].Parts {
+			if c, ok := p.(core.ToolCall); ok {
+				seen[c.Name] = true
+				for _, k := range keys(c.Args) {
+					seen[k] = true
+				}
+			}
+		}
+	}
+	out := make([]string, 0, len(seen))
+	for n := range seen {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,26 +1,31 @@
-// Command train fits the weights of package need to recorded sessions:
+// Command train fits the weights of package value to recorded sessions:
 //
 //	go run ./internal/lab/train -traces DIR
 //
-// It cuts every session at several places, notes what the agent and the person wrote
-// after each cut of what stood before it, and writes weights.json and common.txt. The same
-// sessions give the same files. With -without NAME the sessions of these sources are left
-// out, for a test on what the weights have not seen; with -fold 0/4 every fourth session is,
-// from the first one on, in the order of the names of their files.
+// It cuts every session at several places, notes which names, words and phrases from before a cut
+// the agent and the user wrote after it, and writes weights.json and common.txt. The same sessions
+// give the same files.
+//
+// To judge weights on sessions that they were not fitted to, leave some out: with -without NAME those
+// of a source, with -fold 0/4 every fourth one, starting with the first, by the names of their files. The
+// command then also prints what the choice of lines by the new weights keeps on these.
 package main
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/score"
-	"github.com/condensehq/condense/internal/lab/sessions"
 	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/tokens"
 )
@@ -42,54 +47,109 @@ func run(args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	left, err := sessions.ParseFold(*fold)
+	isLeftOut, err := parseFold(*fold)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(*out, 0o750); err != nil { // before the work that it is to hold
+	if *traces == "" {
+		return errors.New("no sessions: set -traces or CONDENSE_TRACES_DIR to a folder of them")
+	}
+	if err := os.MkdirAll(*out, 0o750); err != nil { // before the work whose result it holds
+		return err
+	}
+	items, err := lab.Find(*traces)
+	if err != nil {
 		return err
 	}
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
 		return err
 	}
-	recorded, err := sessions.Load(*traces, tokens.NewCounter(encoding))
-	if err != nil {
-		return err
-	}
+	counter := tokens.NewCounter(encoding)
 	projects := map[string][][]core.Message{}
 	var lessons, unseen []Lesson
-	for i, s := range recorded {
-		if left.Has(i) || slices.Contains(strings.Split(*without, ","), s.Source) {
-			unseen = append(unseen, cut(s)...)
+	var unseenItems []lab.Item
+	for i, it := range items {
+		s, err := it.Read(counter)
+		if err != nil {
+			return err
+		}
+		if isLeftOut(i) || slices.Contains(strings.Split(*without, ","), s.Source) {
+			unseen, unseenItems = append(unseen, cut(s)...), append(unseenItems, it)
 			continue
 		}
 		projects[s.Source] = append(projects[s.Source], s.Messages)
 		lessons = append(lessons, cut(s)...)
 	}
-	fmt.Fprintf(stderr, "%d sessions, %d lessons\n", len(recorded), len(lessons))
+	fmt.Fprintf(stderr, "%d sessions, %d lessons\n", len(items), len(lessons))
 	common := Common(projects)
 	model, err := Train(lessons, common, stderr)
 	if err != nil {
 		return err
 	}
-	if len(unseen) > 0 {
-		terms, phrases, err := model.Loss(unseen)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(stderr, "unseen: %d lessons, loss of terms %.4f, of phrases %.4f\n", len(unseen), terms, phrases)
-	}
-	terms, phrases, err := model.Loss(lessons)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(stderr, "seen: %d lessons, loss of terms %.4f, of phrases %.4f\n", len(lessons), terms, phrases)
-	note := fmt.Sprintf("made by go run ./internal/lab/train from %d recorded sessions of %d projects", len(recorded), len(projects))
+	note := fmt.Sprintf("made by go run ./internal/lab/train from %d recorded sessions of %d projects", len(items), len(projects))
 	if err := os.WriteFile(filepath.Join(*out, "weights.json"), model.Weights(note), 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600)
+	if err := os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600); err != nil {
+		return err
+	}
+	for _, l := range []struct {
+		name    string
+		lessons []Lesson
+	}{{"seen", lessons}, {"unseen", unseen}} {
+		if len(l.lessons) == 0 {
+			continue
+		}
+		terms, phrases, err := model.Loss(l.lessons)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stderr, "%s: %d lessons, loss of terms %.4f, of phrases %.4f\n", l.name, len(l.lessons), terms, phrases)
+	}
+	return judge(model, unseenItems, stderr)
+}
+
+// judge prints what the choice of lines by m keeps on sessions.
+func judge(m *Model, sessions []lab.Item, w io.Writer) error {
+	if len(sessions) == 0 {
+		return nil
+	}
+	model, err := m.open()
+	if err != nil {
+		return err
+	}
+	choice := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+		r, err := value.Shorten(ctx, req.Messages, value.Options{Room: req.Budget.Room(), Counter: req.Counter, Model: model})
+		return &core.Result{Messages: r.Messages}, err
+	})
+	r, err := lab.Run(context.Background(), sessions, []lab.Strategy{{Name: "lines", Provider: choice}}, nil)
+	if err != nil {
+		return err
+	}
+	for _, t := range r.Tables {
+		for _, l := range t.Lines {
+			if e, ok := l.Values[lab.MeasurePanel]; ok && t.Mode == "" {
+				fmt.Fprintf(w, "unseen, %s: %s %.3f (%.3f to %.3f, %d sessions)\n", t.Budget, l.Strategy, e.Mean, e.Low, e.High, e.Sessions)
+			}
+		}
+	}
+	return nil
+}
+
+// parseFold reads "K/N", K from 0 to N-1 and N at least 2, and returns whether a session is in the
+// fold. No session is in "".
+func parseFold(s string) (has func(session int) bool, err error) {
+	if s == "" {
+		return func(int) bool { return false }, nil
+	}
+	first, count, _ := strings.Cut(s, "/")
+	k, err1 := strconv.Atoi(first)
+	n, err2 := strconv.Atoi(count)
+	if err := errors.Join(err1, err2); err != nil || k < 0 || k >= n || n < 2 {
+		return nil, fmt.Errorf("fold %q: want K/N, K from 0 to N-1, N at least 2", s)
+	}
+	return func(session int) bool { return session%n == k }, nil
 }
 
 const (
