@@ -3,6 +3,7 @@ package condense
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -234,44 +235,7 @@ func (c *Conversation) writeOriginals(path string, e *core.Edit) (bool, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err
 	}
-	return true, createWhole(path, func(f *os.File) error { return history.EncodeOriginals(f, messages) })
-}
-
-// createWhole creates a file that only its owner can read, with what write writes. It
-// never replaces a file. The file is on the disk when createWhole returns.
-func createWhole(path string, write func(*os.File) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".part-*") // with 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // the file has another name now, or is useless
-	err = write(tmp)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	// Unlike a rename, a link never replaces a file.
-	err = os.Link(tmp.Name(), path)
-	if err == nil {
-		return disk.SyncDir(filepath.Dir(path))
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	// The file system has no links: take the name first.
-	taken, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := taken.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return disk.SyncDir(filepath.Dir(path))
+	return true, disk.Create(path, func(w io.Writer) error { return history.EncodeOriginals(w, messages) })
 }
 
 // keepOriginals writes the originals of a condensation that is about to be recorded. Undo

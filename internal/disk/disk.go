@@ -5,6 +5,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,6 +32,67 @@ func SyncDir(dir string) error {
 		err = nil
 	}
 	return errors.Join(err, d.Close())
+}
+
+// Put writes a file for its owner alone, over one that is there. When it returns nil, the file
+// is on the disk; when it returns an error, it is as it was. The file is written in the folder
+// tmp of the same file system, which may be that of path.
+func Put(path, tmp string, data []byte) error {
+	name, err := temporary(tmp, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err == nil {
+		err = os.Rename(name, path)
+	}
+	if err != nil {
+		_ = os.Remove(name) // it may not be there
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Create is [Put] for a new file, with what write writes: if there is one already, the error
+// is [fs.ErrExist].
+func Create(path string, write func(io.Writer) error) error {
+	name, err := temporary(filepath.Dir(path), write)
+	defer os.Remove(name) //nolint:errcheck // it is the second name of the file, or gone
+	if err != nil {
+		return err
+	}
+	// Unlike a rename, a link never replaces a file.
+	err = os.Link(name, path)
+	if err == nil {
+		return SyncDir(filepath.Dir(path))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// The file system has no links: take the name first.
+	taken, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := taken.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(name, path); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// temporary writes a file of a new name, for its owner alone, and brings it to the disk.
+func temporary(dir string, write func(io.Writer) error) (name string, err error) {
+	f, err := os.CreateTemp(dir, ".part-*") // with 0600
+	if err != nil {
+		return "", err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	return f.Name(), errors.Join(err, f.Close())
 }
 
 // An Output is a file that is about to be written. It is checked by [Open], before the work

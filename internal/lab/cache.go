@@ -42,19 +42,8 @@ func (c *cache) put(key string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "new-*")
-	if err != nil {
-		return fmt.Errorf("cache: %w", err)
-	}
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	// Not atomic: a file that is cut short is not valid JSON, and get ignores it.
+	if err := os.WriteFile(name, data, 0o600); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
 	return nil

@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/disk"
 )
 
 // A Kind is what an agreement is about.
@@ -119,21 +121,9 @@ func (s Store) Add(e Entry) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	// Written above the folder, whose time so changes once, when all is there. It is readable
-	// by its user only.
-	tmp, err := os.CreateTemp(filepath.Dir(s.dir), ".trust-*")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(tmp, "%s %s %s\n", e.Kind, e.Digest, strconv.Quote(e.Path))
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), s.file(e))
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // it is of no use
-	}
-	return err
+	// The temporary file is outside of the folder, so that the folder's time changes once, when
+	// the file is complete.
+	return disk.Put(s.file(e), filepath.Dir(s.dir), fmt.Appendf(nil, "%s %s %s\n", e.Kind, e.Digest, strconv.Quote(e.Path)))
 }
 
 // Remove forgets every agreement about a path and returns them.
