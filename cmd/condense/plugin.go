@@ -1,6 +1,19 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/registry"
+)
 
 // pluginCommand holds what authors and users of plugins need.
 func (a *app) pluginCommand() *cobra.Command {
@@ -20,4 +33,182 @@ and only a program whose checksum was approved with 'condense plugin pin' is eve
 		a.pluginListCommand(),
 	)
 	return cmd
+}
+
+// configuredPlugins returns the plugins that the configuration declares, in order of name,
+// and the configuration.
+func (a *app) configuredPlugins() ([]plugins.Plugin, *config.Config, error) {
+	reg, err := a.registry()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := a.knownNames(reg)
+	opts.Path = a.configPath
+	opts.CheckProvider = nil // a program that is not there is reported below, with the others
+	c, err := config.Load(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.sayUntrusted(c)
+	declared, err := plugins.Declared(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.sayOldLocks(declared)
+	return declared, c, nil
+}
+
+// oldLock is the file that approved plugins before approvals were the user's own.
+const oldLock = "condense.lock"
+
+// sayOldLocks says which files approve nothing any more, although they once did.
+func (a *app) sayOldLocks(declared []plugins.Plugin) {
+	said := map[string]bool{}
+	for _, p := range declared {
+		dir := filepath.Dir(p.Origin.File)
+		if p.Origin.Kind != config.FromFile || said[dir] || p.Pin != "" {
+			continue
+		}
+		said[dir] = true
+		file := filepath.Join(dir, oldLock)
+		if _, err := os.Stat(file); err == nil {
+			printf(a.stderr, "condense: %s approves nothing: approvals are kept outside of the project now; run 'condense plugin pin', and remove the file\n", fromHere(file))
+		}
+	}
+}
+
+// A pluginListing is a configured plugin as JSON.
+type pluginListing struct {
+	Name     string `json:"name"`
+	Path     string `json:"path"`
+	Folder   string `json:"folder,omitempty"`
+	Origin   string `json:"origin"`
+	Pinned   bool   `json:"pinned"`
+	PinnedBy string `json:"pinned_by,omitempty"` // the user, or a place in the configuration
+	SHA256   string `json:"sha256,omitempty"`    // as pinned
+	Found    string `json:"found,omitempty"`     // the checksum of what is there
+	Matches  bool   `json:"matches"`
+	// About is what the plugin says of itself; absent if it was not started.
+	About   *pluginAbout `json:"about,omitempty"`
+	Problem string       `json:"problem,omitempty"` // why it would not answer
+}
+
+// A pluginAbout is what a plugin says of itself.
+type pluginAbout struct {
+	Strategy string             `json:"strategy"`
+	Version  string             `json:"version"`
+	Doc      string             `json:"doc"`
+	SDK      string             `json:"sdk"`
+	Settings []registry.Setting `json:"settings"`
+}
+
+func (a *app) pluginListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the configured plugins, whether they are pinned, and what they say of themselves",
+		Long: `list shows every plugin that the configuration declares: its program, whether it is pinned and still the one
+that was pinned. One that is gets started with its settings, to ask for its version, what it does and what it
+can be told; nothing else is ever started, and nothing of a file that you have not trusted.`,
+		Args: noArguments("'condense plugin test PATH' tries one plugin"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			declared, _, err := a.configuredPlugins()
+			if err != nil {
+				return err
+			}
+			list := []pluginListing{}
+			for _, p := range declared {
+				l, err := listPlugin(cmd.Context(), p)
+				if err != nil {
+					return err
+				}
+				list = append(list, l)
+			}
+			if asJSON {
+				return printJSON(a.stdout, list)
+			}
+			if len(list) == 0 {
+				printf(a.stdout, "The configuration declares no plugin.\n")
+			}
+			for i, l := range list {
+				if i > 0 {
+					printf(a.stdout, "\n")
+				}
+				printPlugin(a.stdout, l)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// listPlugin returns what there is to know about a plugin.
+func listPlugin(ctx context.Context, p plugins.Plugin) (pluginListing, error) {
+	l := pluginListing{Name: p.Name, Path: p.Plugin, Folder: p.Folder, Origin: p.Origin.String()}
+	if l.Problem = p.Withheld; l.Problem != "" {
+		return l, nil
+	}
+	l.SHA256, l.Pinned, l.PinnedBy = p.Pin, p.Pin != "", p.By
+	var err error
+	l.Found, err = plugins.Digest(p.Provider)
+	l.Matches = l.Pinned && l.Found == l.SHA256
+	switch {
+	case err != nil:
+		l.Problem = err.Error()
+	case !l.Pinned:
+		l.Problem = fmt.Sprintf("not pinned: if you trust it, run 'condense plugin pin %s'", p.Name)
+	case !l.Matches:
+		l.Problem = fmt.Sprintf("not what was pinned: if you changed or updated it yourself, run 'condense plugin pin %s', otherwise find out who did", p.Name)
+	default:
+		d, err := plugins.Describe(ctx, p.Provider, p.Pin)
+		if err != nil {
+			l.Problem = err.Error()
+		} else {
+			l.About = &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings}
+		}
+	}
+	return l, ctx.Err()
+}
+
+func printPlugin(w io.Writer, l pluginListing) {
+	printf(w, "%s  %s\n", l.Name, fromHere(l.Path))
+	if l.Folder != "" {
+		printf(w, "  folder    %s\n", fromHere(l.Folder))
+	}
+	if l.Pinned {
+		printf(w, "  pinned    %s  %s\n", l.SHA256, l.PinnedBy)
+	}
+	if l.Found != "" && !l.Matches {
+		printf(w, "  found     %s\n", l.Found)
+	}
+	if l.Problem != "" {
+		printf(w, "  problem   %s\n", indented{l.Problem, "            "})
+	}
+	if l.About != nil {
+		printf(w, "  strategy  %s %s (%s)\n", l.About.Strategy, l.About.Version, l.About.SDK)
+		printAbout(w, l.About.Doc, l.About.Settings)
+	}
+}
+
+// firstRunes shortens a text to n characters.
+func firstRunes(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// printAbout writes the documentation of a plugin and its settings.
+func printAbout(w io.Writer, doc string, settings []registry.Setting) {
+	if doc != "" {
+		printf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
+	}
+	for _, s := range settings {
+		printf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
+		if len(s.Default) > 0 {
+			printf(w, ", default %s", firstRunes(string(s.Default), 60))
+		}
+		printf(w, ")\n")
+	}
 }

@@ -1,6 +1,8 @@
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 // What can be downloaded needs no checkout.
 func TestRequire(t *testing.T) {
