@@ -125,7 +125,7 @@ func read(data []byte, f *codec.File) error {
 	for i := range messages {
 		l := &s.lines[messages[i].Line]
 		if id := messages[i].ID; !inserted[id] {
-			places = append(places, codec.Placement{Id: id, Start: l.At, End: l.At + len(l.Raw)})
+			places = append(places, codec.Placement{ID: id, Start: l.At, End: l.At + len(l.Raw)})
 		}
 	}
 	f.Settle(data, places, jsonl.LineBreak(data))

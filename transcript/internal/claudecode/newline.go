@@ -127,7 +127,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	for i, t := range convert.Messages(turns) {
 		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.Role, Kind: t.Kind, Parts: t.Parts}
 		id := lineID(m.ID)
-		if source, ok := f.Journal.Message(t.Id); ok && !source.Time.IsZero() {
+		if source, ok := f.Journal.Message(t.ID); ok && !source.Time.IsZero() {
 			when = source.Time
 		}
 		if s := blocks.Join(t.Parts); t.Role == core.RoleUser && s != "" {

@@ -38,7 +38,7 @@ func stampOf(j *history.Journal) stamp {
 
 // A Placement says where a message stands in the file that is read.
 type Placement struct {
-	Id         string
+	ID         string
 	Start, End int
 }
 
@@ -55,7 +55,7 @@ func (f *File) Settle(data []byte, places []Placement, sep string) {
 		if i == 0 {
 			e.Head = gap
 		} else {
-			e.SetGap(p.Id, gap)
+			e.SetGap(p.ID, gap)
 		}
 		end = p.End
 	}
@@ -63,10 +63,10 @@ func (f *File) Settle(data []byte, places []Placement, sep string) {
 	s := stampOf(f.Journal)
 	e.read = &s
 	messages := f.Journal.Messages()
-	if len(messages) != len(places) || !slices.EqualFunc(messages, places, func(m core.Message, p Placement) bool { return m.ID == p.Id }) {
+	if len(messages) != len(places) || !slices.EqualFunc(messages, places, func(m core.Message, p Placement) bool { return m.ID == p.ID }) {
 		e.order = make([]string, len(places))
 		for i, p := range places {
-			e.order[i] = p.Id
+			e.order[i] = p.ID
 		}
 	}
 }

@@ -104,7 +104,7 @@ func read(data []byte, f *codec.File) error {
 	done := 0
 	for i := range messages {
 		l := &r.lines[messages[i].Line]
-		places[i] = codec.Placement{Id: messages[i].ID, Start: l.At, End: l.At + len(l.Raw)}
+		places[i] = codec.Placement{ID: messages[i].ID, Start: l.At, End: l.At + len(l.Raw)}
 	}
 	for i := range r.lines {
 		l := &r.lines[i]

@@ -243,7 +243,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	}
 	record("session_meta", append(meta, '}'))
 	for _, t := range turns {
-		if source, ok := f.Journal.Message(t.Id); ok && !source.Time.IsZero() {
+		if source, ok := f.Journal.Message(t.ID); ok && !source.Time.IsZero() {
 			when = source.Time
 		}
 		m := core.Message{Role: t.Role, Parts: t.Parts}

@@ -57,7 +57,7 @@ var OpenAI = Wire{
 
 // A Turn is a message on the wire before it is encoded.
 type Turn struct {
-	Id      string // of the first message in it, for warnings
+	ID      string // of the first message in it, for warnings
 	Role    core.Role
 	Kind    core.Kind         // of that message
 	newest  core.Kind         // of the last message in it
@@ -213,7 +213,7 @@ func (c *converter) put(role core.Role, p core.Part) {
 func (c *converter) open(role core.Role) *Turn {
 	if n := len(c.turns); n > 0 {
 		last := &c.turns[n-1]
-		same := last.Id == c.current || c.wire.merge
+		same := last.ID == c.current || c.wire.merge
 		// What was inserted makes no row with what the user said: many templates refuse one.
 		if role == core.RoleUser && (last.newest != core.KindOriginal || c.kind != core.KindOriginal) {
 			same = true
@@ -227,7 +227,7 @@ func (c *converter) open(role core.Role) *Turn {
 			return last
 		}
 	}
-	c.turns = append(c.turns, Turn{Id: c.current, Role: role})
+	c.turns = append(c.turns, Turn{ID: c.current, Role: role})
 	return &c.turns[len(c.turns)-1]
 }
 
@@ -251,7 +251,7 @@ func (c *converter) mendEnds() {
 		if t, ok := last.Parts[n-1].(core.Text); ok {
 			trimmed := strings.TrimRightFunc(string(t), unicode.IsSpace)
 			if trimmed != string(t) {
-				c.out.Warn(last.Id, "white space at the end of the conversation was left out")
+				c.out.Warn(last.ID, "white space at the end of the conversation was left out")
 				last.Parts[n-1] = core.Text(trimmed)
 			}
 		}
@@ -296,14 +296,14 @@ func Messages(turns []Turn) []Turn {
 			if t.Role == core.RoleUser {
 				t.Parts = append(parts, t.Parts...)
 			} else {
-				out = append(out, Turn{Id: id, Role: core.RoleUser, Parts: parts})
+				out = append(out, Turn{ID: id, Role: core.RoleUser, Parts: parts})
 			}
 		}
-		results, id = t.Results, t.Id
+		results, id = t.Results, t.ID
 		out = append(out, t)
 	}
 	if len(results) > 0 {
-		out = append(out, Turn{Id: id, Role: core.RoleUser, Parts: Results(results)})
+		out = append(out, Turn{ID: id, Role: core.RoleUser, Parts: Results(results)})
 	}
 	return out
 }

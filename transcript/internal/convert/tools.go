@@ -200,7 +200,7 @@ func (c *converter) complete() {
 		}
 		for _, n := range t.calls {
 			if !c.calls[n].answered {
-				c.out.Warn(t.Id, "a tool call without a result was given one that says so")
+				c.out.Warn(t.ID, "a tool call without a result was given one that says so")
 				t.Results = append(t.Results, core.ToolResult{
 					CallID:  c.calls[n].id,
 					Content: []core.Part{core.Text("No result of this call was recorded.")},

@@ -278,11 +278,11 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	var all [][]byte
 	for _, t := range turns {
 		if textBehindCall(t.Parts) {
-			out.Warn(t.Id, "text behind a tool call was moved before it: openai has no order of the two")
+			out.Warn(t.ID, "text behind a tool call was moved before it: openai has no order of the two")
 		}
 		all = append(all, encode(t.Role, t.Parts)...)
 		if slices.ContainsFunc(t.Results, hasImage) {
-			out.Warn(t.Id, "images in a tool result were moved to a user message behind it: openai takes only text there")
+			out.Warn(t.ID, "images in a tool result were moved to a user message behind it: openai takes only text there")
 		}
 		if len(t.Results) > 0 {
 			all = append(all, encode(core.RoleTool, convert.Results(t.Results))...)

@@ -5,8 +5,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/roo"
-	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
@@ -19,34 +17,11 @@ type conversation struct {
 	order    []int          // the messages of the conversation, each where it or its copy stands
 }
 
-// A fate is what Roo makes of a message.
-type fate struct {
-	shown bool
-	// parts are those that are sent, if they are not all of the message's own.
-	parts   []core.Part
-	trimmed bool
-}
-
-func newConversation(messages []message, parsed []*roo.Message) *conversation {
-	f := &conversation{messages: messages, fates: make([]fate, len(messages)), copies: map[string]int{}, pivot: none}
-	shown := shown(parsed)
+func newConversation(messages []message) *conversation {
+	f := &conversation{messages: messages, fates: effective(messages), copies: map[string]int{}, pivot: lastSummary(messages)}
 	for i := range messages {
-		m := &messages[i]
-		if m.tags.summary == "true" {
-			f.pivot = i
-		}
-		if m.note.CopyOf != "" {
-			f.copies[m.note.CopyOf] = i
-		}
-		if i >= len(shown) || shown[i] == nil {
-			continue
-		}
-		f.fates[i].shown = true
-		if shown[i] != parsed[i] {
-			parts, err := blocks.Decode(shown[i].Content())
-			if err == nil {
-				f.fates[i].parts, f.fates[i].trimmed = parts, true
-			}
+		if of := messages[i].note.CopyOf; of != "" {
+			f.copies[of] = i
 		}
 	}
 	return f

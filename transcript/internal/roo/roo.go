@@ -7,7 +7,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/request"
@@ -81,10 +80,14 @@ func detect(data []byte) bool {
 
 // A message is a message of a file of Roo's.
 type message struct {
-	core.Message
-	raw  []byte
-	tags tags
-	note note
+	core.Message // as the note has it
+	raw          []byte
+	tags         tags
+	note         note
+	// What Roo sees, whatever the note says.
+	role   string      // empty if it is not a string
+	blocks bool        // whether the content is an array
+	said   []core.Part // the content
 }
 
 // aside reports whether m is no part of the conversation but says something about it.
@@ -98,10 +101,6 @@ func read(data []byte, f *codec.File) error {
 	if !rawjson.IsArray(data[at:]) {
 		return &syntax.Error{Offset: at, Found: syntax.Describe(data[at:rawjson.SkipValue(data, at)]), Want: "an array of messages"}
 	}
-	parsed, err := roo.Parse(data)
-	if err != nil {
-		parsed = nil // an element is no object; that is found again below, with its place
-	}
 	var file []message
 	names := naming{taken: codec.IDs{}}
 	for raw := range rawjson.Elements(data[at:]) {
@@ -114,7 +113,7 @@ func read(data []byte, f *codec.File) error {
 		}
 		file = append(file, m)
 	}
-	r := newConversation(file, parsed)
+	r := newConversation(file)
 	r.adopt(&names)
 	j, warnings, err := r.journal()
 	if err != nil {
@@ -166,7 +165,7 @@ func settle(f *codec.File, data []byte, at int, file []message) {
 			sep = data[rawjson.Offset(data, file[0].raw)+len(file[0].raw) : start]
 		}
 		if !file[i].aside() {
-			places = append(places, codec.Placement{Id: file[i].ID, Start: start, End: start + len(file[i].raw)})
+			places = append(places, codec.Placement{ID: file[i].ID, Start: start, End: start + len(file[i].raw)})
 		}
 	}
 	f.Settle(data, places, string(sep))
@@ -195,7 +194,8 @@ func decode(raw []byte) (message, *syntax.Error) {
 		}
 	}
 	reasoning := rawjson.Text(kind) == "reasoning"
-	switch s := rawjson.Text(role); {
+	m.role, m.blocks = rawjson.Text(role), rawjson.IsArray(content)
+	switch s := m.role; {
 	case s == "user" || s == "assistant":
 		m.Role = core.Role(s)
 	case reasoning && role == nil:
@@ -208,6 +208,7 @@ func decode(raw []byte) (message, *syntax.Error) {
 		err.Offset += rawjson.Offset(raw, content)
 		return m, err
 	}
+	m.said = parts
 	if reasoning {
 		parts = append([]core.Part{decodeReasoning(raw)}, parts...)
 	}

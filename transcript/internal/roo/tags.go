@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/internal/roo"
 )
 
 // tags are the tags of a message. Names are spelled such that two that are one to Roo
@@ -74,38 +73,4 @@ func plainName(name string) string {
 		return name[1 : len(name)-1]
 	}
 	return name
-}
-
-// shown returns what Roo sends of file, by index: nothing, the message itself or a copy
-// that lacks some blocks.
-func shown(file []*roo.Message) []*roo.Message {
-	at := make(map[*roo.Message]int, len(file))
-	for i, m := range file {
-		at[m] = i
-	}
-	shown := make([]*roo.Message, len(file))
-	next := 0
-	for _, m := range roo.Effective(file) {
-		i, same := at[m]
-		if !same { // of the next message that has all but its content in common
-			i = next
-			for i < len(file) && !lacksBlocks(m, file[i]) {
-				i++
-			}
-		}
-		if i < len(file) {
-			shown[i], next = m, i+1
-		}
-	}
-	return shown
-}
-
-// lacksBlocks reports whether m is was with another content.
-func lacksBlocks(m, was *roo.Message) bool {
-	content := m.Content()
-	if content == nil || was.Content() == nil {
-		return false
-	}
-	raw := was.JSON()
-	return string(rawjson.SetField(raw, "content", content)) == string(m.JSON())
 }

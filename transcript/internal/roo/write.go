@@ -8,7 +8,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
 )
@@ -213,16 +212,16 @@ func (w *writer) frame() (head, sep, tail []byte) {
 
 // sends reports whether Roo would send the items that it is meant to, and no others.
 func (w *writer) sends(items []item) bool {
-	raw := make([][]byte, len(items))
+	file := make([]message, len(items))
 	for i := range items {
-		raw[i] = items[i].raw
+		m, err := decode(items[i].raw)
+		if err != nil {
+			return false
+		}
+		file[i] = m
 	}
-	parsed, err := roo.Parse(rawjson.Array(raw))
-	if err != nil {
-		return false
-	}
-	for i, m := range shown(parsed) {
-		if items[i].sent != (m != nil) || m != nil && m != parsed[i] {
+	for i, got := range effective(file) {
+		if items[i].sent != got.shown || got.trimmed {
 			return false
 		}
 	}

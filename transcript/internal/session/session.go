@@ -39,7 +39,7 @@ func (s *Reader) Take(raw []byte, own string, when time.Time, placed bool, all [
 		m.Source = slices.Clip(raw)
 		if placed {
 			at := rawjson.Offset(s.Data, raw)
-			s.Places = append(s.Places, codec.Placement{Id: m.ID, Start: at, End: at + len(raw)})
+			s.Places = append(s.Places, codec.Placement{ID: m.ID, Start: at, End: at + len(raw)})
 		}
 	}
 	return all
