@@ -2,14 +2,14 @@ package transcript_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/testkit/golden"
+	"github.com/condensehq/condense/internal/testkit/roo"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -56,37 +56,92 @@ func sameWords(got, want []core.Message) error {
 	return nil
 }
 
+// What Roo wrote, in the recorded states of its tasks, is read as what Roo sends of it.
 func TestRooViewIsWhatRooSends(t *testing.T) {
 	t.Parallel()
 	type input struct {
 		Messages json.RawMessage `json:"messages"`
 	}
-	golden.Run(t, "getEffectiveApiHistory", func(in input) (any, error) {
-		messages, err := roo.Parse(in.Messages)
-		if err != nil {
+	golden.RunRecorded(t, "getEffectiveApiHistory", func(in input, sent json.RawMessage) (any, error) {
+		if err := rooSent(string(in.Messages), sent); err != nil {
 			return nil, err
 		}
-		return json.RawMessage(roo.Encode(roo.Effective(messages))), rooViewIs(string(in.Messages))
+		return sent, nil
 	}, nil)
+}
+
+// rooSent checks that a file is read as what Roo recorded that it sends.
+func rooSent(file string, sent json.RawMessage) error {
+	d, err := readRoo(file)
+	if err != nil {
+		return err
+	}
+	want, err := readRoo(untagged(sent))
+	if err != nil {
+		return err
+	}
+	if err := sameWords(d.Journal.View(), want.Journal.View()); err != nil {
+		return err
+	}
+	return rooViewIs(file)
 }
 
 func TestRooViewOfTruncated(t *testing.T) {
 	t.Parallel()
-	type input struct {
-		Messages json.RawMessage `json:"messages"`
-		Fraction float64         `json:"fracToRemove"`
-	}
 	type output struct {
+		Messages  json.RawMessage `json:"messages"`
 		Effective json.RawMessage `json:"effective"`
 	}
-	golden.Run(t, "truncateConversation", func(in input) (any, error) {
-		messages, err := roo.Parse(in.Messages)
-		if err != nil {
+	golden.RunRecorded(t, "truncateConversation", func(_ json.RawMessage, recorded json.RawMessage) (any, error) {
+		var out output
+		if err := json.Unmarshal(recorded, &out); err != nil {
 			return nil, err
 		}
-		id := func() string { return "00000000-0000-4000-8000-000000000001" }
-		now := func() time.Time { return time.UnixMilli(1_700_000_000_000) }
-		truncated := roo.Truncate(messages, in.Fraction, id, now).Messages
-		return output{roo.Encode(roo.Effective(truncated))}, rooViewIs(string(roo.Encode(truncated)))
-	}, &golden.Options{Ignore: []string{"messages", "truncationId", "messagesRemoved", "messagesSame", "telemetry"}})
+		if err := rooSent(string(out.Messages), out.Effective); err != nil {
+			return nil, err
+		}
+		return recorded, nil
+	}, nil)
+}
+
+func TestRooViewOfRewound(t *testing.T) {
+	t.Parallel()
+	type output struct {
+		Messages  json.RawMessage `json:"apiConversationHistory"`
+		Effective json.RawMessage `json:"effective"`
+	}
+	golden.RunRecorded(t, "rewind", func(_ json.RawMessage, recorded json.RawMessage) (any, error) {
+		var out output
+		if err := json.Unmarshal(recorded, &out); err != nil || out.Messages == nil {
+			return nil, errors.Join(err, errors.New("the rewind failed"))
+		}
+		if err := rooSent(string(out.Messages), out.Effective); err != nil {
+			return nil, err
+		}
+		return recorded, nil
+	}, nil)
+}
+
+// A scenario is a whole life of a task: condensing, truncation, rewinding and new messages in
+// any order.
+func TestRooViewInScenarios(t *testing.T) {
+	t.Parallel()
+	type output struct {
+		Steps []struct {
+			Stored    json.RawMessage `json:"stored"`
+			Effective json.RawMessage `json:"effective"`
+		} `json:"steps"`
+	}
+	golden.RunRecorded(t, "scenario", func(_ json.RawMessage, recorded json.RawMessage) (any, error) {
+		var out output
+		if err := json.Unmarshal(recorded, &out); err != nil {
+			return nil, err
+		}
+		for i, s := range out.Steps {
+			if err := rooSent(string(s.Stored), s.Effective); err != nil {
+				return nil, fmt.Errorf("step %d: %w", i+1, err)
+			}
+		}
+		return recorded, nil
+	}, nil)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/internal/testkit/roo"
 	"github.com/condensehq/condense/transcript"
 )
 

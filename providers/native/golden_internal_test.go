@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/testkit/golden"
+	"github.com/condensehq/condense/internal/testkit/roo"
 )
 
 // rooHistory is an input of Roo-Code's messages.

@@ -16,8 +16,8 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/outline"
-	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/testkit/golden"
+	"github.com/condensehq/condense/internal/testkit/roo"
 	"github.com/condensehq/condense/model"
 )
 

@@ -47,12 +47,17 @@ func (why NotOursError) Error() string { return string(why) }
 
 // Unread names the files that no test replays, each with the reason.
 var Unread = map[string]string{
+	"buildRequestHistory":                "merges the messages that Roo sends; the program that sends a request does that",
+	"contextTokens":                      "reads Roo's messages for the user interface, which no part of this module does",
 	"generateFoldedFileContextReal":      "uses the names of tree-sitter's queries; our outline is lexical (docs/decisions/0013-outline.md)",
 	"getFilesReadByRoo":                  "reads Roo's task metadata; the host finds the files in the messages (host.FilesRead)",
+	"getMessagesSinceLastSummary":        "is a part of getEffectiveApiHistory, which is replayed",
 	"getModelMaxOutputTokens":            "depends on flags of Roo's model catalogue; the reserve comes from our table or the configuration (docs/decisions/0007-policy.md)",
 	"legacy.getMessagesSinceLastSummary": "is part of legacy.summarizeConversation, whose recorded requests hold the same messages",
 	"maybeRemoveImageBlocks":             "is done by the program that sends a request, which knows what its model reads",
+	"mergeConsecutiveApiMessages":        "merges the messages that Roo sends; the program that sends a request does that",
 	"parseSourceCodeDefinitionsForFile":  "records the output of tree-sitter; our outline is lexical (docs/decisions/0013-outline.md)",
+	"tiktokenCount":                      "counts with Roo's tokenizer and its safety margin; package tokens has its own oracle",
 	"trackFiles":                         "writes Roo's task metadata; the host finds the files in the messages (host.FilesRead)",
 	"validateAndFixToolResultIds":        "repairs a message before Roo stores it; we leave a conversation's own faults as they are (docs/rules.md)",
 }
@@ -74,6 +79,14 @@ type vector struct {
 // A file that the directory in [DirEnv] lacks, or that is empty there, skips the test; one
 // that is absent from testdata fails it.
 func Run[In any](t *testing.T, file string, replay func(In) (any, error), opts *Options) {
+	t.Helper()
+	RunRecorded(t, file, func(in In, _ json.RawMessage) (any, error) { return replay(in) }, opts)
+}
+
+// RunRecorded is [Run] for a replay that also gets the recorded output: to start each step
+// of several from the state that Roo recorded after the one before, or to read files that
+// Roo wrote. What the replay cannot produce, it copies from the output.
+func RunRecorded[In any](t *testing.T, file string, replay func(in In, output json.RawMessage) (any, error), opts *Options) {
 	t.Helper()
 	if opts == nil {
 		opts = &Options{}
@@ -137,7 +150,7 @@ func load(dir, file string) (vectors []vector, from string, err error) {
 }
 
 // check replays one vector and says how the answer differs from the recorded one.
-func check[In any](v vector, replay func(In) (any, error), ignore []string) error {
+func check[In any](v vector, replay func(In, json.RawMessage) (any, error), ignore []string) error {
 	var in In
 	if err := decodeStrict(v.Input, &in); err != nil {
 		return fmt.Errorf("input: %w", err)
@@ -146,7 +159,7 @@ func check[In any](v vector, replay func(In) (any, error), ignore []string) erro
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	answer, err := replay(in)
+	answer, err := replay(in, v.Output)
 	if name, throws := thrown(want); throws {
 		if err == nil {
 			return fmt.Errorf("got no error, want one where Roo throws %v", name)

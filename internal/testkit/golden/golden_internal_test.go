@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := check(tt.v, tt.replay, tt.ignore)
+			err := check(tt.v, func(in sumInput, _ json.RawMessage) (any, error) { return tt.replay(in) }, tt.ignore)
 			if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want %q in it", got, tt.want)
 			}
