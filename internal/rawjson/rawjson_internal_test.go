@@ -62,6 +62,9 @@ func FuzzWalk(f *testing.F) {
 			if changed := SetField(raw, k, []byte(`[0]`)); valid && !bytes.Equal(Field(changed, k), []byte(`[0]`)) {
 				t.Fatalf("%q in %s set: %s", k, raw, changed)
 			}
+			if cut := CutField(raw, k); valid && (!json.Valid(cut) || Field(cut, k) != nil || bytes.Equal(cut, raw)) {
+				t.Fatalf("%q in %s cut: %s", k, raw, cut)
+			}
 			if dropped := DropField(raw, k); valid && (!json.Valid(dropped) || Field(dropped, k) != nil) {
 				t.Fatalf("%q in %s dropped: %s", k, raw, dropped)
 			}

@@ -1,9 +1,12 @@
 package roo
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // jsSpace and jsDot are what \s and . match in JavaScript.
@@ -24,14 +27,14 @@ var (
 
 // ContextWindowExceeded reports whether Roo-Code takes an error of a model's API for a
 // context window that is too small (checkContextWindowExceededError). Value is the error
-// object as JSON; apiError says that it is an APIError of OpenAI's SDK, which JSON cannot
-// tell.
+// object as JSON; apiError says that it is an APIError of OpenAI's SDK, which JSON does not
+// show.
 func ContextWindowExceeded(value json.RawMessage, apiError bool) bool {
 	if !json.Valid(value) {
 		return false
 	}
-	v := strings.TrimSpace(string(value))
-	if kindOf(v) != kindObject {
+	v := bytes.TrimSpace(value)
+	if !rawjson.IsObject(v) {
 		return false
 	}
 	return byOpenAI(v, apiError) || byGateway(v) || byAnthropic(v)
@@ -57,57 +60,45 @@ func ContextLengthError(err error, status int) bool {
 	return fault == nil && ContextWindowExceeded(seen, false)
 }
 
-func byOpenAI(v string, apiError bool) bool {
-	if name := lookup(v, "name"); kindOf(name) == kindString && unquote(name) == "LengthFinishReasonError" {
+func byOpenAI(v []byte, apiError bool) bool {
+	if rawjson.Text(rawjson.Field(v, "name")) == "LengthFinishReasonError" {
 		return true
 	}
-	if !apiError || toString(lookup(v, "code")) != "400" {
+	if !apiError || toString(rawjson.Field(v, "code")) != "400" {
 		return false
 	}
-	message := lookup(v, "message")
-	if kindOf(message) != kindString {
-		return false
-	}
-	text := unquote(message)
+	text := rawjson.Text(rawjson.Field(v, "message"))
 	return strings.Contains(text, "token") || strings.Contains(text, "context length")
 }
 
-func byGateway(v string) bool {
-	nested, response := member(v, "error"), member(v, "response")
-	status := coalesce(lookup(v, "status"), lookup(v, "code"), member(nested, "status"), member(response, "status"))
+func byGateway(v []byte) bool {
+	nested, response := rawjson.Field(v, "error"), rawjson.Field(v, "response")
+	status := coalesce(rawjson.Field(v, "status"), rawjson.Field(v, "code"), rawjson.Field(nested, "status"), rawjson.Field(response, "status"))
 	if toString(status) != "400" {
 		return false
 	}
-	message := lookup(v, "message")
+	message := rawjson.Field(v, "message")
 	if !truthy(message) {
-		message = member(nested, "message")
+		message = rawjson.Field(nested, "message")
 	}
 	return truthy(message) && gatewayOverflow.MatchString(unfold.Replace(toString(message)))
 }
 
-func byAnthropic(v string) bool {
-	inner := member(member(v, "error"), "error")
-	kind, message := member(inner, "type"), member(inner, "message")
-	if kindOf(kind) != kindString || unquote(kind) != "invalid_request_error" {
+func byAnthropic(v []byte) bool {
+	inner := rawjson.Field(rawjson.Field(v, "error"), "error")
+	message := rawjson.Field(inner, "message")
+	if rawjson.Text(rawjson.Field(inner, "type")) != "invalid_request_error" {
 		return false
 	}
 	return truthy(message) && anthropicOverflow.MatchString(unfold.Replace(toString(message)))
 }
 
-// member is v?.name for a JSON value.
-func member(v, name string) string {
-	if kindOf(v) != kindObject {
-		return ""
-	}
-	return lookup(v, name)
-}
-
 // coalesce is a ?? b ?? … .
-func coalesce(values ...string) string {
+func coalesce(values ...[]byte) []byte {
 	for _, v := range values {
-		if k := kindOf(v); k != kindUndefined && k != kindNull {
+		if v != nil && !rawjson.IsNull(v) {
 			return v
 		}
 	}
-	return ""
+	return nil
 }
