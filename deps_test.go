@@ -44,7 +44,7 @@ var mayImport = map[string]string{
 	"cmd/condense":               ". cmd/condense/internal/term config core core/coretest core/history core/policy github.com/mattn/go-isatty github.com/spf13/cobra github.com/spf13/pflag golang.org/x/sys internal/disk internal/lab internal/lab/report internal/lab/strategies internal/plain internal/plugins internal/resolver internal/rooimport internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python providers/smart registry tokens transcript",
 	"cmd/condense/internal/term": "internal/plain internal/size github.com/jedib0t/go-pretty",
 	"compare":                    "internal/lab",
-	"internal/lab":               "internal/lab/score core core/policy internal/dialog internal/size tokens transcript",
+	"internal/lab":               "internal/lab/score core core/policy internal/dialog internal/size internal/suggest tokens transcript",
 	"internal/lab/report":        "internal/lab internal/lab/score core core/history tokens transcript",
 	"internal/lab/strategies":    ". config core internal/lab internal/plain internal/suggest model registry providers/slidingwindow",
 	"internal/lab/score":         "core", // and no provider imports it: see its documentation

@@ -238,7 +238,7 @@ func modeMissing(r *lab.Report, modes []string) error {
 const shownReasons = 10
 
 // conclude writes the report where it belongs and holds it against an older one.
-func (a *app) conclude(ctx context.Context, c *comparison, r, old *lab.Report, conditions []condition, e *evidence) error {
+func (a *app) conclude(ctx context.Context, c *comparison, r, old *lab.Report, conditions []lab.Condition, e *evidence) error {
 	if c.save != "" {
 		if err := saveReport(c.save, r); err != nil {
 			return err
@@ -285,7 +285,7 @@ func readComparison(path string) (*lab.Report, error) {
 const demoSessions = "demo:"
 
 // options returns what the flags say, checked.
-func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []condition, error) {
+func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition, error) {
 	fault := func(flag string, err error) error { return usage(cmd, "--%s: %w", flag, err) }
 	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
 	for _, text := range c.modeOf {
@@ -347,7 +347,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []condition, err
 	if c.failOn != "" && c.against == "" {
 		return nil, nil, usage(cmd, "--fail-on needs --against: its conditions are on what changed since")
 	}
-	conditions, err := parseConditions(c.failOn)
+	conditions, err := lab.ParseConditions(c.failOn)
 	if err != nil {
 		return nil, nil, fault("fail-on", err)
 	}

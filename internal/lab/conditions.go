@@ -1,0 +1,68 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/internal/suggest"
+)
+
+// A Condition is a change of a measure that is not accepted.
+type Condition struct {
+	Measure string
+	Text    string // as it was written
+	below   bool   // the change is not accepted below by; else above
+	by      float64
+}
+
+// measureAliases are other names of measures, for conditions.
+var measureAliases = map[string]string{
+	"recall": MeasurePanel, "needed": MeasurePanel, "cost": "usd", "time": "ms", "tokens": MeasureKept,
+}
+
+// ParseConditions reads conditions such as "recall<-0.03,size>0.05", with commas between them.
+func ParseConditions(s string) ([]Condition, error) {
+	names := slices.Sorted(maps.Keys(measureAliases))
+	for _, m := range Measures() {
+		names = append(names, m.Name)
+	}
+	var out []Condition
+	for text := range strings.SplitSeq(s, ",") {
+		text = strings.TrimSpace(text)
+		if text == "" {
+			continue
+		}
+		i := strings.IndexAny(text, "<>")
+		if i < 0 {
+			return nil, fmt.Errorf("%q: want MEASURE<CHANGE or MEASURE>CHANGE, such as recall<-0.03", text)
+		}
+		name := strings.TrimSpace(text[:i])
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("%q: no measure %q%s; there are %s", text, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
+		}
+		name = cmp.Or(measureAliases[name], name)
+		by, err := strconv.ParseFloat(strings.TrimSpace(text[i+1:]), 64)
+		if err != nil || math.IsNaN(by) {
+			return nil, fmt.Errorf("%q: %q is no number", text, strings.TrimSpace(text[i+1:]))
+		}
+		out = append(out, Condition{name, text, text[i] == '<', by})
+	}
+	return out, nil
+}
+
+// Broken reports whether d is a change that is not accepted. A change that chance alone may have made
+// is accepted.
+func (c Condition) Broken(d Difference) bool {
+	if !d.Shown {
+		return false
+	}
+	if c.below {
+		return d.Mean < c.by
+	}
+	return d.Mean > c.by
+}
