@@ -62,7 +62,7 @@ func FuzzWalk(f *testing.F) {
 			if changed := SetField(raw, k, []byte(`[0]`)); valid && !bytes.Equal(Field(changed, k), []byte(`[0]`)) {
 				t.Fatalf("%q in %s set: %s", k, raw, changed)
 			}
-			if cut := CutField(raw, k); valid && (!json.Valid(cut) || Field(cut, k) != nil || bytes.Equal(cut, raw)) {
+			if cut := CutField(bytes.TrimSpace(raw), k); valid && (!json.Valid(cut) || Field(cut, k) != nil) {
 				t.Fatalf("%q in %s cut: %s", k, raw, cut)
 			}
 			if dropped := DropField(raw, k); valid && (!json.Valid(dropped) || Field(dropped, k) != nil) {
