@@ -149,7 +149,7 @@ func TestWrongKeyBelowTheLimitCostsNothing(t *testing.T) {
 	if diff := cmp.Diff(before, c.View()); diff != "" {
 		t.Errorf("the conversation changed:\n%s", diff)
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "within the limit of 19600") {
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "within the limit of 19,600") {
 		t.Errorf("got the warnings %q", r.Warnings)
 	}
 	// By hand it is an error, and costs nothing either.

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A Turn describes a request to the model that a program is about to send. The zero Turn
@@ -116,7 +117,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	if got.Edit.Empty() || !p.decision.Worth(got.TokensAfter) {
 		c.state = c.state.After(p.decision, p.decision.Used)
 		if !got.Edit.Empty() {
-			r.Reason = fmt.Sprintf("a result of %d tokens was dropped: it saves less than %d", got.TokensAfter, p.decision.MinGain)
+			r.Reason = fmt.Sprintf("a result of %s was dropped: it saves less than %s", size.Plural(got.TokensAfter, "token"), size.Group(p.decision.MinGain))
 		}
 		return r.unchanged(p, got)
 	}

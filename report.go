@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -116,10 +117,10 @@ func (r *Report) unchanged(p *plan, got *core.Condensed) error {
 			errs = append(errs, a.Err)
 		}
 	}
-	text := fmt.Sprintf("nothing was condensed and nothing is lost: the %d tokens are within the limit of %d", p.decision.Used, p.decision.Budget.Limit)
+	text := fmt.Sprintf("nothing was condensed and nothing is lost: the %s tokens are within the limit of %s", size.Group(p.decision.Used), size.Group(p.decision.Budget.Limit))
 	switch {
 	case len(errs) == 0 && got.Edit.Empty():
-		r.Reason = fmt.Sprintf("nothing to do: no provider found anything to condense in %d tokens", p.decision.Used)
+		r.Reason = fmt.Sprintf("nothing to do: no provider found anything to condense in %s", size.Plural(p.decision.Used, "token"))
 		return nil
 	case len(errs) == 0 || p.decision.Used > p.decision.Budget.Limit:
 		return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // An Outcome says what came of asking a candidate.
@@ -87,7 +88,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 		return att, nil
 	case tokens > req.Budget.Target:
 		att.Outcome = OutcomeInsufficient
-		att.Reason = fmt.Sprintf("%d tokens above the target of %d", tokens-req.Budget.Target, req.Budget.Target)
+		att.Reason = fmt.Sprintf("%s above the target of %s", size.Plural(tokens-req.Budget.Target, "token"), size.Group(req.Budget.Target))
 	default:
 		att.Outcome = OutcomeApplied
 	}

@@ -209,7 +209,7 @@ func TestChainOutcomes(t *testing.T) {
 		{
 			"one token above", on(305, 306),
 			[]core.CondensationProvider{saves(7)},
-			[]attempt{{core.OutcomeInsufficient, "1 tokens above the target of 305", 1000, 306}},
+			[]attempt{{core.OutcomeInsufficient, "1 token above the target of 305", 1000, 306}},
 			"p1", "m1 n1 m9 m10",
 		},
 		{

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/condensehq/condense/internal/size"
 )
 
 var (
@@ -41,7 +43,7 @@ type ExhaustedError struct {
 // Error lists the attempts.
 func (e *ExhaustedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "no provider brought the conversation to its limit of %d tokens; it still has %d", e.Limit, e.Tokens)
+	fmt.Fprintf(&b, "no provider brought the conversation to its limit of %s tokens; it still has %s", size.Group(e.Limit), size.Group(e.Tokens))
 	for _, a := range e.Attempts {
 		fmt.Fprintf(&b, "; %s: %s", a.Provider, a.Outcome)
 		if a.Reason != "" {

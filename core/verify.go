@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 	"fmt"
+
+	"github.com/condensehq/condense/internal/size"
 )
 
 // Verify checks res against every one of the [Rules] and returns all violations,
@@ -203,6 +205,6 @@ func (v *verifier) growth() {
 		}
 	}
 	if after > before {
-		v.fault(ruleGrowth, "", "%d tokens became %d", before, after)
+		v.fault(ruleGrowth, "", "%s tokens became %s", size.Group(before), size.Group(after))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/condensehq/condense/internal/size"
 )
 
 const (
@@ -105,8 +107,8 @@ func (r Rule) Validate() error {
 	must(within(r.MinGain, 0, 90), "min_gain: %v is outside 0..90 percent of what can be removed", r.MinGain)
 	must(r.MinNewTokens >= 0, "min_new_tokens: %d is negative; want tokens, or 0 for none", r.MinNewTokens)
 	if len(errs) == 0 && r.limit() < 1 {
-		must(false, "max_output: %d tokens for the answer and a buffer of %v %% leave no room in the window of %d; lower them or set a larger window",
-			r.reserve(), r.Buffer, r.Window)
+		must(false, "max_output: %s tokens for the answer and a buffer of %v %% leave no room in the window of %s; lower them or set a larger window",
+			size.Group(r.reserve()), r.Buffer, size.Group(r.Window))
 	}
 	return errors.Join(errs...)
 }

@@ -95,7 +95,7 @@ func TestValidateSaysWhatIsAllowed(t *testing.T) {
 	}
 	r.Threshold = 80
 	err = r.Validate()
-	want := "max_output: 64000 tokens for the answer and a buffer of 10 % leave no room in the window of 32768; lower them or set a larger window"
+	want := "max_output: 64,000 tokens for the answer and a buffer of 10 % leave no room in the window of 32,768; lower them or set a larger window"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

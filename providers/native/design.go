@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 )
 
@@ -74,7 +75,7 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 			d.parts = [][]core.Message{shaped}
 			return d, nil
 		}
-		return nil, fmt.Errorf("the window of %s is too small: %d tokens, of which %d are left for the conversation", nameOf(p.gen), window, max(room, 0))
+		return nil, fmt.Errorf("the window of %s is too small: %s tokens, of which %s are left for the conversation", nameOf(p.gen), size.Group(window), size.Group(max(room, 0)))
 	}
 	d.parts = p.divide(req.Counter, t.messages, room-partNote)
 	return d, nil

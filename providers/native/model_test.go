@@ -154,7 +154,7 @@ func TestNothingIsSpentInVain(t *testing.T) {
 		"almost all protected":  {req: protected},
 		"nothing but a summary": {req: summary},
 		"two words":             {req: tiny},
-		"window too small":      {req: small, info: model.Info{Name: "tiny", Window: 1500}, want: "the window of the model tiny is too small: 1500 tokens"},
+		"window too small":      {req: small, info: model.Info{Name: "tiny", Window: 1500}, want: "the window of the model tiny is too small: 1,500 tokens"},
 		"too many calls":        {req: session(200, 400_000), info: model.Info{Name: "small", Window: 8000}, want: "max_calls allows 32"},
 	} {
 		gen := &fake{info: c.info}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // leastGain is, in tokens, what must be movable for a summary to be worth asking for, and
@@ -70,7 +71,7 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 		p.room = req.Budget.Limit - req.Budget.Overhead
 	}
 	if floor+leastGain > p.room {
-		return nil, fmt.Errorf("no room for a summary: %d tokens of messages are allowed, and %d must stay as they are", max(p.room, 0), floor)
+		return nil, fmt.Errorf("no room for a summary: %s tokens of messages are allowed, and %s must stay as they are", size.Group(max(p.room, 0)), size.Group(floor))
 	}
 	free := min(p.room-floor, movable-1)
 	p.keepFirst(c.KeepFirst, free/4)

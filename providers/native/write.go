@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // write has the summaries of a plan written and returns the messages to send.
@@ -184,9 +185,9 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 
 func tooLong(plan *plan, after int) error {
 	if after >= plan.before {
-		return fmt.Errorf("the summary saves nothing: %d tokens of messages would become %d", plan.before, after)
+		return fmt.Errorf("the summary saves nothing: %s tokens of messages would become %s", size.Group(plan.before), size.Group(after))
 	}
-	return fmt.Errorf("the summary is too long: %d tokens of messages would become %d, and %d are allowed", plan.before, after, plan.room)
+	return fmt.Errorf("the summary is too long: %s tokens of messages would become %s, and %s are allowed", size.Group(plan.before), size.Group(after), size.Group(plan.room))
 }
 
 // addExtras adds to the last summary what fits into room: where the originals are, what
