@@ -50,6 +50,9 @@ var words = []struct{ pattern, instead string }{
 var fineEnglish = regexp.MustCompile(`(?i)stand-?in\b|stand-?alone|standing on its own|long-standing|as it stands|stands? out|stood up|` +
 	`(put|sits?|runs?|is|are)? ?behind (a|an|the|its|one) (\w+ )?(proxy|gateway|firewall|load balancer|NAT|flag|interface|build tag|lock|mutex)|behind the scenes|fall(s|ing)? behind|left behind|leaves? behind`)
 
+// codeSpan is what Markdown shows as code: names that cannot change.
+var codeSpan = regexp.MustCompile("`[^`]*`")
+
 // notYet are folders, with those below them, that nobody has edited yet. Take yours off when it passes; when you move a
 // folder that is here, move its name.
 var notYet = []string{
@@ -58,21 +61,8 @@ var notYet = []string{
 	"cmd/condense",
 	"config",
 	"core",
-	"docs/architecture.md",
-	"docs/benchmarks.md",
-	"docs/comparing.md",
 	"docs/configuration.md",
-	"docs/models.md",
-	"docs/native.md",
-	"docs/outline.md",
-	"docs/protocol.md",
-	"docs/recall.md",
-	"docs/report.md",
-	"docs/results.md",
 	"docs/rules.md",
-	"docs/smart.md",
-	"docs/switching-providers.md",
-	"docs/writing-a-provider.md",
 	"examples/plugins/dedupe",
 	"examples/plugins/headtail",
 	"examples/plugins/keepfirst",
@@ -134,6 +124,9 @@ func TestWords(t *testing.T) {
 		found := prose(t, p)
 		for _, at := range slices.Sorted(maps.Keys(found)) {
 			for i, line := range strings.Split(found[at], "\n") {
+				if strings.HasSuffix(p, ".md") {
+					line = codeSpan.ReplaceAllString(line, "")
+				}
 				line = fineEnglish.ReplaceAllString(line, "")
 				for n, re := range list {
 					if hit := re.FindString(line); hit != "" {
