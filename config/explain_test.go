@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/providers"
 )
 
 // golden compares got with a file, or writes it.
@@ -28,10 +27,6 @@ func golden(t *testing.T, file, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s is stale; run go test ./config -update (-want +got):\n%s", file, diff)
 	}
-}
-
-func TestReferenceIsCurrent(t *testing.T) {
-	golden(t, "../docs/configuration.md", config.Reference(config.Options{Chain: providers.Chain()}))
 }
 
 func TestExplain(t *testing.T) {

@@ -3,6 +3,9 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -152,3 +155,10 @@ func (a *Amount) UnmarshalJSON(text []byte) error {
 	}
 	return fmt.Errorf("%s is neither a number of tokens nor a percentage", text)
 }
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// ceil rounds up to a whole number of tokens, forgiving what binary fractions add.
+func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
