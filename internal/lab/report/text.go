@@ -2,8 +2,13 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/lab"
 )
 
 // visible returns s with everything that is invisible or acts on the text around it
@@ -70,4 +75,120 @@ func cut(s string, most int) (string, int) {
 	}
 	out := tail - head
 	return fmt.Sprintf("%s\n\n[… %s bytes are left out of this page …]\n\n%s", s[:head], thousands(out), s[tail:]), out
+}
+
+// cleaned returns a copy of r in which every name and text is visible: names are in
+// attributes and in what the script gets too, and must be the same everywhere.
+func cleaned(r *lab.Report) *lab.Report {
+	out := *r
+	out.Strategies = each(r.Strategies, func(s *lab.StrategyInfo) { makeVisible(&s.Name, &s.About) })
+	out.Modes = each(r.Modes, func(s *string) { makeVisible(s) })
+	out.Sessions = each(r.Sessions, func(s *lab.SessionInfo) { makeVisible(&s.Name, &s.Source, &s.Mode) })
+	out.Skipped = each(r.Skipped, func(s *lab.Skipped) { makeVisible(&s.Name, &s.Reason) })
+	out.Rows = each(r.Rows, func(x *lab.Row) {
+		makeVisible(&x.Strategy, &x.Session, &x.Source, &x.Mode, &x.Cut, &x.Provider, &x.Error)
+	})
+	out.Rounds = each(r.Rounds, func(x *lab.Round) { makeVisible(&x.Strategy) })
+	out.Tables = each(r.Tables, func(t *lab.Table) {
+		makeVisible(&t.Mode)
+		t.Lines = each(t.Lines, func(l *lab.Line) { makeVisible(&l.Strategy) })
+	})
+	out.Differences = each(r.Differences, func(d *lab.Difference) { makeVisible(&d.Mode, &d.A, &d.B) })
+	out.Verdicts = each(r.Verdicts, func(v *lab.Verdict) {
+		makeVisible(&v.Mode, &v.Best, &v.Text)
+		v.Ties = each(v.Ties, func(s *string) { makeVisible(s) })
+	})
+	out.Warnings = each(r.Warnings, func(x *lab.Warning) { makeVisible(&x.Strategy, &x.Text) })
+	return &out
+}
+
+// each returns a copy of list in which clean changed every item.
+func each[T any](list []T, clean func(*T)) []T {
+	out := slices.Clone(list)
+	for i := range out {
+		clean(&out[i])
+	}
+	return out
+}
+
+func makeVisible(texts ...*string) {
+	for _, t := range texts {
+		*t = visible(*t)
+	}
+}
+
+// thousands writes n with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "−", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// number writes v as a reader wants to see a measure of that unit. The script does the
+// same, see web/src/format.js; a test in a browser compares them.
+func number(unit string, v float64) string {
+	switch unit {
+	case "share":
+		return fixed(v, 2)
+	case "tokens", "messages", "bytes":
+		return thousands(int(math.Round(v)))
+	case "USD":
+		if v != 0 && math.Abs(v) < 0.01 {
+			return fixed(v, 4)
+		}
+		return fixed(v, 2)
+	case "ms":
+		if math.Abs(v) >= 100 {
+			return thousands(int(math.Round(v)))
+		}
+		return fixed(v, 1)
+	}
+	return fixed(v, 1)
+}
+
+func fixed(v float64, digits int) string {
+	s := strconv.FormatFloat(v, 'f', digits, 64)
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		if strings.Trim(rest, "0.") == "" {
+			return rest
+		}
+		return "−" + rest
+	}
+	return s
+}
+
+// A cell is a number in a table.
+type cell struct {
+	Defined bool
+	Value   string // in full, to sort by
+	Text    string
+	Range   string // the interval
+	Title   string
+	// Mean, Low and High are percent of the axis from 0 to 1, for a bar.
+	Mean, Low, High float64
+}
+
+func estimate(m *lab.Measure, values map[string]lab.Estimate) cell {
+	e, ok := values[m.Name]
+	if !ok {
+		return cell{}
+	}
+	c := cell{
+		Defined: true, Value: strconv.FormatFloat(e.Mean, 'g', -1, 64), Text: number(m.Unit, e.Mean),
+		Mean: percent(e.Mean), Low: percent(e.Low), High: percent(e.High),
+	}
+	if e.Low != e.High {
+		c.Range = number(m.Unit, e.Low) + "–" + number(m.Unit, e.High)
+	}
+	return c
+}
+
+func percent(v float64) float64 {
+	return math.Round(1000*min(1, max(0, v))) / 10
 }
