@@ -48,9 +48,9 @@ func (r *Resolved) trigger() (tokens float64, by string) {
 	return tokens, by
 }
 
-// fit checks that the numbers of r fit together. Under Roo's rule no number is refused.
+// fit checks that the numbers of r fit together. An Unchecked rule has no invalid numbers.
 func (c *Config) fit(r *Resolved) Errors {
-	if r.RooRule {
+	if r.Unchecked {
 		return nil
 	}
 	var errs Errors

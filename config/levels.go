@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/condensehq/condense/core/policy"
+
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -15,21 +17,21 @@ type level struct {
 	origin Origin         // of values that are not in the configuration
 }
 
-// lineage returns a profile and those it extends, nearest first, and whether one of them
-// has Roo's rule. It is empty if a name is unknown or the profiles form a circle.
-func (c *Config) lineage(profile string) (names []string, roo bool) {
+// lineage returns a profile and those it extends, nearest first, and the rule of their
+// presets. It is empty if a name is unknown or the profiles form a circle.
+func (c *Config) lineage(profile string) (names []string, rule policy.Exceptions) {
 	for name := profile; name != ""; {
 		p, ok := c.values.Profiles[name]
 		if !ok || slices.Contains(names, name) {
-			return nil, false
+			return nil, policy.Exceptions{}
 		}
 		names = append(names, name)
-		if preset, ok := presetNamed(p.Preset); ok && preset.rooRule {
-			roo = true
+		if preset, ok := presetNamed(p.Preset); ok && preset.rule != (policy.Exceptions{}) {
+			rule = preset.rule
 		}
 		name = p.Extends
 	}
-	return names, roo
+	return names, rule
 }
 
 func (c *Config) levels(profiles []string, mode string) []level {
@@ -91,11 +93,11 @@ func (c *Config) defaultLevel() level {
 
 // A finder looks values up along levels and remembers how.
 type finder struct {
-	c      *Config
-	levels []level
-	roo    bool
-	steps  map[string][]Step
-	at     map[string][]string
+	c         *Config
+	levels    []level
+	unchecked bool
+	steps     map[string][]Step
+	at        map[string][]string
 }
 
 // find returns the value of a field, nil if no level has one.
@@ -118,7 +120,7 @@ func (f *finder) find(key string) any {
 			continue // merged into the top level; the default level says it
 		case key == "window" && step.Origin.Kind == FromDefault && f.knowsWindow():
 			step.Note = "the model's window is known"
-		case key == "threshold" && f.roo && l.label != topLevel && l.label != defaultLabel && outsideThreshold(v):
+		case key == "threshold" && f.unchecked && l.label != topLevel && l.label != defaultLabel && outsideThreshold(v):
 			step.Note = "ignored by Roo's rule"
 		default:
 			step.Used = true
@@ -179,8 +181,8 @@ type preset struct {
 	name   string
 	doc    string
 	values map[string]any
-	// rooRule makes numbers mean what they mean to Roo Code, see [Resolved].
-	rooRule bool
+	// rule is how the policy deviates from the default.
+	rule policy.Exceptions
 	// providers are declared with the preset; a user's provider of the same name wins.
 	providers map[string]map[string]any
 }
@@ -188,9 +190,9 @@ type preset struct {
 // presets is a function because its maps must not be shared.
 func presets() []preset {
 	return []preset{{
-		name:    "roo",
-		doc:     "The rule of Roo Code, and its truncation of half the conversation.",
-		rooRule: true,
+		name: "roo",
+		doc:  "The rule of Roo Code, and its truncation of half the conversation.",
+		rule: policy.Exceptions{UnknownReserve: unknownOutput, StopAtLimit: true, IgnoreFixed: true, Eager: true, Unchecked: true},
 		values: map[string]any{
 			"buffer":             10.0,
 			"max_context_tokens": int64(0),

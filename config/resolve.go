@@ -49,10 +49,11 @@ type Resolved struct {
 	// Chain holds the providers to ask, in order. Truncation follows the last one always
 	// and is not listed.
 	Chain []Provider `json:"chain"`
-	// RooRule says that numbers mean what they mean to Roo Code: no check of the limit
-	// against zero, negative MaxOutput as it is. A threshold of a profile outside 5 to 100
-	// has been replaced by the inherited one.
+	// RooRule reports whether the profile starts from the preset roo.
 	RooRule bool `json:"roo_rule,omitempty"`
+	// Exceptions are those of the preset. If numbers are Unchecked, a threshold of a profile
+	// outside 5 to 100 has been replaced by the inherited one.
+	policy.Exceptions `json:"-"`
 
 	steps map[string][]Step
 	at    map[string][]string // the key that the value was found at
@@ -160,13 +161,13 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 		}
 	}
 	chosen.Value = profile
-	names, roo := c.lineage(profile)
+	names, rule := c.lineage(profile)
 	if len(names) == 0 {
 		f := unknownName(toProfile, profile, c.Profiles())
 		return nil, Errors{{Origin: chosen.Origin, Key: "profile", Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion}}
 	}
-	f := finder{c: c, levels: c.levels(names, mode), roo: roo, steps: map[string][]Step{}, at: map[string][]string{}}
-	r := &Resolved{Profile: profile, Mode: mode, RooRule: roo, steps: f.steps, at: f.at}
+	f := finder{c: c, levels: c.levels(names, mode), unchecked: rule.Unchecked, steps: map[string][]Step{}, at: map[string][]string{}}
+	r := &Resolved{Profile: profile, Mode: mode, RooRule: rule != policy.Exceptions{}, Exceptions: rule, steps: f.steps, at: f.at}
 	f.steps["profile"] = []Step{chosen}
 
 	if name := f.text("model"); name != "" {
@@ -187,8 +188,7 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	r.MaxOutput = f.tokens("max_output", r.Window)
 	r.Reserve = r.MaxOutput
 	if r.Reserve == 0 {
-		r.Reserve = unknownOutput
-		if !roo {
+		if r.Reserve = rule.UnknownReserve; r.Reserve == 0 {
 			r.Reserve = min(unknownOutput, r.Window/unknownShare)
 		}
 	}
@@ -323,6 +323,6 @@ func (r *Resolved) Rule() policy.Rule {
 	return policy.Rule{
 		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,
 		Threshold: r.Threshold, MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
-		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, Roo: r.RooRule,
+		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, Exceptions: r.Exceptions,
 	}
 }

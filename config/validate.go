@@ -274,7 +274,7 @@ func (v *validator) cycles() {
 // rule holds.
 func (v *validator) softErrors() {
 	for _, s := range v.soft {
-		if _, roo := v.c.lineage(s.path[1]); !roo {
+		if _, rule := v.c.lineage(s.path[1]); !rule.Unchecked {
 			v.errs = append(v.errs, s.err)
 			continue
 		}
@@ -327,7 +327,7 @@ func (c *Config) inUse(profile string) bool {
 
 // suspicious warns of lawful numbers that cannot do what they were written for.
 func (v *validator) suspicious(r *Resolved) {
-	if r == nil || r.Window == 0 || r.RooRule {
+	if r == nil || r.Window == 0 || r.Unchecked {
 		return
 	}
 	trigger, by := r.trigger()

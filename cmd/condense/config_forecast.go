@@ -63,7 +63,7 @@ func (f *forecast) terms() []config.Term {
 	if r.Target > 0 {
 		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", number(r.Target), thousands(r.Window)), "a condensation should end at or below it"
 	}
-	if r.RooRule && r.Target == 0 && f.trigger.Used > b.Limit {
+	if r.StopAtLimit && r.Target == 0 && f.trigger.Used > b.Limit {
 		target.Formula, target.Note = "the limit", "Roo Code's truncation ends there"
 	}
 	if f.trigger.TargetWanted > 0 {

@@ -24,7 +24,9 @@ func TestForecastIsWhatHappens(t *testing.T) {
 			MinSize:          rapid.SampledFrom([]int{0, 800}).Draw(t, "min_size"),
 			MinGain:          rapid.Float64Range(0, 90).Draw(t, "min_gain"),
 			MinNewTokens:     rapid.SampledFrom([]int{0, 1000, 100_000}).Draw(t, "min_new_tokens"),
-			RooRule:          rapid.Bool().Draw(t, "roo"),
+		}
+		if rapid.Bool().Draw(t, "roo") {
+			r.Exceptions = policy.Exceptions{UnknownReserve: 8192, StopAtLimit: true, IgnoreFixed: true, Eager: true, Unchecked: true}
 		}
 		f := newForecast(r)
 		if err := f.rule.Validate(); err != nil {

@@ -14,8 +14,8 @@ import "github.com/condensehq/condense/core"
 // room for both, half way. Last, it is lowered if a conversation within its limit would not
 // save MinGain by reaching it. For a manual trigger, summaries count as part of the floor.
 //
-// By Roo-Code's rule, a conversation over its limit has the limit as its target, unless
-// Rule.Target says otherwise: Roo-Code truncates once and stops.
+// With StopAtLimit, a conversation over its limit has the limit as its target, unless
+// Rule.Target is set.
 //
 // On overflow the model's API has refused a conversation that may be within the limit.
 // How far the count is off is not known, so the limit becomes three quarters of what was
@@ -33,7 +33,7 @@ func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) 
 	if trigger == core.TriggerOverflow {
 		b.Limit = min(b.Limit, refusedLimit(used, floor))
 	}
-	if r.Roo && r.Target == 0 && used > b.Limit {
+	if r.StopAtLimit && r.Target == 0 && used > b.Limit {
 		b.Target = b.Limit
 		return b, b.Target
 	}
@@ -78,7 +78,7 @@ func (r Rule) top(floor, limit int) int {
 // effect for this floor. It has none if most of it is the floor: the conversation would be
 // due again and again, and lose nearly all that was said each time.
 func (r Rule) counts(due, floor int) bool {
-	return due > floor && (r.Roo || due-floor >= due/leastRemovable)
+	return due > floor && (r.IgnoreFixed || due-floor >= due/leastRemovable)
 }
 
 // refusedLimit is the limit after an API has refused used tokens. It is below used, so

@@ -64,7 +64,7 @@ func TestLimitDoesNotWrapAround(t *testing.T) {
 }
 
 func roo(window, maxOutput int, change ...func(*policy.Rule)) policy.Rule {
-	r := policy.Roo(window)
+	r := rooRule(window)
 	r.MaxOutput = maxOutput
 	for _, c := range change {
 		c(&r)

@@ -36,15 +36,15 @@ func (r Rule) reason(d *Decision, s State, reached bool) Reason {
 	limit := d.Budget.Limit
 	over := d.Used > limit
 	switch {
-	case d.Floor > limit && !r.Roo:
+	case d.Floor > limit && !r.IgnoreFixed:
 		return ReasonFloor
 	case d.Trigger == core.TriggerManual && !over && d.Size.NothingNew:
 		return ReasonNothingNew
-	case d.Trigger == core.TriggerManual && !over && !r.Roo && d.Used-d.Size.floor(d.Trigger) < d.MinGain:
+	case d.Trigger == core.TriggerManual && !over && !r.Eager && d.Used-d.Size.floor(d.Trigger) < d.MinGain:
 		return ReasonNoGain
 	case d.Trigger == core.TriggerManual:
 		return ReasonManual
-	case over && !r.Roo && s.stuck(d.Used, limit):
+	case over && !r.Eager && s.stuck(d.Used, limit):
 		return ReasonStuck
 	case d.Trigger == core.TriggerOverflow:
 		return ReasonOverflow
@@ -65,13 +65,13 @@ func (r Rule) wanted(d *Decision, reached bool) Reason {
 		return ReasonBelow
 	case d.Size.NothingNew:
 		return ReasonNothingNew
-	case reached && (r.Roo || r.counts(r.due(), d.Floor)):
+	case reached && (r.IgnoreFixed || r.counts(r.due(), d.Floor)):
 		why = ReasonThreshold
-	case above && (r.Roo || r.counts(r.MaxContextTokens, d.Floor)):
+	case above && (r.IgnoreFixed || r.counts(r.MaxContextTokens, d.Floor)):
 		why = ReasonMaxContext
 	}
 	switch {
-	case r.Roo:
+	case r.Eager:
 		return why
 	case d.Used < r.MinSize:
 		return ReasonSmall

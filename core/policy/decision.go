@@ -48,7 +48,7 @@ func (d Decision) Worth(tokens int) bool {
 
 // Err returns an error if the conversation is over its limit and it is of no use to ask
 // a provider: a [*FloorError], which wraps [ErrFloorExceedsWindow], or one that says
-// that the attempts so far have not helped. By Roo-Code's rule d may act nevertheless;
+// that the attempts so far have not helped. With IgnoreFixed, d may act nevertheless;
 // the error counts.
 func (d Decision) Err() error {
 	switch {

@@ -30,6 +30,6 @@
 //		state = state.After(d, tokens)
 //	}
 //
-// The thresholds, the reserve and the buffer are Roo-Code's, with the faults of its rule
-// repaired: [Roo] is the rule as it stands there.
+// The thresholds, the reserve and the buffer are Roo-Code's. [Exceptions] turn off what its
+// rule lacks.
 package policy

@@ -19,7 +19,10 @@ func FuzzDecide(f *testing.F) {
 	) {
 		r := policy.Rule{
 			Window: window, MaxOutput: maxOutput, Buffer: buffer, Auto: auto, Threshold: threshold, MaxContextTokens: maxContext,
-			MinSize: minContext, Target: target, MinGain: minGain, MinNewTokens: minNew, Roo: isRoo,
+			MinSize: minContext, Target: target, MinGain: minGain, MinNewTokens: minNew,
+		}
+		if isRoo {
+			r.Exceptions = rooExceptions
 		}
 		size := policy.Size{System: system, Tools: tools, Messages: messages, Protected: protected}
 		s := policy.State{Size: stateSize, Ineffective: ineffective, Limit: stateLimit}

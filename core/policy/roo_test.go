@@ -21,6 +21,14 @@ type willManageContext struct {
 	CurrentProfileID       string             `json:"currentProfileId"`
 }
 
+// rooExceptions make a rule decide as Roo-Code's willManageContext does (v3.52.1).
+var rooExceptions = policy.Exceptions{UnknownReserve: 8192, StopAtLimit: true, IgnoreFixed: true, Eager: true, Unchecked: true}
+
+// rooRule returns Roo-Code's rule with its defaults.
+func rooRule(window int) policy.Rule {
+	return policy.Rule{Window: window, Buffer: 10, Auto: true, Threshold: 100, Exceptions: rooExceptions}
+}
+
 func TestRooParity(t *testing.T) {
 	golden.Run(t, "willManageContext", func(in willManageContext) (any, error) {
 		reserve := 8192.0
@@ -30,16 +38,15 @@ func TestRooParity(t *testing.T) {
 		if golden.Whole(&in.TotalTokens, &in.LastMessageTokens, &in.ContextWindow, &reserve) != 1 {
 			in.MaxTokens = &reserve
 		}
-		r := policy.Roo(int(in.ContextWindow))
+		r := rooRule(int(in.ContextWindow))
 		if in.MaxTokens != nil {
 			r.MaxOutput = int(*in.MaxTokens)
 		}
 		r.Auto = in.AutoCondenseContext
-		profile, ok := in.ProfileThresholds[in.CurrentProfileID]
-		if !ok {
-			profile = policy.Inherit
+		r.Threshold = in.AutoCondenseContextPct // the global one is taken as it is, a profile's only if it is valid
+		if profile, ok := in.ProfileThresholds[in.CurrentProfileID]; ok && profile >= 5 && profile <= 100 {
+			r.Threshold = profile
 		}
-		r.Threshold = policy.RooThreshold(profile, in.AutoCondenseContextPct)
 		size := policy.Size{Messages: int(in.TotalTokens + in.LastMessageTokens)}
 		return r.Decide(size, policy.State{}, core.TriggerAutomatic).Act, nil
 	}, nil)

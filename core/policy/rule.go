@@ -21,6 +21,9 @@ const (
 	// regrowPercent of the window is what a conversation must grow by after attempts
 	// that did not help. It is not for configuration to remove.
 	regrowPercent = 10
+
+	minThreshold = 5
+	maxThreshold = 100
 )
 
 // A Rule says when to condense and how far. The zero value of a field means none or
@@ -37,8 +40,7 @@ type Rule struct {
 	Buffer float64
 	// Auto is false if only a conversation over its limit is condensed unasked.
 	Auto bool
-	// Threshold is the percent of the window, 5 to 100, at which a conversation is due;
-	// see [ResolveThreshold].
+	// Threshold is the percent of the window, 5 to 100, at which a conversation is due.
 	Threshold float64
 	// MaxContextTokens is the size above which a conversation is due; 0 for none.
 	MaxContextTokens int
@@ -55,10 +57,24 @@ type Rule struct {
 	// MinNewTokens is what must be added to a conversation after an attempt to condense
 	// it before the next automatic one, unless it is over its limit.
 	MinNewTokens int
-	// Roo makes this Roo-Code's own rule: the reserve is 8,192 however small the window,
-	// no number is out of range, and nothing prevents useless attempts: MinNewTokens
-	// and MinSize hold none back.
-	Roo bool
+	Exceptions
+}
+
+// Exceptions turn off parts of a [Rule], to decide as an agent does that has no such part.
+type Exceptions struct {
+	// UnknownReserve is the reserve, in tokens, if MaxOutput is 0; 0 means 8,192 and at most
+	// 20 % of the window.
+	UnknownReserve int
+	// StopAtLimit makes the limit the target of a conversation over its limit, unless Target
+	// is set.
+	StopAtLimit bool
+	// IgnoreFixed decides as if everything could be removed.
+	IgnoreFixed bool
+	// Eager attempts a condensation however little it may save: MinSize, MinNewTokens and
+	// attempts that did not help do not prevent it.
+	Eager bool
+	// Unchecked makes every rule valid: numbers out of range are used as they are.
+	Unchecked bool
 }
 
 // Default returns the recommended rule for a window, in tokens. The decision record on
@@ -70,19 +86,10 @@ func Default(window int) Rule {
 	}
 }
 
-// Roo returns Roo-Code's own rule (v3.52.1) with its defaults, for a window in tokens. It
-// decides as willManageContext does. Only an overflow is not left to it: Roo-Code asks
-// the rule again with a threshold of 75, and if that is not reached either it sends the
-// same request once more; here an overflow acts.
-func Roo(window int) Rule {
-	return Rule{Window: window, Buffer: 10, Auto: true, Threshold: 100, Roo: true}
-}
-
 // Validate reports every field that is out of range, joined. Each text begins with the
-// name that the field has in a configuration file. A rule of Roo-Code's is always valid:
-// it takes numbers as they are.
+// name that the field has in a configuration file. An Unchecked rule is always valid.
 func (r Rule) Validate() error {
-	if r.Roo {
+	if r.Unchecked {
 		return nil
 	}
 	var errs []error
@@ -94,15 +101,14 @@ func (r Rule) Validate() error {
 	must(r.Window > 0, "window: %d is not positive; set the context window of the model, in tokens", r.Window)
 	must(r.MaxOutput >= 0, "max_output: %d is negative; want tokens, or 0 if unknown", r.MaxOutput)
 	must(within(r.Buffer, 0, 90), "buffer: %v is outside 0..90 percent of the window", r.Buffer)
-	if err := ValidThreshold(r.Threshold); err != nil {
-		errs = append(errs, fmt.Errorf("threshold: %w", err))
-	}
+	validThreshold := within(r.Threshold, minThreshold, maxThreshold)
+	must(validThreshold, "threshold: %v is outside %d..%d percent of the window", r.Threshold, minThreshold, maxThreshold)
 	must(r.MaxContextTokens >= 0, "max_context_tokens: %d is negative; want tokens, or 0 for none", r.MaxContextTokens)
 	must(r.MinSize >= 0, "min_size: %d is negative; want tokens, or 0 for none", r.MinSize)
 	must(r.MaxContextTokens <= 0 || r.MinSize <= r.MaxContextTokens,
 		"min_size: %d is above max_context_tokens, %d", r.MinSize, r.MaxContextTokens)
 	must(r.Target == 0 || within(r.Target, 1, 99), "target: %v is outside 1..99 percent of the window; 0 means the default", r.Target)
-	must(!within(r.Target, 1, 99) || ValidThreshold(r.Threshold) != nil || r.Target < r.Threshold,
+	must(!within(r.Target, 1, 99) || !validThreshold || r.Target < r.Threshold,
 		"target: %v %% is not below the threshold of %v %%", r.Target, r.Threshold)
 	must(within(r.MinGain, 0, 90), "min_gain: %v is outside 0..90 percent of what can be removed", r.MinGain)
 	must(r.MinNewTokens >= 0, "min_new_tokens: %d is negative; want tokens, or 0 for none", r.MinNewTokens)
@@ -121,8 +127,8 @@ func (r Rule) reserve() int {
 	switch {
 	case r.MaxOutput != 0:
 		return r.MaxOutput
-	case r.Roo:
-		return unknownReserve
+	case r.UnknownReserve != 0:
+		return r.UnknownReserve
 	default:
 		return min(unknownReserve, max(0, r.Window/unknownReserveShare))
 	}
@@ -150,7 +156,7 @@ func (r Rule) minGain(removable int) int {
 // be due again below its limit.
 func (r Rule) wait(s State) int {
 	switch {
-	case r.Roo || s == State{}:
+	case r.Eager || s == State{}:
 		return 0
 	case s.Ineffective >= patience:
 		return max(1, r.MinNewTokens, floorInt(percentOf(regrowPercent, r.Window)))

@@ -45,7 +45,7 @@ func TestValidate(t *testing.T) {
 		{"buffer NaN", func(r *policy.Rule) { r.Buffer = nan }, []string{"buffer"}},
 		{"threshold low", func(r *policy.Rule) { r.Threshold = 4.99 }, []string{"threshold"}},
 		{"threshold high", func(r *policy.Rule) { r.Threshold = 100.01 }, []string{"threshold"}},
-		{"threshold inherits", func(r *policy.Rule) { r.Threshold = policy.Inherit }, []string{"threshold"}},
+		{"threshold inherits", func(r *policy.Rule) { r.Threshold = -1 }, []string{"threshold"}},
 		{"threshold NaN", func(r *policy.Rule) { r.Threshold = nan }, []string{"threshold"}},
 		{"max_context_tokens negative", func(r *policy.Rule) { r.MaxContextTokens = -5 }, []string{"max_context_tokens"}},
 		{"min_size negative", func(r *policy.Rule) { r.MinSize = -5 }, []string{"min_size"}},
@@ -102,61 +102,10 @@ func TestValidateSaysWhatIsAllowed(t *testing.T) {
 }
 
 func TestRooRuleIsAlwaysValid(t *testing.T) {
-	r := policy.Roo(8000)
+	r := rooRule(8000)
 	r.MaxOutput, r.Threshold = -5, 150
 	if err := r.Validate(); err != nil {
 		t.Errorf("got %v, want no error", err)
-	}
-}
-
-func TestResolveThreshold(t *testing.T) {
-	nan := math.NaN()
-	const noError = ""
-	tests := []struct {
-		profile, global float64
-		want            float64
-		wantErr         string
-	}{
-		{60, 80, 60, noError},
-		{policy.Inherit, 80, 80, noError},
-		{5, 80, 5, noError},
-		{100, 80, 100, noError},
-		{99.5, 80, 99.5, noError},
-		{4.99, 80, 0, "profile threshold: 4.99 is outside 5..100 percent of the window, and -1, which means the global one"},
-		{0, 80, 0, "profile threshold: 0 is outside 5..100 percent of the window, and -1, which means the global one"},
-		{101, 80, 0, "profile threshold: 101 is outside 5..100 percent of the window, and -1, which means the global one"},
-		{nan, 80, 0, "profile threshold: NaN is outside 5..100 percent of the window, and -1, which means the global one"},
-		{60, 3, 0, "global threshold: 3 is outside 5..100 percent of the window"},
-		{policy.Inherit, policy.Inherit, 0, "global threshold: -1 is outside 5..100 percent of the window"},
-	}
-	for _, tt := range tests {
-		got, err := policy.ResolveThreshold(tt.profile, tt.global)
-		text := noError
-		if err != nil {
-			text = err.Error()
-		}
-		if got != tt.want || text != tt.wantErr {
-			t.Errorf("ResolveThreshold(%v, %v): got %v, %q, want %v, %q", tt.profile, tt.global, got, text, tt.want, tt.wantErr)
-		}
-	}
-}
-
-func TestRooThreshold(t *testing.T) {
-	tests := []struct{ profile, global, want float64 }{
-		{60, 80, 60},
-		{policy.Inherit, 80, 80},
-		{4.99, 80, 80},
-		{5, 80, 5},
-		{100, 80, 100},
-		{100.5, 80, 80},
-		{math.NaN(), 80, 80},
-		{0, 150, 150}, // the global one is taken as it is
-		{policy.Inherit, -3, -3},
-	}
-	for _, tt := range tests {
-		if got := policy.RooThreshold(tt.profile, tt.global); got != tt.want {
-			t.Errorf("RooThreshold(%v, %v): got %v, want %v", tt.profile, tt.global, got, tt.want)
-		}
 	}
 }
 

@@ -440,13 +440,13 @@ func manageAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) (rooResult
 		reserve = *o.MaxTokens
 	}
 	golden.Whole(&used, &window, &reserve)
-	rule := policy.Roo(int(window))
-	rule.MaxOutput = int(reserve)
-	profile, ok := o.ProfileThresholds[cmp.Or(o.CurrentProfileID, "default")]
-	if !ok {
-		profile = policy.Inherit
+	rule := policy.Rule{
+		Window: int(window), Buffer: 10, MaxOutput: int(reserve), Threshold: o.AutoCondenseContextPct,
+		Exceptions: policy.Exceptions{UnknownReserve: 8192, StopAtLimit: true, IgnoreFixed: true, Eager: true, Unchecked: true},
 	}
-	rule.Threshold = policy.RooThreshold(profile, o.AutoCondenseContextPct)
+	if profile, ok := o.ProfileThresholds[cmp.Or(o.CurrentProfileID, "default")]; ok && profile >= 5 && profile <= 100 {
+		rule.Threshold = profile
+	}
 	act := func(auto bool) bool {
 		rule.Auto = auto
 		return rule.Decide(policy.Size{Messages: int(used)}, policy.State{}, core.TriggerAutomatic).Act

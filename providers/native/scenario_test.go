@@ -36,14 +36,14 @@ func TestRooScenario(t *testing.T) {
 
 	// Automatic: due above 90 % of the window less what is reserved for the answer, which is
 	// 172,000 of 200,000 tokens if the answer may have 8,000; or at the threshold.
-	large := policy.Roo(200_000)
+	large := rooRule(200_000)
 	large.MaxOutput = 8000
 	for used, want := range map[int]bool{172_000: false, 172_001: true} {
 		if d := large.Decide(policy.Size{Messages: used}, policy.State{}, core.TriggerAutomatic); d.Act != want {
 			t.Errorf("at %d tokens: %s", used, d)
 		}
 	}
-	rule := policy.Roo(20_000)
+	rule := rooRule(20_000)
 	if d := rule.Decide(policy.Size{Messages: l.tokens() + 10_000}, policy.State{}, core.TriggerAutomatic); !d.Act {
 		t.Errorf("not due: %s", d)
 	}
@@ -274,4 +274,12 @@ func TestNesting(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// rooRule returns the rule of the preset roo, with a threshold of 100 %.
+func rooRule(window int) policy.Rule {
+	return policy.Rule{
+		Window: window, Buffer: 10, Auto: true, Threshold: 100,
+		Exceptions: policy.Exceptions{UnknownReserve: 8192, StopAtLimit: true, IgnoreFixed: true, Eager: true, Unchecked: true},
+	}
 }
