@@ -179,10 +179,10 @@ func TestConvert(t *testing.T) {
 			{"role":"assistant","content":[{"type":"tool_use","id":"call_3","name":"run","input":{"n":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_3"}]},
 			{"role":"assistant","content":[{"type":"tool_use","id":"call_4","name":"run","input":{"n":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_4"}]}]`,
 			[]string{
-				"message 1: the id of a tool call was changed to one that is lawful and unique",
-				"message 3: the id of a tool call was changed to one that is lawful and unique",
-				"message 5: the id of a tool call was changed to one that is lawful and unique",
-				"message 7: the id of a tool call was changed to one that is lawful and unique",
+				"message 1: the id of a tool call was changed to one that is valid and unique",
+				"message 3: the id of a tool call was changed to one that is valid and unique",
+				"message 5: the id of a tool call was changed to one that is valid and unique",
+				"message 7: the id of a tool call was changed to one that is valid and unique",
 			},
 		},
 		{
@@ -194,8 +194,8 @@ func TestConvert(t *testing.T) {
 			`[{"role":"assistant","content":null,"tool_calls":[{"id":"` + strings.Repeat("x", 40) + `","type":"function","function":{"name":"run","arguments":"{\"n\":1}"}},{"id":"` + strings.Repeat("x", 38) + `_2","type":"function","function":{"name":"run","arguments":"{\"n\":1}"}}]},
 			{"role":"tool","tool_call_id":"` + strings.Repeat("x", 38) + `_2","content":"two"},{"role":"tool","tool_call_id":"` + strings.Repeat("x", 40) + `","content":"one"}]`,
 			[]string{
-				"message 1: the id of a tool call was changed to one that is lawful and unique",
-				"message 1: the id of a tool call was changed to one that is lawful and unique",
+				"message 1: the id of a tool call was changed to one that is valid and unique",
+				"message 1: the id of a tool call was changed to one that is valid and unique",
 			},
 		},
 		{
@@ -205,8 +205,8 @@ func TestConvert(t *testing.T) {
 				core.ToolCall{ID: "c", Name: "n", Args: ""}, core.ToolCall{ID: "d", Name: "n", Args: "{\"a\":\"\\ud83d\xff\\ud83d\\ude00\"}"})},
 			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"fs_read_x","input":{"arguments":"not json"}},{"type":"tool_use","id":"b","name":"unknown","input":{"arguments":"[1]"}},{"type":"tool_use","id":"c","name":"n","input":{}},{"type":"tool_use","id":"d","name":"n","input":{"a":"\ufffd` + "\ufffd" + `\ud83d\ude00"}}]}]`,
 			[]string{
-				`message 1: the name of tool "fs.read/x" was changed to "fs_read_x", which is lawful`, "message 1: arguments that are no object were wrapped in one",
-				`message 1: the name of tool "" was changed to "unknown", which is lawful`, "message 1: arguments that are no object were wrapped in one",
+				`message 1: the name of tool "fs.read/x" was changed to "fs_read_x", which is valid`, "message 1: arguments that are no object were wrapped in one",
+				`message 1: the name of tool "" was changed to "unknown", which is valid`, "message 1: arguments that are no object were wrapped in one",
 			},
 		},
 		{
@@ -226,7 +226,7 @@ func TestConvert(t *testing.T) {
 			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"redacted_thinking","data":"e"},{"type":"text","text":"b"}]},
 			{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]},{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"run","input":{"n":1}}]}]`,
 			[]string{
-				"message 1: reasoning was left out: anthropic takes back only what it has signed itself",
+				"message 1: reasoning was left out: anthropic accepts only what it has signed itself",
 				"message 3: reasoning was left out: nothing that the assistant said follows it",
 				"message 5: reasoning was left out: nothing that the assistant said follows it",
 			},
@@ -239,9 +239,9 @@ func TestConvert(t *testing.T) {
 			},
 			`[{"role":"assistant","content":"b","tool_calls":[{"id":"x","type":"function","function":{"name":"run","arguments":"{\"n\":1}"}}]},{"role":"tool","tool_call_id":"x","content":"boom"}]`,
 			[]string{
-				"message 1: reasoning was left out: openai takes back only what it has signed itself",
+				"message 1: reasoning was left out: openai accepts only what it has signed itself",
 				"message 2: the mark of a failed tool call was left out: openai has none",
-				"message 1: text behind a tool call was moved before it: openai has no order of the two",
+				"message 1: text after a tool call was moved before it: openai has no order of the two",
 			},
 		},
 		{
@@ -268,8 +268,8 @@ func TestConvert(t *testing.T) {
 				`message 0: content of kind "image" was replaced by a note: openai has no place for it`,
 				`message 1: content of kind "image" was replaced by a note: openai has no place for it`,
 				`message 2: content of kind "image" in a tool result was replaced by a note: openai has no place for it`,
-				"message 1: text behind a tool call was moved before it: openai has no order of the two",
-				"message 1: images in a tool result were moved to a user message behind it: openai takes only text there",
+				"message 1: text after a tool call was moved before it: openai has no order of the two",
+				"message 1: images in a tool result were moved to a user message after it: openai takes only text there",
 			},
 		},
 		{

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -25,7 +26,7 @@ func write(f *codec.File, out *codec.Output) error {
 		if was != nil {
 			return blocks.PatchMessage(was, m.Parts)
 		}
-		return blocks.EncodeMessage(m.Role, m.Parts)
+		return apimessage.AnthropicMessage(m.Role, m.Parts)
 	})
 	return nil
 }
@@ -33,18 +34,18 @@ func write(f *codec.File, out *codec.Output) error {
 // convertFile writes an array of messages, or an object if there is a system
 // prompt.
 func convertFile(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &convert.Anthropic, out)
+	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
 	if system != "" {
 		out.AddString(`{"system":`)
 		out.Add(rawjson.AppendQuote(nil, system))
 		out.AddString(`,"messages":`)
 	}
 	out.AddString("[")
-	for i, m := range convert.Messages(turns) {
+	for i, m := range apimessage.Messages(turns) {
 		if i > 0 {
 			out.AddString(",")
 		}
-		out.Add(blocks.EncodeMessage(m.Role, m.Parts))
+		out.Add(apimessage.AnthropicMessage(m.Role, m.Parts))
 	}
 	out.AddString("]")
 	if system != "" {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/transcript/internal/blocks"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
@@ -24,7 +24,7 @@ func misplaced(messages []core.Message) []int {
 		if messages[i].Role != core.RoleSystem {
 			continue
 		}
-		after := i > 0 && blocks.Speaker(messages[i-1].Role) == core.RoleUser
+		after := i > 0 && apimessage.Speaker(messages[i-1].Role) == core.RoleUser
 		before := i+1 == len(messages) || messages[i+1].Role == core.RoleAssistant
 		if !after || !before {
 			all = append(all, i)

@@ -1,8 +1,6 @@
 package blocks
 
 import (
-	"encoding/json"
-
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/syntax"
@@ -188,92 +186,4 @@ func decodeSource(raw []byte) (core.Image, bool) {
 		return img, true
 	}
 	return core.Image{}, false
-}
-
-// Encode returns parts as the value of "content": a string if they are one text,
-// else an array of blocks.
-func Encode(parts []core.Part) []byte { return EncodeList(parts, Append) }
-
-// EncodeList is encodeContent for a vendor's own kind of element.
-func EncodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
-	if len(parts) == 1 {
-		if t, ok := parts[0].(core.Text); ok {
-			return rawjson.AppendQuote(nil, string(t))
-		}
-	}
-	out := []byte{'['}
-	for i, p := range parts {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = add(out, p)
-	}
-	return append(out, ']')
-}
-
-// Append appends p as a block. Opaque parts are written as they are.
-func Append(out []byte, p core.Part) []byte {
-	switch p := p.(type) {
-	case core.Text:
-		out = append(out, `{"type":"text","text":`...)
-		out = rawjson.AppendQuote(out, string(p))
-	case core.ToolCall:
-		out = append(out, `{"type":"tool_use","id":`...)
-		out = rawjson.AppendQuote(out, p.ID)
-		out = append(out, `,"name":`...)
-		out = rawjson.AppendQuote(out, p.Name)
-		out = append(out, `,"input":`...)
-		out = append(out, Args(p.Args)...)
-	case core.ToolResult:
-		out = append(out, `{"type":"tool_result","tool_use_id":`...)
-		out = rawjson.AppendQuote(out, p.CallID)
-		if len(p.Content) > 0 {
-			out = append(out, `,"content":`...)
-			out = append(out, Encode(p.Content)...)
-		}
-		if p.IsError {
-			out = append(out, `,"is_error":true`...)
-		}
-	case core.Image:
-		out = append(out, `{"type":"image","source":`...)
-		if p.URL != "" {
-			out = append(out, `{"type":"url","url":`...)
-			out = rawjson.AppendQuote(out, p.URL)
-		} else {
-			out = append(out, `{"type":"base64","media_type":`...)
-			out = rawjson.AppendQuote(out, p.MediaType)
-			out = append(out, `,"data":`...)
-			out = rawjson.AppendQuote(out, p.Data)
-		}
-		out = append(out, '}')
-	case core.Reasoning:
-		if p.Encrypted != "" {
-			out = append(out, `{"type":"redacted_thinking","data":`...)
-			out = rawjson.AppendQuote(out, p.Encrypted)
-			break
-		}
-		out = append(out, `{"type":"thinking","thinking":`...)
-		out = rawjson.AppendQuote(out, p.Text)
-		out = append(out, `,"signature":`...)
-		out = rawjson.AppendQuote(out, p.Signature)
-	case core.Opaque:
-		if rawjson.IsObject([]byte(p.JSON)) && json.Valid([]byte(p.JSON)) {
-			return append(out, p.JSON...)
-		}
-		out = append(out, `{"type":"text","text":`...)
-		out = rawjson.AppendQuote(out, p.JSON)
-	}
-	return append(out, '}')
-}
-
-// Args returns the arguments of a call as the object that Anthropic wants. What
-// is no object is wrapped in one; nothing at all is an empty one.
-func Args(args string) []byte {
-	raw := []byte(args)
-	if at := rawjson.SkipSpace(raw, 0); at == len(raw) {
-		return []byte("{}")
-	} else if raw[at] == '{' && json.Valid(raw) {
-		return raw
-	}
-	return append(rawjson.AppendQuote([]byte(`{"arguments":`), args), '}')
 }

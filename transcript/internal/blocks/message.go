@@ -44,14 +44,6 @@ func DecodeMessage(raw []byte) (core.Message, *syntax.Error) {
 	return m, nil
 }
 
-// EncodeMessage returns a new message.
-func EncodeMessage(role core.Role, parts []core.Part) []byte {
-	out := rawjson.AppendQuote([]byte(`{"role":`), string(Speaker(role)))
-	out = append(out, `,"content":`...)
-	out = append(out, Encode(parts)...)
-	return append(out, '}')
-}
-
 // Join returns the texts among parts, with an empty line between two.
 func Join(parts []core.Part) string {
 	var all []string
@@ -61,17 +53,6 @@ func Join(parts []core.Part) string {
 		}
 	}
 	return strings.Join(all, "\n\n")
-}
-
-// Speaker returns the role in a request of what role says, where tools and whoever has
-// no role of his own speak as the user.
-func Speaker(role core.Role) core.Role {
-	switch role {
-	case core.RoleSystem, core.RoleAssistant:
-		return role
-	case core.RoleUser, core.RoleTool:
-	}
-	return core.RoleUser
 }
 
 // OrEmpty returns the string raw, or an empty one if it is something else.

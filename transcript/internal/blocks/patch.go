@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -18,7 +19,7 @@ func PatchMessage(was []byte, parts []core.Part) []byte {
 // patchContent returns the value of "content" that says parts, made from the value was.
 func patchContent(was []byte, parts []core.Part) []byte {
 	if !rawjson.IsArray(was) {
-		return Encode(parts)
+		return apimessage.BlockContent(parts)
 	}
 	var blocks [][]byte
 	var old []core.Part
@@ -38,7 +39,7 @@ func patchContent(was []byte, parts []core.Part) []byte {
 		if j := match[i]; j >= 0 {
 			out = append(out, patchBlock(blocks[j], old[j], p)...)
 		} else {
-			out = Append(out, p)
+			out = apimessage.AppendBlock(out, p)
 		}
 	}
 	return append(out, ']')
@@ -124,7 +125,7 @@ func patchBlock(was []byte, old, p core.Part) []byte {
 			was = rawjson.SetField(was, "name", rawjson.AppendQuote(nil, p.Name))
 		}
 		if ok && o.Args != p.Args {
-			was = rawjson.SetField(was, "input", Args(p.Args))
+			was = rawjson.SetField(was, "input", apimessage.Args(p.Args))
 		}
 	case core.ToolResult:
 		o, ok := old.(core.ToolResult)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -83,10 +84,10 @@ func lineID(id string) string {
 
 // appendSessionLine appends the rest of a line, from its type on.
 func appendSessionLine(out []byte, id string, m *core.Message, model string, when time.Time) []byte {
-	content := blocks.Encode(m.Parts)
+	content := apimessage.BlockContent(m.Parts)
 	if m.Role == core.RoleAssistant {
 		if content[0] != '[' {
-			content = append(blocks.Append([]byte{'['}, m.Parts[0]), ']')
+			content = append(apimessage.AppendBlock([]byte{'['}, m.Parts[0]), ']')
 		}
 		out = append(out, `,"type":"assistant","message":{"id":"msg_`...)
 		out = append(out, strings.ReplaceAll(id, "-", "")...)
@@ -113,7 +114,7 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 
 // convertFile writes a conversation of another tool as a session.
 func convertFile(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &convert.Anthropic, out)
+	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
 	if system != "" {
 		out.Warn("", "the system prompt was left out: Claude Code has its own")
 	}
@@ -124,7 +125,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		model = synthetic
 	}
 	prev, prompt, when := "", "", time.Time{}
-	for i, t := range convert.Messages(turns) {
+	for i, t := range apimessage.Messages(turns) {
 		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.Role, Kind: t.Kind, Parts: t.Parts}
 		id := lineID(m.ID)
 		if source, ok := f.Journal.Message(t.ID); ok && !source.Time.IsZero() {

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
 // encodeItems returns m as items.
@@ -97,7 +97,7 @@ func appendItemBlock(out []byte, role core.Role, p core.Part) []byte {
 	case core.Text:
 		return append(rawjson.AppendQuote(append(out, kind...), string(p)), '}')
 	case core.Image:
-		return append(rawjson.AppendQuote(append(out, `{"type":"input_image","image_url":`...), blocks.URL(p)), '}')
+		return append(rawjson.AppendQuote(append(out, `{"type":"input_image","image_url":`...), apimessage.ImageURL(p)), '}')
 	case core.Opaque:
 		if raw := []byte(p.JSON); rawjson.IsObject(raw) && json.Valid(raw) {
 			return append(out, raw...)
@@ -105,7 +105,7 @@ func appendItemBlock(out []byte, role core.Role, p core.Part) []byte {
 		return append(rawjson.AppendQuote(append(out, kind...), p.JSON), '}')
 	case core.ToolCall, core.ToolResult, core.Reasoning:
 	}
-	return append(rawjson.AppendQuote(append(out, kind...), convert.Note("unknown")), '}')
+	return append(rawjson.AppendQuote(append(out, kind...), apimessage.Note("unknown")), '}')
 }
 
 // encodeOutput returns what a tool answered: a string if it is text, else blocks.

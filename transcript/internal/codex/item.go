@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
@@ -139,7 +139,7 @@ func decodeItemBlock(block []byte) core.Part {
 		}
 	case "input_image":
 		if url := rawjson.Text(image); url != "" {
-			return blocks.Image(url)
+			return apimessage.ImageOf(url)
 		}
 	}
 	return core.Opaque{Kind: kind, JSON: string(block)}

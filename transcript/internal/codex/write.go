@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
@@ -216,7 +217,7 @@ func (w *rolloutWriter) rebase(raw []byte) []byte {
 }
 
 // responses is OpenAI's Responses API.
-var responses = convert.Wire{Name: "codex", Vendor: codec.OpenAI, MaxID: 64, MaxName: 64}
+var responses = apimessage.API{Name: "codex", Vendor: "openai", MaxID: 64, MaxName: 64}
 
 // convertFile writes a conversation of another tool as a rollout.
 func convertFile(f *codec.File, out *codec.Output) error {

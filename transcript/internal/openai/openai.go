@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -52,7 +53,7 @@ func write(f *codec.File, out *codec.Output) error {
 		if was != nil {
 			return patch(was, m.Parts)
 		}
-		return joinRecords(encode(m.Role, m.Parts))
+		return joinRecords(apimessage.OpenAIMessages(m.Role, m.Parts))
 	})
 	return nil
 }
@@ -196,7 +197,7 @@ func decodePart(raw []byte) (core.Part, *syntax.Error) {
 		if !rawjson.IsString(v) {
 			return nil, syntax.Missing(raw, kind, "image_url", `an object with "url"`)
 		}
-		return blocks.Image(rawjson.Unquote(v)), nil
+		return apimessage.ImageOf(rawjson.Unquote(v)), nil
 	case "":
 		return nil, syntax.Missing(raw, "", "type", "a string")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -251,7 +252,7 @@ func opencodeFile(raw []byte) (core.Part, bool) {
 	mime := rawjson.Text(rawjson.Field(raw, "mime"))
 	switch url := rawjson.Text(rawjson.Field(raw, "url")); {
 	case strings.HasPrefix(mime, "image/"):
-		return blocks.Image(url), true
+		return apimessage.ImageOf(url), true
 	case mime == "text/plain", mime == "application/x-directory", mime == "":
 		return nil, false
 	}

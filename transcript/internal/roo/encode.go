@@ -2,10 +2,9 @@ package roo
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
 // This file puts what other tools stored in the shape of Roo's messages.
@@ -30,26 +29,26 @@ func (w *writer) encode(m *core.Message) []byte {
 				continue
 			}
 		case core.Image:
-			if _, ok := convert.Image(p); !ok {
-				parts = append(parts, core.Text(convert.Note("image")))
+			if _, ok := apimessage.Sendable(p); !ok {
+				parts = append(parts, core.Text(apimessage.Note("image")))
 				continue
 			}
 		case core.Opaque:
-			block, ok := convert.Block(p, convert.Anthropic.Blocks[role])
+			block, ok := apimessage.SendableBlock(p, apimessage.Anthropic.Blocks[role])
 			if !ok {
-				parts = append(parts, core.Text(convert.Note(p.Kind)))
+				parts = append(parts, core.Text(apimessage.Note(p.Kind)))
 				continue
 			}
 			parts = append(parts, block)
 			continue
 		case core.ToolResult:
-			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: convert.Anthropic.Content(p.Content), IsError: p.IsError})
+			parts = append(parts, core.ToolResult{CallID: p.CallID, Content: apimessage.Anthropic.Content(p.Content), IsError: p.IsError})
 			continue
 		case core.Text, core.ToolCall:
 		}
 		parts = append(parts, p)
 	}
-	return blocks.EncodeMessage(role, parts)
+	return apimessage.AnthropicMessage(role, parts)
 }
 
 // signed reports whether a model would take r back.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -64,14 +65,14 @@ func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	case kind != core.KindOriginal:
 		origin = "injected"
 	}
-	out := rawjson.AppendQuote([]byte(`{"role":`), string(blocks.Speaker(role)))
+	out := rawjson.AppendQuote([]byte(`{"role":`), string(apimessage.Speaker(role)))
 	out = rawjson.AppendQuote(append(out, `,"origin":`...), origin)
 	out = append(out, `,"content":[`...)
 	for i, p := range parts {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = blocks.Append(out, p)
+		out = apimessage.AppendBlock(out, p)
 		if _, ok := p.(core.Text); ok {
 			out = rawjson.AppendQuote(append(out[:len(out)-1], `,"origin":`...), origin)
 			out = append(out, '}')
@@ -91,7 +92,7 @@ func onlyResults(parts []core.Part) bool {
 
 // convertFile writes what convertAnthropic would, as a recorded session.
 func convertFile(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &convert.Anthropic, out)
+	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
 	out.AddString(`{"source":`)
 	source := f.Origin
 	if source == "" {
@@ -107,7 +108,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		out.Add(rawjson.AppendQuote(nil, system))
 	}
 	out.AddString(`,"messages":[`)
-	for i, m := range convert.Messages(turns) {
+	for i, m := range apimessage.Messages(turns) {
 		if i > 0 {
 			out.AddString(",")
 		}

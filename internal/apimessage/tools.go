@@ -1,4 +1,4 @@
-package convert
+package apimessage
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // A link is a call, and where it went.
@@ -27,11 +25,11 @@ func (c *converter) pair(view []core.Message) {
 			switch p := p.(type) {
 			case core.ToolCall:
 				if view[i].Role != core.RoleAssistant {
-					continue // nobody else can call
+					continue // no other role can call
 				}
 				id := c.legalID(p.ID, len(c.calls)+1, taken)
 				if id != p.ID {
-					c.out.Warn(view[i].ID, "the id of a tool call was changed to one that is lawful and unique")
+					c.warn(view[i].ID, "the id of a tool call was changed to one that is valid and unique")
 				}
 				open[p.ID] = append(open[p.ID], len(c.calls))
 				c.calls = append(c.calls, link{id: id})
@@ -49,7 +47,7 @@ func (c *converter) pair(view []core.Message) {
 
 // legalID returns id with what the wire does not accept replaced, and unlike all others.
 func (c *converter) legalID(id string, n int, taken map[string]int) string {
-	base := legalName(id, c.wire.MaxID)
+	base := legalName(id, c.api.MaxID)
 	if base == "" {
 		base = fmt.Sprintf("call_%d", n)
 	}
@@ -58,8 +56,8 @@ func (c *converter) legalID(id string, n int, taken map[string]int) string {
 		taken[base]++
 		suffix := fmt.Sprintf("_%d", taken[base])
 		legal = base + suffix
-		if c.wire.MaxID > 0 && len(legal) > c.wire.MaxID {
-			legal = base[:c.wire.MaxID-len(suffix)] + suffix
+		if c.api.MaxID > 0 && len(legal) > c.api.MaxID {
+			legal = base[:c.api.MaxID-len(suffix)] + suffix
 		}
 	}
 	taken[legal] = 1
@@ -85,28 +83,28 @@ func legalName(s string, limit int) string {
 // call adds a call.
 func (c *converter) call(role core.Role, p core.ToolCall) {
 	if role != core.RoleAssistant {
-		c.out.Warn(c.current, "a tool call in a message that is not the assistant's became text")
+		c.warn(c.current, "a tool call in a message that is not the assistant's became text")
 		c.say(role, fmt.Sprintf("[call of tool %s: %s]", p.Name, p.Args))
 		return
 	}
 	n := c.met // pair met the calls in this order too
 	c.met++
 	p.ID = c.calls[n].id
-	name := legalName(p.Name, c.wire.MaxName)
+	name := legalName(p.Name, c.api.MaxName)
 	if name == "" {
 		name = "unknown"
 	}
 	if name != p.Name {
-		c.out.Warn(c.current, "the name of tool %q was changed to %q, which is lawful", p.Name, name)
+		c.warn(c.current, "the name of tool %q was changed to %q, which is valid", p.Name, name)
 		p.Name = name
 	}
 	switch {
 	case strings.TrimSpace(p.Args) == "":
 		p.Args = "{}"
-	case c.wire.objects:
-		object := string(blocks.Args(p.Args))
+	case c.api.objects:
+		object := string(Args(p.Args))
 		if object != p.Args {
-			c.out.Warn(c.current, "arguments that are no object were wrapped in one")
+			c.warn(c.current, "arguments that are no object were wrapped in one")
 		}
 		p.Args = rawjson.Clean(object)
 	}
@@ -116,12 +114,12 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 	c.turns[at].calls = append(c.turns[at].calls, n)
 }
 
-// result puts a result behind the turn with its call.
+// result attaches a result to the turn with its call.
 func (c *converter) result(role core.Role, p core.ToolResult) {
 	n := c.answers[c.results]
 	c.results++
 	if n < 0 {
-		c.out.Warn(c.current, "a tool result without a call became text")
+		c.warn(c.current, "a tool result without a call became text")
 		c.say(role, "[result of a tool call that is not shown here]")
 		for _, q := range p.Content {
 			c.plain(role, q)
@@ -132,8 +130,8 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 	for _, q := range p.Content {
 		content = c.inner(content, q)
 	}
-	if p.IsError && !c.wire.failed {
-		c.out.Warn(c.current, "the mark of a failed tool call was left out: %s has none", c.wire.Name)
+	if p.IsError && !c.api.failed {
+		c.warn(c.current, "the mark of a failed tool call was left out: %s has none", c.api.Name)
 		p.IsError = false
 	}
 	if p.IsError && len(content) == 0 {
@@ -141,9 +139,9 @@ func (c *converter) result(role core.Role, p core.ToolResult) {
 	}
 	call := &c.calls[n]
 	last := len(c.turns) - 1
-	joined := c.wire.merge && c.turns[last].Role == core.RoleUser && call.turn == last-1 // the same message
+	joined := c.api.merge && c.turns[last].Role == core.RoleUser && call.turn == last-1 // the same message
 	if call.turn < last && !joined {
-		c.out.Warn(c.current, "a tool result was moved up to its call")
+		c.warn(c.current, "a tool result was moved up to its call")
 	}
 	c.dropHeld()
 	call.answered = true
@@ -161,12 +159,12 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 		}
 		return append(content, q)
 	case core.Image:
-		if img, ok := Image(q); ok {
+		if img, ok := Sendable(q); ok {
 			return append(content, img)
 		}
 		return c.innerNote(content, "image")
 	case core.Opaque:
-		if block, ok := Block(q, c.wire.inner); ok {
+		if block, ok := SendableBlock(q, c.api.inner); ok {
 			return append(content, block)
 		}
 		return c.innerNote(content, q.Kind)
@@ -175,9 +173,9 @@ func (c *converter) inner(content []core.Part, q core.Part) []core.Part {
 	return c.innerNote(content, "unknown")
 }
 
-// Content returns the Content of a tool result as the API takes it.
-func (w *Wire) Content(parts []core.Part) []core.Part {
-	c := converter{wire: w, out: &codec.Output{}}
+// Content returns the Content of a tool result as a accepts it.
+func (a *API) Content(parts []core.Part) []core.Part {
+	c := converter{api: a, warn: (&Input{}).warn()}
 	var content []core.Part
 	for _, p := range parts {
 		content = c.inner(content, p)
@@ -186,11 +184,11 @@ func (w *Wire) Content(parts []core.Part) []core.Part {
 }
 
 func (c *converter) innerNote(content []core.Part, kind string) []core.Part {
-	c.out.Warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.wire.Name)
+	c.warn(c.current, "content of kind %q in a tool result was replaced by a note: %s has no place for it", kind, c.api.Name)
 	return append(content, core.Text(Note(kind)))
 }
 
-// complete answers the calls that nobody did, but for those at the very end, which may
+// complete answers the calls that have no result, except those at the very end, which may
 // be pending.
 func (c *converter) complete() {
 	for i := range c.turns {
@@ -200,11 +198,11 @@ func (c *converter) complete() {
 		}
 		for _, n := range t.calls {
 			if !c.calls[n].answered {
-				c.out.Warn(t.ID, "a tool call without a result was given one that says so")
+				c.warn(t.ID, "a tool call without a result was given one that says so")
 				t.Results = append(t.Results, core.ToolResult{
 					CallID:  c.calls[n].id,
 					Content: []core.Part{core.Text("No result of this call was recorded.")},
-					IsError: c.wire.failed,
+					IsError: c.api.failed,
 				})
 			}
 		}

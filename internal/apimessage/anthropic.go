@@ -1,0 +1,157 @@
+package apimessage
+
+import (
+	"encoding/json"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// AnthropicMessage returns a message in Anthropic's shape.
+func AnthropicMessage(role core.Role, parts []core.Part) []byte {
+	out := rawjson.AppendQuote([]byte(`{"role":`), string(Speaker(role)))
+	out = append(out, `,"content":`...)
+	out = append(out, BlockContent(parts)...)
+	return append(out, '}')
+}
+
+// BlockContent returns parts as the value of "content": a string if they are one text,
+// else an array of blocks.
+func BlockContent(parts []core.Part) []byte { return encodeList(parts, AppendBlock) }
+
+// encodeList is encodeContent for a vendor's own kind of element.
+func encodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
+	if len(parts) == 1 {
+		if t, ok := parts[0].(core.Text); ok {
+			return rawjson.AppendQuote(nil, string(t))
+		}
+	}
+	out := []byte{'['}
+	for i, p := range parts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = add(out, p)
+	}
+	return append(out, ']')
+}
+
+// AppendBlock appends p as a block. Opaque parts are written as they are.
+func AppendBlock(out []byte, p core.Part) []byte {
+	switch p := p.(type) {
+	case core.Text:
+		out = append(out, `{"type":"text","text":`...)
+		out = rawjson.AppendQuote(out, string(p))
+	case core.ToolCall:
+		out = append(out, `{"type":"tool_use","id":`...)
+		out = rawjson.AppendQuote(out, p.ID)
+		out = append(out, `,"name":`...)
+		out = rawjson.AppendQuote(out, p.Name)
+		out = append(out, `,"input":`...)
+		out = append(out, Args(p.Args)...)
+	case core.ToolResult:
+		out = append(out, `{"type":"tool_result","tool_use_id":`...)
+		out = rawjson.AppendQuote(out, p.CallID)
+		if len(p.Content) > 0 {
+			out = append(out, `,"content":`...)
+			out = append(out, BlockContent(p.Content)...)
+		}
+		if p.IsError {
+			out = append(out, `,"is_error":true`...)
+		}
+	case core.Image:
+		out = append(out, `{"type":"image","source":`...)
+		if p.URL != "" {
+			out = append(out, `{"type":"url","url":`...)
+			out = rawjson.AppendQuote(out, p.URL)
+		} else {
+			out = append(out, `{"type":"base64","media_type":`...)
+			out = rawjson.AppendQuote(out, p.MediaType)
+			out = append(out, `,"data":`...)
+			out = rawjson.AppendQuote(out, p.Data)
+		}
+		out = append(out, '}')
+	case core.Reasoning:
+		if p.Encrypted != "" {
+			out = append(out, `{"type":"redacted_thinking","data":`...)
+			out = rawjson.AppendQuote(out, p.Encrypted)
+			break
+		}
+		out = append(out, `{"type":"thinking","thinking":`...)
+		out = rawjson.AppendQuote(out, p.Text)
+		out = append(out, `,"signature":`...)
+		out = rawjson.AppendQuote(out, p.Signature)
+	case core.Opaque:
+		if rawjson.IsObject([]byte(p.JSON)) && json.Valid([]byte(p.JSON)) {
+			return append(out, p.JSON...)
+		}
+		out = append(out, `{"type":"text","text":`...)
+		out = rawjson.AppendQuote(out, p.JSON)
+	}
+	return append(out, '}')
+}
+
+// Args returns the arguments of a call as the object that Anthropic wants. What
+// is no object is wrapped in one; nothing at all is an empty one.
+func Args(args string) []byte {
+	raw := []byte(args)
+	if at := rawjson.SkipSpace(raw, 0); at == len(raw) {
+		return []byte("{}")
+	} else if raw[at] == '{' && json.Valid(raw) {
+		return raw
+	}
+	return append(rawjson.AppendQuote([]byte(`{"arguments":`), args), '}')
+}
+
+// Speaker returns the role that role has in a request: tools, and roles that an API does
+// not know, speak as the user.
+func Speaker(role core.Role) core.Role {
+	switch role {
+	case core.RoleSystem, core.RoleAssistant:
+		return role
+	case core.RoleUser, core.RoleTool:
+	}
+	return core.RoleUser
+}
+
+// Messages returns turns as Anthropic sends them: the results of a turn's calls are
+// at the head of the user's next message.
+func Messages(turns []Turn) []Turn {
+	out := make([]Turn, 0, len(turns))
+	var results []core.ToolResult
+	id := ""
+	for _, t := range turns {
+		if len(results) > 0 {
+			parts := Results(results)
+			if t.Role == core.RoleUser {
+				t.Parts = append(parts, t.Parts...)
+			} else {
+				out = append(out, Turn{ID: id, Role: core.RoleUser, Parts: parts})
+			}
+		}
+		results, id = t.Results, t.ID
+		out = append(out, t)
+	}
+	if len(results) > 0 {
+		out = append(out, Turn{ID: id, Role: core.RoleUser, Parts: Results(results)})
+	}
+	return out
+}
+
+func Results(results []core.ToolResult) []core.Part {
+	parts := make([]core.Part, len(results))
+	for i, r := range results {
+		parts[i] = r
+	}
+	return parts
+}
+
+// EncodeAnthropic returns a conversation as Anthropic's API takes it: the system prompt and
+// the messages.
+func EncodeAnthropic(in *Input) (system string, messages []json.RawMessage) {
+	turns, system := Anthropic.Turns(in)
+	for _, t := range Messages(turns) {
+		messages = append(messages, AnthropicMessage(t.Role, t.Parts))
+	}
+	return system, messages
+}

@@ -1,0 +1,166 @@
+package apimessage
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// OpenAIMessages returns the messages that say parts: one for each tool result, with its
+// images after all of them because a tool message holds only text, then one for the
+// rest.
+func OpenAIMessages(role core.Role, parts []core.Part) [][]byte {
+	var out [][]byte
+	var rest, calls []core.Part
+	var images []core.Part
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.ToolResult:
+			raw, moved := openaiResult(p)
+			out, images = append(out, raw), append(images, moved...)
+		case core.ToolCall:
+			calls = append(calls, p)
+		case core.Text, core.Image, core.Reasoning, core.Opaque:
+			rest = append(rest, p)
+		}
+	}
+	rest = append(images, rest...)
+	if len(rest) == 0 && len(calls) == 0 && len(out) > 0 {
+		return out
+	}
+	raw := rawjson.AppendQuote([]byte(`{"role":`), string(Speaker(role)))
+	for _, p := range rest {
+		if r, ok := p.(core.Reasoning); ok {
+			raw = append(raw, `,"reasoning_content":`...)
+			raw = rawjson.AppendQuote(raw, r.Text)
+			break
+		}
+	}
+	rest = slices.DeleteFunc(rest, func(p core.Part) bool { _, ok := p.(core.Reasoning); return ok })
+	raw = append(raw, `,"content":`...)
+	if len(rest) == 0 && len(calls) > 0 {
+		raw = append(raw, "null"...)
+	} else {
+		raw = append(raw, OpenAIContent(rest)...)
+	}
+	if len(calls) > 0 {
+		raw = append(raw, `,"tool_calls":`...)
+		raw = append(raw, OpenAICalls(calls)...)
+	}
+	return append(out, append(raw, '}'))
+}
+
+// openaiResult returns a tool message, and what must follow in a user message.
+func openaiResult(r core.ToolResult) (raw []byte, moved []core.Part) {
+	var content []core.Part
+	for _, p := range r.Content {
+		if _, ok := p.(core.Image); !ok {
+			content = append(content, p)
+			continue
+		}
+		if moved == nil {
+			moved = append(moved, core.Text("From the result of tool call "+r.CallID+":"))
+			content = append(content, core.Text("(The image follows in the next user message.)"))
+		}
+		moved = append(moved, p)
+	}
+	raw = rawjson.AppendQuote([]byte(`{"role":"tool","tool_call_id":`), r.CallID)
+	raw = append(raw, `,"content":`...)
+	raw = append(raw, OpenAIContent(content)...)
+	return append(raw, '}'), moved
+}
+
+// OpenAIContent returns parts as the value of "content": a string if they are at
+// most one text, else an array.
+func OpenAIContent(parts []core.Part) []byte {
+	if len(parts) == 0 {
+		return []byte(`""`)
+	}
+	return encodeList(parts, AppendOpenAIPart)
+}
+
+func AppendOpenAIPart(out []byte, p core.Part) []byte {
+	switch p := p.(type) {
+	case core.Image:
+		out = append(out, `{"type":"image_url","image_url":{"url":`...)
+		out = rawjson.AppendQuote(out, ImageURL(p))
+		return append(out, '}', '}')
+	case core.Opaque:
+		if rawjson.IsObject([]byte(p.JSON)) {
+			return append(out, p.JSON...)
+		}
+		return AppendOpenAIPart(out, core.Text(p.JSON))
+	case core.Text:
+		out = append(out, `{"type":"text","text":`...)
+		out = rawjson.AppendQuote(out, string(p))
+	case core.ToolCall, core.ToolResult, core.Reasoning: // have places of their own
+		out = append(out, `{"type":"text","text":""`...)
+	}
+	return append(out, '}')
+}
+
+func OpenAICalls(calls []core.Part) []byte {
+	out := []byte{'['}
+	for i, p := range calls {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		c, _ := p.(core.ToolCall)
+		out = append(out, `{"id":`...)
+		out = rawjson.AppendQuote(out, c.ID)
+		out = append(out, `,"type":"function","function":{"name":`...)
+		out = rawjson.AppendQuote(out, c.Name)
+		out = append(out, `,"arguments":`...)
+		out = rawjson.AppendQuote(out, c.Args)
+		out = append(out, '}', '}')
+	}
+	return append(out, ']')
+}
+
+// EncodeOpenAI returns a conversation as the messages that OpenAI's API takes. The system
+// prompt is the first of them.
+func EncodeOpenAI(in *Input) []json.RawMessage {
+	turns, _ := OpenAI.Turns(in)
+	warn := in.warn()
+	var messages []json.RawMessage
+	add := func(role core.Role, parts []core.Part) {
+		for _, raw := range OpenAIMessages(role, parts) {
+			messages = append(messages, raw)
+		}
+	}
+	for _, t := range turns {
+		if textAfterCall(t.Parts) {
+			warn(t.ID, "text after a tool call was moved before it: openai has no order of the two")
+		}
+		add(t.Role, t.Parts)
+		if slices.ContainsFunc(t.Results, hasImage) {
+			warn(t.ID, "images in a tool result were moved to a user message after it: openai takes only text there")
+		}
+		if len(t.Results) > 0 {
+			add(core.RoleTool, Results(t.Results))
+		}
+	}
+	return messages
+}
+
+func textAfterCall(parts []core.Part) bool {
+	called := false
+	for _, p := range parts {
+		switch p.(type) {
+		case core.ToolCall:
+			called = true
+		case core.Text:
+			if called {
+				return true
+			}
+		case core.ToolResult, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	return false
+}
+
+func hasImage(r core.ToolResult) bool {
+	return slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Image); return ok })
+}
