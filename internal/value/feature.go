@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// steps2 returns the step of n on a scale of powers of two: 0, 1, 2, 3-4, 5-8 and so on.
+// steps2 returns the step of n on a scale of powers of two: 0, 1, 2 to 4, 5 to 8 and so on.
 func steps2(n, most int) int {
 	s := 0
 	for v := n; v > 0; v >>= 1 {
