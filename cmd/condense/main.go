@@ -4,17 +4,85 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/comparecmd"
+	"github.com/condensehq/condense/cmd/condense/internal/configcmd"
+	"github.com/condensehq/condense/cmd/condense/internal/filecmd"
+	"github.com/condensehq/condense/cmd/condense/internal/plugincmd"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
 )
+
+// run is the program: it executes one command and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &cli.App{Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	root := root(a)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch usage := (*cli.UsageError)(nil); {
+	case err == nil:
+		return cli.ExitDone
+	case errors.Is(err, cli.ErrNothing):
+		if errors.As(err, new(cli.Nothing)) {
+			term.Printf(stderr, "condense: %v\n", err)
+		}
+		return cli.ExitNothing
+	case errors.As(err, &usage):
+		term.Printf(stderr, "condense: %v\n", err)
+		if usage.Command != "" {
+			term.Printf(stderr, "Try '%s --help'.\n", usage.Command)
+		}
+		return cli.ExitUsage
+	case errors.As(err, new(config.Errors)):
+		term.Printf(stderr, "condense: invalid configuration:\n%v\n", err)
+		return cli.ExitUsage
+	default:
+		term.Printf(stderr, "condense: %v\n", err)
+		return cli.ExitFailed
+	}
+}
+
+func root(a *cli.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "condense",
+		Short: "Shorten conversations with language models, losing nothing",
+		Long: `condense shortens recorded conversations between people, language models and their tools, so that the
+work can go on when the context window is nearly full. It reads and writes the files of other tools. Only
+providers that ask a language model need a key and a network, and say before what that would cost.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cli.UnknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.Version = cli.Version() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	root.SetVersionTemplate("condense {{.Version}}\n")
+	root.PersistentFlags().StringVar(&a.ConfigPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
+	root.AddCommand(filecmd.Commands(a)...)
+	root.AddCommand(comparecmd.Command(a))
+	root.AddCommand(configcmd.Commands(a)...)
+	root.AddCommand(plugincmd.Command(a), a.VersionCommand())
+	return root
+}
 
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := endOnSignal(cancel)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	if n := caught(); n != 0 && code == exitFailed {
+	if n := caught(); n != 0 && code == cli.ExitFailed {
 		code = n
 	}
 	os.Exit(code)
@@ -58,34 +126,13 @@ func endOnSignal(cancel context.CancelCauseFunc) func() int {
 // A received signal is why a context ended, as signal.NotifyContext has it.
 type received struct{ signal os.Signal }
 
-func (r received) Error() string        { return r.signal.String() + " signal received" }
+func (r received) Error() string { return r.signal.String() + " signal received" }
+
 func (r received) Is(target error) bool { return target == context.Canceled }
 
 func signalCode(s os.Signal) int {
 	if n, ok := s.(syscall.Signal); ok {
 		return 128 + int(n)
 	}
-	return exitFailed
-}
-
-// await returns the result of f, or the cause of ctx's end as soon as ctx ends. It is for what
-// cannot be interrupted: reading from a terminal or a pipe, parsing, counting. f is then
-// left to itself, for the process is about to end; it must not write anything.
-func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		v, err := f()
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, context.Cause(ctx)
-	}
+	return cli.ExitFailed
 }

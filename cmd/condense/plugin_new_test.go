@@ -112,11 +112,11 @@ func TestTemplateRequirements(t *testing.T) {
 		block, _, _ := strings.Cut(after, "\n)")
 		return block
 	}
-	if got, want := requires(read(t, "templates/go/go.mod.tmpl")), requires(read(t, example+"go.mod")); got != want || want == "" {
-		t.Errorf("templates/go/go.mod.tmpl requires\n%s\nand %sgo.mod\n%s\nput the latter into the former", got, example, want)
+	if got, want := requires(read(t, "internal/plugincmd/templates/go/go.mod.tmpl")), requires(read(t, example+"go.mod")); got != want || want == "" {
+		t.Errorf("internal/plugincmd/templates/go/go.mod.tmpl requires\n%s\nand %sgo.mod\n%s\nput the latter into the former", got, example, want)
 	}
-	if read(t, "templates/go/go.sum.tmpl") != read(t, example+"go.sum") {
-		t.Errorf("cp %sgo.sum cmd/condense/templates/go/go.sum.tmpl", strings.TrimPrefix(example, "../../"))
+	if read(t, "internal/plugincmd/templates/go/go.sum.tmpl") != read(t, example+"go.sum") {
+		t.Errorf("cp %sgo.sum cmd/condense/internal/plugincmd/templates/go/go.sum.tmpl", strings.TrimPrefix(example, "../../"))
 	}
 }
 

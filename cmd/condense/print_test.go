@@ -17,6 +17,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/transcript"
@@ -57,7 +59,7 @@ func in(tb testing.TB, args ...string) string {
 	tb.Helper()
 	var out, errs bytes.Buffer
 	code := run(tb.Context(), args, strings.NewReader(""), &out, &errs)
-	if code < 0 || code > exitNothing {
+	if code < 0 || code > cli.ExitNothing {
 		tb.Errorf("%q: exit code %d", args, code)
 	}
 	return out.String() + errs.String()
@@ -171,7 +173,7 @@ func TestErrorText(t *testing.T) {
 		{fmt.Errorf("x\ny: %w", errors.Join(bad, bad)), "x y: a FORGED\ufffd\na FORGED\ufffd"},
 		{fmt.Errorf("%w and %w", bad, bad), "a FORGED\ufffd and a FORGED\ufffd"},
 	} {
-		if got := errorText(tt.err); got != tt.want {
+		if got := term.ErrorText(tt.err); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
@@ -180,19 +182,19 @@ func TestErrorText(t *testing.T) {
 // What escapes the encoder is escaped, and reads as the same value.
 func TestJSONHasNoInvisibleCharacters(t *testing.T) {
 	var b bytes.Buffer
-	must(t, printJSON(&b, map[string]string{"a\u009b": "\u202e\u2028\x7f\U000e0041\x1b<>"}))
+	must(t, term.PrintJSON(&b, map[string]string{"a\u009b": "\u202e\u2028\x7f\U000e0041\x1b<>"}))
 	want := "{\n  \"a\\u009b\": \"\\u202e\\u2028\\u007f\\udb40\\udc41\\u001b<>\"\n}\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
 
-// Everything is printed through print.go, where it is cleaned.
+// Everything is printed through package term, where it is cleaned.
 func TestNothingIsPrintedUncleaned(t *testing.T) {
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("internal/*/*.go")
 	must(t, err)
-	for _, name := range files {
-		if name == "print.go" || strings.HasSuffix(name, "_test.go") {
+	for _, name := range append(files, "main.go") {
+		if filepath.Base(name) == "print.go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		fset := token.NewFileSet()

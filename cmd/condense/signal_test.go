@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/internal/testkit"
 )
 
@@ -156,7 +157,7 @@ func TestInputLimit(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "condense", args...)
 		cmd.Dir = t.TempDir()
 		out, _ := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(out), "/dev/zero: larger than 1 MiB; if it is a conversation, raise the limit with --max-input") {
+		if cmd.ProcessState.ExitCode() != cli.ExitFailed || !strings.Contains(string(out), "/dev/zero: larger than 1 MiB; if it is a conversation, raise the limit with --max-input") {
 			t.Errorf("%s: %v: %s", name, cmd.ProcessState, out)
 		}
 	}

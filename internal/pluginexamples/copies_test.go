@@ -22,7 +22,7 @@ const (
 	root      = "../.."
 	sdks      = root + "/plugin-sdk"
 	protocol  = sdks + "/proto/condense/v1/condense.proto"
-	templates = root + "/cmd/condense/templates"
+	templates = root + "/cmd/condense/internal/plugincmd/templates"
 	examples  = root + "/examples/plugins"
 )
 

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// Complete makes the shell offer values for a flag.
+func Complete(cmd *cobra.Command, flag string, values []string) {
+	CompleteNames(cmd, flag, func() []string { return values })
+}
+
+// CompleteNames makes the shell offer names that are looked up when they are needed.
+func CompleteNames(cmd *cobra.Command, flag string, names func() []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return beginning(begun, names()), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // the flag does not exist: a slip in the code
+	}
+}
+
+// CompleteArgument makes the shell offer names for the only argument of a command.
+func CompleteArgument(cmd *cobra.Command, names func() []string) {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return beginning(begun, names()), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func beginning(begun string, names []string) []string {
+	var out []string
+	for _, name := range names {
+		if strings.HasPrefix(name, begun) && plain.Line(name) == name {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// A SizeFlag is a flag for a number of tokens or bytes, as the configuration takes it: 64000,
+// 64k or 64Ki.
+type SizeFlag int
+
+var _ pflag.Value = (*SizeFlag)(nil)
+
+var errNoSize = errors.New("want a number above 0, as in " + size.Units)
+
+func (s *SizeFlag) Set(text string) error {
+	n, ok := size.Parse(text)
+	if !ok || n <= 0 {
+		return errNoSize
+	}
+	*s = SizeFlag(n)
+	return nil
+}
+
+func (s *SizeFlag) String() string {
+	if *s == 0 {
+		return "" // the flag's help shows no default then
+	}
+	return size.Group(int(*s))
+}
+
+// Type is what --help calls the value.
+func (s *SizeFlag) Type() string { return "size" }

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/transcript"
+)
+
+// defaultMaxInput is far above any recorded session. A conversation takes twice to forty
+// times its file in memory: the more, the shorter its messages are.
+const defaultMaxInput SizeFlag = 256 << 20
+
+// OneFile demands exactly one file; "-" is standard input.
+func OneFile(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 1:
+		return nil
+	case 0:
+		return Usage(cmd, "no file; name a transcript, or - for standard input")
+	default:
+		return Usage(cmd, "want one file; got %d", len(args))
+	}
+}
+
+// Input hands a file or, if the path is "-", standard input to read. If ctx ends it returns
+// at once, also while a terminal, a pipe or a FIFO gives nothing.
+func Input[T any](ctx context.Context, a *App, path string, read func(io.Reader) (T, error)) (T, error) {
+	v, err := Await(ctx, func() (T, error) {
+		if path == "-" {
+			return read(a.Stdin)
+		}
+		f, err := os.Open(path) // which waits, if it is a FIFO
+		if err != nil {
+			var none T
+			return none, err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		return read(f)
+	})
+	if errors.As(err, new(*transcript.TooLargeError)) {
+		err = fmt.Errorf("%w; if it is a conversation, raise the limit with --max-input", err)
+	}
+	return v, err
+}
+
+// Read reads a transcript from a file or, if the path is "-", standard input. What was
+// repaired or ignored is said on standard error.
+func (a *App) Read(ctx context.Context, path, format string) (*transcript.Document, error) {
+	opts := a.ReadOptions(path, format)
+	d, err := Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) { return transcript.Read(r, opts) })
+	if err != nil {
+		return nil, err
+	}
+	a.Warn(opts.Name, d.Warnings)
+	return d, nil
+}
+
+func (a *App) ReadOptions(path, format string) *transcript.ReadOptions {
+	opts := &transcript.ReadOptions{Format: format, Name: path, MaxBytes: int64(a.maxInput)}
+	if path == "-" {
+		opts.Name = "standard input"
+	}
+	return opts
+}
+
+// Warn says what was repaired, ignored or lost; the same thing in many messages once, with
+// the first of them.
+func (a *App) Warn(name string, warnings []transcript.Warning) {
+	const most = 10
+	times := map[string]int{}
+	var first []transcript.Warning
+	for _, w := range warnings {
+		if times[w.Text]++; times[w.Text] == 1 {
+			first = append(first, w)
+		}
+	}
+	for i, w := range first {
+		if i == most {
+			term.Printf(a.Stderr, "%s: and %d more kinds of warning\n", name, len(first)-most)
+			return
+		}
+		more := ""
+		if n := times[w.Text] - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more times)", n)
+		}
+		term.Printf(a.Stderr, "%s: warning: %v%s\n", name, w, more)
+	}
+}
+
+// InputFlags adds the flags about what is read and, if to is not nil, --to.
+func (a *App) InputFlags(cmd *cobra.Command, format, to *string) {
+	names := strings.Join(FormatNames(), ", ")
+	cmd.Flags().StringVar(format, "format", "", "`format` of the file: "+names+" (default: detected)")
+	Complete(cmd, "format", FormatNames())
+	a.LimitFlag(cmd)
+	if to != nil {
+		cmd.Flags().StringVar(to, "to", "", "`format` of the output (default: that of the file)")
+		Complete(cmd, "to", OutputFormats())
+	}
+}
+
+// LimitFlag adds --max-input.
+func (a *App) LimitFlag(cmd *cobra.Command) {
+	a.maxInput = defaultMaxInput
+	cmd.Flags().Var(&a.maxInput, "max-input", "`size` in bytes above which a file is refused, uncompressed, as in 2Gi")
+}
+
+// OutputFormats returns the names of the formats that any conversation can be written in.
+func OutputFormats() []string {
+	var names []string
+	for _, f := range transcript.Formats() {
+		if !f.ReadOnly {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+func FormatNames() []string {
+	var names []string
+	for _, f := range transcript.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Await returns the result of f, or the cause of ctx's end as soon as ctx ends. It is for what
+// cannot be interrupted: reading from a terminal or a pipe, parsing, counting. f is then
+// left to itself, for the process is about to end; it must not write anything.
+func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/transcript"
+)
+
+var LogLevels = []string{"debug", "info", "warn", "error"}
+
+// Logger returns what prints the log of plugins and of the host; nil if nobody asked for it.
+func (a *App) Logger(cmd *cobra.Command, level string, loud bool) (*slog.Logger, error) {
+	switch {
+	case level == "" && !loud:
+		return nil, nil //nolint:nilnil // the flag was not given
+	case level == "":
+		level = "info"
+	case !slices.Contains(LogLevels, level):
+		return nil, Usage(cmd, "--log: no level %q; there are %s", level, strings.Join(LogLevels, ", "))
+	}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, Usage(cmd, "--log: %w", err)
+	}
+	return slog.New(AuthorLog{Mu: &sync.Mutex{}, W: a.Stderr, Level: l}), nil
+}
+
+// Text returns what a file or, if the path is "-", standard input holds.
+func (a *App) Text(ctx context.Context, path string) (string, error) {
+	return Input(ctx, a, path, func(r io.Reader) (string, error) {
+		data, err := transcript.ReadAll(r, int64(a.maxInput))
+		return string(data), err
+	})
+}
+
+// An AuthorLog writes what a plugin logs and prints, for its author. What the host says of
+// the process is left out: where it matters, the error says it.
+type AuthorLog struct {
+	Mu     *sync.Mutex
+	W      io.Writer
+	Level  slog.Level
+	Stream bool // only what came out of the process
+}
+
+// Enabled implements [slog.Handler].
+func (h AuthorLog) Enabled(_ context.Context, l slog.Level) bool { return l >= h.Level }
+
+// Handle writes one line.
+func (h AuthorLog) Handle(_ context.Context, r slog.Record) error {
+	var fields strings.Builder
+	output := false
+	var add func(slog.Attr)
+	add = func(at slog.Attr) {
+		switch {
+		case at.Key == "stream":
+			output = true
+		case at.Key == "stack": // in one line it is of no use, and the error says where it was
+		case at.Value.Kind() == slog.KindGroup:
+			for _, in := range at.Value.Group() {
+				add(in)
+			}
+		default:
+			const most = 160 // bytes
+			v := at.Value.String()
+			if len(v) > most {
+				v = strings.ToValidUTF8(v[:most], "") + "…"
+			}
+			fmt.Fprintf(&fields, " %s=%s", at.Key, v)
+		}
+	}
+	r.Attrs(func(at slog.Attr) bool { add(at); return true })
+	if h.Stream && !output {
+		return nil
+	}
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	term.Printf(h.W, "  log %-5s %s%s\n", strings.ToLower(r.Level.String()), r.Message, fields.String())
+	return nil
+}
+
+// WithAttrs returns h: the attributes of the host are left out.
+func (h AuthorLog) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+// WithGroup returns h.
+func (h AuthorLog) WithGroup(string) slog.Handler { return h }

@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/transcript"
+)
+
+// An Output is where a command writes to. It is opened before the work is done, so that a
+// wrong path costs nothing, and closed by the command.
+type Output struct {
+	Stdout io.Writer // or
+	file   *disk.Output
+	lock   *history.Lock // of the file that is replaced, if there is one
+}
+
+// NewMode is that of a file that is made from no other one, before the umask.
+const NewMode fs.FileMode = 0o666
+
+// PrivateMode is that of a new file with text of several sessions.
+const PrivateMode fs.FileMode = 0o600
+
+// Output opens the file path for writing; "" and "-" are standard output. A new file is
+// not more readable than like, the file that its content comes from.
+func (a *App) Output(path, like string) (*Output, error) {
+	if path == "" || path == "-" {
+		return &Output{Stdout: a.Stdout}, nil
+	}
+	file, err := disk.Open(path, a.modeOf(like))
+	if err != nil {
+		return nil, err
+	}
+	o := &Output{file: file}
+	if file.Old() != nil {
+		// A journal that a running program writes to must not be replaced. Where files
+		// cannot be locked none is open either.
+		o.lock, err = history.Acquire(path)
+		if errors.Is(err, history.ErrInUse) {
+			return nil, inUse(path)
+		}
+	}
+	return o, nil
+}
+
+func inUse(path string) error {
+	return fmt.Errorf("%s: another program, such as a running agent, has it open for writing, and nothing was changed; end that program, or write to another file with -o: %w", path, history.ErrInUse)
+}
+
+// modeOf returns the permissions of the file that content comes from; "-" is standard input.
+func (a *App) modeOf(path string) fs.FileMode {
+	info, err := os.Stat(path)
+	if f, ok := a.Stdin.(*os.File); path == "-" && ok {
+		info, err = f.Stat()
+	}
+	if path == "" || err != nil || !info.Mode().IsRegular() {
+		return NewMode
+	}
+	return info.Mode().Perm()
+}
+
+// Write writes the whole of the output.
+func (o *Output) Write(data []byte) error {
+	if o.file == nil {
+		return term.PrintData(o.Stdout, data)
+	}
+	return o.file.Write(data)
+}
+
+func (o *Output) Close() {
+	if o.lock != nil {
+		_ = o.lock.Release() // the work is done; the system releases it in any case
+		o.lock = nil
+	}
+}
+
+// WriteFile writes a file; mode is that of a new one, before the umask.
+func WriteFile(path string, data []byte, mode fs.FileMode) error {
+	file, err := disk.Open(path, mode)
+	if err != nil {
+		return err
+	}
+	return file.Write(data)
+}
+
+// SameFile reports whether two paths are the same file, also by a link.
+func SameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil || a == "-" || b == "-" {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// A Rewriting is what a command reads, changes and writes.
+type Rewriting struct {
+	In, Out     string // files; "-" and "" are the standard ones
+	Format, To  string
+	backup      bool
+	Keeps       map[string]bool // formats in which the change loses nothing
+	Lost        string          // what is lost in the others
+	Document    *transcript.Document
+	destination *Output
+	journal     *history.File // that is changed in place; nil if a file is written
+}
+
+// formats that keep what a condensation takes out of sight, and what a rewind does.
+var (
+	RecordCondensations = map[string]bool{"condense": true, "roo": true}
+	RecordRewinds       = map[string]bool{"condense": true}
+)
+
+func (r *Rewriting) Flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.backup, "backup", false, "keep a file that is overwritten by itself as FILE.bak")
+}
+
+// Open reads the document and opens what it will be written to.
+//
+// A journal that is changed in place is not written again: the change is appended to it.
+// Any other file may be replaced by what is made of it only if that loses nothing, or if a
+// copy is kept.
+func (r *Rewriting) Open(a *App, cmd *cobra.Command) (err error) {
+	if r.destination, err = a.Output(r.Out, r.In); err != nil {
+		return err
+	}
+	if r.Document, err = a.Read(cmd.Context(), r.In, r.Format); err != nil {
+		return err
+	}
+	to := cmp.Or(r.To, r.Document.Format)
+	switch {
+	case !SameFile(r.In, r.Out):
+		return nil
+	case r.Document.Format == "condense" && to == "condense":
+		return r.openJournal()
+	case !r.Keeps[to] && !r.backup:
+		return Usage(cmd, "%s: the file would be overwritten by itself, and %s would be lost: the format %s does not record it. Write to another file, or add --backup to keep this one as %s.bak", r.In, r.Lost, to, r.In)
+	}
+	return nil
+}
+
+func (r *Rewriting) openJournal() error {
+	r.destination.Close()
+	f, _, err := history.Open(r.In) // what was repaired has been said
+	switch {
+	case errors.Is(err, history.ErrInUse):
+		return inUse(r.In)
+	case err != nil && compressed(r.In):
+		return fmt.Errorf("%s: nothing can be added to a compressed journal; decompress it first, or write to another file with -o", r.In)
+	case err != nil:
+		return err
+	}
+	r.journal, r.Document.Journal = f, f.Journal
+	return nil
+}
+
+func compressed(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	magic := make([]byte, 2)
+	_, err = io.ReadFull(f, magic)
+	return err == nil && string(magic) == "\x1f\x8b"
+}
+
+// Finish writes the document, unless the journal has the change already.
+func (r *Rewriting) Finish(a *App) error {
+	if r.journal != nil {
+		f := r.journal
+		r.journal = nil
+		return f.Close()
+	}
+	if r.backup && SameFile(r.In, r.Out) {
+		if err := a.keepCopy(r.In); err != nil {
+			return err
+		}
+	}
+	return a.Write(r.Document, r.destination, r.To)
+}
+
+// Close gives up what open took. It may be called after finish.
+func (r *Rewriting) Close() {
+	if r.journal != nil {
+		_ = r.journal.Close() // nothing was written, or the error was reported
+	}
+	if r.destination != nil {
+		r.destination.Close()
+	}
+}
+
+// keepCopy copies a file to FILE.bak, or FILE.bak-2 if that exists, and so on.
+func (a *App) keepCopy(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	name := path + ".bak"
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		name = fmt.Sprintf("%s.bak-%d", path, n)
+	}
+	file, err := disk.Open(name, a.modeOf(path))
+	if err == nil {
+		err = file.Write(data)
+	}
+	if err == nil {
+		term.Printf(a.Stderr, "%s is kept as %s\n", path, name)
+	}
+	return err
+}
+
+// Write writes the document. A file has all of it or stays as it is.
+func (a *App) Write(d *transcript.Document, o *Output, format string) error {
+	var b bytes.Buffer
+	warnings, err := d.Write(&b, format)
+	if err != nil {
+		return err
+	}
+	a.Warn("output", warnings)
+	return o.Write(b.Bytes())
+}

@@ -1,0 +1,454 @@
+// Package comparecmd has condense compare: the face of the laboratory, package lab.
+package comparecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/resolver"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A comparison is the flags of condense compare.
+type comparison struct {
+	strategies, modes, budgets, windows []string
+	modeOf                              []string
+	writeModes                          string
+	tokenizer, profile                  string
+	output, save, against, failOn       string
+	shard, cache                        string
+	seed                                uint64
+	jobs, rounds                        int
+	maxUSD                              float64
+	yes, perMode, quiet                 bool
+}
+
+func Command(a *cli.App) *cobra.Command {
+	var c comparison
+	cmd := &cobra.Command{
+		Use:   "compare [PATH]...",
+		Short: "Compare strategies on recorded sessions",
+		Long: `compare cuts recorded sessions where they would have overflowed, has every strategy shorten what was there,
+and measures the result against what the agent went on to use. PATH is a transcript, a folder of them or a
+pattern; without one, or with demo:, the small sessions that come with the program are taken.
+
+A strategy is, with commas between several:
+  NAME              a provider of the configuration, or a strategy with its default settings
+  NAME/PRESET       a strategy with a preset or a mode: smart/balanced, slidingwindow/half
+  NAME{JSON}        a strategy with settings
+  NAME+NAME         one after the other
+  profile:NAME      the chain of a profile
+  mode:NAME         the chain of a mode
+  LABEL=...         any of these under another name
+  all               every preset of the built-in strategies that needs no language model
+Each is followed by truncation, as it would be in use, unless it is alone: bare:NAME.`,
+		Example: `  condense compare demo:
+  condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
+  condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
+  condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
+  condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
+	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in them; repeatable, the first that applies holds")
+	f.StringVar(&c.writeModes, "write-modes", "", "`file` to write the winner of each mode to, as a part of condense.yaml")
+	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of what to compare (default: the providers of the configuration, and a few built-in ones)")
+	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the prefix that may be left, such as 25%, and real for what recorded compactions left (default: 10%,25%,50%)")
+	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, to what it aims at")
+	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
+	f.StringVar(&c.save, "save", "", "`file` to write the whole result to as JSON, for --against and for condense compare merge")
+	f.StringVar(&c.against, "against", "", "`file` of an earlier result to compare with")
+	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which to exit with 1, such as 'recall<-0.03,size>0.05': changes since --against that the data show")
+	f.StringVar(&c.shard, "shard", "", "take part `i/n` of the sessions only")
+	f.StringVar(&c.cache, "cache", "", "`folder` for what was measured, so that a run that was stopped goes on (default: in the user's cache; none for no cache)")
+	f.Uint64Var(&c.seed, "seed", 1, "seed of what is drawn at random: the same seed, the same result")
+	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to work on at a time")
+	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions so many times along their way")
+	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost so many US `dollars`; what is finished is kept")
+	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
+	f.BoolVar(&c.perMode, "per-mode", false, "a table for every mode, too")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "no progress on standard error")
+	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
+	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
+	f.StringVar(&c.tokenizer, "tokenizer", "", "`name` of the encoding to count with (default: "+tokens.O200kBase+")")
+	cli.Complete(cmd, "tokenizer", tokens.Names())
+	cli.Complete(cmd, "output", reportFormats)
+	cmd.AddCommand(compareMergeCommand(a))
+	return cmd
+}
+
+func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
+	opts, conditions, err := c.options(cmd)
+	if err != nil {
+		return err
+	}
+	old, err := readComparison(c.against)
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		paths = []string{demoSessions}
+	}
+	items, err := lab.Find(paths...)
+	if err != nil {
+		return cli.Usage(cmd, "%w", err)
+	}
+	h, set, err := openStrategies(a, cmd, c)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if err := agree(a, cmd, c, items, set.Strategies, opts); err != nil {
+		return err
+	}
+	p := newProgress(a, c.quiet)
+	opts.Progress = p.show
+	r, err := lab.Run(cmd.Context(), items, set.Strategies, opts)
+	p.end()
+	if r == nil {
+		return err
+	}
+	if err != nil {
+		err = stopped(err, r, opts)
+	}
+	if len(r.Rows) == 0 {
+		switch {
+		case err != nil:
+			return err
+		case opts.Shard.Count < 2: // a shard may be empty; merge wants it all the same
+			return errors.Join(nothingCompared(r), modeMissing(r, c.modes))
+		}
+	}
+	if missing := modeMissing(r, c.modes); missing != nil {
+		term.Printf(a.Stderr, "%v\n", missing)
+	}
+	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
+		term.Printf(a.Stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed once\n")
+	}
+	return errors.Join(err, conclude(a, cmd.Context(), c, r, old, conditions, &evidence{items, set, opts}))
+}
+
+// openStrategies opens what --strategies names. The host owns the providers.
+func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
+	reg, err := a.Registry()
+	if err != nil {
+		return nil, nil, err
+	}
+	conf, err := a.Load(reg)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Chains of profiles that are not compared need not be opened.
+	h, err := condense.Open(cmd.Context(), &condense.Options{
+		Config: conf.Override(config.Override{Chain: []config.Provider{}}),
+		Model:  a.Model, Reattach: os.Getenv("CONDENSE_REATTACH"),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &strategies.Opener{
+		Host: h, Config: conf, Registry: reg, Profile: c.profile, Path: cli.FromHere,
+		Models: resolver.NewModels(conf, a.Models()),
+	}
+	set, err := o.Open(cmd.Context(), c.strategies)
+	if err != nil {
+		return nil, nil, errors.Join(cli.Usage(cmd, "--strategies: %w", err), h.Close())
+	}
+	for _, l := range set.LeftOut {
+		term.Printf(a.Stderr, "left out: %v\n", l)
+	}
+	return h, set, nil
+}
+
+// stopped says how to go on after a run that did not come to its end.
+func stopped(err error, r *lab.Report, opts *lab.Options) error {
+	again := "there is no cache: the next run begins anew"
+	if opts.Cache != "" {
+		again = "the next run goes on from there"
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	return fmt.Errorf("%w after %s; %s", err, size.Plural(len(r.Sessions), "session"), again)
+}
+
+// nothingCompared says why no session of r could be compared: each reason once, with the
+// first that it holds for.
+func nothingCompared(r *lab.Report) error {
+	var reasons []string
+	names := map[string][]string{}
+	for _, s := range r.Skipped {
+		if names[s.Reason] == nil {
+			reasons = append(reasons, s.Reason)
+		}
+		names[s.Reason] = append(names[s.Reason], s.Name)
+	}
+	errs := []error{errors.New("no session could be compared:")} //nolint:revive,staticcheck // a list follows
+	for i, reason := range reasons {
+		if i == shownReasons {
+			errs = append(errs, fmt.Errorf("  and %s", size.Plural(len(reasons)-i, "other reason")))
+			break
+		}
+		more := ""
+		if n := len(names[reason]) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more)", n)
+		}
+		errs = append(errs, fmt.Errorf("  %s: %s%s", names[reason][0], reason, more))
+	}
+	return errors.Join(errs...)
+}
+
+// modeMissing says how sessions get a mode if some were left out for want of one; nil if none
+// was.
+func modeMissing(r *lab.Report, modes []string) error {
+	var without []string
+	for _, s := range r.Skipped {
+		if s.Reason == lab.NoMode {
+			without = append(without, s.Name)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	folder := filepath.Base(filepath.Dir(without[0]))
+	if abs, err := filepath.Abs(without[0]); err == nil {
+		folder = filepath.Base(filepath.Dir(abs))
+	}
+	return fmt.Errorf("%s without a mode: --mode-of '%s=%s' gives those in the folder %s the mode %s; a pattern of file names ('plan-*=plan') or a phrase ('text:PHRASE=plan') does too",
+		size.Plural(len(without), "session"), folder, modes[0], folder, modes[0])
+}
+
+// shownReasons is how many a person reads.
+const shownReasons = 10
+
+// conclude writes the report where it belongs and holds it against an older one.
+func conclude(a *cli.App, ctx context.Context, c *comparison, r, old *lab.Report, conditions []lab.Condition, e *evidence) error {
+	if c.save != "" {
+		if err := saveReport(c.save, r); err != nil {
+			return err
+		}
+	}
+	if c.writeModes != "" {
+		if err := cli.WriteFile(c.writeModes, []byte(strategies.Modes(r, e.set.Chains)), cli.NewMode); err != nil {
+			return err
+		}
+	}
+	if err := printComparison(a, ctx, c, r, e); err != nil {
+		return err
+	}
+	if old == nil {
+		return nil
+	}
+	return since(a, c, r, old, conditions)
+}
+
+func saveReport(path string, r *lab.Report) error {
+	var b strings.Builder
+	if err := r.WriteJSON(&b); err != nil {
+		return err
+	}
+	return cli.WriteFile(path, []byte(b.String()), cli.PrivateMode)
+}
+
+func readComparison(path string) (*lab.Report, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // the flag was not given
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	r, err := lab.ReadReport(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+const demoSessions = "demo:"
+
+// options returns what the flags say, checked.
+func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition, error) {
+	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
+	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
+	for _, text := range c.modeOf {
+		rule, err := lab.ParseModeRule(text)
+		if err != nil {
+			return nil, nil, fault("mode-of", err)
+		}
+		opts.ModeOf = append(opts.ModeOf, rule)
+	}
+	for _, b := range c.budgets {
+		if n, err := strconv.ParseFloat(b, 64); err == nil && 0 < n && n < 1 {
+			return nil, nil, fault("budgets", fmt.Errorf("%s is no share in percent: write %s%% for that part of the prefix", b, strconv.FormatFloat(math.Round(n*1e4)/100, 'f', -1, 64)))
+		} else if err == nil && n < 100 {
+			b += "%"
+		}
+		budget, err := lab.ParseBudget(b)
+		if err == nil && budget.Window > 0 {
+			err = fmt.Errorf("%s is a window: name it with --windows, or write %s%% for a share", b, b)
+		}
+		if err != nil {
+			return nil, nil, fault("budgets", err)
+		}
+		opts.Budgets = append(opts.Budgets, budget)
+	}
+	for _, w := range c.windows {
+		budget, err := lab.ParseBudget(w)
+		if err == nil && budget.Window == 0 {
+			err = fmt.Errorf("%q is no window: want tokens, such as 32k or 200000", w)
+		}
+		if err != nil {
+			return nil, nil, fault("windows", err)
+		}
+		opts.Budgets = append(opts.Budgets, budget)
+	}
+	if c.shard != "" {
+		s, err := lab.ParseShard(c.shard)
+		if err != nil {
+			return nil, nil, fault("shard", err)
+		}
+		opts.Shard = s
+	}
+	if c.jobs < 1 {
+		return nil, nil, cli.Usage(cmd, "--jobs: %d is less than 1", c.jobs)
+	}
+	if c.rounds < 0 {
+		return nil, nil, cli.Usage(cmd, "--rounds: %d is negative", c.rounds)
+	}
+	if !(c.maxUSD >= 0) {
+		return nil, nil, cli.Usage(cmd, "--max-cost: %v is no amount of money", c.maxUSD)
+	}
+	if c.tokenizer != "" {
+		if _, err := tokens.Open(c.tokenizer); err != nil {
+			return nil, nil, fault("tokenizer", err)
+		}
+	}
+	if !slices.Contains(reportFormats, c.output) {
+		return nil, nil, cli.Usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
+	}
+	if c.failOn != "" && c.against == "" {
+		return nil, nil, cli.Usage(cmd, "--fail-on needs --against: its conditions are on what changed since")
+	}
+	conditions, err := lab.ParseConditions(c.failOn)
+	if err != nil {
+		return nil, nil, fault("fail-on", err)
+	}
+	opts.Cache, err = c.cacheDir()
+	return opts, conditions, err
+}
+
+// cacheDir returns the folder of the cache, "" for none. A machine without a home has
+// none unless told.
+func (c *comparison) cacheDir() (string, error) {
+	switch c.cache {
+	case "none":
+		return "", nil
+	case "":
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return "", nil //nolint:nilerr // see above
+		}
+		return filepath.Join(dir, "condense", "compare"), nil
+	default:
+		return c.cache, os.MkdirAll(c.cache, 0o700)
+	}
+}
+
+func compareMergeCommand(a *cli.App) *cobra.Command {
+	var c comparison
+	cmd := &cobra.Command{
+		Use:   "merge FILE...",
+		Short: "Put the results of shards together",
+		Long: `merge reads the files that condense compare --shard i/n --save FILE wrote, one for every i, and makes the
+report that one run over all sessions would have made.`,
+		Example: `  condense compare sessions/ --shard 1/2 --save 1.json --quiet
+  condense compare sessions/ --shard 2/2 --save 2.json --quiet
+  condense compare merge 1.json 2.json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "no file; name the results of all shards")
+			}
+			if !slices.Contains(reportFormats, c.output) {
+				return cli.Usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
+			}
+			var reports []*lab.Report
+			for _, path := range args {
+				r, err := readComparison(path)
+				if err != nil {
+					return err
+				}
+				reports = append(reports, r)
+			}
+			r, err := lab.Merge(reports...)
+			if err != nil {
+				return err
+			}
+			return conclude(a, cmd.Context(), &c, r, nil, nil, nil)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
+	f.StringVar(&c.save, "save", "", "`file` to write the whole result to as JSON")
+	f.BoolVar(&c.perMode, "per-mode", false, "a table for every mode, too")
+	cli.Complete(cmd, "output", reportFormats)
+	return cmd
+}
+
+// Evidence is what a report was made of, so that single rows can be looked into.
+type evidence struct {
+	items []lab.Item
+	set   *strategies.Set
+	opts  *lab.Options
+}
+
+// printComparison writes the report in the format that was asked for.
+func printComparison(a *cli.App, ctx context.Context, c *comparison, r *lab.Report, e *evidence) error {
+	var b strings.Builder
+	var err error
+	switch c.output {
+	case "json":
+		err = r.WriteJSON(&b)
+	case "csv":
+		err = writeCSV(&b, r)
+	case "html":
+		err = writeHTML(a, ctx, &b, c, r, e)
+	default:
+		writeTables(&b, r, c.output == "md", c.perMode, term.Width(a.Stdout))
+	}
+	if err != nil {
+		return err
+	}
+	text := b.String()
+	if c.output == "json" {
+		text = plain.JSON(text)
+	}
+	if c.output == "csv" {
+		return term.PrintData(a.Stdout, []byte(text))
+	}
+	_, err = io.WriteString(a.Stdout, text)
+	return err
+}
+
+var reportFormats = []string{"table", "md", "csv", "json", "html"}

@@ -1,0 +1,170 @@
+package comparecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// agree says what a comparison would spend on language models, if anything, and asks
+// before it does. Where no answer is possible, --yes or --max-cost must have.
+func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) error {
+	if !anyEstimates(strategies) {
+		return nil
+	}
+	plan, err := lab.NewPlan(cmd.Context(), items, strategies, opts)
+	if err != nil {
+		return err
+	}
+	u := plan.Usage
+	if u.Calls == 0 {
+		return nil
+	}
+	term.Printf(a.Stderr, "%s, %d results to measure, %d of them known: at most %s\n",
+		size.Plural(plan.Sessions, "session"), plan.Rows, plan.Cached, cli.UsageText(u))
+	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
+		return nil
+	}
+	costly, free := priced(plan, strategies)
+	if !term.IsTerminal(a.Stdin) {
+		without := ""
+		if len(free) > 0 {
+			without = ", or leave it out: --strategies '" + strings.Join(free, ",") + "'"
+		}
+		return cli.Usage(cmd, "%s would spend money: agree with --yes, bound it with --max-cost%s", strings.Join(costly, ", "), without)
+	}
+	term.Printf(a.Stderr, "what spends it: %s\n", strings.Join(costly, ", "))
+	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
+		return errors.New("not agreed; nothing was spent")
+	}
+	return nil
+}
+
+// priced returns the strategies that would spend money, each with what at most, and those
+// that would not.
+func priced(plan lab.Plan, strategies []lab.Strategy) (costly, free []string) {
+	for i := range strategies {
+		name := strategies[i].Name
+		switch u := plan.ByStrategy[name]; {
+		case u.Calls == 0:
+			free = append(free, name)
+		case u.Unpriced > 0:
+			costly = append(costly, name+" (price unknown)")
+		default:
+			costly = append(costly, fmt.Sprintf("%s (%.4f USD)", name, u.USD))
+		}
+	}
+	return costly, free
+}
+
+func anyEstimates(strategies []lab.Strategy) bool {
+	for i := range strategies {
+		for _, c := range strategies[i].Chain {
+			if _, ok := c.Provider.(core.CostEstimator); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shownRows is how many results a page shows message by message.
+const shownRows = 300
+
+// writeHTML writes r as a page. The evidence says where its sessions are; without it, as of
+// shards that were put together, the page has numbers only.
+func writeHTML(a *cli.App, ctx context.Context, w io.Writer, c *comparison, r *lab.Report, e *evidence) error {
+	var details []*lab.Detail
+	if e != nil && ctx.Err() == nil { // who interrupts does not want to wait
+		// What asks a language model is left out: to show it would be to pay for it again.
+		rows := slices.DeleteFunc(report.Choose(r, shownRows), func(row lab.Row) bool { return row.Usage.Calls > 0 })
+		p := newProgress(a, c.quiet)
+		p.doing = "making the page: "
+		opts := *e.opts
+		opts.Progress = p.show
+		var err error
+		details, err = lab.Examine(ctx, e.items, e.set.Strategies, rows, &opts)
+		p.end()
+		if err != nil {
+			return err
+		}
+	}
+	return report.Write(w, r, details, &report.Options{Command: commandLine(os.Args)})
+}
+
+// commandLine returns args as they could be typed.
+func commandLine(args []string) string {
+	words := slices.Clone(args)
+	words[0] = "condense"
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n\"'\\${}()[]<>|&;*?!`#~") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// A progress says how far a comparison is: on a terminal in one line that
+// is written again and again, elsewhere in a line now and then, as logs like it.
+type progress struct {
+	w        io.Writer // nil: it is silent
+	doing    string    // what is in progress; empty for the measuring
+	terminal bool
+	last     time.Time
+	width    int
+}
+
+// quietFor is how long nothing is said where there is no terminal.
+const quietFor = 5 * time.Second
+
+func newProgress(a *cli.App, quiet bool) *progress {
+	if quiet {
+		return &progress{}
+	}
+	terminal := term.IsTerminal(a.Stderr) && os.Getenv("TERM") != "dumb"
+	return &progress{w: a.Stderr, terminal: terminal, last: time.Now()}
+}
+
+func (p *progress) show(s lab.Progress) {
+	if p.w == nil || !p.terminal && time.Since(p.last) < quietFor {
+		return
+	}
+	p.last = time.Now()
+	text := p.doing + fmt.Sprintf("%d/%d sessions, %s results", s.Done, s.Total, size.Group(s.Rows))
+	if s.Cached > 0 {
+		text += fmt.Sprintf(" (%s known)", size.Group(s.Cached))
+	}
+	if s.USD > 0 {
+		text += fmt.Sprintf(", %.4f USD", s.USD)
+	}
+	if s.Left > 0 && s.Done < s.Total {
+		text += fmt.Sprintf(", about %s left", s.Left.Round(time.Second))
+	}
+	if !p.terminal {
+		term.Printf(p.w, "%s\n", text)
+		return
+	}
+	term.Printf(p.w, "\r%-*s", p.width, text)
+	p.width = len(text)
+}
+
+// end clears the line.
+func (p *progress) end() {
+	if p.terminal && p.width > 0 {
+		term.Printf(p.w, "\r%*s\r", p.width, "")
+	}
+}

@@ -1,0 +1,265 @@
+package comparecmd
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// roundColumns are those of the table of rounds.
+var roundColumns = []column{
+	{lab.MeasurePanel, "needed later"},
+	{"once", "condensed once"},
+	{lab.MeasureUser, "user's words"},
+	{"once_user", "condensed once"},
+	{"first_user", "user's words of the beginning"},
+	{"first_files", "files of the beginning"},
+}
+
+// writeRounds writes what is left after every round; nothing if none were asked for.
+func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
+	if len(r.RoundLines) == 0 {
+		return
+	}
+	titles := []string{"strategy", ">round", ">sessions"}
+	for _, c := range roundColumns {
+		titles = append(titles, ">"+c.title)
+	}
+	t := term.NewTable(titles...)
+	t.Repeat(3)
+	last := ""
+	for i := range r.RoundLines {
+		l := &r.RoundLines[i]
+		if !markdown && last != "" && l.Strategy != last {
+			t.Divide()
+		}
+		last = l.Strategy
+		sessions := 0
+		for _, e := range l.Values {
+			sessions = max(sessions, e.Sessions)
+		}
+		row := []any{l.Strategy, l.Round, sessions}
+		for _, c := range roundColumns {
+			text := ""
+			if e, ok := l.Values[c.measure]; ok {
+				text = fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
+			}
+			row = append(row, text)
+		}
+		t.Row(row...)
+	}
+	printTable(w, t, "condensed along the way", markdown, width)
+}
+
+// A column of the tables for people. Everything else is in the other formats.
+type column struct{ measure, title string }
+
+var tableColumns = []column{
+	{lab.MeasurePanel, "needed later"},
+	{lab.MeasureFar, "far back"},
+	{lab.MeasureUser, "user's words"},
+	{"artefacts", "files"},
+	{"errors", "errors"},
+	{lab.MeasureKept, "tokens left"},
+	{"head_bytes", "head untouched"},
+	{"ms", "ms"},
+	{"calls", "model calls"},
+	{"usd", "USD"},
+}
+
+// writeTables writes verdicts, warnings and tables for people.
+//
+// Width is that of the terminal in characters; zero means that there is no bound.
+func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) {
+	term.Printf(w, "%s, %s, counted with %s, seed %d\n", size.Plural(len(r.Sessions), "session"), size.Plural(len(r.Rows), "result"), r.Encoding, r.Seed)
+	for _, s := range r.Skipped {
+		term.Printf(w, "skipped %s: %s\n", s.Name, s.Reason)
+	}
+	for _, x := range r.Warnings {
+		term.Printf(w, "warning: %s\n", strings.TrimPrefix(x.Strategy+": ", ": ")+x.Text)
+	}
+	term.Printf(w, "\n")
+	writeVerdicts(w, r, bullet(markdown))
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		if t.Mode != "" && !perMode {
+			continue
+		}
+		title := "budget " + t.Budget
+		if t.Mode != "" {
+			title += ", mode " + t.Mode
+		}
+		printTable(w, linesTable(t, columnsOf(r)), title, markdown, width)
+	}
+	writeRounds(w, r, markdown, width)
+	term.Printf(w, "\nShares of 1, means over sessions, with the half width of the 95 %% interval. 'condense compare --output html' shows the sessions and messages that they come from.\n")
+}
+
+// writeVerdicts says for every budget which strategy to take, over all modes and for the
+// modes of which the data say something.
+func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
+	silent := map[string][]string{}
+	for _, v := range r.Verdicts {
+		if v.Mode != "" && v.Few {
+			silent[v.Budget] = append(silent[v.Budget], v.Mode)
+		}
+	}
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		switch {
+		case v.Mode == "":
+			writeVerdict(w, v, bullet+"budget "+v.Budget)
+			if modes := silent[v.Budget]; len(modes) > 0 && len(r.Modes) > 1 {
+				term.Printf(w, "%sbudget %s, by mode: not enough sessions of %s\n", bullet, v.Budget, strings.Join(modes, ", "))
+			}
+		case !v.Few:
+			writeVerdict(w, v, bullet+"budget "+v.Budget+", mode "+v.Mode)
+		}
+	}
+	for _, name := range winners(r) {
+		for _, s := range r.Strategies {
+			if s.Name == name && s.About != "" {
+				term.Printf(w, "%s%s is %s\n", bullet, name, s.About)
+			}
+		}
+	}
+}
+
+// writeVerdict writes a verdict, and what its winner loses, which a choice by recall hides.
+func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
+	term.Printf(w, "%s: %s\n", scope, v.Text)
+	if losses := v.WorseIn(); losses != "" {
+		term.Printf(w, "  %s\n", losses)
+	}
+}
+
+// winners returns the strategies that a verdict calls best, in the order of the verdicts.
+func winners(r *lab.Report) []string {
+	var out []string
+	for _, v := range r.Verdicts {
+		if v.Shown && !slices.Contains(out, v.Best) {
+			out = append(out, v.Best)
+		}
+	}
+	return out
+}
+
+func bullet(markdown bool) string {
+	if markdown {
+		return "- "
+	}
+	return ""
+}
+
+// columnsOf leaves out what no line has or is zero everywhere.
+func columnsOf(r *lab.Report) []column {
+	var out []column
+	for _, c := range tableColumns {
+		if used(r, c.measure) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func used(r *lab.Report, measure string) bool {
+	for i := range r.Tables {
+		for j := range r.Tables[i].Lines {
+			if e, ok := r.Tables[i].Lines[j].Values[measure]; ok && e.Mean != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// linesTable returns the table of the lines of t.
+func linesTable(t *lab.Table, columns []column) *term.Table {
+	titles := []string{"strategy", ">sessions"}
+	for _, c := range columns {
+		if c.measure == lab.MeasurePanel {
+			c.title += " (of the oracle)"
+		}
+		titles = append(titles, ">"+c.title)
+	}
+	out := term.NewTable(titles...)
+	bound := false
+	for i := range t.Lines {
+		l := &t.Lines[i]
+		if i > 0 && bound && !l.Bound {
+			out.Divide()
+		}
+		bound = l.Bound
+		row := []any{l.Strategy, l.Sessions}
+		for _, c := range columns {
+			row = append(row, cell(l, c.measure))
+		}
+		out.Row(row...)
+	}
+	return out
+}
+
+// printTable prints a table below its title.
+func printTable(w io.Writer, t *term.Table, title string, markdown bool, width int) {
+	heading, text := "\n%s\n", t.Boxed(width)
+	if markdown {
+		heading, text = "\n### %s\n\n", t.Markdown()
+	}
+	term.Printf(w, heading, title)
+	_ = term.PrintText(w, text) // the page is written to a buffer first
+}
+
+func cell(l *lab.Line, measure string) string {
+	e, ok := l.Values[measure]
+	if !ok {
+		return ""
+	}
+	switch measure {
+	case "ms", "calls":
+		return strconv.FormatFloat(e.Mean, 'f', 1, 64)
+	case "usd":
+		return strconv.FormatFloat(e.Mean, 'f', 4, 64)
+	}
+	s := fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
+	if measure == lab.MeasurePanel && e.OfOracle != nil {
+		s += fmt.Sprintf(" (%.0f %%)", 100**e.OfOracle)
+	}
+	return s
+}
+
+// writeCSV writes every number of every table, one a line.
+func writeCSV(w io.Writer, r *lab.Report) error {
+	out := csv.NewWriter(w)
+	var errs []error
+	write := func(fields ...string) { errs = append(errs, out.Write(fields)) }
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "of_oracle")
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		for j := range t.Lines {
+			l := &t.Lines[j]
+			for _, m := range r.Measures {
+				e, ok := l.Values[m.Name]
+				if !ok {
+					continue
+				}
+				of := ""
+				if e.OfOracle != nil {
+					of = number(*e.OfOracle)
+				}
+				write(t.Budget, t.Mode, l.Strategy, strconv.FormatBool(l.Bound), m.Name, m.Unit,
+					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), of)
+			}
+		}
+	}
+	out.Flush()
+	return errors.Join(append(errs, out.Error())...)
+}

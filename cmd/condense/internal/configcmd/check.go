@@ -1,0 +1,149 @@
+package configcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
+)
+
+// A configListing is what check found, as JSON.
+type configListing struct {
+	// Files are those that were read; of a wrong configuration only the one that was asked
+	// for is known.
+	Files    []string      `json:"files"`
+	Faults   config.Errors `json:"faults"`
+	Warnings config.Errors `json:"warnings"`
+}
+
+func configCheckCommand(a *cli.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE...]",
+		Short: "Say everything that is wrong with the configuration, and where",
+		Long: `check reads the configuration as every command does, or each FILE in the place of it, and reports all faults
+at once, each with file, line and column, the key, what would be right, and the name that was probably meant.
+Every provider is opened with its settings. It exits with 0 if there is no fault (there may be warnings), with
+2 if there is one.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && a.ConfigPath != "" {
+				return cli.Usage(cmd, "--config and files given as arguments do not go together")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{""}
+			}
+			var faults config.Errors
+			list := []configListing{}
+			for _, file := range args {
+				l, err := checkConfig(a, file)
+				if err != nil {
+					return err
+				}
+				faults = append(faults, l.Faults...)
+				list = append(list, l)
+			}
+			if asJSON {
+				if err := term.PrintJSON(a.Stdout, list); err != nil {
+					return err
+				}
+			} else {
+				for _, l := range list {
+					printConfigListing(a.Stdout, a.Stderr, l)
+				}
+			}
+			if len(faults) > 0 {
+				return faults
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// checkConfig checks the configuration in a file, or the one in force if file is empty.
+func checkConfig(a *cli.App, file string) (configListing, error) {
+	l := configListing{Files: []string{}, Faults: config.Errors{}, Warnings: config.Errors{}}
+	if file != "" {
+		l.Files = append(l.Files, file)
+	}
+	c, err := a.LoadChecked(file)
+	if err != nil {
+		if !errors.As(err, &l.Faults) {
+			return l, err
+		}
+		return l, nil
+	}
+	l.Files = l.Files[:0]
+	for _, f := range c.Files() {
+		l.Files = append(l.Files, cli.FromHere(f))
+	}
+	l.Warnings = append(l.Warnings, c.Warnings()...)
+	reg, err := a.Registry()
+	if err != nil {
+		return l, err
+	}
+	checker := a.Checker(reg)
+	l.Faults, err = checker.Chains(c)
+	l.Warnings = append(l.Warnings, checker.Warnings(c)...)
+	if err != nil {
+		return l, err
+	}
+	pins, err := pinWarnings(c)
+	l.Warnings = append(l.Warnings, pins...)
+	return l, err
+}
+
+// pinWarnings says which plugins would not be started, because nobody approved them or
+// because they are not what was approved.
+func pinWarnings(c *config.Config) (config.Errors, error) {
+	declared, err := plugins.Declared(c)
+	if err != nil {
+		return nil, err
+	}
+	var warnings config.Errors
+	for _, p := range declared {
+		is := ""
+		if p.Withheld == "" && p.Pin != "" {
+			is, err = plugins.Digest(p.Provider)
+		}
+		problem := ""
+		switch {
+		case p.Withheld != "":
+			problem = "would be skipped: " + p.Withheld
+		case err != nil:
+			problem = err.Error()
+		case p.Pin == "":
+			problem = fmt.Sprintf("is not pinned and would not be started: if you trust it, run 'condense plugin pin %s'", p.Name)
+		case is != p.Pin:
+			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, p.Pin, p.Name)
+		default:
+			continue
+		}
+		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + p.Name, Problem: problem})
+	}
+	return warnings, nil
+}
+
+func printConfigListing(stdout, stderr io.Writer, l configListing) {
+	for _, w := range l.Warnings {
+		term.Printf(stderr, "warning: %v\n", w)
+	}
+	switch {
+	case len(l.Faults) > 0: // printed with the exit code
+	case len(l.Files) == 0:
+		term.Printf(stdout, "no configuration file; the defaults hold ('condense config init' writes one)\n")
+	default:
+		term.Printf(stdout, "%s: OK\n", strings.Join(l.Files, ", "))
+	}
+}

@@ -1,0 +1,230 @@
+// Package configcmd has the commands about what the program would do: config, providers and
+// trust.
+package configcmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/registry"
+)
+
+// Commands returns the commands of this package.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		providersCommand(a), configCommand(a), trustCommand(a),
+	}
+}
+
+func configCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Write, check and explain the configuration",
+		Long: `One file decides when conversations are condensed, by which providers, and how far: for each profile (a model
+and its thresholds) and each mode (what the agent is doing). The commands here write such a file, say what is
+wrong with one, and where each value comes from.`,
+		Example: `  condense config init
+  condense config check
+  condense config explain
+  condense config explain --mode architect`,
+		Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		configInitCommand(a), configCheckCommand(a), configShowCommand(a),
+		configExplainCommand(a), configSchemaCommand(a), configImportCommand(a),
+	)
+	return cmd
+}
+
+func configSchemaCommand(a *cli.App) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Write the JSON schema of configuration files",
+		Long: `schema writes the JSON schema of configuration files: the keys with their documentation, types and limits, and
+the strategies of this program with their settings. Editors complete and check with it; 'config init' puts it
+beside the configuration, and this command brings that file up to date:
+
+  condense config schema -o condense.schema.json`,
+		Args: cli.NoArguments("name a file with --output"),
+		RunE: func(*cobra.Command, []string) error {
+			text, err := schema(a)
+			if err != nil {
+				return err
+			}
+			if out == "" || out == "-" {
+				_, err := a.Stdout.Write(text)
+				return err
+			}
+			return cli.WriteFile(out, text, cli.NewMode)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
+	return cmd
+}
+
+// schema returns the JSON schema of configurations with the strategies of this program.
+func schema(a *cli.App) ([]byte, error) {
+	reg, err := a.Registry()
+	if err != nil {
+		return nil, err
+	}
+	return config.Schema(slices.Collect(reg.All()), a.KnownNames(reg))
+}
+
+func configShowCommand(a *cli.App) *cobra.Command {
+	var (
+		at     cli.Place
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Show the merged configuration, or what it comes to for a profile and mode",
+		Long: `show prints what defaults, files, environment and flags add up to, as a file that would load to the same, each
+value with a comment that says where it stands. With --profile or --mode it prints what holds there, nothing
+inherited any more. No secret is in it: a configuration only names where they are.`,
+		Args: cli.NoArguments("'condense config explain KEY' explains one key"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.LoadChecked("")
+			if err != nil {
+				return err
+			}
+			if at.Given() {
+				if err := at.Check(cmd, a, c); err != nil {
+					return err
+				}
+				return showPlace(a, c, at, asJSON)
+			}
+			if asJSON {
+				return term.PrintJSON(a.Stdout, c.Values())
+			}
+			text, err := c.Show()
+			if err != nil {
+				return err
+			}
+			return term.PrintText(a.Stdout, text)
+		},
+	}
+	at.Flags(a, cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
+	e, err := c.Explain(at.Profile, at.Mode, 0)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return term.PrintJSON(a.Stdout, e.Resolved)
+	}
+	t := term.NewTable("", "")
+	if at.Mode != "" {
+		t.Row("mode", at.Mode)
+	}
+	for _, v := range e.Values {
+		t.Row(v.Key, v.Value)
+	}
+	for _, p := range e.Resolved.Chain {
+		t.Row("provider "+p.Name, fmt.Sprintf("%s %s, %s at most, %v", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin))
+	}
+	return term.PrintText(a.Stdout, t.Text(""))
+}
+
+// duration writes d as a file has it: 2m and not 2m0s.
+func duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// A strategyListing is a strategy as JSON.
+type strategyListing struct {
+	Name     string             `json:"name"`
+	Doc      string             `json:"doc"`
+	Settings []registry.Setting `json:"settings"`
+}
+
+func providersCommand(a *cli.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "providers [NAME]",
+		Short: "List the strategies, or describe one and its settings",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage(cmd, "want at most one name; got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			reg, err := a.Registry()
+			if err != nil {
+				return err
+			}
+			var list []registry.Strategy
+			if len(args) == 1 {
+				s, err := reg.Get(args[0])
+				if err != nil {
+					return err
+				}
+				list = append(list, s)
+			} else {
+				for s := range reg.All() {
+					list = append(list, s)
+				}
+			}
+			if asJSON {
+				return printStrategiesJSON(a.Stdout, list)
+			}
+			if len(args) == 1 {
+				printStrategy(a.Stdout, list[0])
+				return nil
+			}
+			t := term.NewTable("", "")
+			for _, s := range list {
+				first, _, _ := strings.Cut(s.Doc, ".")
+				t.Row(s.Name, strings.Join(strings.Fields(first), " ")+".")
+			}
+			_ = term.PrintText(a.Stdout, t.Text(""))
+			term.Printf(a.Stdout, "\nEvery chain ends with truncation to the budget, which need not be named.\n'condense providers NAME' describes one and its settings.\n")
+			return nil
+		},
+	}
+	cli.CompleteArgument(cmd, a.StrategyNames)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printStrategy(w io.Writer, s registry.Strategy) {
+	term.Printf(w, "%s\n\n%s\n\nSettings:\n", s.Name, s.Doc)
+	for _, set := range s.Settings() {
+		term.Printf(w, "  %-12s %s (%s, default %s)", set.Name, set.Doc, set.Type, set.Default)
+		if len(set.Enum) > 0 {
+			term.Printf(w, ": %s", strings.Join(set.Enum, ", "))
+		}
+		term.Printf(w, "\n")
+	}
+}
+
+func printStrategiesJSON(w io.Writer, list []registry.Strategy) error {
+	out := make([]strategyListing, len(list))
+	for i, s := range list {
+		out[i] = strategyListing{s.Name, s.Doc, s.Settings()}
+	}
+	return term.PrintJSON(w, out)
+}

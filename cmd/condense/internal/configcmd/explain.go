@@ -1,0 +1,251 @@
+package configcmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/size"
+)
+
+func configExplainCommand(a *cli.App) *cobra.Command {
+	var (
+		at     cli.Place
+		window cli.SizeFlag
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "explain [KEY | --profile P --mode M]",
+		Short: "Say what will happen, and where every value comes from",
+		Long: `explain says what the configuration leads to. Without arguments: what each mode and profile comes to, a line
+each. With --profile or --mode: every value there, where it stands, what it was inherited through, and the
+formula with its numbers. With KEY, such as threshold or profiles.local.window: what it means, who sets it,
+and who overrides it. --window shows the numbers for another context window.`,
+		Example: `  condense config explain
+  condense config explain --mode architect --window 1000000
+  condense config explain threshold
+  condense config explain 'profiles."gpt-4.1"'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return cli.Usage(cmd, "want at most one key; got %d", len(args))
+			case len(args) == 1 && (at.Given() || window != 0):
+				return cli.Usage(cmd, "a key goes with none of --profile, --mode and --window; to explain one value there, name it: modes.architect.threshold")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.LoadChecked("")
+			if err != nil {
+				return err
+			}
+			switch {
+			case len(args) == 1:
+				return explainKey(a, cmd, c, args[0], asJSON)
+			case at.Given():
+				if err := at.Check(cmd, a, c); err != nil {
+					return err
+				}
+				return explainPlace(a, cmd, c, at, int(window), asJSON)
+			}
+			return explainAll(a, cmd, c, int(window), asJSON)
+		},
+	}
+	at.Flags(a, cmd)
+	cli.CompleteArgument(cmd, func() []string { return a.Configured((*config.Config).Keys) })
+	cmd.Flags().Var(&window, "window", "context window in `tokens`, as in 64k, to show the numbers for (default: the profile's)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func explainKey(a *cli.App, cmd *cobra.Command, c *config.Config, key string, asJSON bool) error {
+	list, err := c.ExplainKey(key)
+	switch {
+	case err == nil:
+	case slices.Contains(c.Modes(), key):
+		return cli.Usage(cmd, "%w; for the mode of this name: --mode %s", err, key)
+	case slices.Contains(c.Profiles(), key):
+		return cli.Usage(cmd, "%w; for the profile of this name: --profile %s", err, key)
+	default:
+		return cli.Usage(cmd, "%w", err)
+	}
+	if asJSON {
+		return term.PrintJSON(a.Stdout, list)
+	}
+	for i, e := range list {
+		if i > 0 {
+			term.Printf(a.Stdout, "\n")
+		}
+		if err := term.PrintText(a.Stdout, e.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func explainPlace(a *cli.App, cmd *cobra.Command, c *config.Config, at cli.Place, window int, asJSON bool) error {
+	e, err := c.Explain(at.Profile, at.Mode, window)
+	if err != nil {
+		return cli.Usage(cmd, "%w", err)
+	}
+	// The numbers are those of the rule that decides, so that they cannot differ from it.
+	e.Formula = newForecast(e.Resolved).terms()
+	if asJSON {
+		return term.PrintJSON(a.Stdout, e)
+	}
+	return term.PrintText(a.Stdout, e.String())
+}
+
+// A forecast is what the rule of a profile and mode will decide. It is found by asking the
+// rule about conversations of every size, none of them with protected messages, and not by
+// arithmetic of its own.
+type forecast struct {
+	resolved *config.Resolved
+	rule     policy.Rule
+	due      int             // the smallest size that reaches the threshold
+	trigger  policy.Decision // of the smallest size that is condensed
+	again    int             // new tokens before the next one, after it has ended on target
+}
+
+func newForecast(r *config.Resolved) *forecast {
+	f := &forecast{resolved: r, rule: r.Rule()}
+	// The limit is below the window, unless Roo's rule lets a negative max_output lift it.
+	largest := r.Window + max(0, -r.MaxOutput) + 1
+	smallest := func(holds func(policy.Decision) bool) int {
+		return sort.Search(largest, func(n int) bool { return holds(f.decide(n, policy.State{})) })
+	}
+	f.due = smallest(func(d policy.Decision) bool { return d.Percent >= d.Threshold })
+	f.trigger = f.decide(smallest(func(d policy.Decision) bool { return d.Act }), policy.State{})
+	target := f.trigger.Budget.Target
+	f.again = f.decide(target, policy.State{}.After(f.trigger, target)).MinNewTokens
+	return f
+}
+
+func (f *forecast) decide(size int, s policy.State) policy.Decision {
+	return f.rule.Decide(policy.Size{Messages: size}, s, core.TriggerAutomatic)
+}
+
+// terms returns the formula with its numbers.
+func (f *forecast) terms() []config.Term {
+	r, b := f.resolved, f.trigger.Budget
+	idle := "not looked at, because auto is false"
+	row := func(name, formula string, tokens int, note string) config.Term {
+		return config.Term{Name: name, Formula: formula, Tokens: float64(tokens), Note: note}
+	}
+	reserve := size.Group(b.Reserve) + " for the answer"
+	if r.MaxOutput == 0 {
+		reserve += " (max_output is unknown)"
+	}
+	due := row("threshold", fmt.Sprintf("%s %% of %s", term.Number(r.Threshold), size.Group(r.Window)), f.due, "condense when used reaches it")
+	limit := row("limit", fmt.Sprintf("%s × (1 − %s %%) − %s", size.Group(r.Window), term.Number(r.Buffer), reserve), b.Limit, "condense when used is above it")
+	most := row("cap", "max_context_tokens", r.MaxContextTokens, "condense when used is above it")
+	if !r.Auto {
+		due.Note, most.Note = idle, idle
+	}
+	out := []config.Term{{Name: "used", Formula: "system prompt + tools + messages"}, due, limit}
+	if r.MaxContextTokens > 0 {
+		out = append(out, most)
+	}
+	target := row("target", "midpoint between the fixed part and the trigger", b.Target, "assuming no fixed part")
+	if r.Target > 0 {
+		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", term.Number(r.Target), size.Group(r.Window)), "a condensation should end at or below it"
+	}
+	if r.StopAtLimit && r.Target == 0 && f.trigger.Used > b.Limit {
+		target.Formula, target.Note = "the limit", "Roo Code's truncation ends there"
+	}
+	if f.trigger.TargetWanted > 0 {
+		target.Note = fmt.Sprintf("moved from %s, to where it is of use", size.Group(f.trigger.TargetWanted))
+	}
+	return append(out,
+		row("trigger", "smallest size that triggers", f.trigger.Used, "because of the "+triggers[f.trigger.Reason]),
+		target,
+		row("gain", fmt.Sprintf("%s %% of %s", term.Number(r.MinGain), size.Group(f.trigger.Used)), f.trigger.MinGain, "what saves less is no success"),
+		row("again", "min_new_tokens", f.again, "must be new before the next one"),
+	)
+}
+
+// triggers are the reasons to condense unasked, as terms of the formula.
+var triggers = map[policy.Reason]string{
+	policy.ReasonThreshold:  "threshold",
+	policy.ReasonLimit:      "limit",
+	policy.ReasonMaxContext: "cap",
+}
+
+// An overviewLine is what one mode, or a profile without one, comes to.
+type overviewLine struct {
+	Mode    string   `json:"mode,omitempty"`
+	Profile string   `json:"profile"`
+	Window  int      `json:"window"`  // tokens, like the two below
+	Trigger int      `json:"trigger"` // the smallest conversation that is condensed
+	Target  int      `json:"target"`  // where a condensation ends
+	Chain   []string `json:"chain"`   // truncation is listed only if the chain names it
+}
+
+// explainAll prints a line for every mode, and for every profile that no mode uses.
+func explainAll(a *cli.App, cmd *cobra.Command, c *config.Config, window int, asJSON bool) error {
+	lines, err := overview(c, window)
+	if err != nil {
+		return cli.Usage(cmd, "%w", err)
+	}
+	if asJSON {
+		return term.PrintJSON(a.Stdout, lines)
+	}
+	t := term.NewTable("mode", "profile", "window", "condenses at", "down to", "chain")
+	for _, l := range lines {
+		if n := len(l.Chain); n == 0 || l.Chain[n-1] != config.Truncation {
+			l.Chain = append(l.Chain, "("+config.Truncation+")")
+		}
+		t.Row(cmp.Or(l.Mode, "-"), l.Profile, l.Window, l.Trigger, l.Target, strings.Join(l.Chain, " → "))
+	}
+	return term.PrintText(a.Stdout, t.Text(""))
+}
+
+func overview(c *config.Config, window int) ([]overviewLine, error) {
+	// The default profile comes first: it is what an unknown mode gets.
+	places := []cli.Place{{}}
+	for _, m := range c.Modes() {
+		places = append(places, cli.Place{Mode: m})
+	}
+	var used []string
+	var lines []overviewLine
+	add := func(p cli.Place) error {
+		e, err := c.Explain(p.Profile, p.Mode, window)
+		if err != nil {
+			return err
+		}
+		f := newForecast(e.Resolved)
+		l := overviewLine{
+			Mode: p.Mode, Profile: e.Resolved.Profile, Window: e.Resolved.Window,
+			Trigger: f.trigger.Used, Target: f.trigger.Budget.Target, Chain: []string{},
+		}
+		for _, provider := range e.Resolved.Chain {
+			l.Chain = append(l.Chain, provider.Name)
+		}
+		used = append(used, l.Profile)
+		lines = append(lines, l)
+		return nil
+	}
+	for _, p := range places {
+		if err := add(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range c.Profiles() {
+		if o, _ := c.Origin("profiles", name); slices.Contains(used, name) || o.Kind == config.FromDefault {
+			continue
+		}
+		if err := add(cli.Place{Profile: name}); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,299 @@
+package configcmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/trust"
+)
+
+func trustCommand(a *cli.App) *cobra.Command {
+	var yes, list, remove bool
+	cmd := &cobra.Command{
+		Use:   "trust [FILE]",
+		Short: "Show what a configuration file would start, send and read, and trust it",
+		Long: `A configuration file that came with a project chooses strategies and numbers as it likes. Before it starts a
+program, names an address, or reads an environment variable or a file, you must have seen that. trust shows
+every such part of FILE, or of the file that holds here, and asks. It approves the programs as they are now.
+
+What you agreed to is kept in your own configuration folder, for this file and these parts alone: if one of them
+changes, it is not used until you have agreed again. A file in your own configuration folder needs no trust.`,
+		Example: `  condense trust
+  condense trust --list
+  condense trust --remove condense.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return cli.Usage(cmd, "want at most one file; got %d", len(args))
+			case len(args) > 0 && a.ConfigPath != "":
+				return cli.Usage(cmd, "--config and a file given as argument do not go together")
+			case list && (remove || yes || len(args) > 0):
+				return cli.Usage(cmd, "--list goes with nothing else")
+			case remove && yes:
+				return cli.Usage(cmd, "--remove and --yes do not go together")
+			case remove && len(args) == 0 && a.ConfigPath == "":
+				return cli.Usage(cmd, "name the file or program to trust no longer; --list shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := a.ConfigPath
+			if len(args) > 0 {
+				file = args[0]
+			}
+			store := trust.Open(config.Default().TrustDir())
+			switch {
+			case list:
+				return listTrust(a, store)
+			case remove:
+				return removeTrust(a, store, file)
+			}
+			return trustFile(a, cmd, store, file, yes)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&yes, "yes", false, "agree without being asked, for scripts")
+	f.BoolVar(&list, "list", false, "list what you trust")
+	f.BoolVar(&remove, "remove", false, "trust FILE, a configuration or a program, no longer")
+	return cmd
+}
+
+func listTrust(a *cli.App, store trust.Store) error {
+	all, err := store.All()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		term.Printf(a.Stdout, "nothing is trusted\n")
+		return nil
+	}
+	t := term.NewTable("", "", "")
+	for _, e := range all {
+		t.Row(e.Kind, e.Digest, visible(e.Path))
+	}
+	return term.PrintText(a.Stdout, t.Text(""))
+}
+
+func removeTrust(a *cli.App, store trust.Store, file string) error {
+	gone, err := store.Remove(file)
+	if err != nil {
+		return err
+	}
+	if len(gone) == 0 {
+		return fmt.Errorf("%s was not trusted; 'condense trust --list' lists what is", file)
+	}
+	term.Printf(a.Stdout, "%s is trusted no longer\n", file)
+	return nil
+}
+
+// A program is what a file starts, and what would approve it.
+type approval struct {
+	target string
+	folder bool
+	is     string // its checksum now; empty if it cannot be read
+	was    string // the checksum approved; empty if none is
+	why    error  // if it cannot be read
+}
+
+// A request is what a file asks trust for.
+type trustRequest struct {
+	config.Claims
+	digests   []string // of the claims, by every way that the file may be loaded
+	approvals map[string]approval
+}
+
+// trust shows what the file asks for and keeps the user's agreement.
+func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, yes bool) error {
+	requests, err := trustRequests(a, store, file)
+	if err != nil {
+		return err
+	}
+	if len(requests) == 0 {
+		term.Printf(a.Stdout, "nothing needs trust: no program, no address, no variable and no file is named\n")
+		return nil
+	}
+	for i := range requests {
+		r := &requests[i]
+		printRequest(a, r)
+		known, err := r.known(store)
+		if err != nil {
+			return err
+		}
+		if known {
+			term.Printf(a.Stdout, "it is trusted already\n")
+			continue
+		}
+		if !yes {
+			if err := ask(a, cmd); err != nil {
+				return err
+			}
+		}
+		if err := r.agree(store); err != nil {
+			return err
+		}
+		term.Printf(a.Stdout, "%s is trusted\n", visible(cli.FromHere(r.File)))
+	}
+	return nil
+}
+
+// trustWritten trusts a configuration that the user has just had written.
+func trustWritten(a *cli.App, file string) error {
+	store := trust.Open(config.Default().TrustDir())
+	requests, err := trustRequests(a, store, file)
+	if err != nil {
+		return nil //nolint:nilerr // it is written; 'config check' says what is wrong with it
+	}
+	for i := range requests {
+		if err := requests[i].agree(store); err != nil {
+			return fmt.Errorf("%s is written, but not trusted: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func ask(a *cli.App, cmd *cobra.Command) error {
+	if !term.IsTerminal(a.Stdin) {
+		return cli.Usage(cmd, "there is no terminal to ask at: read the above, and agree with --yes")
+	}
+	if !term.Confirm(a.Stdin, a.Stderr, "trust it?") {
+		return errors.New("not agreed; nothing was changed")
+	}
+	return nil
+}
+
+func printRequest(a *cli.App, r *trustRequest) {
+	term.Printf(a.Stdout, "%s\n", visible(cli.FromHere(r.File)))
+	for _, part := range r.Parts {
+		term.Printf(a.Stdout, "  %s  %s\n      %s\n", part.Key, visible(cli.FromHere(part.Value)), visible(part.Does))
+		ap, ok := r.approvals[part.Key]
+		switch {
+		case !ok:
+		case ap.why != nil:
+			term.Printf(a.Stdout, "      which cannot be approved yet: %s\n", visible(ap.why.Error()))
+		case ap.was != "" && ap.was != ap.is:
+			term.Printf(a.Stdout, "      as it is now, with the checksum %s; approved before was %s\n", ap.is, ap.was)
+		default:
+			term.Printf(a.Stdout, "      as it is now, with the checksum %s\n", ap.is)
+		}
+	}
+}
+
+// trustRequests returns what the file, or those in force here, ask trust for.
+func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, error) {
+	reg, err := a.Registry()
+	if err != nil {
+		return nil, err
+	}
+	load := func(path, dir string) (*config.Config, error) {
+		opts := a.KnownNames(reg)
+		opts.Path, opts.Dir, opts.CheckProvider = path, dir, nil
+		opts.Trust = func(config.Claims) bool { return true } // nothing is started here
+		return config.Load(opts)
+	}
+	c, err := load(file, "")
+	if err != nil {
+		return nil, err
+	}
+	requests, err := requestsOf(c, store)
+	if err != nil || file == "" {
+		return requests, err
+	}
+	// Found by search, it may come after the user's own file, and ask for more.
+	found, err := load("", filepath.Dir(file))
+	if err != nil {
+		return requests, nil //nolint:nilerr // another file here is wrong, not the one that was named
+	}
+	more, err := requestsOf(found, store)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range more {
+		if r.File != trust.RealPath(file) {
+			continue
+		}
+		if len(requests) > 0 {
+			r.digests = append(r.digests, requests[0].digests...)
+		}
+		requests = []trustRequest{r}
+	}
+	return requests, nil
+}
+
+func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
+	var requests []trustRequest
+	for _, claims := range c.Claims() {
+		r := trustRequest{Claims: claims, digests: []string{claims.Digest}, approvals: map[string]approval{}}
+		for _, name := range c.Providers() {
+			p, err := c.Provider(name)
+			if err != nil {
+				return nil, err
+			}
+			if p.Plugin == "" || p.SHA256 != "" {
+				continue
+			}
+			ap := approval{target: cmp.Or(p.Folder, p.Plugin), folder: p.Folder != ""}
+			if ap.was, err = store.Pin(ap.target, ap.folder); err != nil {
+				return nil, err
+			}
+			ap.is, ap.why = plugins.Digest(*p)
+			for _, part := range claims.Parts {
+				if part.Is("providers", name, "plugin") {
+					r.approvals[part.Key] = ap
+				}
+			}
+		}
+		requests = append(requests, r)
+	}
+	return requests, nil
+}
+
+// known reports whether all of it was agreed to already.
+func (r *trustRequest) known(store trust.Store) (bool, error) {
+	for _, digest := range r.digests {
+		if ok, err := store.Config(r.File, digest); !ok || err != nil {
+			return false, err
+		}
+	}
+	for _, ap := range r.approvals {
+		if ap.is != ap.was {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (r *trustRequest) agree(store trust.Store) error {
+	for _, digest := range r.digests {
+		if err := store.Add(trust.Entry{Kind: trust.Config, Digest: digest, Path: r.File}); err != nil {
+			return err
+		}
+	}
+	for _, ap := range r.approvals {
+		if ap.is == "" {
+			continue
+		}
+		if err := store.SetPin(ap.target, ap.folder, ap.is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visible returns a text that somebody else wrote so that all of it is seen as it is.
+func visible(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}

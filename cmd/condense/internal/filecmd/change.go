@@ -1,0 +1,351 @@
+package filecmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/transcript"
+)
+
+// recordProtections are the formats that record which messages are protected.
+var recordProtections = map[string]bool{"condense": true}
+
+func protectCommand(a *cli.App) *cobra.Command {
+	var off bool
+	c := change{Rewriting: cli.Rewriting{Keeps: map[string]bool{}}}
+	for _, format := range cli.FormatNames() {
+		c.Keeps[format] = true // the command refuses those that lose it
+	}
+	cmd := &cobra.Command{
+		Use:   "protect FILE|- MESSAGE...",
+		Short: "Have messages kept word for word",
+		Long: `protect has messages kept word for word by every strategy from now on, truncation included. They are named by ID
+or by number, as 'condense view --all' shows them. It is recorded in the file, so only a journal (format "condense")
+can hold it; with --off the protection ends. A message that is hidden already stays hidden until that is undone.`,
+		Example: `  condense protect session.condense.jsonl 1 12 -i
+  condense protect --off session.condense.jsonl 12 -i`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Usage(cmd, "want a file and the messages to protect")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
+				if !recordProtections[d.Format] {
+					return cli.Usage(cmd, "the format %s cannot record that a message is protected; 'condense run --to condense' makes a journal, which can", d.Format)
+				}
+				return protect(a, d, args[1:], !off)
+			})
+		},
+	}
+	c.flags(a, cmd)
+	cmd.Flags().BoolVar(&off, "off", false, "end the protection")
+	return cmd
+}
+
+// protect protects the messages that are named, or ends their protection: all, or none if one
+// of the names is wrong.
+func protect(a *cli.App, d *transcript.Document, names []string, on bool) error {
+	ids := make([]string, len(names))
+	for i, name := range names {
+		id, err := messageNamed(d, name)
+		if err != nil {
+			return err
+		}
+		ids[i] = id
+	}
+	entries := map[string]*history.Entry{}
+	timeline := d.Journal.Timeline()
+	for i := range timeline {
+		entries[timeline[i].Message.ID] = &timeline[i]
+	}
+	for _, id := range ids {
+		state := "is protected"
+		if !on {
+			state = "is not protected any more"
+		}
+		if entries[id].Message.Protected != on {
+			if err := d.Journal.Protect(id, on); err != nil {
+				return err
+			}
+		}
+		if by := entries[id].HiddenBy; len(by) > 0 {
+			state += ", and stays hidden by condensation " + by[len(by)-1] + " until that is undone"
+		}
+		term.Printf(a.Stderr, "message %s %s\n", id, state)
+	}
+	return nil
+}
+
+func repairCommand(a *cli.App) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "repair FILE|- -o NEW",
+		Short: "Save what can be read of a damaged journal",
+		Long: `repair reads a journal of which a line is damaged, and writes one with every record that can be read, before and
+after the damage. Each line that cannot is named on standard error with what was done about it. FILE stays as it is,
+so nothing of it is lost. Messages that a damaged condensation hid are in view again. Where two programs wrote at once,
+messages of the same ID are all kept.`,
+		Example: `  condense repair session.condense.jsonl -o repaired.condense.jsonl`,
+		Args:    cli.OneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cli.SameFile(args[0], out) {
+				return cli.Usage(cmd, "--output: %s is the damaged journal itself; name another file", out)
+			}
+			o, err := a.Output(out, args[0])
+			if err != nil {
+				return err
+			}
+			defer o.Close()
+			return repair(a, cmd.Context(), args[0], o)
+		},
+	}
+	a.LimitFlag(cmd)
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
+	return cmd
+}
+
+// repair writes what can be read of a journal.
+func repair(a *cli.App, ctx context.Context, path string, o *cli.Output) error {
+	opts := a.ReadOptions(path, "")
+	data, err := cli.Input(ctx, a, path, func(r io.Reader) ([]byte, error) { return transcript.ReadAll(r, opts.MaxBytes) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	j, faults, err := history.Repair(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, f := range faults {
+		term.Printf(a.Stderr, "%s: %v\n", path, f)
+	}
+	term.Printf(a.Stderr, "%s: %s and %s kept, %s at fault\n", path,
+		size.Plural(len(j.Messages()), "message"), size.Plural(len(j.Condensations()), "condensation"), size.Plural(len(faults), "line"))
+	var b bytes.Buffer
+	if err := history.Encode(&b, j); err != nil {
+		return err
+	}
+	if err := o.Write(b.Bytes()); err != nil {
+		return err
+	}
+	if len(faults) == 0 {
+		return cli.ErrNothing
+	}
+	return nil
+}
+
+// A change is a command that undoes something in a conversation.
+type change struct {
+	cli.Rewriting
+
+	inPlace bool
+}
+
+func (c *change) flags(a *cli.App, cmd *cobra.Command) {
+	a.InputFlags(cmd, &c.Format, nil)
+	cmd.Flags().StringVarP(&c.Out, "output", "o", "", "`file` to write to (default: standard output)")
+	cmd.Flags().BoolVarP(&c.inPlace, "in-place", "i", false, "change the file itself")
+	cmd.MarkFlagsMutuallyExclusive("output", "in-place")
+	c.Rewriting.Flags(cmd)
+}
+
+// apply reads the file, changes its journal, and writes it.
+func (c *change) apply(a *cli.App, cmd *cobra.Command, path string, do func(*transcript.Document) error) error {
+	if c.inPlace && path == "-" {
+		return cli.Usage(cmd, "--in-place: standard input cannot be changed")
+	}
+	c.In = path
+	if c.inPlace {
+		c.Out = path
+	}
+	defer c.Close()
+	if err := c.Open(a, cmd); err != nil {
+		return err
+	}
+	done := do(c.Document)
+	if done != nil {
+		done = fmt.Errorf("%s: %w", path, done)
+	}
+	// A script that asked for the output gets it, also if there was nothing to change.
+	if done != nil && (c.inPlace || !errors.Is(done, cli.ErrNothing)) {
+		return done
+	}
+	if err := c.Finish(a); err != nil {
+		return err
+	}
+	return done
+}
+
+func rewindCommand(a *cli.App) *cobra.Command {
+	var (
+		c  = change{Rewriting: cli.Rewriting{Keeps: cli.RecordRewinds, Lost: "what the rewind drops"}}
+		to string
+	)
+	cmd := &cobra.Command{
+		Use:   "rewind --to ID|INDEX FILE|-",
+		Short: "Go back to a message of a conversation",
+		Long: `rewind drops what came after a message, condensations included: messages that only a dropped condensation
+hid come back. The message is named by its ID or by its place in the conversation as it was recorded, from 1
+('condense view --all' shows both). In a journal (format "condense") nothing is deleted: the rewind is recorded,
+'condense undo --rewind' undoes it, and 'condense recall' still finds what it dropped. In the other formats what it
+drops is left out.`,
+		Args: cli.OneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return cli.Usage(cmd, "--to: name the message to go back to")
+			}
+			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
+				id, err := messageNamed(d, to)
+				if err != nil {
+					return err
+				}
+				before := d.Journal.Len()
+				if err := d.Journal.Rewind(id); err != nil {
+					return err
+				}
+				term.Printf(a.Stderr, "back at message %s: %s messages in view, %s before\n",
+					id, size.Group(d.Journal.Len()), size.Group(before))
+				if cli.RecordRewinds[d.Format] {
+					term.Printf(a.Stderr, "'condense undo --rewind' brings back what was dropped\n")
+				}
+				return nil
+			})
+		},
+	}
+	c.flags(a, cmd)
+	cmd.Flags().StringVar(&to, "to", "", "the last `message` to keep: its ID, or its number from 1")
+	return cmd
+}
+
+// messageNamed finds a message by ID or by its number among those recorded.
+func messageNamed(d *transcript.Document, name string) (string, error) {
+	if m, ok := d.Journal.Message(name); ok {
+		return m.ID, nil
+	}
+	messages := d.Journal.Messages()
+	if n, err := strconv.Atoi(name); err == nil {
+		if n < 1 || n > len(messages) {
+			return "", fmt.Errorf("no message %d; there are 1 to %d", n, len(messages))
+		}
+		return messages[n-1].ID, nil
+	}
+	var ids []string
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	for _, e := range d.Journal.Dropped() {
+		if e.Original.ID == name {
+			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' brings it back", name)
+		}
+	}
+	return "", fmt.Errorf("no message %q%s; 'condense view --all' lists them", name, suggest.DidYouMean(name, ids))
+}
+
+func undoCommand(a *cli.App) *cobra.Command {
+	var rewind bool
+	c := change{Rewriting: cli.Rewriting{Keeps: cli.RecordCondensations, Lost: "what the condensation made"}}
+	cmd := &cobra.Command{
+		Use:   "undo FILE|- [CONDENSATION]",
+		Short: "Undo a condensation or a rewind",
+		Long: `undo undoes the latest condensation, or the one named, in any order: the messages that it hid or rewrote
+are as they were. With --rewind it undoes the latest rewind that is not undone yet: what it dropped is there
+again, before what was said since. It works on files that record what was done: condensations in the formats "condense"
+and "roo", rewinds in "condense". If there is nothing to undo, the file is written unchanged and the exit code is 3.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) < 1 || len(args) > 2:
+				return cli.Usage(cmd, "want a file and at most one condensation; got %d arguments", len(args))
+			case rewind && len(args) == 2:
+				return cli.Usage(cmd, "--rewind undoes the latest rewind; name no condensation")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
+				if rewind {
+					return undoRewind(a, d)
+				}
+				return undo(a, d, strings.Join(args[1:], ""))
+			})
+		},
+	}
+	c.flags(a, cmd)
+	cmd.Flags().BoolVar(&rewind, "rewind", false, "undo the latest rewind instead of a condensation")
+	return cmd
+}
+
+// undo undoes a condensation: the one named, or the latest if name is empty.
+func undo(a *cli.App, d *transcript.Document, name string) error {
+	id, err := condensationNamed(d.Journal.Condensations(), name, d.Format)
+	if err != nil {
+		return err
+	}
+	before := d.Journal.Len()
+	if err := d.Journal.Undo(id); err != nil {
+		return err
+	}
+	term.Printf(a.Stderr, "condensation %s undone: %s messages in view, %s before\n",
+		id, size.Group(d.Journal.Len()), size.Group(before))
+	return nil
+}
+
+// undoRewind undoes the latest rewind.
+func undoRewind(a *cli.App, d *transcript.Document) error {
+	before := d.Journal.Len()
+	to, err := d.Journal.UndoRewind()
+	if errors.Is(err, history.ErrNoRewind) {
+		text := "nothing to undo: no rewind is recorded"
+		if !cli.RecordRewinds[d.Format] {
+			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", d.Format)
+		}
+		return cli.Nothing(text)
+	}
+	if err != nil {
+		return err
+	}
+	term.Printf(a.Stderr, "rewind to message %s undone: %s messages in view, %s before\n",
+		to, size.Group(d.Journal.Len()), size.Group(before))
+	return nil
+}
+
+// condensationNamed returns the ID of the condensation whose ID is or begins with name;
+// the latest if name is empty. The error is errNothing if there is none at all.
+func condensationNamed(all []history.Condensation, name, format string) (string, error) {
+	if len(all) == 0 {
+		text := "nothing to undo: no condensation is recorded"
+		if !cli.RecordCondensations[format] {
+			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", format)
+		}
+		return "", cli.Nothing(text)
+	}
+	if name == "" {
+		return all[len(all)-1].ID, nil
+	}
+	var ids, matches []string
+	for _, c := range all {
+		if c.ID == name {
+			return c.ID, nil
+		}
+		ids = append(ids, c.ID)
+		if strings.HasPrefix(c.ID, name) {
+			matches = append(matches, c.ID)
+		}
+	}
+	if len(matches) == 1 {
+		return matches[0], nil
+	}
+	return "", fmt.Errorf("no condensation %q; there are %s", name, strings.Join(ids, ", "))
+}

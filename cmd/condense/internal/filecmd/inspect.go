@@ -1,0 +1,398 @@
+package filecmd
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/tokens"
+	"github.com/condensehq/condense/transcript"
+)
+
+// minDuplicate is the size in bytes below which a repeated text is not worth a line.
+const minDuplicate = 200
+
+// An inspection says what a conversation consists of. All sizes are tokens of the view.
+type inspection struct {
+	File       string      `json:"file"`
+	Format     string      `json:"format"`
+	Tokenizer  string      `json:"tokenizer"`
+	Messages   int         `json:"messages"`
+	Hidden     int         `json:"hidden"` // messages that condensations keep out of the view
+	Tokens     int         `json:"tokens"`
+	ByKind     []share     `json:"by_kind"`
+	ByTool     []toolShare `json:"by_tool"`
+	Largest    []large     `json:"largest"`
+	Duplicates []duplicate `json:"duplicates"`
+	// Opportunities are what the passes of smart would save, if that was asked for.
+	Opportunities []opportunity `json:"opportunities,omitempty"`
+}
+
+type share struct {
+	Kind   tokens.Kind `json:"kind"`
+	Parts  int         `json:"parts"`
+	Tokens int         `json:"tokens"`
+}
+
+type toolShare struct {
+	Tool         string `json:"tool"`
+	Calls        int    `json:"calls"`
+	Errors       int    `json:"errors"`
+	CallTokens   int    `json:"call_tokens"`
+	ResultTokens int    `json:"result_tokens"`
+}
+
+type large struct {
+	ID      string    `json:"id"`
+	Role    core.Role `json:"role"`
+	Tokens  int       `json:"tokens"`
+	Excerpt string    `json:"excerpt"`
+}
+
+type duplicate struct {
+	Times   int      `json:"times"`
+	Tokens  int      `json:"tokens"` // of all copies but one
+	IDs     []string `json:"ids"`
+	Excerpt string   `json:"excerpt"`
+}
+
+func inspectCommand(a *cli.App) *cobra.Command {
+	var (
+		format, tokenizer string
+		top               int
+		asJSON, chances   bool
+		asHTML            bool
+	)
+	cmd := &cobra.Command{
+		Use:   "inspect FILE|-",
+		Short: "Show what a conversation consists of",
+		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the
+texts that appear more than once. The cost of an image is an estimate. With --opportunities it tries every pass
+of the strategy smart on a copy and says what each would save. With --html it writes a page that stands alone, with
+every message, to the standard output.`,
+		Args: cli.OneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if top < 0 {
+				return cli.Usage(cmd, "--top: %d is negative", top)
+			}
+			if asHTML && (asJSON || chances) {
+				return cli.Usage(cmd, "--html does not go with --json or --opportunities")
+			}
+			encoding, err := tokens.Open(tokenizer)
+			if err != nil {
+				return cli.Usage(cmd, "--tokenizer: %w", err)
+			}
+			d, err := a.Read(cmd.Context(), args[0], format)
+			if err != nil {
+				return err
+			}
+			counter := tokens.NewCounter(encoding)
+			in, err := cli.Await(cmd.Context(), func() (*inspection, error) { return inspect(args[0], d, counter, top), nil })
+			if err != nil {
+				return err
+			}
+			in.Tokenizer = tokenizer
+			if asHTML {
+				return writeInspectionHTML(a.Stdout, in, d, counter)
+			}
+			if chances {
+				if in.Opportunities, err = opportunities(cmd.Context(), d.Journal.View(), counter); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return term.PrintJSON(a.Stdout, in)
+			}
+			printInspection(a.Stdout, in)
+			if chances {
+				term.Printf(a.Stdout, "\n")
+				printOpportunities(a.Stdout, in.Opportunities, in.Tokens)
+			}
+			return nil
+		},
+	}
+	a.InputFlags(cmd, &format, nil)
+	cmd.Flags().StringVar(&tokenizer, "tokenizer", "o200k_base", "`name` of the encoding to count with")
+	cli.Complete(cmd, "tokenizer", tokens.Names())
+	cmd.Flags().IntVar(&top, "top", 10, "how many of the largest messages and duplicates to list")
+	cmd.Flags().BoolVar(&chances, "opportunities", false, "say what each pass of the strategy smart would save, before anything is done")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asHTML, "html", false, "write a page with figures and every message; it holds the text of the conversation")
+	return cmd
+}
+
+func inspect(path string, d *transcript.Document, counter *tokens.Counter, top int) *inspection {
+	view := d.Journal.View()
+	in := &inspection{
+		File: path, Format: d.Format, Messages: len(view),
+		ByKind: []share{}, ByTool: []toolShare{}, Largest: []large{}, Duplicates: []duplicate{},
+	}
+	for _, e := range d.Journal.Timeline() {
+		if len(e.HiddenBy) > 0 {
+			in.Hidden++
+		}
+	}
+	kinds := map[tokens.Kind]*share{}
+	add := func(k tokens.Kind, n int) {
+		if kinds[k] == nil {
+			kinds[k] = &share{Kind: k}
+		}
+		kinds[k].Parts++
+		kinds[k].Tokens += n
+		in.Tokens += n
+	}
+	system, tooling := counter.Beside(d.System, d.Tools)
+	for _, n := range []int{system, tooling} {
+		if n > 0 {
+			add(tokens.KindSystem, n)
+		}
+	}
+	tools := newToolTable(counter)
+	copies := newCopies(counter)
+	for i := range view {
+		m := &view[i]
+		n := 0
+		for k, size := range counter.Breakdown(*m) {
+			add(k, size)
+			n += size
+		}
+		in.Largest = append(in.Largest, large{ID: m.ID, Role: m.Role, Tokens: n})
+		tools.add(m)
+		copies.add(m.ID, m.Parts)
+	}
+	for _, k := range tokens.Kinds() {
+		if s := kinds[k]; s != nil {
+			in.ByKind = append(in.ByKind, *s)
+		}
+	}
+	in.ByTool = append(in.ByTool, tools.sorted()...)
+	at := make(map[string]*core.Message, len(view))
+	for i := range view {
+		at[view[i].ID] = &view[i]
+	}
+	slices.SortStableFunc(in.Largest, func(a, b large) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	in.Largest = in.Largest[:min(top, len(in.Largest))]
+	for i := range in.Largest {
+		in.Largest[i].Excerpt = excerpt(describe(at[in.Largest[i].ID].Parts))
+	}
+	in.Duplicates = append(in.Duplicates, copies.found()...)
+	in.Duplicates = in.Duplicates[:min(top, len(in.Duplicates))]
+	return in
+}
+
+// A toolTable adds up calls and results by tool.
+type toolTable struct {
+	counter *tokens.Counter
+	rows    map[string]*toolShare
+	names   map[string]string // tool of a call ID
+}
+
+func newToolTable(c *tokens.Counter) *toolTable {
+	return &toolTable{c, map[string]*toolShare{}, map[string]string{}}
+}
+
+func (t *toolTable) row(tool string) *toolShare {
+	if t.rows[tool] == nil {
+		t.rows[tool] = &toolShare{Tool: tool}
+	}
+	return t.rows[tool]
+}
+
+func (t *toolTable) add(m *core.Message) {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.ToolCall:
+			t.names[p.ID] = p.Name
+			r := t.row(p.Name)
+			r.Calls++
+			r.CallTokens += t.counter.Count(p)
+		case core.ToolResult:
+			name, ok := t.names[p.CallID]
+			if !ok {
+				name = "(unknown)"
+			}
+			r := t.row(name)
+			r.ResultTokens += t.counter.Count(p)
+			if p.IsError {
+				r.Errors++
+			}
+		case core.Text, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+}
+
+func (t *toolTable) sorted() []toolShare {
+	var out []toolShare
+	for _, name := range slices.Sorted(maps.Keys(t.rows)) {
+		out = append(out, *t.rows[name])
+	}
+	slices.SortStableFunc(out, func(a, b toolShare) int {
+		return cmp.Compare(b.CallTokens+b.ResultTokens, a.CallTokens+a.ResultTokens)
+	})
+	return out
+}
+
+// copies finds texts that stand more than once in a conversation.
+type copies struct {
+	counter *tokens.Counter
+	seen    map[[sha256.Size]byte]*duplicate
+	order   []*duplicate
+	text    map[*duplicate]string
+}
+
+func newCopies(c *tokens.Counter) *copies {
+	return &copies{c, map[[sha256.Size]byte]*duplicate{}, nil, map[*duplicate]string{}}
+}
+
+func (c *copies) add(id string, parts []core.Part) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.ToolResult:
+			c.add(id, p.Content)
+		case core.Text:
+			if len(p) < minDuplicate {
+				continue
+			}
+			key := sha256.Sum256([]byte(p))
+			d := c.seen[key]
+			if d == nil {
+				d = &duplicate{}
+				c.seen[key] = d
+				c.order = append(c.order, d)
+				c.text[d] = string(p)
+			}
+			d.Times++
+			d.IDs = append(d.IDs, id)
+		case core.ToolCall, core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+}
+
+func (c *copies) found() []duplicate {
+	var out []duplicate
+	for _, d := range c.order {
+		if d.Times > 1 {
+			text := c.text[d]
+			d.Tokens = (d.Times - 1) * c.counter.Count(core.Text(text))
+			d.Excerpt = excerpt(text)
+			out = append(out, *d)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b duplicate) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	return out
+}
+
+func printInspection(w io.Writer, in *inspection) {
+	term.Printf(w, "%s (%s): %s messages, %s tokens (%s)", in.File, in.Format, size.Group(in.Messages), size.Group(in.Tokens), in.Tokenizer)
+	if in.Hidden > 0 {
+		term.Printf(w, ", %s more hidden", size.Group(in.Hidden))
+	}
+	term.Printf(w, "\n\n")
+	percent := func(n int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(1, in.Tokens))) }
+	show := func(t *term.Table) { _ = term.PrintText(w, t.Text("  ")+"\n") } // as of printf, what a broken pipe loses is not missed
+	t := term.NewTable("kind", ">parts", ">tokens", ">share")
+	for _, s := range in.ByKind {
+		t.Row(s.Kind, s.Parts, s.Tokens, percent(s.Tokens))
+	}
+	show(t)
+	if len(in.ByTool) > 0 {
+		t = term.NewTable("tool", ">calls", ">errors", ">calls' tokens", ">results' tokens", ">share")
+		for _, s := range in.ByTool {
+			t.Row(s.Tool, s.Calls, s.Errors, s.CallTokens, s.ResultTokens, percent(s.CallTokens+s.ResultTokens))
+		}
+		show(t)
+	}
+	if len(in.Largest) > 0 {
+		t = term.NewTable("largest messages", "role", ">tokens", "begins")
+		for _, l := range in.Largest {
+			t.Row(short(l.ID), l.Role, l.Tokens, l.Excerpt)
+		}
+		show(t)
+	}
+	if len(in.Duplicates) == 0 {
+		term.Printf(w, "no text of %d bytes or more appears twice\n", minDuplicate)
+		return
+	}
+	t = term.NewTable("same text", ">times", ">tokens to save", "begins")
+	for _, d := range in.Duplicates {
+		t.Row(short(d.IDs[0])+" …", d.Times, d.Tokens, d.Excerpt)
+	}
+	show(t)
+}
+
+// writeInspectionHTML writes what d consists of as a page that stands alone.
+func writeInspectionHTML(w io.Writer, in *inspection, d *transcript.Document, counter *tokens.Counter) error {
+	text := func(name string) report.Column { return report.Column{Name: name} }
+	number := func(name string) report.Column { return report.Column{Name: name, Number: true} }
+	tools := report.Table{Title: "By tool", Columns: []report.Column{
+		text("tool"), number("calls"), number("errors"), number("calls’ tokens"), number("results’ tokens"),
+	}}
+	for _, s := range in.ByTool {
+		tools.Rows = append(tools.Rows, []any{s.Tool, s.Calls, s.Errors, s.CallTokens, s.ResultTokens})
+	}
+	messages := report.Table{Title: "Largest", Columns: []report.Column{text("message"), text("role"), number("tokens"), text("begins")}}
+	for _, l := range in.Largest {
+		messages.Rows = append(messages.Rows, []any{short(l.ID), string(l.Role), l.Tokens, l.Excerpt})
+	}
+	copies := report.Table{Title: "Repeated text", Columns: []report.Column{text("message"), number("times"), number("tokens to save"), text("begins")}}
+	for _, c := range in.Duplicates {
+		copies.Rows = append(copies.Rows, []any{short(c.IDs[0]), c.Times, c.Tokens, c.Excerpt})
+	}
+	return report.WriteConversation(w, d, counter, &report.ConversationOptions{
+		Name: in.File, Encoding: in.Tokenizer, Tables: []report.Table{tools, messages, copies},
+	})
+}
+
+// An opportunity says what one pass of the strategy smart could save.
+type opportunity struct {
+	Pass    string         `json:"pass"`
+	Class   string         `json:"class"`
+	Looked  int            `json:"looked"`
+	Changed int            `json:"changed"`
+	Saved   int            `json:"saved"`
+	ByKind  map[string]int `json:"by_kind,omitempty"`
+	MS      float64        `json:"ms"`
+}
+
+// opportunities tries every pass on a copy of the view.
+func opportunities(ctx context.Context, view []core.Message, counter *tokens.Counter) ([]opportunity, error) {
+	messages := make([]core.Message, len(view))
+	copy(messages, view)
+	for i := range messages {
+		messages[i].Tokens = core.MessageTokens(counter, messages[i])
+	}
+	req := &core.Request{Messages: messages, Counter: counter, Budget: core.Budget{Target: 1}, Trigger: core.TriggerManual}
+	found, err := smart.Opportunities(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("opportunities: %w", err)
+	}
+	var out []opportunity
+	for _, o := range found {
+		out = append(out, opportunity{
+			Pass: o.Name, Class: o.Class, Looked: o.Looked, Changed: o.Changed,
+			Saved: max(0, o.TokensBefore-o.TokensAfter), ByKind: o.Saved, MS: float64(o.Duration.Microseconds()) / 1000,
+		})
+	}
+	return out, nil
+}
+
+func printOpportunities(w io.Writer, list []opportunity, total int) {
+	t := term.NewTable("pass of smart", "class", ">looked at", ">would change", ">tokens to save", ">share")
+	for _, o := range list {
+		t.Row(o.Pass, o.Class, o.Looked, o.Changed, o.Saved, fmt.Sprintf("%.1f %%", 100*float64(o.Saved)/float64(max(1, total))))
+	}
+	_ = term.PrintText(w, t.Text("  ")+"\n")
+	term.Printf(w, "each pass alone, with its defaults, and at most; together they save less than the sum. The passes value, window and\nscore are not listed: they take out what the target asks for\n")
+}

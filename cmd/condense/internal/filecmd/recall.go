@@ -1,0 +1,155 @@
+package filecmd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/transcript"
+)
+
+func recallCommand(a *cli.App) *cobra.Command {
+	var (
+		r              recall
+		format, lines  string
+		hidden, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "recall FILE|- [HANDLE|MESSAGE|part-N]...",
+		Short: "Bring back what was condensed away",
+		Long: `recall prints content of a conversation as it was first said, hidden, shortened or replaced since. It is named by
+its handle (ten digits, as the text left in its place has them; the whole of that text does too), by the ID or the
+number of its message, or, where originals are written to files of their own, as part-N. With one piece of content
+its text alone goes to standard output; several have a line above each that says what and where it is.
+
+--hidden lists everything that is out of sight, also what a rewind dropped, each with its handle. --condensation prints what one condensation
+took away, or with --hidden lists it. FILE may be any transcript that still has its messages, a journal, or a
+part-N.jsonl itself.`,
+		Example: `  condense recall session.jsonl 9f2c41d07a
+  condense recall session.jsonl 9f2c41d07a --lines 40-80
+  condense recall session.jsonl --hidden
+  condense recall session.jsonl part-2`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "no file; name a transcript, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.lines.parse(lines); err != nil {
+				return cli.Usage(cmd, "--lines: %w", err)
+			}
+			all := hidden || cmd.Flags().Changed("condensation")
+			switch {
+			case all && len(args) > 1:
+				return cli.Usage(cmd, "--hidden and --condensation choose the content themselves; name none")
+			case !all && len(args) == 1:
+				return cli.Usage(cmd, "what is to be recalled? name a handle or a message, or list what is hidden with --hidden")
+			}
+			d, err := readOriginals(a, cmd.Context(), args[0], format)
+			if err != nil {
+				return err
+			}
+			r.path, r.own = args[0], r.open("", d)
+			var found []piece
+			if all {
+				found, err = r.lost()
+			} else {
+				found, err = r.named(args[1:])
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			switch {
+			case asJSON:
+				return term.PrintJSON(a.Stdout, pieceListings(found, !hidden))
+			case hidden:
+				printLost(a, found, &r)
+				return nil
+			default:
+				return printPieces(a, found, &r.lines)
+			}
+		},
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveDefault // files
+		}
+		return completeHandles(a, cmd.Context(), args[0], format), cobra.ShellCompDirectiveNoFileComp
+	}
+	a.InputFlags(cmd, &format, nil)
+	f := cmd.Flags()
+	f.BoolVar(&hidden, "hidden", false, "list everything that is hidden or rewritten, with its handles")
+	f.StringVar(&r.condensation, "condensation", "", "what the condensation of this `ID` hid or rewrote")
+	f.StringVar(&lines, "lines", "", "only these lines, such as `10-40`, 10- or -40")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// completeHandles returns the handles of what is hidden in a file, each with what it is.
+func completeHandles(a *cli.App, ctx context.Context, path, format string) []string {
+	quiet := *a
+	quiet.Stderr = io.Discard
+	if path == "-" {
+		return nil
+	}
+	d, err := readOriginals(&quiet, ctx, path, format)
+	if err != nil {
+		return nil
+	}
+	var r recall
+	r.path, r.own = path, r.open("", d)
+	pieces, err := r.lost()
+	if err != nil {
+		return nil
+	}
+	var handles []string
+	for i := range pieces {
+		p := &pieces[i]
+		handles = append(handles, cobra.CompletionWithDesc(p.handle, plain.Line(p.places[0].Message.ID+" "+p.what)+": "+excerpt(textOf(p.part))))
+	}
+	return handles
+}
+
+// readOriginals reads a transcript, or a file of originals as one.
+func readOriginals(a *cli.App, ctx context.Context, path, format string) (*transcript.Document, error) {
+	opts := a.ReadOptions(path, format)
+	d, err := cli.Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) {
+		data, err := transcript.ReadAll(r, opts.MaxBytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", opts.Name, err)
+		}
+		if format != "" || !history.IsOriginals(data) {
+			return transcript.Read(bytes.NewReader(data), opts)
+		}
+		d, err := originals(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", opts.Name, err)
+		}
+		return d, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Warn(opts.Name, d.Warnings)
+	return d, nil
+}
+
+// formatOriginals is what the messages of a file of originals are read as.
+const formatOriginals = "originals"
+
+func originals(data []byte) (*transcript.Document, error) {
+	messages, err := history.DecodeOriginals(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	d := &transcript.Document{Format: formatOriginals, Journal: history.New()}
+	return d, d.Journal.Append(messages...)
+}

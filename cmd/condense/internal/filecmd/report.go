@@ -1,0 +1,268 @@
+package filecmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A checkListing is the decision about one file as JSON.
+type checkListing struct {
+	File string `json:"file"`
+	// Request is what the file, a request to a model's API, says of window and answer.
+	Request string `json:"request,omitempty"`
+	policy.Decision
+	// Estimates are what the providers of the chain would cost at most.
+	Estimates []condense.Estimate `json:"estimates,omitempty"`
+}
+
+func checkCommand(a *cli.App) *cobra.Command {
+	var (
+		sel    selection
+		format string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "check FILE|-...",
+		Short: "Say whether conversations are due, with every number",
+		Long: `check says whether run would act on each file, and shows every number of the formula, and what the providers of
+the chain would spend on language models at most. Nothing is changed and no model is asked.
+It exits with 0 if run would act on any of the files, with 3 if on none.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "no file; name transcripts, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := sel.open(cmd.Context(), cmd, a)
+			if err != nil {
+				return err
+			}
+			defer h.Close()
+			due := false
+			list := []checkListing{}
+			for _, path := range args {
+				d, err := a.Read(cmd.Context(), path, format)
+				if err != nil {
+					return err
+				}
+				c := condense.ResumeConversation(d.Journal)
+				turn, request := sel.turn(d)
+				decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
+				if err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				estimates, err := h.Estimate(cmd.Context(), c, turn)
+				if err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				due = due || decision.Act
+				list = append(list, checkListing{path, request, decision, estimates})
+				if !asJSON {
+					printDecision(a.Stdout, path, request, decision, estimates)
+				}
+				if err := decision.Err(); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			if asJSON {
+				if err := term.PrintJSON(a.Stdout, list); err != nil {
+					return err
+				}
+			}
+			if !due {
+				return cli.ErrNothing
+			}
+			return nil
+		},
+	}
+	sel.flags(a, cmd)
+	a.InputFlags(cmd, &format, nil)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printDecision(w io.Writer, path, request string, d policy.Decision, estimates []condense.Estimate) {
+	b, s := d.Budget, d.Size
+	term.Printf(w, "%s: %v\n", path, d)
+	t := term.NewTable("", "")
+	t.Row("system prompt", s.System)
+	t.Row("tools", s.Tools)
+	t.Row("messages", s.Messages)
+	t.Row("used", fmt.Sprintf("%s = %s %% of the window of %s", size.Group(d.Used), term.Number(d.Percent), size.Group(b.Window)))
+	t.Row("threshold", term.Number(d.Threshold)+" %")
+	t.Row("reserve", size.Group(b.Reserve)+" for the answer")
+	t.Row("limit", b.Limit)
+	t.Row("target", b.Target)
+	t.Row("fixed tokens", size.Group(d.Floor)+" cannot be removed")
+	if d.MaxContextTokens > 0 {
+		t.Row("cap", d.MaxContextTokens)
+	}
+	if request != "" {
+		t.Row("request", request)
+	}
+	for _, e := range estimates {
+		t.Row("cost", estimateText(e))
+	}
+	_ = term.PrintText(w, t.Text("  "))
+}
+
+// printReport tells a person what was done and why. Request is what the file itself says of
+// the model, if that counted.
+func printReport(w io.Writer, name, format, to, request string, r *condense.Report) {
+	b := r.Budget
+	term.Printf(w, "%s (%s): %s messages, %s tokens\n", name, format, size.Group(r.Messages.Before), size.Group(r.Tokens.Before))
+	term.Printf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
+		profileAndMode(r), size.Group(b.Window), size.Group(b.Limit), size.Group(b.Reserve), term.Number(b.ThresholdPercent), size.Group(b.Target))
+	if request != "" {
+		term.Printf(w, "the request says: %s\n", request)
+	}
+	term.Printf(w, "%v\n", r.Reason)
+	if len(r.Attempts) > 0 {
+		t := term.NewTable("", "", "")
+		for _, at := range r.Attempts {
+			t.Row(at.Provider, at.Outcome, attemptText(&at))
+			addSteps(t, at.Steps)
+		}
+		_ = term.PrintText(w, "\n"+t.Text("  "))
+	}
+	if r.Usage.Calls > 0 {
+		term.Printf(w, "spent on language models: %s\n", cli.UsageText(r.Usage))
+	}
+	for _, text := range r.Warnings {
+		term.Printf(w, "warning: %s\n", text)
+	}
+	if !r.Acted {
+		term.Printf(w, "unchanged\n")
+		return
+	}
+	t := term.NewTable("tokens", ">before", ">after", "")
+	for _, k := range tokens.Kinds() {
+		if c := r.Tokens.ByKind[k]; c.Before != 0 || c.After != 0 {
+			t.Row(k, c.Before, c.After, "")
+		}
+	}
+	t.Row("total", r.Tokens.Before, r.Tokens.After, saved(r.Tokens.Before, r.Tokens.After))
+	m := r.Messages
+	t.Row("messages", m.Before, m.After, fmt.Sprintf("%s hidden, %s rewritten, %s inserted", size.Group(m.Hidden), size.Group(m.Rewritten), size.Group(m.Inserted)))
+	_ = term.PrintText(w, "\n"+t.Text("  "))
+	if cli.RecordCondensations[to] {
+		term.Printf(w, "condensation %s\n", r.CondensationID)
+	} else {
+		term.Printf(w, "not recorded: the format %s holds what is sent; --to condense keeps the rest, to be undone\n", to)
+	}
+	if r.Originals != "" {
+		term.Printf(w, "originals %s\n", cli.FromHere(r.Originals))
+	}
+}
+
+func attemptText(at *condense.AttemptReport) string {
+	var words []string
+	if at.TokensAfter != at.TokensBefore {
+		words = append(words, size.Group(at.TokensBefore)+" -> "+size.Group(at.TokensAfter)+" tokens")
+	}
+	if at.Reason != "" {
+		words = append(words, at.Reason)
+	}
+	if at.DurationMS > 0 {
+		words = append(words, "("+term.Number(at.DurationMS)+" ms)")
+	}
+	s := strings.Join(words, " ")
+	if at.Usage.Calls > 0 {
+		s += "; " + cli.UsageText(at.Usage)
+	}
+	return s
+}
+
+// estimateText says what asking a provider would cost.
+func estimateText(e condense.Estimate) string {
+	if e.Problem != "" {
+		return fmt.Sprintf("%s cannot say what it would cost: %s", e.Provider, e.Problem)
+	}
+	return fmt.Sprintf("%s would cost at most %s, if no answer is too long", e.Provider, cli.UsageText(e.Usage))
+}
+
+func profileAndMode(r *condense.Report) string {
+	if r.Mode == "" {
+		return r.Profile
+	}
+	return r.Profile + ", mode " + r.Mode
+}
+
+func saved(before, after int) string {
+	if before == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %% less", 100*float64(before-after)/float64(before))
+}
+
+// addSteps adds a row for each step that looked at anything or has something to say.
+func addSteps(t *term.Table, steps []core.Step) {
+	for i := range steps {
+		if text := stepText(&steps[i]); text != "" {
+			t.Row("  "+steps[i].Name, "", text)
+		}
+	}
+}
+
+// stepText says what a step did; empty if that is nothing.
+func stepText(s *core.Step) string {
+	n, kinds := savings(s)
+	if s.Looked == 0 && s.Changed == 0 && s.Note == "" && n == 0 {
+		return ""
+	}
+	saving := "saving " + size.Group(n) + " tokens"
+	if n != 0 && len(kinds) > 0 {
+		saving += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	var words []string
+	switch {
+	case s.Name == "value" && s.Looked > 0:
+		words = append(words, "dropped "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+" lines, "+saving)
+	case s.Looked > 0:
+		words = append(words, "changed "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+", "+saving)
+	case s.Changed > 0: // of plugins, which need not say out of how many
+		words = append(words, "changed "+size.Group(s.Changed)+", "+saving)
+	case n != 0:
+		words = append(words, saving)
+	}
+	if s.Note != "" {
+		words = append(words, s.Note)
+	}
+	if ms := float64(s.Duration.Microseconds()) / 1000; ms > 0 {
+		words = append(words, "("+term.Number(ms)+" ms)")
+	}
+	return strings.Join(words, " ")
+}
+
+// kindsInWords are kinds of content that strategies save tokens of.
+var kindsInWords = map[string]string{"assistant": "assistant text", "error": "errors", "injected": "injected text", "project_rules": "project rules", "tool_call": "calls", "tool_result": "results"}
+
+// savings returns how many tokens a step saved, and of what kinds of content.
+func savings(s *core.Step) (tokens int, kinds []string) {
+	sum := 0
+	for _, k := range slices.Sorted(maps.Keys(s.Saved)) {
+		if s.Saved[k] != 0 {
+			kinds = append(kinds, cmp.Or(kindsInWords[k], strings.ReplaceAll(k, "_", " ")))
+			sum += s.Saved[k]
+		}
+	}
+	if s.TokensBefore == 0 && s.TokensAfter == 0 { // which plugins need not count
+		return sum, kinds
+	}
+	return s.TokensBefore - s.TokensAfter, kinds
+}

@@ -1,0 +1,310 @@
+// Package filecmd has the commands that work on one conversation: run, check, view, inspect,
+// rewind, undo, recall, protect and repair.
+package filecmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/tokens"
+	"github.com/condensehq/condense/transcript"
+)
+
+// Commands returns the commands of this package.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		runCommand(a), checkCommand(a), viewCommand(a), inspectCommand(a), rewindCommand(a), undoCommand(a), recallCommand(a), protectCommand(a), repairCommand(a),
+	}
+}
+
+// A selection is the flags that choose and change the configuration.
+type selection struct {
+	profile, mode, tokenizer, provider string
+	settings, originals                string
+	window, maxOutput                  cli.SizeFlag
+	logger                             *slog.Logger // nil: nothing is logged
+	observe                            func(condense.Event)
+
+	config   *config.Config   // once it was opened
+	resolved *config.Resolved // what holds without the flags
+}
+
+func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
+	f.StringVar(&s.mode, "mode", "", "`name` of the mode")
+	f.Var(&s.window, "window", "context window of the model in `tokens`, as in 64k (default: the profile's)")
+	f.Var(&s.maxOutput, "max-output", "longest answer of the model in `tokens`, as in 8k (default: the profile's)")
+	f.StringVar(&s.tokenizer, "tokenizer", "", "`name` of the encoding to count with: "+strings.Join(tokens.Names(), ", ")+" (default: the profile's)")
+	cli.Complete(cmd, "tokenizer", tokens.Names())
+	a.CompletePlace(cmd)
+}
+
+// check reports flags that are out of range.
+func (s *selection) check(cmd *cobra.Command) error {
+	if s.tokenizer != "" {
+		if _, err := tokens.Open(s.tokenizer); err != nil {
+			return cli.Usage(cmd, "--tokenizer: %w", err)
+		}
+	}
+	if s.settings != "" && s.provider == "" {
+		return cli.Usage(cmd, "--settings needs --provider")
+	}
+	return nil
+}
+
+// open returns the host that the flags and the configuration ask for.
+func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *cli.App) (*condense.Host, error) {
+	if err := s.check(cmd); err != nil {
+		return nil, err
+	}
+	reg, err := a.Registry()
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.Load(reg)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.Resolve(s.profile, s.mode)
+	if err != nil {
+		return nil, cli.Usage(cmd, "%w", err)
+	}
+	if err := a.CheckNames(cmd, c, s.mode); err != nil {
+		return nil, err
+	}
+	s.config, s.resolved = c, r
+	flags := config.Override{
+		Window: int(s.window), MaxOutput: int(s.maxOutput), Tokenizer: s.tokenizer, Originals: s.originals,
+	}
+	if s.provider != "" {
+		chosen, err := s.chosen(cmd, c)
+		if err != nil {
+			return nil, err
+		}
+		flags.Chain = []config.Provider{*chosen}
+	}
+	h, err := condense.Open(ctx, &condense.Options{
+		Config: c.Override(flags), Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.Model, Logger: s.logger, Observe: s.observe,
+	})
+	if err != nil && len(flags.Chain) > 0 && flags.Chain[0].Plugin == "" && ctx.Err() == nil {
+		return nil, cli.Usage(cmd, "--provider: %w", err)
+	}
+	return h, err
+}
+
+// chosen returns the provider of --provider: one of the configuration, or a strategy.
+func (s *selection) chosen(cmd *cobra.Command, c *config.Config) (*config.Provider, error) {
+	p, err := c.Provider(s.provider)
+	if err != nil {
+		return nil, cli.Usage(cmd, "--provider: %w", err)
+	}
+	if s.settings != "" {
+		if !json.Valid([]byte(s.settings)) {
+			return nil, cli.Usage(cmd, "--settings: %s is not JSON", s.settings)
+		}
+		p.Settings, p.SettingsDir = json.RawMessage(s.settings), ""
+	}
+	return p, nil
+}
+
+// turn returns the turn that a document is about to take, and what the document itself says
+// of the model's window and the longest answer; empty if that counts for nothing.
+func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
+	t := condense.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
+	var said []string
+	if d.Model != "" && d.IsRequest() && s.window == 0 && s.resolved.Origin("window").Kind == config.FromDefault {
+		if m, err := s.config.Model(d.Model); err == nil && m.Window > 0 {
+			t.Window = m.Window
+			said = append(said, fmt.Sprintf("model %s, window %s", d.Model, size.Group(m.Window)))
+		} else {
+			said = append(said, fmt.Sprintf("model %s, whose window is not known: set it with --window or in the configuration", d.Model))
+		}
+	}
+	if d.MaxOutput > 0 && s.maxOutput == 0 && s.resolved.MaxOutput == 0 {
+		t.MaxOutput = d.MaxOutput
+		said = append(said, "longest answer "+size.Group(d.MaxOutput))
+	}
+	return t, strings.Join(said, "; ")
+}
+
+func runCommand(a *cli.App) *cobra.Command {
+	var (
+		sel              selection
+		file             = cli.Rewriting{Keeps: cli.RecordCondensations, Lost: "what is condensed away"}
+		report, ask, dir string
+		environment, log string
+		force, quiet     bool
+		overflow, loud   bool
+	)
+	cmd := &cobra.Command{
+		Use:   "run FILE|-",
+		Short: "Condense a conversation",
+		Long: `run condenses the conversation in FILE (- is standard input) if it is due, and writes it to standard output
+or to the file of -o. A report goes to standard error.
+
+The formats "condense" and "roo" record what was done beside the messages, so that it can be undone; the
+others hold what would be sent to the model. If there is nothing to do, because the conversation is below its
+threshold or nothing can be saved, it is written unchanged and the exit code is 3.`,
+		Example: `  condense run session.jsonl -o shorter.jsonl
+  condense run history.json --to condense -o history.condense.jsonl
+  condense run - --window 32768 --provider slidingwindow <messages.json`,
+		Args: cli.OneFile,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			file.In = args[0]
+			out, to := file.Out, file.To
+			if report == "-" && (out == "" || out == "-") {
+				return cli.Usage(cmd, "the report and the conversation cannot both go to standard output: give --report or -o a file")
+			}
+			if to != "" && !slices.Contains(cli.FormatNames(), to) {
+				return cli.Usage(cmd, "--to: no format %q; there are %s", to, strings.Join(cli.FormatNames(), ", "))
+			}
+			if report != "" && (cli.SameFile(report, args[0]) || report == out || cli.SameFile(report, out)) {
+				return cli.Usage(cmd, "--report: %s is the conversation; name another file", report)
+			}
+			if o := sel.originals; o != "" && o != config.OriginalsNone && o != config.OriginalsParts {
+				return cli.Usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
+			}
+			if !quiet {
+				sel.observe = func(e condense.Event) {
+					if e.Kind == condense.EventEstimated {
+						term.Printf(a.Stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
+					}
+				}
+			}
+			if sel.logger, err = a.Logger(cmd, log, loud); err != nil {
+				return err
+			}
+			reportTo, err := a.Output(report, args[0])
+			if err != nil {
+				return fmt.Errorf("--report: %w", err)
+			}
+			defer reportTo.Close()
+			defer file.Close()
+			if err := file.Open(a, cmd); err != nil {
+				return err
+			}
+			d := file.Document
+			h, err := sel.open(cmd.Context(), cmd, a)
+			if err != nil {
+				return err
+			}
+			defer h.Close()
+			turn, request := sel.turn(d)
+			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
+			if dir != "" {
+				if turn.Dir, err = workingDir(dir); err != nil {
+					return cli.Usage(cmd, "--dir: %w", err)
+				}
+			}
+			if environment != "" {
+				if turn.Environment, err = a.Text(cmd.Context(), environment); err != nil {
+					return fmt.Errorf("--environment: %w", err)
+				}
+			}
+			conversation := condense.ResumeConversation(d.Journal)
+			for _, file := range []string{out, args[0]} { // what the agent goes on with
+				if file != "" && file != "-" {
+					conversation.KeepOriginals(originalsDir(file))
+					break
+				}
+			}
+			switch {
+			case force:
+				turn.Trigger = core.TriggerManual
+			case overflow:
+				turn.Trigger = core.TriggerOverflow
+			}
+			if to := cmp.Or(to, d.Format); !slices.Contains(cli.OutputFormats(), to) { // say so before a model is paid
+				decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(conversation, turn) })
+				if err == nil && decision.Act {
+					return cli.Usage(cmd, "--to: the format %s is only read, and the conversation would change; write it as one of %s", to, strings.Join(cli.OutputFormats(), ", "))
+				}
+			}
+			r, err := h.Manage(cmd.Context(), conversation, turn)
+			if r != nil && report != "" {
+				err = errors.Join(err, printReportJSON(reportTo, r))
+			}
+			if r != nil && !quiet {
+				printReport(a.Stderr, args[0], d.Format, cmp.Or(to, d.Format), request, r)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if !r.Acted && cli.SameFile(args[0], out) && cmp.Or(to, d.Format) == d.Format {
+				return cli.ErrNothing
+			}
+			if err := file.Finish(a); err != nil {
+				return err
+			}
+			if !r.Acted {
+				return cli.ErrNothing
+			}
+			return nil
+		},
+	}
+	sel.flags(a, cmd)
+	a.InputFlags(cmd, &file.Format, &file.To)
+	file.Flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider to ask before truncation: one of the configuration, or a strategy")
+	f.StringVar(&sel.settings, "settings", "", "its settings, a `JSON` object")
+	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none: of the configuration, provider/model, or extractive")
+	f.StringVarP(&file.Out, "output", "o", "", "`file` to write to (default: standard output)")
+	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
+	f.StringVar(&ask, "instructions", "", "`text` of your own for providers that heed it")
+	f.StringVar(&dir, "dir", "", "`directory` that the agent works in: files that it read may be read there again")
+	f.StringVar(&sel.originals, "originals", "", "parts to write what is hidden or rewritten to FILE.history/part-N.jsonl too, none not to (default: the profile's)")
+	cli.Complete(cmd, "originals", []string{config.OriginalsNone, config.OriginalsParts})
+	f.StringVar(&environment, "environment", "", "`file` with what the agent's surroundings are now, such as its environment details, for providers that heed it")
+	f.BoolVar(&force, "force", false, "condense even if it is not due")
+	f.BoolVar(&overflow, "overflow", false, "condense because the model's API refused the conversation as too large")
+	cmd.MarkFlagsMutuallyExclusive("force", "overflow")
+	f.StringVar(&log, "log", "", "print what plugins and the host log from this `level` on: "+strings.Join(cli.LogLevels, ", "))
+	cli.Complete(cmd, "log", cli.LogLevels)
+	f.BoolVarP(&loud, "verbose", "v", false, "the same as --log info")
+	cli.CompleteNames(cmd, "provider", a.ProviderNames)
+	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
+	return cmd
+}
+
+// workingDir returns the absolute path of a directory that is there.
+func workingDir(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", dir)
+	}
+	return filepath.Abs(dir)
+}
+
+func printReportJSON(o *cli.Output, r *condense.Report) error {
+	var b bytes.Buffer
+	if err := term.PrintJSON(&b, r); err != nil {
+		return err
+	}
+	return o.Write(b.Bytes())
+}
+
+// originalsDir returns the directory for the originals of the conversation in a file.
+func originalsDir(file string) string { return file + ".history" }

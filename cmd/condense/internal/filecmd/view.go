@@ -1,0 +1,252 @@
+package filecmd
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/transcript"
+)
+
+func viewCommand(a *cli.App) *cobra.Command {
+	var (
+		format, to  string
+		all, asJSON bool
+		only        only
+	)
+	cmd := &cobra.Command{
+		Use:   "view FILE|-",
+		Short: "Show what would be sent to the model",
+		Long: `view lists the messages that would be sent to the model, a line each: number, ID, role, and how they begin.
+With --to they are written in a format that a model's API takes; with --all the hidden ones are listed too,
+with what hides them, and at the end what rewinds dropped.`,
+		Args: cli.OneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to != "" && (all || asJSON || only != nil) {
+				return cli.Usage(cmd, "--to cannot be combined with --all, --only or --json")
+			}
+			if to != "" && !slices.Contains(cli.FormatNames(), to) {
+				return cli.Usage(cmd, "--to: no format %q; there are %s", to, strings.Join(cli.FormatNames(), ", "))
+			}
+			d, err := a.Read(cmd.Context(), args[0], format)
+			if err != nil {
+				return err
+			}
+			switch {
+			case to != "":
+				return writeView(a, d, to)
+			case asJSON:
+				return term.PrintJSON(a.Stdout, listing(d, all, only))
+			}
+			printView(a.Stdout, d, all, only)
+			return nil
+		},
+	}
+	a.InputFlags(cmd, &format, nil)
+	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(cli.OutputFormats(), ", "))
+	cli.Complete(cmd, "to", cli.OutputFormats())
+	cmd.Flags().Var(&only, "only", "list only `part` of it: "+strings.Join(onlyParts, ", ")+"; several are separated by commas")
+	cli.Complete(cmd, "only", onlyParts)
+	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// writeView writes the view alone, also in formats that could record more.
+func writeView(a *cli.App, d *transcript.Document, to string) error {
+	if cli.RecordCondensations[to] && len(d.Journal.Condensations()) > 0 {
+		j := history.New()
+		if err := j.Append(d.Journal.View()...); err != nil {
+			return err
+		}
+		d.Journal = j
+	}
+	return a.Write(d, &cli.Output{Stdout: a.Stdout}, to)
+}
+
+// A viewLine is a message of the timeline as JSON.
+type viewLine struct {
+	Number      int          `json:"number,omitempty"` // among those recorded
+	HiddenBy    []string     `json:"hidden_by,omitempty"`
+	InsertedBy  string       `json:"inserted_by,omitempty"`
+	RewrittenBy string       `json:"rewritten_by,omitempty"`
+	Dropped     bool         `json:"dropped,omitempty"` // by a rewind
+	Message     core.Message `json:"message"`
+}
+
+func listing(d *transcript.Document, all bool, only only) []viewLine {
+	lines := []viewLine{}
+	n := 0
+	for _, e := range d.Journal.Timeline() {
+		l := viewLine{HiddenBy: e.HiddenBy, InsertedBy: e.InsertedBy, RewrittenBy: e.RewrittenBy, Message: e.Message}
+		l.Message.Source = nil
+		if e.InsertedBy == "" {
+			n++
+			l.Number = n
+		}
+		if (all || len(e.HiddenBy) == 0) && only.leaves(&l.Message) {
+			lines = append(lines, l)
+		}
+	}
+	if all {
+		for _, e := range d.Journal.Dropped() {
+			e.Message.Source = nil
+			lines = append(lines, viewLine{InsertedBy: e.InsertedBy, Dropped: true, Message: e.Message})
+		}
+	}
+	return lines
+}
+
+func printView(w io.Writer, d *transcript.Document, all bool, only only) {
+	if d.System != "" && !only.choosesMessages() {
+		term.Printf(w, "%5s %-10s %-9s %s\n", "", "", "system", excerpt(d.System))
+	}
+	for _, l := range listing(d, all, only) {
+		number := ""
+		if l.Number > 0 {
+			number = strconv.Itoa(l.Number)
+		}
+		note := ""
+		switch {
+		case l.Dropped:
+			note = "dropped by a rewind: "
+		case len(l.HiddenBy) > 0:
+			note = "hidden by " + short(l.HiddenBy[len(l.HiddenBy)-1]) + ": "
+		case l.Message.Kind != core.KindOriginal:
+			note = string(l.Message.Kind) + ": "
+		case l.RewrittenBy != "":
+			note = "rewritten by " + short(l.RewrittenBy) + ": "
+		}
+		if l.Message.Protected {
+			note = "protected: " + note
+		}
+		term.Printf(w, "%5s %-10s %-9s %s%s\n", number, short(l.Message.ID), l.Message.Role, note, describe(l.Message.Parts))
+	}
+}
+
+// short abbreviates a UUID.
+func short(id string) string {
+	if len(id) > 10 {
+		return id[:9] + "…"
+	}
+	return id
+}
+
+// describe says in a line what parts hold.
+func describe(parts []core.Part) string {
+	var s []string
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			s = append(s, excerpt(string(p)))
+		case core.ToolCall:
+			s = append(s, "call "+p.Name+" "+excerpt(p.Args))
+		case core.ToolResult:
+			verb := "result "
+			if p.IsError {
+				verb = "error "
+			}
+			s = append(s, verb+describe(p.Content))
+		case core.Image:
+			s = append(s, "[image "+p.MediaType+"]")
+		case core.Reasoning:
+			s = append(s, "[reasoning] "+excerpt(p.Text))
+		case core.Opaque:
+			s = append(s, "["+p.Kind+"]")
+		}
+	}
+	return strings.Join(s, " | ")
+}
+
+// excerpt returns the beginning of s as one line that no terminal stumbles over.
+func excerpt(s string) string {
+	const most = 100
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsSpace(r) {
+			if n := b.Len(); n > 0 && b.String()[n-1] != ' ' {
+				b.WriteByte(' ')
+			}
+			continue
+		}
+		if b.Len() >= most {
+			return plain.Line(b.String()) + "…"
+		}
+		b.WriteRune(r)
+	}
+	return plain.Line(strings.TrimRight(b.String(), " "))
+}
+
+// An only is the flag that chooses what view lists. Nil means everything.
+type only []string
+
+// The parts that only knows.
+const (
+	onlyUser      = "user"
+	onlySummary   = "summary"
+	onlyNoResults = "no-results"
+	onlyNoParams  = "no-params"
+)
+
+var onlyParts = []string{onlyUser, onlySummary, onlyNoResults, onlyNoParams}
+
+// Set implements pflag.Value.
+func (o *only) Set(text string) error {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(onlyParts, name) {
+			return fmt.Errorf("want %s%s", strings.Join(onlyParts, ", "), suggest.DidYouMean(name, onlyParts))
+		}
+		*o = append(*o, name)
+	}
+	return nil
+}
+
+func (o *only) String() string { return strings.Join(*o, ",") }
+
+// Type is what --help calls the value.
+func (o *only) Type() string { return "part" }
+
+// choosesMessages reports whether some messages are left out as a whole.
+func (o *only) choosesMessages() bool {
+	return slices.Contains(*o, onlyUser) || slices.Contains(*o, onlySummary)
+}
+
+// leaves takes out of m what is not listed and reports whether anything is left.
+func (o *only) leaves(m *core.Message) bool {
+	user := slices.Contains(*o, onlyUser) && m.Role == core.RoleUser && m.Kind == core.KindOriginal
+	summary := slices.Contains(*o, onlySummary) && m.Kind != core.KindOriginal
+	if o.choosesMessages() && !user && !summary {
+		return false
+	}
+	before := len(m.Parts)
+	var parts []core.Part
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.ToolResult:
+			if slices.Contains(*o, onlyNoResults) || slices.Contains(*o, onlyUser) {
+				continue // formats of APIs have results in messages of the user
+			}
+			parts = append(parts, p)
+		case core.ToolCall:
+			if slices.Contains(*o, onlyNoParams) {
+				p.Args = ""
+			}
+			parts = append(parts, p)
+		case core.Text, core.Image, core.Reasoning, core.Opaque:
+			parts = append(parts, p)
+		}
+	}
+	m.Parts = parts
+	return len(parts) > 0 || before == 0
+}

@@ -1,0 +1,256 @@
+package plugincmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/tokens"
+)
+
+// errDev ends a single round of plugin dev that found a fault and has said so.
+var errDev = errors.New("the plugin needs work: see above")
+
+func pluginDevCommand(a *cli.App) *cobra.Command {
+	var (
+		d    dev
+		once bool
+	)
+	cmd := &cobra.Command{
+		Use:   "dev DIR|FILE",
+		Short: "Build and try a plugin whenever it is saved",
+		Long: `dev builds the plugin in DIR, runs it, has it condense a conversation to half its size, as the first of a
+chain that ends with truncation, and prints what became of it: tokens before and after, each rule that was
+broken and how to mend it, and what the plugin logged. When a file in DIR is saved it begins anew. Ctrl-C ends
+it, and the plugin with it.
+
+A folder with Go in it is built with 'go build'. In any other language name the FILE that is run: it begins
+with #! and is executable; in DIR it is found if it is the only such file. The plugin runs unpinned and
+within the limits that it has in use.`,
+		Example: `  condense plugin dev .
+  condense plugin dev ./plugin.py --trace session.jsonl --settings '{"keep": 3}'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage(cmd, "want the folder of one plugin, such as . ; got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if d.settings != "" && !json.Valid([]byte(d.settings)) {
+				return cli.Usage(cmd, "--settings: %s is not JSON", d.settings)
+			}
+			src, err := findSource(args[0])
+			if err != nil {
+				return cli.Usage(cmd, "%w", err)
+			}
+			d.app, d.source = a, src
+			if d.temp, err = os.MkdirTemp("", "condense-dev-*"); err != nil {
+				return err
+			}
+			defer os.RemoveAll(d.temp) //nolint:errcheck // nothing depends on it
+			if once {
+				return d.round(cmd.Context())
+			}
+			return d.watch(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&d.trace, "trace", "", "`file` with a conversation to condense (default: one that comes with condense)")
+	f.StringVar(&d.format, "format", "", "its `format` (default: detected)")
+	f.StringVar(&d.settings, "settings", "", "settings of the plugin, a `JSON` object (default: its own)")
+	f.BoolVar(&once, "once", false, "do it once; exit code 1 if the plugin cannot be built, fails or breaks a rule")
+	cli.Complete(cmd, "format", cli.FormatNames())
+	return cmd
+}
+
+// A dev is one run of plugin dev.
+type dev struct {
+	app                     *cli.App
+	source                  *source
+	temp                    string // folder for what is built
+	trace, format, settings string
+}
+
+// devPoll is how often the sources are looked at. People do not notice less.
+const devPoll = 300 * time.Millisecond
+
+// watch does a round after every change until ctx is done, which is how it is meant to end.
+func (d *dev) watch(ctx context.Context) error {
+	var files snapshot
+	tick := time.NewTicker(devPoll)
+	defer tick.Stop()
+	for {
+		next, err := takeSnapshot(ctx, d.source.root, d.trace, files)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if files == nil || next.differs(files) {
+			if files != nil {
+				term.Printf(d.app.Stdout, "\n%s changed\n", next.changed(files))
+			}
+			files = next
+			if err := d.round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errDev) {
+				term.Printf(d.app.Stdout, "%v\n", term.Indented{Text: err.Error(), By: ""})
+			}
+			if ctx.Err() == nil {
+				term.Printf(d.app.Stdout, "waiting for a change; Ctrl-C ends\n")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// round builds the plugin and tries it.
+func (d *dev) round(ctx context.Context) error {
+	start := time.Now()
+	path, err := d.source.build(ctx, d.temp, d.app.Stdout)
+	if err != nil {
+		return err
+	}
+	if path != d.source.program {
+		term.Printf(d.app.Stdout, "built in %s\n", time.Since(start).Round(time.Millisecond))
+	}
+	return d.try(ctx, path)
+}
+
+// try runs the program and has it condense a conversation. The error is errDev if the
+// plugin did not do its part.
+func (d *dev) try(ctx context.Context, path string) (err error) {
+	req, about, err := d.request(ctx)
+	if err != nil {
+		return err
+	}
+	plugin, err := d.trial(path).Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plugin.Close()) }()
+	what, err := plugin.Describe(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		term.Printf(d.app.Stdout, "the plugin does not start: %v\n", term.Indented{Text: err.Error(), By: "  "})
+		return errDev
+	}
+	first, _, _ := strings.Cut(what.Doc, ".")
+	term.Printf(d.app.Stdout, "%s: %s\n%s\n", what.Name, first, about)
+	chain, err := d.chain(ctx, what.Name, plugin)
+	if err != nil {
+		return err
+	}
+	condensed, err := chain.Condense(ctx, req)
+	if err != nil {
+		return err
+	}
+	for _, at := range condensed.Attempts {
+		d.print(at)
+		if at.Err != nil {
+			printFaults(d.app.Stdout, at.Err)
+		}
+	}
+	switch condensed.Attempts[0].Outcome {
+	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp:
+		return nil
+	case core.OutcomeRejected, core.OutcomeFailed, core.OutcomeSkipped:
+	}
+	return errDev
+}
+
+// request returns the request to bring the conversation to half its size, and says what it
+// is about. Truncation can always do so.
+func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		return nil, "", err
+	}
+	req := &core.Request{Trigger: core.TriggerManual, Counter: tokens.NewCounter(encoding)}
+	name := "a session that comes with condense"
+	if d.trace == "" {
+		req.Messages = coretest.Session()
+		for i := range req.Messages {
+			req.Messages[i].Tokens = 0 // by another counter
+		}
+	} else {
+		doc, err := d.app.Read(ctx, d.trace, d.format)
+		if err != nil {
+			return nil, "", err
+		}
+		view := doc.Journal.View()
+		req.Messages, req.System, name = append(view[:0:0], view...), doc.System, d.trace
+	}
+	core.Measure(req.Counter, req.Messages)
+	if req.System != "" {
+		req.Budget.Overhead = req.Counter.Count(core.Text(req.System))
+	}
+	total := req.Tokens()
+	req.Budget.Window, req.Budget.Limit, req.Budget.Target = 2*total, total, total/2
+	return req, fmt.Sprintf("%s: %s messages, %s tokens, wanted %s", name,
+		size.Group(len(req.Messages)), size.Group(total), size.Group(req.Budget.Target)), nil
+}
+
+// chain returns the chain that every plugin stands in: truncation follows.
+func (d *dev) chain(ctx context.Context, name string, plugin core.CondensationProvider) (*core.Chain, error) {
+	reg, err := d.app.Registry()
+	if err != nil {
+		return nil, err
+	}
+	strategy, err := reg.Get("slidingwindow")
+	if err != nil {
+		return nil, err
+	}
+	truncation, err := strategy.Open(ctx, nil, registry.Env{})
+	if err != nil {
+		return nil, err
+	}
+	if name == "truncation" {
+		name = "plugin"
+	}
+	return core.NewChain([]core.Candidate{
+		{Name: name, Provider: plugin, Timeout: time.Minute},
+		{Name: "truncation", Provider: truncation},
+	}, nil)
+}
+
+func (d *dev) print(at core.Attempt) {
+	term.Printf(d.app.Stdout, "  %-16s %-12s", at.Provider, at.Outcome)
+	if at.TokensAfter != at.TokensBefore {
+		term.Printf(d.app.Stdout, " %s -> %s tokens", size.Group(at.TokensBefore), size.Group(at.TokensAfter))
+	}
+	if at.Reason != "" && at.Err == nil {
+		term.Printf(d.app.Stdout, " %s", at.Reason)
+	}
+	if at.Duration > 0 {
+		term.Printf(d.app.Stdout, " (%s ms)", term.Number(float64(at.Duration.Microseconds())/1000))
+	}
+	term.Printf(d.app.Stdout, "\n")
+}
+
+// trial returns how the program at path is run. Its log goes to standard error: all that it
+// logs in a call and what else it prints, without the debug lines of its SDK.
+func (d *dev) trial(path string) *plugins.Trial {
+	t := &plugins.Trial{Plugin: config.Provider{Name: d.source.name(), Plugin: path, Settings: json.RawMessage(d.settings)}}
+	if d.source.program != "" {
+		t.Plugin.Folder = d.source.root
+	}
+	t.Output, t.Calls = authorLogs(d.app.Stderr)
+	return t
+}

@@ -1,0 +1,103 @@
+package plugincmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+func TestEveryRuleHasARepair(t *testing.T) {
+	rules := append(core.Rules(), coretest.Contract()...)
+	for _, r := range rules {
+		if repairs[r.Name] == "" {
+			t.Errorf("%s: no repair", r.Name)
+		}
+	}
+	if len(repairs) != len(rules) {
+		t.Errorf("%d repairs for %d rules", len(repairs), len(rules))
+	}
+}
+
+// Whatever rule is broken, the author is told which, where and what to do.
+func TestFaultsNameTheRepair(t *testing.T) {
+	release := make(chan struct{})
+	close(release)
+	for _, sin := range coretest.Misbehaving(release) {
+		if sin.Outcome != core.OutcomeRejected {
+			continue
+		}
+		req := coretest.HalfRequest(coretest.Session())
+		res, err := sin.Provider.Condense(t.Context(), req)
+		if err != nil {
+			t.Fatalf("%s: %v", sin.Name, err)
+		}
+		var b bytes.Buffer
+		printFaults(&b, fmt.Errorf("plugin x: %w", core.Verify(req, res)))
+		if !strings.Contains(b.String(), "    "+sin.Rule+": ") || !strings.Contains(b.String(), repairs[sin.Rule]) {
+			t.Errorf("%s breaks %s; printed:\n%s", sin.Name, sin.Rule, b.String())
+		}
+	}
+}
+
+func TestOtherFaultsAreQuoted(t *testing.T) {
+	var b bytes.Buffer
+	printFaults(&b, errors.New("plugin x: no wish to work"))
+	if got, want := b.String(), "    plugin x: no wish to work\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSnapshotIgnoresWhatIsNoChange(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.go", "one")
+	before, err := takeSnapshot(t.Context(), dir, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(time.Hour)
+	for _, tt := range []struct {
+		what string
+		do   func()
+		want string
+	}{
+		{"nothing", func() {}, ""},
+		{"the time", func() {
+			if err := os.Chtimes(filepath.Join(dir, "a.go"), later, later); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
+		{"a hidden folder", func() { write(".git/index", "x") }, ""},
+		{"what was installed", func() { write("node_modules/x/y.js", "x") }, ""},
+		{"the program itself", func() { write("condense-a", strings.Repeat("x", maxSource+1)) }, ""},
+		{"the content", func() { write("a.go", "two") }, "a.go"},
+		{"another file", func() { write("a.go", "one"); write("sub/b.go", "") }, "b.go"},
+		{"a file less", func() { _ = os.RemoveAll(filepath.Join(dir, "sub")); _ = os.Remove(filepath.Join(dir, "a.go")) }, "a.go"},
+	} {
+		tt.do()
+		after, err := takeSnapshot(t.Context(), dir, "", before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := after.changed(before); got != tt.want {
+			t.Errorf("%s changed: got %q, want %q", tt.what, got, tt.want)
+		}
+	}
+}

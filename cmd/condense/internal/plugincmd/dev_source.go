@@ -1,0 +1,209 @@
+package plugincmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A source is where a plugin under development comes from.
+type source struct {
+	root    string // its folder, absolute: all that is watched
+	pkg     string // the folder of its Go package; empty for a script
+	program string // the script; empty for Go
+}
+
+// name is what the plugin is called in errors.
+func (s *source) name() string {
+	if s.program != "" {
+		return filepath.Base(s.program)
+	}
+	return filepath.Base(s.pkg)
+}
+
+// findSource returns the source that a folder or a script is.
+func findSource(arg string) (*source, error) {
+	path, err := filepath.Abs(arg)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		if !isScript(path) {
+			return nil, fmt.Errorf("%s is no script that can run: it must be executable and begin with #!; name the folder of a plugin in Go", arg)
+		}
+		return &source{root: filepath.Dir(path), program: path}, nil
+	}
+	if root, ok := goModule(path); ok {
+		return &source{root: root, pkg: path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var scripts []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && isScript(filepath.Join(path, e.Name())) {
+			scripts = append(scripts, e.Name())
+		}
+	}
+	switch len(scripts) {
+	case 0:
+		return nil, fmt.Errorf("%s holds no plugin: neither Go in a module, nor an executable file that begins with #! and an interpreter", arg)
+	case 1:
+		return &source{root: path, program: filepath.Join(path, scripts[0])}, nil
+	default:
+		return nil, fmt.Errorf("%s holds several scripts (%s): name the one that is the plugin", arg, strings.Join(scripts, ", "))
+	}
+}
+
+// goModule returns the root of the module of a folder that has Go in it.
+func goModule(dir string) (string, bool) {
+	if files, err := filepath.Glob(filepath.Join(dir, "*.go")); err != nil || len(files) == 0 {
+		return "", false
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", false
+		}
+		dir = up
+	}
+}
+
+func isScript(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&0o111 == 0 {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	begin := make([]byte, 2)
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == "#!"
+}
+
+// build returns the program to run, built into temp if it has to be. What the compiler says
+// goes to out.
+func (s *source) build(ctx context.Context, temp string, out io.Writer) (string, error) {
+	if s.pkg == "" {
+		return s.program, nil
+	}
+	program := filepath.Join(temp, "plugin")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // program is in a folder of ours
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.pkg, out, out
+	// Interrupted, the go command ends its compilers; killed, it would leave them.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	switch err := cmd.Run(); {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", errors.New("a plugin in Go is built with the go command, which is not installed: see https://go.dev/doc/install")
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", errDev
+	}
+	return program, nil
+}
+
+// A snapshot is what the files of a plugin hold, by path.
+type snapshot map[string]fileState
+
+type fileState struct {
+	size    int64
+	modTime time.Time
+	sum     [sha256.Size]byte
+}
+
+// maxSource is in bytes. What is larger is no source: most often the plugin itself, built
+// beside its sources.
+const maxSource = 1 << 20
+
+// takeSnapshot reads the files of a folder, and one more if it is not empty. A file that
+// looks as in before is not read again. Hidden folders and those of packages that were
+// installed are left out.
+func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (snapshot, error) {
+	s := snapshot{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch name := filepath.Base(path); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist) && path != root:
+			return nil // an editor's file, gone already
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__"):
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		return s.add(path, before)
+	})
+	if err == nil && extra != "" {
+		err = s.add(extra, before)
+	}
+	return s, err
+}
+
+func (s snapshot) add(path string, before snapshot) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there is nothing to see until it is back
+	}
+	if err != nil || info.Size() > maxSource {
+		return err
+	}
+	state := fileState{size: info.Size(), modTime: info.ModTime()}
+	if b, ok := before[path]; ok && b.size == state.size && b.modTime.Equal(state.modTime) {
+		s[path] = b
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	state.sum = sha256.Sum256(data)
+	s[path] = state
+	return err
+}
+
+// changed returns the name of a file whose content differs from that in before; empty if
+// there is none.
+func (s snapshot) changed(before snapshot) string {
+	for _, path := range slices.Sorted(maps.Keys(s)) {
+		if b, ok := before[path]; !ok || b.sum != s[path].sum {
+			return filepath.Base(path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := s[path]; !ok {
+			return filepath.Base(path)
+		}
+	}
+	return ""
+}
+
+func (s snapshot) differs(before snapshot) bool { return s.changed(before) != "" }

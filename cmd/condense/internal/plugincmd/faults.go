@@ -1,0 +1,95 @@
+package plugincmd
+
+import (
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+)
+
+// repairs say, for every rule that a provider can break, what its author is to do. The rule
+// itself says what it demands.
+var repairs = map[string]string{
+	"answer":         "return the messages as they came if there is nothing to do, or an error if there is no way",
+	"valid-parts":    "put only texts, images and opaque blocks into results, and no part that is nil or a pointer",
+	"known-ids":      "leave the ID of a message of your own empty; the host names it",
+	"unique-ids":     "return each message once; copy its parts into a message without an ID if you want them twice",
+	"keep-order":     "return messages in the order of the request: go over them once and leave out or replace",
+	"keep-role":      "hide the message and add one of your own, of kind summary or marker, instead of changing its role",
+	"new-role":       "give a message of your own the role user or assistant and the kind summary or marker",
+	"keep-protected": "skip messages with Protected set, as core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) do",
+	"keep-system":    "skip messages of the system, as core.KeepGroups does",
+	"keep-words":     "leave texts of users as they are, cut pieces out of them with a mark such as [… 3 lines left out] or [redacted] in their place, or hide the message; say what you want to say in a message of your own",
+	"not-empty":      "hide a message of which nothing is left, or leave a text that says what was there",
+	"keep-calls":     "leave calls and results in their messages; rewrite the arguments of a call, not its ID or its tool",
+	"keep-pairs":     "keep or hide whole groups of calls and results, as core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) do",
+	"keep-pending":   "keep every message that core.Pending names: its result has not come yet",
+	"no-split":       "put a message of your own before or behind a group of core.Groups, and never behind a last call",
+	"keep-media":     "put a text in place of what you took out, such as [… image left out]",
+	"keep-reasoning": "return reasoning as it came, or leave it out whole",
+	"first-role":     "keep the first user message, or begin with a summary whose role is user",
+	"no-growth":      "count what you put in with the host's counter, and leave alone what it would not make smaller",
+
+	"return":          "check indices and nil before use; the log above has the trace of the panic",
+	"answer-ordinary": "answer; decline with an error only what you cannot do at all",
+	"heed-context":    "check ctx.Err() in loops and pass ctx to whatever waits; return an error that wraps it",
+	"leave-request":   "clone slices before you change them, as slices.Clone(req.Messages) does",
+	"plausible-usage": "report what the model's API reported, and nothing if no model was asked",
+}
+
+// A fault is a rule that was broken, and how.
+type fault struct{ rule, text string }
+
+// printFaults says why the answer of a plugin was of no use, and what its author is to do.
+func printFaults(w io.Writer, err error) {
+	faults := faultsOf(err)
+	if len(faults) == 0 {
+		term.Printf(w, "    %v\n", term.Indented{Text: err.Error(), By: "    "})
+		return
+	}
+	for _, r := range append(core.Rules(), coretest.Contract()...) {
+		const most = 3 // of each rule: the others are of the same making
+		count := 0
+		for _, f := range faults {
+			if f.rule != r.Name {
+				continue
+			}
+			if count++; count <= most {
+				term.Printf(w, "    %s\n", f.text)
+			}
+		}
+		if count > most {
+			term.Printf(w, "    and %d more like it\n", count-most)
+		}
+		if count > 0 {
+			term.Printf(w, "      rule:   %s\n      repair: %s\n", r.Text, repairs[r.Name])
+		}
+	}
+}
+
+// faultsOf returns the broken rules that err tells of: as the host found them, or in the
+// words of the plugin, whose SDK checks before it answers.
+func faultsOf(err error) []fault {
+	var faults []fault
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		for rule := range repairs {
+			if i := strings.Index(line, rule+": "); i == 0 || i > 0 && strings.HasSuffix(line[:i], ": ") {
+				faults = append(faults, fault{rule, line[i:]})
+				break
+			}
+		}
+	}
+	return faults
+}
+
+// authorLogs returns the loggers for what a plugin prints and for what it logs in calls.
+func authorLogs(w io.Writer) (output, calls *slog.Logger) {
+	mu := new(sync.Mutex)
+	return slog.New(cli.AuthorLog{Mu: mu, W: w, Level: slog.LevelInfo, Stream: true}), slog.New(cli.AuthorLog{Mu: mu, W: w, Level: slog.LevelDebug})
+}

@@ -1,0 +1,319 @@
+package plugincmd
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/plugin-sdk/node"
+	"github.com/condensehq/condense/plugin-sdk/proto"
+	"github.com/condensehq/condense/plugin-sdk/python"
+)
+
+func pluginNewCommand(a *cli.App) *cobra.Command {
+	var lang, out, replace string
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write a plugin to start from",
+		Long: `new writes a plugin that works as it is, with a test that runs the conformance suite, into a new folder: the
+one of -o, or NAME. The plugin shortens old results of tools; change that to what you want. Nothing is
+overwritten. There are templates in Go, Node and Python.
+
+A plugin in Go needs the module github.com/condensehq/condense. Where this program was not built from a
+release of it, the plugin is built with the checkout that --replace names; without the flag, with the one
+that the working folder is in, or that this program was built from.`,
+		Example: `  condense plugin new tidy
+  condense plugin new tidy -o plugins/condense-tidy --replace ~/src/condense`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage(cmd, "want one name, such as tidy; got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := newNaming(args[0])
+			if err != nil {
+				return cli.Usage(cmd, "%w", err)
+			}
+			l, ok := templateLangs[lang]
+			if !ok {
+				return cli.Usage(cmd, "--lang: no template in %q%s; there are %s", lang,
+					suggest.DidYouMean(lang, langNames()), strings.Join(langNames(), ", "))
+			}
+			if !l.replaces && replace != "" {
+				return cli.Usage(cmd, "--replace is for Go; a plugin in %s has all it needs in its folder", lang)
+			}
+			if l.replaces {
+				if err := n.require(cli.Version(), replace); err != nil {
+					return cli.Usage(cmd, "%w", err)
+				}
+			}
+			dir := cmp.Or(out, args[0])
+			written, err := writeTemplate(lang, dir, n)
+			if err != nil {
+				return err
+			}
+			term.Printf(a.Stderr, "wrote %s: %s\n\nnext:\n  cd %s\n", dir, strings.Join(written, ", "), dir)
+			for _, line := range l.next(n) {
+				term.Printf(a.Stderr, "  %s\n", line)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&lang, "lang", "go", "`language` of the plugin: "+strings.Join(langNames(), ", "))
+	f.StringVarP(&out, "output", "o", "", "`folder` to write to; it must not exist or be empty (default: NAME)")
+	f.StringVar(&replace, "replace", "", "`folder` of a checkout of condense to build with")
+	cli.Complete(cmd, "lang", langNames())
+	return cmd
+}
+
+// A naming is what the templates are filled with.
+type naming struct {
+	Program  string // condense-my-plugin
+	Strategy string // my_plugin
+	Module   string // of a plugin in Go
+	Version  string // of condense that it requires
+	Replace  string // the checkout in its place; may be empty
+}
+
+var pluginName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+
+func newNaming(name string) (*naming, error) {
+	bare := strings.TrimPrefix(name, "condense-")
+	if !pluginName.MatchString(bare) {
+		return nil, fmt.Errorf("%q is no name for a plugin: want lower-case letters and digits, with - or _ between words", name)
+	}
+	program := "condense-" + strings.ReplaceAll(bare, "_", "-")
+	return &naming{
+		Program: program, Strategy: strings.ReplaceAll(bare, "-", "_"), Module: "example.com/" + program, Version: "v0.0.0",
+	}, nil
+}
+
+// writeTemplate writes the template of a language to a folder that is not there or empty,
+// and returns the names of its files.
+func writeTemplate(lang, dir string, n *naming) (written []string, err error) {
+	files, err := renderTemplate(lang, n)
+	if err != nil {
+		return nil, err
+	}
+	switch entries, err := os.ReadDir(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case len(entries) > 0:
+		return nil, fmt.Errorf("%s is not empty, and nothing is overwritten; use -o for another folder", dir)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a source folder is nobody's secret
+			return nil, err
+		}
+		if err := os.WriteFile(path, f.data, f.mode); err != nil {
+			return nil, err
+		}
+		top, _, below := strings.Cut(f.name, "/")
+		if below {
+			top += "/"
+		}
+		if !slices.Contains(written, top) {
+			written = append(written, top)
+		}
+	}
+	return written, nil
+}
+
+// templates holds a folder for every language. A file that ends in .tmpl is a template for
+// a [naming] and loses that ending; all others are copied. go.mod and *.go need it to keep
+// the go command from building them, and gitignore has no dot here to keep git from using it.
+//
+//go:embed all:templates/go all:templates/node all:templates/python
+var templates embed.FS
+
+// A templateLang is what plugins in a language need beyond their files.
+type templateLang struct {
+	replaces bool     // they are built with a checkout of condense
+	sdk      embed.FS // copied into the plugin
+	protocol string   // file of the plugin that gets condense.proto, if any
+	next     func(*naming) []string
+}
+
+var templateLangs = map[string]templateLang{
+	"go": {replaces: true, next: func(n *naming) []string {
+		var first []string
+		if n.Replace == "" {
+			first = []string{"go mod tidy"}
+		}
+		return append(first,
+			"go test ./...",
+			"condense plugin dev .",
+			"go build -o "+n.Program+" .",
+			"condense plugin test ./"+n.Program,
+		)
+	}},
+	"node": {sdk: node.Files, protocol: "condense/condense.proto", next: func(*naming) []string {
+		return []string{"npm ci --ignore-scripts", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs --folder ."}
+	}},
+	"python": {sdk: python.Files, next: func(*naming) []string {
+		return []string{"/usr/bin/python3 -B -m unittest", "condense plugin dev .", "condense plugin test plugin.py --folder ."}
+	}},
+}
+
+func langNames() []string { return slices.Sorted(maps.Keys(templateLangs)) }
+
+// A templateFile is a file of a new plugin.
+type templateFile struct {
+	name string // relative, with slashes
+	data []byte
+	mode os.FileMode
+}
+
+// renderTemplate returns the files of a new plugin in the order of their names.
+func renderTemplate(lang string, n *naming) ([]templateFile, error) {
+	const tmpl = ".tmpl"
+	sources, err := templateSources(lang)
+	if err != nil {
+		return nil, err
+	}
+	var files []templateFile
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		data := sources[name]
+		if base, ok := strings.CutSuffix(name, tmpl); ok {
+			t, err := template.New(name).Option("missingkey=error").Parse(string(data))
+			if err != nil {
+				return nil, err
+			}
+			var b bytes.Buffer
+			if err := t.Execute(&b, n); err != nil {
+				return nil, err
+			}
+			name, data = base, b.Bytes()
+		}
+		if path.Base(name) == "gitignore" {
+			name = path.Join(path.Dir(name), ".gitignore")
+		}
+		mode := os.FileMode(0o644)
+		if bytes.HasPrefix(data, []byte("#!")) {
+			mode = 0o755 // embedded files have no mode
+		}
+		files = append(files, templateFile{name, data, mode})
+	}
+	return files, nil
+}
+
+// templateSources returns the templates, the SDK and the protocol by their names in the new plugin.
+func templateSources(lang string) (map[string][]byte, error) {
+	root, err := fs.Sub(templates, "templates/"+lang)
+	if err != nil {
+		return nil, err
+	}
+	l, sources := templateLangs[lang], map[string][]byte{}
+	for _, from := range []fs.FS{root, l.sdk} {
+		err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+			if d != nil && (d.Name() == "node_modules" || d.Name() == "__pycache__") {
+				return fs.SkipDir // left by the tests of the templates
+			}
+			if err != nil || d.IsDir() {
+				return err
+			}
+			sources[name], err = fs.ReadFile(from, name)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if l.protocol != "" {
+		sources[l.protocol] = proto.Condense
+	}
+	return sources, nil
+}
+
+// release is the form of a version that can be downloaded, unlike that of a build from a
+// checkout: (devel), v0.0.0-20260102150405-0123456789ab, v1.2.3+dirty.
+var release = regexp.MustCompile(`^v(?:[1-9]\d*\.\d+\.\d+|0\.\d*[1-9]\d*\.\d+|0\.0\.[1-9]\d*)(?:-(?:alpha|beta|rc)\.?\d+)?$`)
+
+// require decides which condense a plugin in Go is built with: the checkout replace if one
+// is named, else the release that this program is, else a checkout that can be found.
+func (n *naming) require(version, replace string) error {
+	if replace != "" {
+		dir, err := filepath.Abs(replace)
+		if err != nil {
+			return fmt.Errorf("--replace: %w", err)
+		}
+		if !isCheckout(dir) {
+			return fmt.Errorf("--replace: %s is not a checkout of condense: it has no go.mod with %q", replace, moduleLine)
+		}
+		n.Replace = quoteModule(dir)
+		return nil
+	}
+	if release.MatchString(version) {
+		n.Version = version
+		return nil
+	}
+	if dir, ok := findCheckout(); ok {
+		n.Replace = quoteModule(dir)
+		return nil
+	}
+	return errors.New("this program was not built from a release of condense, and no checkout was found: name one with --replace")
+}
+
+const moduleLine = "module github.com/condensehq/condense"
+
+func isCheckout(dir string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	first, _, _ := strings.Cut(string(data), "\n")
+	return err == nil && strings.TrimSpace(first) == moduleLine
+}
+
+// findCheckout returns the checkout that the working folder is in, or that this program
+// was built from.
+func findCheckout() (string, bool) {
+	var starts []string
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	// The path of a source file is that of the machine of the build, and relative if the
+	// build trimmed it.
+	if _, source, _, ok := runtime.Caller(0); ok && filepath.IsAbs(source) {
+		starts = append(starts, filepath.Dir(source))
+	}
+	for _, dir := range starts {
+		for {
+			if isCheckout(dir) {
+				return dir, true
+			}
+			up := filepath.Dir(dir)
+			if up == dir {
+				break
+			}
+			dir = up
+		}
+	}
+	return "", false
+}
+
+// quoteModule returns a path as go.mod takes it.
+func quoteModule(path string) string {
+	if strings.ContainsAny(path, " \t\"'`(),;\\") || strings.Contains(path, "//") {
+		return fmt.Sprintf("%q", path)
+	}
+	return path
+}

@@ -1,0 +1,196 @@
+// Package plugincmd has condense plugin: what authors and users of plugins need.
+package plugincmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/registry"
+)
+
+// Command holds what authors and users of plugins need.
+func Command(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plugin",
+		Short: "Pin, list and test providers that are programs of their own",
+		Long: `A plugin is a program that condense starts and asks to shorten conversations. The configuration names it,
+and only a program whose checksum was approved with 'condense plugin pin' is ever started.`,
+		Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand( // in the order of an author's work
+		pluginNewCommand(a),
+		pluginDevCommand(a),
+		pluginTestCommand(a),
+		pluginPinCommand(a),
+		pluginListCommand(a),
+	)
+	return cmd
+}
+
+// configuredPlugins returns the plugins that the configuration declares, in order of name,
+// and the configuration.
+func configuredPlugins(a *cli.App) ([]plugins.Plugin, *config.Config, error) {
+	reg, err := a.Registry()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := a.KnownNames(reg)
+	opts.Path = a.ConfigPath
+	opts.CheckProvider = nil // a program that is not there is reported below, with the others
+	c, err := config.Load(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.SayUntrusted(c)
+	declared, err := plugins.Declared(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.SayOldLocks(declared)
+	return declared, c, nil
+}
+
+// A pluginListing is a configured plugin as JSON.
+type pluginListing struct {
+	Name     string `json:"name"`
+	Path     string `json:"path"`
+	Folder   string `json:"folder,omitempty"`
+	Origin   string `json:"origin"`
+	Pinned   bool   `json:"pinned"`
+	PinnedBy string `json:"pinned_by,omitempty"` // the user, or a place in the configuration
+	SHA256   string `json:"sha256,omitempty"`    // as pinned
+	Found    string `json:"found,omitempty"`     // the checksum of what is there
+	Matches  bool   `json:"matches"`
+	// About is what the plugin says of itself; absent if it was not started.
+	About   *pluginAbout `json:"about,omitempty"`
+	Problem string       `json:"problem,omitempty"` // why it would not answer
+}
+
+// A pluginAbout is what a plugin says of itself.
+type pluginAbout struct {
+	Strategy string             `json:"strategy"`
+	Version  string             `json:"version"`
+	Doc      string             `json:"doc"`
+	SDK      string             `json:"sdk"`
+	Settings []registry.Setting `json:"settings"`
+}
+
+func pluginListCommand(a *cli.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the configured plugins, whether they are pinned, and what they say of themselves",
+		Long: `list shows every plugin that the configuration declares: its program, whether it is pinned and still the one
+that was pinned. One that is gets started with its settings, to ask for its version, what it does and what it
+can be told; nothing else is ever started, and nothing of a file that you have not trusted.`,
+		Args: cli.NoArguments("'condense plugin test PATH' tries one plugin"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			declared, _, err := configuredPlugins(a)
+			if err != nil {
+				return err
+			}
+			list := []pluginListing{}
+			for _, p := range declared {
+				l, err := listPlugin(cmd.Context(), p)
+				if err != nil {
+					return err
+				}
+				list = append(list, l)
+			}
+			if asJSON {
+				return term.PrintJSON(a.Stdout, list)
+			}
+			if len(list) == 0 {
+				term.Printf(a.Stdout, "The configuration declares no plugin.\n")
+			}
+			for i, l := range list {
+				if i > 0 {
+					term.Printf(a.Stdout, "\n")
+				}
+				printPlugin(a.Stdout, l)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// listPlugin returns what there is to know about a plugin.
+func listPlugin(ctx context.Context, p plugins.Plugin) (pluginListing, error) {
+	l := pluginListing{Name: p.Name, Path: p.Plugin, Folder: p.Folder, Origin: p.Origin.String()}
+	if l.Problem = p.Withheld; l.Problem != "" {
+		return l, nil
+	}
+	l.SHA256, l.Pinned, l.PinnedBy = p.Pin, p.Pin != "", p.By
+	var err error
+	l.Found, err = plugins.Digest(p.Provider)
+	l.Matches = l.Pinned && l.Found == l.SHA256
+	switch {
+	case err != nil:
+		l.Problem = err.Error()
+	case !l.Pinned:
+		l.Problem = fmt.Sprintf("not pinned: if you trust it, run 'condense plugin pin %s'", p.Name)
+	case !l.Matches:
+		l.Problem = fmt.Sprintf("not what was pinned: if you changed or updated it yourself, run 'condense plugin pin %s', otherwise find out who did", p.Name)
+	default:
+		d, err := plugins.Describe(ctx, p.Provider, p.Pin)
+		if err != nil {
+			l.Problem = err.Error()
+		} else {
+			l.About = &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings}
+		}
+	}
+	return l, ctx.Err()
+}
+
+func printPlugin(w io.Writer, l pluginListing) {
+	term.Printf(w, "%s  %s\n", l.Name, cli.FromHere(l.Path))
+	if l.Folder != "" {
+		term.Printf(w, "  folder    %s\n", cli.FromHere(l.Folder))
+	}
+	if l.Pinned {
+		term.Printf(w, "  pinned    %s  %s\n", l.SHA256, l.PinnedBy)
+	}
+	if l.Found != "" && !l.Matches {
+		term.Printf(w, "  found     %s\n", l.Found)
+	}
+	if l.Problem != "" {
+		term.Printf(w, "  problem   %s\n", term.Indented{Text: l.Problem, By: "            "})
+	}
+	if l.About != nil {
+		term.Printf(w, "  strategy  %s %s (%s)\n", l.About.Strategy, l.About.Version, l.About.SDK)
+		printAbout(w, l.About.Doc, l.About.Settings)
+	}
+}
+
+// firstRunes shortens a text to n characters.
+func firstRunes(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// printAbout writes the documentation of a plugin and its settings.
+func printAbout(w io.Writer, doc string, settings []registry.Setting) {
+	if doc != "" {
+		term.Printf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
+	}
+	for _, s := range settings {
+		term.Printf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
+		if len(s.Default) > 0 {
+			term.Printf(w, ", default %s", firstRunes(string(s.Default), 60))
+		}
+		term.Printf(w, ")\n")
+	}
+}

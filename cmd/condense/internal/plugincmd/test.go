@@ -1,0 +1,165 @@
+package plugincmd
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/registry"
+)
+
+// errPluginTest ends a test that found faults and has said which.
+var errPluginTest = errors.New("the plugin needs work: see above")
+
+// A pluginTest is what the command was told.
+type pluginTest struct {
+	path, folder, settings string
+	env, traces            []string
+	format                 string
+	verbose, json          bool
+}
+
+func pluginTestCommand(a *cli.App) *cobra.Command {
+	var t pluginTest
+	cmd := &cobra.Command{
+		Use:   "test PATH",
+		Short: "Find out whether a plugin does what is asked of one",
+		Long: `test starts the program at PATH as condense would, but unpinned: it is for authors, who change it. It asks what
+the plugin is, runs the conformance suite over the protocol (ordinary, empty, huge and odd conversations,
+parallel calls, calls that are given up), compares two answers to the same question, and has the plugin bring
+conversations to half their size. For every rule that was broken it says where, how, and what to do.
+
+If it asks for a language model, it gets one that picks sentences and costs nothing, whatever the name.
+
+It exits with 0 if there is no fault and with 1 if there is one. Saving nothing is no fault.`,
+		Example: `  condense plugin test ./condense-provider-ours
+  condense plugin test ./ours --settings '{"keep": 3}' --trace session.jsonl --trace other.json
+  condense plugin test ./ours/run.mjs --folder ./ours --settings settings.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage(cmd, "want the path of one program; got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.path = args[0]
+			trial, err := t.trial(a, cmd)
+			if err != nil {
+				return err
+			}
+			return testPlugin(a, cmd.Context(), trial, &t)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
+	f.StringVar(&t.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
+	f.StringSliceVar(&t.env, "env", nil, "`names` of environment variables that it may see")
+	f.StringArrayVar(&t.traces, "trace", nil, "`file` with a conversation of your own to condense; may be given again")
+	f.BoolVarP(&t.verbose, "verbose", "v", false, "print what the plugin logs, and every case")
+	f.BoolVar(&t.json, "json", false, "print JSON")
+	a.InputFlags(cmd, &t.format, nil)
+	return cmd
+}
+
+// trial returns how the program is run, with absolute paths.
+func (t *pluginTest) trial(a *cli.App, cmd *cobra.Command) (*plugins.Trial, error) {
+	p := config.Provider{Name: strings.TrimSuffix(filepath.Base(t.path), filepath.Ext(t.path)), Env: t.env}
+	var err error
+	if p.Plugin, err = filepath.Abs(t.path); err != nil {
+		return nil, err
+	}
+	if t.folder != "" {
+		if p.Folder, err = filepath.Abs(t.folder); err != nil {
+			return nil, err
+		}
+	}
+	if info, err := os.Stat(p.Plugin); err == nil && info.IsDir() {
+		return nil, cli.Usage(cmd, "%s is a folder; name the program in it, and the folder with --folder", t.path)
+	}
+	switch text := strings.TrimSpace(t.settings); {
+	case text == "":
+	case text[0] == '{':
+		p.Settings = json.RawMessage(text)
+	default:
+		if p.Settings, err = os.ReadFile(text); err != nil {
+			return nil, cli.Usage(cmd, "--settings: neither a JSON object nor a file: %w", err)
+		}
+	}
+	if len(p.Settings) > 0 && !json.Valid(p.Settings) {
+		return nil, cli.Usage(cmd, "--settings: %s is not JSON", t.settings)
+	}
+	trial := &plugins.Trial{Plugin: p, Persistent: true}
+	if t.verbose {
+		trial.Output, trial.Calls = authorLogs(a.Stderr)
+	}
+	return trial, nil
+}
+
+// A testListing is what a test of a plugin found, as JSON.
+type testListing struct {
+	Passed        bool               `json:"passed"`
+	Name          string             `json:"name"`
+	Version       string             `json:"version"`
+	SDK           string             `json:"sdk"`
+	Doc           string             `json:"doc"`
+	Settings      []registry.Setting `json:"settings"`
+	ReadyMS       float64            `json:"ready_ms"`
+	Cases         []caseListing      `json:"cases"`
+	Findings      []findingListing   `json:"findings"`
+	Deterministic bool               `json:"deterministic"`
+	Stopped       string             `json:"stopped,omitempty"` // why cases were left out
+	// Conversations are those that it was to bring to half their size, in a chain.
+	Conversations []tryListing `json:"conversations"`
+}
+
+type caseListing struct {
+	Name   string  `json:"name"`
+	About  string  `json:"about"`
+	Result string  `json:"result"`           // passed, declined, failed
+	Reason string  `json:"reason,omitempty"` // why it was declined
+	MS     float64 `json:"ms"`
+}
+
+type findingListing struct {
+	Rule   string `json:"rule"`
+	Case   string `json:"case"`
+	Text   string `json:"text"`
+	Repair string `json:"repair,omitempty"`
+}
+
+type tryListing struct {
+	About    string         `json:"about"`
+	Attempts []core.Attempt `json:"attempts"`
+}
+
+// examined takes in what the conformance suite found.
+func (l *testListing) examined(r *coretest.Report, findings []finding) {
+	l.Cases, l.Findings, l.Deterministic = []caseListing{}, []findingListing{}, r.Deterministic
+	if r.Stopped != nil {
+		l.Stopped = r.Stopped.Error()
+	}
+	wrong := map[string]bool{}
+	for _, f := range findings {
+		wrong[f.name] = true
+		l.Findings = append(l.Findings, findingListing{f.rule, f.name, f.text, repairs[f.rule]})
+	}
+	for _, v := range r.Verdicts {
+		c := caseListing{Name: v.Case, About: v.About, Result: "passed", MS: millis(v.Duration)}
+		switch {
+		case wrong[v.Case]:
+			c.Result = "failed"
+		case v.Declined != nil:
+			c.Result, c.Reason = "declined", v.Declined.Error()
+		}
+		l.Cases = append(l.Cases, c)
+	}
+}

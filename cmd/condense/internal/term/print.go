@@ -1,0 +1,130 @@
+// Package term writes what people read: text and tables on a terminal, cleaned of everything
+// that could act on it.
+//
+// Formats are the program's own words. Arguments and cells are cleaned, because names of tools
+// and messages, keys, paths and errors come from outside: see package plain. No other package of
+// the command line may call fmt.Fprint and the like, which a test enforces.
+package term
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/condensehq/condense/internal/plain"
+)
+
+// Printf is fmt.Fprintf with arguments that cannot act on a terminal and cannot begin a line.
+// An error may have several lines if it joins several errors.
+func Printf(w io.Writer, format string, args ...any) {
+	for i := range args {
+		args[i] = cleaned(args[i])
+	}
+	fmt.Fprintf(w, format, args...)
+}
+
+// PrintText prints text of several lines that the program has made.
+func PrintText(w io.Writer, text string) error {
+	_, err := io.WriteString(w, plain.Text(text))
+	return err
+}
+
+// Indented is text of several lines, such as what a compiler says, whose lines after the first
+// are indented.
+type Indented struct{ Text, By string }
+
+func (i Indented) String() string {
+	return strings.ReplaceAll(plain.Text(i.Text), "\n", "\n"+i.By)
+}
+
+func cleaned(arg any) any {
+	switch v := arg.(type) {
+	case Indented:
+		return v.String()
+	case string:
+		return plain.Line(v)
+	case error:
+		return ErrorText(v)
+	case fmt.Stringer:
+		return plain.Line(v.String())
+	}
+	switch v := reflect.ValueOf(arg); {
+	case v.Kind() == reflect.String: // core.Role
+		return plain.Line(v.String())
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8: // json.RawMessage
+		return plain.Line(string(v.Bytes()))
+	case v.CanInt(), v.CanUint(), v.CanFloat(), v.Kind() == reflect.Bool:
+		return arg
+	}
+	return plain.Line(fmt.Sprint(arg))
+}
+
+// ErrorText returns the text of an error with a line for each error that is joined in it.
+// What one of them says cannot begin another line.
+func ErrorText(err error) string {
+	text := err.Error()
+	switch wrapper := err.(type) { //nolint:errorlint // the layers are looked at one by one
+	case interface{ Unwrap() []error }:
+		var raw, clean []string
+		for _, e := range wrapper.Unwrap() {
+			raw, clean = append(raw, e.Error()), append(clean, ErrorText(e))
+		}
+		if before, after, ok := strings.Cut(text, strings.Join(raw, "\n")); ok && len(raw) > 0 {
+			return plain.Line(before) + strings.Join(clean, "\n") + plain.Line(after)
+		}
+	default:
+		if inner := errors.Unwrap(err); inner != nil && inner.Error() != "" {
+			if before, after, ok := strings.Cut(text, inner.Error()); ok {
+				return plain.Line(before) + ErrorText(inner) + plain.Line(after)
+			}
+		}
+	}
+	return plain.Line(text)
+}
+
+// PrintJSON prints v with every character that is not visible escaped.
+func PrintJSON(w io.Writer, v any) error {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, plain.JSON(b.String()))
+	return err
+}
+
+// PrintData writes content as it is, for other programs; on a terminal it is cleaned.
+func PrintData(w io.Writer, data []byte) error {
+	if IsTerminal(w) {
+		return PrintText(w, string(data))
+	}
+	_, err := w.Write(data)
+	return err
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// Confirm asks a question with yes or no for an answer. Anything that does not begin with y is
+// no.
+func Confirm(in io.Reader, out io.Writer, question string) bool {
+	Printf(out, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	return err == nil && strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y")
+}
+
+// Number writes x with at most one decimal.
+func Number(x float64) string { return strconv.FormatFloat(float64(int(x*10+0.5))/10, 'f', -1, 64) }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/internal/testkit"
+)
+
+// A new plugin compiles as it is written, whatever is saved is tried, and when it ends
+// nothing is left: no process, no goroutine, no file.
+func TestDevFollowsChanges(t *testing.T) {
+	testkit.Process(t)
+	temp, work := t.TempDir(), t.TempDir()
+	for k, v := range map[string]string{
+		// Offline: all that is needed was downloaded to build this test.
+		"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOSUMDB": "off", "GOWORK": "off", "TMPDIR": temp,
+	} {
+		t.Setenv(k, v)
+	}
+	t.Chdir(work)
+	var said screen
+	if code := run(t.Context(), []string{"plugin", "new", "tidy"}, nil, &said, &said); code != cli.ExitDone {
+		t.Fatalf("plugin new: exit code %d\n%s", code, said.String())
+	}
+	goroutines := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, []string{"plugin", "dev", "tidy"}, nil, &said, &said) }()
+	said.await(t, "tidy             insufficient 3,716 -> 3,573 tokens", "truncation       applied", "waiting for a change")
+
+	source := filepath.Join("tidy", "provider.go")
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save := func(old, instead string) {
+		t.Helper()
+		if !strings.Contains(string(text), old) {
+			t.Fatalf("%s does not contain %q", source, old)
+		}
+		said.clear()
+		if err := os.WriteFile(source, []byte(strings.ReplaceAll(string(text), old, instead)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("if m.Protected {", "if m.Protected { messages[i].Parts = nil")
+	said.await(t, "provider.go changed", "tidy             rejected", "keep-protected: message m2: ",
+		"repair: skip messages with Protected set", "truncation       applied", "waiting for a change")
+	save("return nil, err", "return err")
+	said.await(t, "provider.go changed", "./provider.go:", "waiting for a change")
+
+	cancel()
+	select {
+	case code := <-ended:
+		if code != cli.ExitDone {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(testkit.Patience(t)):
+		t.Fatal("it does not end")
+	}
+	goleak.VerifyNone(t, goroutines)
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
+	}
+}
+
+// A screen is what a person would see.
+type screen struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func (s *screen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.b.Reset()
+}
+
+// await returns when all texts are there, in this order.
+func (s *screen) await(t *testing.T, texts ...string) {
+	t.Helper()
+	for end := time.Now().Add(testkit.Patience(t)); ; time.Sleep(20 * time.Millisecond) {
+		rest, all := s.String(), true
+		for _, text := range texts {
+			i := strings.Index(rest, text)
+			if all = all && i >= 0; !all {
+				break
+			}
+			rest = rest[i+len(text):]
+		}
+		if all {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it does not say %q; it says\n%s", texts, s.String())
+		}
+	}
+}
