@@ -18,12 +18,13 @@ const (
 	KindHeader                   // the line that announces the result of a tool that was called in a text
 	KindSystem                   // a system message
 	KindSummary                  // what a condensation put there: summaries, extracts and markers
+	KindOther                    // anything else, such as a text next to a result
 	Kinds                        // how many there are
 )
 
 var kindNames = [Kinds]string{
 	"user", "injected", "assistant", "reasoning", "tool_call", "tool_result", "error",
-	"project_rules", "environment", "header", "system", "summary",
+	"project_rules", "environment", "header", "system", "summary", "other",
 }
 
 // String returns the name of k.

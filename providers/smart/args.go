@@ -23,8 +23,8 @@ func (w *work) shortenCall(i, keep int, where string) {
 		return
 	}
 	of := ""
-	if p.use >= 0 {
-		of = w.uses[p.use].name
+	if p.use != nil {
+		of = p.use.Name
 	}
 	shorten := func(s string) (string, bool) {
 		if len(s) < keep+minArgument || hasStub(s) {

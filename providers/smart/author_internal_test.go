@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/transcript"
 )
@@ -25,7 +26,7 @@ func TestWhoSaidWhat(t *testing.T) {
 	}
 	messages := d.Journal.Messages()
 	core.Measure(coretest.Counter{}, messages)
-	w := newWork(coretest.Request(messages, 1), registry.Env{}, 0)
+	w := newWork(coretest.Request(messages, 1), registry.Env{}, 0, new(dialog.Reader))
 	typed, checked := map[string]bool{}, 0
 	for i := range messages {
 		var source struct {
@@ -40,11 +41,11 @@ func TestWhoSaidWhat(t *testing.T) {
 	}
 	for i := range w.pieces {
 		p := &w.pieces[i]
-		if p.kind != kindUser && p.kind != kindInjected {
+		if p.kind != dialog.KindUser && p.kind != dialog.KindInjected {
 			continue
 		}
 		checked++
-		if got := p.kind == kindUser; got != typed[p.text] {
+		if got := p.kind == dialog.KindUser; got != typed[p.text] {
 			t.Errorf("taken for typed: %v, want %v: %.100q", got, typed[p.text], p.text)
 		}
 	}

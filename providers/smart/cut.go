@@ -39,7 +39,7 @@ func understand(text string, u *use, f dialog.File) unitText {
 		t.diff()
 	case isTable(t.units):
 		t.worth[0], t.worth[1] = worthAll, worthAll
-	case outline.Language(f.Path) != "" && u != nil && u.about.Family == dialog.FamilyRead:
+	case outline.Language(f.Path) != "" && u != nil && u.Info.Family == dialog.FamilyRead:
 		t.code(outline.Language(f.Path), text)
 	default:
 		t.log()

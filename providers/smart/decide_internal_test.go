@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -45,7 +46,7 @@ func TestReferencesSaveNoMoreThanIsRepeated(t *testing.T) {
 	saved := 0
 	rapid.Check(t, func(t *rapid.T) {
 		req := coretest.Request(readings(t), 1)
-		w := newWork(req, registry.Env{}, 0)
+		w := newWork(req, registry.Env{}, 0, new(dialog.Reader))
 		w.first = req.Messages
 		before, most := w.tokens, w.repeated()
 		if _, err := p.run(context.Background(), w); err != nil {

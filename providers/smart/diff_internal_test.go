@@ -40,26 +40,6 @@ func FuzzPatch(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, a, diff string) { _, _ = patch(a, diff) })
 }
 
-func FuzzRead(f *testing.F) {
-	f.Add("<read_file>\n<path>a</path>\n</read_file>\nx", "[read_file for 'a'] Result:\n<file><path>a</path>\n<content lines=\"1-2\">x</content></file><environment_details>\n</environment_details>")
-	f.Fuzz(func(t *testing.T, assistant, user string) {
-		var b strings.Builder
-		for _, s := range dialog.SplitCalls(assistant) {
-			b.WriteString(s.Text)
-		}
-		if b.String() != assistant {
-			t.Errorf("got %q, want %q", b.String(), assistant)
-		}
-		b.Reset()
-		for _, s := range splitFiles(user) {
-			b.WriteString(s.text)
-		}
-		if b.String() != user {
-			t.Errorf("got %q, want %q", b.String(), user)
-		}
-	})
-}
-
 func FuzzCut(f *testing.F) {
 	f.Add("[{\"a\": 1},\n{\"a\": 2},{\"b\":3},4,5,6,7,8,9]", 20)
 	f.Add("a\nerror: b\n\nc\n", 3)

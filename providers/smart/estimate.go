@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/model"
 )
 
@@ -32,7 +33,7 @@ func (a asking) EstimateCost(ctx context.Context, req *core.Request) (core.Usage
 	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
 		return core.Usage{}, nil
 	}
-	w := newWork(req, a.env, int(a.land*float64(req.Budget.Room())))
+	w := newWork(req, a.env, int(a.land*float64(req.Budget.Room())), new(dialog.Reader))
 	w.first, w.dry = req.Messages, true
 	_, err := a.run(ctx, w)
 	return w.usage, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -24,6 +25,7 @@ func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
 	}
 	var out []Opportunity
+	var reader dialog.Reader
 	for _, p := range passes() {
 		if p.class == classModel || p.open {
 			continue
@@ -35,7 +37,7 @@ func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		w := newWork(req, registry.Env{}, req.Budget.Room())
+		w := newWork(req, registry.Env{}, req.Budget.Room(), &reader)
 		w.first = req.Messages
 		rep, err := ready[0].do(ctx, w, time.Now)
 		if err != nil {

@@ -3,6 +3,8 @@ package smart
 import (
 	"context"
 	"fmt"
+
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type cutSettings struct {
@@ -42,7 +44,7 @@ var cutPass = define("cut", classLossy, "",
 					if limit == c.Start {
 						w.looked()
 					}
-					if w.pieces[i].kind != kindResult {
+					if w.pieces[i].kind != dialog.KindToolResult {
 						continue
 					}
 					w.cut(i, limit)
@@ -67,8 +69,8 @@ func (w *work) cut(i, limit int) {
 		return
 	}
 	var u *use
-	if p.use >= 0 {
-		u = &w.uses[p.use]
+	if p.use != nil {
+		u = p.use
 	}
 	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
 	t := understand(p.text, u, p.file)

@@ -126,7 +126,7 @@ func (w *work) digest(from int) digestText {
 func (w *work) asked(from int) []string {
 	var out []string
 	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
-		if p := &w.pieces[i]; p.kind == kindUser {
+		if p := &w.pieces[i]; p.kind == dialog.KindUser {
 			if line := oneLine(dialog.Unwrap(p.text), 240); line != "" {
 				out = append(out, line)
 			}
@@ -138,7 +138,7 @@ func (w *work) asked(from int) []string {
 // plan quotes the newest list of what is to be done.
 func (w *work) plan(from int) []string {
 	for _, u := range slices.Backward(w.uses) {
-		if u.about.Family != dialog.FamilyPlan || u.call < 0 || u.msg < from || isStub(w.pieces[u.call].text) {
+		if u.Info.Family != dialog.FamilyPlan || !u.Called || u.Message < from || isStub(w.pieces[u.call].text) {
 			continue
 		}
 		text := w.pieces[u.call].text
@@ -156,15 +156,15 @@ func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
 	mended = map[string]bool{}
 	seen := map[string]bool{}
 	for _, u := range slices.Backward(w.uses) {
-		if u.msg < from || u.results.Start == u.results.End {
+		if u.Message < from || u.results.Start == u.results.End {
 			continue
 		}
-		call := oneLine(u.name, 80) + " " + digest(u.about.Target)
+		call := oneLine(u.Name, 80) + " " + digest(u.Info.Target)
 		if seen[call] {
 			continue
 		}
 		seen[call] = true
-		if !u.isError {
+		if !u.IsError {
 			mended[callOf(call+": ")] = true
 			continue
 		}
@@ -181,14 +181,14 @@ func (w *work) filesTouched(from int) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, u := range slices.Backward(w.uses) {
-		verb := done[u.about.Family]
-		if verb == "" || u.msg < from {
+		verb := done[u.Info.Family]
+		if verb == "" || u.Message < from {
 			continue
 		}
-		if u.isError {
+		if u.IsError {
 			verb += ", failed"
 		}
-		for _, f := range u.about.Files {
+		for _, f := range u.Info.Files {
 			if !seen[f.Path] {
 				seen[f.Path] = true
 				out = append(out, oneLine(f.Path, 200)+" ("+verb+")")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type duplicatesSettings struct {
@@ -49,13 +51,8 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 
 // repeats reports whether texts of kind k are worth a reference to their like. What a
 // person typed stays where it was typed.
-func repeats(k kind) bool {
-	switch k {
-	case kindResult, kindInjected, kindProse:
-		return true
-	case kindOther, kindUser, kindEnvironment, kindReasoning, kindCall, kinds:
-	}
-	return false
+func repeats(k dialog.Kind) bool {
+	return k == dialog.KindToolResult || k == dialog.KindInjected || k == dialog.KindProjectRules || k == dialog.KindAssistant
 }
 
 // How a reference begins.
@@ -72,7 +69,7 @@ func (w *work) refer(i int, what string, at int) string {
 	switch {
 	case w.boxes[w.pieces[i].box].users:
 		of = "one"
-	case w.pieces[at].use < 0:
+	case w.pieces[at].use == nil:
 		of = "text"
 	}
 	return what + " " + of + " below"

@@ -30,7 +30,7 @@ var environmentPass = define("environment", classSuperseded, "",
 		newer := map[string]bool{} // sections of newer blocks
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
-			if p.kind != kindEnvironment || w.hidden[w.message(i)] || isStub(p.text) {
+			if p.kind != dialog.KindEnvironment || w.hidden[w.message(i)] || isStub(p.text) {
 				continue
 			}
 			w.looked()

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type headTailSettings struct {
@@ -46,7 +47,7 @@ var headTailPass = define("headtail", classLossy, "",
 					if limit == c.Start {
 						w.looked()
 					}
-					if w.pieces[i].tokens > limit && w.pieces[i].kind == kindResult {
+					if w.pieces[i].tokens > limit && w.pieces[i].kind == dialog.KindToolResult {
 						w.headTail(i, limit, c.Head)
 					}
 				}

@@ -21,10 +21,10 @@ var layoutPass = define("layout", classLossless, "",
 	func(_ context.Context, w *work, c layoutSettings) error {
 		for i := range w.pieces {
 			p := &w.pieces[i]
-			if p.kind != kindResult || p.fixed || p.gone || p.edited {
+			if p.kind != dialog.KindToolResult || p.fixed || p.gone || p.edited {
 				continue
 			}
-			if w.uses[p.use].about.Family == dialog.FamilyRead {
+			if p.use.Info.Family == dialog.FamilyRead {
 				continue // an edit quotes a file as it is, to the last space
 			}
 			w.looked()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type maskSettings struct {
@@ -35,11 +37,11 @@ var maskPass = define("mask", classLossy,
 			}
 			u := &w.uses[k]
 			w.looked()
-			if u.isError && !c.Errors || slices.Contains(c.Except, u.name) {
+			if u.IsError && !c.Errors || slices.Contains(c.Except, u.Name) {
 				continue
 			}
 			w.clear(u)
-			if c.Inputs && u.call >= 0 {
+			if c.Inputs && u.Called {
 				w.shortenCall(u.call, 0, "")
 			}
 		}
@@ -50,7 +52,7 @@ var maskPass = define("mask", classLossy,
 func (w *work) answered() []int {
 	var out []int
 	for k := range w.uses {
-		if u := &w.uses[k]; u.results.Start < u.results.End && !w.hidden[u.msg] {
+		if u := &w.uses[k]; u.results.Start < u.results.End && !w.hidden[u.Message] {
 			out = append(out, k)
 		}
 	}
@@ -84,7 +86,7 @@ var prunePass = define("prune", classLossy,
 		answered := w.answered()
 		for _, k := range slices.Backward(answered) {
 			u := &w.uses[k]
-			if u.msg >= last || slices.ContainsFunc(c.Except, func(n string) bool { return strings.EqualFold(n, u.name) }) {
+			if u.Message >= last || slices.ContainsFunc(c.Except, func(n string) bool { return strings.EqualFold(n, u.Name) }) {
 				continue
 			}
 			if w.pieces[u.results.Start].fixed {
@@ -122,7 +124,7 @@ func (w *work) turnFromEnd(n int) int {
 	}
 	seen := -1
 	for i := len(w.pieces) - 1; i >= 0; i-- {
-		if p := &w.pieces[i]; p.kind == kindUser && w.message(i) != seen && !w.hidden[w.message(i)] {
+		if p := &w.pieces[i]; p.kind == dialog.KindUser && w.message(i) != seen && !w.hidden[w.message(i)] {
 			seen = w.message(i)
 			if n--; n == 0 {
 				return seen

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type nearSettings struct {
@@ -30,14 +32,14 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 		newest := map[key]int{}
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
-			if p.kind != kindResult || p.gone || p.use < 0 || p.tokens < c.Tokens || w.hidden[w.message(i)] {
+			if p.kind != dialog.KindToolResult || p.gone || p.use == nil || p.tokens < c.Tokens || w.hidden[w.message(i)] {
 				continue
 			}
-			u := &w.uses[p.use]
-			if u.about.Target == "" && p.file.Path == "" {
+			u := p.use
+			if u.Info.Target == "" && p.file.Path == "" {
 				continue
 			}
-			k := key{u.name, u.about.Target, p.file.Path}
+			k := key{u.Name, u.Info.Target, p.file.Path}
 			at, ok := newest[k]
 			if hasStub(p.text) {
 				if ok && strings.Contains(p.text, stubMark+": "+patchThe) {

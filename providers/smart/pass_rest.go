@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 type argsSettings struct {
@@ -28,7 +29,7 @@ var argsPass = define("args", classLossy,
 	func(_ context.Context, w *work, c argsSettings) error {
 		var calls []int
 		for i := range w.pieces {
-			if w.pieces[i].kind == kindCall && !w.hidden[w.message(i)] {
+			if w.pieces[i].kind == dialog.KindToolCall && !w.hidden[w.message(i)] {
 				calls = append(calls, i)
 			}
 		}
@@ -65,7 +66,7 @@ var reasoningPass = define("reasoning", classLossy,
 		for i := range w.pieces {
 			p := &w.pieces[i]
 			msg := w.message(i)
-			if p.kind != kindReasoning || p.fixed || p.gone || msg >= last || w.hidden[msg] {
+			if p.kind != dialog.KindReasoning || p.fixed || p.gone || msg >= last || w.hidden[msg] {
 				continue
 			}
 			if w.met() {
@@ -114,7 +115,7 @@ var prosePass = define("prose", classLossy, "",
 			if w.met() || w.message(i) >= len(w.msgs)-c.Keep {
 				break
 			}
-			if p.kind != kindProse && p.kind != kindInjected || p.rules || w.hidden[w.message(i)] {
+			if p.kind != dialog.KindAssistant && p.kind != dialog.KindInjected || w.hidden[w.message(i)] {
 				continue
 			}
 			w.looked()

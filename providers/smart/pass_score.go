@@ -135,19 +135,18 @@ func (w *work) scores() scores {
 		p := &w.pieces[i]
 		s := &out[w.message(i)]
 		bytes[w.message(i)] += len(p.text)
-		switch p.kind {
-		case kindUser:
+		switch {
+		case p.kind == dialog.KindUser:
 			s.user = true
-		case kindCall, kindResult:
+		case p.kind == dialog.KindToolCall || p.kind == dialog.KindToolResult:
 			s.calls = true
-			u := &w.uses[p.use]
-			s.wrong = s.wrong || u.isError
-			switch u.about.Family {
+			u := p.use
+			s.wrong = s.wrong || u.IsError
+			switch u.Info.Family {
 			case dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit:
 				s.files = true
 			case dialog.FamilyUnknown, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyCommand, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 			}
-		case kindOther, kindInjected, kindEnvironment, kindProse, kindReasoning, kinds:
 		}
 		s.wrong = s.wrong || strings.Contains(p.text, "error")
 		s.thinking = s.thinking || strings.Contains(p.text, "thinking")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
@@ -150,7 +151,7 @@ func (w *work) blockJobs(c *summarizeSettings) []job {
 		if w.tokens-saved <= w.room || w.message(i) >= len(w.msgs)-c.Keep {
 			break
 		}
-		if p.kind != kindResult || p.fixed || p.gone || p.tokens < c.Over || w.hidden[w.message(i)] || hasStub(p.text) {
+		if p.kind != dialog.KindToolResult || p.fixed || p.gone || p.tokens < c.Over || w.hidden[w.message(i)] || hasStub(p.text) {
 			continue
 		}
 		w.looked()
@@ -199,7 +200,7 @@ func (w *work) sectionJobs(c *summarizeSettings) []job {
 	}
 	users := map[int]bool{}
 	for i := range w.pieces {
-		if w.pieces[i].kind == kindUser {
+		if w.pieces[i].kind == dialog.KindUser {
 			users[w.message(i)] = true
 		}
 	}
@@ -227,15 +228,14 @@ func (w *work) write(b *strings.Builder, i int) {
 		box := &w.boxes[k]
 		for n := box.pieces.Start; n < box.pieces.End; n++ {
 			p := &w.pieces[n]
-			switch p.kind {
-			case kindReasoning, kindEnvironment:
+			switch {
+			case p.kind == dialog.KindReasoning || p.kind == dialog.KindEnvironment:
 				continue
-			case kindCall:
-				fmt.Fprintf(b, "[calls %s]\n", w.uses[p.use].name)
-			case kindResult:
+			case p.kind == dialog.KindToolCall:
+				fmt.Fprintf(b, "[calls %s]\n", p.use.Name)
+			case p.kind == dialog.KindToolResult:
 				of, isError := w.label(p)
 				fmt.Fprintf(b, "[result of %s%s]\n", strings.TrimSpace(of), map[bool]string{true: ", an error"}[isError])
-			case kindOther, kindUser, kindInjected, kindProse, kinds:
 			}
 			b.WriteString(p.text + "\n")
 		}

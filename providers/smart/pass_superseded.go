@@ -36,12 +36,12 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 		}
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
-			if p.use < 0 || p.gone || w.hidden[w.message(i)] {
+			if p.use == nil || p.gone || w.hidden[w.message(i)] {
 				continue
 			}
-			u := &w.uses[p.use]
+			u := p.use
 			switch {
-			case p.kind == kindResult && u.about.Family == dialog.FamilyRead && p.file.Path != "" && !u.isError:
+			case p.kind == dialog.KindToolResult && u.Info.Family == dialog.FamilyRead && p.file.Path != "" && !u.IsError:
 				if isStub(p.text) {
 					continue
 				}
@@ -57,9 +57,9 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				if p.file.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[p.file.Path]) < maxSights {
 					below[p.file.Path] = append(below[p.file.Path], sight{p.file.Range, i})
 				}
-			case p.kind == kindCall && u.about.Family == dialog.FamilyWrite && len(u.about.Files) == 1 && !u.isError:
+			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError:
 				w.looked()
-				f := dialog.File{Path: u.about.Files[0].Path}
+				f := dialog.File{Path: u.Info.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
 					w.shortenCall(i, 0, w.refer(i, seeNewer, at))
 					continue
@@ -83,15 +83,15 @@ func (w *work) supersedeRuns() {
 	newest := map[run]int{}
 	for k := len(w.uses) - 1; k >= 0; k-- {
 		u := &w.uses[k]
-		switch u.about.Family {
+		switch u.Info.Family {
 		case dialog.FamilyCommand, dialog.FamilyList, dialog.FamilySearch:
 		case dialog.FamilyUnknown, dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 			continue
 		}
-		if u.call < 0 || u.isError || u.results.End-u.results.Start != 1 || w.hidden[u.msg] {
+		if !u.Called || u.IsError || u.results.End-u.results.Start != 1 || w.hidden[u.Message] {
 			continue
 		}
-		r := run{u.name, w.pieces[u.call].text}
+		r := run{u.Name, w.pieces[u.call].text}
 		at, again := newest[r]
 		if !again {
 			newest[r] = u.results.Start

@@ -72,8 +72,8 @@ func (w *work) shortenNewestCalls() {
 	}
 	var calls []int
 	for u := range w.uses {
-		if c := w.uses[u].call; c >= 0 && w.message(c) >= last && last >= 0 {
-			calls = append(calls, c)
+		if u := &w.uses[u]; u.Called && w.message(u.call) >= last && last >= 0 {
+			calls = append(calls, u.call)
 		}
 	}
 	most := int(value.DefaultShares().Newest*float64(w.room)) / max(1, len(calls))
@@ -204,7 +204,7 @@ func counterpart(was []core.Part, p core.Part, j, n int) int {
 func (w *work) adopt(messages []core.Message) {
 	req := *w.req
 	req.Messages = messages
-	next := newWork(&req, w.env, w.room)
+	next := newWork(&req, w.env, w.room, w.reader)
 	next.first, next.base, next.dry = w.first, w.base, w.dry
 	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
 	*w = *next

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	numbers "github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/registry"
 )
@@ -92,7 +93,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
 		return same, nil
 	}
-	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())))
+	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())), new(dialog.Reader))
 	w.first = req.Messages
 	before := w.tokens
 	done, err := p.run(ctx, w)
@@ -107,7 +108,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	case !p.worth(gain, before, req):
 		why = fmt.Sprintf("%d tokens are %.1f %%, less than an edit is worth", gain, 100*float64(gain)/float64(before))
 	case p.c.Accept != Accept{}:
-		why = p.c.Accept.refuses(newWork(req, p.env, 0), req.Messages, out.Messages)
+		why = p.c.Accept.refuses(newWork(req, p.env, 0, w.reader), req.Messages, out.Messages)
 	}
 	if why != "" {
 		same.Usage, same.Steps = w.usage, append(done, core.Step{Name: "unchanged", Note: why})

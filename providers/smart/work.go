@@ -11,25 +11,6 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// A kind says what a piece of text is, which decides what may become of it.
-type kind uint8
-
-const (
-	kindOther       kind = iota // system messages, summaries, markers: left alone
-	kindUser                    // what a person typed
-	kindInjected                // what a program put into the user's mouth
-	kindEnvironment             // a block that describes the surroundings as they were
-	kindProse                   // what the assistant said
-	kindReasoning               // what it thought
-	kindCall                    // what it told a tool
-	kindResult                  // what a tool answered
-	kinds
-)
-
-var kindNames = [kinds]string{"other", "user", "injected", "environment", "assistant", "reasoning", "tool_call", "tool_result"}
-
-func (k kind) String() string { return kindNames[k] }
-
 // A box is what holds text in a message: a text part, the arguments of a call, reasoning,
 // or the texts of a tool result. Its pieces, put together, are its text.
 type box struct {
@@ -47,14 +28,14 @@ type box struct {
 // that holds several things, as Roo-Code's and Cline's do.
 type piece struct {
 	box    int
-	kind   kind
+	kind   dialog.Kind
 	fixed  bool // may not be changed: protected, awaited, or a stub already
 	gone   bool // was cut without a stub of its own; its neighbour's speaks for it
 	edited bool
 	rules  bool        // instructions that a file gives for every conversation
 	needed bool        // a diff can only be read with it
 	step   int32       // the pass that changed it last
-	use    int         // the use that it is of; -1 if none
+	use    *use        // that it is of; nil if none
 	file   dialog.File // for the result of a read: what it shows
 	text   string
 	tokens int // exact if the box has no other piece, else in proportion to its bytes
@@ -62,12 +43,9 @@ type piece struct {
 
 // A use is a call to a tool with its result. Either may be missing.
 type use struct {
-	name    string
-	about   dialog.CallInfo
-	call    int       // its piece; -1 if missing
+	*dialog.Use
+	call    int       // its piece, if Called
 	results core.Span // its pieces, all of one box; empty if missing
-	msg     int       // the message of the result; of the call if there is none
-	isError bool
 }
 
 // A work is a conversation while passes shorten it. Passes change pieces; settle makes
@@ -75,6 +53,7 @@ type use struct {
 type work struct {
 	req    *core.Request
 	env    registry.Env
+	reader *dialog.Reader
 	msgs   []core.Message
 	hidden []bool
 	boxes  []box
@@ -99,20 +78,17 @@ type work struct {
 
 // newWork takes the conversation apart. The cost is linear; nothing is counted but what
 // shares a message with something else.
-func newWork(req *core.Request, env registry.Env, room int) *work {
+func newWork(req *core.Request, env registry.Env, room int, reader *dialog.Reader) *work {
 	n := len(req.Messages)
 	w := &work{
-		req: req, env: env, msgs: slices.Clone(req.Messages), room: room,
+		req: req, env: env, reader: reader, msgs: slices.Clone(req.Messages), room: room,
 		hidden: make([]bool, n), ofMsg: make([]core.Span, n), dirty: make([]bool, n),
-		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2), uses: make([]use, 0, n/2), told: map[int]string{},
+		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2), told: map[int]string{},
 	}
 	for i := range w.msgs {
 		w.tokens += w.msgs[i].Tokens
 	}
-	r := reader{w: w, open: map[string][]int{}}
-	for i := range w.msgs {
-		r.message(i)
-	}
+	w.read(reader.Read(w.msgs))
 	for _, i := range core.Pending(req.Messages) {
 		for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
 			w.fix(&w.boxes[k])
@@ -144,15 +120,15 @@ func (w *work) repeated() int {
 			again = texts[h]
 			texts[h] = true
 		}
-		if p.use >= 0 {
-			u := &w.uses[p.use]
+		if p.use != nil {
+			u := p.use
 			path := p.file.Path
-			if path == "" && p.kind == kindCall && len(u.about.Files) > 0 {
-				path = u.about.Files[0].Path
+			if path == "" && p.kind == dialog.KindToolCall && len(u.Info.Files) > 0 {
+				path = u.Info.Files[0].Path
 			}
-			k := key{u.name, u.about.Target, path}
-			again = again || p.kind == kindResult && about[k] || path != "" && files[path]
-			if p.kind == kindResult {
+			k := key{u.Name, u.Info.Target, path}
+			again = again || p.kind == dialog.KindToolResult && about[k] || path != "" && files[path]
+			if p.kind == dialog.KindToolResult {
 				about[k] = true
 			}
 			files[path] = true
@@ -238,9 +214,9 @@ func (w *work) clear(u *use) {
 	b := &w.boxes[w.pieces[first].box]
 	lines, size, tokens := 0, 0, 0
 	for i := u.results.Start; i < u.results.End; i++ {
-		if w.pieces[i].kind == kindUser { // a person's words stay where they are
+		if w.pieces[i].kind == dialog.KindUser { // a person's words stay where they are
 			for k := u.results.Start; k < u.results.End; k++ {
-				if w.pieces[k].kind == kindResult {
+				if w.pieces[k].kind == dialog.KindToolResult {
 					w.leave(k, stub{})
 				}
 			}
@@ -286,7 +262,7 @@ func (w *work) describe(i int, s *stub) {
 		s.lines, s.bytes = countLines(p.text), len(p.text)
 	}
 	s.of, s.isError = w.label(p)
-	if w.boxes[p.box].users && p.use >= 0 {
+	if w.boxes[p.box].users && p.use != nil {
 		s.of = "" // its header says it, and a mark has no names that the user did not say
 	}
 	s.handle = w.handle(p)
@@ -294,22 +270,21 @@ func (w *work) describe(i int, s *stub) {
 
 // label names what a piece is of, for a stub.
 func (w *work) label(p *piece) (of string, isError bool) {
-	if p.use < 0 {
-		switch p.kind {
-		case kindEnvironment:
-			return "stale environment", false
-		case kindProse:
-			return "what was said", false
-		case kindOther, kindUser, kindInjected, kindReasoning, kindCall, kindResult, kinds:
-			return "text", false
-		}
+	u := p.use
+	switch {
+	case u != nil:
+	case p.kind == dialog.KindEnvironment:
+		return "stale environment", false
+	case p.kind == dialog.KindAssistant:
+		return "what was said", false
+	default:
+		return "text", false
 	}
-	u := &w.uses[p.use]
-	target := u.about.Target
+	target := u.Info.Target
 	if p.file.Path != "" {
 		target = p.file.Path
 	}
-	return strings.TrimSpace(u.name + " " + digest(target)), u.isError && p.kind == kindResult
+	return strings.TrimSpace(u.Name + " " + digest(target)), u.IsError && p.kind == dialog.KindToolResult
 }
 
 // handle returns the handle of the part that p stood in when the work began: the one under

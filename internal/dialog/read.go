@@ -1,0 +1,427 @@
+package dialog
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Dialog is a conversation that was read. It refers to the texts of its messages.
+type Dialog struct {
+	Messages [][]Part // by message and part
+	Uses     []*Use   // in the order in which they begin
+}
+
+// A Part is what one part of a message holds.
+type Part struct {
+	// Passages are its texts by what they are. Put together they are the text of the part: of a
+	// result that of all its contents, each on lines of its own. Images and opaque parts have none.
+	Passages []Passage
+	// Segments are the texts of a user or of a result by who wrote them, one list for each content
+	// of a result and one for a text. They are coarser than passages: what a tool wrote is one
+	// segment, whatever files it shows.
+	Segments [][]Segment
+	Use      *Use // of a call or a result in a part of its own
+	Media    bool // a result that holds more than text
+}
+
+// A Passage is a text of one kind.
+type Passage struct {
+	Kind Kind
+	Use  *Use // of a call, of a result and of what the user said about it; nil if none
+	File File // that the result of a read shows; without a path if unknown
+	Text string
+}
+
+// A Use is a call to a tool with its result. Either may be missing.
+type Use struct {
+	Name    string
+	Info    CallInfo
+	Called  bool // the call is there
+	Message int  // of the result; of the call if there is none
+	IsError bool
+	Index   int // in Dialog.Uses
+}
+
+// Read reads a conversation.
+func Read(messages []core.Message) *Dialog { return new(Reader).Read(messages) }
+
+// A Reader reads conversations. It remembers every message that it took apart: one that is in
+// several conversations, such as a conversation before and after some messages were shortened, is
+// taken apart once. What a message held must not be changed in place. The zero value is ready. It
+// is not safe for concurrent use.
+type Reader struct {
+	known  map[*core.Part]*message
+	parsed int
+}
+
+// Parsed returns how many messages were taken apart.
+func (r *Reader) Parsed() int { return r.parsed }
+
+// A message is what can be known of a message without those before it, but for the notices of
+// aider in these.
+type message struct {
+	role          core.Role
+	parts         int
+	before, after aiderReader
+	segments      [][][]Segment // by part and content
+	runs          [][]CallRun   // of an assistant's texts
+	calls         []CallInfo    // of calls
+}
+
+// message takes m apart unless that was done before.
+func (r *Reader) message(m *core.Message, talk *AuthorReader) *message {
+	if len(m.Parts) == 0 {
+		return &message{}
+	}
+	talk.aider.ran = false // it is about one message
+	key := &m.Parts[0]
+	if k := r.known[key]; k != nil && k.role == m.Role && k.parts == len(m.Parts) && (m.Role != core.RoleUser || k.before == talk.aider) {
+		talk.aider = k.after
+		return k
+	}
+	r.parsed++
+	k := &message{role: m.Role, parts: len(m.Parts), before: talk.aider}
+	var said [][]Segment
+	if m.Role == core.RoleUser {
+		said = talk.Message(m)
+	}
+	k.after = talk.aider
+	for j, p := range m.Parts {
+		switch p := p.(type) {
+		case core.Text:
+			switch m.Role {
+			case core.RoleUser:
+				at(&k.segments, len(m.Parts))[j] = [][]Segment{said[j]}
+			case core.RoleAssistant:
+				at(&k.runs, len(m.Parts))[j] = SplitCalls(string(p))
+			case core.RoleSystem, core.RoleTool:
+			}
+		case core.ToolCall:
+			at(&k.calls, len(m.Parts))[j] = ParseCall(p.Name, p.Args)
+		case core.ToolResult:
+			segments := make([][]Segment, len(p.Content))
+			for c, q := range p.Content {
+				if t, ok := q.(core.Text); ok {
+					segments[c] = SplitResult(string(t))
+				}
+			}
+			at(&k.segments, len(m.Parts))[j] = segments
+		case core.Reasoning, core.Image, core.Opaque:
+		}
+	}
+	if r.known == nil {
+		r.known = map[*core.Part]*message{}
+	}
+	r.known[key] = k
+	return k
+}
+
+// at returns *list, made with n elements if it has none.
+func at[T any](list *[]T, n int) []T {
+	if *list == nil {
+		*list = make([]T, n)
+	}
+	return *list
+}
+
+// Read reads a conversation. The cost is linear.
+func (r *Reader) Read(messages []core.Message) *Dialog {
+	k := linker{
+		d:    &Dialog{Messages: make([][]Part, len(messages)), Uses: make([]*Use, 0, len(messages)/2)},
+		open: map[string][]*Use{},
+	}
+	parts := 0
+	for i := range messages {
+		parts += len(messages[i].Parts)
+	}
+	all := make([]Part, parts)
+	var talk AuthorReader
+	for i := range messages {
+		m := &messages[i]
+		k.at, k.parts = i, all[:len(m.Parts):len(m.Parts)]
+		all = all[len(m.Parts):]
+		k.message(m, r.message(m, &talk))
+		k.d.Messages[i] = k.parts
+	}
+	return k.d
+}
+
+// A linker finds the calls that results answer.
+type linker struct {
+	d      *Dialog
+	at     int               // the message that is read
+	parts  []Part            // of it
+	open   map[string][]*Use // ID of a native call to the uses that are not answered
+	called []*Use            // in the text of the last assistant's message, and not answered
+	answer *Use              // whose result goes on in the next text; nil if none
+}
+
+func (k *linker) message(m *core.Message, known *message) {
+	k.answer = nil
+	if m.Role == core.RoleAssistant {
+		k.called = k.called[:0]
+	}
+	for j, p := range m.Parts {
+		part := &k.parts[j]
+		switch p := p.(type) {
+		case core.Text:
+			k.text(m.Role, string(p), j, part, known)
+		case core.ToolCall:
+			part.Use = k.use(p.Name, known.calls[j], true)
+			part.add(KindToolCall, part.Use, p.Args)
+			k.open[p.ID] = append(k.open[p.ID], part.Use)
+		case core.ToolResult:
+			part.Segments = known.segments[j]
+			k.result(p, part)
+		case core.Reasoning:
+			part.add(KindReasoning, nil, p.Text)
+		case core.Image, core.Opaque:
+		}
+	}
+}
+
+func (k *linker) use(name string, info CallInfo, called bool) *Use {
+	u := &Use{Name: name, Info: info, Called: called, Message: k.at, Index: len(k.d.Uses)}
+	k.d.Uses = append(k.d.Uses, u)
+	return u
+}
+
+func (p *Part) add(kind Kind, u *Use, text string) {
+	p.Passages = append(p.Passages, Passage{Kind: kind, Use: u, Text: text})
+}
+
+// text adds the passages of part j, a text.
+func (k *linker) text(role core.Role, text string, j int, part *Part, known *message) {
+	switch role {
+	case core.RoleAssistant:
+		for _, run := range known.runs[j] {
+			if run.Tool == "" {
+				part.add(KindAssistant, nil, run.Text)
+				continue
+			}
+			u := k.use(run.Tool, run.About, true)
+			k.called = append(k.called, u)
+			part.add(KindToolCall, u, run.Text)
+		}
+	case core.RoleUser:
+		part.Segments = known.segments[j]
+		for _, s := range part.Segments[0] {
+			k.segment(s, part)
+		}
+	case core.RoleSystem:
+		part.add(KindSystem, nil, text)
+	case core.RoleTool:
+		part.add(KindOther, nil, text)
+	}
+}
+
+// segment adds the passages of one segment of a user's text.
+func (k *linker) segment(s Segment, part *Part) {
+	switch {
+	case s.Kind == KindHeader:
+		k.answer = k.find(s)
+		part.add(KindHeader, nil, s.Text)
+	case s.Kind != KindToolResult:
+		part.add(s.Kind, nil, s.Text)
+	default:
+		u := k.answer
+		if u == nil { // more of a result, or one without a call
+			u = k.use("tool", CallInfo{}, false)
+			u.Message = 0
+		}
+		if strings.TrimSpace(s.Text) == "" {
+			part.add(KindOther, nil, s.Text)
+			return
+		}
+		u.IsError, u.Message = textError(s.Text), k.at
+		part.answer(u, s.Text)
+		k.answer = nil
+	}
+}
+
+// find returns the use that a header announces the result of: the oldest call of that tool
+// that is not answered, or a new one if there is none.
+func (k *linker) find(s Segment) *Use {
+	for i, u := range k.called {
+		if u.Name == s.Tool {
+			k.called = append(k.called[:i:i], k.called[i+1:]...)
+			return u
+		}
+	}
+	info := CallInfo{Family: FamilyOf(s.Tool), Target: s.Target}
+	if s.Target != "" && info.Family == FamilyRead {
+		info.Files = []File{{Path: CleanPath(s.Target)}}
+	}
+	u := k.use(s.Tool, info, false)
+	u.Message = 0
+	return u
+}
+
+// result adds the passages of a native result.
+func (k *linker) result(t core.ToolResult, part *Part) {
+	u := (*Use)(nil)
+	if open := k.open[t.CallID]; len(open) > 0 {
+		u = open[0]
+		if len(open) == 1 {
+			delete(k.open, t.CallID)
+		} else {
+			k.open[t.CallID] = open[1:]
+		}
+	} else {
+		u = k.use("tool", CallInfo{}, false)
+		u.Message = 0
+	}
+	part.Use = u
+	var texts []string
+	for _, c := range t.Content {
+		if s, ok := c.(core.Text); ok {
+			texts = append(texts, string(s))
+		} else {
+			part.Media = true
+		}
+	}
+	text := ""
+	switch len(texts) {
+	case 0:
+		if !part.Media {
+			return // the tool said nothing
+		}
+	case 1:
+		text = texts[0]
+	default:
+		text = strings.Join(texts, "\n")
+	}
+	u.Message, u.IsError = k.at, t.IsError
+	part.answer(u, text)
+}
+
+// answer adds the passages of what a tool answered: one for each file, if it shows several in
+// Roo-Code's form, and else one; and what the user said about it.
+func (p *Part) answer(u *Use, text string) {
+	if u.Info.Family != FamilyRead {
+		kind := KindToolResult
+		if u.Info.Family == FamilyAsk {
+			kind = KindUser
+		}
+		result, said := SplitFeedback(u.Name, text)
+		if result != "" || said == "" {
+			p.add(kind, u, result)
+		}
+		if said != "" {
+			p.add(KindUser, u, said)
+		}
+		return
+	}
+	shown := splitFiles(text)
+	if files := u.Info.Files; len(shown) == 1 && shown[0].File.Path == "" && len(files) == 1 {
+		shown[0].File = files[0]
+		if files[0].Range.Whole() && cutByTool(text) {
+			shown[0].File.Range = LineRange{First: 1, Last: countLines(text)}
+		}
+	}
+	for i := range shown {
+		shown[i].Kind, shown[i].Use = KindToolResult, u
+	}
+	p.Passages = append(p.Passages, shown...)
+}
+
+// cutByTool reports whether a tool that was asked for a whole file says at the end of its
+// answer that it did not show all of it. Tools show 2,000 lines at most, or less.
+func cutByTool(text string) bool {
+	end := text[max(0, len(text)-600):]
+	return strings.Count(text, "\n") >= 1999 || strings.Contains(end, "truncated") || strings.Contains(end, "more lines") || strings.Contains(end, "offset")
+}
+
+// splitFiles finds the files in what a read answered, in Roo-Code's form:
+//
+//	<file><path>src/a.ts</path>
+//	<content lines="1-50">
+//	…
+//	</content>
+//	</file>
+//
+// The runs, put together, are the text. A text that is not of this form is one run of no
+// file.
+func splitFiles(text string) []Passage {
+	const open, end = "<file>", "</file>"
+	if !strings.Contains(text, open) {
+		return []Passage{{Text: text}}
+	}
+	var out []Passage
+	from := 0
+	for at, tries := 0, 0; tries < maxOpen; tries++ {
+		i := strings.Index(text[at:], open)
+		if i < 0 {
+			break
+		}
+		i += at
+		at = i + len(open)
+		block := text[i:]
+		if n := strings.Index(block, "\n"+end); n >= 0 {
+			block = block[:n+1+len(end)]
+		} else if n := strings.Index(block, end); n >= 0 {
+			block = block[:n+len(end)]
+		} else {
+			break
+		}
+		f, ok := fileOf(block)
+		if !ok {
+			continue
+		}
+		if i > from {
+			out = append(out, Passage{Text: text[from:i]})
+		}
+		out = append(out, Passage{Text: block, File: f})
+		from, at = i+len(block), i+len(block)
+	}
+	if from < len(text) {
+		out = append(out, Passage{Text: text[from:]})
+	}
+	return out
+}
+
+func fileOf(block string) (File, bool) {
+	p := Element(block, "path")
+	if p == "" {
+		return File{}, false
+	}
+	f := File{Path: CleanPath(p)}
+	runs := strings.Count(block, "\n<content lines=\"")
+	_, lines, ok := strings.Cut(block, "<content lines=\"")
+	if !ok {
+		f.Range = SeveralRanges // an error, or a file whose content was not shown
+		return f, true
+	}
+	if runs > 1 {
+		f.Range = SeveralRanges
+		return f, true
+	}
+	lines, _, _ = strings.Cut(lines, "\"")
+	f.Range = ParseRange(lines)
+	if strings.Contains(block, "<notice>") {
+		return f, true // only the first lines were shown
+	}
+	if f.Range.First == 1 {
+		f.Range = LineRange{} // from its first line to the last one that there was
+	}
+	return f, true
+}
+
+// textError reports whether a result in text is that of a tool that failed.
+func textError(s string) bool {
+	s = s[:min(len(s), 300)]
+	return strings.Contains(s, "<error>") || strings.Contains(s, "The tool execution failed")
+}
+
+// countLines returns the lines of s; a newline at the end begins none.
+func countLines(s string) int {
+	if s == "" {
+		return 0
+	}
+	n := strings.Count(s, "\n")
+	if s[len(s)-1] != '\n' {
+		n++
+	}
+	return n
+}
