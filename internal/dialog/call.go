@@ -110,6 +110,14 @@ type CallInfo struct {
 	Target string
 }
 
+// File returns the path of the first file that the call is about; "" if it is about none.
+func (c *CallInfo) File() string {
+	if len(c.Files) == 0 {
+		return ""
+	}
+	return c.Files[0].Path
+}
+
 // The keys under which tools take what a call is about, in order of preference.
 var (
 	pathKeys    = []string{"file_path", "path", "filePath", "filepath", "filename", "file", "target_file", "absolute_path", "notebook_path", "relative_workspace_path", "uri"}

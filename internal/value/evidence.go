@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/parallel"
 )
 
@@ -123,9 +124,13 @@ const (
 // user or the agent writes it in s.After before a tool shows it there: 1, or less for one of many; 0 if
 // not. The model says how rare terms are.
 func (c *Conversation) Reused(m *Model, s *Sequel) (terms, phrases []float32) {
+	return c.reused(m, s, new(dialog.Reader))
+}
+
+func (c *Conversation) reused(m *Model, s *Sequel, from *dialog.Reader) (terms, phrases []float32) {
 	terms, phrases = make([]float32, len(c.terms)), make([]float32, len(c.phrases))
 	known := knownTerms(s)
-	f := Read(s.After)
+	f := read(s.After, from)
 	seenTerm, seenPhrase := firsts(len(f.terms)), firsts(len(f.phrases))
 	var ours []int32                    // terms that the message at hand asks for
 	taken := make([]bool, len(c.terms)) // it or one before did

@@ -2,6 +2,7 @@ package value
 
 import (
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // Settings of habits. With 0.6 to 0.85 of the tokens taken for what was known, and 1 to 20
@@ -36,13 +37,17 @@ type Habits [estimates][habitGroups]float32
 // written after it. It is nil if there is too little of either. Messages must be measured.
 // The cost is bounded.
 func (m *Model) Habits(messages []core.Message) *Habits {
+	return m.habits(messages, new(dialog.Reader))
+}
+
+func (m *Model) habits(messages []core.Message, from *dialog.Reader) *Habits {
 	before, after := habitSides(messages)
 	if len(before) < leastSide || len(after) < leastSide {
 		return nil
 	}
-	c := Read(before)
+	c := read(before, from)
 	e := m.Estimate(c)
-	terms, phrases := c.Reused(m, &Sequel{Before: before, After: after})
+	terms, phrases := c.reused(m, &Sequel{Before: before, After: after}, from)
 	var want, got [estimates][habitGroups]float64
 	for n := range c.terms {
 		t := &c.terms[n]

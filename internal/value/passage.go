@@ -89,7 +89,10 @@ type Conversation struct {
 }
 
 // Read takes messages apart. The cost is linear.
-func Read(messages []core.Message) *Conversation {
+func Read(messages []core.Message) *Conversation { return read(messages, new(dialog.Reader)) }
+
+// read takes messages apart by what from read, or has read, of them.
+func read(messages []core.Message, from *dialog.Reader) *Conversation {
 	size := 0
 	for i := range messages {
 		size += messages[i].Tokens * 4
@@ -102,40 +105,36 @@ func Read(messages []core.Message) *Conversation {
 		mentions: make([]int32, 0, size/14), phrased: make([]int32, 0, size/10),
 		terms: make([]term, 0, size/64), phrases: make([]phrase, 0, size/12),
 	}
-	r := reader{c: c, calls: map[string]use{}}
+	r := reader{c: c}
+	d := from.Read(messages)
 	for i := range messages {
-		r.message(i, &messages[i])
+		r.message(i, &messages[i], d.Messages[i])
 	}
 	c.index()
 	return c
 }
 
-// A use is a call whose result is expected.
-type use struct{ name, target, file string }
+// An announced is the call in a text whose result comes next, as its header names it.
+type announced struct{ name, target string }
 
 type reader struct {
 	c     *Conversation
-	calls map[string]use
 	field uint8
 	flat  bool // a value of JSON is read
 	plain bool // what the user sent is read: its lines are as they came, be they JSON or not
-	talk  dialog.AuthorReader
 }
 
-func (r *reader) message(i int, m *core.Message) {
+func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 	if m.Role == core.RoleSystem {
 		return
 	}
 	if m.Kind != core.KindOriginal && r.extract(i, m) {
 		return
 	}
-	var said [][]dialog.Segment
 	// A message of ours may hold what the user said too: formats in which two users must not follow
 	// each other make one of them.
-	if m.Role == core.RoleUser && (m.Kind == core.KindOriginal || dialog.HoldsInserted(m)) {
-		said = r.talk.Message(m)
-	}
-	answered := use{} // the call in a text whose result comes next
+	said := m.Role == core.RoleUser && (m.Kind == core.KindOriginal || dialog.HoldsInserted(m))
+	answered := announced{}
 	for j, p := range m.Parts {
 		switch p := p.(type) {
 		case core.Text:
@@ -144,16 +143,16 @@ func (r *reader) message(i int, m *core.Message) {
 				r.extractPart(i, j, body, mark) // from a file that does not record what was inserted
 				continue
 			}
-			if said != nil && answered.name == "" && dialog.Inserted(string(p)) {
+			if said && answered.name == "" && dialog.Inserted(string(p)) {
 				r.inserted(at, string(p))
 				continue
 			}
 			switch {
 			case m.Role == core.RoleTool:
 				at.Kind = dialog.KindToolResult
-			case said != nil:
+			case said:
 				r.plain = true
-				for _, s := range said[j] {
+				for _, s := range parts[j].Segments[0] {
 					answered = r.segment(at, s, answered)
 				}
 				r.plain = false
@@ -163,9 +162,9 @@ func (r *reader) message(i int, m *core.Message) {
 		case core.Reasoning:
 			r.add(Passage{Kind: dialog.KindReasoning, Message: i, Part: j}, "", p.Text)
 		case core.ToolCall:
-			r.call(i, j, &p)
+			r.call(i, j, &p, parts[j].Use)
 		case core.ToolResult:
-			r.result(i, j, &p)
+			r.result(i, j, &p, &parts[j])
 		case core.Opaque, core.Image:
 			by := Passage{Kind: dialog.KindAssistant, Message: i}
 			switch {
@@ -194,33 +193,27 @@ func (r *reader) inserted(p Passage, text string) {
 
 // segment adds what one author said in a text of the user, and returns the call whose result
 // comes next.
-func (r *reader) segment(p Passage, s dialog.Segment, answered use) use {
+func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announced {
 	switch s.Kind {
 	case dialog.KindHeader:
-		return use{name: s.Tool, target: s.Target, file: s.Target}
+		return announced{s.Tool, s.Target}
 	case dialog.KindToolResult:
 		p.Kind, p.Name, p.Target = dialog.KindToolResult, answered.name, answered.target
-		r.add(p, answered.file, s.Text)
+		r.add(p, answered.target, s.Text)
 		return answered
 	case dialog.KindProjectRules:
 		p.Kind, p.Rules = dialog.KindInjected, dialog.RulesName(s.Text)
 	case dialog.KindInjected, dialog.KindEnvironment:
 		p.Kind = dialog.KindInjected
-	case dialog.KindUser:
+	default:
 		p.Kind = dialog.KindUser
 	}
 	r.add(p, "", s.Text)
 	return answered
 }
 
-func (r *reader) call(i, j int, p *core.ToolCall) {
-	about := dialog.ParseCall(p.Name, p.Args)
-	u := use{name: p.Name, target: about.Target}
-	if len(about.Files) > 0 {
-		u.file = about.Files[0].Path
-	}
-	r.calls[p.ID] = u
-	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, Part: j, Name: p.Name, Target: u.target, Call: p.ID}, u.file)
+func (r *reader) call(i, j int, p *core.ToolCall, u *dialog.Use) {
+	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, Part: j, Name: p.Name, Target: u.Info.Target, Call: p.ID}, u.Info.File())
 	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
 		r.text(p.Args)
 	}
@@ -228,27 +221,29 @@ func (r *reader) call(i, j int, p *core.ToolCall) {
 	r.close(at)
 }
 
-func (r *reader) result(i, j int, p *core.ToolResult) {
-	u := r.calls[p.CallID]
-	kind := dialog.KindToolResult
+func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
+	of := Passage{Kind: dialog.KindToolResult, Message: i, Part: j, Call: p.CallID}
+	file := ""
+	if u := part.Use; u.Called {
+		of.Name, of.Target, file = u.Name, u.Info.Target, u.Info.File()
+	}
 	switch {
 	case p.IsError:
-		kind = dialog.KindError
-	case dialog.FamilyOf(u.name) == dialog.FamilyAsk:
-		kind = dialog.KindUser // what it answers is what the person said
+		of.Kind = dialog.KindError
+	case dialog.FamilyOf(of.Name) == dialog.FamilyAsk:
+		of.Kind = dialog.KindUser // what it answers is what the user said
 	}
 	for k, q := range p.Content {
-		p := Passage{Kind: kind, Message: i, Part: j, Content: k, Name: u.name, Target: u.target, Call: p.CallID}
-		t, ok := q.(core.Text)
-		if !ok {
-			r.media(p, q)
+		of.Content = k
+		if _, ok := q.(core.Text); !ok {
+			r.media(of, q)
 			continue
 		}
-		for _, s := range dialog.SplitResult(string(t)) {
+		for _, s := range part.Segments[k] {
 			if s.Kind == dialog.KindToolResult {
-				r.add(p, u.file, s.Text)
+				r.add(of, file, s.Text)
 			} else {
-				r.add(Passage{Kind: dialog.KindInjected, Message: i, Part: j, Content: k, Call: p.Call}, "", s.Text)
+				r.add(Passage{Kind: dialog.KindInjected, Message: i, Part: j, Content: k, Call: p.CallID}, "", s.Text)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // worth returns what the kept lines hold, from scratch.
@@ -40,7 +41,7 @@ func TestLoss(t *testing.T) {
 			total += messages[i].Tokens
 		}
 		shares := DefaultShares()
-		w := newWork(messages, &Options{Room: total / 3, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares, Model: model})
+		w := newSelection(messages, &Options{Room: total / 3, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares, Model: model, Reader: new(dialog.Reader)})
 		w.estimate = model.Estimate(w.c)
 		w.price()
 		w.arrange()

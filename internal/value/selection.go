@@ -70,9 +70,9 @@ type termState struct {
 	credit     float32 // the share that the best of the kept lines gives; 0 if it stands in none
 }
 
-func newWork(messages []core.Message, o *Options) *selection {
+func newSelection(messages []core.Message, o *Options) *selection {
 	w := &selection{
-		o: o, messages: messages, groups: core.Groups(messages), c: Read(messages),
+		o: o, messages: messages, groups: core.Groups(messages), c: read(messages, o.Reader),
 		handles: map[*Passage]string{},
 	}
 	w.native = make([]bool, len(w.groups))

@@ -23,6 +23,7 @@ import (
 	"fmt"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/parallel"
 )
 
@@ -33,7 +34,10 @@ type Options struct {
 	Counter core.Counter
 	// Shares divide the room; nil means [DefaultShares].
 	Shares *Shares
-	// Model values what is said; nil means [Default].
+	// Reader reads the conversation; nil means a new one. A reader that has read it before need not
+	// take it apart again.
+	Reader *dialog.Reader
+	// Model estimates what is used later; nil means [DefaultModel].
 	Model *Model
 }
 
@@ -77,11 +81,14 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		}
 		o.Model = m
 	}
+	if o.Reader == nil {
+		o.Reader = new(dialog.Reader)
+	}
 	if o.Shares == nil {
 		s := DefaultShares()
 		o.Shares = &s
 	}
-	w := newWork(messages, &o)
+	w := newSelection(messages, &o)
 	if err := w.foresee(ctx); err != nil {
 		return Result{}, err
 	}

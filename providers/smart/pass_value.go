@@ -42,7 +42,7 @@ var valuePass = choosing(define("value", classLossy, "",
 		for i := range digest {
 			room -= digest[i].Tokens
 		}
-		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares})
+		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader})
 		if err != nil {
 			return err
 		}
