@@ -31,7 +31,7 @@ func (s *Scorer) addSentence(text string) {
 	if len(words) < sentenceWords {
 		return
 	}
-	out := sentence{weight: float64(min(len(words), sentenceMost)), text: text}
+	out := sentence{weight: float64(min(len(words), sentenceMost))}
 	for i := 2; i < len(words); i++ {
 		h := trigram(words[i-2].hash, words[i-1].hash, words[i].hash)
 		at, ok := s.humanTri[h]

@@ -64,7 +64,6 @@ type line struct {
 type sentence struct {
 	weight float64 // words, at most 40
 	tri    []int32
-	text   string
 }
 
 // NewScorer prepares the judgement of cut, whose messages must be measured. A nil
