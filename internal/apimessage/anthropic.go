@@ -9,17 +9,15 @@ import (
 
 // AnthropicMessage returns a message in Anthropic's shape.
 func AnthropicMessage(role core.Role, parts []core.Part) []byte {
-	out := rawjson.AppendQuote([]byte(`{"role":`), string(Speaker(role)))
-	out = append(out, `,"content":`...)
-	out = append(out, BlockContent(parts)...)
-	return append(out, '}')
+	return rawjson.Append(nil, `{"role":?,"content":?}`, string(Speaker(role)), BlockContent(parts))
 }
 
 // BlockContent returns parts as the value of "content": a string if they are one text,
 // else an array of blocks.
 func BlockContent(parts []core.Part) []byte { return encodeList(parts, AppendBlock) }
 
-// encodeList is encodeContent for a vendor's own kind of element.
+// encodeList returns parts as a string if they are one text, else as an array of the elements
+// that add appends.
 func encodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
 	if len(parts) == 1 {
 		if t, ok := parts[0].(core.Text); ok {
@@ -36,57 +34,40 @@ func encodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
 	return append(out, ']')
 }
 
+// textBlock is a text in the shape that both vendors share.
+const textBlock = `{"type":"text","text":?}`
+
 // AppendBlock appends p as a block. Opaque parts are written as they are.
 func AppendBlock(out []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.Text:
-		out = append(out, `{"type":"text","text":`...)
-		out = rawjson.AppendQuote(out, string(p))
+		return rawjson.Append(out, textBlock, string(p))
 	case core.ToolCall:
-		out = append(out, `{"type":"tool_use","id":`...)
-		out = rawjson.AppendQuote(out, p.ID)
-		out = append(out, `,"name":`...)
-		out = rawjson.AppendQuote(out, p.Name)
-		out = append(out, `,"input":`...)
-		out = append(out, Args(p.Args)...)
+		return rawjson.Append(out, `{"type":"tool_use","id":?,"name":?,"input":?}`, p.ID, p.Name, Args(p.Args))
 	case core.ToolResult:
-		out = append(out, `{"type":"tool_result","tool_use_id":`...)
-		out = rawjson.AppendQuote(out, p.CallID)
+		out = rawjson.Append(out, `{"type":"tool_result","tool_use_id":?`, p.CallID)
 		if len(p.Content) > 0 {
-			out = append(out, `,"content":`...)
-			out = append(out, BlockContent(p.Content)...)
+			out = rawjson.Append(out, `,"content":?`, BlockContent(p.Content))
 		}
 		if p.IsError {
 			out = append(out, `,"is_error":true`...)
 		}
+		return append(out, '}')
 	case core.Image:
-		out = append(out, `{"type":"image","source":`...)
 		if p.URL != "" {
-			out = append(out, `{"type":"url","url":`...)
-			out = rawjson.AppendQuote(out, p.URL)
-		} else {
-			out = append(out, `{"type":"base64","media_type":`...)
-			out = rawjson.AppendQuote(out, p.MediaType)
-			out = append(out, `,"data":`...)
-			out = rawjson.AppendQuote(out, p.Data)
+			return rawjson.Append(out, `{"type":"image","source":{"type":"url","url":?}}`, p.URL)
 		}
-		out = append(out, '}')
+		return rawjson.Append(out, `{"type":"image","source":{"type":"base64","media_type":?,"data":?}}`, p.MediaType, p.Data)
 	case core.Reasoning:
 		if p.Encrypted != "" {
-			out = append(out, `{"type":"redacted_thinking","data":`...)
-			out = rawjson.AppendQuote(out, p.Encrypted)
-			break
+			return rawjson.Append(out, `{"type":"redacted_thinking","data":?}`, p.Encrypted)
 		}
-		out = append(out, `{"type":"thinking","thinking":`...)
-		out = rawjson.AppendQuote(out, p.Text)
-		out = append(out, `,"signature":`...)
-		out = rawjson.AppendQuote(out, p.Signature)
+		return rawjson.Append(out, `{"type":"thinking","thinking":?,"signature":?}`, p.Text, p.Signature)
 	case core.Opaque:
 		if rawjson.IsObject([]byte(p.JSON)) && json.Valid([]byte(p.JSON)) {
 			return append(out, p.JSON...)
 		}
-		out = append(out, `{"type":"text","text":`...)
-		out = rawjson.AppendQuote(out, p.JSON)
+		return rawjson.Append(out, textBlock, p.JSON)
 	}
 	return append(out, '}')
 }
@@ -100,7 +81,7 @@ func Args(args string) []byte {
 	} else if raw[at] == '{' && json.Valid(raw) {
 		return raw
 	}
-	return append(rawjson.AppendQuote([]byte(`{"arguments":`), args), '}')
+	return rawjson.Append(nil, `{"arguments":?}`, args)
 }
 
 // Speaker returns the role that role has in a request: tools, and roles that an API does

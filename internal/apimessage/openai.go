@@ -30,24 +30,21 @@ func OpenAIMessages(role core.Role, parts []core.Part) [][]byte {
 	if len(rest) == 0 && len(calls) == 0 && len(out) > 0 {
 		return out
 	}
-	raw := rawjson.AppendQuote([]byte(`{"role":`), string(Speaker(role)))
+	raw := rawjson.Append(nil, `{"role":?`, string(Speaker(role)))
 	for _, p := range rest {
 		if r, ok := p.(core.Reasoning); ok {
-			raw = append(raw, `,"reasoning_content":`...)
-			raw = rawjson.AppendQuote(raw, r.Text)
+			raw = rawjson.Append(raw, `,"reasoning_content":?`, r.Text)
 			break
 		}
 	}
 	rest = slices.DeleteFunc(rest, func(p core.Part) bool { _, ok := p.(core.Reasoning); return ok })
-	raw = append(raw, `,"content":`...)
+	content := OpenAIContent(rest)
 	if len(rest) == 0 && len(calls) > 0 {
-		raw = append(raw, "null"...)
-	} else {
-		raw = append(raw, OpenAIContent(rest)...)
+		content = []byte("null")
 	}
+	raw = rawjson.Append(raw, `,"content":?`, content)
 	if len(calls) > 0 {
-		raw = append(raw, `,"tool_calls":`...)
-		raw = append(raw, OpenAICalls(calls)...)
+		raw = rawjson.Append(raw, `,"tool_calls":?`, OpenAICalls(calls))
 	}
 	return append(out, append(raw, '}'))
 }
@@ -66,10 +63,7 @@ func openaiResult(r core.ToolResult) (raw []byte, moved []core.Part) {
 		}
 		moved = append(moved, p)
 	}
-	raw = rawjson.AppendQuote([]byte(`{"role":"tool","tool_call_id":`), r.CallID)
-	raw = append(raw, `,"content":`...)
-	raw = append(raw, OpenAIContent(content)...)
-	return append(raw, '}'), moved
+	return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, r.CallID, OpenAIContent(content)), moved
 }
 
 // OpenAIContent returns parts as the value of "content": a string if they are at
@@ -81,42 +75,31 @@ func OpenAIContent(parts []core.Part) []byte {
 	return encodeList(parts, AppendOpenAIPart)
 }
 
+// AppendOpenAIPart appends p as a part of content.
 func AppendOpenAIPart(out []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.Image:
-		out = append(out, `{"type":"image_url","image_url":{"url":`...)
-		out = rawjson.AppendQuote(out, ImageURL(p))
-		return append(out, '}', '}')
+		return rawjson.Append(out, `{"type":"image_url","image_url":{"url":?}}`, ImageURL(p))
 	case core.Opaque:
 		if rawjson.IsObject([]byte(p.JSON)) {
 			return append(out, p.JSON...)
 		}
-		return AppendOpenAIPart(out, core.Text(p.JSON))
+		return rawjson.Append(out, textBlock, p.JSON)
 	case core.Text:
-		out = append(out, `{"type":"text","text":`...)
-		out = rawjson.AppendQuote(out, string(p))
+		return rawjson.Append(out, textBlock, string(p))
 	case core.ToolCall, core.ToolResult, core.Reasoning: // have places of their own
-		out = append(out, `{"type":"text","text":""`...)
 	}
-	return append(out, '}')
+	return rawjson.Append(out, textBlock, "")
 }
 
+// OpenAICalls returns the tool calls among calls as the value of "tool_calls".
 func OpenAICalls(calls []core.Part) []byte {
-	out := []byte{'['}
+	raw := make([][]byte, len(calls))
 	for i, p := range calls {
-		if i > 0 {
-			out = append(out, ',')
-		}
 		c, _ := p.(core.ToolCall)
-		out = append(out, `{"id":`...)
-		out = rawjson.AppendQuote(out, c.ID)
-		out = append(out, `,"type":"function","function":{"name":`...)
-		out = rawjson.AppendQuote(out, c.Name)
-		out = append(out, `,"arguments":`...)
-		out = rawjson.AppendQuote(out, c.Args)
-		out = append(out, '}', '}')
+		raw[i] = rawjson.Append(nil, `{"id":?,"type":"function","function":{"name":?,"arguments":?}}`, c.ID, c.Name, c.Args)
 	}
-	return append(out, ']')
+	return rawjson.Array(raw)
 }
 
 // EncodeOpenAI returns a conversation as the messages that OpenAI's API takes. The system
@@ -163,4 +146,12 @@ func textAfterCall(parts []core.Part) bool {
 
 func hasImage(r core.ToolResult) bool {
 	return slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Image); return ok })
+}
+
+// Summary returns the text of r as OpenAI's Responses API has it: an array.
+func Summary(r core.Reasoning) []byte {
+	if r.Text == "" {
+		return []byte("[]")
+	}
+	return rawjson.Append(nil, `[{"type":"summary_text","text":?}]`, r.Text)
 }

@@ -85,6 +85,13 @@ func CutField(raw []byte, name string) []byte {
 }
 
 // Array returns values as an array.
-func Array(values [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(values, []byte{','})...), ']')
+func Array[T ~[]byte](values []T) []byte {
+	out := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, v...)
+	}
+	return append(out, ']')
 }

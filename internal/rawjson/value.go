@@ -125,6 +125,24 @@ func AppendQuote(out []byte, s string) []byte {
 	return append(append(out, s[start:]...), '"')
 }
 
+// Append appends text to out in which each ? is replaced by an argument: a string in quotes,
+// bytes as they are, a time as [AppendTime] has it. The text itself must not contain a ?.
+func Append(out []byte, text string, args ...any) []byte {
+	for _, a := range args {
+		before, after, _ := strings.Cut(text, "?")
+		out, text = append(out, before...), after
+		switch a := a.(type) {
+		case string:
+			out = AppendQuote(out, a)
+		case []byte:
+			out = append(out, a...)
+		case time.Time:
+			out = AppendTime(out, a)
+		}
+	}
+	return append(out, text...)
+}
+
 // Clean returns raw, valid JSON, without what vendors refuse although
 // encoding/json takes it: bytes that are not UTF-8 and halves of surrogate pairs. Both
 // become U+FFFD.

@@ -35,22 +35,14 @@ func write(f *codec.File, out *codec.Output) error {
 // prompt.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
+	var messages [][]byte
+	for _, m := range apimessage.Messages(turns) {
+		messages = append(messages, apimessage.AnthropicMessage(m.Role, m.Parts))
+	}
+	raw := rawjson.Array(messages)
 	if system != "" {
-		out.AddString(`{"system":`)
-		out.Add(rawjson.AppendQuote(nil, system))
-		out.AddString(`,"messages":`)
+		raw = rawjson.Append(nil, `{"system":?,"messages":?}`, system, raw)
 	}
-	out.AddString("[")
-	for i, m := range apimessage.Messages(turns) {
-		if i > 0 {
-			out.AddString(",")
-		}
-		out.Add(apimessage.AnthropicMessage(m.Role, m.Parts))
-	}
-	out.AddString("]")
-	if system != "" {
-		out.AddString("}")
-	}
-	out.AddString("\n")
+	out.Add(raw, []byte{'\n'})
 	return nil
 }

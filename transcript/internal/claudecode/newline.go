@@ -41,8 +41,7 @@ func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	id := lineID(m.ID)
 	out := []byte{'{'}
 	if !w.unnamed {
-		out = append(append(out, `"parentUuid":`...), rawjson.QuoteOrNull(w.prev)...)
-		out = append(out, ',')
+		out = rawjson.Append(out, `"parentUuid":?,`, rawjson.QuoteOrNull(w.prev))
 	}
 	out = append(out, `"isSidechain":false`...)
 	for _, name := range copied {
@@ -89,16 +88,11 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 		if content[0] != '[' {
 			content = append(apimessage.AppendBlock([]byte{'['}, m.Parts[0]), ']')
 		}
-		out = append(out, `,"type":"assistant","message":{"id":"msg_`...)
-		out = append(out, strings.ReplaceAll(id, "-", "")...)
-		out = append(out, `","type":"message","role":"assistant","model":`...)
-		out = rawjson.AppendQuote(out, model)
-		out = append(append(out, `,"content":`...), content...)
-		out = append(out, `,"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0,`+
-			`"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}`...)
+		out = rawjson.Append(out, `,"type":"assistant","message":{"id":?,"type":"message","role":"assistant","model":?,"content":?,`+
+			`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0,`+
+			`"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}`, "msg_"+strings.ReplaceAll(id, "-", ""), model, content)
 	} else {
-		out = append(out, `,"type":"user","message":{"role":"user","content":`...)
-		out = append(append(out, content...), '}')
+		out = rawjson.Append(out, `,"type":"user","message":{"role":"user","content":?}`, content)
 		switch m.Kind {
 		case core.KindSummary:
 			out = append(out, `,"isCompactSummary":true,"isVisibleInTranscriptOnly":true`...)
@@ -107,9 +101,7 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 		case core.KindOriginal:
 		}
 	}
-	out = append(append(out, `,"uuid":"`...), id...)
-	out = rawjson.AppendTime(append(out, `","timestamp":`...), when)
-	return append(out, '}')
+	return rawjson.Append(out, `,"uuid":?,"timestamp":?}`, id, when)
 }
 
 // convertFile writes a conversation of another tool as a session.
@@ -134,9 +126,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		if s := blocks.Join(t.Parts); t.Role == core.RoleUser && s != "" {
 			prompt = s
 		}
-		line := append([]byte(`{"parentUuid":`), rawjson.QuoteOrNull(prev)...)
-		line = append(line, `,"isSidechain":false,"userType":"external","cwd":"/","sessionId":"`...)
-		line = append(append(line, session...), '"')
+		line := rawjson.Append(nil, `{"parentUuid":?,"isSidechain":false,"userType":"external","cwd":"/","sessionId":?`, rawjson.QuoteOrNull(prev), session)
 		out.Add(appendSessionLine(line, id, &m, model, when))
 		out.AddString("\n")
 		prev = id
@@ -149,7 +139,5 @@ func convertFile(f *codec.File, out *codec.Output) error {
 // appendLastPrompt appends the line in which newer versions look for the line that the
 // conversation ends with. It is all that a session without messages has.
 func appendLastPrompt(out []byte, prompt, leaf, session string) []byte {
-	out = rawjson.AppendQuote(append(out, `{"type":"last-prompt","lastPrompt":`...), prompt)
-	out = append(append(out, `,"leafUuid":`...), rawjson.QuoteOrNull(leaf)...)
-	return append(out, `,"sessionId":"`+session+`"}`...)
+	return rawjson.Append(out, `{"type":"last-prompt","lastPrompt":?,"leafUuid":?,"sessionId":?}`, prompt, rawjson.QuoteOrNull(leaf), session)
 }

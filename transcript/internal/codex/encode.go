@@ -38,15 +38,10 @@ func encodeItems(m *core.Message) [][]byte {
 			items = append(items, encodeItemReasoning(p))
 		case core.ToolCall:
 			flush()
-			item := rawjson.AppendQuote([]byte(`{"type":"function_call","name":`), p.Name)
-			item = rawjson.AppendQuote(append(item, `,"arguments":`...), p.Args)
-			item = rawjson.AppendQuote(append(item, `,"call_id":`...), p.ID)
-			items = append(items, append(item, '}'))
+			items = append(items, rawjson.Append(nil, `{"type":"function_call","name":?,"arguments":?,"call_id":?}`, p.Name, p.Args, p.ID))
 		case core.ToolResult:
 			flush()
-			item := rawjson.AppendQuote([]byte(`{"type":"function_call_output","call_id":`), p.CallID)
-			item = append(append(item, `,"output":`...), encodeOutput(p.Content)...)
-			items = append(items, append(item, '}'))
+			items = append(items, rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, p.CallID, encodeOutput(p.Content)))
 		}
 	}
 	flush()
@@ -59,12 +54,7 @@ func blockOfMessage(kind string) bool {
 }
 
 func encodeItemReasoning(p core.Reasoning) []byte {
-	item := []byte(`{"type":"reasoning","summary":[`)
-	if p.Text != "" {
-		item = append(rawjson.AppendQuote(append(item, `{"type":"summary_text","text":`...), p.Text), '}')
-	}
-	item = append(item, `],"encrypted_content":`...)
-	return append(append(item, rawjson.QuoteOrNull(p.Encrypted)...), '}')
+	return rawjson.Append(nil, `{"type":"reasoning","summary":?,"encrypted_content":?}`, apimessage.Summary(p), rawjson.QuoteOrNull(p.Encrypted))
 }
 
 func encodeItemMessage(role core.Role, parts []core.Part) []byte {
@@ -76,36 +66,36 @@ func encodeItemMessage(role core.Role, parts []core.Part) []byte {
 		name = "user"
 	case core.RoleUser, core.RoleAssistant:
 	}
-	item := rawjson.AppendQuote([]byte(`{"type":"message","role":`), name)
-	item = append(item, `,"content":[`...)
-	for i, p := range parts {
-		if i > 0 {
-			item = append(item, ',')
-		}
-		item = appendItemBlock(item, role, p)
-	}
-	return append(item, ']', '}')
+	return rawjson.Append(nil, `{"type":"message","role":?,"content":?}`, name, encodeBlocks(role, parts))
 }
 
-// appendItemBlock appends a block of content.
-func appendItemBlock(out []byte, role core.Role, p core.Part) []byte {
-	kind := `{"type":"input_text","text":`
+// encodeBlocks returns parts as an array of blocks of content.
+func encodeBlocks(role core.Role, parts []core.Part) []byte {
+	raw := make([][]byte, len(parts))
+	for i, p := range parts {
+		raw[i] = encodeBlock(role, p)
+	}
+	return rawjson.Array(raw)
+}
+
+func encodeBlock(role core.Role, p core.Part) []byte {
+	text := `{"type":"input_text","text":?}`
 	if role == core.RoleAssistant {
-		kind = `{"type":"output_text","text":`
+		text = `{"type":"output_text","text":?}`
 	}
 	switch p := p.(type) {
 	case core.Text:
-		return append(rawjson.AppendQuote(append(out, kind...), string(p)), '}')
+		return rawjson.Append(nil, text, string(p))
 	case core.Image:
-		return append(rawjson.AppendQuote(append(out, `{"type":"input_image","image_url":`...), apimessage.ImageURL(p)), '}')
+		return rawjson.Append(nil, `{"type":"input_image","image_url":?}`, apimessage.ImageURL(p))
 	case core.Opaque:
 		if raw := []byte(p.JSON); rawjson.IsObject(raw) && json.Valid(raw) {
-			return append(out, raw...)
+			return raw
 		}
-		return append(rawjson.AppendQuote(append(out, kind...), p.JSON), '}')
+		return rawjson.Append(nil, text, p.JSON)
 	case core.ToolCall, core.ToolResult, core.Reasoning:
 	}
-	return append(rawjson.AppendQuote(append(out, kind...), apimessage.Note("unknown")), '}')
+	return rawjson.Append(nil, text, apimessage.Note("unknown"))
 }
 
 // encodeOutput returns what a tool answered: a string if it is text, else blocks.
@@ -116,14 +106,7 @@ func encodeOutput(content []core.Part) []byte {
 	if t, ok := content[0].(core.Text); ok && len(content) == 1 {
 		return rawjson.AppendQuote(nil, string(t))
 	}
-	out := []byte{'['}
-	for i, p := range content {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendItemBlock(out, core.RoleUser, p)
-	}
-	return append(out, ']')
+	return encodeBlocks(core.RoleUser, content)
 }
 
 // patchItem returns the item was, changed to say the parts of m. It is one item, unless m
@@ -188,7 +171,7 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 		}
 		switch {
 		case j < 0:
-			content = appendItemBlock(content, m.Role, m.Parts[i])
+			content = append(content, encodeBlock(m.Role, m.Parts[i])...)
 		case core.EqualParts(old[j:j+1], m.Parts[i:i+1]):
 			content = append(content, raw[j]...)
 		default: // a text

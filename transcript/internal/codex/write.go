@@ -189,10 +189,7 @@ func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
 
 // rolloutRecord returns a line.
 func rolloutRecord(kind string, payload []byte, when time.Time) []byte {
-	out := rawjson.AppendTime([]byte(`{"timestamp":`), when)
-	out = rawjson.AppendQuote(append(out, `,"type":`...), kind)
-	out = append(append(out, `,"payload":`...), payload...)
-	return append(out, '}')
+	return rawjson.Append(nil, `{"timestamp":?,"type":?,"payload":?}`, when, kind, payload)
 }
 
 // rebase makes the compacted line raw say w.replacement.
@@ -236,11 +233,9 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		out.Add(rolloutRecord(kind, payload, when))
 		out.AddString("\n")
 	}
-	meta := rawjson.AppendQuote([]byte(`{"id":`), f.Journal.ID())
-	meta = rawjson.AppendTime(append(meta, `,"timestamp":`...), when)
-	meta = append(meta, `,"cwd":"/","originator":"condense","cli_version":"0.0.0","source":"cli"`...)
+	meta := rawjson.Append(nil, `{"id":?,"timestamp":?,"cwd":"/","originator":"condense","cli_version":"0.0.0","source":"cli"`, f.Journal.ID(), when)
 	if f.System != "" {
-		meta = append(rawjson.AppendQuote(append(meta, `,"base_instructions":{"text":`...), f.System), '}')
+		meta = rawjson.Append(meta, `,"base_instructions":{"text":?}`, f.System)
 	}
 	record("session_meta", append(meta, '}'))
 	for _, t := range turns {

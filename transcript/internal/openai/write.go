@@ -165,13 +165,6 @@ func patchCall(was []byte, old, p core.Part) []byte {
 func convertFile(f *codec.File, out *codec.Output) error {
 	messages := apimessage.EncodeOpenAI(convert.Input(f, &apimessage.OpenAI, out))
 	convert.WarnFields(f, f.View(), out)
-	out.Add([]byte{'['})
-	for i, m := range messages {
-		if i > 0 {
-			out.Add([]byte{','})
-		}
-		out.Add(m)
-	}
-	out.AddString("]\n")
+	out.Add(rawjson.Array(messages), []byte{'\n'})
 	return nil
 }

@@ -59,10 +59,6 @@ func (w *writer) signed(r core.Reasoning) bool {
 // encodeReasoning returns a message of its own for what a model thought, as Roo stores
 // that of OpenAI's.
 func encodeReasoning(r core.Reasoning) []byte {
-	raw := []byte(`{"role":"assistant","content":[],"type":"reasoning","summary":[`)
-	if r.Text != "" {
-		raw = append(rawjson.AppendQuote(append(raw, `{"type":"summary_text","text":`...), r.Text), '}')
-	}
-	raw = append(append(raw, `],"encrypted_content":`...), rawjson.QuoteOrNull(r.Encrypted)...)
-	return append(raw, '}')
+	return rawjson.Append(nil, `{"role":"assistant","content":[],"type":"reasoning","summary":?,"encrypted_content":?}`,
+		apimessage.Summary(r), rawjson.QuoteOrNull(r.Encrypted))
 }

@@ -65,20 +65,14 @@ func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	case kind != core.KindOriginal:
 		origin = "injected"
 	}
-	out := rawjson.AppendQuote([]byte(`{"role":`), string(apimessage.Speaker(role)))
-	out = rawjson.AppendQuote(append(out, `,"origin":`...), origin)
-	out = append(out, `,"content":[`...)
+	content := make([][]byte, len(parts))
 	for i, p := range parts {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = apimessage.AppendBlock(out, p)
+		content[i] = apimessage.AppendBlock(nil, p)
 		if _, ok := p.(core.Text); ok {
-			out = rawjson.AppendQuote(append(out[:len(out)-1], `,"origin":`...), origin)
-			out = append(out, '}')
+			content[i] = rawjson.SetField(content[i], "origin", rawjson.AppendQuote(nil, origin))
 		}
 	}
-	return append(out, ']', '}')
+	return rawjson.Append(nil, `{"role":?,"origin":?,"content":?}`, string(apimessage.Speaker(role)), origin, rawjson.Array(content))
 }
 
 func onlyResults(parts []core.Part) bool {
@@ -93,27 +87,22 @@ func onlyResults(parts []core.Part) bool {
 // convertFile writes what convertAnthropic would, as a recorded session.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	out.AddString(`{"source":`)
 	source := f.Origin
 	if source == "" {
 		source = "condense"
 	}
-	out.Add(rawjson.AppendQuote(nil, source))
+	raw := rawjson.Append(nil, `{"source":?`, source)
 	if f.Model != "" {
-		out.AddString(`,"model":`)
-		out.Add(rawjson.AppendQuote(nil, f.Model))
+		raw = rawjson.Append(raw, `,"model":?`, f.Model)
 	}
 	if system != "" {
-		out.AddString(`,"system":`)
-		out.Add(rawjson.AppendQuote(nil, system))
+		raw = rawjson.Append(raw, `,"system":?`, system)
 	}
-	out.AddString(`,"messages":[`)
-	for i, m := range apimessage.Messages(turns) {
-		if i > 0 {
-			out.AddString(",")
-		}
-		out.Add(encode(m.Role, m.Kind, m.Parts))
+	var messages [][]byte
+	for _, m := range apimessage.Messages(turns) {
+		messages = append(messages, encode(m.Role, m.Kind, m.Parts))
 	}
-	out.AddString("]}\n")
+	out.Add(rawjson.Append(raw, `,"messages":?}`, rawjson.Array(messages)))
+	out.AddString("\n")
 	return nil
 }
