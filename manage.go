@@ -105,7 +105,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	if err != nil {
 		return err
 	}
-	got, err := chain.Condense(ctx, p.request)
+	got, err := chain.Run(ctx, p.request)
 	if err != nil {
 		r.attempts(made) // for what they spent
 		if errors.As(err, new(*core.ExhaustedError)) {

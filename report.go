@@ -108,7 +108,7 @@ func (e *failedError) Unwrap() []error { return e.errs }
 
 // unchanged reports that the attempts changed nothing: as an error if the user asked for a
 // condensation, as a warning otherwise, and not at all if there was nothing to gain.
-func (r *Report) unchanged(p *plan, got *core.Condensed) error {
+func (r *Report) unchanged(p *plan, got *core.ChainResult) error {
 	var why []string
 	var errs []error
 	for _, a := range got.Attempts {

@@ -29,7 +29,7 @@ func BenchmarkTruncate(b *testing.B) {
 		half := used / 2
 		req.Budget = core.Budget{Window: used, Limit: half, Target: half}
 		provider := slidingwindow.New(slidingwindow.DefaultConfig())
-		chain, err := core.NewChain([]core.Candidate{{Name: "window", Provider: provider}}, nil)
+		chain, err := core.NewChain([]core.NamedProvider{{Name: "window", Provider: provider}}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -51,11 +51,11 @@ func BenchmarkTruncate(b *testing.B) {
 		b.Run(fmt.Sprintf("chain/messages=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			clock := newClock()
-			var got *core.Condensed
+			var got *core.ChainResult
 			for b.Loop() {
 				clock.begin()
 				var err error
-				got, err = chain.Condense(b.Context(), req)
+				got, err = chain.Run(b.Context(), req)
 				clock.end()
 				if err != nil || got.TokensAfter > half {
 					b.Fatalf("got %+v, %v; want at most %d tokens", got, err, half)

@@ -42,13 +42,13 @@ type Attempt struct {
 
 // attempt asks one candidate to work on what the candidates before it left. The messages
 // are nil unless they are to be used.
-func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, state *Condensed) (Attempt, []Message) {
+func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, state *ChainResult) (Attempt, []Message) {
 	work := *req
 	work.Messages = state.Messages
 	start := c.opts.Now()
-	res, err := c.ask(ctx, cand, work.Clone())
+	res, err := c.ask(ctx, p, work.Clone())
 	att := Attempt{
-		Provider: cand.Name, Duration: c.opts.Now().Sub(start),
+		Provider: p.Name, Duration: c.opts.Now().Sub(start),
 		TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter,
 	}
 	if res != nil {
@@ -64,7 +64,7 @@ func (c *Chain) attempt(ctx context.Context, cand *Candidate, req *Request, stat
 	case err != nil:
 		return fail(OutcomeFailed, err)
 	}
-	res = framed(cand, owned(res))
+	res = framed(p, owned(res))
 	if err := Verify(&work, res); err != nil {
 		return fail(OutcomeRejected, err)
 	}
@@ -175,8 +175,8 @@ func (c *Chain) adopt(req *Request, result []Message) (messages []Message, token
 
 // ask calls the provider under its deadline, in a goroutine of its own, so that one that
 // panics, or never returns, does not take the caller with it.
-func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, cand.Timeout, &deadlineError{cand.Timeout})
+func (c *Chain) ask(ctx context.Context, p *NamedProvider, req *Request) (*Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, &deadlineError{p.Timeout})
 	defer cancel()
 	type answer struct {
 		res *Result
@@ -186,12 +186,12 @@ func (c *Chain) ask(ctx context.Context, cand *Candidate, req *Request) (*Result
 	go func() {
 		a := answer{err: errors.New("the provider ended its goroutine without an answer")}
 		defer func() {
-			if p := recover(); p != nil {
-				a = answer{err: &panicError{p, debug.Stack()}}
+			if v := recover(); v != nil {
+				a = answer{err: &panicError{v, debug.Stack()}}
 			}
 			answers <- a
 		}()
-		a.res, a.err = cand.Provider.Condense(ctx, req)
+		a.res, a.err = p.Provider.Condense(ctx, req)
 		if a.err != nil {
 			// An error is a provider's code too. One that cannot be read, such as a nil
 			// pointer in an error, panics here and not in the caller.

@@ -92,13 +92,13 @@ func BenchmarkChain(b *testing.B) {
 	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
 		return &core.Result{Messages: halved(req.Messages)}, nil
 	})
-	chain, err := core.NewChain([]core.Candidate{{Name: "halves", Provider: p}}, nil)
+	chain, err := core.NewChain([]core.NamedProvider{{Name: "halves", Provider: p}}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := chain.Condense(b.Context(), req); err != nil {
+		if _, err := chain.Run(b.Context(), req); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,68 +4,69 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// DefaultTimeout is the deadline of a call to a provider that sets none.
+// DefaultTimeout is the deadline of a call to a provider without one of its own.
 const DefaultTimeout = 2 * time.Minute
 
 // DefaultGrace is how long a provider may take to return once its context is done.
 const DefaultGrace = 250 * time.Millisecond
 
-// A Candidate is a provider with a place in a [Chain].
-type Candidate struct {
-	Name     string // of the configured provider, for people
+// A NamedProvider is a provider in a [Chain].
+type NamedProvider struct {
+	Name     string // for display, unique in the chain
 	Provider CondensationProvider
-	Timeout  time.Duration // of one call; zero means [DefaultTimeout]
-	// Fallback candidates are asked only while the conversation is above its limit.
+	Timeout  time.Duration // of one call; 0 means [DefaultTimeout]
+	// Fallback providers are asked only while the conversation is above its limit.
 	Fallback bool
 }
 
-// ChainOptions adjust a [Chain]. A nil pointer and the zero value of every field mean
-// the defaults.
+// ChainOptions adjust a [Chain]. A nil pointer and the zero value of every field mean the
+// defaults.
 type ChainOptions struct {
 	NewID func() string    // names new messages; default: UUID version 7
 	Now   func() time.Time // default: [time.Now]
 	Grace time.Duration    // default: [DefaultGrace]
-	// Asking is called before a candidate is asked, Asked after every attempt.
-	Asking func(candidate string)
+	// Asking is called before a provider is asked, Asked after every attempt.
+	Asking func(provider string)
 	Asked  func(Attempt)
 }
 
-// A Chain asks providers in order until the conversation is on target. It does for them
-// what all would have to get right: deadlines, panics, checking, measuring. It is safe
-// for concurrent use.
+// A Chain asks providers in order until the conversation is on target. It handles what all
+// of them need: deadlines, panics, checking, measuring. It is a provider itself, so chains
+// nest. It is safe for concurrent use.
 type Chain struct {
-	candidates []Candidate
-	opts       ChainOptions
+	providers []NamedProvider
+	opts      ChainOptions
 }
 
-// NewChain returns the chain of the candidates, which must have distinct names.
-func NewChain(candidates []Candidate, opts *ChainOptions) (*Chain, error) {
-	c := &Chain{candidates: append([]Candidate(nil), candidates...)}
+// NewChain returns a chain of the given providers, which must have distinct names.
+func NewChain(providers []NamedProvider, opts *ChainOptions) (*Chain, error) {
+	c := &Chain{providers: slices.Clone(providers)}
 	if opts != nil {
 		c.opts = *opts
 	}
-	if len(candidates) == 0 {
-		return nil, errors.New("chain: no candidates")
+	if len(providers) == 0 {
+		return nil, errors.New("chain: no providers")
 	}
 	names := map[string]bool{}
-	for i := range c.candidates {
-		cand := &c.candidates[i]
+	for i := range c.providers {
+		p := &c.providers[i]
 		switch {
-		case cand.Name == "":
-			return nil, fmt.Errorf("chain: candidate %d has no name", i)
-		case names[cand.Name]:
-			return nil, fmt.Errorf("chain: candidate %q stands twice", cand.Name)
-		case cand.Provider == nil:
-			return nil, fmt.Errorf("chain: candidate %q has no provider", cand.Name)
+		case p.Name == "":
+			return nil, fmt.Errorf("chain: provider %d has no name", i)
+		case names[p.Name]:
+			return nil, fmt.Errorf("chain: duplicate provider %q", p.Name)
+		case p.Provider == nil:
+			return nil, fmt.Errorf("chain: provider %q is nil", p.Name)
 		}
-		names[cand.Name] = true
-		if cand.Timeout <= 0 {
-			cand.Timeout = DefaultTimeout
+		names[p.Name] = true
+		if p.Timeout <= 0 {
+			p.Timeout = DefaultTimeout
 		}
 	}
 	if c.opts.NewID == nil {
@@ -88,68 +89,124 @@ func newID() string {
 	return id.String()
 }
 
-// A Condensed is what a [Chain] made of a conversation.
-type Condensed struct {
+// A ChainResult is what a [Chain] made of a conversation.
+type ChainResult struct {
 	Messages     []Message // measured; every one has an ID
 	Edit         Edit      // from the messages of the request to Messages; empty if nothing changed
-	Provider     string    // the last candidate that contributed; empty if none did
+	Provider     string    // the last provider that contributed; empty if none did
 	TokensBefore int       // in the scope of the budget, as are all tokens here
 	TokensAfter  int
 	Usage        Usage
-	Attempts     []Attempt // one for every candidate, in order; a second one of the last if it started over
+	Attempts     []Attempt // one for every provider, in order; a second one of the last if it started over
 }
 
-// Condense asks the candidates in order. The first whose lawful result is on target ends
-// the search. A lawful result that saves something, but not enough, becomes what the
-// next candidate works on. Whatever else a candidate does (fail, panic, hang, break a
-// rule) costs its turn, and the conversation stays as it was before it. A fallback
-// candidate is skipped once the conversation is within the limit. If all together are not
-// enough, the last candidate is asked again, with the messages as they came.
+// Run asks the providers in order. The first valid result that is on target ends the search.
+// A valid result that saves something, but not enough, is what the next provider works on.
+// If a provider fails, panics, hangs or breaks a rule, the next one is asked, with the
+// conversation as it was before. A fallback provider is skipped once the conversation is
+// within the limit. If all together are not enough, the last provider is asked again, with
+// the original messages.
 //
-// The error wraps [ErrInvalidRequest] if the request is wrong, ctx.Err() if ctx ended,
-// and is an [*ExhaustedError] if the best result is still above the limit. Condense
-// neither modifies req nor shows providers anything that they could modify.
-func (c *Chain) Condense(ctx context.Context, req *Request) (*Condensed, error) {
-	if err := checkRequest(req); err != nil {
+// The error wraps [ErrInvalidRequest] if the request is wrong, ctx.Err() if ctx ended, and
+// is an [*ExhaustedError] if the best result is still above the limit. Run does not modify
+// req, and providers get a copy of it.
+func (c *Chain) Run(ctx context.Context, req *Request) (*ChainResult, error) {
+	out, stacked, err := c.run(ctx, req)
+	if err == nil && stacked && out.TokensAfter > req.Budget.Limit {
+		err = c.startOver(ctx, req, out)
+	}
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	out := &Condensed{Messages: req.Messages, TokensBefore: req.Tokens()}
-	out.TokensAfter = out.TokensBefore
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("condense: %w", ended(ctx))
-	}
-	onTarget, stacked := false, false
-	for i := range c.candidates {
-		cand := &c.candidates[i]
-		if onTarget || cand.Fallback && out.TokensAfter <= req.Budget.Limit {
-			out.Attempts = append(out.Attempts, skipped(cand, out.TokensAfter, onTarget))
-			continue
-		}
-		stacked = out.Provider != ""
-		att, err := c.turn(ctx, cand, req, out)
-		if err != nil {
-			return nil, err
-		}
-		onTarget = att.Outcome == OutcomeApplied
-	}
-	if stacked && out.TokensAfter > req.Budget.Limit {
-		if err := c.startOver(ctx, req, out); err != nil {
-			return nil, err
-		}
-	}
-	if out.TokensAfter > req.Budget.Limit {
+	case out.TokensAfter > req.Budget.Limit:
 		return nil, &ExhaustedError{Tokens: out.TokensAfter, Limit: req.Budget.Limit, Attempts: out.Attempts}
-	}
-	if out.Provider != "" {
+	case out.Provider != "":
 		out.Edit = Diff(req.Messages, out.Messages)
 	}
 	return out, nil
 }
 
-// skipped is the attempt of a candidate that need not be asked.
-func skipped(cand *Candidate, tokens int, onTarget bool) Attempt {
+// Condense implements [CondensationProvider], so that a chain can be a provider of another
+// one. It is [Chain.Run] without the limit: a result above it is returned all the same, and
+// no provider is asked twice. If no provider contributed and some failed, the error is
+// theirs; it wraps [ErrUnavailable] if none of them could work. The steps are those of the
+// providers, each group after a step that reports the attempt.
+func (c *Chain) Condense(ctx context.Context, req *Request) (*Result, error) {
+	out, _, err := c.run(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{Messages: slices.Clone(out.Messages), Usage: out.Usage}
+	known := finder(req.Messages)
+	for i := range res.Messages {
+		if m := &res.Messages[i]; known(m.ID) < 0 {
+			m.ID = "" // it is new to the caller
+		}
+	}
+	var failed, unavailable []error
+	for _, a := range out.Attempts {
+		if a.Err == nil && a.Outcome == OutcomeSkipped {
+			continue
+		}
+		note := string(a.Outcome)
+		if a.Reason != "" {
+			note += ": " + a.Reason
+		}
+		res.Steps = append(res.Steps, Step{Name: a.Provider, TokensBefore: a.TokensBefore, TokensAfter: a.TokensAfter, Duration: a.Duration, Note: note})
+		res.Steps = append(res.Steps, a.Steps...)
+		switch {
+		case a.Err == nil:
+		case a.Outcome == OutcomeSkipped:
+			unavailable = append(unavailable, fmt.Errorf("%s: %w", a.Provider, a.Err))
+		default:
+			failed = append(failed, fmt.Errorf("%s: %w", a.Provider, a.Err))
+		}
+	}
+	switch {
+	case out.Provider != "":
+	case len(failed) > 0:
+		return res, errors.Join(failed...)
+	case len(unavailable) > 0:
+		return res, errors.Join(unavailable...)
+	}
+	return res, nil
+}
+
+// Frames implements [Framer]: the chain has framed new texts with the names of its providers.
+func (c *Chain) Frames() bool { return true }
+
+// run asks the providers once each. It reports whether the last one worked on what others
+// had left.
+func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacked bool, err error) {
+	if err := checkRequest(req); err != nil {
+		return nil, false, err
+	}
+	out = &ChainResult{Messages: req.Messages, TokensBefore: req.Tokens()}
+	out.TokensAfter = out.TokensBefore
+	if ctx.Err() != nil {
+		return nil, false, fmt.Errorf("condense: %w", ended(ctx))
+	}
+	onTarget := false
+	for i := range c.providers {
+		p := &c.providers[i]
+		if onTarget || p.Fallback && out.TokensAfter <= req.Budget.Limit {
+			out.Attempts = append(out.Attempts, skipped(p, out.TokensAfter, onTarget))
+			continue
+		}
+		stacked = out.Provider != ""
+		att, err := c.turn(ctx, p, req, out)
+		if err != nil {
+			return nil, false, err
+		}
+		onTarget = att.Outcome == OutcomeApplied
+	}
+	return out, stacked, nil
+}
+
+// skipped is the attempt of a provider that is not needed.
+func skipped(p *NamedProvider, tokens int, onTarget bool) Attempt {
 	att := Attempt{
-		Provider: cand.Name, Outcome: OutcomeSkipped, Reason: "not needed",
+		Provider: p.Name, Outcome: OutcomeSkipped, Reason: "not needed",
 		TokensBefore: tokens, TokensAfter: tokens,
 	}
 	if !onTarget {
@@ -158,36 +215,36 @@ func skipped(cand *Candidate, tokens int, onTarget bool) Attempt {
 	return att
 }
 
-// turn asks one candidate to work on what out holds, and adds to out what came of it.
-func (c *Chain) turn(ctx context.Context, cand *Candidate, req *Request, out *Condensed) (Attempt, error) {
+// turn asks one provider to work on the conversation in out, and adds the outcome to out.
+func (c *Chain) turn(ctx context.Context, p *NamedProvider, req *Request, out *ChainResult) (Attempt, error) {
 	if c.opts.Asking != nil {
-		c.opts.Asking(cand.Name)
+		c.opts.Asking(p.Name)
 	}
-	att, messages := c.attempt(ctx, cand, req, out)
+	att, messages := c.attempt(ctx, p, req, out)
 	out.Attempts = append(out.Attempts, att)
 	out.Usage = out.Usage.Add(att.Usage)
 	if c.opts.Asked != nil {
 		c.opts.Asked(att)
 	}
 	if ctx.Err() != nil {
-		return att, fmt.Errorf("condense with %s: %w", cand.Name, ended(ctx))
+		return att, fmt.Errorf("condense with %s: %w", p.Name, ended(ctx))
 	}
 	if messages != nil {
-		out.Messages, out.TokensAfter, out.Provider = messages, att.TokensAfter, cand.Name
+		out.Messages, out.TokensAfter, out.Provider = messages, att.TokensAfter, p.Name
 	}
 	return att, nil
 }
 
-// startOver asks the last candidate for a conversation that is still above its limit, with
-// the messages as they came: what the candidates before it did must not make impossible
-// what it can do alone. The smaller result counts.
-func (c *Chain) startOver(ctx context.Context, req *Request, out *Condensed) error {
+// startOver asks the last provider again if the conversation is still above its limit, with
+// the original messages: earlier providers must not prevent what the last one can do alone.
+// The smaller result is used.
+func (c *Chain) startOver(ctx context.Context, req *Request, out *ChainResult) error {
 	last := out.Attempts[len(out.Attempts)-1]
 	if last.Outcome == OutcomeFailed || last.Outcome == OutcomeSkipped {
 		return nil
 	}
-	alone := &Condensed{Messages: req.Messages, TokensAfter: out.TokensBefore, Attempts: out.Attempts, Usage: out.Usage}
-	_, err := c.turn(ctx, &c.candidates[len(c.candidates)-1], req, alone)
+	alone := &ChainResult{Messages: req.Messages, TokensAfter: out.TokensBefore, Attempts: out.Attempts, Usage: out.Usage}
+	_, err := c.turn(ctx, &c.providers[len(c.providers)-1], req, alone)
 	out.Attempts, out.Usage = alone.Attempts, alone.Usage
 	if err == nil && alone.TokensAfter < out.TokensAfter {
 		out.Messages, out.TokensAfter, out.Provider = alone.Messages, alone.TokensAfter, alone.Provider
@@ -204,12 +261,12 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// Close closes the providers of all candidates.
+// Close closes all providers; see [Close].
 func (c *Chain) Close() error {
 	var errs []error
-	for _, cand := range c.candidates {
-		if err := Close(cand.Provider); err != nil {
-			errs = append(errs, fmt.Errorf("close %s: %w", cand.Name, err))
+	for _, p := range c.providers {
+		if err := Close(p.Provider); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", p.Name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -217,7 +274,7 @@ func (c *Chain) Close() error {
 
 func checkRequest(req *Request) error {
 	if req == nil {
-		return fmt.Errorf("%w: there is none", ErrInvalidRequest)
+		return fmt.Errorf("%w: it is nil", ErrInvalidRequest)
 	}
 	if req.Counter == nil {
 		return fmt.Errorf("%w: no counter", ErrInvalidRequest)
@@ -232,7 +289,7 @@ func checkRequest(req *Request) error {
 		case m.ID == "":
 			return fmt.Errorf("%w: message %d has no ID", ErrInvalidRequest, i)
 		case !ids.add(i):
-			return fmt.Errorf("%w: message %d has the ID %q, as one before it", ErrInvalidRequest, i, m.ID)
+			return fmt.Errorf("%w: message %d has the ID %q of an earlier one", ErrInvalidRequest, i, m.ID)
 		case m.Tokens <= 0:
 			return fmt.Errorf("%w: message %s is not measured", ErrInvalidRequest, m.ID)
 		}

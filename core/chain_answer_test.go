@@ -44,7 +44,7 @@ func TestChainKeepsWhatIsTheHosts(t *testing.T) {
 		return &core.Result{Messages: messages{m[0], m[1], fresh, m[3]}}, nil
 	})
 	opts := &core.ChainOptions{NewID: func() string { return "new" }, Now: func() time.Time { return at }}
-	out, err := chainOf(t, opts, p).Condense(t.Context(), req)
+	out, err := chainOf(t, opts, p).Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestChainJudgesTheWhole(t *testing.T) {
 	}
 	req := coretest.Request(coretest.Conversation(coretest.User(hi, coretest.Image(1))), 1)
 	req.Budget.Limit = req.Tokens()
-	out, err := chainOf(t, nil, rewrites(hi, core.Text("[… image]")), rewrites(hi), rewrites(hi, core.Text("[…]"))).Condense(t.Context(), req)
+	out, err := chainOf(t, nil, rewrites(hi, core.Text("[… image]")), rewrites(hi), rewrites(hi, core.Text("[…]"))).Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestChainNamesNewMessagesDifferently(t *testing.T) {
 	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
 		return &core.Result{Messages: messages{summary(hi), summary(note), req.Messages[9]}}, nil
 	})
-	out, err := chainOf(t, nil, p).Condense(t.Context(), coretest.Request(talk(10), 500))
+	out, err := chainOf(t, nil, p).Run(t.Context(), coretest.Request(talk(10), 500))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestChainSharesNothingWithProviders(t *testing.T) {
 		coretest.Assistant(core.Text(long)), coretest.User(result("lost", hi)),
 	), 100)
 	was := req.Clone()
-	out, err := chainOf(t, nil, p).Condense(t.Context(), req)
+	out, err := chainOf(t, nil, p).Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestChainUsage(t *testing.T) {
 		return &core.Result{Messages: req.Messages, Usage: core.Usage{Calls: -3, InputTokens: math.MinInt, CachedTokens: 7, USD: math.Inf(1)}}, nil
 	})
 	req := coretest.Request(talk(10), 500)
-	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, coretest.LiesAboutUsage(), saves(3), saves(4)).Condense(t.Context(), req)
+	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, coretest.LiesAboutUsage(), saves(3), saves(4)).Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestChainHooks(t *testing.T) {
 		Asking: func(name string) { calls = append(calls, "asking "+name) },
 		Asked:  func(a core.Attempt) { calls = append(calls, fmt.Sprintf("asked %s: %s", a.Provider, a.Outcome)) },
 	}
-	if _, err := chainOf(t, opts, coretest.Fails(), saves(7), saves(8)).Condense(t.Context(), coretest.Request(talk(10), 500)); err != nil {
+	if _, err := chainOf(t, opts, coretest.Fails(), saves(7), saves(8)).Run(t.Context(), coretest.Request(talk(10), 500)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"asking p1", "asked p1: failed", "asking p2", "asked p2: applied"}
@@ -187,7 +187,7 @@ func TestChainConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			out, err := chain.Condense(t.Context(), req)
+			out, err := chain.Run(t.Context(), req)
 			if err != nil {
 				t.Error(err)
 				return
@@ -210,7 +210,7 @@ func TestErrorCannotForgeTheReport(t *testing.T) {
 		"unavailable": func() error { return fmt.Errorf("%s%w", forged, core.ErrUnavailable) },
 	} {
 		p := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return nil, fail() })
-		out, err := chainOf(t, nil, p, coretest.Truncates()).Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
+		out, err := chainOf(t, nil, p, coretest.Truncates()).Run(t.Context(), coretest.HalfRequest(coretest.Session()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestAnswerThatChangesAfterItWasGivenIsNotUsed(t *testing.T) {
 		func() { gave[len(gave)-1].ID = "m2" },
 	} {
 		req.Counter = tripwire{coretest.Counter{}, new(sync.Once), change}
-		out, err := chainOf(t, nil, p).Condense(t.Context(), req)
+		out, err := chainOf(t, nil, p).Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,13 +34,13 @@ func TestFallbackLeavesAConversationWithinItsLimitAlone(t *testing.T) {
 			last := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 				return saves(len(req.Messages)-2).Condense(ctx, req)
 			})
-			chain, err := core.NewChain([]core.Candidate{{Name: "first", Provider: framed(c.first)}, {Name: "last", Provider: framed(last), Fallback: true}}, nil)
+			chain, err := core.NewChain([]core.NamedProvider{{Name: "first", Provider: framed(c.first)}, {Name: "last", Provider: framed(last), Fallback: true}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			req := coretest.Request(talk(10), 500)
 			req.Budget.Limit = c.limit
-			out, err := chain.Condense(t.Context(), req)
+			out, err := chain.Run(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestWeakProviderCannotExhaustTheChain(t *testing.T) {
 	})
 	req := coretest.Request(talk(10), 300)
 	was := req.Clone()
-	out, err := chainOf(t, nil, saves(3), last).Condense(t.Context(), req)
+	out, err := chainOf(t, nil, saves(3), last).Run(t.Context(), req)
 	if err != nil {
 		t.Fatalf("got %v; the last candidate alone gets to 206 tokens", err)
 	}
@@ -92,7 +92,7 @@ func TestWeakProviderCannotExhaustTheChain(t *testing.T) {
 		t.Errorf("%d calls are reported, want 2", out.Usage.Calls)
 	}
 	req.Budget.Limit, req.Budget.Target = 200, 200
-	_, err = chainOf(t, nil, saves(3), coretest.Keeps()).Condense(t.Context(), req)
+	_, err = chainOf(t, nil, saves(3), coretest.Keeps()).Run(t.Context(), req)
 	if exhausted, ok := errors.AsType[*core.ExhaustedError](err); !ok || exhausted.Tokens != 706 {
 		t.Errorf("got %v, want an ExhaustedError with the 706 tokens of the first", err)
 	}

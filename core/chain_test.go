@@ -21,9 +21,9 @@ import (
 // chainOf returns a chain of the providers, named p1, p2, …, each with half a minute.
 func chainOf(t *testing.T, opts *core.ChainOptions, providers ...core.CondensationProvider) *core.Chain {
 	t.Helper()
-	var candidates []core.Candidate
+	var candidates []core.NamedProvider
 	for i, p := range providers {
-		candidates = append(candidates, core.Candidate{Name: fmt.Sprintf("p%d", i+1), Provider: framed(p), Timeout: 30 * time.Second})
+		candidates = append(candidates, core.NamedProvider{Name: fmt.Sprintf("p%d", i+1), Provider: framed(p), Timeout: 30 * time.Second})
 	}
 	c, err := core.NewChain(candidates, opts)
 	if err != nil {
@@ -54,7 +54,7 @@ type fataler interface {
 }
 
 // checkCondensed checks what holds of every answer of a chain.
-func checkCondensed(t fataler, req *core.Request, out *core.Condensed) {
+func checkCondensed(t fataler, req *core.Request, out *core.ChainResult) {
 	t.Helper()
 	applied, err := out.Edit.Apply(req.Messages)
 	if err != nil {
@@ -120,7 +120,7 @@ func TestChainSurvivesMisbehavingProviders(t *testing.T) {
 				was := req.Clone()
 				for range 2 { // some sin only when asked again
 					start := time.Now()
-					out, err := chain.Condense(t.Context(), req)
+					out, err := chain.Run(t.Context(), req)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -278,7 +278,7 @@ func TestChainOutcomes(t *testing.T) {
 			n := 0
 			opts := &core.ChainOptions{NewID: func() string { n++; return fmt.Sprintf("n%d", n) }}
 			was := tt.req.Clone()
-			out, err := chainOf(t, opts, tt.providers...).Condense(t.Context(), tt.req)
+			out, err := chainOf(t, opts, tt.providers...).Run(t.Context(), tt.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -310,7 +310,7 @@ func TestChainOutcomes(t *testing.T) {
 func TestChainExhausted(t *testing.T) {
 	errMoney := errors.New("no money")
 	req := coretest.Request(talk(10), 100)
-	_, err := chainOf(t, nil, fails(errMoney), coretest.ReturnsNothing(), saves(3), coretest.Keeps(), coretest.Panics()).Condense(t.Context(), req)
+	_, err := chainOf(t, nil, fails(errMoney), coretest.ReturnsNothing(), saves(3), coretest.Keeps(), coretest.Panics()).Run(t.Context(), req)
 	exhausted, ok := errors.AsType[*core.ExhaustedError](err)
 	if !ok {
 		t.Fatalf("got %v, want an ExhaustedError", err)
@@ -343,7 +343,7 @@ func TestChainRefusesInvalidRequests(t *testing.T) {
 		{"no counter", func(r *core.Request) { r.Counter = nil }, "no counter"},
 		{"target above limit", func(r *core.Request) { r.Budget.Limit = 99 }, "target of 100 tokens above the limit of 99"},
 		{"no ID", func(r *core.Request) { r.Messages[1].ID = "" }, "message 1 has no ID"},
-		{"ID twice", func(r *core.Request) { r.Messages[2].ID = "m1" }, `message 2 has the ID "m1", as one before it`},
+		{"ID twice", func(r *core.Request) { r.Messages[2].ID = "m1" }, `message 2 has the ID "m1" of an earlier one`},
 		{"not measured", func(r *core.Request) { r.Messages[2].Tokens = 0 }, "message m3 is not measured"},
 		{"negative size", func(r *core.Request) { r.Messages[2].Tokens = -1 }, "message m3 is not measured"},
 		{"nil part", func(r *core.Request) { r.Messages[0].Parts = []core.Part{hi, nil} }, "message m1: part 1: <nil> is not a part"},
@@ -358,19 +358,19 @@ func TestChainRefusesInvalidRequests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			req := valid()
 			tt.change(req)
-			_, err := chainOf(t, nil, asked).Condense(t.Context(), req)
+			_, err := chainOf(t, nil, asked).Run(t.Context(), req)
 			if want := "invalid request: " + tt.want; !errors.Is(err, core.ErrInvalidRequest) || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})
 	}
-	if _, err := chainOf(t, nil, asked).Condense(t.Context(), nil); !errors.Is(err, core.ErrInvalidRequest) {
+	if _, err := chainOf(t, nil, asked).Run(t.Context(), nil); !errors.Is(err, core.ErrInvalidRequest) {
 		t.Errorf("nil: got %v, want %v", err, core.ErrInvalidRequest)
 	}
 }
 
 func TestChainWithoutMessages(t *testing.T) {
-	out, err := chainOf(t, nil, coretest.Truncates()).Condense(t.Context(), coretest.Request(nil, 0))
+	out, err := chainOf(t, nil, coretest.Truncates()).Run(t.Context(), coretest.Request(nil, 0))
 	if err != nil || len(out.Messages) != 0 || !out.Edit.Empty() {
 		t.Errorf("got %+v, %v; want nothing", out, err)
 	}
@@ -378,11 +378,11 @@ func TestChainWithoutMessages(t *testing.T) {
 
 func TestNewChainRefuses(t *testing.T) {
 	keeps := coretest.Keeps()
-	for want, candidates := range map[string][]core.Candidate{
-		"chain: no candidates":                 nil,
-		"chain: candidate 1 has no name":       {{Name: "a", Provider: keeps}, {Provider: keeps}},
-		`chain: candidate "a" stands twice`:    {{Name: "a", Provider: keeps}, {Name: "a", Provider: keeps}},
-		`chain: candidate "a" has no provider`: {{Name: "a"}},
+	for want, candidates := range map[string][]core.NamedProvider{
+		"chain: no providers":           nil,
+		"chain: provider 1 has no name": {{Name: "a", Provider: keeps}, {Provider: keeps}},
+		`chain: duplicate provider "a"`: {{Name: "a", Provider: keeps}, {Name: "a", Provider: keeps}},
+		`chain: provider "a" is nil`:    {{Name: "a"}},
 	} {
 		if _, err := core.NewChain(candidates, nil); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -407,4 +407,59 @@ func TestChainClose(t *testing.T) {
 	if err := chainOf(t, nil, keeps, closer{keeps, nil}).Close(); err != nil {
 		t.Errorf("got %v, want no error", err)
 	}
+}
+
+// TestChainsNest runs a chain as a provider of another one.
+func TestChainsNest(t *testing.T) {
+	req := coretest.Request(talk(20), 650)
+	inner := chainOf(t, nil, saves(3), saves(4))
+	flat, err := chainOf(t, nil, saves(3), saves(4), coretest.Truncates()).Run(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := chainOf(t, nil, inner, coretest.Truncates()).Run(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCondensed(t, req, out)
+	if out.TokensAfter != flat.TokensAfter || len(out.Messages) != len(flat.Messages) {
+		t.Errorf("nested: %d messages, %d tokens; want those of the flat chain, %d and %d",
+			len(out.Messages), out.TokensAfter, len(flat.Messages), flat.TokensAfter)
+	}
+	if steps := out.Attempts[0].Steps; len(steps) != 2 || steps[0].Name != "p1" || steps[1].Name != "p2" {
+		t.Errorf("got the steps %+v, want one for each provider", steps)
+	}
+}
+
+func TestNestedChainFails(t *testing.T) {
+	unavailable := fails(core.ErrUnavailable)
+	for _, tt := range []struct {
+		name    string
+		inner   []core.CondensationProvider
+		outcome core.Outcome
+	}{
+		{"one failed", []core.CondensationProvider{unavailable, fails(errors.New("broke"))}, core.OutcomeFailed},
+		{"none can work", []core.CondensationProvider{unavailable, unavailable}, core.OutcomeSkipped},
+		{"nothing saved", []core.CondensationProvider{coretest.Keeps()}, core.OutcomeNoOp},
+		{"one failed, the other saved something", []core.CondensationProvider{fails(errors.New("broke")), saves(2)}, core.OutcomeInsufficient},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req := coretest.Request(talk(20), 650)
+			out, err := chainOf(t, nil, chainOf(t, nil, tt.inner...), coretest.Truncates()).Run(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := out.Attempts[0]; got.Outcome != tt.outcome {
+				t.Errorf("got %s (%s), want %s", got.Outcome, got.Reason, tt.outcome)
+			}
+			checkCondensed(t, req, out)
+		})
+	}
+}
+
+// TestChainIsAProvider holds a chain to the contract of providers.
+func TestChainIsAProvider(t *testing.T) {
+	coretest.Run(t, func(t *testing.T) core.CondensationProvider {
+		return chainOf(t, nil, coretest.Summarizes(), coretest.Truncates())
+	})
 }

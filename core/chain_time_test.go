@@ -43,7 +43,7 @@ func TestChainReasonsOfFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				req := coretest.Request(talk(4), 100)
 				req.Budget.Limit = 400
-				out, err := chainOf(t, nil, tt.provider).Condense(t.Context(), req)
+				out, err := chainOf(t, nil, tt.provider).Run(t.Context(), req)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -85,14 +85,14 @@ func TestChainDeadlines(t *testing.T) {
 					close(release)
 					time.Sleep(time.Hour)
 				}()
-				chain, err := core.NewChain([]core.Candidate{{Name: "p1", Provider: tt.provider(release), Timeout: tt.timeout}}, &core.ChainOptions{Grace: tt.grace})
+				chain, err := core.NewChain([]core.NamedProvider{{Name: "p1", Provider: tt.provider(release), Timeout: tt.timeout}}, &core.ChainOptions{Grace: tt.grace})
 				if err != nil {
 					t.Fatal(err)
 				}
 				req := coretest.Request(talk(10), 500)
 				req.Budget.Limit = 1000
 				start := time.Now()
-				out, err := chain.Condense(t.Context(), req)
+				out, err := chain.Run(t.Context(), req)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -153,7 +153,7 @@ func TestChainHeedsItsContext(t *testing.T) {
 				var asked []string
 				chain := chainOf(t, &core.ChainOptions{Asking: func(name string) { asked = append(asked, name) }}, coretest.Hangs(), coretest.Truncates())
 				start := time.Now()
-				out, err := chain.Condense(tt.cancel(t.Context()), coretest.Request(talk(10), 500))
+				out, err := chain.Run(tt.cancel(t.Context()), coretest.Request(talk(10), 500))
 				if out != nil {
 					t.Errorf("got an answer, %+v", out)
 				}
@@ -186,14 +186,14 @@ func TestChainDeadlineKnownToProviderFirst(t *testing.T) {
 		}
 		return nil, errors.New("my time is over")
 	})
-	chain, err := core.NewChain([]core.Candidate{{Name: "p1", Provider: provider, Timeout: 2 * time.Millisecond}}, nil)
+	chain, err := core.NewChain([]core.NamedProvider{{Name: "p1", Provider: provider, Timeout: 2 * time.Millisecond}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := coretest.Request(talk(10), 500)
 	req.Budget.Limit = 1000
 	for range 50 {
-		out, err := chain.Condense(t.Context(), req)
+		out, err := chain.Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

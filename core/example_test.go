@@ -81,7 +81,7 @@ func ExampleVerify() {
 
 // The second candidate is asked because the first fails.
 func ExampleChain() {
-	chain, err := core.NewChain([]core.Candidate{
+	chain, err := core.NewChain([]core.NamedProvider{
 		{Name: "clever", Provider: coretest.Fails()},
 		{Name: "simple", Provider: coretest.Truncates()},
 	}, nil)
@@ -95,7 +95,7 @@ func ExampleChain() {
 		coretest.User(coretest.Result("c1", strings.Repeat("a long file ", 20))),
 		coretest.Assistant(core.Text("A comma is missing.")),
 	), 50)
-	out, err := chain.Condense(context.Background(), req)
+	out, err := chain.Run(context.Background(), req)
 	if err != nil {
 		fmt.Println(err)
 		return

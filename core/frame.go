@@ -34,8 +34,8 @@ func Framed(text string) bool {
 type Framer interface{ Frames() bool }
 
 // framed returns res with a frame on every text of its new messages that has none.
-func framed(cand *Candidate, res *Result) *Result {
-	if f, ok := cand.Provider.(Framer); res == nil || ok && f.Frames() {
+func framed(by *NamedProvider, res *Result) *Result {
+	if f, ok := by.Provider.(Framer); res == nil || ok && f.Frames() {
 		return res
 	}
 	out := *res
@@ -49,7 +49,7 @@ func framed(cand *Candidate, res *Result) *Result {
 		m.Parts = slices.Clone(parts)
 		for j, p := range parts {
 			if t, ok := p.(Text); ok && !blank(string(t)) && !Framed(string(t)) {
-				m.Parts[j] = Text(Frame(cand.Name)+"\n") + t
+				m.Parts[j] = Text(Frame(by.Name)+"\n") + t
 			}
 		}
 	}

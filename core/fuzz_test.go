@@ -242,7 +242,7 @@ func FuzzChain(f *testing.F) {
 			}
 			return tp.result(req.Messages), nil
 		})
-		out, err := chainOf(t, nil, random, random, coretest.Truncates()).Condense(t.Context(), req)
+		out, err := chainOf(t, nil, random, random, coretest.Truncates()).Run(t.Context(), req)
 		untouched(t, was, req)
 		if err != nil {
 			if _, ok := errors.AsType[*core.ExhaustedError](err); !ok {

@@ -336,13 +336,13 @@ func TestLawfulEditsPass(t *testing.T) {
 		}
 		// Two providers that edit at random, one after the other.
 		edit := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) { return e.edit(req), nil })
-		chain, err := core.NewChain([]core.Candidate{{Name: "p1", Provider: edit}, {Name: "p2", Provider: edit}}, nil)
+		chain, err := core.NewChain([]core.NamedProvider{{Name: "p1", Provider: edit}, {Name: "p2", Provider: edit}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Budget.Target, req.Budget.Limit = 0, req.Tokens()
 		was.Budget = req.Budget
-		out, err := chain.Condense(context.Background(), req)
+		out, err := chain.Run(context.Background(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

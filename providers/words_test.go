@@ -113,7 +113,7 @@ func TestRulesSurviveEveryFormatAndRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.next = func() string { return rapid.SampledFrom(summaries).Draw(t, "summary") }
-		chain, err := core.NewChain([]core.Candidate{{Name: way[0], Provider: p}}, nil)
+		chain, err := core.NewChain([]core.NamedProvider{{Name: way[0], Provider: p}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestRulesSurviveEveryFormatAndRound(t *testing.T) {
 			total := req.Tokens()
 			req.Budget = core.Budget{Window: 40_000, Limit: total, Target: total * 6 / 10}
 			req.Trigger = core.TriggerAutomatic
-			got, err := chain.Condense(context.Background(), req)
+			got, err := chain.Run(context.Background(), req)
 			if err != nil {
 				t.Fatal(err)
 			}

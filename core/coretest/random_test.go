@@ -109,13 +109,13 @@ func TestRandomHoldsEverything(t *testing.T) {
 		for f, has := range features(m) {
 			seen[f] = seen[f] || has
 		}
-		chain, err := core.NewChain([]core.Candidate{{Name: "keeps", Provider: coretest.Keeps()}}, nil)
+		chain, err := core.NewChain([]core.NamedProvider{{Name: "keeps", Provider: coretest.Keeps()}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req := coretest.HalfRequest(m)
 		req.Budget.Limit = req.Tokens()
-		if _, err := chain.Condense(t.Context(), req); err != nil {
+		if _, err := chain.Run(t.Context(), req); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

@@ -120,7 +120,7 @@ func TestGuards(t *testing.T) {
 		provider("everything", func(req *core.Request) ([]core.Message, error) { return req.Messages, nil }),
 		provider("emptied", func(*core.Request) ([]core.Message, error) { return nil, nil }),
 		provider("broken", func(*core.Request) ([]core.Message, error) { return nil, errors.New("out of luck") }),
-		lab.Strategy{Name: "saved", Chain: []core.Candidate{
+		lab.Strategy{Name: "saved", Chain: []core.NamedProvider{
 			{Name: "first", Provider: core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return &core.Result{}, nil })},
 			{Name: "last", Provider: window("window", "budget").Provider},
 		}},

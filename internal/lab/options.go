@@ -122,7 +122,7 @@ type Strategy struct {
 	// Provider condenses. It is called for several conversations at a time.
 	Provider core.CondensationProvider
 	// Chain, if Provider is nil, is asked in order until the conversation is on target.
-	Chain []core.Candidate
+	Chain []core.NamedProvider
 	// About says in a line what it is: the strategy and its settings.
 	About string
 	// Key names the strategy, its version and its settings: what was measured of another
@@ -153,16 +153,16 @@ type StrategyInfo struct {
 	Bound bool `json:"bound,omitempty"`
 }
 
-func (s *Strategy) candidates() []core.Candidate {
+func (s *Strategy) candidates() []core.NamedProvider {
 	if s.Provider != nil {
-		return []core.Candidate{{Name: s.Name, Provider: s.Provider}}
+		return []core.NamedProvider{{Name: s.Name, Provider: s.Provider}}
 	}
 	return s.Chain
 }
 
 // estimates reports whether a provider of s says what it would spend on models.
 func (s *Strategy) estimates() bool {
-	return slices.ContainsFunc(s.candidates(), func(c core.Candidate) bool {
+	return slices.ContainsFunc(s.candidates(), func(c core.NamedProvider) bool {
 		_, ok := c.Provider.(core.CostEstimator)
 		return ok
 	})

@@ -156,12 +156,12 @@ func (b *bench) run(ctx context.Context, s *Strategy) (Row, error) {
 }
 
 // condense asks s.
-func (b *bench) condense(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.Condensed, time.Duration, error) {
+func (b *bench) condense(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
 	chain, err := s.open(round, b.now)
 	if err != nil {
 		return nil, 0, err
 	}
-	out, err := chain.Condense(ctx, b.request(messages, core.TriggerAutomatic))
+	out, err := chain.Run(ctx, b.request(messages, core.TriggerAutomatic))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -173,7 +173,7 @@ func (b *bench) condense(ctx context.Context, s *Strategy, messages []core.Messa
 }
 
 // outcome returns what came of a chain as a whole, and why nothing did.
-func outcome(c *core.Condensed) (core.Outcome, string) {
+func outcome(c *core.ChainResult) (core.Outcome, string) {
 	worst := core.OutcomeNoOp
 	var errs []error
 	for _, a := range c.Attempts {

@@ -71,7 +71,7 @@ func TestSessions(t *testing.T) {
 	each(t, func(t *testing.T, l *language) {
 		name := l.exampleName
 		p := open(t, l.example, "", func(s *supervise.Spec, _ *supervise.Options) { s.Plaintext = true })
-		chain, err := core.NewChain([]core.Candidate{
+		chain, err := core.NewChain([]core.NamedProvider{
 			{Name: name, Provider: p},
 			{Name: "truncation", Provider: slidingwindow.New(slidingwindow.DefaultConfig())},
 		}, nil)
@@ -84,7 +84,7 @@ func TestSessions(t *testing.T) {
 			core.Measure(counter, messages)
 			req := coretest.HalfRequest(messages)
 			req.Counter = counter
-			res, err := chain.Condense(t.Context(), req)
+			res, err := chain.Run(t.Context(), req)
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
 				continue

@@ -93,7 +93,7 @@ func TestHostileCalls(t *testing.T) {
 			defer func() { close(over); sending.Wait() }()
 		}
 		req := request()
-		out, err := chain(t, p, timeout).Condense(t.Context(), req)
+		out, err := chain(t, p, timeout).Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestUnlawfulAnswers(t *testing.T) {
 	together(t, tests, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {
 		b := newBench(t, tt.program)
 		req := request()
-		out, err := chain(t, b.open(t), time.Minute).Condense(t.Context(), req)
+		out, err := chain(t, b.open(t), time.Minute).Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestOtherConversations(t *testing.T) {
 	for i := range mine {
 		mine[i].ID = "my-" + mine[i].ID
 	}
-	out, err := chain(t, p, time.Minute).Condense(t.Context(), coretest.HalfRequest(mine))
+	out, err := chain(t, p, time.Minute).Run(t.Context(), coretest.HalfRequest(mine))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestSins(t *testing.T) {
 			timeout = 200 * time.Millisecond
 		}
 		req := request()
-		out, err := chain(t, p, timeout).Condense(t.Context(), req)
+		out, err := chain(t, p, timeout).Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

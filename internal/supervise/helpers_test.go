@@ -158,7 +158,7 @@ func (b *bench) open(t *testing.T) *supervise.Process {
 // reported depends on the plugin and not on how busy the machine is.
 func chain(t *testing.T, p core.CondensationProvider, timeout time.Duration) *core.Chain {
 	t.Helper()
-	c, err := core.NewChain([]core.Candidate{
+	c, err := core.NewChain([]core.NamedProvider{
 		{Name: "acme", Provider: p, Timeout: timeout},
 		{Name: "truncation", Provider: slidingwindow.New(slidingwindow.DefaultConfig())},
 	}, &core.ChainOptions{Grace: 20 * time.Second})

@@ -164,7 +164,7 @@ func TestDeclines(t *testing.T) {
 	b.opts.Breaker = supervise.Breaker{Failures: 1, Cooldown: never}
 	p := b.open(t)
 	for range 3 {
-		out, err := chain(t, p, time.Minute).Condense(t.Context(), request())
+		out, err := chain(t, p, time.Minute).Run(t.Context(), request())
 		if err != nil {
 			t.Fatal(err)
 		}

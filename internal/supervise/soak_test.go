@@ -85,7 +85,7 @@ func soak(t *testing.T, p *supervise.Process, conversations int) {
 func condenseRandom(t *testing.T, c *core.Chain, r *rand.Rand, sum *tally) {
 	t.Helper()
 	req := conversation(r)
-	out, err := c.Condense(t.Context(), req)
+	out, err := c.Run(t.Context(), req)
 	if err != nil {
 		t.Error(err)
 		return
@@ -130,7 +130,7 @@ func conversation(r *rand.Rand) *core.Request {
 }
 
 // verify holds the outcome of a chain against the rules for the result of one provider.
-func verify(req *core.Request, out *core.Condensed) error {
+func verify(req *core.Request, out *core.ChainResult) error {
 	known := map[string]bool{}
 	for _, m := range req.Messages {
 		known[m.ID] = true

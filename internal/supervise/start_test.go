@@ -26,7 +26,7 @@ func TestCondense(t *testing.T) {
 			b.spec.Plaintext = plaintext
 			p := b.open(t)
 			req := request()
-			out, err := chain(t, p, time.Minute).Condense(t.Context(), req)
+			out, err := chain(t, p, time.Minute).Run(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestDoesNotStart(t *testing.T) {
 		}
 		p := b.open(t)
 		req := request()
-		out, err := chain(t, p, time.Minute).Condense(t.Context(), req)
+		out, err := chain(t, p, time.Minute).Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestGoneMeanwhile(t *testing.T) {
 	b.install("#!/bin/sh\n")
 	p := b.open(t)
 	must(os.Remove(b.spec.Path))
-	out, err := chain(t, p, time.Minute).Condense(t.Context(), request())
+	out, err := chain(t, p, time.Minute).Run(t.Context(), request())
 	if err != nil {
 		t.Fatal(err)
 	}

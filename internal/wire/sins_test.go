@@ -37,19 +37,19 @@ func TestSins(t *testing.T) {
 			if err := c.Configure(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			chain, err := core.NewChain([]core.Candidate{{Name: "plugin", Provider: c, Timeout: 300 * time.Millisecond}}, nil)
+			chain, err := core.NewChain([]core.NamedProvider{{Name: "plugin", Provider: c, Timeout: 300 * time.Millisecond}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var attempt core.Attempt
 			req := coretest.HalfRequest(coretest.Session())
 			if sin.Outcome != core.OutcomeFailed { // others should not fail because the machine is busy
-				chain, err = core.NewChain([]core.Candidate{{Name: "plugin", Provider: c}}, nil)
+				chain, err = core.NewChain([]core.NamedProvider{{Name: "plugin", Provider: c}}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			out, err := chain.Condense(t.Context(), req)
+			out, err := chain.Run(t.Context(), req)
 			if exhausted, ok := errors.AsType[*core.ExhaustedError](err); ok {
 				attempt = exhausted.Attempts[0]
 			} else if err != nil {

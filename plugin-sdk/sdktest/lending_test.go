@@ -48,13 +48,13 @@ func TestLendingNothing(t *testing.T) {
 				return nil, err
 			}), err
 		})
-	chain, err := core.NewChain([]core.Candidate{{Name: "asks", Provider: sdktest.Loopback(t, s, nil)}}, nil)
+	chain, err := core.NewChain([]core.NamedProvider{{Name: "asks", Provider: sdktest.Loopback(t, s, nil)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := coretest.HalfRequest(coretest.Session())
 	req.Budget.Limit = req.Tokens()
-	got, err := chain.Condense(t.Context(), req)
+	got, err := chain.Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}

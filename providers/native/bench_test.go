@@ -50,7 +50,7 @@ func BenchmarkCondense(b *testing.B) {
 	for _, settings := range []string{`{"preset":"fresh_start"}`, `{"preset":"rolling"}`, `{"request":"native"}`, `{"request":"prefix"}`} {
 		b.Run(strings.NewReplacer(`"`, "", "{", "", "}", "").Replace(settings), func(b *testing.B) {
 			gen := &fake{info: model.Info{Window: 200_000}, answer: say(strings.Repeat("What was said. ", 400))}
-			chain, err := core.NewChain([]core.Candidate{{Name: "summary", Provider: open(b, settings, gen)}}, nil)
+			chain, err := core.NewChain([]core.NamedProvider{{Name: "summary", Provider: open(b, settings, gen)}}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func BenchmarkCondense(b *testing.B) {
 				gen.asks = nil
 				req.Counter = tokens.NewCounter(encoding) // which remembers nothing
 				b.StartTimer()
-				done, err := chain.Condense(b.Context(), req)
+				done, err := chain.Run(b.Context(), req)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -25,7 +25,7 @@ type life struct {
 // it, truncation.
 func newLife(t *testing.T, window int, p core.CondensationProvider) *life {
 	t.Helper()
-	chain, err := core.NewChain([]core.Candidate{
+	chain, err := core.NewChain([]core.NamedProvider{
 		{Name: "summary", Provider: p},
 		{Name: "truncation", Provider: slidingwindow.New(slidingwindow.DefaultConfig())},
 	}, nil)
@@ -77,12 +77,12 @@ func (l *life) tokens() int {
 }
 
 // condense asks the chain and records what it did.
-func (l *life) condense(trigger core.Trigger) *core.Condensed {
+func (l *life) condense(trigger core.Trigger) *core.ChainResult {
 	l.t.Helper()
 	req := l.req
 	req.Trigger = trigger
 	req.Messages = l.view()
-	done, err := l.chain.Condense(l.t.Context(), &req)
+	done, err := l.chain.Run(l.t.Context(), &req)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (l *life) condense(trigger core.Trigger) *core.Condensed {
 }
 
 // outcome returns what came of the first candidate.
-func outcome(c *core.Condensed) core.Outcome { return c.Attempts[0].Outcome }
+func outcome(c *core.ChainResult) core.Outcome { return c.Attempts[0].Outcome }
 
 // text returns all that a message says.
 func text(m core.Message) string {

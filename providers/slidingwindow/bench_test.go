@@ -39,14 +39,14 @@ func BenchmarkTruncate(b *testing.B) {
 				}
 			}
 		})
-		chain, err := core.NewChain([]core.Candidate{{Name: "window", Provider: p}}, nil)
+		chain, err := core.NewChain([]core.NamedProvider{{Name: "window", Provider: p}}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Run(fmt.Sprintf("chain/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := chain.Condense(b.Context(), req); err != nil {
+				if _, err := chain.Run(b.Context(), req); err != nil {
 					b.Fatal(err)
 				}
 			}

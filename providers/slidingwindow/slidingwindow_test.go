@@ -72,19 +72,19 @@ func request(messages []core.Message, target int) *core.Request {
 }
 
 // condense runs a provider through the chain, which checks every rule.
-func condense(t *testing.T, c slidingwindow.Config, req *core.Request) (*core.Condensed, error) {
+func condense(t *testing.T, c slidingwindow.Config, req *core.Request) (*core.ChainResult, error) {
 	t.Helper()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	chain, err := core.NewChain(
-		[]core.Candidate{{Name: "window", Provider: slidingwindow.New(c)}},
+		[]core.NamedProvider{{Name: "window", Provider: slidingwindow.New(c)}},
 		&core.ChainOptions{NewID: func() string { n++; return fmt.Sprint("new", n) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return chain.Condense(t.Context(), req)
+	return chain.Run(t.Context(), req)
 }
 
 func ids(messages []core.Message) string {

@@ -40,7 +40,7 @@ func hybrid(t *testing.T) *core.Chain {
 		}
 		return extractive.New(), nil
 	}}
-	var candidates []core.Candidate
+	var candidates []core.NamedProvider
 	for _, name := range file.Profiles["hybrid"].Chain {
 		settings, err := json.Marshal(file.Providers[name].Settings)
 		if err != nil {
@@ -50,7 +50,7 @@ func hybrid(t *testing.T) *core.Chain {
 		if err != nil {
 			t.Fatal(err)
 		}
-		candidates = append(candidates, core.Candidate{Name: name, Provider: p})
+		candidates = append(candidates, core.NamedProvider{Name: name, Provider: p})
 	}
 	chain, err := core.NewChain(candidates, nil)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestHybrid(t *testing.T) {
 			req := coretest.Request(coretest.Conversation(tt.messages...), 0)
 			req.Budget.Target = req.Tokens() * tt.percent / 100
 			req.Budget.Limit = req.Tokens()
-			done, err := chain.Condense(t.Context(), req)
+			done, err := chain.Run(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -229,11 +229,11 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 			p.Name = fmt.Sprintf("%s (%d)", name, n)
 		}
 		taken[p.Name] = true
-		s.Chain = append(s.Chain, core.Candidate{Name: p.Name, Provider: provider, Timeout: p.Timeout})
+		s.Chain = append(s.Chain, core.NamedProvider{Name: p.Name, Provider: provider, Timeout: p.Timeout})
 		about = append(about, b.description(p))
 	}
 	if !alone {
-		s.Chain = append(s.Chain, core.Candidate{Name: condense.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
+		s.Chain = append(s.Chain, core.NamedProvider{Name: condense.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
 		about = append(about, "truncation")
 	}
 	s.About = strings.Join(about, ", then ")

@@ -157,7 +157,7 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	condensed, err := chain.Condense(ctx, req)
+	condensed, err := chain.Run(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (d *dev) chain(ctx context.Context, name string, plugin core.CondensationPr
 	if name == "truncation" {
 		name = "plugin"
 	}
-	return core.NewChain([]core.Candidate{
+	return core.NewChain([]core.NamedProvider{
 		{Name: name, Provider: plugin, Timeout: time.Minute},
 		{Name: "truncation", Provider: truncation},
 	}, nil)

@@ -220,7 +220,7 @@ func tryTraces(a *cli.App, ctx context.Context, plugin core.CondensationProvider
 		if err != nil {
 			return tried, faulty, err
 		}
-		got, err := chain.Condense(ctx, req)
+		got, err := chain.Run(ctx, req)
 		if err != nil {
 			return tried, faulty, fmt.Errorf("%s: %w", about, err)
 		}
