@@ -55,7 +55,7 @@ func describe() (presetsDoc, passesDoc string) {
 	}
 	presetsDoc = b.String()
 	b.Reset()
-	for _, p := range passes() {
+	for _, p := range passes {
 		fmt.Fprintf(&b, "### `%s` (%s)\n\n%s", p.name, p.class, p.doc)
 		if p.source != "" {
 			fmt.Fprintf(&b, " Source: %s.", p.source)

@@ -10,6 +10,29 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
+// passes are all passes that there are, in the order in which they are documented.
+var passes = []pass{
+	layoutPass, duplicatesPass, environmentPass, supersededPass, nearPass,
+	maskPass, prunePass, valuePass, headTailPass, cutPass, windowPass, scorePass, argsPass, reasoningPass, prosePass, digestPass, summarizePass,
+}
+
+func findPass(name string) (*pass, bool) {
+	for i := range passes {
+		if passes[i].name == name {
+			return &passes[i], true
+		}
+	}
+	return nil, false
+}
+
+func passNames() []string {
+	var names []string
+	for _, p := range passes {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // A class says what a pass costs the reader.
 type class string
 
@@ -30,15 +53,16 @@ type pass struct {
 	name   string
 	class  class
 	source string // of the method and its constants; empty if it is our own
-	open   bool   // what it saves is what it is asked for
-	// What refers leaves references to what stands elsewhere as a whole; what chooses leaves
-	// nothing whole.
-	refers, chooses bool
-	doc             string
-	settings        func() []registry.Setting
-	runner          func(settings json.RawMessage, env registry.Env) (runner, error)
+	// onDemand: the pass saves what it is asked for, or adds something.
+	// refers: the pass leaves stubs that point at unchanged text elsewhere.
+	// chooses: the pass selects lines, so such pointers become invalid.
+	onDemand, refers, chooses bool
+	doc                       string
+	settings                  func() []registry.Setting
+	runner                    func(settings json.RawMessage, env registry.Env) (runner, error)
 }
 
+func onDemand(p pass) pass  { p.onDemand = true; return p }
 func referring(p pass) pass { p.refers = true; return p }
 func choosing(p pass) pass  { p.chooses = true; return p }
 

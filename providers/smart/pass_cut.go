@@ -3,7 +3,10 @@ package smart
 import (
 	"context"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 )
 
@@ -91,4 +94,134 @@ func (w *work) tooLong(p *piece, limit int) bool {
 		return false
 	}
 	return !hasStub(p.text) || p.tokens > limit+limit/2
+}
+
+type headTailSettings struct {
+	Tokens int     `json:"tokens" doc:"what a result may have at the end, when the target is not met"`
+	Start  int     `json:"start" doc:"what a result may have at first; halved until the target is met"`
+	Head   float64 `json:"head" doc:"share of it that the beginning gets"`
+	Keep   int     `json:"keep" doc:"results of the newest calls that stay whole"`
+}
+
+// Validate says which setting is out of range.
+func (s *headTailSettings) Validate() error {
+	switch {
+	case s.Tokens < 40:
+		return fmt.Errorf("tokens: %d is below 40", s.Tokens)
+	case s.Start < s.Tokens:
+		return fmt.Errorf("start: %d is below tokens, %d", s.Start, s.Tokens)
+	case !(s.Head >= 0 && s.Head <= 1):
+		return fmt.Errorf("head: %v is not between 0 and 1", s.Head)
+	case s.Keep < 0:
+		return fmt.Errorf("keep: %d is negative", s.Keep)
+	}
+	return nil
+}
+
+var headTailPass = define("headtail", classLossy, "",
+	"Keeps the beginning and the end of long results, in whole lines where there are any.",
+	headTailSettings{Tokens: 120, Start: 2000, Head: 0.5, Keep: 2},
+	func(_ context.Context, w *work, c headTailSettings) error {
+		answered := w.answered()
+		answered = answered[:max(0, len(answered)-c.Keep)]
+		for limit := c.Start; ; limit = max(c.Tokens, limit/2) {
+			for _, k := range answered {
+				if w.met() {
+					return nil
+				}
+				for i := w.uses[k].results.Start; i < w.uses[k].results.End; i++ {
+					if limit == c.Start {
+						w.looked()
+					}
+					if w.pieces[i].tokens > limit && w.pieces[i].kind == dialog.KindToolResult {
+						w.headTail(i, limit, c.Head)
+					}
+				}
+			}
+			if limit == c.Tokens {
+				return nil
+			}
+		}
+	})
+
+// headTail cuts the middle out of piece i, so that about limit tokens stay, of which the
+// beginning gets the share head.
+func (w *work) headTail(i, limit int, head float64) {
+	p := &w.pieces[i]
+	if !w.tooLong(p, limit) {
+		return
+	}
+	s := stub{gap: true}
+	w.describe(i, &s)
+	room := limit - w.count(s.String()) - 2
+	if room <= 0 {
+		return
+	}
+	// Bytes stand for tokens: what the text has of them on average.
+	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
+	text, ok := cutMiddle(p.text, int(head*float64(bytes)), bytes-int(head*float64(bytes)), s)
+	if ok {
+		w.put(i, text)
+	}
+}
+
+// cutMiddle keeps about head and tail bytes of text, in whole lines unless a line is longer
+// than that, and puts s between. It reports false if there is nothing to cut.
+func cutMiddle(text string, head, tail int, s stub) (string, bool) {
+	if head+tail >= len(text) {
+		return "", false
+	}
+	from, to := lineEnd(text, head), lineStart(text, len(text)-tail)
+	if to <= from {
+		return "", false
+	}
+	gaps := []gap{{Span: core.Span{Start: from, End: to}}}
+	wholeTags(text, gaps)
+	from, to = gaps[0].Start, gaps[0].End
+	removed := text[from:to]
+	s.lines, s.bytes = 0, len(removed)
+	for line := range strings.Lines(removed) {
+		s.lines += stubLines(line)
+	}
+	before, after := text[:from], text[to:]
+	if before != "" && !strings.HasSuffix(before, "\n") && strings.Contains(removed, "\n") {
+		before += "\n"
+	}
+	glue := ""
+	if strings.HasSuffix(removed, "\n") {
+		glue = "\n"
+	}
+	return before + gaps[0].fill(text, s) + glue + after, true
+}
+
+// lineEnd returns the end of the last whole line within the first n bytes of s; if the
+// first line is longer than that, the start of a character.
+func lineEnd(s string, n int) int {
+	n = min(n, len(s))
+	if i := strings.LastIndexByte(s[:n], '\n'); i >= 0 {
+		return i + 1
+	}
+	if i := strings.IndexByte(s[n:], '\n'); i >= 0 && i < 40 && n > 0 {
+		return n + i + 1
+	}
+	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return n
+}
+
+// lineStart returns the start of the first whole line at or behind n; if there is none, the
+// start of a character.
+func lineStart(s string, n int) int {
+	n = max(n, 0)
+	if n == 0 || s[n-1] == '\n' {
+		return n
+	}
+	if i := strings.IndexByte(s[n:], '\n'); i >= 0 && n+i+1 < len(s) {
+		return n + i + 1
+	}
+	for n < len(s) && !utf8.RuneStart(s[n]) {
+		n++
+	}
+	return n
 }

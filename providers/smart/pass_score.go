@@ -31,7 +31,7 @@ func (s *scoreSettings) Validate() error {
 	return nil
 }
 
-var scorePass = define("score", classLossy,
+var scorePass = onDemand(define("score", classLossy,
 	"Roo-Code's documented smart truncation, with its points; the order is kept and pairs stay whole",
 	"Hides whole messages, those with the fewest points first and of equals the oldest, until the target is met. The first message and the last never go.",
 	scoreSettings{Error: 10, Calls: 8, Files: 7, User: 5, Short: -3, Thinking: -2, KeepUsers: 2},
@@ -62,7 +62,7 @@ var scorePass = define("score", classLossy,
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(points[a], points[b]) })
 		w.hideInOrder(groups, order)
 		return nil
-	})
+	}))
 
 // hideInOrder hides groups until the target is met, the markers counted. If the target
 // cannot be met, all of them go.
@@ -156,3 +156,40 @@ func (w *work) scores() scores {
 	}
 	return out
 }
+
+type windowSettings struct {
+	KeepUsers int `json:"keep_users" doc:"newest messages of the user that never go"`
+}
+
+// Validate says which setting is out of range.
+func (s *windowSettings) Validate() error {
+	if s.KeepUsers < 0 {
+		return fmt.Errorf("keep_users: %d is negative", s.KeepUsers)
+	}
+	return nil
+}
+
+var windowPass = onDemand(define("window", classLossy,
+	"Roo-Code's documented sliding window; the first message stays and pairs stay whole",
+	"Hides whole messages, the oldest first, until the target is met. The first message and the last never go.",
+	windowSettings{},
+	func(_ context.Context, w *work, c windowSettings) error {
+		groups := w.groups()
+		about := w.scores()
+		users := c.KeepUsers
+		for k := len(groups) - 1; k >= 0 && users > 0; k-- {
+			if s := about.group(groups[k].Span); s.user && !s.calls {
+				users--
+				groups[k].stays = true
+			}
+		}
+		var order []int
+		for k := range groups {
+			w.looked()
+			if !groups[k].stays {
+				order = append(order, k)
+			}
+		}
+		w.hideInOrder(groups, order)
+		return nil
+	}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/value"
@@ -22,7 +23,7 @@ func (s *valueSettings) Validate() error {
 	return nil
 }
 
-var valuePass = choosing(define("value", classLossy, "",
+var valuePass = onDemand(choosing(define("value", classLossy, "",
 	"Keeps the newest messages, and of all before them the lines that are worth most for what they cost, in one message. What a line is worth is learned from recorded sessions: see docs/decisions/0017-value.md.",
 	valueSettings{},
 	func(ctx context.Context, w *work, c valueSettings) error {
@@ -61,7 +62,7 @@ var valuePass = choosing(define("value", classLossy, "",
 		messages := w.rewrite(w.rightHandles(res.Messages), untie)
 		w.adopt(slices.Insert(messages, systems(before), digest...))
 		return nil
-	}))
+	})))
 
 // shortenNewestCalls shortens the arguments of the newest calls that take more than what the newest
 // message may have: they could not stay, nor could their results, which the model has not read.
@@ -208,4 +209,78 @@ func (w *work) adopt(messages []core.Message) {
 	next.first, next.base, next.dry = w.first, w.base, w.dry
 	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
 	*w = *next
+}
+
+// handles say which handle stands for another one, which is gone.
+type handles map[string]string
+
+// handleSize is the length of a handle. See [core.Handle].
+const handleSize = 10
+
+// add says that then stands for now, unless something does.
+func (h handles) add(now, then string) {
+	if _, ok := h[now]; !ok && now != then {
+		h[now] = then
+	}
+}
+
+// mapTexts returns parts with other texts, results and arguments, as f makes them, and whether
+// one is another.
+func mapTexts(parts []core.Part, f func(string) (string, bool)) (_ []core.Part, changed bool) {
+	put := func(i int, p core.Part) {
+		if !changed {
+			parts, changed = slices.Clone(parts), true
+		}
+		parts[i] = p
+	}
+	for i, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			if s, ok := f(string(p)); ok {
+				put(i, core.Text(s))
+			}
+		case core.ToolCall:
+			if s, ok := f(p.Args); ok {
+				p.Args = s
+				put(i, p)
+			}
+		case core.ToolResult:
+			if content, ok := mapTexts(p.Content, f); ok {
+				p.Content = content
+				put(i, p)
+			}
+		case core.Reasoning, core.Image, core.Opaque:
+		}
+	}
+	return parts, changed
+}
+
+// text returns s with other handles, and whether there is one. Most texts have none, so
+// what cannot be one is passed over by its length.
+func (h handles) text(s string) (_ string, changed bool) {
+	var b strings.Builder
+	done := 0
+next:
+	for i := 0; i+handleSize <= len(s); {
+		for k := i + handleSize - 1; k >= i; k-- {
+			if c := s[k]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				i = k + 1
+				continue next
+			}
+		}
+		then, ok := h[s[i:i+handleSize]]
+		if !ok {
+			i++
+			continue
+		}
+		b.WriteString(s[done:i])
+		b.WriteString(then)
+		i += handleSize
+		done = i
+	}
+	if done == 0 {
+		return s, false
+	}
+	b.WriteString(s[done:])
+	return b.String(), true
 }

@@ -74,7 +74,7 @@ func TestWrongSettings(t *testing.T) {
 // TestWrongSettingsOfPasses gives every setting of every pass what it cannot be.
 func TestWrongSettingsOfPasses(t *testing.T) {
 	points := map[string]bool{"error": true, "calls": true, "files": true, "user": true, "short": true, "thinking": true} // of score: any number
-	for _, p := range passes() {
+	for _, p := range passes {
 		in := func(key, value string) string {
 			return openError(`{"passes":["layout",{"pass":"` + p.name + `","` + key + `":` + value + `}]}`)
 		}

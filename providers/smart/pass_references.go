@@ -1,0 +1,251 @@
+package smart
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"strings"
+
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+type nearSettings struct {
+	Tokens int     `json:"tokens" doc:"size below which a result is left alone"`
+	Share  float64 `json:"share" doc:"the diff must be smaller than this share of what it replaces"`
+}
+
+// Validate says which setting is out of range.
+func (s *nearSettings) Validate() error {
+	if s.Tokens < 0 {
+		return fmt.Errorf("tokens: %d is negative", s.Tokens)
+	}
+	if !(s.Share > 0 && s.Share <= 1) {
+		return fmt.Errorf("share: %v is not above 0 and at most 1", s.Share)
+	}
+	return nil
+}
+
+var nearPass = referring(define("near_duplicates", classLossless, "",
+	"Of results of the same call with the same arguments, the newest stays; older ones become what turns the newest into them, as a unified diff, if that is much smaller. Every diff is applied before it is used.",
+	nearSettings{Tokens: 100, Share: 0.5},
+	func(ctx context.Context, w *work, c nearSettings) error {
+		type key struct{ name, target, path string }
+		newest := map[key]int{}
+		for i := len(w.pieces) - 1; i >= 0; i-- {
+			p := &w.pieces[i]
+			if p.kind != dialog.KindToolResult || p.gone || p.use == nil || p.tokens < c.Tokens || w.hidden[w.message(i)] {
+				continue
+			}
+			u := p.use
+			if u.Info.Target == "" && p.file.Path == "" {
+				continue
+			}
+			k := key{u.Name, u.Info.Target, p.file.Path}
+			at, ok := newest[k]
+			if hasStub(p.text) {
+				if ok && strings.Contains(p.text, stubMark+": "+patchThe) {
+					w.pieces[at].needed = true // for an earlier condensation's diff
+				}
+				continue
+			}
+			w.looked()
+			if !ok {
+				newest[k] = i
+				continue
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			w.asDiff(i, at, c.Share)
+		}
+		return nil
+	}))
+
+// asDiff replaces piece i by what turns the piece at, below it, into it.
+func (w *work) asDiff(i, at int, share float64) bool {
+	p, newer := &w.pieces[i], w.pieces[at].text
+	if p.fixed || p.text == newer {
+		return false
+	}
+	diff := unifiedDiff(newer, p.text)
+	if float64(len(diff)) >= share*float64(len(p.text)) {
+		return false
+	}
+	if back, err := patch(newer, diff); err != nil || back != p.text {
+		return false
+	}
+	s := stub{where: w.refer(i, patchThe, at) + " with this diff"}
+	w.describe(i, &s)
+	text := s.String() + "\n" + diff
+	if float64(w.count(text)) >= share*float64(p.tokens) || !w.put(i, text) {
+		return false
+	}
+	w.pieces[at].needed = true
+	return true
+}
+
+type duplicatesSettings struct {
+	Tokens int `json:"tokens" doc:"size below which a repeated text is left alone"`
+}
+
+// Validate says which setting is out of range.
+func (s *duplicatesSettings) Validate() error {
+	if s.Tokens < 0 {
+		return fmt.Errorf("tokens: %d is negative", s.Tokens)
+	}
+	return nil
+}
+
+var duplicatesPass = referring(define("duplicates", classLossless, "",
+	"Of tool results, injected texts and long texts of the assistant that stand there more than once, word for word, the newest stays.",
+	duplicatesSettings{Tokens: 40},
+	func(_ context.Context, w *work, c duplicatesSettings) error {
+		seed := maphash.MakeSeed()
+		newest := map[uint64][]int{} // by hash, pieces of different text
+		for i := len(w.pieces) - 1; i >= 0; i-- {
+			p := &w.pieces[i]
+			if p.gone || p.needed || w.hidden[w.message(i)] || p.tokens < c.Tokens || !repeats(p.kind) || hasStub(p.text) {
+				continue
+			}
+			w.looked()
+			h := maphash.String(seed, p.text)
+			at := -1
+			for _, k := range newest[h] {
+				if w.pieces[k].text == p.text {
+					at = k
+					break
+				}
+			}
+			if at < 0 {
+				newest[h] = append(newest[h], i)
+				continue
+			}
+			w.leave(i, stub{where: w.refer(i, sameText, at)})
+		}
+		return nil
+	}))
+
+// repeats reports whether texts of kind k are worth a reference to their like. What a
+// person typed stays where it was typed.
+func repeats(k dialog.Kind) bool {
+	return k == dialog.KindToolResult || k == dialog.KindInjected || k == dialog.KindProjectRules || k == dialog.KindAssistant
+}
+
+// How a reference begins.
+const (
+	sameText = "same text in the"
+	seeNewer = "see the newer"
+	patchThe = "patch the"
+)
+
+// refer says where the piece at stands, for the stub of i, which is before it: "same text in the
+// read_file src/a.go below".
+func (w *work) refer(i int, what string, at int) string {
+	of, _ := w.label(&w.pieces[at])
+	switch {
+	case w.boxes[w.pieces[i].box].users:
+		of = "one"
+	case w.pieces[at].use == nil:
+		of = "text"
+	}
+	return what + " " + of + " below"
+}
+
+type supersededSettings struct {
+	Reads  bool `json:"reads" doc:"what a read showed goes if a later read shows the same lines of the file or more"`
+	Writes bool `json:"writes" doc:"what a call wrote goes if a later read shows the whole file"`
+	By     bool `json:"by_writes" doc:"a later call that writes the whole file counts as a read of it"`
+	Runs   bool `json:"runs" doc:"what a command, a list or a search answered goes if the same call was made again later, whatever it answered then"`
+}
+
+var supersededPass = referring(define("superseded", classSuperseded, "",
+	"Takes out old states of files of which a newer state stands below. Ranges of lines are respected.",
+	supersededSettings{Reads: true, Writes: true},
+	func(_ context.Context, w *work, c supersededSettings) error {
+		// From the newest on: which lines of each file stand below, and where.
+		type sight struct {
+			lines dialog.LineRange
+			at    int
+		}
+		below := map[string][]sight{}
+		covered := func(f dialog.File) int {
+			for _, s := range below[f.Path] {
+				if s.lines.Covers(f.Range) {
+					return s.at
+				}
+			}
+			return -1
+		}
+		if c.Runs {
+			w.supersedeRuns()
+		}
+		for i := len(w.pieces) - 1; i >= 0; i-- {
+			p := &w.pieces[i]
+			if p.use == nil || p.gone || w.hidden[w.message(i)] {
+				continue
+			}
+			u := p.use
+			switch {
+			case p.kind == dialog.KindToolResult && u.Info.Family == dialog.FamilyRead && p.file.Path != "" && !u.IsError:
+				if isStub(p.text) {
+					continue
+				}
+				w.looked()
+				if at := covered(p.file); at >= 0 && c.Reads {
+					what := seeNewer
+					if w.pieces[at].text == p.text {
+						what = sameText
+					}
+					w.leave(i, stub{where: w.refer(i, what, at)})
+					continue
+				}
+				if p.file.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[p.file.Path]) < maxSights {
+					below[p.file.Path] = append(below[p.file.Path], sight{p.file.Range, i})
+				}
+			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError:
+				w.looked()
+				f := dialog.File{Path: u.Info.Files[0].Path}
+				if at := covered(f); at >= 0 && c.Writes {
+					w.shortenCall(i, 0, w.refer(i, seeNewer, at))
+					continue
+				}
+				if u.results.Start < u.results.End && c.By {
+					below[f.Path] = append(below[f.Path], sight{dialog.LineRange{}, i})
+				}
+			}
+		}
+		return nil
+	}))
+
+// unreadable reports whether the answer to a read is the complaint of a tool that does not
+// mark its errors as such: such an answer shows no state of the file.
+func unreadable(text string) bool { return len(text) < 400 && wrong(text) > worthLittle }
+
+// supersedeRuns takes out what calls answered that were made again with the same arguments.
+// What failed stays: how it failed may be what the later call was for.
+func (w *work) supersedeRuns() {
+	type run struct{ name, args string }
+	newest := map[run]int{}
+	for k := len(w.uses) - 1; k >= 0; k-- {
+		u := &w.uses[k]
+		switch u.Info.Family {
+		case dialog.FamilyCommand, dialog.FamilyList, dialog.FamilySearch:
+		case dialog.FamilyUnknown, dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
+			continue
+		}
+		if !u.Called || u.IsError || u.results.End-u.results.Start != 1 || w.hidden[u.Message] {
+			continue
+		}
+		r := run{u.Name, w.pieces[u.call].text}
+		at, again := newest[r]
+		if !again {
+			newest[r] = u.results.Start
+			continue
+		}
+		w.looked()
+		w.leave(u.results.Start, stub{where: w.refer(u.results.Start, seeNewer, at)})
+	}
+}
+
+// maxSights bounds the work on a file that is read in ever new pieces.
+const maxSights = 64
