@@ -4,6 +4,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -86,4 +87,110 @@ func lineStarts(src string) []int {
 		}
 	}
 	return append(starts, len(src))
+}
+
+// DefaultChars is the default budget of [Files], Roo-Code's.
+const DefaultChars = 50_000
+
+// Roo's constants of the budget, in UTF-16 code units: with less room than minRoom left it
+// stops, else it fills the room up to cutMargin with the beginning of the outline.
+const (
+	minRoom   = 200
+	cutMargin = 100
+)
+
+// Folded is the outline of several files.
+type Folded struct {
+	Blocks  []Block   // in the order of the paths
+	Skipped []Skipped // likewise
+}
+
+// A Block is the outline of one file, wrapped for a model to read:
+//
+//	<system-reminder>
+//	## File Context: server.go
+//	# server.go
+//	12--40 | type Server struct
+//
+//	</system-reminder>
+type Block struct {
+	Path string // as given
+	Text string
+	Cut  bool // the budget cut it; the text says so
+}
+
+// Skipped says why a file has no block.
+type Skipped struct {
+	Path string // as given
+	Err  error
+}
+
+// String is the text of all blocks, separated by line breaks.
+func (f Folded) String() string {
+	texts := make([]string, len(f.Blocks))
+	for i, b := range f.Blocks {
+		texts[i] = b.Text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Pack makes a block of what define answers for each path, in order, until chars UTF-16
+// code units are spent, as Roo-Code does: the first outline that does not fit is cut, or
+// left out if fewer than 200 units remain, and define is not asked for the paths after it.
+// A path for which define answers an error or "" is skipped. Line breaks between the
+// blocks are not counted, and the cut allows 100 units for the wrapping: a long path may
+// exceed that.
+func Pack(paths []string, chars int, define func(path string) (string, error)) Folded {
+	var f Folded
+	used := 0
+	for i, p := range paths {
+		text, err := define(p)
+		if err == nil && text == "" {
+			err = errNothing
+		}
+		if err != nil {
+			f.Skipped = append(f.Skipped, Skipped{p, err})
+			continue
+		}
+		block := wrap(p, text)
+		if n := units(block); used+n <= chars {
+			f.Blocks = append(f.Blocks, Block{Path: p, Text: block})
+			used += n
+			continue
+		}
+		if room := chars - used; room >= minRoom {
+			text = prefix(text, room-cutMargin) + "\n... (truncated)"
+			f.Blocks = append(f.Blocks, Block{Path: p, Text: wrap(p, text), Cut: true})
+			i++
+		}
+		for _, p := range paths[i:] {
+			f.Skipped = append(f.Skipped, Skipped{p, errBudget})
+		}
+		break
+	}
+	return f
+}
+
+func wrap(path, text string) string {
+	return "<system-reminder>\n## File Context: " + path + "\n" + text + "\n</system-reminder>"
+}
+
+// units is the length of s in UTF-16 code units.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// prefix is the longest prefix of s of at most n UTF-16 code units.
+func prefix(s string, n int) string {
+	for i, r := range s {
+		n -= utf16.RuneLen(r)
+		if n < 0 {
+			return s[:i]
+		}
+	}
+	return s
 }

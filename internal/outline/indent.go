@@ -93,22 +93,27 @@ func beginsWith(text, end string) bool {
 	return len(text) == len(end) || strings.IndexByte(":?!=", text[len(end)]) < 0 && !inWord[text[len(end)]]
 }
 
+// indentation returns the columns of the blanks at i, and the offset after them.
+func indentation(src string, i int, blanks string) (columns, after int) {
+	for ; i < len(src) && strings.IndexByte(blanks, src[i]) >= 0; i++ {
+		if src[i] == '\t' {
+			columns = columns/8*8 + 8
+		} else {
+			columns++
+		}
+	}
+	return columns, i
+}
+
 // pythonLines splits a text of Python.
 func pythonLines(src string) []logical {
 	var out []logical
 	line := 1
 	for i := 0; i < len(src); {
-		first, indent := line, 0
-		for i < len(src) && (src[i] == ' ' || src[i] == '\t' || src[i] == '\f') {
-			if src[i] == '\t' {
-				indent = indent/8*8 + 8
-			} else {
-				indent++
-			}
-			i++
-		}
+		indent := 0
+		indent, i = indentation(src, i, " \t\f")
 		begin, code := i, i // of the code
-		last := line
+		first, last := line, line
 		open := 0
 		for i < len(src) {
 			c := src[i]

@@ -184,3 +184,154 @@ func (p *script) arrowType(k, n int) int {
 	}
 	return k
 }
+
+// class reads a declaration or expression whose keyword is at i.
+func (p *script) class(first, i, n, depth, level int, exported bool) int {
+	k := i + 1
+	name := ""
+	if p.isWord(k) && p.text(k) != "extends" && p.text(k) != "implements" {
+		name = p.text(k)
+		k++
+	} else if exported {
+		name = "default"
+	}
+	open := p.heritage(k, n)
+	if open >= n {
+		return n
+	}
+	p.add(name, "class", first, open, p.closing(open), depth)
+	inner := depth
+	if name != "" {
+		inner++
+	}
+	p.members(open+1, min(p.closing(open), n), inner, level+1)
+	return p.after(open)
+}
+
+// heritage is the brace that opens the body of a class or interface, from after its name.
+func (p *script) heritage(k, n int) int {
+	for k < n && p.kind(k) != '{' && p.kind(k) != ';' {
+		switch p.kind(k) {
+		case '<':
+			if e := p.angle(k); e > 0 {
+				k = e
+				continue
+			}
+		case '(', '[':
+			k = p.after(k)
+			continue
+		}
+		k++
+	}
+	if p.kind(k) != '{' {
+		return n
+	}
+	return k
+}
+
+func (p *script) interfaceType(first, i, n, depth int) int {
+	open := p.heritage(i+2, n)
+	if open >= n {
+		return i + 2
+	}
+	p.add(p.text(i+1), "interface", first, open, p.closing(open), depth)
+	end := min(p.closing(open), n)
+	for k := open + 1; k < end; {
+		next := p.end(k, end)
+		m := k
+		for p.isWord(m) && (p.text(m) == "get" || p.text(m) == "set") && (p.isWord(m+1) || p.kind(m+1) == literal) {
+			m++
+		}
+		name := m
+		switch p.kind(m) {
+		case word, literal:
+			m++
+			if p.kind(m) == '?' {
+				m++
+			}
+			if p.kind(m) == '<' {
+				if e := p.angle(m); e > 0 {
+					m = e
+				}
+			}
+			if p.kind(m) == '(' && p.text(name) != "new" {
+				p.add(p.text(name), "method", k, -1, p.trim(next), depth+1)
+			}
+		}
+		k = max(next, k+1)
+	}
+	return p.after(open)
+}
+
+// key reads the name of a member at i, and answers the index after it.
+func (p *script) key(i int) (name string, after int) {
+	switch p.kind(i) {
+	case word, literal:
+		return p.text(i), i + 1
+	case '#':
+		if p.isWord(i + 1) {
+			return "#" + p.text(i+1), i + 2
+		}
+	case '[':
+		k := p.after(i)
+		return p.src[p.toks[i].pos:p.toks[k-1].end], k
+	}
+	return "", i
+}
+
+// members reads the body of a class.
+func (p *script) members(i, n, depth, level int) {
+	if level > maxDepth {
+		return
+	}
+	for i < n {
+		i = max(p.member(i, n, depth, level), i+1)
+	}
+}
+
+func (p *script) member(i, n, depth, level int) int {
+	i = p.decorators(i)
+	if p.kind(i) == ';' {
+		return i + 1
+	}
+	first := i
+	for p.isWord(i) && jsModifiers[p.text(i)] {
+		next := p.kind(i + 1)
+		if next == '(' || next == '<' || next == '=' || next == ';' || next == ':' || next == '?' || next == '!' || next == 0 || i+1 >= n {
+			break // a member of that name
+		}
+		if next == '{' {
+			return p.after(i + 1) // static { … }
+		}
+		i = p.decorators(i + 1)
+	}
+	if p.kind(i) == '*' {
+		i++
+	}
+	name, k := p.key(i)
+	if name == "" {
+		return p.end(i, n)
+	}
+	if p.kind(k) == '?' || p.kind(k) == '!' {
+		k++
+	}
+	switch p.kind(k) {
+	case '(', '<':
+		open, end := p.signature(k, n)
+		if open < 0 {
+			p.add(name, "method", first, -1, p.trim(end), depth)
+			return end
+		}
+		p.add(name, "method", first, open, p.closing(open), depth)
+		return p.after(open)
+	case ':':
+		k = p.typeEnd(k+1, n)
+	}
+	if p.kind(k) == '=' {
+		k = p.value(name, "method", first, k+1, n, depth, level)
+		if p.kind(k) != ',' {
+			return k
+		}
+	}
+	return p.rest(k, n)
+}
