@@ -50,8 +50,8 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size tokens github.com/spf13/cobra",
 	"compare":                          "internal/lab",
 	"internal/lab":                     "internal/lab/score core core/policy internal/dialog internal/size internal/suggest tokens transcript",
-	"internal/lab/report":              "internal/lab internal/lab/score core core/history tokens transcript",
-	"internal/lab/strategies":          ". config core internal/lab internal/plain internal/suggest model registry providers/slidingwindow",
+	"internal/lab/report":              "internal/lab internal/lab/score internal/size core core/history tokens transcript",
+	"internal/lab/strategies":          ". config core internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow",
 	"internal/lab/score":               "core", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",

@@ -171,7 +171,7 @@ func (b *bench) align(view []core.Message) []DetailMessage {
 	hide := func(until int) {
 		for ; next < until; next++ {
 			m := &prefix[next]
-			out = append(out, DetailMessage{At: next, State: StateHidden, Role: m.Role, Kind: m.Kind, Parts: detailParts(m.Parts), TokensBefore: m.Tokens})
+			out = append(out, DetailMessage{At: next, State: StateHidden, Role: m.Role, Kind: m.Kind, Parts: DetailParts(m.Parts), TokensBefore: m.Tokens})
 		}
 	}
 	for i := range view {
@@ -179,14 +179,14 @@ func (b *bench) align(view []core.Message) []DetailMessage {
 		size := core.MessageTokens(b.counter, *v)
 		k, known := at[v.ID]
 		if !known || v.ID == "" || k < next {
-			out = append(out, DetailMessage{At: -1, State: StateNew, Role: v.Role, Kind: v.Kind, Parts: detailParts(v.Parts), TokensAfter: size})
+			out = append(out, DetailMessage{At: -1, State: StateNew, Role: v.Role, Kind: v.Kind, Parts: DetailParts(v.Parts), TokensAfter: size})
 			continue
 		}
 		hide(k)
 		m := &prefix[k]
-		d := DetailMessage{At: k, State: StateKept, Role: m.Role, Kind: m.Kind, Parts: detailParts(m.Parts), TokensBefore: m.Tokens, TokensAfter: size}
+		d := DetailMessage{At: k, State: StateKept, Role: m.Role, Kind: m.Kind, Parts: DetailParts(m.Parts), TokensBefore: m.Tokens, TokensAfter: size}
 		if !m.Equal(*v) {
-			d.State, d.After = StateRewritten, detailParts(v.Parts)
+			d.State, d.After = StateRewritten, DetailParts(v.Parts)
 		}
 		out = append(out, d)
 		next = k + 1
@@ -195,7 +195,8 @@ func (b *bench) align(view []core.Message) []DetailMessage {
 	return out
 }
 
-func detailParts(parts []core.Part) []DetailPart {
+// DetailParts returns parts as text.
+func DetailParts(parts []core.Part) []DetailPart {
 	out := make([]DetailPart, 0, len(parts))
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -205,7 +206,7 @@ func detailParts(parts []core.Part) []DetailPart {
 			out = append(out, DetailPart{Type: "call", Name: p.Name, Text: p.Args})
 		case core.ToolResult:
 			d := DetailPart{Type: "result", Error: p.IsError}
-			for i, c := range detailParts(p.Content) {
+			for i, c := range DetailParts(p.Content) {
 				if i > 0 {
 					d.Text += "\n"
 				}

@@ -2,9 +2,9 @@ package lab
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // From where on a strategy is not what it looks like.
@@ -24,7 +24,7 @@ func (a *analysis) warnings() []Warning {
 		out = append(out, Warning{Text: "stopped before all sessions were done: the numbers are of those that were"})
 	}
 	if n := len(a.Sessions); n < fewSessions {
-		out = append(out, Warning{Text: fmt.Sprintf("%s: not enough for a verdict, which needs %d of a mode", Plural(n, "session"), fewSessions)})
+		out = append(out, Warning{Text: fmt.Sprintf("%s: not enough for a verdict, which needs %d of a mode", size.Plural(n, "session"), fewSessions)})
 	}
 	for _, s := range a.candidates() {
 		out = append(out, a.setbacks(s)...)
@@ -150,12 +150,4 @@ func (t *tally) nothing() string {
 		return fmt.Sprintf("nothing is left at %d of %d cuts", t.empty, t.rows)
 	}
 	return ""
-}
-
-// Plural returns "1 NOUN" or "n NOUNs".
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
@@ -146,15 +145,15 @@ type conversationData struct {
 
 // A conversationItem is a message of the timeline.
 type conversationItem struct {
-	At     int        `json:"at"` // -1: put there by a condensation
-	State  string     `json:"state"`
-	Role   core.Role  `json:"role"`
-	Kind   core.Kind  `json:"kind,omitempty"`
-	Parts  []partData `json:"parts"`
-	After  []partData `json:"after,omitempty"`
-	Before int        `json:"before"`
-	Tokens int        `json:"tokens"`
-	Needs  []int      `json:"needs"` // none
+	At     int              `json:"at"` // -1: put there by a condensation
+	State  string           `json:"state"`
+	Role   core.Role        `json:"role"`
+	Kind   core.Kind        `json:"kind,omitempty"`
+	Parts  []lab.DetailPart `json:"parts"`
+	After  []lab.DetailPart `json:"after,omitempty"`
+	Before int              `json:"before"`
+	Tokens int              `json:"tokens"`
+	Needs  []int            `json:"needs"` // none
 }
 
 // Points and rows of the figure over time, at most.
@@ -263,40 +262,14 @@ func items(p *packer, timeline []history.Entry, c *tokens.Counter) []conversatio
 		if len(e.HiddenBy) == 0 {
 			x.Tokens = core.MessageTokens(c, e.Message)
 		}
-		x.Parts = p.parts(detailParts(e.Original.Parts))
+		x.Parts = p.parts(lab.DetailParts(e.Original.Parts))
 		switch {
 		case len(e.HiddenBy) > 0:
 			x.State = lab.StateHidden
 		case e.RewrittenBy != "":
-			x.State, x.After = lab.StateRewritten, p.parts(detailParts(e.Message.Parts))
+			x.State, x.After = lab.StateRewritten, p.parts(lab.DetailParts(e.Message.Parts))
 		}
 		out = append(out, x)
-	}
-	return out
-}
-
-// detailParts returns parts as text.
-func detailParts(parts []core.Part) []lab.DetailPart {
-	out := make([]lab.DetailPart, 0, len(parts))
-	for _, p := range parts {
-		switch p := p.(type) {
-		case core.Text:
-			out = append(out, lab.DetailPart{Type: "text", Text: string(p)})
-		case core.ToolCall:
-			out = append(out, lab.DetailPart{Type: "call", Name: p.Name, Text: p.Args})
-		case core.ToolResult:
-			var texts []string
-			for _, c := range detailParts(p.Content) {
-				texts = append(texts, c.Text)
-			}
-			out = append(out, lab.DetailPart{Type: "result", Text: strings.Join(texts, "\n"), Error: p.IsError})
-		case core.Image:
-			out = append(out, lab.DetailPart{Type: "image", Text: "[" + p.MediaType + "]"})
-		case core.Reasoning:
-			out = append(out, lab.DetailPart{Type: "reasoning", Text: p.Text})
-		case core.Opaque:
-			out = append(out, lab.DetailPart{Type: "opaque", Text: p.JSON})
-		}
 	}
 	return out
 }

@@ -177,38 +177,15 @@ type roundData struct {
 }
 
 func rounds(r *lab.Report) []roundData {
-	type key struct {
-		strategy string
-		round    int
-	}
-	sums, counts, at := map[key]map[string]float64{}, map[key]map[string]int{}, map[key]int{}
-	for i := range r.Rounds {
-		x := &r.Rounds[i]
-		k := key{x.Strategy, x.Round}
-		if sums[k] == nil {
-			sums[k], counts[k] = map[string]float64{}, map[string]int{}
-		}
-		at[k]++
-		for name, v := range map[string]*float64{"panel": x.Panel, "once": x.Once, "user": x.User, "once_user": x.OnceUser, "first_user": x.FirstUser, "first_files": x.FirstFiles} {
-			if v != nil {
-				sums[k][name] += *v
-				counts[k][name]++
-			}
-		}
-	}
 	out := []roundData{}
-	for i := range r.Strategies {
-		for n := 1; ; n++ {
-			k := key{r.Strategies[i].Name, n}
-			if at[k] == 0 {
-				break
-			}
-			d := roundData{Strategy: r.Strategies[i].Name, Round: n, Sessions: at[k], Values: map[string]float64{}}
-			for name, s := range sums[k] {
-				d.Values[name] = s / float64(counts[k][name])
-			}
-			out = append(out, d)
+	for i := range r.RoundLines {
+		l := &r.RoundLines[i]
+		d := roundData{Strategy: l.Strategy, Round: l.Round, Values: map[string]float64{}}
+		for name, e := range l.Values {
+			d.Values[name] = e.Mean
+			d.Sessions = max(d.Sessions, e.Sessions)
 		}
+		out = append(out, d)
 	}
 	return out
 }

@@ -14,20 +14,12 @@ import (
 // the end do.
 const maxPart = 16_000
 
-// A partData is [lab.DetailPart] as the script gets it.
-type partData struct {
-	Type  string `json:"type"`
-	Name  string `json:"name,omitempty"`
-	Text  string `json:"text"`
-	Error bool   `json:"error,omitempty"`
-}
-
 // A messageData is a message as it was, which is the same whatever a strategy made of it.
 type messageData struct {
-	Role   core.Role  `json:"role"`
-	Kind   core.Kind  `json:"kind,omitempty"`
-	Parts  []partData `json:"parts"`
-	Tokens int        `json:"tokens"`
+	Role   core.Role        `json:"role"`
+	Kind   core.Kind        `json:"kind,omitempty"`
+	Parts  []lab.DetailPart `json:"parts"`
+	Tokens int              `json:"tokens"`
 }
 
 // A viewData says what became of the messages of a session: the rest of a Detail.
@@ -40,11 +32,11 @@ type viewData struct {
 
 // An entry is a message of a view.
 type entry struct {
-	At     int          `json:"at"` // -1: new
-	State  string       `json:"state"`
-	Tokens int          `json:"tokens"`          // after
-	After  []partData   `json:"after,omitempty"` // if rewritten
-	New    *messageData `json:"new,omitempty"`
+	At     int              `json:"at"` // -1: new
+	State  string           `json:"state"`
+	Tokens int              `json:"tokens"`          // after
+	After  []lab.DetailPart `json:"after,omitempty"` // if rewritten
+	New    *messageData     `json:"new,omitempty"`
 }
 
 // A needData is a [score.Need] without what became of it.
@@ -140,14 +132,14 @@ func (p *packer) entries(b *sessionBlock, messages []lab.DetailMessage) []entry 
 	return out
 }
 
-func (p *packer) parts(parts []lab.DetailPart) []partData {
-	out := make([]partData, 0, len(parts))
+func (p *packer) parts(parts []lab.DetailPart) []lab.DetailPart {
+	out := make([]lab.DetailPart, 0, len(parts))
 	for _, x := range parts {
 		text, left := cut(x.Text, p.most)
 		if left > 0 {
 			p.cut++
 		}
-		out = append(out, partData{x.Type, line(x.Name, 200), visible(text), x.Error})
+		out = append(out, lab.DetailPart{Type: x.Type, Name: line(x.Name, 200), Text: visible(text), Error: x.Error})
 	}
 	return out
 }

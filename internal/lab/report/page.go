@@ -41,7 +41,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	p := &page{
 		Title: o.Title, Command: o.Command, Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
 		Report: r, Folder: d.Folder, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
-		MaxPart: thousands(maxPart), Size: size(text.Bytes),
+		MaxPart: thousands(maxPart), Size: kibibytes(text.Bytes),
 	}
 	if p.Title == "" {
 		p.Title = "Which strategy keeps what was needed later"
@@ -74,7 +74,7 @@ func (p *page) Short(name string) string {
 	return visible(strings.TrimPrefix(name, p.Folder))
 }
 
-func size(bytes int) string {
+func kibibytes(bytes int) string {
 	if bytes < 1<<20 {
 		return thousands((bytes+1023)>>10) + " KiB"
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // visible returns s with everything that is invisible or acts on the text around it
@@ -88,7 +89,7 @@ func cleaned(r *lab.Report) *lab.Report {
 	out.Rows = each(r.Rows, func(x *lab.Row) {
 		makeVisible(&x.Strategy, &x.Session, &x.Source, &x.Mode, &x.Cut, &x.Provider, &x.Error)
 	})
-	out.Rounds = each(r.Rounds, func(x *lab.Round) { makeVisible(&x.Strategy) })
+	out.RoundLines = each(r.RoundLines, func(x *lab.RoundLine) { makeVisible(&x.Strategy) })
 	out.Tables = each(r.Tables, func(t *lab.Table) {
 		makeVisible(&t.Mode)
 		t.Lines = each(t.Lines, func(l *lab.Line) { makeVisible(&l.Strategy) })
@@ -117,18 +118,8 @@ func makeVisible(texts ...*string) {
 	}
 }
 
-// thousands writes n with commas.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "−", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
+// thousands writes n with commas, and a minus sign where it is negative.
+func thousands(n int) string { return strings.Replace(size.Group(n), "-", "−", 1) }
 
 // number writes v as a reader wants to see a measure of that unit. The script does the
 // same, see web/src/format.js; a test in a browser compares them.

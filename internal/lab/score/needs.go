@@ -55,17 +55,6 @@ func (s *Scorer) Needs(view []core.Message) []Need {
 	return out
 }
 
-// MarshalText writes the kind as its letter.
-func (k UnitKind) MarshalText() ([]byte, error) { return []byte{byte(k)}, nil }
-
-// UnmarshalText reads what MarshalText wrote.
-func (k *UnitKind) UnmarshalText(text []byte) error {
-	if len(text) > 0 {
-		*k = UnitKind(text[0])
-	}
-	return nil
-}
-
 const (
 	unitsPerMessage = 12.0 // what the units of one later message weigh at most, in sum
 	gramsPerMessage = 60   // 4-grams that are counted of one later message

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // Modes returns the winner of every mode of r as a part of condense.yaml that can be
@@ -38,7 +39,7 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	var b strings.Builder
 	printf(&b, "# Written by condense compare: the strategy that keeps most of what was needed later, by mode.\n"+
 		"# %s, budgets %s. This loads as it is. To use it, merge modes and providers into those of condense.yaml.\n",
-		lab.Plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
+		size.Plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
 	if len(f.order) > 0 {
 		b.WriteString("providers:\n")
 		for _, name := range f.order {
