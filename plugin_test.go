@@ -206,7 +206,7 @@ func TestPlugin(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.store, approvals[0].Name()), []byte("rubbish\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is not what condense wrote") {
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "was not written by condense") {
 		t.Errorf("a damaged approval: got error %v", err)
 	}
 }

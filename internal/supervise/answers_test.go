@@ -21,12 +21,12 @@ type answerFunc func(answerStream, []*condensepb.Message) error
 
 type answerStream = grpc.BidiStreamingServer[condensepb.CondenseRequest, condensepb.CondenseResponse]
 
-// answer returns a program that speaks the protocol without the SDK.
+// answer returns a program that serves the protocol without the SDK.
 func answer(do answerFunc) func() {
 	return func() { serveWith(&rawServer{do: do}) }
 }
 
-// A rawServer takes in the history and answers as it likes.
+// A rawServer reads the history and sends any answer.
 type rawServer struct {
 	condensepb.UnimplementedProviderServiceServer
 
@@ -69,7 +69,7 @@ func summary(text []byte) *condensepb.Insert {
 	return &condensepb.Insert{Role: "user", Kind: "summary", Parts: []*condensepb.Part{{Kind: &condensepb.Part_Text{Text: text}}}}
 }
 
-// oneGigabyte answers with a summary of 1 GB, in lawful envelopes.
+// oneGigabyte answers with a summary of 1 GB, in valid envelopes.
 func oneGigabyte(s answerStream, _ []*condensepb.Message) error {
 	e := edit(&condensepb.Edit{Insert: []*condensepb.Insert{summary(bytes.Repeat([]byte("all work and no play "), 1<<20/21))}})
 	for range 1024 {
@@ -110,7 +110,7 @@ func logs(s answerStream, _ []*condensepb.Message) error {
 	}
 }
 
-// drip sends a little, often enough to seem alive, and never ends.
+// drip sends small pieces, often enough to seem alive, and never ends.
 func drip(s answerStream, _ []*condensepb.Message) error {
 	for {
 		err := s.Send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Progress{Progress: &condensepb.Progress{Text: "nearly there"}}})
@@ -162,7 +162,7 @@ func editProtected(history []*condensepb.Message) *condensepb.Edit {
 	}}}
 }
 
-// reorder hides the beginning and says it again at the end.
+// reorder hides the beginning and repeats it at the end.
 func reorder(history []*condensepb.Message) *condensepb.Edit {
 	e := hide(history[3].GetId(), "")
 	e.Insert = []*condensepb.Insert{{
@@ -191,7 +191,7 @@ func hideOthers(history []*condensepb.Message) *condensepb.Edit {
 	return hide(seen.ids[2], "")
 }
 
-// claim says that much was saved and that it was paid for it.
+// claim reports implausible numbers: large savings, and a negative price.
 func claim(s answerStream, _ []*condensepb.Message) error {
 	return s.Send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
 		Done: &condensepb.Done{Usage: &condensepb.Usage{InputTokens: -1_000_000, Usd: math.NaN()}},

@@ -16,7 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/supervise"
 )
 
-// benchmarked returns the plugin that benchmarks measure, which itself costs nothing.
+// benchmarked returns a plugin whose own work takes no time.
 func benchmarked(b *testing.B, plaintext bool) *supervise.Process {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "t") //nolint:usetesting // b.TempDir is too long for a socket
@@ -56,7 +56,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// history returns an agent's session of about size bytes, and how many they are.
+// history returns an agent's session of about size bytes, and its exact size.
 func history(size int) (*core.Request, int) {
 	var messages []core.Message
 	bytes := 0
@@ -83,8 +83,8 @@ var sizes = []struct {
 	bytes int
 }{{"100KB", 100_000}, {"1MB", 1_000_000}, {"10MB", 10_000_000}}
 
-// BenchmarkCall is a whole call: in process, through a process with and without TLS, and
-// beside them the same number of bytes written to a unix socket, read there by another
+// BenchmarkCall measures a whole call: in process, through a process with and without TLS,
+// and for comparison the same number of bytes written to a unix socket, read by another
 // process, and acknowledged.
 func BenchmarkCall(b *testing.B) {
 	for _, size := range sizes {
@@ -111,7 +111,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// rawSocket measures the least that it can cost to have another process read n bytes.
+// rawSocket measures the minimum: another process reads n bytes.
 func rawSocket(b *testing.B, n int) {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "t") //nolint:usetesting // b.TempDir is too long for a socket

@@ -19,9 +19,9 @@ import (
 	"github.com/condensehq/condense/internal/supervise"
 )
 
-// TestHostileCalls has plugins do in a call what they should not. Each case says what the
-// chain reports, and what becomes of the process. The conversation is always truncated,
-// and newBench finds out what is left.
+// TestHostileCalls: plugins misbehave in a call. Each case has what the chain reports, and
+// the state of the process. The conversation is always truncated, and newBench checks
+// that nothing is left.
 func TestHostileCalls(t *testing.T) {
 	const crashed = `plugin acme crashed \(%s\) after \S+ and 0 calls`
 	ends := func(status string) string { return strings.ReplaceAll(crashed, "%s", status) }
@@ -35,7 +35,7 @@ func TestHostileCalls(t *testing.T) {
 		{"panics", nil, ends("exit status 2") + `: panic: a bug in a goroutine at programs_test\.go:\d+`, waiting},
 		{"panics-in-call", nil, `plugin acme: panic: a bug in the call.*`, ready},
 		{"exits", nil, ends("exit status 7"), waiting},
-		{"exits-well", nil, `plugin acme ended by itself, as if its work were done \(exit status 0\), after \S+ and 0 calls`, waiting},
+		{"exits-well", nil, `plugin acme exited by itself with exit status 0, after \S+ and 0 calls`, waiting},
 		{"killed", nil, ends("signal: killed"), waiting},
 		{"eats-memory", smallMemory, `plugin acme (crashed|ran out of memory) \(exit status 2\) after \S+ and 0 calls: (fatal error|runtime): .*`, waiting},
 		{"leaves-child", nil, ends("exit status 7"), waiting},
@@ -56,7 +56,7 @@ func TestHostileCalls(t *testing.T) {
 		{"answers-10m", nil, broken + `insert behind message "": more than 10000 new messages`, ready},
 		{"answers-nothing", nil, broken + `the call ended without an answer`, ready},
 	}
-	if raceEnabled { // which alone takes more memory than any limit would leave
+	if raceEnabled { // the detector alone takes more memory than the limit
 		tests = slices.DeleteFunc(tests, func(tt test) bool { return tt.program == "eats-memory" })
 	}
 	together(t, tests, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {
@@ -77,7 +77,7 @@ func TestHostileCalls(t *testing.T) {
 		if sig, ok := map[string]syscall.Signal{"killed": syscall.SIGKILL, "freezes": syscall.SIGSTOP}[tt.program]; ok {
 			over := make(chan struct{})
 			var sending sync.WaitGroup
-			sending.Go(func() { // from outside: it cannot do that to itself
+			sending.Go(func() { // from outside: a process cannot do that to itself
 				for {
 					if _, err := os.Stat(filepath.Join(b.dir, "asked")); err == nil {
 						_ = syscall.Kill(pid, sig)
@@ -125,9 +125,9 @@ const (
 func quickProbe(b *bench)  { b.spec.Limits.Health = 200 * time.Millisecond }
 func smallMemory(b *bench) { b.spec.Limits.Memory = 256 << 20 }
 
-// TestUnlawfulAnswers has plugins that speak the protocol well and answer what they must
-// not. What the protocol cannot even say is refused by it, the rest by the rules.
-func TestUnlawfulAnswers(t *testing.T) {
+// TestInvalidAnswers: plugins follow the protocol, but their answers are invalid. The
+// protocol refuses what it cannot express, the rules refuse the rest.
+func TestInvalidAnswers(t *testing.T) {
 	type test struct {
 		program string
 		outcome core.Outcome
@@ -159,8 +159,8 @@ func TestUnlawfulAnswers(t *testing.T) {
 	})
 }
 
-// TestOtherConversations has a plugin answer one conversation with the messages of
-// another, which it was shown before.
+// TestOtherConversations: a plugin answers one conversation with the messages of another
+// that it has seen before.
 func TestOtherConversations(t *testing.T) {
 	p := newBench(t, "hides-others").open(t)
 	if _, err := p.Condense(t.Context(), request()); err != nil {
@@ -179,15 +179,15 @@ func TestOtherConversations(t *testing.T) {
 	}
 }
 
-// TestSins runs the shelf of misbehaving providers, each as a process of its own.
-func TestSins(t *testing.T) {
-	// The SDK makes an edit of the author's list. It refuses a list that no edit can
-	// express, and names the rule: to the host that is an error of the plugin's.
+// TestMisbehaving runs every misbehaving provider of coretest as a process of its own.
+func TestMisbehaving(t *testing.T) {
+	// The SDK turns the author's list into an edit. It refuses a list that no edit can
+	// express, and names the rule: for the host that is an error of the plugin.
 	refused := []string{"answer", "valid-parts", "known-ids", "unique-ids", "keep-order", "keep-role"}
 	release := make(chan struct{})
 	close(release)
 	together(t, coretest.Misbehaving(release), func(s coretest.Sin) string { return s.Name }, func(t *testing.T, sin coretest.Sin) {
-		p := newBench(t, "sins", sin.Name).open(t)
+		p := newBench(t, "misbehaves", sin.Name).open(t)
 		if err := p.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestSins(t *testing.T) {
 		case want == core.OutcomeRejected && slices.Contains(refused, sin.Rule):
 			want = core.OutcomeFailed
 		case sin.Name == "LiesAboutUsage":
-			want = core.OutcomeFailed // numbers that are none do not pass the protocol
+			want = core.OutcomeFailed // the protocol refuses NaN
 		}
 		if att.Outcome != want {
 			t.Errorf("got %s, %q; want %s", att.Outcome, att.Reason, want)

@@ -20,20 +20,20 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// A child runs a program for go-plugin, as its runner. It stands between the two
-// because three faults of go-plugin v1.8 let a plugin hurt its host:
+// A child runs a program for go-plugin, as its runner. It separates the two because of
+// three faults of go-plugin v1.8 that let a plugin harm its host:
 //
-//   - a line on standard error that looks like a log entry but is none panics the host. So
-//     go-plugin sees an empty standard error; package supervise reads the real one.
-//   - Kill and Ping wait for ever for a process that is stopped. So a process can be killed
-//     past go-plugin, and health is asked with a deadline.
-//   - a grandchild that inherited the pipes keeps the dead process alive in go-plugin's
-//     eyes. So its pipes are ours, and end when the process ends.
+//   - A line on standard error that is almost a log entry panics the host. So go-plugin
+//     sees an empty standard error, and package supervise reads the real one.
+//   - Kill and Ping wait forever for a suspended process. So a process is killed without
+//     go-plugin, and health checks have a deadline.
+//   - A grandchild that inherited the pipes keeps the dead process alive for go-plugin. So
+//     its pipes are ours, and end when the process ends.
 //
-// It is also what makes sure that nothing survives: the process leads a group of its own,
-// which is killed with it, dies with its host, and has its pipes and limits.
+// A child also ensures that nothing survives: the process leads a process group, which is
+// killed with it, ends with its host, and has limits.
 type child struct {
-	attached bool      // somebody else started it: see [attach]
+	attached bool      // not started by the host: see [attach]
 	over     sync.Once // closes exited if it is attached
 	link     *link
 	path     string
@@ -51,11 +51,11 @@ type child struct {
 	toHost  *io.PipeWriter
 	stderr  *io.PipeReader // nothing until the process ends
 	silence *io.PipeWriter
-	stdin   *os.File // our end: a process that watches it ends with us
+	stdin   *os.File // our end: a process that reads it notices our end
 
-	fault   atomic.Pointer[error] // why the host gave it up; the first one counts
+	fault   atomic.Pointer[error] // why the host killed it; the first one counts
 	started time.Time
-	exited  chan struct{} // closed when the process is gone and its output read
+	exited  chan struct{} // closed when the process has ended and its output was read
 	status  string        // set before exited is closed
 	uptime  time.Duration // set before exited is closed
 
@@ -63,7 +63,7 @@ type child struct {
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd // nil until started
-	alive bool      // the process exists, so its pid is its own
+	alive bool      // the process exists, so no other has its PID
 }
 
 var _ runner.Runner = (*child)(nil)
@@ -79,8 +79,8 @@ func newChild(prog *program, s *Spec, dir string, out *output) *child {
 	return c
 }
 
-// setEnv gives the process its environment: what is allowed of the host's, and what it
-// needs to know, given what go-plugin wants it to know.
+// setEnv sets the environment of the process: the allowed part of the host's, the
+// variables of go-plugin, and ours.
 func (c *child) setEnv(goPlugin []string) {
 	own := append(slices.Clone(goPlugin),
 		plugin.EnvUnixSocketDir+"="+c.dir,
@@ -88,7 +88,7 @@ func (c *child) setEnv(goPlugin []string) {
 		wire.EnvExitWithStdin+"=1")
 	allow := c.allow
 	if c.limits.Memory > 0 {
-		// A Go program collects its garbage before it runs into the limit.
+		// Makes a Go program collect garbage before it reaches the limit.
 		allow = append([]string{fmt.Sprintf("GOMEMLIMIT=%d", c.limits.Memory/10*9)}, allow...)
 	}
 	c.env = environment(os.Environ(), allow, own)
@@ -101,9 +101,8 @@ func (c *child) Start(context.Context) error {
 	return <-launched
 }
 
-// live is the life of the process, from launch to end. On Linux the process dies when the
-// thread dies that launched it, so it runs on a thread of its own, whose goroutine waits
-// for the process.
+// live runs the process from launch to end. On Linux the process is killed when the thread
+// that launched it ends, so this goroutine keeps its thread until the process has ended.
 func (c *child) live(launched chan<- error) {
 	unlock := lockThread()
 	defer unlock()
@@ -123,21 +122,21 @@ func (c *child) live(launched chan<- error) {
 
 	state := c.reap()
 	c.uptime = time.Since(c.started)
-	// What it wrote is in the pipes. Whoever else may still hold them is not waited for.
+	// Its output is in the pipes. Another process that still holds them is not waited for.
 	drained := make(chan struct{})
 	go func() { reading.Wait(); close(drained) }()
 	c.out.hurry()
 	select {
 	case <-drained:
 	case <-time.After(drainTime):
-		_ = c.stdout.Close() // nobody reads the handshake any more
+		_ = c.stdout.Close() // nothing reads the handshake any more
 	}
 	for _, f := range pipes {
 		_ = f.Close()
 	}
 	<-drained
 	_ = c.stdin.Close()
-	c.link.cut() // a grandchild may hold the other end
+	c.link.cut() // a grandchild may have the other end
 	c.out.close()
 	c.status = state
 	_ = c.toHost.Close()
@@ -145,8 +144,8 @@ func (c *child) live(launched chan<- error) {
 	close(c.exited)
 }
 
-// drainTime bounds how long output is read that a process left behind. A pipe holds 64
-// KiB, which takes microseconds.
+// drainTime bounds the time for reading the output of a process that has ended. A pipe
+// contains at most 64 KiB, which takes microseconds.
 const drainTime = 500 * time.Millisecond
 
 // launch starts the process and returns our ends of its output.
@@ -189,14 +188,14 @@ func (c *child) launch() (pipes [2]*os.File, err error) {
 		c.giveUp(fmt.Errorf("its limits cannot be set: %w", err))
 	}
 	if c.reason() != nil {
-		c.kill() // the host gave up before there was anything to kill
+		c.kill() // the host gave up before the process existed
 	}
 	return [2]*os.File{outR, errR}, nil
 }
 
 // start starts the command. A file that was just written may be busy for a moment: if
-// another goroutine of the host forked meanwhile, its child has our descriptor until it
-// becomes a program of its own.
+// another goroutine of the host forks at that time, its child has our descriptor until it
+// executes its program.
 func (c *child) start(stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
 	shared := false // the namespaces of the host
 	for wait := time.Millisecond; ; wait *= 2 {
@@ -207,18 +206,17 @@ func (c *child) start(stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
 		case err == nil && shared:
 			c.sys.shares()
 		case err != nil && c.sys.refused(cmd, err):
-			shared = true // a file that may not be executed has the same errors: the second try tells
+			shared = true // a file that may not be executed has the same errors: the second try decides
 			continue
 		}
 		if err == nil || !isBusy(err) || wait > 200*time.Millisecond {
 			return cmd, err
 		}
-		time.Sleep(wait) //nolint:forbidigo // nothing tells when the file is free
+		time.Sleep(wait) //nolint:forbidigo // there is no event when the file is free
 	}
 }
 
-// readStdout passes the handshake on, if it is one that the host can live with, and reads
-// the rest as output of the plugin's.
+// readStdout passes on the handshake if it is valid, and treats the rest as output.
 func (c *child) readStdout(f *os.File) {
 	in := bufio.NewReaderSize(f, maxHandshake)
 	line, err := in.ReadSlice('\n')
@@ -240,10 +238,10 @@ func (c *child) readStdout(f *os.File) {
 	c.out.read(in, "stdout")
 }
 
-// reap waits for the process to end, ends its group and returns its exit status.
+// reap waits for the process to end, kills its group and returns its exit status.
 func (c *child) reap() string {
 	if c.sys.await(c.cmd.Process) {
-		c.end() // before its pid can be another's
+		c.end() // before another process can get its PID
 	}
 	err := c.cmd.Wait()
 	c.end()
@@ -253,7 +251,7 @@ func (c *child) reap() string {
 	return c.cmd.ProcessState.String()
 }
 
-// end kills what the process left behind, once.
+// end kills what the process left running, once.
 func (c *child) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,7 +267,7 @@ func (c *child) giveUp(err error) {
 	c.kill()
 }
 
-// reason returns why the host gave the process up; nil if it did not.
+// reason returns why the host killed the process; nil if it did not.
 func (c *child) reason() error {
 	if err := c.fault.Load(); err != nil {
 		return *err
@@ -290,7 +288,7 @@ func (c *child) kill() {
 	}
 }
 
-// address is where the process listens, once it has said so.
+// address returns where the process listens, once it has announced it.
 func (c *child) address() handshake {
 	if h := c.addr.Load(); h != nil {
 		return *h
@@ -336,7 +334,7 @@ func (c *child) pid() int {
 	return c.cmd.Process.Pid
 }
 
-// Diagnose is for go-plugin's errors, which nobody sees.
+// Diagnose is for go-plugin's errors, which are not shown.
 func (c *child) Diagnose(context.Context) string { return "" }
 
 // PluginToHost returns the address as the plugin announced it.

@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/internal/supervise"
 )
 
-// The digest of a folder does not depend on what changes without the plugin, its own pin
-// above all, and on everything else.
+// The digest of a folder depends on everything except the files that change independently
+// of the plugin, such as its own pin.
 func TestDigestOfTree(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {

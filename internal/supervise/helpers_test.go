@@ -24,7 +24,7 @@ import (
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
-// A bench is where a test runs a plugin. It finds out what is left of it.
+// A bench runs a plugin for a test and checks that nothing is left of it.
 type bench struct {
 	spec supervise.Spec
 	opts supervise.Options
@@ -32,7 +32,7 @@ type bench struct {
 	dir  string
 }
 
-// digest is that of this binary.
+// digest is the digest of this binary.
 var digest = sync.OnceValues(func() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -58,9 +58,9 @@ func noLeaks(t *testing.T) {
 	})
 }
 
-// together runs a subtest for every case, several at a time: they mostly wait for other
-// processes. Unlike parallel subtests they are over when it returns, and more can run than
-// there are processors.
+// together runs a subtest for every case, several at a time, because they mostly wait for
+// other processes. Unlike parallel subtests they have ended when it returns, and more can
+// run than there are processors.
 func together[C any](t *testing.T, cases []C, name func(C) string, run func(*testing.T, C)) {
 	t.Helper()
 	noLeaks(t)
@@ -76,8 +76,8 @@ func together[C any](t *testing.T, cases []C, name func(C) string, run func(*tes
 	all.Wait()
 }
 
-// newBench returns the means to run a program of this binary. When the test ends there
-// must be no process and no file left. A test that is not a subtest must not leak at all.
+// newBench returns a bench for a program of this binary. When the test ends there must be
+// no process and no file left, and after a top-level test no leak at all.
 func newBench(t *testing.T, program string, args ...string) *bench {
 	t.Helper()
 	testkit.Process(t)
@@ -97,12 +97,12 @@ func newBench(t *testing.T, program string, args ...string) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{log: &journal{}, dir: dir}
-	// The last argument is how the processes of this test are found.
+	// The last argument identifies the processes of this test.
 	args = append([]string{"plugin", program}, append(args, "in="+dir)...)
 	b.spec = supervise.Spec{Name: "acme", Path: exe, SHA256: sum, Args: args, Plaintext: true}
 	if raceEnabled {
 		b.spec.Limits.Memory = -1
-		b.spec.Env = []string{"GORACE=atexit_sleep_ms=0"} // or every process ends a second late
+		b.spec.Env = []string{"GORACE=atexit_sleep_ms=0"} // otherwise every process ends a second later
 	}
 	b.opts = supervise.Options{Logger: slog.New(slog.NewTextHandler(b.log, nil)), TempDir: dir}
 	t.Cleanup(func() {
@@ -184,7 +184,7 @@ func processes(t *testing.T, arg string) []string {
 	return found
 }
 
-// zombies returns the processes that ended and that nobody has waited for.
+// zombies returns the processes that have ended and were not reaped.
 func zombies() []string {
 	var found []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

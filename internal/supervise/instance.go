@@ -21,7 +21,7 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// An instance is a process that has answered, with everything that belongs to it.
+// An instance is one process of the plugin, with everything that belongs to it.
 type instance struct {
 	spec  *Spec
 	prog  *program
@@ -31,24 +31,24 @@ type instance struct {
 	log   *slog.Logger
 	grace time.Duration
 
-	stop   func() // the process, politely; may take for ever
+	stop   func() // asks the process to exit; may never return
 	health grpc_health_v1.HealthClient
 	wire   *wire.Client
 	about  *wire.Description
 
-	phase   atomic.Value  // what is waited for while it starts, a string
+	phase   atomic.Value  // what a start is waiting for, a string
 	served  atomic.Int64  // calls that it answered
 	changed chan struct{} // has a token when the watcher should look
 	settled sync.Once
-	over    chan struct{} // closed when the process is gone and it is known why
+	over    chan struct{} // closed when the process has ended and the reason is known
 	crash   *CrashError   // set before over is closed; nil if it was stopped
-	gone    chan struct{} // closed when everything of it is gone
+	gone    chan struct{} // closed when nothing of it is left
 
 	// Guarded by the lock of the Process.
 	calls     int       // that run
 	idleSince time.Time // if none runs
-	abandoned int       // that were given up at their deadline: it may still be working on them
-	suspect   bool      // one was just given up
+	abandoned int       // calls that ended at their deadline: it may still be working on them
+	suspect   bool      // a call has just failed that way
 	retired   bool      // gets no more calls, and is stopped when none runs
 }
 
@@ -60,8 +60,8 @@ func newInstance(spec *Spec, opts *Options) *instance {
 	}
 }
 
-// launch starts a process of prog in the folder dir and waits until it is ready. An error
-// leaves nothing behind.
+// launch starts a process of prog in the folder dir and waits until it is ready. After an
+// error nothing of it is left.
 func launch(ctx context.Context, spec *Spec, prog *program, dir string, opts *Options) (*instance, error) {
 	i := newInstance(spec, opts)
 	i.prog, i.dir = prog, dir
@@ -71,7 +71,7 @@ func launch(ctx context.Context, spec *Spec, prog *program, dir string, opts *Op
 	return i, i.start(ctx, client.Client)
 }
 
-// callOptions go with every call.
+// callOptions returns the options of every call.
 func (i *instance) callOptions(opts *Options) *wire.ClientOptions {
 	o := opts.Client
 	if o.Logger == nil {
@@ -80,8 +80,8 @@ func (i *instance) callOptions(opts *Options) *wire.ClientOptions {
 	return &o
 }
 
-// start waits until the process is ready that connect connects to. After an error nothing
-// of it is left.
+// start connects to the process and waits until it is ready. After an error nothing of it
+// is left.
 func (i *instance) start(ctx context.Context, connect func() (plugin.ClientProtocol, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, i.spec.Limits.Start)
 	defer cancel()
@@ -99,7 +99,7 @@ func (i *instance) start(ctx context.Context, connect func() (plugin.ClientProto
 	return nil
 }
 
-// late says why a start took too long; ctx is done.
+// late returns why a start took too long; ctx is done.
 func (i *instance) late(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
@@ -114,7 +114,8 @@ func (i *instance) late(ctx context.Context) error {
 	return fmt.Errorf("it was not ready within %s: %s", i.spec.Limits.Start, missing)
 }
 
-// config is what go-plugin is told. See [child] and [link] for what it is not left to do.
+// config returns the configuration of go-plugin. See [child] and [link] for what go-plugin
+// does not do itself.
 func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
 	return &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
@@ -122,7 +123,7 @@ func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         !i.spec.Plaintext,
 		SkipHostEnv:      true,
-		StartTimeout:     i.spec.Limits.Start + time.Second, // ours comes first
+		StartTimeout:     i.spec.Limits.Start + time.Second, // ours ends first
 		Logger:           newQuietLogger(i.log, i.out),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: i.dir},
 		SyncStdout:       i.out.writer("stdout"),
@@ -148,7 +149,7 @@ func (i *instance) dialOptions() []grpc.DialOption {
 	)
 }
 
-// prepare brings the process to where it can be called.
+// prepare makes the process ready for calls.
 func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientProtocol, error)) error {
 	if n := len(filepath.Join(i.dir, "plugin0123456789")); i.dir != "" && n > maxSocketPath {
 		return fmt.Errorf("the path of a socket in %s would have %d bytes, and may have %d: set TMPDIR to a shorter folder", i.dir, n, maxSocketPath)
@@ -163,7 +164,7 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	if err := i.check(ctx); err != nil {
 		return err
 	}
-	i.phase.Store("it did not say what it is (Describe)")
+	i.phase.Store("it did not describe itself (Describe)")
 	raw, err := protocol.Dispense(wire.PluginName)
 	if err != nil {
 		return err
@@ -182,8 +183,7 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	return nil
 }
 
-// safely makes an error of a panic of go-plugin's: whatever it may find in what a plugin
-// sends must not end the host.
+// safely turns a panic of go-plugin into an error: no data from a plugin may end the host.
 func safely(connect func() (plugin.ClientProtocol, error)) (protocol plugin.ClientProtocol, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -193,19 +193,19 @@ func safely(connect func() (plugin.ClientProtocol, error)) (protocol plugin.Clie
 	return connect()
 }
 
-// check asks the process whether it is well, within ctx.
+// check does a health check.
 func (i *instance) check(ctx context.Context) error {
 	res, err := i.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
 	if err != nil {
 		return fmt.Errorf("health check: %w", err)
 	}
 	if s := res.GetStatus(); s != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("health check: it says %s; want SERVING", s)
+		return fmt.Errorf("health check: the answer is %s; want SERVING", s)
 	}
 	return nil
 }
 
-// probe is a check with the deadline for checks.
+// probe does a health check with the time limit for health checks.
 func (i *instance) probe(ctx context.Context) error {
 	limit := i.spec.Limits.Health
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -218,8 +218,8 @@ func (i *instance) probe(ctx context.Context) error {
 	return nil
 }
 
-// exitDelay is how long after a connection broke the end of the process is waited for, to
-// say how it ended. It takes milliseconds, unless the machine is very busy.
+// exitDelay is how long to wait for the end of a process after its connection broke, to
+// report how it ended. It takes milliseconds unless the machine is very busy.
 const exitDelay = time.Second
 
 // report makes the crash report of a process.
@@ -237,8 +237,8 @@ func (i *instance) report() *CrashError {
 	return e
 }
 
-// settle tells waiting calls that the process was stopped, for the reason err if it is not
-// nil. Only the first call counts.
+// settle informs waiting calls that the process was stopped, because of err if it is not
+// nil. Only the first call has an effect.
 func (i *instance) settle(err error) {
 	if err == nil {
 		i.settleCrash(nil)
@@ -249,7 +249,8 @@ func (i *instance) settle(err error) {
 	i.settleCrash(crash)
 }
 
-// settleCrash tells waiting calls what became of the process. Only the first call counts.
+// settleCrash informs waiting calls how the process ended. Only the first call has an
+// effect.
 func (i *instance) settleCrash(crash *CrashError) {
 	i.settled.Do(func() {
 		i.crash = crash
@@ -257,15 +258,15 @@ func (i *instance) settleCrash(crash *CrashError) {
 	})
 }
 
-// end stops the process, politely if it answers, and releases what it had. go-plugin's
-// Kill has no end for a process that is stopped or hung, so it is bounded.
+// end stops the process and removes its files. It asks the process to exit and kills it
+// after the grace period: go-plugin's Kill never returns for a process that is suspended.
 func (i *instance) end() error {
 	killed := make(chan struct{})
 	go func() { i.stop(); close(killed) }()
 	for _, last := range []bool{false, true} {
 		select {
 		case <-killed:
-			i.child.kill() // nothing if go-plugin knew of the process
+			i.child.kill() // does nothing if go-plugin has killed it
 			if i.child.attached {
 				return nil
 			}
@@ -282,10 +283,65 @@ func (i *instance) end() error {
 	return fmt.Errorf("plugin %s: process %s cannot be killed", i.spec.Name, strconv.Itoa(i.child.pid()))
 }
 
-// touch tells the watcher of i that something has changed.
+// touch wakes the watcher of i.
 func (i *instance) touch() {
 	select {
 	case i.changed <- struct{}{}:
 	default:
+	}
+}
+
+// explain returns why the process did not become ready: the host's reason for killing it,
+// else how it ended, else err.
+func (i *instance) explain(err error) error {
+	if i.child.pid() == 0 {
+		return err
+	}
+	if i.child.link.isBroken() {
+		// A call fails before the end of the process is known.
+		select {
+		case <-i.child.exited:
+		case <-time.After(exitDelay):
+		}
+	}
+	reason := i.child.reason()
+	select {
+	case <-i.child.exited:
+		if reason == nil {
+			return i.child.early()
+		}
+	default:
+	}
+	if dial := i.child.link.dialError(); reason == nil && dial != nil {
+		return fmt.Errorf("it does not accept connections at its announced address: %w", dial)
+	}
+	if reason == nil {
+		// The process runs, and the host has no objection: the plugin itself refused.
+		return short(err)
+	}
+	return reason
+}
+
+// explainCall explains the error of a call with ctx: if the connection broke, by the end of
+// the process; if the time was over, only by that.
+func (i *instance) explainCall(ctx context.Context, err error) error {
+	name := i.spec.Name
+	end, limited := ctx.Deadline()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("plugin %s: %w", name, context.Cause(ctx))
+	case limited && !time.Now().Before(end): // gRPC may notice before ctx does
+		return &lateError{name}
+	case !i.child.link.isBroken():
+		return fmt.Errorf("plugin %s: %w", name, err)
+	}
+	select {
+	case <-i.over:
+		if i.crash != nil {
+			return i.crash
+		}
+		return fmt.Errorf("plugin %s: its process was stopped: %w", name, ErrClosed)
+	case <-time.After(2 * exitDelay):
+		return fmt.Errorf("plugin %s: %w", name, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// plain makes the log of b one without times and numbers that differ.
+// plain removes times and varying numbers from the log of b.
 func (b *bench) plain() {
 	b.opts.Logger = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{
 		Level: slog.LevelInfo,
@@ -25,8 +25,8 @@ func (b *bench) plain() {
 	}))
 }
 
-// TestLogOfNonsense has a plugin write what panics go-plugin, and what a terminal would
-// obey.
+// TestLogOfNonsense: a plugin writes what panics go-plugin, and control characters of a
+// terminal.
 func TestLogOfNonsense(t *testing.T) {
 	b := newBench(t, "logs-nonsense")
 	b.plain()
@@ -54,7 +54,7 @@ level=INFO msg="plugin stopped" calls=1
 	}
 }
 
-// TestLogOfCrash has the log say once, and in one record, what happened.
+// TestLogOfCrash: the log reports a crash once, in one record.
 func TestLogOfCrash(t *testing.T) {
 	b := newBench(t, "panics")
 	b.plain()
@@ -69,7 +69,7 @@ func TestLogOfCrash(t *testing.T) {
 	}
 }
 
-// TestLogOfFlood has a plugin write as much as it can for a while.
+// TestLogOfFlood: a plugin writes as much as it can for a while.
 func TestLogOfFlood(t *testing.T) {
 	programs := []string{"floods-stderr", "floods-stdout", "floods-one-line"}
 	together(t, programs, strings.Clone, func(t *testing.T, program string) {

@@ -3,30 +3,34 @@ package supervise
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// What a plugin may write. More is read, so that it does not hang on a full pipe, but
-// slowly, so that it costs it more than the host.
+// Limits of a plugin's output. The rest is read too, so that the plugin does not block on a
+// full pipe, but slowly, so that it costs the plugin more than the host.
 const (
 	maxLine   = 8 << 10 // bytes of a line that are logged
 	lineRate  = 20      // lines logged a second …
 	lineBurst = 500     // … and at once
 	byteRate  = 4 << 20 // bytes read a second …
 	byteBurst = 1 << 20 // … and at once
-	// maxTail is what is kept of the last output, for a crash report; maxHead what is
-	// kept from the first line on that announces a crash. A Go program that runs out of
-	// memory writes more after the cause than any tail would hold.
+	// maxTail is how much of the last output is kept for a crash report, maxHead how much
+	// from the first line of a crash. A Go program that runs out of memory writes more
+	// after the cause than the tail can contain.
 	maxTail = 64 << 10
 	maxHead = 16 << 10
 )
 
-// An output takes what a process writes, by whatever way, into the host's log and keeps
-// what a crash report needs. It is safe for concurrent use.
+// An output writes the output of a process to the host's log and keeps what a crash report
+// needs. It is safe for concurrent use.
 type output struct {
 	log     *slog.Logger
 	hurried chan struct{} // closed when the process has ended: the rest is read at once
@@ -35,8 +39,8 @@ type output struct {
 	mu      sync.Mutex
 	lines   bucket
 	bytes   bucket
-	dropped int       // lines, since the log last said so
-	noted   time.Time // when it did
+	dropped int       // lines that were dropped and not yet reported
+	noted   time.Time // when dropped lines were last reported
 	tail    []string
 	tailLen int
 	head    []string
@@ -53,24 +57,24 @@ func newOutput(log *slog.Logger) *output {
 	}
 }
 
-// read takes in r to its end.
+// read reads r to its end.
 func (o *output) read(r io.Reader, stream string) {
 	w := o.writer(stream)
 	_, _ = io.Copy(w, r)
 	w.flush()
 }
 
-// write takes in a piece that is complete.
+// write handles complete output.
 func (o *output) write(p []byte, stream string) {
 	w := o.writer(stream)
 	_, _ = w.Write(p)
 	w.flush()
 }
 
-// writer returns a writer whose lines are taken in. It is not safe for concurrent use.
+// writer returns a writer of lines. It is not safe for concurrent use.
 func (o *output) writer(stream string) *lineWriter { return &lineWriter{o: o, stream: stream} }
 
-// A lineWriter cuts what is written to it into lines. It never fails.
+// A lineWriter splits what is written to it into lines. It never fails.
 type lineWriter struct {
 	o      *output
 	stream string
@@ -78,7 +82,7 @@ type lineWriter struct {
 	cut    bool // the line was longer
 }
 
-// Write takes in p. It blocks if the process writes faster than it may.
+// Write implements [io.Writer]. It blocks if the process writes faster than it may.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	w.o.throttle(n)
@@ -130,7 +134,7 @@ func (o *output) hurry() { o.once.Do(func() { close(o.hurried) }) }
 // take keeps a line and logs it, unless there are too many.
 func (o *output) take(line, stream string) {
 	o.mu.Lock()
-	crashing := o.crashed // so the report has this line
+	crashing := o.crashed // then the report has this line
 	o.keep(line)
 	now, dropped := time.Now(), 0
 	ok := o.lines.has(now)
@@ -143,7 +147,7 @@ func (o *output) take(line, stream string) {
 	o.mu.Unlock()
 	ctx := context.Background()
 	if dropped > 0 {
-		o.log.WarnContext(ctx, "plugin writes too much", "dropped_lines", dropped)
+		o.log.WarnContext(ctx, "plugin output is limited", "dropped_lines", dropped)
 	}
 	if !ok {
 		return
@@ -154,10 +158,10 @@ func (o *output) take(line, stream string) {
 	}
 	attrs := []slog.Attr{slog.String("stream", stream)}
 	if len(e.attrs) > 0 {
-		// In a group of their own: a plugin must not pass for another one.
+		// In a separate group, so that a plugin cannot set the host's attributes.
 		attrs = append(attrs, slog.Attr{Key: "fields", Value: slog.GroupValue(e.attrs...)})
 	}
-	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's words
+	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's message
 }
 
 // room reports whether a line may be logged, and counts it.
@@ -174,11 +178,11 @@ func (o *output) close() {
 	o.dropped = 0
 	o.mu.Unlock()
 	if dropped > 0 {
-		o.log.WarnContext(context.Background(), "plugin wrote too much", "dropped_lines", dropped)
+		o.log.WarnContext(context.Background(), "plugin output was limited", "dropped_lines", dropped)
 	}
 }
 
-// keep remembers a line for a crash report.
+// keep stores a line for a crash report.
 func (o *output) keep(line string) {
 	if o.crashed || beginsCrash(line) {
 		o.crashed = true
@@ -208,7 +212,7 @@ func (o *output) lastLines(n int) string {
 	return strings.Join(short, " / ")
 }
 
-// crash returns what was written of a crash: the headline, and all that was kept.
+// crash returns the output of a crash: the headline, and everything that was kept.
 func (o *output) crash() (headline, text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -218,7 +222,7 @@ func (o *output) crash() (headline, text string) {
 	return "", strings.Join(o.tail, "\n")
 }
 
-// A bucket is a rate with a burst.
+// A bucket is a token bucket: a rate with a burst.
 type bucket struct {
 	rate, burst float64 // a second; at once
 	level       float64
@@ -230,7 +234,7 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-// has takes one if there is one.
+// has takes one token if there is one.
 func (b *bucket) has(now time.Time) bool {
 	b.fill(now)
 	if b.level < 1 {
@@ -240,7 +244,7 @@ func (b *bucket) has(now time.Time) bool {
 	return true
 }
 
-// take takes n in any case, and returns how long to wait for it.
+// take takes n tokens in any case, and returns how long to wait for them.
 func (b *bucket) take(now time.Time, n float64) time.Duration {
 	b.fill(now)
 	b.level -= n
@@ -251,3 +255,99 @@ func (b *bucket) take(now time.Time, n float64) time.Duration {
 }
 
 var _ io.Writer = (*lineWriter)(nil)
+
+// An entry is a line of output as the host logs it.
+type entry struct {
+	level   slog.Level
+	message string
+	attrs   []slog.Attr
+}
+
+// Limits of an entry. Keys and values come from the plugin and may be anything.
+const (
+	maxAttrs     = 16
+	maxAttrBytes = 1 << 10
+)
+
+// The names of level, message and time in JSON logs: of hclog, slog, pino and others. The
+// time is dropped: the host's log has its own.
+var (
+	levelKeys   = []string{"@level", "level"}
+	messageKeys = []string{"@message", "msg", "message"}
+	otherKeys   = []string{"@timestamp", "time", "timestamp", "ts", "pid", "hostname"}
+)
+
+// parseEntry parses a line: JSON of common loggers, text with a common prefix, or anything
+// else.
+func parseEntry(line string) entry {
+	if strings.HasPrefix(line, "{") {
+		if e, ok := parseJSON(line); ok {
+			return e
+		}
+	}
+	for _, p := range prefixes {
+		if rest, ok := strings.CutPrefix(line, p.text); ok {
+			return entry{level: p.level, message: strings.TrimSpace(rest)}
+		}
+	}
+	if beginsCrash(line) {
+		return entry{level: slog.LevelError, message: line}
+	}
+	return entry{level: slog.LevelInfo, message: line}
+}
+
+var prefixes = []struct {
+	text  string
+	level slog.Level
+}{
+	{"[TRACE]", slog.LevelDebug},
+	{"[DEBUG]", slog.LevelDebug},
+	{"[INFO]", slog.LevelInfo},
+	{"[WARN]", slog.LevelWarn},
+	{"[ERROR]", slog.LevelError},
+	{"[ERR]", slog.LevelError},
+}
+
+// parseJSON accepts values of any type; go-plugin's own parser panics on some.
+func parseJSON(line string) (entry, bool) {
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(line), &fields); err != nil {
+		return entry{}, false
+	}
+	pick := func(keys []string) (found string) {
+		for _, k := range keys {
+			if s, ok := fields[k].(string); ok && found == "" {
+				found = s
+				delete(fields, k)
+			}
+		}
+		return found
+	}
+	level, message := pick(levelKeys), pick(messageKeys)
+	if message == "" {
+		return entry{}, false
+	}
+	for _, k := range otherKeys {
+		delete(fields, k)
+	}
+	e := entry{level: parseLevel(level), message: clip(printable(message), maxLine)}
+	for _, k := range slices.Sorted(maps.Keys(fields)) {
+		if len(e.attrs) == maxAttrs {
+			break
+		}
+		e.attrs = append(e.attrs, slog.String(clip(printable(k), 100), clip(printable(fmt.Sprint(fields[k])), maxAttrBytes)))
+	}
+	return e, true
+}
+
+func parseLevel(s string) slog.Level {
+	switch strings.ToLower(s) {
+	case "trace", "debug":
+		return slog.LevelDebug
+	case "warn", "warning":
+		return slog.LevelWarn
+	case "error", "err", "fatal", "panic", "critical":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}

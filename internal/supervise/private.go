@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// privatePrefix begins the names of private folders. It is short because the paths of
-// sockets must be.
+// privatePrefix begins the names of private folders. It is short because paths of sockets
+// have a limit.
 const privatePrefix = "cnd-"
 
-// A privateDir is a folder that only this user may enter. It holds what the processes of
-// one plugin need: sockets, temporary files, copies of programs. While it is in use a lock
-// on a file in it is held, so that what a host that was killed left behind can be told
-// from what is in use, and removed; see [sweep].
+// A privateDir is a folder that only this user can enter. It contains what the processes of
+// one plugin need: sockets, temporary files, copies of programs. While it is in use, a file
+// in it is locked. Folders without a lock were left by a host that was killed, and are
+// removed; see [sweep].
 type privateDir struct {
 	path string
 	lock *os.File // nil where files cannot be locked
@@ -30,7 +30,7 @@ type privateDir struct {
 // newPrivateDir makes a private folder in parent.
 func newPrivateDir(parent string) (*privateDir, error) {
 	sweep(parent, time.Now())
-	// It gets its name only once it is locked: sweep does not know it before.
+	// It gets its final name once it is locked, so that sweep does not remove it before.
 	tmp, err := os.MkdirTemp(parent, "."+privatePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("private folder: %w", err)
@@ -68,7 +68,7 @@ func (d *privateDir) remove() error {
 	return errors.Join(removeAll(d.path), closeIf(d.lock))
 }
 
-// removeAll removes path even if a plugin took the permissions of its folders away.
+// removeAll removes path even if a plugin has removed the permissions of its folders.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil {
@@ -83,7 +83,7 @@ func removeAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// sweep removes private folders whose host is gone, and those that never got a lock and
+// sweep removes private folders whose host has ended, and those that never got a lock and
 // are a day old.
 func sweep(parent string, now time.Time) {
 	entries, _ := os.ReadDir(parent)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -11,21 +12,29 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// A Process is a plugin as a provider. See the package comment. It is safe for concurrent
-// use.
+// A Process is a plugin as a provider; see the package comment. It is safe for concurrent
+// use. The operating system's process, which may be another one after a crash, is an
+// [instance].
 type Process struct {
+	spec    Spec
 	opts    Options
+	slots   chan struct{} // one for every running call
+	breaker *breaker
 	closing context.Context //nolint:containedctx // the life of the Process, not of a call
 	close   context.CancelCauseFunc
 	end     func() error   // once
 	work    sync.WaitGroup // starts and instances
 
-	mu      sync.Mutex
-	closed  bool
-	gen     *generation
-	dir     *privateDir // nil until needed
-	starts  int
-	crashes int
+	mu       sync.Mutex
+	closed   bool
+	restarts restarts
+	prog     *program // nil until the first start, and after an idle stop
+	current  *instance
+	starting *starting
+	seen     fs.FileInfo // of the program when it was last looked at, if it is not pinned
+	dir      *privateDir // nil until needed
+	starts   int
+	crashes  int
 }
 
 var (
@@ -33,26 +42,29 @@ var (
 	_ core.Pinger               = (*Process)(nil)
 )
 
-// Open returns the plugin that s describes. Its program must be there and executable;
-// nothing is started yet, and its digest is checked when it is.
+// Open returns the plugin that s describes. Its program must exist and be executable. The
+// program is started, and its digest checked, by the first call.
 func Open(s Spec, opts *Options) (*Process, error) {
-	p := &Process{opts: opts.withDefaults()}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", s.Name, err)
+	}
+	p := &Process{spec: s.clone(), opts: opts.withDefaults()}
+	p.slots = make(chan struct{}, p.spec.Limits.Calls)
+	p.restarts = restarts{rule: p.opts.Restart}
+	// Failed calls may have left the process in any state: the next try gets a new one.
+	p.breaker = newBreaker(s.Name, p.opts.Breaker, p.recycle)
 	p.closing, p.close = context.WithCancelCause(context.Background())
 	p.end = sync.OnceValue(p.shutdown)
-	var err error
-	if p.gen, err = p.newGeneration(s); err != nil {
-		return nil, err
-	}
 	return p, nil
 }
 
 // Condense asks the plugin for a shorter conversation. If ctx has no deadline the call has
 // [core.DefaultTimeout]. If the process dies while it has other calls too, the call is
-// repeated once. The error wraps [core.ErrUnavailable] if the plugin was not asked,
-// is a [*CrashError] if its process ended meanwhile, and wraps [ErrClosed] after Close. A
-// result that comes with an error says only what was spent on models of the host.
+// repeated once. The error wraps [core.ErrUnavailable] if the plugin was not asked, is a
+// [*CrashError] if its process ended during the call, and wraps [ErrClosed] after Close. A
+// result with an error has only the usage of the host's models.
 func (p *Process) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
-	var lost core.Usage // of calls that came to nothing
+	var lost core.Usage // of failed calls
 	res, err := p.condense(ctx, req, &lost)
 	if lost != (core.Usage{}) {
 		if res == nil {
@@ -64,13 +76,13 @@ func (p *Process) Condense(ctx context.Context, req *core.Request) (*core.Result
 }
 
 func (p *Process) condense(ctx context.Context, req *core.Request, lost *core.Usage) (*core.Result, error) {
-	return p.do(ctx, func(ctx context.Context, g *generation) (*core.Result, error) {
-		if err := p.enter(ctx, g); err != nil {
+	return p.do(ctx, func(ctx context.Context) (*core.Result, error) {
+		if err := p.enter(ctx); err != nil {
 			return nil, err
 		}
-		defer g.leave()
-		return g.breaker.do(func() (res *core.Result, err error) {
-			err = p.on(ctx, g, func(ctx context.Context, i *instance) (err error) {
+		defer func() { <-p.slots }()
+		return p.breaker.do(func() (res *core.Result, err error) {
+			err = p.on(ctx, func(ctx context.Context, i *instance) (err error) {
 				res, err = i.wire.Condense(ctx, req)
 				switch {
 				case err == nil:
@@ -85,7 +97,8 @@ func (p *Process) condense(ctx context.Context, req *core.Request, lost *core.Us
 	})
 }
 
-// Describe returns what the plugin says of itself, and starts it if it does not run.
+// Describe returns the description that the plugin gives of itself, and starts the plugin
+// if it does not run.
 func (p *Process) Describe(ctx context.Context) (*wire.Description, error) {
 	var about *wire.Description
 	err := p.visit(ctx, func(_ context.Context, i *instance) error {
@@ -95,30 +108,28 @@ func (p *Process) Describe(ctx context.Context) (*wire.Description, error) {
 	return about, err
 }
 
-// Ping starts the plugin if it does not run, and asks for its health. The error wraps
-// [core.ErrUnavailable] while calls are given up.
+// Ping starts the plugin if it does not run, and checks its health. The error wraps
+// [core.ErrUnavailable] while the breaker is open.
 func (p *Process) Ping(ctx context.Context) error {
-	g, err := p.generation()
-	if err != nil {
-		return err
+	if p.isClosed() {
+		return p.closedError()
 	}
-	if g.breaker.left() > 0 {
-		return g.breaker.unavailable()
+	if p.breaker.left() > 0 {
+		return p.breaker.unavailable()
 	}
 	return p.visit(ctx, func(ctx context.Context, i *instance) error { return i.check(ctx) })
 }
 
-// visit does something with a process that is ready, beside the calls.
+// visit does something with a ready process that does not count as a call.
 func (p *Process) visit(ctx context.Context, do func(context.Context, *instance) error) error {
-	_, err := p.do(ctx, func(ctx context.Context, g *generation) (*core.Result, error) {
-		return nil, p.on(ctx, g, do)
+	_, err := p.do(ctx, func(ctx context.Context) (*core.Result, error) {
+		return nil, p.on(ctx, do)
 	})
 	return err
 }
 
-// do makes a call on the generation in force, and again if that is replaced before the call
-// began, or if its process died while it had other calls too.
-func (p *Process) do(ctx context.Context, call func(context.Context, *generation) (*core.Result, error)) (*core.Result, error) {
+// do makes a call, and makes it again if its process died while it had other calls too.
+func (p *Process) do(ctx context.Context, call func(context.Context) (*core.Result, error)) (*core.Result, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, core.DefaultTimeout)
@@ -130,58 +141,52 @@ func (p *Process) do(ctx context.Context, call func(context.Context, *generation
 	defer stop()
 	var died *CrashError
 	for {
-		g, err := p.generation()
-		if err != nil {
-			return nil, err
+		if p.isClosed() {
+			return nil, p.closedError()
 		}
-		res, err := call(ctx, g)
+		res, err := call(ctx)
 		switch {
-		case errors.Is(err, errRetired):
 		case died != nil && errors.Is(err, core.ErrUnavailable):
-			return nil, died // it was asked, whatever came after
+			return nil, died // the plugin was asked, whatever happened later
 		case died != nil || !errors.As(err, &died) || died.Lost < 2:
 			return res, err
 		default:
-			// It was more likely one of the others. Once is enough: it may have been this.
-			p.opts.Logger.DebugContext(ctx, "call is repeated on another process", "plugin", g.spec.Name)
+			// Another call is more likely to have caused the crash. Only one repetition: it may
+			// have been this one.
+			p.opts.Logger.DebugContext(ctx, "call is repeated on another process", "plugin", p.spec.Name)
 		}
 	}
 }
 
-func (p *Process) generation() (*generation, error) {
+func (p *Process) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil, fmt.Errorf("plugin %s: %w", p.gen.spec.Name, ErrClosed)
-	}
-	return p.gen, nil
+	return p.closed
 }
 
-// enter waits for room for a call on g. Call leave after it.
-func (p *Process) enter(ctx context.Context, g *generation) error {
+func (p *Process) closedError() error { return fmt.Errorf("plugin %s: %w", p.spec.Name, ErrClosed) }
+
+// enter waits until another call may run, and takes its slot.
+func (p *Process) enter(ctx context.Context) error {
 	select {
-	case g.slots <- struct{}{}:
+	case p.slots <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case g.slots <- struct{}{}:
+	case p.slots <- struct{}{}:
 		return nil
-	case <-g.retired:
-		return errRetired
 	case <-ctx.Done():
-		return g.notAsked(ctx, fmt.Sprintf("%d calls run, as many as it may have", cap(g.slots)))
+		return p.notAsked(ctx, fmt.Sprintf("%d calls run, as many as it may have", cap(p.slots)))
 	}
 }
 
-func (g *generation) leave() { <-g.slots }
-
-// on does something with a process of g that is ready.
-func (p *Process) on(ctx context.Context, g *generation, do func(context.Context, *instance) error) error {
+// on does something with a ready process.
+func (p *Process) on(ctx context.Context, do func(context.Context, *instance) error) error {
 	if ctx.Err() != nil {
-		return g.notAsked(ctx, "the time of the call is over")
+		return p.notAsked(ctx, "the time of the call is over")
 	}
-	i, err := p.acquire(ctx, g)
+	i, err := p.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,8 +198,8 @@ func (p *Process) on(ctx context.Context, g *generation, do func(context.Context
 }
 
 // notAsked is the error of a call whose time was over before the plugin was asked.
-func (g *generation) notAsked(ctx context.Context, why string) error {
-	return &unavailableError{plugin: g.spec.Name, why: why, ctx: context.Cause(ctx)}
+func (p *Process) notAsked(ctx context.Context, why string) error {
+	return &unavailableError{plugin: p.spec.Name, why: why, ctx: context.Cause(ctx)}
 }
 
 // release ends a call on i.
@@ -214,4 +219,77 @@ func (p *Process) release(i *instance, err error) {
 	if i.suspect || i.retired {
 		i.touch()
 	}
+}
+
+// Close stops the plugin. Running calls fail. It returns when nothing of the plugin is
+// left.
+func (p *Process) Close() error { return p.end() }
+
+func (p *Process) shutdown() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.close(ErrClosed)
+	p.work.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retire()
+	if p.dir == nil {
+		return nil
+	}
+	return p.dir.remove()
+}
+
+// A Status is what a [Process] is doing.
+type Status struct {
+	State   State
+	PID     int           // of the process; 0 if none runs
+	Calls   int           // that run
+	Starts  int           // so far, those that failed included
+	Crashes int           // processes that ended by themselves or had to be killed, so far
+	Last    error         // why a process last failed; nil if none failed recently
+	Retry   time.Duration // until a start or a call is tried again; 0 if it can be now
+}
+
+// A State is the state of a [Process].
+type State string
+
+// The states.
+const (
+	StateStopped  State = "stopped"  // the next call starts a process
+	StateStarting State = "starting" // calls wait
+	StateReady    State = "ready"
+	StateWaiting  State = "waiting" // a process failed; Retry says when the next may start
+	StateBroken   State = "broken"  // too many failed; none is started until Retry
+	StateOpen     State = "open"    // calls to a process that runs failed: no calls until Retry
+	StateClosed   State = "closed"
+)
+
+// Status returns what p is doing.
+func (p *Process) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	s := Status{State: StateStopped, Calls: len(p.slots), Starts: p.starts, Crashes: p.crashes, Last: p.restarts.last}
+	if p.current != nil {
+		s.PID = p.current.child.pid()
+	}
+	delay := p.restarts.wait(now)
+	open := p.breaker.left()
+	switch {
+	case p.closed:
+		s.State = StateClosed
+	case open > 0:
+		s.State, s.Retry = StateOpen, open
+		s.Last = p.breaker.lastError()
+	case p.current != nil:
+		s.State = StateReady
+	case p.starting != nil:
+		s.State = StateStarting
+	case delay > 0 && p.restarts.broken:
+		s.State, s.Retry = StateBroken, delay
+	case delay > 0:
+		s.State, s.Retry = StateWaiting, delay
+	}
+	return s
 }

@@ -48,7 +48,7 @@ func wantError(t *testing.T, err error, is error, text string) {
 	}
 }
 
-// state is what Status has without what differs each time.
+// state is the part of Status that does not vary.
 type state struct {
 	state           supervise.State
 	starts, crashes int
@@ -90,7 +90,7 @@ func TestCrashLoop(t *testing.T) {
 		wantError(t, condenseOnce(t, p), nil, "crashed (exit status 7)")
 	}
 	wantState(t, p, state{supervise.StateBroken, 3, 3})
-	// A pause this short would be waited for; nobody waits for a broken plugin in vain.
+	// A call would wait for a pause this short, but not for a broken plugin.
 	err := within(t, p, soon/10)
 	wantError(t, err, core.ErrUnavailable, "it may start again in ")
 	time.Sleep(soon)
@@ -113,7 +113,7 @@ func TestBrokenForLong(t *testing.T) {
 	}
 }
 
-// TestBreaker has calls to a process that runs fail, until it has recovered.
+// TestBreaker: calls to a running process fail until it has recovered.
 func TestBreaker(t *testing.T) {
 	b := newBench(t, "panics-thrice")
 	b.opts.Breaker = supervise.Breaker{Failures: 2, Cooldown: soon}
@@ -139,7 +139,7 @@ func TestBreaker(t *testing.T) {
 	wantState(t, p, state{ready, 3, 0})
 }
 
-// TestCallersFaults has calls fail in ways that say nothing against the plugin.
+// TestCallersFaults: calls fail in ways that are not the plugin's fault.
 func TestCallersFaults(t *testing.T) {
 	b := newBench(t, "slow")
 	b.opts.Breaker = supervise.Breaker{Failures: 1, Cooldown: never}
@@ -158,7 +158,7 @@ func TestCallersFaults(t *testing.T) {
 	wantState(t, p, state{ready, 1, 0})
 }
 
-// TestDeclines has a plugin say that it cannot work at the moment. That is an answer.
+// TestDeclines: a plugin declines. That is an answer.
 func TestDeclines(t *testing.T) {
 	b := newBench(t, "declines")
 	b.opts.Breaker = supervise.Breaker{Failures: 1, Cooldown: never}
@@ -175,7 +175,7 @@ func TestDeclines(t *testing.T) {
 	wantState(t, p, state{ready, 1, 0})
 }
 
-// TestTimesOutInside has the plugin give up something of its own. That is an answer, too.
+// TestTimesOutInside: a plugin reports a timeout of its own. That is an answer, too.
 func TestTimesOutInside(t *testing.T) {
 	b := newBench(t, "times-out")
 	b.opts.Breaker = supervise.Breaker{Failures: 1, Cooldown: never}
@@ -187,7 +187,7 @@ func TestTimesOutInside(t *testing.T) {
 	wantState(t, p, state{ready, 1, 0})
 }
 
-// TestAbandonedCalls has a plugin work on after its calls were given up.
+// TestAbandonedCalls: a plugin works on after its calls were cancelled.
 func TestAbandonedCalls(t *testing.T) {
 	b := newBench(t, "hangs-deaf")
 	b.spec.Limits.Calls = 2
@@ -208,7 +208,7 @@ func TestAbandonedCalls(t *testing.T) {
 
 func TestIdleStop(t *testing.T) {
 	b := newBench(t, "window")
-	// Long enough that on a busy machine no process is idle before its first call.
+	// Long enough for the first call, on a busy machine too.
 	b.spec.Limits.Idle = 700 * time.Millisecond
 	p := b.open(t)
 	for n := range 2 {
@@ -249,63 +249,32 @@ func (b *bench) exists(name string) bool {
 	return err == nil
 }
 
-// TestReplace has a call run while the plugin is replaced.
-func TestReplace(t *testing.T) {
+// TestRecycle: a call that runs ends in the process where it began, and the next one gets a
+// new process.
+func TestRecycle(t *testing.T) {
 	b := newBench(t, "slow")
 	p := b.open(t)
-	var old sync.WaitGroup
-	old.Go(func() {
+	var calls sync.WaitGroup
+	call := func() {
 		if err := condenseOnce(t, p); err != nil {
-			t.Errorf("the call that ran: %v", err)
+			t.Error(err)
 		}
-	})
+	}
+	calls.Go(call)
 	eventually(t, "the call runs", func() bool { return b.exists("began") })
 	was := p.Status().PID
-
-	broken := b.spec
-	broken.Args = []string{"plugin", "ends-early", "in=" + b.dir}
-	wantError(t, p.Replace(t.Context(), broken), nil, "start plugin acme: it ended before its handshake (exit status 3)")
-	if got := p.Status().PID; got != was {
-		t.Errorf("after a replacement that failed: got pid %d, was %d", got, was)
-	}
-
-	next := b.spec
-	next.Args = []string{"plugin", "window", "in=" + b.dir}
-	if err := p.Replace(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
-	if err := condenseOnce(t, p); err != nil { // while the old call still runs
-		t.Error(err)
-	}
-	if got := p.Status().PID; got == was {
-		t.Error("calls still go to the old process")
-	}
+	p.Recycle()
+	calls.Go(call)
+	eventually(t, "another process", func() bool { pid := p.Status().PID; return pid != 0 && pid != was })
 	if got := len(processes(t, "in="+b.dir)); got != 2 {
 		t.Errorf("got %d processes; want the old one and the new one", got)
 	}
 	must(os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600))
-	old.Wait()
+	calls.Wait()
 	eventually(t, "the old process is gone", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
 }
 
-// TestReplaceForgets has a replacement do away with the past of its predecessor.
-func TestReplaceForgets(t *testing.T) {
-	b := newBench(t, "exits")
-	b.opts.Restart = supervise.Restart{Min: never, Max: never}
-	p := b.open(t)
-	wantError(t, condenseOnce(t, p), nil, "crashed")
-	wantError(t, condenseOnce(t, p), core.ErrUnavailable, "the next start is in")
-	next := b.spec
-	next.Args = []string{"plugin", "window", "in=" + b.dir}
-	if err := p.Replace(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
-	if err := condenseOnce(t, p); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestDrainEnds has the calls on a replaced process take for ever.
+// TestDrainEnds: calls on a process that is being replaced have a limit.
 func TestDrainEnds(t *testing.T) {
 	b := newBench(t, "hangs-deaf")
 	b.spec.Limits.Drain = 100 * time.Millisecond
@@ -315,13 +284,9 @@ func TestDrainEnds(t *testing.T) {
 		wantError(t, condenseOnce(t, p), nil, "plugin acme was killed: it was replaced, and its calls did not end within 100ms")
 	})
 	eventually(t, "the call runs", func() bool { return p.Status().Calls == 1 && p.Status().PID != 0 })
-	next := b.spec
-	next.Args = []string{"plugin", "window", "in=" + b.dir}
-	if err := p.Replace(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
+	p.Recycle()
 	old.Wait()
-	wantState(t, p, state{ready, 2, 0})
+	wantState(t, p, state{supervise.StateStopped, 1, 0})
 }
 
 func TestClose(t *testing.T) {
@@ -334,11 +299,10 @@ func TestClose(t *testing.T) {
 	}
 	wantError(t, condenseOnce(t, p), supervise.ErrClosed, "plugin acme: closed")
 	wantError(t, p.Ping(t.Context()), supervise.ErrClosed, "plugin acme: closed")
-	wantError(t, p.Replace(t.Context(), b.spec), supervise.ErrClosed, "plugin acme: closed")
 	wantState(t, p, state{supervise.StateClosed, 0, 0})
 }
 
-// TestCloseInTheMiddle closes plugins that have something else to do.
+// TestCloseInTheMiddle closes plugins that are busy.
 func TestCloseInTheMiddle(t *testing.T) {
 	busy := func(t *testing.T, b *bench, p *supervise.Process, is supervise.State) {
 		t.Helper()
@@ -389,7 +353,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestImpatientCaller has one caller give up while the plugin starts for another.
+// TestImpatientCaller: one caller gives up while the plugin starts for another.
 func TestImpatientCaller(t *testing.T) {
 	b := newBench(t, "window")
 	b.spec.Plaintext = false // takes longer
@@ -418,7 +382,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestAttach uses a plugin that somebody started in a debugger.
+// TestAttach uses a plugin that was started in a debugger.
 func TestAttach(t *testing.T) {
 	b := newBench(t, "debugged")
 	cmd := exec.CommandContext(t.Context(), b.spec.Path, b.spec.Args...)

@@ -35,12 +35,12 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// programs are what this binary can be as a plugin.
+// programs are the plugins that this binary can be.
 var programs = map[string]func(){
 	"window": func() { serve(slidingwindow.Strategy()) },
 	"plans":  func() { serve(strategy(plan)) },
 
-	// Those that do not get as far as a call.
+	// Those that fail before a call.
 	"ends-early": func() {
 		fmt.Fprintln(os.Stderr, "cannot open the database: no such file")
 		os.Exit(3)
@@ -126,7 +126,7 @@ var programs = map[string]func(){
 		}))
 	},
 
-	// Those that answer, but what they should not.
+	// Those with invalid answers.
 	"answers-1gb":      answer(oneGigabyte),
 	"answers-1gb-once": answer(oneEnvelope),
 	"answers-10m":      answer(tenMillion),
@@ -142,9 +142,9 @@ var programs = map[string]func(){
 	"reorders":         answer(edits(reorder)),
 	"false-counts":     answer(claim),
 
-	"sins": sins,
+	"misbehaves": misbehaves,
 
-	// Part of others.
+	// Parts of other programs.
 	"host": host,
 	"asks": asks,
 	"debugged": func() {
@@ -160,7 +160,7 @@ var programs = map[string]func(){
 	},
 }
 
-// serve is an author's main.
+// serve is the main function of a plugin author.
 func serve(s registry.Strategy) {
 	args = os.Args
 	os.Args = os.Args[:1] //nolint:reassign // the SDK has arguments of its own
@@ -179,7 +179,7 @@ func serveWith(srv condensepb.ProviderServiceServer) {
 	})
 }
 
-// served is a server as go-plugin wants it.
+// served is a server for go-plugin.
 type served struct {
 	plugin.NetRPCUnsupportedPlugin
 
@@ -214,7 +214,7 @@ func condense(do func(context.Context, *core.Request)) func() {
 	}
 }
 
-// plan hides the older half: an answer that costs nothing itself.
+// plan hides the older half, which takes no time.
 func plan(_ context.Context, req *core.Request) (*core.Result, error) {
 	half := len(req.Messages) / 4 * 2
 	return &core.Result{Messages: append([]core.Message{
@@ -222,8 +222,8 @@ func plan(_ context.Context, req *core.Request) (*core.Result, error) {
 	}, req.Messages[half:]...)}, nil
 }
 
-// sins serves the provider of coretest's shelf that the arguments name.
-func sins() {
+// misbehaves serves the misbehaving provider of coretest that the arguments name.
+func misbehaves() {
 	name := os.Args[3]
 	for _, s := range coretest.Misbehaving(make(chan struct{})) {
 		if s.Name == name {
@@ -243,7 +243,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// first reports whether nobody called it with that name before.
+// first reports whether it is called with that name for the first time.
 func first(name string) bool {
 	f, err := os.OpenFile(shared(name), os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
@@ -254,7 +254,7 @@ func first(name string) bool {
 
 func socketDir() string { return os.Getenv(plugin.EnvUnixSocketDir) }
 
-// outside makes a folder that is not the plugin's.
+// outside creates a folder that does not belong to the plugin.
 func outside() string {
 	dir, err := os.MkdirTemp(filepath.Dir(filepath.Dir(socketDir())), "o")
 	check(err)
@@ -270,7 +270,7 @@ func listen(dir string) string {
 	return path
 }
 
-var forever []net.Listener // or the garbage collector closes them
+var forever []net.Listener // so that the garbage collector does not close them
 
 func announce(line string) {
 	fmt.Println(line)
@@ -283,7 +283,7 @@ func linksElsewhere() {
 	announce("1|1|unix|" + link + "|grpc|")
 }
 
-// unaskedCertificate announces one to a host that wants no TLS.
+// unaskedCertificate announces a certificate to a host without TLS.
 func unaskedCertificate() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), cryptorand.Reader)
 	check(err)
@@ -301,14 +301,14 @@ func socketDead() {
 	announce("1|1|unix|" + path + "|grpc|")
 }
 
-// wrongCookie is a plugin of another program.
+// wrongCookie is a plugin for another program.
 func wrongCookie() {
 	other := wire.Handshake
 	other.MagicCookieKey = "ANOTHER_PROGRAM_COOKIE"
 	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: other})
 }
 
-// otherRelease is a plugin of this program that expects another cookie.
+// otherRelease is a plugin for another release of condense.
 func otherRelease() {
 	check(os.Setenv(wire.Handshake.MagicCookieKey, "other"))
 	serve(slidingwindow.Strategy())
@@ -323,7 +323,7 @@ func wrongVersion() {
 	})
 }
 
-// panicElsewhere panics where no recover can reach.
+// panicElsewhere panics in a goroutine without recover.
 func panicElsewhere(ctx context.Context, _ *core.Request) {
 	go func() { panic("a bug in a goroutine") }()
 	<-ctx.Done()
@@ -340,7 +340,7 @@ func eatMemory(context.Context, *core.Request) {
 	}
 }
 
-// host is a host that has a call run until it is killed. Its arguments are the program,
+// host is a host whose call runs until it is killed. Its arguments are the program,
 // the digest and the folder.
 func host() {
 	program, sum, dir := os.Args[3], os.Args[4], os.Args[5]
@@ -371,7 +371,7 @@ func asks() {
 	check(p.Close())
 }
 
-// leaveChild starts a process that holds on to standard output and standard error.
+// leaveChild starts a process that keeps standard output and standard error open.
 func leaveChild(session bool) {
 	cmd := exec.Command("/proc/self/exe", append([]string{"plugin", "sleeps"}, args[3:]...)...)
 	cmd.Stdout, cmd.Stderr = os.NewFile(1, ""), os.NewFile(2, "")
@@ -379,8 +379,8 @@ func leaveChild(session bool) {
 	check(cmd.Start())
 }
 
-// leaveDaemons starts a process in a session of its own that has cleaned its environment, and
-// one that such a process has started and left.
+// leaveDaemons starts a process in a session of its own with an empty environment, and one
+// that such a process has started before it ended.
 func leaveDaemons() {
 	for _, program := range []string{"sleeps", "forks-sleeps"} {
 		cmd := exec.Command("/proc/self/exe", append([]string{"plugin", program}, args[3:]...)...)
@@ -389,7 +389,7 @@ func leaveDaemons() {
 	}
 }
 
-// seeHost fails with all that can be seen of the environments of other processes.
+// seeHost fails with everything that it can read of the environments of other processes.
 func seeHost(context.Context, *core.Request) {
 	seen := ""
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -402,7 +402,7 @@ func seeHost(context.Context, *core.Request) {
 	panic("seen: " + seen + ".")
 }
 
-// cutConnection closes everything that is connected.
+// cutConnection closes all connections.
 func cutConnection(context.Context, *core.Request) {
 	for fd := 3; fd < 100; fd++ {
 		if _, err := syscall.Getpeername(fd); err == nil {
@@ -420,8 +420,8 @@ func endless(f *os.File, text string) {
 	}
 }
 
-// logNonsense writes what go-plugin's reader of logs cannot bear, and what a terminal
-// would obey.
+// logNonsense writes what panics go-plugin's log parser, and control characters of a
+// terminal.
 func logNonsense(context.Context, *core.Request) {
 	for _, line := range []string{
 		`{"@message":123}`, `{"@level":5,"@message":"level"}`, `{"@message":"time","@timestamp":7}`, `{`, `[]`, `null`,
@@ -431,7 +431,7 @@ func logNonsense(context.Context, *core.Request) {
 	}
 }
 
-// ignoresShutdown goes on when it is told to stop.
+// ignoresShutdown ignores requests to stop.
 func ignoresShutdown() {
 	serveWith(&rawServer{do: func(s answerStream, _ []*condensepb.Message) error { return done(s) }})
 	<-time.After(time.Hour)

@@ -23,7 +23,7 @@ func startReader(address string, n int) (stop func()) {
 	}
 }
 
-// reads is that process.
+// reads is the process of startReader.
 func reads() {
 	n, err := strconv.Atoi(os.Args[4])
 	check(err)

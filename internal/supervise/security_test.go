@@ -29,7 +29,7 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
-// TestEnvironment has a plugin tell what it sees.
+// TestEnvironment: a plugin reports what it sees.
 func TestEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"ANTHROPIC_API_KEY": "secret", "AWS_SECRET_ACCESS_KEY": "secret", "HOME": "/home/secret", "LD_PRELOAD": "",
@@ -70,7 +70,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestPrivateFolder has a look at the folder of a plugin that runs.
+// TestPrivateFolder inspects the folder of a running plugin.
 func TestPrivateFolder(t *testing.T) {
 	b := newBench(t, "window")
 	p := b.open(t)
@@ -99,7 +99,7 @@ func TestPrivateFolder(t *testing.T) {
 	}
 }
 
-// TestStranger has somebody else of the same user connect to a plugin that uses TLS.
+// TestStranger: another process of the same user connects to a plugin with TLS.
 func TestStranger(t *testing.T) {
 	b := newBench(t, "window")
 	b.spec.Plaintext = false
@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestHashedBytesRun exchanges the program after it was approved, and tries to change what
+// TestHashedBytesRun replaces the program after it was approved, and tries to change what
 // runs.
 func TestHashedBytesRun(t *testing.T) {
 	b := newBench(t, "exits-once")
@@ -195,7 +195,7 @@ func TestHashedBytesRun(t *testing.T) {
 	}
 	wantState(t, p, state{ready, 2, 1})
 
-	// A host that starts anew finds out.
+	// A new host detects it.
 	again := b.open(t)
 	wantError(t, condenseOnce(t, again), nil, "is not the plugin that was pinned")
 }
@@ -214,7 +214,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestUnpinned is how an author works: whatever was built last runs.
+// TestUnpinned: an author's latest build runs.
 func TestUnpinned(t *testing.T) {
 	b := newBench(t, "window")
 	script := b.script(t)
@@ -224,7 +224,7 @@ func TestUnpinned(t *testing.T) {
 	if err := condenseOnce(t, p); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.log.String(), `level=WARN msg="plugin is not pinned: whatever stands there runs"`) {
+	if !strings.Contains(b.log.String(), `level=WARN msg="plugin is not pinned: any program at its path runs"`) {
 		t.Error("nothing in the log warns")
 	}
 	b.install("#!/bin/sh\necho broken >&2\n")
@@ -268,13 +268,13 @@ func TestTree(t *testing.T) {
 	wantError(t, condenseOnce(t, b.open(t)), nil, "tree is not the plugin that was pinned")
 }
 
-// TestSweep has a host die and leave its folder behind.
+// TestSweep: the folder of a host that was killed is removed.
 func TestSweep(t *testing.T) {
 	b := newBench(t, "window")
 	left := filepath.Join(b.dir, "cnd-1234")
 	must(os.Mkdir(left, 0o700))
 	must(os.WriteFile(filepath.Join(left, "lock"), nil, 0o600))
-	must(os.Mkdir(filepath.Join(left, "1"), 0)) // even what a plugin made hard to remove
+	must(os.Mkdir(filepath.Join(left, "1"), 0)) // a plugin has removed its permissions
 	theirs := filepath.Join(b.dir, "cnd-of-somebody")
 	must(os.Mkdir(theirs, 0o755))
 	defer func() { must(os.Remove(theirs)) }()
@@ -308,7 +308,7 @@ func startHost(t *testing.T, b *bench, host *exec.Cmd) {
 	}
 }
 
-// nextHost removes the files that a killed host left, as every next host does.
+// nextHost removes the files that a killed host left, as every new host does.
 func nextHost(t *testing.T, b *bench) {
 	t.Helper()
 	next := newBench(t, "window")
@@ -338,7 +338,7 @@ func TestHostKilled(t *testing.T) {
 }
 
 // TestDetachedChildrenDieWithTheHost kills a host with a signal that it cannot catch. What its
-// plugin has left in sessions of its own, with an empty environment, is gone too.
+// plugin left in sessions of its own, with an empty environment, ends too.
 func TestDetachedChildrenDieWithTheHost(t *testing.T) {
 	needNamespaces(t)
 	b := newBench(t, "leaves-daemons")
@@ -370,7 +370,7 @@ func TestPluginCannotReadTheHostsEnvironment(t *testing.T) {
 // TestPluginsRunWhereNamespacesAreRefused: in many containers a process may have no namespaces
 // of its own. There a plugin runs without them, and still ends with its host.
 func TestPluginsRunWhereNamespacesAreRefused(t *testing.T) {
-	needNamespaces(t) // to make a place that refuses them
+	needNamespaces(t) // the test creates an environment that refuses them
 	b := newBench(t, "hangs")
 	host := exec.CommandContext(t.Context(), "/bin/sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`,
 		"sh", b.spec.Path, "plugin", "host", "hangs", b.spec.SHA256, b.dir)

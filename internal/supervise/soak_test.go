@@ -20,10 +20,10 @@ import (
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
-// TestSoak has eight goroutines bring conversations to half their size with one plugin
+// TestSoak: eight goroutines halve conversations with one plugin
 // that crashes in 5 % of its calls. It is small by default; with CONDENSE_SOAK=1 each
 // goroutine has 1,000 conversations, and there is a second round with the default
-// breakers, which most of the time keep the plugin from being asked.
+// breakers, which refuse most calls.
 func TestSoak(t *testing.T) {
 	rounds := map[string]supervise.Restart{
 		"patient": {Min: time.Millisecond, Max: 50 * time.Millisecond, Crashes: 10, Window: 2 * time.Second, Cooldown: 200 * time.Millisecond},
@@ -42,7 +42,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// A tally is what became of the calls of a soak.
+// A tally counts the outcomes of the calls of a soak.
 type tally struct {
 	sync.Mutex
 
@@ -50,7 +50,7 @@ type tally struct {
 	broken   int                  // skipped: the crash-loop breaker
 	pause    int                  // skipped: between two starts
 	crashed  int                  // failed: the process ended
-	by       map[string]int       // who had the last word
+	by       map[string]int       // the provider whose result was used
 }
 
 func soak(t *testing.T, p *supervise.Process, conversations int) {
@@ -129,7 +129,7 @@ func conversation(r *rand.Rand) *core.Request {
 	}
 }
 
-// verify holds the outcome of a chain against the rules for the result of one provider.
+// verify checks the outcome of a chain by the rules for the result of one provider.
 func verify(req *core.Request, out *core.ChainResult) error {
 	known := map[string]bool{}
 	for _, m := range req.Messages {

@@ -1,3 +1,34 @@
+// Package supervise runs plugins: programs that serve the protocol of package wire. A
+// [Process] is a plugin as a [core.CondensationProvider]. Whatever the program does (fail
+// to start, crash, hang, flood its output, announce a wrong address), only its own call
+// fails; the host and the conversation are not affected.
+//
+// # Life of a process
+//
+// The first call starts the program, once however many calls wait. All conversations share
+// it:
+//
+//	stopped ──call──> starting ──ready──> ready ──idle, replaced, closed──> stopped
+//	                     │                  │ crashed, hung
+//	                     └──> waiting <─────┘ ──five times in a minute──> broken
+//
+// Ready means that the file has the pinned digest, the handshake is valid, a health check
+// was answered, the plugin described itself and accepted its settings. While calls run the
+// health of the process is checked, and a process that does not answer is killed. A call
+// without an answer by its deadline is cancelled; when a process has as many of those as it
+// may have calls at once it is replaced, because it may still be working on them.
+//
+// Two breakers keep a failing plugin from being asked: [Restart] counts processes that did
+// not start or ended by themselves, [Breaker] counts calls. Their errors wrap
+// [core.ErrUnavailable] and say why, and when the plugin will be tried again.
+//
+// # Safety
+//
+// The bytes that were hashed are the bytes that run. The program sees only the environment
+// variables that it is allowed. It has a folder for its socket and temporary files that no
+// other user can enter, a process group of its own, and resource limits. Both sides
+// authenticate with TLS certificates made for this start. All of this holds on Linux; the
+// files for other systems say what is missing there.
 package supervise
 
 import (
@@ -6,7 +37,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,51 +48,108 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
+// Options adjust a [Process]. A nil pointer and the zero value of every field mean the
+// defaults.
+type Options struct {
+	// Logger gets the plugin's output and the events of its life; default: nothing is logged.
+	Logger *slog.Logger
+	// TempDir holds the private folders; default: [os.TempDir]. It must be short: the path
+	// of a socket in it may have 107 bytes on Linux, 103 on macOS.
+	TempDir string
+	// Client is used for every call; its Logger defaults to Logger.
+	Client  wire.ClientOptions
+	Restart Restart
+	Breaker Breaker
+	// Grace is how long a process may take to stop when asked to, and again when killed;
+	// default 3 s.
+	Grace time.Duration
+}
+
+// Restart says when a process that ended or did not start may be started again. After the
+// n-th failure within Window the next start waits Min·2ⁿ⁻¹, at most Max, minus a random
+// part of up to half. After Crashes failures the next start waits for Cooldown, and so
+// after every further failure within Window.
+type Restart struct {
+	Min      time.Duration // default 200 ms
+	Max      time.Duration // default 30 s
+	Crashes  int           // default 5
+	Window   time.Duration // default 1 min
+	Cooldown time.Duration // default 30 s
+}
+
+// Breaker says when calls to a running process are refused for a while: after Failures
+// consecutive calls without a valid answer in time. After Cooldown one call is let
+// through; if it succeeds, all are.
+type Breaker struct {
+	Failures int           // default 5
+	Cooldown time.Duration // default 30 s
+}
+
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	setDefault(&d.TempDir, os.TempDir())
+	setDefault(&d.Grace, 3*time.Second)
+	setDefault(&d.Restart.Min, 200*time.Millisecond)
+	setDefault(&d.Restart.Max, 30*time.Second)
+	setDefault(&d.Restart.Crashes, 5)
+	setDefault(&d.Restart.Window, time.Minute)
+	setDefault(&d.Restart.Cooldown, 30*time.Second)
+	setDefault(&d.Breaker.Failures, 5)
+	setDefault(&d.Breaker.Cooldown, 30*time.Second)
+	return d
+}
+
 // A Spec says which program to run and what it may have.
 type Spec struct {
 	// Name of the configured provider, for errors and logs.
 	Name string
 	// Path is the program: absolute, never looked up. A script with a #! line is a program
-	// too, and it is the script that SHA256 pins, not its interpreter.
+	// too; SHA256 then pins the script, not its interpreter.
 	Path string
-	// Tree, if set, is the absolute folder of a plugin of many files, and holds Path. All its
-	// files are pinned and run from a copy; see [Digest].
+	// Tree, if set, is the absolute path of the folder of a plugin of many files. It contains
+	// Path. All its files are pinned and run from a copy; see [Digest].
 	Tree string
-	// SHA256 is the digest, in hex, of what may run: of the file, or of the tree.
+	// SHA256 is the digest, in hex, of the file or the tree that may run.
 	SHA256 string
-	// Unpinned says that SHA256 may be empty. It is for development: whatever is found at
-	// Path runs, and is run anew when it changes.
+	// Unpinned allows an empty SHA256, for development: any program at Path runs, and is
+	// restarted when it changes.
 	Unpinned bool
 	// Args are passed to the program.
 	Args []string
-	// Env is what the program sees of the environment beside [baseEnv]: NAME passes the
-	// host's value, NAME* those of all names with that beginning, NAME=value sets one.
+	// Env is what the program sees of the environment in addition to [baseEnv]: NAME passes
+	// the host's value, NAME* those of all names with that prefix, NAME=value sets one.
 	Env []string
 	// Settings are the plugin's own, a JSON object; empty means its defaults.
 	Settings json.RawMessage
-	// Plaintext turns mutual TLS off, for plugins whose language makes it hard. Only a
-	// process that can enter a folder that none but this user may enter could listen.
+	// Plaintext turns off mutual TLS. The socket is in a folder that only this user can
+	// enter.
 	Plaintext bool
-	// Attach, if set, says where the plugin runs already, under a debugger for instance. Then
-	// nothing is started, checked or limited, and nothing ends it; the connection is not
-	// encrypted; Path, Tree, SHA256, Args, Env and Plaintext mean nothing.
+	// Attach, if set, is the address of a plugin that runs already, for instance in a
+	// debugger. Nothing is started, checked, limited or stopped, and the connection is not
+	// encrypted; Path, Tree, SHA256, Args, Env and Plaintext are ignored.
 	Attach *wire.Reattach
 	Limits Limits
 }
 
-// Limits bound what a plugin may take. The zero value of a field means its default.
+// Limits bound what a plugin may use. The zero value of a field means its default.
 type Limits struct {
 	Calls  int           // at once, default 4; more wait
 	Memory int64         // bytes of private memory, default 1 GiB, negative for no limit; Linux only
 	Files  int           // open files, default 256, negative for no limit; Linux only
 	Start  time.Duration // from launch to readiness, default 10 s
-	Health time.Duration // a health check may take, default 10 s; above it, the process is hung
+	Health time.Duration // for a health check, default 10 s; a slower process is considered hung
 	Idle   time.Duration // without calls until the process is stopped, default 10 min, negative for never
-	Drain  time.Duration // calls on a process that is being replaced may take, default 2 min
+	Drain  time.Duration // for the calls on a process that is being replaced, default 2 min
 }
 
-// Defaults of [Limits]. Memory counts what the kernel counts as data: writable private
-// mappings. Go reports 50 MB there for a history of 10 MB, Node 150 MB when idle.
+// Defaults of [Limits]. Memory is what the kernel counts as data, writable private
+// mappings: 50 MB for a plugin in Go with a history of 10 MB, 150 MB for an idle one in Node.
 const (
 	defaultCalls  = 4
 	defaultMemory = 1 << 30
@@ -87,12 +177,12 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// validate reports every fault of s that can be seen without touching a file.
+// validate reports every fault of s that can be detected without reading a file.
 func (s *Spec) validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if s.Name == "" {
-		fault("no name")
+		fault("name: missing")
 	}
 	if s.Attach == nil {
 		s.validateProgram(fault)
@@ -120,28 +210,40 @@ func (s *Spec) validate() error {
 func (s *Spec) validateProgram(fault func(format string, args ...any)) {
 	switch {
 	case s.Path == "":
-		fault("path: none")
+		fault("path: missing")
 	case !filepath.IsAbs(s.Path):
 		fault("path: %q is not absolute; a plugin is never looked up in PATH or relative to the working directory", s.Path)
 	}
 	if s.Tree != "" {
 		rel, err := filepath.Rel(s.Tree, s.Path)
 		if !filepath.IsAbs(s.Tree) || err != nil || !filepath.IsLocal(rel) {
-			fault("tree: %q is not an absolute folder with %q in it", s.Tree, s.Path)
+			fault("tree: %q is not the absolute path of a folder that contains %q", s.Tree, s.Path)
 		}
 	}
 	switch sum, err := hex.DecodeString(s.SHA256); {
 	case s.SHA256 == "" && !s.Unpinned:
-		fault("sha256: none; pin the plugin, so that only what was approved can run")
+		fault("sha256: missing; pin the plugin, so that only what was approved can run")
 	case s.SHA256 != "" && (err != nil || len(sum) != 32):
 		fault("sha256: %q is not a digest of 64 hexadecimal digits", s.SHA256)
 	}
 	for _, e := range s.Env {
 		name, _, sets := strings.Cut(e, "=")
 		if name == "" || name == "*" || strings.ContainsRune(e, 0) || strings.Contains(strings.TrimSuffix(name, "*"), "*") || sets && strings.Contains(name, "*") {
-			fault("env: %q is none of NAME, NAME* and NAME=value", name)
+			fault("env: %q is not NAME, NAME* or NAME=value", name)
 		}
 	}
+}
+
+// check reports every fault of s, the missing program included.
+func (s *Spec) check() error {
+	if err := s.validate(); err != nil || s.Attach != nil {
+		return err
+	}
+	f, err := openProgram(s.Path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // clone returns a copy of s that shares nothing with it, with its defaults set.
@@ -151,4 +253,38 @@ func (s *Spec) clone() Spec {
 	c.Args, c.Env, c.Settings = slices.Clone(s.Args), slices.Clone(s.Env), slices.Clone(s.Settings)
 	c.Limits.setDefaults()
 	return c
+}
+
+// baseEnv is what every plugin sees of the host's environment: the path of programs (for a
+// script's #! line), locale and time zone, and what Windows programs need to start. None of
+// it is secret. Everything else, API keys above all, is withheld.
+var baseEnv = []string{"PATH", "LANG", "LC_*", "TZ", "SYSTEMROOT"}
+
+// environment returns the environment of a plugin, as a list of NAME=value: the allowed
+// values of the host, then those that allow sets, then own.
+func environment(host, allow, own []string) []string {
+	var env []string
+	allow = slices.Concat(baseEnv, allow)
+	for _, kv := range host {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.ContainsFunc(allow, func(pattern string) bool { return passes(pattern, name) }) {
+			env = append(env, kv)
+		}
+	}
+	for _, a := range allow {
+		if strings.Contains(a, "=") {
+			env = append(env, a)
+		}
+	}
+	return append(env, own...)
+}
+
+func passes(pattern, name string) bool {
+	if strings.Contains(pattern, "=") || name == "" {
+		return false
+	}
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
 }

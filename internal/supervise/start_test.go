@@ -37,14 +37,14 @@ func TestCondense(t *testing.T) {
 	}
 }
 
-// TestConformance is what every provider has to pass.
+// TestConformance runs the conformance suite.
 func TestConformance(t *testing.T) {
 	b := newBench(t, "window")
 	p := b.open(t)
 	coretest.Run(t, func(*testing.T) core.CondensationProvider { return p })
 }
 
-// TestOneProcess has many calls come at once, to a plugin that does not run.
+// TestOneProcess: many concurrent calls start one process.
 func TestOneProcess(t *testing.T) {
 	b := newBench(t, "window")
 	p := b.open(t)
@@ -84,13 +84,13 @@ func TestOpen(t *testing.T) {
 		{"folder", supervise.Spec{Path: dir, SHA256: sum}, "is a folder, not a program", nil},
 		{"device", supervise.Spec{Path: os.DevNull, SHA256: sum}, "/dev/null is not a file", nil},
 		{"relative", supervise.Spec{Path: "program", SHA256: sum}, `path: "program" is not absolute; a plugin is never looked up`, nil},
-		{"no path", supervise.Spec{SHA256: sum}, "path: none", nil},
-		{"not pinned", supervise.Spec{Path: program}, "sha256: none; pin the plugin", nil},
+		{"no path", supervise.Spec{SHA256: sum}, "path: missing", nil},
+		{"not pinned", supervise.Spec{Path: program}, "sha256: missing; pin the plugin", nil},
 		{"no digest", supervise.Spec{Path: program, SHA256: "latest"}, `sha256: "latest" is not a digest of 64 hexadecimal digits`, nil},
-		{"environment", supervise.Spec{Path: program, SHA256: sum, Env: []string{"*"}}, `env: "\*" is none of NAME, NAME\* and NAME=value`, nil},
+		{"environment", supervise.Spec{Path: program, SHA256: sum, Env: []string{"*"}}, `env: "\*" is not NAME, NAME\* or NAME=value`, nil},
 		{"settings", supervise.Spec{Path: program, SHA256: sum, Settings: []byte("[]")}, "settings: not a JSON object", nil},
-		{"tree", supervise.Spec{Path: program, SHA256: sum, Tree: "/usr/share"}, `tree: "/usr/share" is not an absolute folder with`, nil},
-		{"two faults", supervise.Spec{Path: "program"}, `(?s)path: .*\n.*sha256: none`, nil},
+		{"tree", supervise.Spec{Path: program, SHA256: sum, Tree: "/usr/share"}, `tree: "/usr/share" is not the absolute path of a folder that contains`, nil},
+		{"two faults", supervise.Spec{Path: "program"}, `(?s)path: .*\n.*sha256: missing`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.spec.Name = "acme"
@@ -108,8 +108,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestDoesNotStart has the words for every way not to start. The first call fails with
-// them; the next is not made, and quotes them; the conversation is truncated.
+// TestDoesNotStart has the error of every way not to start. The first call fails with it;
+// the next one is refused, and quotes it; the conversation is truncated.
 func TestDoesNotStart(t *testing.T) {
 	const early = "it ended before its handshake "
 	type test struct {
@@ -121,26 +121,26 @@ func TestDoesNotStart(t *testing.T) {
 		{"ends-early", nil, early + `\(exit status 3\); it wrote: cannot open the database: no such file`},
 		{"ends-silently", nil, early + `\(exit status 0\) and wrote nothing`},
 		{"panics-early", nil, early + `\(exit status 2\); it wrote: panic: no configuration at programs_test\.go:\d+`},
-		{"garbage", nil, `it wrote "DEBUG starting up" to standard output before its handshake; standard output belongs to the handshake, logs go to standard error`},
+		{"garbage", nil, `it wrote "DEBUG starting up" to standard output before its handshake; standard output is for the handshake, write logs to standard error`},
 		{"garbage-endless", nil, `it wrote "x{200}"… to standard output before its handshake; .*`},
 		{"silent", quickly, `it was not ready within 2s: it wrote no handshake to standard output`},
-		{"wrong-cookie", nil, early + `\(exit status 1\): it is a plugin of another program: its handshake has another cookie`},
-		{"other-release", nil, early + `\(exit status 2\): it does not know this host's handshake: it was built for another release of condense`},
-		{"wrong-version", nil, `it speaks version "7" of the condense protocol, this host version 1; update the host`},
-		{"wrong-core", nil, `it speaks version "2" of go-plugin's handshake, this host version 1`},
+		{"wrong-cookie", nil, early + `\(exit status 1\): it is a plugin for another program: its handshake has another cookie`},
+		{"other-release", nil, early + `\(exit status 2\): it does not accept this host's handshake: it was built for another release of condense`},
+		{"wrong-version", nil, `it uses version "7" of the condense protocol, this host version 1; update the host`},
+		{"wrong-core", nil, `it uses version "2" of go-plugin's handshake, this host version 1`},
 		{"speaks-netrpc", nil, `it does not offer gRPC: the fifth field of its handshake must be grpc`},
 		{"listens-elsewhere", nil, `it listens on ".*/s", which is not in the folder that PLUGIN_UNIX_SOCKET_DIR names`},
 		{"links-elsewhere", nil, `it announces ".*/link", which is not a socket`},
 		{"listens-on-tcp", nil, `it listens on "tcp" "127.0.0.1:9"; want a unix socket in the folder that PLUGIN_UNIX_SOCKET_DIR names`},
 		{"socket-missing", nil, `it announces a socket that does not exist: .*`},
-		{"socket-dead", nil, `it does not accept connections where it says it does: .* connection refused`},
+		{"socket-dead", nil, `it does not accept connections at its announced address: .* connection refused`},
 		{"socket-mute", quickly, `it was not ready within 2s: it did not answer on its socket`},
 		{"unasked-certificate", quickly, `it was not ready within 2s: it did not answer on its socket`},
 		{"no-certificate", encrypted, `it offers no certificate: it must serve with TLS if PLUGIN_CLIENT_CERT is set and announce its certificate, or be configured as plaintext`},
 		{"window", wrongSettings, `settings: unknown setting "mood"; there are mode, keep_first, fraction, messages, head_share`},
 		{"window", wrongDigest, `\S+ is not the plugin that was pinned: its SHA-256 is [0-9a-f]{64}, pinned is 0{64}; if you changed or updated it yourself, pin it again \(condense plugin pin\), otherwise find out who did`},
-		{"window", notAProgram, `it is not a program for this system: built for another one, empty, or a script without a #! line`},
-		{"window", noInterpreter, `the interpreter or loader that it names does not exist here`},
+		{"window", notAProgram, `it is not a program for this system: it was built for another system, is empty, or is a script without a #! line`},
+		{"window", noInterpreter, `the interpreter or loader that it names does not exist`},
 		{"window", deepFolder, `the path of a socket in \S+ would have \d+ bytes, and may have 103: set TMPDIR to a shorter folder`},
 	}
 	together(t, tests, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {
@@ -181,7 +181,7 @@ func deepFolder(b *bench) {
 	must(os.MkdirAll(b.opts.TempDir, 0o700))
 }
 
-// TestGoneMeanwhile has the program vanish between opening and starting.
+// TestGoneMeanwhile: the program is removed between opening and starting.
 func TestGoneMeanwhile(t *testing.T) {
 	b := newBench(t, "window")
 	b.install("#!/bin/sh\n")

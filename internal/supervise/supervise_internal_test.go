@@ -29,7 +29,7 @@ func TestRestarts(t *testing.T) {
 	fail(1*time.Second, false)
 	fail(2*time.Second, false)
 	fail(4*time.Second, false)
-	fail(5*time.Second, false) // not 8: the most
+	fail(5*time.Second, false) // not 8, because of the maximum
 	r.failure(now, nil)
 	if got := r.wait(now); got != rule.Cooldown || !r.broken {
 		t.Errorf("after the fifth: wait %s, broken %v; want the cooldown", got, r.broken)
@@ -40,7 +40,7 @@ func TestRestarts(t *testing.T) {
 		t.Errorf("after the trial: wait %s; want another cooldown", got)
 	}
 	now = now.Add(rule.Window + time.Second)
-	fail(1*time.Second, false) // all is forgotten
+	fail(1*time.Second, false) // earlier failures have expired
 }
 
 func TestRestartsOverflow(t *testing.T) {
@@ -83,10 +83,10 @@ func TestHandshake(t *testing.T) {
 		"|||||":                    `it wrote "|||||" to standard output`,
 		"1|1|unix":                 `it wrote "1|1|unix" to standard output`,
 		"\x1b[31mred":              `it wrote "\x1b[31mred" to standard output`,
-		"3|1|unix|/s|grpc|":        `it speaks version "3" of go-plugin's handshake`,
-		"1|0|unix|/s|grpc|":        `it speaks version "0" of the condense protocol, this host version 1; rebuild the plugin with a current SDK`,
+		"3|1|unix|/s|grpc|":        `it uses version "3" of go-plugin's handshake`,
+		"1|0|unix|/s|grpc|":        `it uses version "0" of the condense protocol, this host version 1; rebuild the plugin with a current SDK`,
 		"1|2|unix|/s|grpc|":        `update the host`,
-		"1|x|unix|/s|grpc|":        `it speaks version "x" of the condense protocol`,
+		"1|x|unix|/s|grpc|":        `it uses version "x" of the condense protocol`,
 		"1|1|unix|/s":              `it does not offer gRPC`,
 		"1|1|unix|/s|netrpc|":      `it does not offer gRPC`,
 		strings.Repeat("y", 10000): `it wrote "yyy`,
@@ -132,7 +132,7 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// TestOutputKeeps has a crash whose cause is followed by more than is kept of the end.
+// TestOutputKeeps: after the cause of a crash comes more output than the tail keeps.
 func TestOutputKeeps(t *testing.T) {
 	o := newOutput(slog.New(slog.DiscardHandler))
 	o.hurry()
@@ -178,8 +178,8 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// TestCrashReadsWell: a program that ends with success in a call, or has no memory left, is said
-// to have done so.
+// TestCrashReadsWell: the error says that a program exited with success in a call, or ran out
+// of memory.
 func TestCrashReadsWell(t *testing.T) {
 	for headline, want := range map[string]string{
 		"":                       "plugin p crashed (signal: aborted) after 1.5s and 0 calls",

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// What is less than on Linux: nothing but its standard input tells a plugin that its host
-// was killed; it has no limits; and between the end of a process and the killing of its
-// group lies a moment in which its pid is nobody's.
+// Limitations compared with Linux: a plugin notices only by its standard input that its host
+// was killed; it has no limits; and its PID may be reused between the end of the process and
+// the kill of its group.
 
 func (system) prepare(cmd *exec.Cmd, _ bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

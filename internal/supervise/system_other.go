@@ -11,10 +11,10 @@ import (
 	"os/exec"
 )
 
-// A system is what operating systems do each in their own way. What is less here than on
-// Linux: children of a plugin are not killed with it, it has no limits, nothing but its
-// standard input tells it that its host was killed, and it listens on a port of this
-// machine, so mutual TLS cannot be turned off.
+// A system has the functions that depend on the operating system. Limitations compared with
+// Linux: children of a plugin are not killed with it, it has no limits, it notices only by
+// its standard input that its host was killed, and it listens on a local port, so mutual TLS
+// cannot be turned off.
 type system struct{}
 
 func (system) prepare(*exec.Cmd, bool)            {}
@@ -29,7 +29,7 @@ func (system) checkAddress(h handshake, dir string, mutualTLS bool) error {
 		return checkSocket(h.network, h.address, dir)
 	}
 	if a, err := netip.ParseAddrPort(h.address); h.network != "tcp" || err != nil || !a.Addr().IsLoopback() {
-		return fmt.Errorf("it listens on %s %s; want a port of this machine", quote(h.network), quote(h.address))
+		return fmt.Errorf("it listens on %s %s; want a local port", quote(h.network), quote(h.address))
 	}
 	if !mutualTLS {
 		return errors.New("without a private folder for its socket it must use mutual TLS; it is configured as plaintext")
@@ -43,3 +43,11 @@ func executable(fs.FileInfo) bool { return true }
 
 func isBusy(error) bool   { return false }
 func isNoExec(error) bool { return false }
+
+const maxSocketPath = 103
+
+// Without locks nothing is swept: the folder of a host that was killed remains.
+
+func lockFile(string) (*os.File, error)         { return nil, nil }
+func abandoned(string) (lock *os.File, ok bool) { return nil, false }
+func ownDir(fs.FileInfo) bool                   { return false }

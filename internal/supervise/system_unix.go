@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// A system is what operating systems do each in their own way.
+// A system has the functions that depend on the operating system.
 type system struct{}
 
-// kill ends the group that p leads. Its leader must not have been waited for.
+// kill kills the process group that p leads. The process must not have been reaped.
 func (system) kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 func (system) checkAddress(h handshake, dir string, _ bool) error {
 	return checkSocket(h.network, h.address, dir)
 }
 
-// isSocket makes sure that path is a socket and not a link to one elsewhere.
+// isSocket checks that path is a socket and not a link to one.
 func isSocket(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -36,3 +36,39 @@ func executable(info fs.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }
 
 func isBusy(err error) bool   { return errors.Is(err, syscall.ETXTBSY) }
 func isNoExec(err error) bool { return errors.Is(err, syscall.ENOEXEC) }
+
+// maxSocketPath is the longest path of a socket: sun_path has 108 bytes on Linux and 104
+// elsewhere, one of which is the final zero.
+const maxSocketPath = 103
+
+// lockFile creates and locks the file path. The lock ends with the process at the latest.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// abandoned locks the file path, unless another process has.
+func abandoned(path string) (lock *os.File, ok bool) {
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, false
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, false
+	}
+	return f, true
+}
+
+// ownDir reports whether info is a folder of this user that no other user can enter.
+func ownDir(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.IsDir() && info.Mode().Perm() == 0o700 && int(st.Uid) == os.Getuid()
+}

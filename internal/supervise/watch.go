@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// A watcher looks after one process: asks for its health while calls run, stops it when it
-// is idle or retired, and finds out when it ends by itself.
+// A watcher supervises one process: it checks the health while calls run, stops the process
+// when it is idle or retired, and notices when it ends by itself.
 type watcher struct {
 	p *Process
-	g *generation
 	i *instance
 
-	probeAt time.Time // if calls run then
-	drainBy time.Time // zero if it is not retired
+	probeAt time.Time // when to check the health if calls run
+	drainBy time.Time // when the calls of a retired process must have ended; else zero
 }
 
-// watch looks after i until nothing is left of it.
-func (p *Process) watch(g *generation, i *instance) {
-	w := watcher{p: p, g: g, i: i, probeAt: time.Now().Add(i.spec.Limits.Health / 2)}
+// watch supervises i until nothing of it is left.
+func (p *Process) watch(i *instance) {
+	w := watcher{p: p, i: i, probeAt: time.Now().Add(i.spec.Limits.Health / 2)}
 	w.wait()
 	if err := i.end(); err != nil {
-		p.opts.Logger.Error("plugin is out of control", "error", err)
+		p.opts.Logger.Error("plugin cannot be stopped", "error", err)
 	}
 	i.settle(nil)
 	if i.crash == nil {
@@ -36,7 +35,7 @@ func (p *Process) watch(g *generation, i *instance) {
 	close(i.gone)
 }
 
-// wait returns when the process has ended or is to be stopped.
+// wait returns when the process has ended or must be stopped.
 func (w *watcher) wait() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -62,18 +61,18 @@ func (w *watcher) wait() {
 	}
 }
 
-// step does what is due and returns how long there is nothing to do, or that the process
-// is to be stopped. Calls do not wake the watcher: it looks now and then whether some run.
+// step does what is due. It returns the time until something may be due again, or that the
+// process must be stopped. Calls do not wake the watcher, so it polls for them.
 func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 	limits, every := &w.i.spec.Limits, w.i.spec.Limits.Health/2
 	w.p.mu.Lock()
-	if n := w.i.abandoned; n >= limits.Calls && w.g.current == w.i {
-		w.p.opts.Logger.Warn("plugin is started anew: it may still work on calls that were given up", "plugin", w.i.spec.Name, "calls", n)
-		w.p.recycleLocked(w.g)
+	if n := w.i.abandoned; n >= limits.Calls && w.p.current == w.i {
+		w.p.opts.Logger.Warn("plugin is restarted: it may still work on calls that were cancelled", "plugin", w.i.spec.Name, "calls", n)
+		w.p.recycleLocked()
 	}
 	calls, suspect := w.i.calls, w.i.suspect
 	w.i.suspect = false
-	idle := limits.Idle - now.Sub(w.i.idleSince) // left until it is
+	idle := limits.Idle - now.Sub(w.i.idleSince) // time left until it is idle for too long
 	switch {
 	case limits.Idle < 0:
 		idle = every
@@ -81,7 +80,7 @@ func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 		idle = limits.Idle
 	}
 	if idle <= 0 && !w.i.retired {
-		w.p.retire(w.g)
+		w.p.retire()
 	}
 	retired := w.i.retired
 	w.p.mu.Unlock()
@@ -101,7 +100,7 @@ func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 		next = min(next, w.drainBy.Sub(now))
 	}
 	if w.i.child.attached {
-		return next, false // in a debugger it may take its time
+		return next, false // a breakpoint may stop it for any time
 	}
 	if suspect || calls > 0 && !now.Before(w.probeAt) {
 		w.probe()
@@ -110,7 +109,7 @@ func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 	return next, false
 }
 
-// probe asks for the health of the process and gives it up if there is none.
+// probe checks the health of the process and kills it if the check fails.
 func (w *watcher) probe() {
 	ctx, cancel := context.WithCancel(w.p.closing)
 	defer cancel()
@@ -119,8 +118,8 @@ func (w *watcher) probe() {
 	}
 }
 
-// giveUp kills the process because of err, unless it is about to end by itself, which says
-// more.
+// giveUp kills the process because of err, unless it is about to end by itself, which is
+// the better explanation.
 func (w *watcher) giveUp(err error) {
 	if w.i.child.link.isBroken() {
 		select {
@@ -132,7 +131,7 @@ func (w *watcher) giveUp(err error) {
 	w.i.child.giveUp(err)
 }
 
-// crashed records that the process ended by itself, or was given up.
+// crashed records that the process ended by itself or was killed for a fault.
 func (w *watcher) crashed() {
 	select {
 	case <-w.i.child.exited:
@@ -141,12 +140,12 @@ func (w *watcher) crashed() {
 	crash := w.i.report()
 	w.p.mu.Lock()
 	crash.Lost = w.i.calls
-	if w.g.current == w.i {
-		w.g.current = nil
+	if w.p.current == w.i {
+		w.p.current = nil
 	}
 	if !w.p.closed {
 		w.p.crashes++
-		w.g.restarts.failure(time.Now(), crash)
+		w.p.restarts.failure(time.Now(), crash)
 	}
 	w.p.mu.Unlock()
 	w.p.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "plugin crashed", crash.attrs()...)

@@ -1,9 +1,9 @@
-// Package trust keeps what a user has agreed to, outside of every project: which
+// Package trust stores what a user has agreed to, outside of all projects: which
 // configuration files may start programs, name addresses and read keys, and which programs
 // may run as plugins.
 //
-// A store is a folder of small files, one for each agreement, so that two commands at once
-// lose nothing. Only its user may read it.
+// A store is a folder of small files, one for each agreement, so that concurrent commands
+// lose nothing. Only its user can read it.
 package trust
 
 import (
@@ -45,11 +45,11 @@ type Entry struct {
 	Path   string `json:"path"`   // absolute
 }
 
-// A Store is a folder of agreements. The zero value has none and takes none. It is safe for
-// concurrent use, by several processes too.
+// A Store is a folder of agreements. The zero value has none and accepts none. It is safe
+// for concurrent use, also by several processes.
 type Store struct{ dir string }
 
-// Open returns the store in a folder, which need not exist. Empty means none.
+// Open returns the store in a folder, which need not exist. An empty path means no store.
 func Open(dir string) Store { return Store{dir} }
 
 // RealPath returns the absolute path of a file without links, as far as it exists.
@@ -75,8 +75,7 @@ func (s Store) Config(path, digest string) (bool, error) {
 	return err == nil && e.Kind == Config && e.Digest == digest && e.Path == RealPath(path), err
 }
 
-// Pin returns the digest that was approved of a plugin's program or folder; empty if none
-// was.
+// Pin returns the approved digest of a plugin's program or folder; empty if there is none.
 func (s Store) Pin(path string, folder bool) (string, error) {
 	want := Entry{Kind: pluginKind(folder), Path: RealPath(path)}
 	e, err := s.read(s.file(want))
@@ -87,12 +86,12 @@ func (s Store) Pin(path string, folder bool) (string, error) {
 		return "", err
 	}
 	if e.Kind != want.Kind || e.Path != want.Path {
-		return "", fmt.Errorf("%s: is about %s; remove the file and approve the plugin again", s.file(want), e.Path)
+		return "", fmt.Errorf("%s: belongs to %s; remove the file and approve the plugin again", s.file(want), e.Path)
 	}
 	return e.Digest, nil
 }
 
-// SetPin approves a plugin's program or folder as it is with this digest.
+// SetPin approves a plugin's program or folder with this digest.
 func (s Store) SetPin(path string, folder bool, digest string) error {
 	return s.Add(PluginEntry(path, folder, digest))
 }
@@ -109,10 +108,10 @@ func pluginKind(folder bool) Kind {
 	return Plugin
 }
 
-// Add keeps an agreement.
+// Add stores an agreement.
 func (s Store) Add(e Entry) error {
 	if s.dir == "" {
-		return errors.New("there is no folder to keep it in: set HOME or XDG_CONFIG_HOME")
+		return errors.New("there is no folder to store it in: set HOME or XDG_CONFIG_HOME")
 	}
 	e.Path = RealPath(e.Path)
 	if !digits.MatchString(e.Digest) {
@@ -142,8 +141,7 @@ func (s Store) Remove(path string) ([]Entry, error) {
 	return all, nil
 }
 
-// All returns every agreement, in order of path. Files of the folder that are none are an
-// error.
+// All returns every agreement, in order of path. Other files in the folder are an error.
 func (s Store) All() ([]Entry, error) {
 	if s.dir == "" {
 		return nil, nil
@@ -156,7 +154,7 @@ func (s Store) All() ([]Entry, error) {
 	for _, f := range files {
 		e, err := s.read(filepath.Join(s.dir, f.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
+			continue // removed by another process
 		}
 		if err != nil {
 			return nil, err
@@ -202,11 +200,11 @@ func (s Store) read(file string) (Entry, error) {
 	}
 	m := entry.FindStringSubmatch(string(text))
 	if m == nil {
-		return Entry{}, fmt.Errorf("%s: is not what condense wrote; remove the file and trust again", file)
+		return Entry{}, fmt.Errorf("%s: was not written by condense; remove the file and trust again", file)
 	}
 	path, err := strconv.Unquote(m[3])
 	if err != nil {
-		return Entry{}, fmt.Errorf("%s: is not what condense wrote; remove the file and trust again", file)
+		return Entry{}, fmt.Errorf("%s: was not written by condense; remove the file and trust again", file)
 	}
 	return Entry{Kind(m[1]), m[2], path}, nil
 }

@@ -23,8 +23,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestTrustIsForOneContent: another content of a trusted file is not trusted, and one that
-// was trusted before still is.
+// TestTrustIsForOneContent: changed content of a trusted file is not trusted, and content
+// that was trusted before still is.
 func TestTrustIsForOneContent(t *testing.T) {
 	s := trust.Open(filepath.Join(t.TempDir(), "trust"))
 	file := filepath.Join(t.TempDir(), "condense.yaml")
@@ -49,8 +49,8 @@ func TestTrustIsForOneContent(t *testing.T) {
 	trusted(file, two, false)
 }
 
-// TestPin: a plugin has one digest, the last that was approved; a file and a folder of the
-// same name are not the same, and a path through a link is the path that it leads to.
+// TestPin: a plugin has one digest, the last approved one; a file and a folder of the
+// same name differ, and a path through a link is the path that it leads to.
 func TestPin(t *testing.T) {
 	s := trust.Open(filepath.Join(t.TempDir(), "trust"))
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// TestStoreIsPrivate: nobody else may read or write what a user trusts.
+// TestStoreIsPrivate: no other user can read or write the store.
 func TestStoreIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "condense", "trust")
 	must(t, trust.Open(dir).SetPin("/bin/true", false, one))
@@ -106,7 +106,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestNoFolder: without a home nothing is trusted, and nothing can be.
+// TestNoFolder: without a home directory nothing is or can be trusted.
 func TestNoFolder(t *testing.T) {
 	s := trust.Open("")
 	if got, err := s.Config("/x", one); got || err != nil {
@@ -117,7 +117,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestTwoCommandsAtOnce: no agreement is lost to another that is made at the same moment.
+// TestTwoCommandsAtOnce: concurrent agreements do not overwrite each other.
 func TestTwoCommandsAtOnce(t *testing.T) {
 	s := trust.Open(t.TempDir())
 	var all sync.WaitGroup

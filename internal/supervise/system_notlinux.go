@@ -10,3 +10,8 @@ import (
 
 func sealed(io.Reader) (*os.File, string, error) { return nil, "", errors.ErrUnsupported }
 func sealedPath(*os.File) string                 { return "" }
+
+// killStrays does nothing: this system does not expose the environment of processes.
+func (system) killStrays(string) {}
+
+func lockThread() (unlock func()) { return func() {} }

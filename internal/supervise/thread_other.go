@@ -1,5 +1,0 @@
-//go:build !linux
-
-package supervise
-
-func lockThread() (unlock func()) { return func() {} }
