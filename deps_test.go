@@ -85,7 +85,7 @@ var mayImport = map[string]string{
 	"transcript/internal/blocks":     "internal/apimessage core internal/rawjson transcript/internal/syntax",
 	"transcript/internal/convert":    "core internal/apimessage internal/rawjson transcript/internal/codec",
 	"transcript/internal/request":    "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks",
-	"transcript/internal/session":    "core core/history internal/rawjson transcript/internal/codec",
+	"transcript/internal/session":    "core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax",
 	"transcript/internal/condense":   "core/history internal/rawjson transcript/internal/codec",
 	"transcript/internal/claudecode": "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session github.com/google/uuid",
 	"transcript/internal/codex":      "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session",

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"slices"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -45,4 +47,71 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	}
 	out.Add(raw, []byte{'\n'})
 	return nil
+}
+
+// none is no index.
+const none = -1
+
+// Since Claude Opus 4.8 Anthropic's API takes messages of the system among the others:
+// directly after one of the user's, and before one of the assistant's or at the end. Anywhere
+// else, first of all, it refuses them, and it refuses two in a row. Source: "Mid-conversation
+// system messages", platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
+
+// misplaced returns the indices of the messages of the system that are not where the API
+// takes them.
+func misplaced(messages []core.Message) []int {
+	var all []int
+	for i := range messages {
+		if messages[i].Role != core.RoleSystem {
+			continue
+		}
+		after := i > 0 && apimessage.Speaker(messages[i-1].Role) == core.RoleUser
+		before := i+1 == len(messages) || messages[i+1].Role == core.RoleAssistant
+		if !after || !before {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// placeSystem returns the view of f with every message of the system that a condensation left where
+// the API refuses it at the next place where it does not; if there is none, at the last one
+// before. Those that were refused where the file had them stay: its owner put up with that.
+func placeSystem(f *codec.File) []core.Message {
+	view := f.View()
+	moved := misplaced(view)
+	if moved == nil {
+		return view
+	}
+	read := f.Journal.Messages()
+	stays := map[string]bool{}
+	for _, i := range misplaced(read) {
+		stays[read[i].ID] = true
+	}
+	moved = slices.DeleteFunc(moved, func(i int) bool { return stays[view[i].ID] })
+	var out, waiting []core.Message
+	last := none // where the last place so far is: an index of out
+	for i := range view {
+		m := &view[i]
+		if len(moved) > 0 && moved[0] == i {
+			waiting, moved = append(waiting, *m), moved[1:]
+			continue
+		}
+		if n := len(out); n > 0 && m.Role != core.RoleUser && m.Role != core.RoleTool && out[n-1].Role != core.RoleAssistant {
+			out = append(out, waiting...)
+			waiting, last = nil, len(out)
+		}
+		out = append(out, *m)
+	}
+	switch n := len(out); {
+	case n > 0 && out[n-1].Role != core.RoleAssistant:
+		return append(out, waiting...)
+	case last != none:
+		return slices.Insert(out, last, waiting...)
+	}
+	// The user says nothing at all. Then the system speaks in his name.
+	for i := range waiting {
+		waiting[i] = core.Message{Role: core.RoleUser, Parts: waiting[i].Parts}
+	}
+	return append(waiting, out...)
 }

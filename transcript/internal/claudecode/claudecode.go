@@ -46,14 +46,7 @@ var Codec = codec.Codec{
 // detect looks for a line with a message, or one of a kind that only Claude
 // Code writes.
 func detect(data []byte) bool {
-	seen := 0
-	for _, raw := range jsonl.Lines(data) {
-		if rawjson.SkipSpace(raw, 0) == len(raw) {
-			continue
-		}
-		if seen++; seen > 100 {
-			return false
-		}
+	for raw := range jsonl.Head(data, 100) {
 		var kind string
 		var message, uuid, leaf, session bool
 		for k, v := range rawjson.Fields(raw) {

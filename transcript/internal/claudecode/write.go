@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
+	"github.com/condensehq/condense/transcript/internal/session"
 )
 
 // write writes the session as it was, but for what condensations and rewinds
@@ -93,21 +94,13 @@ func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	if err != nil {
 		return err
 	}
-	lineOf := make(map[string]int, len(messages))
-	for i := range messages {
-		lineOf[messages[i].ID] = messages[i].Line
-	}
-	own := f.Imported()
-	active := map[string]bool{}
-	for _, c := range f.Journal.Condensations() {
-		active[c.ID] = own[c.ID]
-	}
-	w.order = w.reorder(active)
+	was := session.ChangesOf(f, messages)
+	w.order = w.reorder(was.Active)
 	place := make([]int, len(w.lines)) // in order
 	begin := 0                         // the place behind which is sent
 	for at, i := range w.order {
 		place[i] = at
-		if l := &w.lines[i]; l.boundary && active[l.compactionID()] {
+		if l := &w.lines[i]; l.boundary && was.Active[l.compactionID()] {
 			begin = at + 1
 		}
 	}
@@ -117,8 +110,8 @@ func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	next, last := len(w.lines), none
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
-		line, ok := lineOf[e.Message.ID]
-		hidden := slices.ContainsFunc(e.HiddenBy, func(id string) bool { return !own[id] })
+		line, ok := was.Line[e.Message.ID]
+		hidden := slices.ContainsFunc(e.HiddenBy, func(id string) bool { return !was.Own[id] })
 		switch {
 		case ok:
 			next = place[line]
@@ -138,13 +131,13 @@ func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	for i := range messages {
 		gone[messages[i].Line] = w.saying[messages[i].Line] == nil
 	}
-	w.decideOthers(active, own, gone, last)
+	w.decideOthers(&was, gone, last)
 	return nil
 }
 
 // decideOthers finds out which lines without a message of the conversation are written.
 // Last is the last line with one that is.
-func (w *sessionWriter) decideOthers(active, own map[string]bool, gone map[int]bool, last int) {
+func (w *sessionWriter) decideOthers(was *session.Changes, gone map[int]bool, last int) {
 	// A line that does not name its parent follows what stands before it, whatever that is.
 	positional := slices.ContainsFunc(w.lines, func(l sessionLine) bool { return l.live && !l.boundary && (l.uuid == "" || !l.linked) })
 	damaged := w.damaged()
@@ -157,8 +150,8 @@ func (w *sessionWriter) decideOthers(active, own map[string]bool, gone map[int]b
 		case w.saying[i] != nil, gone[i]:
 		case w.superseded(i) && w.saying[w.last[l.uuid]] != nil: // an older copy
 			w.keep[i] = w.keep[w.last[l.uuid]]
-		case l.boundary && own[l.compactionID()]:
-			w.keep[i] = active[l.compactionID()]
+		case l.boundary && was.Own[l.compactionID()]:
+			w.keep[i] = was.Active[l.compactionID()]
 		case !l.inTree():
 			w.keep[i] = true
 		case l.said() && i > last: // it would be taken for the end of the conversation

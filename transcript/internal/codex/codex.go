@@ -48,14 +48,7 @@ var Codec = codec.Codec{
 
 // detect looks at the first lines.
 func detect(data []byte) bool {
-	seen := 0
-	for _, raw := range jsonl.Lines(data) {
-		if rawjson.SkipSpace(raw, 0) == len(raw) {
-			continue
-		}
-		if seen++; seen > 20 {
-			return false
-		}
+	for raw := range jsonl.Head(data, 20) {
 		var kind, role, record string
 		var payload, id, instructions bool
 		for k, v := range rawjson.Fields(raw) {

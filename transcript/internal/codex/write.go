@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
+	"github.com/condensehq/condense/transcript/internal/session"
 )
 
 // write writes the rollout as it was, but for what condensations and rewinds did to
@@ -58,14 +59,7 @@ func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 	if err != nil {
 		return err
 	}
-	lineOf := make(map[string]int, len(messages))
-	for i := range messages {
-		lineOf[messages[i].ID] = messages[i].Line
-	}
-	own, active := f.Imported(), map[string]bool{}
-	for _, c := range f.Journal.Condensations() {
-		active[c.ID] = own[c.ID]
-	}
+	was := session.ChangesOf(f, messages)
 	w.undone = map[int]bool{}
 	for i := range w.lines {
 		l := &w.lines[i]
@@ -73,7 +67,7 @@ func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 			continue
 		}
 		id := l.compactionID()
-		if w.undone[i] = own[id] && !active[id]; active[id] {
+		if w.undone[i] = was.Own[id] && !was.Active[id]; was.Active[id] {
 			w.base = i
 		}
 	}
@@ -82,13 +76,13 @@ func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 	if w.base != none {
 		id := w.lines[w.base].compactionID()
 		for i := range entries {
-			if line, ok := lineOf[entries[i].Message.ID]; ok && line < w.base || entries[i].InsertedBy == id {
+			if line, ok := was.Line[entries[i].Message.ID]; ok && line < w.base || entries[i].InsertedBy == id {
 				behind = i + 1
 			}
 		}
 	}
-	w.decideBefore(entries[:behind], own)
-	w.decideBehind(entries[behind:], lineOf)
+	w.decideBefore(entries[:behind], was.Own)
+	w.decideBehind(entries[behind:], was.Line)
 	return nil
 }
 

@@ -54,14 +54,10 @@ func detectGemini(data []byte) bool {
 }
 
 func readGemini(data []byte, f *codec.File) error {
-	if err := syntax.Validate(data); err != nil {
+	s, messages, err := session.Open(data, f)
+	if err != nil {
 		return err
 	}
-	messages := rawjson.Field(data, "messages")
-	if !rawjson.IsArray(messages) {
-		return syntax.NoMessages(data, messages)
-	}
-	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
 	for raw := range rawjson.Elements(messages) {
 		if !rawjson.IsObject(raw) {
 			return (&syntax.Error{Found: syntax.Describe(raw), Want: "an object with type and content"}).In(data, raw, s.Records+1)
@@ -85,11 +81,11 @@ func readGemini(data []byte, f *codec.File) error {
 		if bad != nil {
 			return bad.In(data, raw, s.Records+1)
 		}
-		if err := f.Add(s.Take(raw, rawjson.Text(rawjson.Field(raw, "id")), rawjson.Time(rawjson.Field(raw, "timestamp")), true, all)...); err != nil {
+		if err := s.Add(raw, rawjson.Text(rawjson.Field(raw, "id")), rawjson.Time(rawjson.Field(raw, "timestamp")), all); err != nil {
 			return err
 		}
 	}
-	f.Settle(data, s.Places, ",")
+	s.Close(",")
 	return nil
 }
 

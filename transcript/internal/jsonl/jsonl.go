@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -24,7 +25,7 @@ type Row struct {
 func Rows(data []byte) (all []Row, warnings []codec.Warning, err error) {
 	end := len(bytes.TrimRight(data, " \t\r\n"))
 	all = make([]Row, 0, bytes.Count(data, []byte("\n"))+1)
-	for n, raw := range Lines(data) {
+	for n, raw := range lines(data) {
 		raw = bytes.Trim(raw, " \t\r")
 		if len(raw) == 0 {
 			continue
@@ -78,4 +79,38 @@ func LineBreak(data []byte) string {
 		return "\r\n"
 	}
 	return "\n"
+}
+
+// Head yields the first n lines of data that are not blank.
+func Head(data []byte, n int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for _, raw := range lines(data) {
+			if rawjson.SkipSpace(raw, 0) == len(raw) {
+				continue
+			}
+			if n--; n < 0 || !yield(raw) {
+				return
+			}
+		}
+	}
+}
+
+// lines yields the Lines of data with their numbers, the first is 1. A line holds
+// neither its "\n" nor a "\r" before it. Empty Lines are yielded too.
+func lines(data []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for n, i := 1, 0; i < len(data); n++ {
+			end, next := len(data), len(data)
+			if at := bytes.IndexByte(data[i:], '\n'); at >= 0 {
+				end, next = i+at, i+at+1
+			}
+			if end > i && data[end-1] == '\r' {
+				end--
+			}
+			if !yield(n, data[i:end]) {
+				return
+			}
+			i = next
+		}
+	}
 }

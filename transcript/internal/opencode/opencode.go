@@ -60,14 +60,10 @@ func detectOpenCode(data []byte) bool {
 }
 
 func readOpenCode(data []byte, f *codec.File) error {
-	if err := syntax.Validate(data); err != nil {
+	s, messages, err := session.Open(data, f)
+	if err != nil {
 		return err
 	}
-	messages := rawjson.Field(data, "messages")
-	if !rawjson.IsArray(messages) {
-		return syntax.NoMessages(data, messages)
-	}
-	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
 	var records []opencodeRecord
 	for raw := range rawjson.Elements(messages) {
 		r, bad := decodeOpenCode(raw)
@@ -82,7 +78,7 @@ func readOpenCode(data []byte, f *codec.File) error {
 			f.Model = r.model
 		}
 		if !r.compaction || i+1 == len(records) || !records[i+1].summary {
-			if err := f.Add(s.Take(r.raw, r.id, r.time, true, r.messages)...); err != nil {
+			if err := s.Add(r.raw, r.id, r.time, r.messages); err != nil {
 				return err
 			}
 			continue
@@ -97,7 +93,7 @@ func readOpenCode(data []byte, f *codec.File) error {
 		}
 		i++
 	}
-	f.Settle(data, s.Places, ",")
+	s.Close(",")
 	return nil
 }
 

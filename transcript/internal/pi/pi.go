@@ -36,10 +36,7 @@ var Codec = codec.Codec{
 }
 
 func detectPi(data []byte) bool {
-	for _, raw := range jsonl.Lines(data) {
-		if rawjson.SkipSpace(raw, 0) == len(raw) {
-			continue
-		}
+	for raw := range jsonl.Head(data, 1) {
 		return rawjson.Text(rawjson.Field(raw, "type")) == "session" && rawjson.IsString(rawjson.Field(raw, "id")) && rawjson.IsString(rawjson.Field(raw, "cwd"))
 	}
 	return false
@@ -104,7 +101,7 @@ func readPi(data []byte, f *codec.File) error {
 			return err
 		}
 	}
-	f.Settle(data, s.Places, jsonl.LineBreak(data))
+	s.Close(jsonl.LineBreak(data))
 	return nil
 }
 

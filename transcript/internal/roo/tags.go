@@ -1,8 +1,10 @@
 package roo
 
 import (
+	"slices"
 	"strconv"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -73,4 +75,95 @@ func plainName(name string) string {
 		return name[1 : len(name)-1]
 	}
 	return name
+}
+
+// A fate says what Roo sends of a message.
+type fate struct {
+	shown   bool
+	trimmed bool        // only parts of it are sent
+	parts   []core.Part // these
+}
+
+// effective returns by index what Roo sends of a file.
+//
+// If there is a summary, this is the last one and what follows it, whatever the tags say,
+// without the tool results in user messages whose call is not among them (a user message
+// that holds nothing else, or nothing, is left out) and without what a marker among them
+// hides.
+//
+// If there is none, these are all messages but those that an existing marker, or a summary
+// whose flag counts as true without being true, hides. Tool results remain.
+//
+// This is what getEffectiveApiHistory of Roo-Code v3.52.1 does, defects included: other
+// rules would show another conversation than Roo does.
+func effective(file []message) []fate {
+	fates := make([]fate, len(file))
+	pivot := lastSummary(file)
+	summaries, markers := map[string]bool{}, map[string]bool{}
+	if pivot == none {
+		for i := range file {
+			fates[i].shown = true
+			if t := &file[i].tags; t.summary != "" {
+				summaries[t.condenseID] = true
+			}
+		}
+	} else {
+		withoutOrphans(file[pivot:], fates[pivot:])
+	}
+	for i := range file {
+		if t := &file[i].tags; t.marker && fates[i].shown {
+			markers[t.truncationID] = true
+		}
+	}
+	delete(summaries, "") // a tag that names nothing hides nothing
+	delete(markers, "")
+	for i := range file {
+		if t := &file[i].tags; summaries[t.condenseParent] || markers[t.truncationParent] {
+			fates[i] = fate{}
+		}
+	}
+	return fates
+}
+
+// lastSummary returns the index of the summary that Roo begins with, or none.
+func lastSummary(file []message) int {
+	for i := len(file) - 1; i >= 0; i-- {
+		if file[i].tags.summary == "true" {
+			return i
+		}
+	}
+	return none
+}
+
+// withoutOrphans shows the messages of file without the tool results whose call is in none
+// of them.
+func withoutOrphans(file []message, fates []fate) {
+	calls := map[string]bool{}
+	for i := range file {
+		if file[i].role != string(core.RoleAssistant) || !file[i].blocks {
+			continue
+		}
+		for _, p := range file[i].said {
+			if c, ok := p.(core.ToolCall); ok && c.ID != "" {
+				calls[c.ID] = true
+			}
+		}
+	}
+	orphan := func(p core.Part) bool {
+		r, ok := p.(core.ToolResult)
+		return ok && !calls[r.CallID]
+	}
+	for i := range file {
+		m := &file[i]
+		fates[i].shown = true
+		if m.role != string(core.RoleUser) || !m.blocks {
+			continue
+		}
+		switch kept := slices.DeleteFunc(slices.Clone(m.said), orphan); {
+		case len(kept) == 0:
+			fates[i].shown = false
+		case len(kept) < len(m.said):
+			fates[i].trimmed, fates[i].parts = true, kept
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // This file serves the formats of agents that keep a call and its result in one record, so
@@ -45,6 +46,27 @@ func (s *Reader) Take(raw []byte, own string, when time.Time, placed bool, all [
 	return all
 }
 
+// Add adds to the conversation what the record raw says: see [Reader.Take].
+func (s *Reader) Add(raw []byte, own string, when time.Time, all []core.Message) error {
+	return s.File.Add(s.Take(raw, own, when, true, all)...)
+}
+
+// Open returns a reader of data, a JSON file whose records are the elements of its member
+// "messages", and these records.
+func Open(data []byte, f *codec.File) (*Reader, []byte, error) {
+	if err := syntax.Validate(data); err != nil {
+		return nil, nil, err
+	}
+	records := rawjson.Field(data, "messages")
+	if !rawjson.IsArray(records) {
+		return nil, nil, syntax.NoMessages(data, records)
+	}
+	return &Reader{File: f, Data: data, Taken: codec.IDs{}}, records, nil
+}
+
+// Close completes the file: its journal has all messages. Sep is what is between two records.
+func (s *Reader) Close(sep string) { s.File.Settle(s.Data, s.Places, sep) }
+
 // Turn returns what an assistant says in one request, and the results of its calls.
 func Turn(said, results []core.Part) []core.Message {
 	var all []core.Message
@@ -78,16 +100,36 @@ func Compact(f *codec.File, id, provider string, when time.Time, first string, s
 	return f.Journal.Condense(c)
 }
 
-// A Message is a message and the line that it stands in.
+// A Message is a message and the line that it is in.
 type Message struct {
 	core.Message
-	Line int // index into session.lines
+	Line int // index into the lines of the session
 }
 
+// Append adds messages to f.
 func Append(f *codec.File, messages []Message) error {
 	plain := make([]core.Message, len(messages))
 	for i := range messages {
 		plain[i] = messages[i].Message
 	}
 	return f.Add(plain...)
+}
+
+// Changes are what a writer compares a session with.
+type Changes struct {
+	Line   map[string]int  // the line of a message, by its ID
+	Own    map[string]bool // the compactions of the agent's own that the file had
+	Active map[string]bool // those of them that are not undone
+}
+
+// ChangesOf returns the changes of f, which had messages when it was read.
+func ChangesOf(f *codec.File, messages []Message) Changes {
+	c := Changes{Line: make(map[string]int, len(messages)), Own: f.Imported(), Active: map[string]bool{}}
+	for i := range messages {
+		c.Line[messages[i].ID] = messages[i].Line
+	}
+	for _, done := range f.Journal.Condensations() {
+		c.Active[done.ID] = c.Own[done.ID]
+	}
+	return c
 }
