@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/remote"
-	"github.com/condensehq/condense/internal/remote/messages"
 	"github.com/condensehq/condense/model"
 )
 
@@ -24,19 +24,18 @@ type request struct {
 }
 
 func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, error) {
-	m, err := messages.Encode(p, "anthropic")
-	if err != nil {
-		return nil, err
-	}
-	r := request{Model: o.ID, MaxTokens: maxTokens(p, o.MaxOutput), System: m.System, Messages: m.Messages, Stream: true}
-	if r.Tools, err = tools(p, m.Messages); err != nil {
+	system, encoded := apimessage.EncodeAnthropic(remote.Input(p))
+	var err error
+	// A conversion to runes makes invalid UTF-8 the same bytes in the system prompt as in messages.
+	r := request{Model: o.ID, MaxTokens: maxTokens(p, o.MaxOutput), System: string([]rune(system)), Messages: encoded, Stream: true}
+	if r.Tools, err = tools(p, encoded); err != nil {
 		return nil, err
 	}
 	if len(r.Tools) > 0 && !p.Cached && !refused("tool_choice") {
 		r.ToolChoice = json.RawMessage(`{"type":"none"}`) // a change of it would miss the cache
 	}
 	if p.Cached && !refused("cache_control") {
-		if r.Messages, err = mark(m.Messages, p); err != nil {
+		if r.Messages, err = mark(encoded, p); err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +57,7 @@ type definition struct {
 // tools nevertheless, what the names of those tell, because the API refuses calls of tools
 // that nobody defined.
 func tools(p *model.Prompt, sent []json.RawMessage) ([]json.RawMessage, error) {
-	known, err := messages.Tools(p.Tools)
+	known, err := remote.ParseTools(p.Tools)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +70,7 @@ func tools(p *model.Prompt, sent []json.RawMessage) ([]json.RawMessage, error) {
 		}
 		all = append(all, t.Raw)
 	}
-	if len(all) > 0 || !messages.Calls(p) {
+	if len(all) > 0 || !remote.HasCalls(p) {
 		return all, nil
 	}
 	var names []string
@@ -91,7 +90,7 @@ func tools(p *model.Prompt, sent []json.RawMessage) ([]json.RawMessage, error) {
 		}
 	}
 	for _, name := range names {
-		one, err := json.Marshal(definition{Name: name, Schema: messages.AnySchema})
+		one, err := json.Marshal(definition{Name: name, Schema: remote.AnySchema})
 		if err != nil {
 			return nil, err
 		}

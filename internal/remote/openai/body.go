@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"net/url"
 
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/remote"
-	"github.com/condensehq/condense/internal/remote/messages"
 	"github.com/condensehq/condense/model"
 )
 
@@ -39,11 +39,8 @@ func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, e
 		plain.Messages = turns(p.Messages)
 		p = &plain
 	}
-	m, err := messages.Encode(p, "openai")
-	if err != nil {
-		return nil, err
-	}
-	r := request{Model: o.ID, Messages: m.Messages, Stream: true}
+	var err error
+	r := request{Model: o.ID, Messages: apimessage.EncodeOpenAI(remote.Input(p)), Stream: true}
 	limit := p.MaxOutput
 	if o.MaxOutput > 0 {
 		limit = min(limit, o.MaxOutput)
@@ -79,7 +76,7 @@ func ofOpenAI(base string) bool {
 
 // tools returns the definitions of the prompt in OpenAI's form.
 func tools(p *model.Prompt) ([]json.RawMessage, error) {
-	known, err := messages.Tools(p.Tools)
+	known, err := remote.ParseTools(p.Tools)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,9 @@
-package messages_test
+package remote_test
 
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +13,8 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/remote/messages"
+	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/model"
 )
 
@@ -35,12 +37,14 @@ func TestEncode(t *testing.T) {
 	for _, format := range []string{"anthropic", "openai"} {
 		var out bytes.Buffer
 		encode := func(p *model.Prompt) string {
-			r, err := messages.Encode(p, format)
-			if err != nil {
-				return err.Error()
+			system, encoded := "", []json.RawMessage(nil)
+			if format == "anthropic" {
+				system, encoded = apimessage.EncodeAnthropic(remote.Input(p))
+			} else {
+				encoded = apimessage.EncodeOpenAI(remote.Input(p))
 			}
-			text := fmt.Sprintf("system %q\n", r.System)
-			for _, m := range r.Messages {
+			text := fmt.Sprintf("system %q\n", string([]rune(system))) // as valid UTF-8
+			for _, m := range encoded {
 				text += string(m) + "\n"
 			}
 			return text

@@ -1,21 +1,47 @@
-package messages
+package remote
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/model"
 )
 
-// A Tool is the definition of a tool, which vendors write differently.
-type Tool struct {
-	Form              string // whose form it has: "anthropic", "openai", or "" for a tool of a vendor's own
-	Name, Description string
-	Schema            json.RawMessage // of the arguments
-	Raw               json.RawMessage // the definition as it stands
+// Input returns p for the encoders of package apimessage. Reasoning is left out unless p is
+// cached: only then was it certainly signed by the vendor that is asked.
+func Input(p *model.Prompt) *apimessage.Input {
+	in := &apimessage.Input{System: p.System, Foreign: !p.Cached, Messages: make([]core.Message, len(p.Messages))}
+	for i, m := range p.Messages {
+		in.Messages[i] = core.Message{ID: strconv.Itoa(i + 1), Role: m.Role, Parts: m.Parts}
+	}
+	return in
 }
 
-// Tools reads definitions in the form of either vendor; see [model.Prompt].
-func Tools(definitions string) ([]Tool, error) {
+// HasCalls reports whether a message of p holds a tool call.
+func HasCalls(p *model.Prompt) bool {
+	return slices.ContainsFunc(p.Messages, func(m core.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(part core.Part) bool {
+			_, ok := part.(core.ToolCall)
+			return ok
+		})
+	})
+}
+
+// A Tool is the definition of a tool, whose form depends on the vendor.
+type Tool struct {
+	Form              string // "anthropic", "openai", or "" for a tool that a vendor provides
+	Name, Description string
+	Schema            json.RawMessage // of the arguments
+	Raw               json.RawMessage // the definition, verbatim
+}
+
+// ParseTools reads definitions in the form of either vendor; see [model.Prompt].
+func ParseTools(definitions string) ([]Tool, error) {
 	if strings.TrimSpace(definitions) == "" {
 		return nil, nil
 	}
@@ -53,5 +79,5 @@ func Tools(definitions string) ([]Tool, error) {
 	return tools, nil
 }
 
-// AnySchema is the schema of arguments of which nothing is known.
+// AnySchema is the schema of unknown arguments.
 var AnySchema = json.RawMessage(`{"type":"object"}`)
