@@ -34,7 +34,7 @@ var mayImport = map[string]string{
 	"tokens":                           "core github.com/pkoukk/tiktoken-go-loader",
 	"internal/roo":                     "internal/rawjson",
 	"internal/catalog":                 "model",
-	"config":                           "core/policy model registry internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
+	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
 	"providers":                        "registry providers/native providers/slidingwindow providers/smart",
 	"providers/smart":                  "core registry model internal/dialog internal/suggest internal/size internal/outline internal/value",
 	"providers/native":                 "core internal/dialog registry model internal/outline internal/roo internal/size",

@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/config"
 )
 
-// The program's own chain holds where no level names one.
+// The program's own chain is used if no level sets one.
 func TestDefaultChain(t *testing.T) {
 	for _, tt := range []struct{ name, text, chain, origin string }{
 		{"without a file", "", "smart", "default"},
@@ -37,11 +37,11 @@ func TestDefaultChain(t *testing.T) {
 	}
 }
 
-// What nobody would ever ask, and what would hide the built-in one, are faults that say so.
+// A provider after truncation, and one that would hide the built-in truncation, are faults.
 func TestTruncationIsLast(t *testing.T) {
 	for text, want := range map[string]string{
-		"chain: [truncation, smart, native]\n":                     "condense.yaml:1:9: chain[0]: truncation is not the last of the chain; must be last, because it always gets there and smart, native would never be asked",
-		"providers: {truncation: {strategy: slidingwindow}}\n":     "providers.truncation: the name is taken: every chain ends with truncation; must have another name",
+		"chain: [truncation, smart, native]\n":                     "condense.yaml:1:9: chain[0]: truncation is not the last of the chain; must be last, because it always succeeds and smart, native would never be tried",
+		"providers: {truncation: {strategy: slidingwindow}}\n":     "providers.truncation: reserved name: every chain ends with truncation; must have another name",
 		"chain: [truncaton]\nproviders: {a: {strategy: native}}\n": `did you mean "truncation"?`,
 	} {
 		opts := known
@@ -52,7 +52,7 @@ func TestTruncationIsLast(t *testing.T) {
 	}
 }
 
-// Who declares a provider under the name of the default one means that.
+// A declared provider with the name of the default one replaces it.
 func TestDefaultChainIsDeclaredAnew(t *testing.T) {
 	c := load(t, "providers:\n  smart: {strategy: smart, timeout: 7s, settings: {preset: lossless}}\n")
 	if w := c.Warnings(); len(w) != 0 {
@@ -64,7 +64,7 @@ func TestDefaultChainIsDeclaredAnew(t *testing.T) {
 	}
 }
 
-// The key says what the program's default is.
+// The explanation of the key shows the program's default.
 func TestDefaultChainIsExplained(t *testing.T) {
 	all, err := load(t, "").ExplainKey("chain")
 	if err != nil {
@@ -82,7 +82,7 @@ func TestDefaultChainIsExplained(t *testing.T) {
 	}
 }
 
-// A program whose default names no provider is told, whatever the files say.
+// A default chain with an unknown provider is an error, whatever the files say.
 func TestDefaultChainUnknown(t *testing.T) {
 	_, err := config.New(config.Values{}, config.Options{Builtin: []string{"smart"}, Chain: []string{"smrt"}})
 	if want := `default: chain[0]: there is no provider "smrt"; there are roo_half, smart, truncation; did you mean "smart"?`; err == nil || err.Error() != want {

@@ -14,14 +14,14 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// A layer is one source of values, checked on its own: a file, the environment, flags, a
-// program, the defaults.
+// A layer has the values of one source, checked by themselves: a file, the environment, flags,
+// a program, the defaults.
 type layer struct {
 	values  map[string]any    // as merged: float64, int64, bool, string, lists, mappings
 	origins map[string]Origin // of every value and mapping, by path.id
 	keys    map[string]Origin // of the keys themselves
-	// soft are numbers that only Roo's rule allows; whether it holds is known when all
-	// layers are merged.
+	// soft are numbers that only a preset allows. Whether a profile has that preset is known
+	// when all layers are merged.
 	soft []softError
 }
 
@@ -31,11 +31,11 @@ type softError struct {
 	err   *Error
 }
 
-// A checker checks one tree against the table and collects what it holds.
+// A checker checks one tree against the table of fields and collects its values.
 type checker struct {
 	layer
 	source func(tree.Position) Origin
-	dir    string // that relative paths are relative to
+	dir    string // the base of relative paths
 	opts   *Options
 	errs   Errors
 	vars   bool // a tree from the environment or flags: lists may be written a,b
@@ -95,7 +95,7 @@ func (c *checker) object(n *tree.Node, at place, p tree.Path) map[string]any {
 
 func (c *checker) unknown(pair tree.Pair, at place, p tree.Path) {
 	if s, ok := pair.Value.Value.(string); ok && s != "" && secretKey(pair.Key) {
-		return // reported as a secret, with better advice
+		return // reported as a secret
 	}
 	keys := keysAt(at)
 	f := &fault{problem: "unknown key", suggestion: suggest.Key(pair.Key, keys)}
@@ -113,7 +113,7 @@ func (c *checker) unknown(pair tree.Pair, at place, p tree.Path) {
 	c.fail(pair.At, p, f)
 }
 
-// synonyms are what other tools call our settings, spelled without separators.
+// synonyms are the names of our settings in other tools, without separators.
 var synonyms = map[string]string{
 	"autocondensecontext":        "auto",
 	"autocondensecontextpercent": "threshold",
@@ -141,7 +141,7 @@ var synonyms = map[string]string{
 	"inherits":                   "extends",
 }
 
-// otherPlace returns the first place but one that has such a key, "" if none has.
+// otherPlace returns the first place other than not that has such a key, "" if none has.
 func otherPlace(key string, not place) place {
 	for _, f := range fields {
 		if f.key == key && f.in[0] != not {
@@ -158,7 +158,7 @@ func (p place) article() string {
 	return "a " + string(p)
 }
 
-// field reads one value; false means it has none that could be used.
+// field reads one value; false means that there is no usable one.
 func (c *checker) field(f field, n *tree.Node, p tree.Path) (any, bool) {
 	c.origins[p.ID()] = c.source(n.At)
 	empty := n.Shape == tree.Scalar && n.Value == nil
@@ -197,8 +197,8 @@ func (c *checker) field(f field, n *tree.Node, p tree.Path) (any, bool) {
 	return v, true
 }
 
-// absolute makes a path independent of the working directory: it is relative to the file
-// that names it, and ~ is the home directory.
+// absolute makes a path absolute: it is relative to the file that contains it, and ~ is the
+// home directory.
 func (c *checker) absolute(file string) string {
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {
 		if home := environment(c.opts.Env).get("HOME"); home != "" {
@@ -211,7 +211,7 @@ func (c *checker) absolute(file string) string {
 	return filepath.Join(c.dir, file)
 }
 
-// places notes where the values of a free mapping stand.
+// places records the positions of the values of a free mapping.
 func (c *checker) places(n *tree.Node, p tree.Path) {
 	for _, pair := range n.Pairs {
 		sub := p.With(pair.Key)
@@ -237,7 +237,7 @@ func (c *checker) section(f field, n *tree.Node, p tree.Path) map[string]any {
 		case v.Shape == tree.Mapping:
 			out[pair.Key] = c.object(v, f.of, sub)
 		case v.Shape == tree.Scalar && v.Value == nil:
-			out[pair.Key] = map[string]any{} // a name without values: all inherited
+			out[pair.Key] = map[string]any{} // everything is inherited
 		case f.of == inMode && v.Shape == tree.Scalar:
 			// A mode that is a profile's name.
 			profile, _ := fieldAt(inMode, "profile")
@@ -250,13 +250,13 @@ func (c *checker) section(f field, n *tree.Node, p tree.Path) map[string]any {
 				allowed = "must be the name of a profile or a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
 			}
 			c.fail(v.At, sub, &fault{problem: "is " + v.Describe(), allowed: allowed})
-			out[pair.Key] = map[string]any{} // the name exists; who uses it is not at fault
+			out[pair.Key] = map[string]any{} // the name exists: uses of it are valid
 		}
 	}
 	return out
 }
 
-// badName says why a profile, mode, provider or model cannot be called name, or "".
+// badName returns why a profile, mode, provider or model cannot have this name, or "".
 func badName(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -268,7 +268,7 @@ func badName(name string) string {
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return "holds a control character"
+			return "contains a control character"
 		}
 	}
 	return ""
@@ -280,11 +280,10 @@ var emptyList = map[kind]string{
 	kindVariables: "; write [] for none, or remove the line",
 }
 
-// onceOnly is why a list has nothing twice.
+// onceOnly is why a list has no duplicates.
 var onceOnly = map[kind]string{kindNames: "each provider is asked once", kindVariables: "once is enough"}
 
-// names reads a list of names. That they name something is checked when all layers are
-// merged.
+// names reads a list of names. Whether they exist is checked when all layers are merged.
 func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 	wrong := &fault{problem: "is " + n.Describe(), allowed: "must be " + f.allowed()}
 	if s, ok := n.Value.(string); ok && n.Shape == tree.Scalar {
@@ -326,7 +325,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 		}
 		name, _ := v.(string)
 		if seen[name] {
-			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("%q stands in this list already", plain.Abbreviate(name)), allowed: onceOnly[f.kind]})
+			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("duplicate %q", plain.Abbreviate(name)), allowed: onceOnly[f.kind]})
 			continue
 		}
 		seen[name] = true
@@ -338,7 +337,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 
 func looksSecret(s string) bool { return secret.Shown(s) }
 
-// secretKeys are keys whose value would be a secret, spelled without separators.
+// secretKeys are keys whose value would be a secret, without separators.
 var secretKeys = []string{
 	"accesskey", "accesstoken", "apikey", "apisecret", "apitoken", "authorization", "authtoken",
 	"bearertoken", "clientsecret", "credential", "credentials", "passphrase", "passwd", "password",
@@ -351,7 +350,7 @@ func secretKey(key string) bool {
 
 const secretAdvice = "secrets do not belong in a configuration: put it into an environment variable and name that with %s"
 
-// secrets reports every literal secret below n, never its value.
+// secrets reports every literal secret in n, never its value.
 func (c *checker) secrets(n *tree.Node, p tree.Path) {
 	switch n.Shape {
 	case tree.Mapping:
@@ -368,7 +367,7 @@ func (c *checker) secrets(n *tree.Node, p tree.Path) {
 		}
 	case tree.Scalar:
 		if s, ok := n.Value.(string); ok && looksSecret(s) {
-			c.fail(n.At, p, &fault{problem: "holds what looks like a literal secret", allowed: c.advice()})
+			c.fail(n.At, p, &fault{problem: "contains what looks like a literal secret", allowed: c.advice()})
 		}
 	}
 }

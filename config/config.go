@@ -1,18 +1,17 @@
-// Package config holds what the user asked for: thresholds, chains of providers, profiles
-// and modes, read from files, the environment and flags.
+// Package config reads the user's settings: thresholds, chains of providers, profiles and
+// modes, from files, the environment and flags.
 //
 // [Load] merges five layers, each overriding the one before: built-in defaults, the user's
 // file, the project's file, the environment (CONDENSE_…), flags. The result is a [Config]:
-// complete, checked as a whole, and immutable, so that it may be used by any number of
-// goroutines. Every fault of every layer is reported at once, as [Errors]. [Config.Resolve]
-// answers the question a host asks: what holds for this profile in this mode? [Watch] keeps
-// a configuration current while its files change.
+// complete, valid and immutable, so any number of goroutines may use it. All faults of all
+// layers are reported at once, as [Errors]. [Config.Resolve] returns the values for a profile
+// and a mode. [Watch] keeps a configuration current while its files change.
 //
 // A value that is absent or -1 inherits: a mode from its profile, a profile from the one it
-// extends, that from the top level of the file, and this from the built-in defaults.
+// extends, that from the top level of the file, and the top level from the built-in defaults.
 //
-// The package knows names and numbers only. What a strategy is, and what its settings mean,
-// is for others to say; they hand in the names that exist with [Options].
+// The package knows no strategies and does not interpret their settings. [Options] lists the
+// names that exist and has a function that checks settings.
 package config
 
 import (
@@ -28,58 +27,56 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Options say where to look and which names exist. The zero value looks where a command
-// line tool would, and checks names of strategies and tokenizers against nothing.
+// Options say where to look and which names exist. The zero value looks where a command line
+// tool would, and accepts any name of a strategy or tokenizer.
 type Options struct {
 	// Path is a file to read instead of looking for any, as given by a flag.
 	Path string
 	// Dir is where the search for the project's file begins, upward to the root of its
-	// repository; empty means the working directory. Paths in variables and flags are
-	// relative to it.
+	// repository. Paths in variables and flags are relative to it. Empty means the working
+	// directory.
 	Dir string
-	// Env is the environment as [os.Environ] returns it; nil means that of the process.
+	// Env is the environment as [os.Environ] returns it. Nil means that of the process.
 	Env []string
-	// Flags set single values: "profiles.code.threshold" to "70". Values are written as in
-	// the environment.
+	// Flags set single values: "profiles.code.threshold" to "70". Values have the same form
+	// as in the environment.
 	Flags map[string]string
-	// Builtin are providers that chains may name without a declaration. Such a provider is
-	// the strategy of the same name with its default settings.
+	// Builtin are the providers that a chain may name without a declaration. Each is the
+	// strategy of the same name with its default settings.
 	Builtin []string
-	// Chain is the chain that holds where no level names one, by names of Builtin: the
-	// default of the program, since the package has none of its own. A provider that is
-	// declared under such a name takes its place. Empty is truncation only.
+	// Chain is the chain used if no level sets one, by names of Builtin. A declared provider
+	// of such a name replaces the built-in one. Empty is truncation only.
 	Chain []string
-	// Strategies are the strategies that providers may name; nil accepts any.
+	// Strategies are the strategies that providers may name. Nil accepts any.
 	Strategies []string
-	// Tokenizers are the encodings that exist; nil accepts any.
+	// Tokenizers are the encodings that exist. Nil accepts any.
 	Tokenizers []string
-	// CheckProvider is asked about every declared provider in which nothing else is wrong,
-	// and returns what is; nil asks nobody. What settings mean, the package does not know.
-	// The models that a provider may use are those of the Config, which may be asked for
-	// nothing else yet. Of one that is withheld for want of trust it learns the program alone,
-	// and must not start that.
+	// CheckProvider returns the faults in the settings of a provider. It is called for every
+	// declared provider that has no other fault. Of the Config it may use the models only. A
+	// provider that is withheld for lack of trust has its Plugin set, which CheckProvider
+	// must not start. Nil checks nothing.
 	CheckProvider func(*Config, Provider) []ProviderFault
-	// Trust decides whether the parts of a file that need trust hold, see [Claims]. It is
-	// asked for every file that has any, found or named by Path, but for those in the user's
-	// own configuration folder. Nil asks what the user has agreed to with 'condense trust';
-	// what the user has not seen is not trusted. A program that ships a file of its own
-	// returns true for that one. Without trust a provider or model is in the configuration,
-	// but is not used: see [Provider.Withheld] and [Model.Withheld].
+	// Trust reports whether the parts of a file that need trust have it, see [Claims]. It is
+	// called for every file with such parts, found or named by Path, except those in the
+	// user's own configuration folder. Nil means what the user has agreed to with 'condense
+	// trust'. A program that ships a file of its own returns true for that file. Providers and
+	// models without trust are in the configuration, but are not used: see
+	// [Provider.Withheld] and [Model.Withheld].
 	Trust func(Claims) bool
-	// IgnoreEnv are variables that begin with CONDENSE_ but are somebody else's.
+	// IgnoreEnv are variables that begin with CONDENSE_ but belong to other programs.
 	IgnoreEnv []string
 }
 
-// A ProviderFault is what [Options.CheckProvider] finds wrong with a provider. It is reported
-// with all other faults, at the place that the value came from.
+// A ProviderFault is a fault that [Options.CheckProvider] found. It is reported with all other
+// faults, at the position of the value.
 type ProviderFault struct {
-	// Key names the value below the provider: settings, mode. Empty means the whole.
+	// Key is the path of the value below the provider: settings, mode. Empty means the provider.
 	Key []string
-	// AtName says that the key itself is wrong and not its value.
+	// AtName reports that the key is wrong, not its value.
 	AtName     bool
 	Problem    string
-	Allowed    string // what would be right, if that helps
-	Suggestion string // the name that was probably meant, if there is one
+	Allowed    string // what would be valid; may be empty
+	Suggestion string // the name that was probably meant; may be empty
 }
 
 // A Config is a complete and valid configuration. It never changes; all methods may be
@@ -89,7 +86,7 @@ type Config struct {
 	raw      map[string]any
 	origins  map[string]Origin
 	keys     map[string]Origin
-	history  map[string][]Setting // what each layer said, the lowest first
+	history  map[string][]Setting // the values of each layer, lowest first
 	files    []string             // in order of reading
 	warnings Errors
 	claims   []Claims
@@ -98,17 +95,17 @@ type Config struct {
 	override Override
 }
 
-// Default returns the configuration that holds without any file, variable or flag.
+// Default returns the configuration without any file, variable or flag.
 func Default() *Config {
 	c, err := New(Values{}, Options{})
 	if err != nil {
-		panic("config: the built-in defaults are wrong: " + err.Error()) // a test loads them
+		panic("config: invalid built-in defaults: " + err.Error()) // a test loads them
 	}
 	return c
 }
 
 // Load reads the configuration: defaults, the user's file, the project's file, environment,
-// flags. The error holds every fault that was found, see [Errors].
+// flags. The error is an [Errors] with every fault.
 func Load(opts Options) (*Config, error) {
 	if opts.Env == nil {
 		opts.Env = os.Environ()
@@ -134,8 +131,8 @@ func Load(opts Options) (*Config, error) {
 	return b.build(&Config{files: files})
 }
 
-// New makes a configuration from values alone: defaults, then values. Files, environment
-// and flags are not looked at; of opts, only the names that exist and Dir matter.
+// New makes a configuration from the defaults and values, without files, environment and
+// flags. Of opts, it uses Dir and the names that exist.
 func New(values Values, opts Options) (*Config, error) {
 	b := newBuilder(opts)
 	layer, errs := values.layer(&b.opts)
@@ -146,17 +143,17 @@ func New(values Values, opts Options) (*Config, error) {
 	return b.build(&Config{})
 }
 
-// Files returns the files that were read, the least important first.
+// Files returns the files that were read, lowest layer first.
 func (c *Config) Files() []string { return slices.Clone(c.files) }
 
-// Warnings returns what is lawful but probably not meant.
+// Warnings returns what is valid but probably not intended.
 func (c *Config) Warnings() Errors { return slices.Clone(c.warnings) }
 
 // Values returns a copy of the merged values, defaults included.
 func (c *Config) Values() Values {
 	values, err := decode(c.raw)
 	if err != nil {
-		return c.values // was decoded before; cannot fail now
+		return c.values // it was decoded before and cannot fail now
 	}
 	return values
 }
@@ -205,8 +202,8 @@ func newBuilder(opts Options) *builder {
 		opts.Dir = dir
 	}
 	b := &builder{
-		// A koanf is not safe for concurrent use while loading, therefore each load makes
-		// its own; and it splits keys at its delimiter, therefore one that no name has.
+		// A koanf is not safe for concurrent use while loading, so each load makes its own. It
+		// splits keys at its delimiter, so that is one that no name contains.
 		k: koanf.New(tree.Sep), opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
 		history: map[string][]Setting{}, withheld: map[string]string{},
 	}
@@ -285,8 +282,8 @@ func (b *builder) add(c *checker) {
 	maps.Copy(b.keys, c.keys)
 }
 
-// inheritBelow drops each -1 that the environment or a flag gives: it inherits what is below
-// it, so the files count. In a file, -1 inherits from the next level, such as a profile.
+// inheritBelow drops each -1 of the environment and the flags, which inherits the value of the
+// files. In a file, -1 inherits from the next level, such as a profile.
 func (b *builder) inheritBelow(c *checker) {
 	for _, id := range sortedKeys(c.origins) {
 		p := tree.Path(strings.Split(id, tree.Sep))
@@ -317,8 +314,8 @@ func inherits(p tree.Path) bool {
 	return false
 }
 
-// replaceChoices removes from lower layers what a layer decides otherwise: the settings of
-// another strategy, the other place of an API key.
+// replaceChoices removes from the lower layers what does not fit to the choices of c: the
+// settings of another strategy, the other source of an API key.
 func (b *builder) replaceChoices(c *checker, before map[string]any) {
 	providers, _ := c.values["providers"].(map[string]any)
 	for name, v := range providers {
@@ -381,7 +378,7 @@ func (b *builder) build(c *Config) (*Config, error) {
 	c.claims, c.withheld = b.claims, b.withheld
 	values, err := decode(c.raw)
 	if err != nil {
-		// The table and the types disagree, or a layer let something through.
+		// The table of fields and the types disagree.
 		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
 		return nil, b.errs.ordered()
 	}

@@ -13,7 +13,7 @@ type Error struct {
 	Origin     Origin `json:"origin"`
 	Key        string `json:"key,omitempty"` // as the user writes it: profiles.code.threshold
 	Problem    string `json:"problem"`
-	Allowed    string `json:"allowed,omitempty"`    // what would be right
+	Allowed    string `json:"allowed,omitempty"`    // what would be valid
 	Suggestion string `json:"suggestion,omitempty"` // the name that was probably meant
 
 	id string // of the path
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Errors are all faults of a configuration, in order of file and line. It unwraps to each
+// Errors are all faults of a configuration, in order of file and line. They unwrap to each
 // [*Error].
 type Errors []*Error
 
@@ -61,7 +61,7 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// ordered returns e sorted by place and without repetitions, nil if there are none.
+// ordered returns e sorted by position and without duplicates, nil if it is empty.
 func (e Errors) ordered() error {
 	if len(e) == 0 {
 		return nil
@@ -84,10 +84,10 @@ func (e Errors) sorted() Errors {
 	return slices.CompactFunc(e, func(a, b *Error) bool { return *a == *b })
 }
 
-// An OriginKind says which kind of place a value came from.
+// An OriginKind is the kind of source that a value came from.
 type OriginKind string
 
-// The kinds of places.
+// The kinds of sources.
 const (
 	FromDefault  OriginKind = "default"     // built in
 	FromFile     OriginKind = "file"        // a configuration file
@@ -97,14 +97,14 @@ const (
 	FromPreset   OriginKind = "preset"      // a preset that a profile names
 	FromModel    OriginKind = "model"       // what is known about the model
 	FromComputed OriginKind = "computed"    // follows from other values
-	FromArgument OriginKind = "argument"    // asked for in the call of [Config.Resolve]
+	FromArgument OriginKind = "argument"    // passed to [Config.Resolve]
 )
 
-// An Origin is the place that a value came from.
+// An Origin says where a value came from.
 type Origin struct {
 	Kind OriginKind `json:"kind"`
 	// File, Line and Column are set if Kind is FromFile. Line and Column count from 1,
-	// columns in characters; 0 means the parser did not say.
+	// columns in characters; 0 means unknown.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
@@ -113,7 +113,7 @@ type Origin struct {
 	Name string `json:"name,omitempty"`
 }
 
-// String returns the origin as a person reads it: "condense.yaml:3:12", "default",
+// String returns the origin as users read it: "condense.yaml:3:12", "default",
 // "environment CONDENSE_THRESHOLD".
 func (o Origin) String() string {
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/config"
 )
 
-// A program that has its own idea of a configuration needs no file.
+// A program can set the values itself, without a file.
 func ExampleNew() {
 	c, err := config.New(config.Values{
 		Tuning: config.Tuning{Threshold: new(70.0)},

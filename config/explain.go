@@ -9,17 +9,18 @@ import (
 	"text/tabwriter"
 
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/size"
 )
 
-// An Explanation says what holds for a profile in a mode, where each value comes from, and
-// what follows from the numbers.
+// An Explanation has the values for a profile in a mode, where each comes from, and what the
+// numbers result in.
 type Explanation struct {
 	Resolved *Resolved   `json:"resolved"`
-	Values   []Explained `json:"values"`  // in order of the reference documentation
+	Values   []Explained `json:"values"`  // those that decide others first
 	Formula  []Term      `json:"formula"` // how the numbers work together
 }
 
-// An Explained is one value with the levels that it was looked for at.
+// An Explained is one value with the levels at which it was looked up.
 type Explained struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"` // for people
@@ -35,8 +36,8 @@ type Term struct {
 	Note    string  `json:"note,omitempty"`
 }
 
-// Explain explains what [Config.Resolve] returns. A window of more than 0 tokens takes the
-// place of the profile's, to see what would follow from it.
+// Explain explains the result of [Config.Resolve]. A window of more than 0 tokens replaces the
+// profile's, to see its effect.
 func (c *Config) Explain(profile, mode string, window int) (*Explanation, error) {
 	r, err := c.resolveWindow(profile, mode, window)
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *Config) Explain(profile, mode string, window int) (*Explanation, error)
 	return e, nil
 }
 
-// shownKeys are the keys that are explained, what decides others first.
+// shownKeys are the keys to explain, those that decide others first.
 var shownKeys = []string{
 	"profile", "model", "window", "max_output", "auto", "threshold", "buffer", "max_context_tokens",
 	"target", "min_gain", "min_new_tokens", "min_size", "tokenizer", "chain", "prompt", "originals",
@@ -86,7 +87,7 @@ func (r *Resolved) shown() map[string]string {
 	}
 }
 
-// chain names the providers in order, with truncation in brackets if it is only a fallback.
+// chain lists the providers, with truncation in parentheses if it is only a fallback.
 func (r *Resolved) chain() string {
 	names := make([]string, 0, len(r.Chain)+1)
 	for _, p := range r.Chain {
@@ -154,8 +155,7 @@ func (e *Explanation) String() string {
 	for _, v := range e.Values {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, plain.Line(v.Value), plain.Line(v.Origin.String()))
 		for _, s := range v.Steps {
-			// What was passed over tells the inheritance; a level that says nothing is worth
-			// a line only beside one that does.
+			// Levels that set no value are listed in one line below.
 			if s.Used || s.Note == "not set" {
 				continue
 			}
@@ -174,12 +174,12 @@ func (e *Explanation) String() string {
 		fmt.Fprintf(w, "%s\t= %s\t= %s\t%s\n", t.Name, t.Formula, group(t.Tokens), t.Note)
 	}
 	if err := w.Flush(); err != nil {
-		return b.String() // a buffer takes everything
+		return b.String() // a buffer cannot fail
 	}
 	return trimLines(b.String())
 }
 
-// passed lists the levels that a value was inherited through, nearest first.
+// passed lists the levels through which a value was inherited, nearest first.
 func (e *Explanation) passed(v Explained) string {
 	var through []string
 	for _, s := range v.Steps {
@@ -191,7 +191,7 @@ func (e *Explanation) passed(v Explained) string {
 		}
 	}
 	if o := v.Origin.Kind; o == FromDefault || o == FromComputed {
-		return "" // nobody says anything; all levels would be listed for every key
+		return "" // no level sets it; all of them would be listed
 	}
 	return strings.Join(through, ", ")
 }
@@ -208,13 +208,10 @@ func percent(p float64) string {
 	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
 }
 
-// group writes a number of tokens with its thousands apart, at most one decimal.
+// group writes a number of tokens with thousands separators and at most one decimal.
 func group(v float64) string {
 	v = math.Round(v*10) / 10
-	whole := strconv.FormatFloat(math.Abs(math.Trunc(v)), 'f', 0, 64)
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
+	whole := size.Group(int(math.Abs(math.Trunc(v))))
 	if v < 0 {
 		whole = "−" + whole
 	}

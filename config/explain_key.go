@@ -9,31 +9,30 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// A Setting is one value and where it stands.
+// A Setting is one value and its origin.
 type Setting struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
 	Origin Origin `json:"origin"`
 }
 
-// A KeyExplanation says everything about one key.
+// A KeyExplanation explains one key.
 type KeyExplanation struct {
 	Key     string `json:"key"`
 	Doc     string `json:"doc"`
 	Allowed string `json:"allowed"`
 	Default any    `json:"default,omitempty"`
-	// Layers are all values that files, variables and flags gave, the last one counts.
+	// Layers are the values from files, variables and flags. The last one counts.
 	Layers []Setting `json:"layers,omitempty"`
-	// Steps tell what holds if the key is one that inherits: of a profile, or of a mode with
-	// its profile.
+	// Steps are the levels of inheritance, for a key of a profile or a mode.
 	Steps []Step `json:"steps,omitempty"`
 	// Overrides are the values that profiles and modes set instead of this one.
 	Overrides []Setting `json:"overrides,omitempty"`
 }
 
-// ExplainKey explains a key as a user writes it: threshold, profiles.code.threshold,
-// profiles."gpt-4.1". A key of several values, such as profiles.code, gives one explanation
-// for each value that is set.
+// ExplainKey explains a key as users write it: threshold, profiles.code.threshold,
+// profiles."gpt-4.1". For a key of several values, such as profiles.code, it returns one
+// explanation for each value that is set.
 func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
 	found := dottedSpelling.matches(key, c.raw)
 	if len(found) == 0 {
@@ -51,8 +50,8 @@ func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
 	return out, nil
 }
 
-// Keys returns every key that [Config.ExplainKey] explains, those of the profiles, modes,
-// providers and models that are declared included.
+// Keys returns every key that [Config.ExplainKey] explains, including those of the declared
+// profiles, modes, providers and models.
 func (c *Config) Keys() []string { return dottedSpelling.known(c.raw) }
 
 func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
@@ -117,7 +116,7 @@ func (c *Config) keySteps(p tree.Path) []Step {
 	return r.Steps(p[2])
 }
 
-// overrides returns what profiles and modes set for a key of the top level.
+// overrides returns the values that profiles and modes set for a key of the top level.
 func (c *Config) overrides(key string) []Setting {
 	var out []Setting
 	for _, section := range []string{"profiles", "modes"} {
@@ -132,8 +131,8 @@ func (c *Config) overrides(key string) []Setting {
 	return out
 }
 
-// counting returns the index of the layer whose value counts, and -1 if there is none. Of a
-// key that profiles and modes have, Steps say what -1 leads to.
+// counting returns the index of the layer whose value counts, -1 if there is none. For a key of
+// a profile or a mode, Steps show what a value of -1 inherits.
 func (e KeyExplanation) counting() int {
 	for i, s := range slices.Backward(e.Layers) {
 		outside := s.Origin.Kind == FromEnv || s.Origin.Kind == FromFlag
@@ -186,7 +185,7 @@ func (e KeyExplanation) String() string {
 	return b.String()
 }
 
-// compact writes a value on one line, as JSON, which YAML reads too.
+// compact writes a value on one line, as JSON, which is also YAML.
 func compact(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

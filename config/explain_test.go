@@ -72,7 +72,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What explain says must be what is: the arithmetic is checked against the numbers.
+// The arithmetic of an explanation agrees with the resolved numbers.
 func TestExplainFormula(t *testing.T) {
 	tests := []struct {
 		text                     string
@@ -102,7 +102,7 @@ func TestExplainFormula(t *testing.T) {
 	}
 }
 
-// What Show prints loads to the same configuration.
+// The output of Show loads to the same configuration.
 func TestShowLoads(t *testing.T) {
 	for _, text := range []string{
 		"", example, config.Init("", known),
@@ -138,7 +138,7 @@ func TestInit(t *testing.T) {
 	if code != "tidy" || architect != "lossless,summary" {
 		t.Errorf("got %s and %s", code, architect)
 	}
-	// With every setting uncommented it is still right, and says what holds anyway.
+	// With every setting uncommented it is still valid, and sets the defaults.
 	var all []string
 	for line := range strings.SplitSeq(text, "\n") {
 		rest, commented := strings.CutPrefix(strings.TrimLeft(line, " "), "# ")

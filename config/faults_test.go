@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the golden files should be")
 
-// Every wrong file must be refused with exactly these messages: place, key, what is wrong,
-// what is allowed, what was probably meant.
+// Every invalid file is refused with exactly these messages: position, key, problem, allowed
+// values, suggestion.
 func TestFaults(t *testing.T) {
 	const golden = "testdata/faults.txtar"
 	archive, err := txtar.ParseFile(golden)

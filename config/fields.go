@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// A place is where in a file a field may stand.
+// A place is a part of a file that has fields.
 type place string
 
 const (
@@ -23,7 +23,7 @@ const (
 	kindTokens         // 4000, "4k", "4Ki"
 	kindAmount         // tokens, or "2%" of the window
 	kindDollars        // a number, not negative
-	kindText           // any text
+	kindText           // any string
 	kindEnum           // one of field.enum
 	kindName           // the name of something that field.refers to
 	kindNames          // a list of such names
@@ -33,12 +33,12 @@ const (
 	kindVariable       // the name of an environment variable
 	kindURL            // http or https
 	kindPath           // a file, relative to the one that names it
-	kindFree           // any mapping, handed on as JSON
-	kindObject         // an object of fields at field.of
-	kindSection        // a mapping of names to objects of fields at field.of
+	kindFree           // any mapping, passed on as JSON
+	kindObject         // an object with the fields of field.of
+	kindSection        // a mapping of names to objects with the fields of field.of
 )
 
-// A reference is what a name names.
+// A reference is the kind of thing that a name refers to.
 type reference string
 
 const (
@@ -59,14 +59,12 @@ type field struct {
 	min, max float64 // limits, both included; max 0 means none
 	fraction bool    // numbers below 1 are fractions: 0.1 is 10 %
 	inherits bool    // -1 inherits
-	// roo marks numbers that a profile with Roo's rule may set outside the limits.
-	roo     bool
-	refers  reference
-	enum    []string
-	of      place
-	example string
-	doc     string // one paragraph; the first sentence stands alone
-	theirs  string // the name of the setting in Roo Code, for the import and the docs
+	soft     bool    // a preset may lift the limits, see [policy.Exceptions]
+	refers   reference
+	enum     []string
+	of       place
+	example  string
+	doc      string // one paragraph; the first sentence is also used alone
 }
 
 var everywhere = []place{atTop, inProfile, inMode}
@@ -75,8 +73,7 @@ var everywhere = []place{atTop, inProfile, inMode}
 var fields = []field{
 	{
 		key: "profile", kind: kindName, refers: toProfile, in: []place{inMode}, example: "sonnet",
-		doc:    "The profile of this mode; absent means default_profile. A mode that sets nothing else is written as the profile's name alone.",
-		theirs: "modeApiConfigs",
+		doc: "The profile of this mode; absent means default_profile. A mode that sets nothing else may be written as the name of the profile.",
 	},
 	{
 		key: "extends", kind: kindName, refers: toProfile, in: []place{inProfile}, example: "base",
@@ -84,42 +81,39 @@ var fields = []field{
 	},
 	{
 		key: "preset", kind: kindEnum, enum: presetNames(), in: []place{inProfile}, example: "roo",
-		doc: "A set of values that this profile's own override. roo is the rule of Roo Code: a buffer of 10 %, thresholds outside 5 to 100 ignored, half of the conversation truncated.",
+		doc: "A set of values; the profile's own override them. roo is the rule of Roo Code: a buffer of 10 %, thresholds outside 5 to 100 ignored, half of the conversation truncated.",
 	},
 	{
 		key: "model", kind: kindName, refers: toModel, in: []place{inProfile}, example: "anthropic/claude-sonnet-4-5",
-		doc: "The model that the agent talks to: a name of the section models, or provider/model or model of the built-in table. Gives the window.",
+		doc: "The model that the agent uses: a name of the section models, or provider/model or model of the built-in table. It sets the window.",
 	},
 	{
 		key: "window", kind: kindTokens, in: []place{inProfile}, min: 1, max: maxTokens, inherits: true, example: "32768",
-		doc: "Size of the context window in tokens. Needed if the model is not in the built-in table; overrides it otherwise.",
+		doc: "Size of the context window in tokens. Required if the model is not in the built-in table; overrides the table.",
 	},
 	{
 		key: "auto", kind: kindBool, in: everywhere, def: true, example: "true",
-		doc:    "Condense without being asked. With false, the threshold and the caps are not looked at, no language model is asked and no plugin; what the model could not take is still shortened, by providers that cost nothing.",
-		theirs: "autoCondenseContext",
+		doc: "Condense without a request. With false, the threshold and the caps are ignored, and no language model and no plugin is used; a conversation that exceeds the limit is still condensed, by providers that cost nothing.",
 	},
 	{
-		key: "threshold", kind: kindPercent, in: everywhere, def: 80.0, min: 5, max: 100, inherits: true, roo: true, example: "80",
-		doc:    "Percent of the context window at which to condense. For a number of tokens use max_context_tokens.",
-		theirs: "autoCondenseContextPercent, profileThresholds",
+		key: "threshold", kind: kindPercent, in: everywhere, def: 80.0, min: 5, max: 100, inherits: true, soft: true, example: "80",
+		doc: "Percent of the context window at which to condense. For a number of tokens use max_context_tokens.",
 	},
 	{
 		key: "default_profile", kind: kindName, refers: toProfile, in: []place{atTop}, def: defaultProfile, example: "sonnet",
-		doc:    "The profile of every mode that names none. Must be set if several profiles are declared; the only one needs no mention.",
-		theirs: "currentApiConfigName",
+		doc: "The profile of every mode that names none. Required if several profiles are declared; a single one is the default.",
 	},
 	{
 		key: "chain", kind: kindNames, refers: toProvider, in: everywhere, def: []any{}, example: "[lossless, summary]",
-		doc: "Providers to try, in this order. Truncation follows the last one and acts above the limit only; named as the last one, it acts at the threshold too, as it does alone: [truncation] or []. A provider that is declared under the name of the default one takes its place.",
+		doc: "Providers to try, in this order. Truncation follows the last one and acts above the limit only; named as the last one, it acts at the threshold too, as it does alone: [truncation] or []. A declared provider with the name of the default one replaces it.",
 	},
 	{
 		key: "target", kind: kindPercent, in: everywhere, def: 0.0, max: 99, inherits: true, example: "40",
-		doc: "Percent of the context window that a condensation should end at or below. 0 chooses the middle between what cannot be removed and what triggers it. Must be below the threshold; where the limit or a cap triggers before, the target moves below that.",
+		doc: "Percent of the context window that a condensation should not exceed. 0 chooses the middle between the fixed tokens and the trigger. Must be below the threshold; if the limit or a cap triggers earlier, the target moves below that.",
 	},
 	{
 		key: "buffer", kind: kindPercent, in: everywhere, def: 10.0, max: 90, fraction: true, inherits: true, example: "10",
-		doc: "Percent of the context window that stays free, because counting is never exact. A number below 1 is a fraction: 0.1 is 10 %.",
+		doc: "Percent of the context window to keep free, because counting is never exact. A number below 1 is a fraction: 0.1 is 10 %.",
 	},
 	{
 		key: "max_context_tokens", kind: kindAmount, in: everywhere, def: int64(0), inherits: true, example: "150k",
@@ -127,35 +121,35 @@ var fields = []field{
 	},
 	{
 		key: "min_gain", kind: kindPercent, in: everywhere, def: 10.0, max: 90, inherits: true, example: "10",
-		doc: "Percent of what can be removed that must be saved for a condensation to count. The system prompt, tools and protected messages cannot be removed.",
+		doc: "Percent of the removable tokens that a condensation must save to be used. The system prompt, tools and protected messages cannot be removed.",
 	},
 	{
 		key: "min_new_tokens", kind: kindAmount, in: everywhere, def: "5%", inherits: true, example: "5%",
-		doc: "Tokens that must be new since the last attempt to condense before the next one starts by itself. What the model could not take does not wait.",
+		doc: "Tokens that must be new since the last attempt to condense before the next automatic one. A conversation that exceeds the limit does not wait.",
 	},
 	{
 		key: "min_size", kind: kindAmount, in: everywhere, def: int64(0), inherits: true, example: "20k",
-		doc: "Tokens below which nothing is condensed by itself, unless the model could not take it, and to which a lower target is raised. 0 is no minimum. Must not be above max_context_tokens.",
+		doc: "Tokens below which nothing is condensed automatically, unless it exceeds the limit. A lower target is raised to it. 0 is no minimum. Must not be above max_context_tokens.",
 	},
 	{
-		key: "max_output", kind: kindTokens, in: everywhere, def: int64(0), max: maxTokens, inherits: true, roo: true, example: "8192",
-		doc: "Tokens kept free for the model's answer: what the agent asks for as maximum output. 0 means unknown; then 8,192 are kept free, or a fifth of the window if that is less.",
+		key: "max_output", kind: kindTokens, in: everywhere, def: int64(0), max: maxTokens, inherits: true, soft: true, example: "8192",
+		doc: "Tokens to keep free for the model's answer: the maximum output that the agent requests. 0 means unknown; then 8,192 are kept free, or a fifth of the window if that is less.",
 	},
 	{
 		key: "tokenizer", kind: kindName, refers: toTokenizer, in: everywhere, def: "o200k_base", example: "o200k_base",
-		doc: "The encoding that tokens are counted with.",
+		doc: "The encoding to count tokens with.",
 	},
 	{
 		key: "prompt", kind: kindText, in: everywhere, def: "", example: `"Keep every decision and its reason."`,
-		doc: "What models that write summaries are to heed besides their instructions: it is added to them. To replace the instructions of the strategy native, set its prompt_text.",
+		doc: "Additional instructions for models that write summaries. To replace the instructions of the strategy native, set its prompt_text.",
 	},
 	{
 		key: "originals", kind: kindEnum, enum: []string{OriginalsNone, OriginalsParts}, in: everywhere, def: OriginalsNone, example: "parts",
-		doc: "Files for the originals of what is condensed: none or parts. With parts, what a condensation hides or rewrites is also written, word for word, to FILE.history/part-1.jsonl, part-2.jsonl and so on next to the conversation, where the agent can read it; summaries of native and stubs of smart name the file, extracts of smart do not. Either way condense recall gives it back from the conversation's own file.",
+		doc: "Files for the originals of condensed messages: none or parts. With parts, what a condensation hides or rewrites is also written verbatim to FILE.history/part-1.jsonl, part-2.jsonl and so on next to the conversation, where the agent can read it; summaries of native and stubs of smart name the file, extracts of smart do not. Either way condense recall returns it from the conversation's own file.",
 	},
 	{
 		key: "profiles", kind: kindSection, of: inProfile, in: []place{atTop},
-		doc: "Profiles by name. A profile is what an agent is configured with: a model, its window, and when and how to condense.",
+		doc: "Profiles by name. A profile is what an agent is configured to use: a model, its window, and when and how to condense.",
 	},
 	{
 		key: "modes", kind: kindSection, of: inMode, in: []place{atTop},
@@ -167,7 +161,7 @@ var fields = []field{
 	},
 	{
 		key: "models", kind: kindSection, of: inModel, in: []place{atTop},
-		doc: "Models by name, for profiles and for the settings of providers that let a model write.",
+		doc: "Models by name, for profiles and for the settings of providers that use a model.",
 	},
 	{
 		key: "strategy", kind: kindName, refers: toStrategy, in: []place{inProvider}, example: "smart",
@@ -175,15 +169,15 @@ var fields = []field{
 	},
 	{
 		key: "plugin", kind: kindPath, in: []place{inProvider}, example: "./condense-provider-ours",
-		doc: "The program of a strategy that is not built in, relative to the file that names it; never searched for. Needs trust. Either this or strategy.",
+		doc: "The program of a strategy that is not built in, relative to the file that names it. It is not searched for in PATH. Needs trust. Either this or strategy.",
 	},
 	{
 		key: "sha256", kind: kindHash, in: []place{inProvider}, example: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-		doc: "The checksum that the plugin must have to be started: of its program, or of its folder. Absent means the one that condense trust or condense plugin pin keeps in your own configuration folder.",
+		doc: "The checksum that the plugin must have to be started: of its program, or of its folder. Absent means the one that condense trust or condense plugin pin has stored in your own configuration folder.",
 	},
 	{
 		key: "folder", kind: kindPath, in: []place{inProvider}, example: "./ours",
-		doc: "The folder of a plugin of many files, which holds plugin: all its files are pinned, and run from a copy. Absent means that the program is a single file.",
+		doc: "The folder of a plugin of several files, which contains plugin: all its files are pinned, and run from a copy. Absent means that the program is a single file.",
 	},
 	{
 		key: "env", kind: kindVariables, in: []place{inProvider}, example: "[HTTPS_PROXY, OUR_API_KEY]",
@@ -191,7 +185,7 @@ var fields = []field{
 	},
 	{
 		key: "timeout", kind: kindDuration, in: []place{inProvider}, def: "2m", example: "45s",
-		doc: "How long the provider may take before the next one is asked.",
+		doc: "How long the provider may take before the next one is tried.",
 	},
 	{
 		key: "settings", kind: kindFree, in: []place{inProvider}, example: "{preset: balanced}",
@@ -207,15 +201,15 @@ var fields = []field{
 	},
 	{
 		key: "base_url", kind: kindURL, in: []place{inModel}, example: "http://localhost:11434/v1",
-		doc: "Where the API is, if not at its vendor's. Needs trust. A key goes to an https address or this machine only.",
+		doc: "The address of the API, if it is not the vendor's. Needs trust. A key is sent to an https address or this machine only.",
 	},
 	{
 		key: "api_key_env", kind: kindVariable, in: []place{inModel}, example: "ANTHROPIC_API_KEY",
-		doc: "The environment variable that holds the API key. Keys themselves are refused in files. Any but the vendor's usual one needs trust. Either this or api_key_file; absent means the vendor's usual one, ANTHROPIC_API_KEY or OPENAI_API_KEY, and at a base_url none.",
+		doc: "The environment variable with the API key. Keys themselves are refused in files. Any variable but the vendor's usual one needs trust. Either this or api_key_file; absent means the vendor's usual one, ANTHROPIC_API_KEY or OPENAI_API_KEY, and none with a base_url.",
 	},
 	{
 		key: "api_key_file", kind: kindPath, in: []place{inModel}, example: "/run/secrets/anthropic",
-		doc: "The file that holds the API key, relative to the file that names it. Needs trust. Either this or api_key_env.",
+		doc: "The file with the API key, relative to the file that names it. Needs trust. Either this or api_key_env.",
 	},
 	{
 		key: "window", kind: kindTokens, in: []place{inModel}, min: 1, max: maxTokens, example: "200000",
@@ -223,28 +217,28 @@ var fields = []field{
 	},
 	{
 		key: "max_output", kind: kindTokens, in: []place{inModel}, max: maxTokens, example: "8192",
-		doc: "Tokens that the agent asks this model for as maximum output; a profile that sets none takes it from here.",
+		doc: "The maximum output that the agent requests of this model, in tokens; used by profiles that set none.",
 	},
 	{
 		key: "images", kind: kindBool, in: []place{inModel}, example: "true",
-		doc: "Whether the model reads images. Absent means that it does at Anthropic and is not known to elsewhere; then images are told about in words.",
+		doc: "Whether the model reads images. Absent means that it does at Anthropic's own API only. Models that do not are sent a description in words.",
 	},
 	{
 		key: "price", kind: kindObject, of: inPrice, in: []place{inModel},
-		doc: "What the model costs, if the built-in table does not know it or is wrong; {input: 0, output: 0} for one that costs nothing. Needs trust.",
+		doc: "The price of the model, if the built-in table does not know it or is wrong; {input: 0, output: 0} for a model without cost. Needs trust.",
 	},
 	{key: "input", kind: kindDollars, in: []place{inPrice}, example: "3", doc: "US dollars per million input tokens."},
 	{key: "output", kind: kindDollars, in: []place{inPrice}, example: "15", doc: "US dollars per million output tokens."},
-	{key: "cache_read", kind: kindDollars, in: []place{inPrice}, example: "0.3", doc: "US dollars per million input tokens that come from the cache."},
+	{key: "cache_read", kind: kindDollars, in: []place{inPrice}, example: "0.3", doc: "US dollars per million input tokens read from the cache."},
 	{key: "cache_write", kind: kindDollars, in: []place{inPrice}, example: "3.75", doc: "US dollars per million input tokens written to the cache."},
 }
 
 const (
 	// inherit is the number that inherits.
 	inherit = -1
-	// unknownOutput is kept free for the answer if nobody says how long it may be: the
-	// number that Roo Code uses, Anthropic's default maximum when it was chosen. In small
-	// windows it is the window divided by unknownShare; Roo has no such bound.
+	// unknownOutput is the number of tokens to keep free for the answer if max_output is
+	// unknown, as in Roo Code. In small windows it is the window divided by unknownShare; Roo
+	// has no such bound.
 	unknownOutput = 8192
 	unknownShare  = 5
 	// maxTokens keeps arithmetic on tokens exact and far from overflow.
@@ -255,7 +249,7 @@ const (
 	defaultWindow = 200_000
 )
 
-// fieldsAt returns the fields that may stand at p, in order of documentation.
+// fieldsAt returns the fields of p, in order of documentation.
 func fieldsAt(p place) []field {
 	var at []field
 	for _, f := range fields {
@@ -284,7 +278,7 @@ func keysAt(p place) []string {
 	return keys
 }
 
-// places returns where a section of the top level keeps its objects.
+// sections are the keys of the top level that hold named objects.
 var sections = map[string]place{
 	"profiles": inProfile, "modes": inMode, "providers": inProvider, "models": inModel,
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// The table and the types say the same, at every place.
+// The table of fields and the types have the same keys, at every place.
 func TestTableMatchesTypes(t *testing.T) {
 	for at, v := range map[place]any{
 		atTop: Values{}, inProfile: ProfileValues{}, inMode: ModeValues{},
@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 		if f.of != "" {
 			continue
 		}
-		// The example and the default must be lawful values of their own field.
+		// The example and the default must be valid values of their own field.
 		n, syntax := tree.ParseYAML([]byte("x: " + f.example))
 		if syntax != nil {
 			t.Errorf("%s: example: %s", f.key, syntax.Problem)

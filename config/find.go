@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/tree"
 )
 
 // formats of files, by extension.
 var formats = map[string]string{".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".json": "json"}
 
-// projectNames are the files looked for from the working directory up to the root of its
-// repository, userNames those in the user's configuration directory.
+// projectNames are the names of a project's file, in a folder from the working directory up to
+// the root of its repository. userNames are those in the user's configuration folder.
 var (
 	projectNames = []string{"condense.yaml", "condense.yml", "condense.toml", "condense.json"}
 	userNames    = slices.Concat(projectNames, []string{"config.yaml", "config.yml", "config.toml", "config.json"})
@@ -26,9 +27,8 @@ var (
 // pathVariable names a file to read instead of looking for one.
 const pathVariable = "CONDENSE_CONFIG"
 
-// find returns the files to read, least important first. A file named by the caller or by
-// CONDENSE_CONFIG is the only one; otherwise the user's file comes first, then the
-// project's.
+// find returns the files to read: the one that the caller or CONDENSE_CONFIG names, or else
+// the user's file and the project's.
 func find(opts *Options, env environment) (files []string, errs Errors) {
 	if named := opts.Path; named != "" {
 		return []string{named}, nil
@@ -65,8 +65,8 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// userDir is $XDG_CONFIG_HOME/condense or ~/.config/condense, on every system: users of
-// command lines look there on a Mac too.
+// userDir is $XDG_CONFIG_HOME/condense or ~/.config/condense, on every system, since users of
+// command lines look there on macOS too.
 func userDir(env environment) string {
 	if dir := env.get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "condense")
@@ -81,9 +81,8 @@ func userDir(env environment) string {
 	return filepath.Join(home, ".config", "condense")
 }
 
-// upward returns dir and the directories above it up to the root of the repository. Outside
-// of a repository it returns dir alone: a file in /tmp or in a home directory is nobody's
-// project.
+// upward returns dir and the folders above it up to the root of the repository. Outside of a
+// repository it returns dir alone: a file in /tmp or in a home directory is not a project's.
 func upward(dir string) []string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -102,8 +101,8 @@ func upward(dir string) []string {
 	}
 }
 
-// only returns the one file of dir that has one of the names, "" if there is none. Two are
-// an error, since nobody could say which one counts.
+// only returns the file of dir that has one of the names, "" if there is none. Two such files
+// are an error.
 func only(dir string, names []string) (string, *Error) {
 	var found []string
 	for _, name := range names {
@@ -122,29 +121,17 @@ func only(dir string, names []string) (string, *Error) {
 	}
 	shown := make([]string, len(found))
 	for i, f := range found {
-		shown[i] = display(f)
+		shown[i] = disk.FromHere(f)
 	}
 	return "", &Error{
 		Origin:  Origin{Kind: FromFile, File: shown[0]},
-		Problem: "not the only configuration here: " + strings.Join(shown, ", "), Allowed: "keep one of them",
+		Problem: "several configurations in one folder: " + strings.Join(shown, ", "), Allowed: "keep one of them",
 	}
-}
-
-// display shortens a file's name to one relative to the working directory if it is below.
-func display(file string) string {
-	wd, err := os.Getwd()
-	if err != nil || !filepath.IsAbs(file) {
-		return file
-	}
-	if rel, err := filepath.Rel(wd, file); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return file
 }
 
 // readFile reads and checks one file.
 func readFile(file string, opts *Options) (*checker, Errors) {
-	shown := display(file)
+	shown := disk.FromHere(file)
 	at := func(p tree.Position) Origin {
 		return Origin{Kind: FromFile, File: shown, Line: p.Line, Column: p.Column}
 	}
@@ -153,7 +140,7 @@ func readFile(file string, opts *Options) (*checker, Errors) {
 	}
 	format, ok := formats[strings.ToLower(filepath.Ext(file))]
 	if !ok {
-		return fail(tree.Position{}, "the format is not known", "name the file .yaml, .toml or .json")
+		return fail(tree.Position{}, "unknown format", "name the file .yaml, .toml or .json")
 	}
 	text, err := readLimited(file)
 	if err != nil {
@@ -188,13 +175,13 @@ func readLimited(file string) ([]byte, error) {
 	return text, nil
 }
 
-// reason is err without the file's name, which stands before it already.
+// reason is err without the file's name, which the message has already.
 func reason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return "there is no such file"
+		return "no such file"
 	}
 	return err.Error()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// noWindow says what to do about a window that nobody knows.
+// noWindow is the fault of a profile whose window is unknown.
 func (c *Config) noWindow(r *Resolved, f *finder) *Error {
 	p := tree.Path{"profiles", r.Profile}
 	if r.Model.Name == "" {
@@ -31,12 +31,12 @@ func (c *Config) noWindow(r *Resolved, f *finder) *Error {
 	return c.errorAt(f.at["model"], wrong)
 }
 
-// limit is what may be sent, in tokens. It is neither rounded nor limited to zero.
+// limit is the number of tokens that may be sent. It is not rounded and may be negative.
 func (r *Resolved) limit() float64 {
 	return float64(r.Window)*(1-r.Buffer/100) - float64(r.Reserve)
 }
 
-// trigger is the number of tokens that a conversation is condensed at, and what sets it.
+// trigger is the number of tokens at which a conversation is condensed, and what sets it.
 func (r *Resolved) trigger() (tokens float64, by string) {
 	tokens, by = r.Threshold*float64(r.Window)/100, "threshold"
 	if l := r.limit(); l < tokens {
@@ -79,7 +79,7 @@ func (c *Config) fit(r *Resolved) Errors {
 	return errs
 }
 
-// withKey fills in what is missing if the value stands in no file: the profile's key.
+// withKey sets the key to that of the profile, if the value is in no file.
 func (e *Error) withKey(r *Resolved, key string) *Error {
 	if len(r.at[key]) < 2 && e.Origin.Kind != FromFile {
 		e.Key = tree.Path{"profiles", r.Profile, key}.String()

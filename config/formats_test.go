@@ -127,7 +127,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A configuration does not share memory with what it hands out.
+// A configuration shares no memory with what its methods return.
 func TestConfigIsImmutable(t *testing.T) {
 	c := load(t, example)
 	before := c.Values()

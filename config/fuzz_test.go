@@ -14,8 +14,8 @@ import (
 	"github.com/condensehq/condense/config"
 )
 
-// Load never panics, reports complete errors, and what it accepts resolves for every
-// profile and mode to numbers in their limits.
+// Load never panics and reports complete errors. A configuration that it accepts resolves, for
+// every profile and mode, to numbers within their limits.
 func FuzzLoad(f *testing.F) {
 	archive, err := txtar.ParseFile("testdata/faults.txtar")
 	if err != nil {
@@ -62,7 +62,7 @@ func FuzzLoad(f *testing.F) {
 					if profile == "" || mode == "" {
 						t.Errorf("profile %q, mode %q: %v", profile, mode, err)
 					}
-					continue // this pair is nobody's, and its numbers do not fit together
+					continue // the configuration does not combine the two, and their numbers do not fit
 				}
 				if _, err := json.Marshal(r); err != nil {
 					t.Error(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/config"
 )
 
-// known are the names that a host would hand in.
+// known are the names that a program would pass.
 var known = config.Options{
 	Env:        []string{},
 	Builtin:    []string{"native", "slidingwindow", "smart"},

@@ -11,14 +11,14 @@ import (
 	"github.com/condensehq/condense/config"
 )
 
-// inheritable lists every field that may stand at several levels, with values that differ
-// and that are lawful beside each other, and how to read the result.
+// inheritable lists every field of several levels, with different values that are valid
+// together, and how to read the result.
 var inheritable = []struct {
 	key                        string
 	top, base, profile, mode   string // as written
 	wTop, wBase, wProf, wMode  any    // as resolved
 	def                        any
-	minusOne, atTop, atProfile bool // -1 inherits; where the field may stand
+	minusOne, atTop, atProfile bool // whether -1 inherits; the levels of the field
 	read                       func(r *config.Resolved) any
 }{
 	{
@@ -88,7 +88,7 @@ func chainNames(r *config.Resolved) string {
 }
 
 // Each field is resolved with every combination of set, absent and -1 at the four levels;
-// the nearest level that says something must win.
+// the nearest level with a value must win.
 func TestInheritance(t *testing.T) {
 	for _, f := range inheritable {
 		t.Run(f.key, func(t *testing.T) {
@@ -178,7 +178,7 @@ func checkInherited(t *testing.T, file, key string, read func(*config.Resolved) 
 	}
 }
 
-// What is kept free for the answer, if nobody says how long it may be.
+// The reserve for the answer if max_output is not set.
 func TestReserve(t *testing.T) {
 	tests := []struct {
 		profile string
@@ -198,7 +198,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// Lawful numbers that cannot do what they were written for are told of.
+// Valid numbers without an effect give a warning.
 func TestWarnings(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"max_context_tokens: 300k\n", "this cap never applies"},
@@ -267,7 +267,7 @@ func TestMaxOutputOfTheModel(t *testing.T) {
 	}
 }
 
-// Profiles are told apart by case and may be called anything.
+// Names of profiles differ by case and may contain any character.
 func TestNames(t *testing.T) {
 	c := load(t, `
 default_profile: Code

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/config"
 )
 
-// tree makes files below a new directory and returns it.
+// tree makes files in a new folder and returns it.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -33,7 +33,7 @@ func TestLayers(t *testing.T) {
 		"repo/.git/HEAD":       "",
 		"repo/condense.yaml":   "buffer: 12\nmin_gain: 4\ntokenizer: p50k_base\nproviders: {tidy: {settings: {keep: 2}}}\nprofiles: {code: {threshold: 42}}\nchain: [tidy, native]\n",
 		"repo/a/b/c/.gitkeep":  "",
-		"condense.yaml":        "threshold: 99\n", // above the repository: nobody's
+		"condense.yaml":        "threshold: 99\n", // above the repository: not the project's
 		"home/condense.yaml":   "threshold: 98\n",
 		"other/empty/.gitkeep": "",
 	})
@@ -69,7 +69,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("origin of %s: got %s, want %s", tt.key, got, tt.origin)
 		}
 	}
-	// Settings of a provider merge key by key, and each key knows its place.
+	// Settings of a provider merge key by key, each with its own origin.
 	if got, want := string(r.Chain[0].Settings), `{"keep":2,"preset":"balanced"}`; got != want {
 		t.Errorf("settings: got %s, want %s", got, want)
 	}
@@ -79,7 +79,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("origin of the setting %s: got %s, want %s", key, o, want)
 		}
 	}
-	// A list is replaced, not merged, and nothing remembers its old elements.
+	// A list is replaced, not merged, and its old elements leave no origins.
 	if o, ok := c.Origin("chain", "1"); ok {
 		t.Errorf("chain[1] is gone, but has the origin %s", o)
 	}
@@ -122,7 +122,7 @@ func TestFind(t *testing.T) {
 		{name: "not above without a repository", dir: "bare/sub", want: 80},
 		{name: "variable", dir: "repo", env: []string{"CONDENSE_CONFIG=" + at("named.yaml")}, want: 50},
 		{name: "flag beats variable", dir: "repo", env: []string{"CONDENSE_CONFIG=" + at("absent.yaml")}, path: at("named.yaml"), want: 50},
-		{name: "named file does not exist", dir: "repo", path: at("absent.yaml"), err: "absent.yaml: there is no such file"},
+		{name: "named file does not exist", dir: "repo", path: at("absent.yaml"), err: "absent.yaml: no such file"},
 		{name: "named file is a directory", dir: "repo", path: at("dir/condense.yaml"), err: "is a directory"},
 		{name: "named file of another format", dir: "repo", path: at("wrong.ini"), err: "name the file .yaml, .toml or .json"},
 		{name: "two files in one place", dir: "twice", err: "keep one of them"},
@@ -169,7 +169,7 @@ models:
 `
 	tests := []struct {
 		env, flag, value string
-		key              []string // where it must arrive
+		key              []string // where the value must be
 		err              string
 	}{
 		{env: "THRESHOLD", flag: "threshold", value: "70", key: []string{"threshold"}},
@@ -192,7 +192,7 @@ models:
 
 		{env: "THRESHOLD", flag: "threshold", value: "3", err: "threshold: is 3; must be a percentage from 5 to 100"},
 		{env: "THRESHOLD", flag: "threshold", value: "", err: "threshold: is empty"},
-		{env: "AUTO", flag: "auto", value: "ja", err: `auto: is the text "ja"; must be true or false`},
+		{env: "AUTO", flag: "auto", value: "ja", err: `auto: is the string "ja"; must be true or false`},
 		{env: "AUTO", flag: "auto", value: "{", err: "cannot be read: not valid YAML"},
 		{env: "CHAIN", flag: "chain", value: "tydy", err: `chain[0]: there is no provider "tydy"`},
 		{env: "TRESHOLD", flag: "treshold", value: "70", err: "unknown setting; did you mean"},
@@ -200,7 +200,7 @@ models:
 		{env: "MODES__PLAN", flag: "modes.plan", value: "Code", err: "no setting of a mode that exists"},
 		{env: "MODELS__CHEAP__API_KEY", flag: "models.cheap.api_key", value: "sk-ant-api03-abcdefghijklmnopqrstuvwxyz", err: "no setting of a model that exists"},
 		{env: "PROVIDERS__TIDY__SETTINGS__TOKEN", flag: "providers.tidy.settings.token", value: "hunter2", err: "is a literal secret"},
-		{env: "PROFILES__CODE__WINDOW", flag: "profiles.Code.window", value: "0x", err: "profiles.Code.window: is the text"},
+		{env: "PROFILES__CODE__WINDOW", flag: "profiles.Code.window", value: "0x", err: "profiles.Code.window: is the string"},
 	}
 	path := write(t, "condense.yaml", file)
 	check := func(t *testing.T, opts config.Options, key []string, origin, wantErr string) {
@@ -267,8 +267,8 @@ models:
 	})
 }
 
-// A layer that chooses another strategy, or another place for a key, replaces the choice
-// and does not stand beside it.
+// A layer with another strategy, or another source of an API key, replaces the choice of the
+// layers below and is not merged with it.
 func TestLayersReplaceChoices(t *testing.T) {
 	root := tree(t, map[string]string{
 		"xdg/condense/condense.yaml": "chain: [a]\nproviders:\n  a: {strategy: smart, settings: {preset: balanced}}\n" +
@@ -307,7 +307,7 @@ func TestBufferFractions(t *testing.T) {
 	}
 }
 
-// -1 in the environment inherits what is below it: the file's value, or the default.
+// -1 in the environment inherits from the layers below: the file's value, or the default.
 func TestMinusOneInTheEnvironmentInheritsTheFile(t *testing.T) {
 	for _, tt := range []struct {
 		file, env string

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// A level is one place that values are inherited through.
+// A level is one step of inheritance.
 type level struct {
 	label  string
 	path   tree.Path      // in the configuration; nil for the top level and what is not in it
@@ -18,7 +18,7 @@ type level struct {
 }
 
 // lineage returns a profile and those it extends, nearest first, and the rule of their
-// presets. It is empty if a name is unknown or the profiles form a circle.
+// presets. It is empty if a name is unknown or the profiles form a cycle.
 func (c *Config) lineage(profile string) (names []string, rule policy.Exceptions) {
 	for name := profile; name != ""; {
 		p, ok := c.values.Profiles[name]
@@ -64,8 +64,8 @@ func (c *Config) levels(profiles []string, mode string) []level {
 	return append(levels, at(topLevel, nil), c.defaultLevel())
 }
 
-// modelLevel makes what is known about a model a level of inheritance: below the profile
-// that names the model, above all that this profile inherits.
+// modelLevel returns the level of what is known about a model. It comes after the profile that
+// names the model, and before what this profile inherits.
 func (c *Config) modelLevel(m *Model) level {
 	l := level{label: "model " + m.Name, values: map[string]any{}, origin: Origin{Kind: FromModel, Name: m.Name}}
 	declared := c.values.Models[m.Name]
@@ -91,7 +91,7 @@ func (c *Config) defaultLevel() level {
 	return l
 }
 
-// A finder looks values up along levels and remembers how.
+// A finder looks values up along the levels and records the steps.
 type finder struct {
 	c         *Config
 	levels    []level
@@ -117,7 +117,7 @@ func (f *finder) find(key string) any {
 		case isInherit(v):
 			step.Note = "inherits"
 		case step.Origin.Kind == FromDefault && l.label != defaultLabel && key != "window":
-			continue // merged into the top level; the default level says it
+			continue // merged into the top level; the default level has it
 		case key == "window" && step.Origin.Kind == FromDefault && f.knowsWindow():
 			step.Note = "the model's window is known"
 		case key == "threshold" && f.unchecked && l.label != topLevel && l.label != defaultLabel && outsideThreshold(v):
@@ -134,7 +134,7 @@ func (f *finder) find(key string) any {
 	return nil
 }
 
-// knowsWindow reports whether a level after the built-in window has one.
+// knowsWindow reports whether a level after that of the built-in window has a window.
 func (f *finder) knowsWindow() bool {
 	return slices.ContainsFunc(f.levels, func(l level) bool { return l.origin.Kind == FromModel && l.values["window"] != nil })
 }
@@ -175,19 +175,19 @@ func (f *finder) text(key string) string {
 	return s
 }
 
-// A preset is a set of values that a profile may start from. It ranks between the
-// profile's own values and those that the profile inherits.
+// A preset is a set of values for profiles. It comes after the profile's own values and before
+// those that the profile inherits.
 type preset struct {
 	name   string
 	doc    string
 	values map[string]any
 	// rule is how the policy deviates from the default.
 	rule policy.Exceptions
-	// providers are declared with the preset; a user's provider of the same name wins.
+	// providers are declared with the preset. A user's provider of the same name overrides.
 	providers map[string]map[string]any
 }
 
-// presets is a function because its maps must not be shared.
+// presets is a function so that callers do not share its maps.
 func presets() []preset {
 	return []preset{{
 		name: "roo",

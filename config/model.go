@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A Model is a language model as far as the configuration and the built-in table know it.
+// A Model is what the configuration and the built-in table know about a language model.
 type Model struct {
 	Name       string      `json:"name,omitempty"` // as written; empty if the profile names none
 	API        string      `json:"api,omitempty"`  // anthropic or openai; empty if unknown
@@ -19,23 +19,23 @@ type Model struct {
 	APIKeyEnv  string      `json:"api_key_env,omitempty"`
 	APIKeyFile string      `json:"api_key_file,omitempty"` // absolute
 	Window     int         `json:"window,omitempty"`       // tokens, 0 if unknown
-	MaxOutput  int         `json:"max_output,omitempty"`   // as configured for this model, 0 if it is not
-	Output     int         `json:"output,omitempty"`       // the longest answer it can give, 0 if unknown
+	MaxOutput  int         `json:"max_output,omitempty"`   // tokens, as configured for this model; 0 if not
+	Output     int         `json:"output,omitempty"`       // tokens of its longest answer, 0 if unknown
 	Price      model.Price `json:"price"`                  // zero if unknown
 	// Tiers are the higher prices of long requests, if the built-in table has any and the
 	// configuration sets no price.
 	Tiers []model.Tier `json:"tiers,omitempty"`
-	// Free says that the configuration sets the price to nothing, as of a local model.
+	// Free reports that the configuration sets the price to zero, as for a local model.
 	Free bool `json:"free,omitempty"`
-	// Images says that it reads images: as configured, or because all models at its vendor do.
+	// Images reports that it reads images: as configured, or as all models of its vendor do.
 	Images bool `json:"images,omitempty"`
-	// Withheld is why the model must not be asked: the file that declares it is not trusted,
-	// and this says so. API, BaseURL and the key are empty then. See [Claims].
+	// Withheld, if not empty, says that the model must not be used because the file that
+	// declares it is not trusted. API, BaseURL and the key are empty then. See [Claims].
 	Withheld string `json:"withheld,omitempty"`
 }
 
-// Model returns what is known about a model: one of the section models, or of the built-in
-// table by "provider/id" or id. What the section does not say, the table adds.
+// Model returns a model of the section models, completed from the built-in table, or else one
+// of the table, by "provider/id" or id.
 func (c *Config) Model(name string) (*Model, error) {
 	declared, ok := c.values.Models[name]
 	if !ok {
@@ -56,7 +56,7 @@ func (c *Config) Model(name string) (*Model, error) {
 		}
 	}
 	if err != nil {
-		known = &catalog.Model{} // then what is declared is all there is
+		known = &catalog.Model{} // there is only what is declared
 	}
 	id := m.ID
 	*m = *fromTable(name, known)
@@ -90,8 +90,8 @@ func fromTable(name string, known *catalog.Model) *Model {
 	return m
 }
 
-// readsImages reports whether every model that is reached as m is reads images. Of others
-// the table does not say, and a model that cannot read one refuses the whole request.
+// readsImages reports whether all models with the API and address of m read images. The table
+// does not know it of others, and a model that reads none refuses the whole request.
 func readsImages(m *Model) bool { return m.API == "anthropic" && m.BaseURL == "" }
 
 func either[T comparable](first, second T) T {
@@ -102,7 +102,7 @@ func either[T comparable](first, second T) T {
 	return second
 }
 
-// modelNames returns the names that a model could have been meant by.
+// modelNames returns the names of models to suggest for a wrong one.
 func (c *Config) modelNames(like string) []string {
 	names := c.Models()
 	full := strings.Contains(like, "/")

@@ -2,7 +2,7 @@ package config_test
 
 import "testing"
 
-// A price that is nothing is known, which no price at all is not.
+// A price of zero is a known price; an absent one is not.
 func TestModelFree(t *testing.T) {
 	c := load(t, `
 models:

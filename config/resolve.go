@@ -12,28 +12,28 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// What a profile or mode says of the originals of what was condensed.
+// The values of the setting originals.
 const (
-	OriginalsNone  = "none"  // they stay where they are
-	OriginalsParts = "parts" // they are also written to files beside the conversation
+	OriginalsNone  = "none"  // the conversation's own file has them
+	OriginalsParts = "parts" // they are also written to files next to the conversation
 )
 
-// Resolved is what holds for one profile in one mode. All values are final: nothing in it
-// inherits any more. It shares nothing with the configuration that could be changed.
+// Resolved has the values for one profile in one mode. All are final; none is -1 for inherit.
+// It shares no memory with the configuration.
 type Resolved struct {
 	Profile string `json:"profile"`
-	Mode    string `json:"mode,omitempty"` // as asked for, also if the configuration has no such mode
+	Mode    string `json:"mode,omitempty"` // as requested, even if it is not declared
 	Model   Model  `json:"model"`
 	Window  int    `json:"window"` // tokens
-	// MaxOutput is what the agent asks the model for as maximum output, 0 if unknown.
-	// Reserve is what to keep free for it: MaxOutput, or if that is 0 then 8192, but at most
-	// a fifth of the window unless Roo's rule holds.
+	// MaxOutput is the maximum output that the agent requests, in tokens, 0 if unknown.
+	// Reserve is the number of tokens to keep free for the answer: MaxOutput, or if that is 0
+	// then 8192, but at most a fifth of the window unless the preset roo is used.
 	MaxOutput int  `json:"max_output"`
 	Reserve   int  `json:"reserve"`
 	Auto      bool `json:"auto"`
 	// Threshold, Buffer and Target are percentages of the window. Divided by 100, a buffer
 	// written as 10 is exactly the number 0.1. A Target of 0 leaves the choice to the policy:
-	// the middle between what cannot be removed and what triggers.
+	// the middle between the fixed tokens and the trigger.
 	Threshold float64 `json:"threshold"`
 	Buffer    float64 `json:"buffer"`
 	Target    float64 `json:"target"`
@@ -41,13 +41,12 @@ type Resolved struct {
 	MaxContextTokens int     `json:"max_context_tokens"`
 	MinGain          float64 `json:"min_gain"`       // percent of the tokens that can be removed
 	MinNewTokens     int     `json:"min_new_tokens"` // since the last condensation
-	MinSize          int     `json:"min_size"`       // tokens to keep, 0 for no minimum
+	MinSize          int     `json:"min_size"`       // tokens, 0 for no minimum
 	Tokenizer        string  `json:"tokenizer"`
 	Prompt           string  `json:"prompt"` // empty: the provider's own
 	// Originals is OriginalsNone or OriginalsParts.
 	Originals string `json:"originals"`
-	// Chain holds the providers to ask, in order. Truncation follows the last one always
-	// and is not listed.
+	// Chain has the providers to try, in order. Truncation always follows and is not listed.
 	Chain []Provider `json:"chain"`
 	// RooRule reports whether the profile starts from the preset roo.
 	RooRule bool `json:"roo_rule,omitempty"`
@@ -69,21 +68,21 @@ type Provider struct {
 	// if it is the program alone.
 	Folder string   `json:"folder,omitempty"`
 	Env    []string `json:"env,omitempty"` // environment variables that the plugin sees
-	// Withheld is why the provider must not be used: the file that declares it is not
-	// trusted, and this says so. Strategy, Plugin and Env are empty then. See [Claims].
+	// Withheld, if not empty, says that the provider must not be used because the file that
+	// declares it is not trusted. Strategy, Plugin and Env are empty then. See [Claims].
 	Withheld string `json:"withheld,omitempty"`
 	// Timeout is always positive.
 	Timeout time.Duration `json:"timeout"`
 	// Settings is a JSON object, {} if there are none.
 	Settings json.RawMessage `json:"settings"`
-	// SettingsDir is the absolute path of the folder of the file that the settings stand in,
-	// or the working directory if they stand in none.
+	// SettingsDir is the absolute path of the folder of the file with the settings, or of the
+	// working directory if they are in no file.
 	SettingsDir string `json:"-"`
 	// Origin is where the provider is declared.
 	Origin Origin `json:"origin"`
 }
 
-// MarshalJSON writes the timeout as a file has it, "45s".
+// MarshalJSON writes the timeout in the form of a file, "45s".
 func (p Provider) MarshalJSON() ([]byte, error) {
 	type plain Provider
 	return json.Marshal(struct {
@@ -92,7 +91,7 @@ func (p Provider) MarshalJSON() ([]byte, error) {
 	}{plain(p), p.Timeout.String()})
 }
 
-// A Step is one level that a value was looked for at, nearest first.
+// A Step is one level of inheritance in the search for a value.
 type Step struct {
 	Level  string `json:"level"` // mode code, profile sonnet, preset roo, model cheap, top level, default
 	Value  any    `json:"value"` // nil if the level sets none
@@ -101,8 +100,7 @@ type Step struct {
 	Note   string `json:"note,omitempty"` // why it was not used
 }
 
-// Origin returns where the value of a field came from; the field is named by its key:
-// "threshold", "max_context_tokens".
+// Origin returns where the value of a key came from: "threshold", "max_context_tokens".
 func (r *Resolved) Origin(key string) Origin {
 	for _, s := range r.steps[key] {
 		if s.Used {
@@ -112,14 +110,14 @@ func (r *Resolved) Origin(key string) Origin {
 	return Origin{}
 }
 
-// Steps returns the levels that the value of a field was looked for at, up to the one that
-// had it.
+// Steps returns the levels at which the value of a key was looked up, nearest first, up to the
+// one that has it.
 func (r *Resolved) Steps(key string) []Step { return slices.Clone(r.steps[key]) }
 
-// Resolve returns what holds for a mode under a profile. An empty profile means the one
-// that the mode names, or the default profile. An empty mode, or one that is not declared,
-// overrides nothing. An error says that there is no such profile, or that the numbers of a
-// profile and a mode that the configuration does not bring together do not fit.
+// Resolve returns the values for a profile in a mode. An empty profile means the one that the
+// mode names, or the default profile. An empty mode, or one that is not declared, overrides
+// nothing. The error says that there is no such profile, or that the numbers of this profile
+// do not fit those of this mode, if the configuration does not combine the two itself.
 func (c *Config) Resolve(profile, mode string) (*Resolved, error) {
 	r, err := c.resolveWindow(profile, mode, 0)
 	if err != nil {
@@ -129,7 +127,7 @@ func (c *Config) Resolve(profile, mode string) (*Resolved, error) {
 	return r, nil
 }
 
-// resolveWindow is Resolve for another window than the profile's, if it is not 0.
+// resolveWindow is Resolve with another window than the profile's, if it is not 0.
 func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, error) {
 	r, errs := c.resolve(profile, mode, window)
 	if len(errs) > 0 {
@@ -228,8 +226,8 @@ func (c *Config) providers(r *Resolved) ([]Provider, error) {
 	return chain, nil
 }
 
-// Truncation is the provider that ends every chain. A chain may name it last: then it acts
-// at the threshold too, and not only above the limit. No other provider may have its name.
+// Truncation is the provider at the end of every chain. It acts above the limit only, unless a
+// chain names it: then it acts at the threshold too. No other provider may have its name.
 const Truncation = "truncation"
 
 // truncates is the strategy of [Truncation].
@@ -271,7 +269,7 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	return p, nil
 }
 
-// dirOf returns the folder that a path at p is relative to.
+// dirOf returns the folder that the path in the value at p is relative to.
 func (c *Config) dirOf(p tree.Path) string {
 	if o := c.origins[p.ID()]; o.Kind == FromFile {
 		if dir, err := filepath.Abs(filepath.Dir(o.File)); err == nil {
@@ -281,7 +279,7 @@ func (c *Config) dirOf(p tree.Path) string {
 	return c.opts.Dir
 }
 
-// originOf returns where the key at p stands, or else its value.
+// originOf returns the origin of the key at p, or else that of its value.
 func (c *Config) originOf(p tree.Path) Origin {
 	if o, ok := c.keys[p.ID()]; ok {
 		return o
@@ -289,19 +287,18 @@ func (c *Config) originOf(p tree.Path) Origin {
 	return c.origins[p.ID()]
 }
 
-// An Override replaces values in whatever a configuration resolves to, for every profile
-// and mode. The flags of a command line are one. The zero value of a field replaces
-// nothing.
+// An Override replaces values of every profile and mode, as the flags of a command line do.
+// The zero value of a field replaces nothing.
 type Override struct {
 	Window    int // tokens
 	MaxOutput int // tokens
 	Tokenizer string
 	Originals string     // [OriginalsNone] or [OriginalsParts]
-	Chain     []Provider // an empty one that is not nil leaves truncation alone
+	Chain     []Provider // empty but not nil means truncation only
 }
 
-// Override returns a configuration that resolves to what c does, except for the values of
-// o. They are not checked again.
+// Override returns a configuration that resolves as c does, except for the values of o, which
+// are not checked.
 func (c *Config) Override(o Override) *Config {
 	d := *c
 	d.override = o
@@ -318,7 +315,7 @@ func (o *Override) apply(r *Resolved) {
 	}
 }
 
-// Rule returns the policy that r asks for.
+// Rule returns the policy of r.
 func (r *Resolved) Rule() policy.Rule {
 	return policy.Rule{
 		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,

@@ -106,7 +106,7 @@ func TestResolveExample(t *testing.T) {
 	}
 }
 
-// A plugin is found beside the file that names it, whichever file says more about it.
+// The path of a plugin is relative to the file that names it, even if another file adds settings.
 func TestPlugin(t *testing.T) {
 	home := write(t, "condense/condense.yaml", "providers:\n  ours: {plugin: ./ours/run, folder: ours, env: [OUR_KEY]}\n")
 	project := write(t, "condense.yaml", "chain: [ours]\nproviders: {ours: {timeout: 3s}}\n")
@@ -130,7 +130,7 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	// So are paths in settings, to the file that the settings stand in.
+	// Paths in settings are relative to the file with the settings.
 	text := "chain: [ours]\nproviders: {ours: {plugin: /ours, settings: {file: x.txt}}}\n"
 	if err := os.WriteFile(home, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ profiles:
 	if got := chainNames(resolve(t, c, "own-chain", "")); got != "native,roo_half" {
 		t.Errorf("own chain: got %s", got)
 	}
-	// What Roo ignores in silence is said.
+	// A threshold that Roo ignores silently gives a warning.
 	var ignored []string
 	for _, w := range c.Warnings() {
 		if strings.Contains(w.Problem, "which Roo's rule ignores") {

@@ -174,7 +174,7 @@ func (s *schemaWriter) profile() schema {
 	properties, _ := out["properties"].(schema)
 	strict := schema{}
 	for _, f := range fieldsAt(inProfile) {
-		if f.roo {
+		if f.soft {
 			strict[f.key] = s.value(f)
 			f.min, f.max = -maxTokens, maxTokens
 			properties[f.key] = s.field(f)

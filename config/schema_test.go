@@ -68,7 +68,7 @@ func decodeYAML(t *testing.T, text string) any {
 	return v
 }
 
-// What Load accepts, the schema accepts.
+// The schema accepts whatever Load accepts.
 func TestSchemaAccepts(t *testing.T) {
 	s := resolvedSchema(t)
 	for _, text := range []string{
@@ -85,7 +85,7 @@ func TestSchemaAccepts(t *testing.T) {
 	}
 }
 
-// What Load refuses, the schema refuses, but for what no schema can know: what names refer
+// The schema refuses whatever Load refuses, except for what no schema can know: what names refer
 // to, sums, duplicates, and secrets in free settings.
 func TestSchemaRefuses(t *testing.T) {
 	beyond := map[string]bool{
@@ -97,7 +97,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"extends-unknown": true, "extends-circle": true, "extends-itself": true,
 		"provider-without-strategy": true, // another layer may have it
 		"secret-in-model":           true, "api-key-twice": true,
-		// No documents at all:
+		// Not valid documents:
 		"duplicate-key": true, "two-documents": true,
 		"alias-circle": true, "not-a-number": true,
 	}

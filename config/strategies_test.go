@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/config"
 )
 
-// What others find wrong with a provider is reported with everything else, where it stands.
+// Faults that CheckProvider returns are reported with all others, at their positions.
 func TestCheckProvider(t *testing.T) {
 	opts := known
 	var asked []string
@@ -54,14 +54,14 @@ condense.yaml:9:21: providers.wrong.strategy: there is no strategy "smrt"; there
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Nobody is asked about what cannot be opened. The preset's own provider is declared too.
+	// Providers that cannot be opened are not checked. The preset's own provider is declared too.
 	slices.Sort(asked)
 	if want := []string{"a.b", "ours", "right", "roo_half"}; !slices.Equal(asked, want) {
 		t.Errorf("asked about %v, want %v", asked, want)
 	}
 }
 
-// A file to start from names no strategy that does not exist.
+// The result of Init names only strategies that exist.
 func TestStrategiesThatExist(t *testing.T) {
 	opts := known
 	opts.Strategies = []string{"slidingwindow"}

@@ -10,33 +10,34 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/internal/trust"
 )
 
 // Claims are the parts of one configuration file that need the user's trust, because they
 // start a program, name an address, or read a variable or a file. Strategies, numbers and
-// prompts need none, and neither does a model that is reached at its vendor's own address
-// with its vendor's own key.
+// prompts need no trust, and neither does a model at its vendor's own address with its
+// vendor's own key.
 type Claims struct {
 	File    string  `json:"file"`   // absolute, without links
-	Digest  string  `json:"sha256"` // of the parts alone: other values may change
+	Digest  string  `json:"sha256"` // of the parts; other values may change
 	Trusted bool    `json:"trusted"`
 	Parts   []Claim `json:"parts"` // in order of key
 }
 
 // A Claim is one such part.
 type Claim struct {
-	Key    string `json:"key"`   // as a person writes it: providers.ours.plugin
-	Value  string `json:"value"` // a text as it is, everything else as JSON
-	Does   string `json:"does"`  // what it does, to follow the key
+	Key    string `json:"key"`   // as users write it: providers.ours.plugin
+	Value  string `json:"value"` // strings verbatim, everything else as JSON
+	Does   string `json:"does"`  // what it does, as a predicate of the key
 	Origin Origin `json:"origin"`
 
 	path tree.Path
 }
 
-// Claims returns what the files of the configuration need trust for, also if they have it.
-// Files that need none are left out.
+// Claims returns the parts of each file that need trust, whether or not they have it. It omits
+// files without such parts.
 func (c *Config) Claims() []Claims {
 	all := slices.Clone(c.claims)
 	for i := range all {
@@ -45,12 +46,12 @@ func (c *Config) Claims() []Claims {
 	return all
 }
 
-// Is reports whether the claim is about this key.
+// Is reports whether the claim is about key.
 func (c Claim) Is(key ...string) bool { return slices.Equal(c.path, key) }
 
-// Remedy says that a file is not trusted, and what to do.
+// Remedy returns a message that the file is not trusted, and what to do.
 func (c *Claims) Remedy() string {
-	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", display(c.File), display(c.File))
+	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", disk.FromHere(c.File), disk.FromHere(c.File))
 }
 
 // Names returns the providers and models that the claims are about, as in "provider ours".
@@ -65,8 +66,8 @@ func (c *Claims) Names() []string {
 	return names
 }
 
-// TrustDir returns the folder in which the user's agreements are kept, see package
-// internal/trust; empty if there is none.
+// TrustDir returns the folder with the user's agreements, see package internal/trust. It is
+// empty if there is none.
 func (c *Config) TrustDir() string { return trustDir(environment(c.opts.Env)) }
 
 func trustDir(env environment) string {
@@ -85,9 +86,9 @@ func users(file string, env environment) bool {
 	return false
 }
 
-// judge finds what of a file's layer needs trust. Without it, what changes a provider or
-// model that lower layers declare is taken out, so that theirs holds; what is declared here
-// is marked as withheld.
+// judge finds the parts of a file's layer that need trust. Without trust, it removes those that
+// change a provider or model of a lower layer, and withholds the providers and models that this
+// layer declares.
 func (b *builder) judge(file string, c *checker) {
 	if users(file, environment(b.opts.Env)) {
 		return
@@ -102,7 +103,7 @@ func (b *builder) judge(file string, c *checker) {
 	} else {
 		trusted, err := trust.Open(trustDir(environment(b.opts.Env))).Config(claims.File, claims.Digest)
 		if err != nil {
-			b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromFile, File: display(file)}, Problem: "whether it is trusted cannot be read: " + err.Error()})
+			b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromFile, File: disk.FromHere(file)}, Problem: "cannot read whether the file is trusted: " + err.Error()})
 		}
 		claims.Trusted = trusted
 	}
@@ -114,7 +115,7 @@ func (b *builder) judge(file string, c *checker) {
 	for _, part := range claims.Parts {
 		entry := part.path[:2]
 		if _, below := lookup(before, entry); !below {
-			b.withheld[entry.ID()] = display(claims.File) + " is not trusted ('condense trust')"
+			b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
 			continue
 		}
 		if at, ok := lookup(c.values, part.path[:len(part.path)-1]); ok {
@@ -130,6 +131,8 @@ func (b *builder) judge(file string, c *checker) {
 	}
 }
 
+// digest identifies the parts. It includes what they do: another wording would ask every user
+// again.
 func (c *Claims) digest() string {
 	h := sha256.New()
 	for _, part := range c.Parts {
@@ -147,7 +150,7 @@ func (b *builder) claimsOf(c *checker) []Claim {
 		if !isText {
 			raw, err := json.Marshal(v)
 			if err != nil {
-				raw = []byte(err.Error()) // never equal to a value that was trusted
+				raw = []byte(err.Error()) // not equal to any trusted value
 			}
 			text = string(raw)
 		}
@@ -169,8 +172,8 @@ func (b *builder) claimsOf(c *checker) []Claim {
 	return parts
 }
 
-// providerKeys are the keys that say which program runs and what it is given. Settings are
-// among them: what a program makes of its own, condense does not know.
+// providerKeys are the keys that say which program runs and with what input. They include
+// settings, because condense does not know what a program does with its own.
 var providerKeys = []struct{ key, does string }{
 	{"plugin", "starts this program"},
 	{"folder", "runs it from this folder"},
@@ -179,8 +182,8 @@ var providerKeys = []struct{ key, does string }{
 	{"settings", "hands the program these settings"},
 }
 
-// fileSetting ends the names of settings that are files to read, in any case: JSON is
-// decoded without regard to it.
+// fileSetting ends the names of settings that are files to read. Case is ignored, as in the
+// decoding of JSON.
 const fileSetting = "_file"
 
 func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
@@ -200,8 +203,8 @@ func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path
 	}
 }
 
-// usualKeys are the variables that hold the keys of vendors: what a model at its vendor's
-// own address is sent without being asked for.
+// usualKeys are the variables with the keys of vendors, which are sent to the vendors' own
+// addresses by default.
 var usualKeys = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
 func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {

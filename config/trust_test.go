@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/internal/trust"
 )
 
-// checkout loads a project's file for a user who has trusted nothing yet; users is that of
-// the user, or empty.
+// checkout loads a project's file for a user who has trusted nothing yet. Users is the content
+// of the user's own file, or empty.
 func checkout(t *testing.T, project, users string) (*config.Config, config.Options) {
 	t.Helper()
 	opts := known
@@ -112,7 +112,7 @@ func TestCheckoutNeedsTrust(t *testing.T) {
 		if withheld(reload(t, opts)) || withheld(reload(t, named)) {
 			t.Errorf("%s is withheld although it is trusted", text)
 		}
-		// A number more changes nothing.
+		// Another number changes nothing.
 		put := func(text string) {
 			t.Helper()
 			if err := os.WriteFile(filepath.Join(opts.Dir, "condense.yaml"), []byte(text), 0o600); err != nil {
@@ -123,7 +123,7 @@ func TestCheckoutNeedsTrust(t *testing.T) {
 		if withheld(reload(t, opts)) {
 			t.Errorf("%s is withheld because a threshold was edited", text)
 		}
-		// The same in another place is another file.
+		// The same content in another place is another file.
 		moved := opts
 		moved.Dir = filepath.Dir(write(t, "condense.yaml", text+"\n"))
 		if !withheld(reload(t, moved)) {
@@ -133,7 +133,7 @@ func TestCheckoutNeedsTrust(t *testing.T) {
 }
 
 // TestChangeOfWhatIsTrusted: another program, checksum, variable, setting or address asks
-// anew.
+// again.
 func TestChangeOfWhatIsTrusted(t *testing.T) {
 	text := "providers: {x: {plugin: ./a, sha256: " + strings.Repeat("b", 64) + ", env: [A], settings: {to: a}}}\n" +
 		"models: {m: {api: openai, base_url: \"https://a.example\", api_key_env: AK}}\n"
@@ -156,9 +156,8 @@ func TestChangeOfWhatIsTrusted(t *testing.T) {
 	}
 }
 
-// TestCheckoutCannotBendWhatIsTheUsers: a project's file that says more about a provider or
-// model of the user's own changes nothing about where it is and what it is given; theirs goes
-// on as they wrote it.
+// TestCheckoutCannotBendWhatIsTheUsers: a project's file that adds to a provider or model of the
+// user's own file changes neither its address or program nor what is sent to it.
 func TestCheckoutCannotBendWhatIsTheUsers(t *testing.T) {
 	users := "providers: {ours: {plugin: /bin/ours, env: [KEY], settings: {to: me}}}\n" +
 		"models: {m: {api: openai, model: gpt-4.1, base_url: \"https://mine.example\", api_key_env: MINE}}\n"
@@ -182,14 +181,14 @@ func TestCheckoutCannotBendWhatIsTheUsers(t *testing.T) {
 	if claims := c.Claims(); len(claims) != 1 || claims[0].Trusted {
 		t.Errorf("got %+v", claims)
 	}
-	// A model of the user's without an address keeps its key at its vendor.
+	// A model of the user's own file without an address sends its key to its vendor only.
 	c, _ = checkout(t, "models: {m: {model: gpt-4.1}}\n", "models: {m: {model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}}\n")
 	if m, err := c.Model("m"); err != nil || m.ID != "claude-haiku-4-5" {
 		t.Errorf("the key goes to another vendor: %+v %v", m, err)
 	}
 }
 
-// TestUsersOwnFile: nobody is asked to trust what they wrote themselves: their own file, and
+// TestUsersOwnFile: users need not trust what they wrote themselves, in their own file or in
 // variables.
 func TestUsersOwnFile(t *testing.T) {
 	c, opts := checkout(t, "chain: [x]\nproviders: {x: {plugin: ./evil}}\n", "models: {m: {api: openai, base_url: \"https://mine.example\"}}\n")

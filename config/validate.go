@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// A validator checks merged values as a whole: that names name something and numbers fit
-// together.
+// A validator checks the merged values as a whole: that names exist and numbers fit together.
 type validator struct {
 	c        *Config
 	errs     Errors
@@ -58,14 +58,14 @@ func (v *validator) warn(p tree.Path, problem string) {
 	v.warnings = append(v.warnings, v.c.errorAt(p, &fault{problem: problem}))
 }
 
-// errorAt makes an error about the value at p, or about the nearest thing around it that
-// has a place.
+// errorAt makes an error about the value at p, placed at the nearest enclosing value that has
+// an origin.
 func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 	origin := Origin{Kind: FromDefault}
 	for q := p; len(q) > 0; q = q[:len(q)-1] {
 		if o, ok := c.origins[q.ID()]; ok {
 			origin = o
-			if len(q) < len(p) { // the thing around: its key says more than its value
+			if len(q) < len(p) { // of an enclosing value, the key is the better place
 				if o, ok := c.keys[q.ID()]; ok {
 					origin = o
 				}
@@ -80,7 +80,7 @@ func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 	}
 }
 
-// unknownName says that name is none of those known.
+// unknownName is the fault of a name that is not one of known.
 func unknownName(kind reference, name string, known []string) *fault {
 	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, plain.Abbreviate(name)), suggestion: suggest.Key(name, known)}
 	if looksSecret(name) {
@@ -99,8 +99,8 @@ func (v *validator) profile(p tree.Path, name string) {
 	}
 }
 
-// defaultProfile decides which profile is the default one if nobody said so: the built-in
-// one, or the only one declared.
+// defaultProfile chooses the default profile if default_profile is not set: the built-in one,
+// or the only one declared.
 func (v *validator) defaultProfile() {
 	c, key := v.c, tree.Path{"default_profile"}
 	if c.origins[key.ID()].Kind != FromDefault {
@@ -120,7 +120,7 @@ func (v *validator) defaultProfile() {
 		c.raw["default_profile"] = declared[0]
 		c.origins[key.ID()] = Origin{Kind: FromComputed, Name: "the only profile"}
 	default:
-		c.origins[key.ID()] = c.keys["profiles"] // where the reader should look
+		c.origins[key.ID()] = c.keys["profiles"] // where the user should look
 		v.fail(key, &fault{
 			problem: fmt.Sprintf("not set, and %d profiles are declared", len(declared)),
 			allowed: "set it to one of " + strings.Join(declared, ", "),
@@ -135,7 +135,7 @@ func (v *validator) chain(p tree.Path, names []string) {
 		case name == Truncation && i < len(names)-1:
 			v.fail(p.With(strconv.Itoa(i)), &fault{
 				problem: "truncation is not the last of the chain",
-				allowed: fmt.Sprintf("must be last, because it always gets there and %s would never be asked", strings.Join(names[i+1:], ", ")),
+				allowed: fmt.Sprintf("must be last, because it always succeeds and %s would never be tried", strings.Join(names[i+1:], ", ")),
 			})
 		case !slices.Contains(known, name):
 			v.fail(p.With(strconv.Itoa(i)), unknownName(toProvider, name, known))
@@ -143,7 +143,7 @@ func (v *validator) chain(p tree.Path, names []string) {
 	}
 }
 
-// chainNames returns the names that a chain may hold.
+// chainNames returns the names that a chain may contain.
 func (c *Config) chainNames() []string {
 	names := append(c.Providers(), c.opts.Builtin...)
 	names = append(names, Truncation)
@@ -175,9 +175,9 @@ func (v *validator) providers() {
 	for _, name := range v.c.Providers() {
 		p, provider := tree.Path{"providers", name}, v.c.values.Providers[name]
 		switch {
-		case v.spoilt(p):
+		case v.faulty(p):
 		case name == Truncation:
-			v.fail(p, &fault{problem: "the name is taken: every chain ends with truncation", allowed: "must have another name"})
+			v.fail(p, &fault{problem: "reserved name: every chain ends with truncation", allowed: "must have another name"})
 		case provider.Strategy == "" && provider.Plugin == "":
 			f := &fault{problem: "has neither strategy nor plugin", allowed: "must have one of them"}
 			if known := v.c.opts.Strategies; known != nil {
@@ -194,14 +194,14 @@ func (v *validator) providers() {
 			v.fail(p.With("env"), &fault{problem: "has no plugin to see it", allowed: "is for plugins only"})
 		case provider.Folder != "" && !within(provider.Folder, provider.Plugin):
 			v.fail(p.With("folder"), &fault{
-				problem: fmt.Sprintf("is %s, which does not hold the plugin %s", display(provider.Folder), display(provider.Plugin)),
-				allowed: "must be a folder with the plugin in it",
+				problem: fmt.Sprintf("is %s, which does not contain the plugin %s", disk.FromHere(provider.Folder), disk.FromHere(provider.Plugin)),
+				allowed: "must be a folder that contains the plugin",
 			})
 		}
 		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
 			v.fail(p.With("strategy"), unknownName(toStrategy, provider.Strategy, known))
 		}
-		if check := v.c.opts.CheckProvider; check != nil && !v.spoilt(p) {
+		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) {
 			v.foreign(p, check)
 		}
 		if !used[name] && v.c.origins[p.ID()].Kind != FromPreset {
@@ -216,7 +216,7 @@ func within(folder, file string) bool {
 	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// foreign reports what somebody else finds wrong with the provider at p.
+// foreign reports the faults that check finds in the provider at p.
 func (v *validator) foreign(p tree.Path, check func(*Config, Provider) []ProviderFault) {
 	provider, err := v.c.Provider(p[1])
 	if err != nil {
@@ -224,7 +224,7 @@ func (v *validator) foreign(p tree.Path, check func(*Config, Provider) []Provide
 		return
 	}
 	if provider.Withheld != "" {
-		provider.Plugin = v.c.values.Providers[p[1]].Plugin // whether it is there may be asked
+		provider.Plugin = v.c.values.Providers[p[1]].Plugin // check may test whether it exists
 	}
 	for _, f := range check(v.c, *provider) {
 		key := p
@@ -248,16 +248,16 @@ func (v *validator) models() {
 	}
 }
 
-// cycles reports profiles that extend themselves, once for each circle.
+// cycles reports profiles that extend themselves, once for each cycle.
 func (v *validator) cycles() {
 	done := map[string]bool{}
 	for _, start := range v.c.Profiles() {
 		var walked []string
 		for name := start; name != "" && !done[name]; name = v.c.values.Profiles[name].Extends {
 			if i := slices.Index(walked, name); i >= 0 {
-				circle := append(walked[i:], name)
+				cycle := append(walked[i:], name)
 				v.fail(tree.Path{"profiles", name, "extends"}, &fault{
-					problem: "a profile extends itself: " + strings.Join(circle, " → "),
+					problem: "a profile extends itself: " + strings.Join(cycle, " → "),
 					allowed: "the last one must extend none",
 				})
 				break
@@ -270,8 +270,8 @@ func (v *validator) cycles() {
 	}
 }
 
-// softErrors turns numbers outside the limits into errors, or into warnings where Roo's
-// rule holds.
+// softErrors turns numbers outside the limits into errors, or into warnings if the profile's
+// preset allows them.
 func (v *validator) softErrors() {
 	for _, s := range v.soft {
 		if _, rule := v.c.lineage(s.path[1]); !rule.Unchecked {
@@ -287,12 +287,12 @@ func (v *validator) softErrors() {
 	}
 }
 
-// numbers checks the numbers of every profile on its own and of every mode; not of those
-// that have a fault already, which would only be reported again as its consequences.
+// numbers checks the numbers of every profile and every mode, except of those with a fault,
+// whose consequences it would report.
 func (v *validator) numbers() {
 	sound := func(profile string) bool {
 		names, _ := v.c.lineage(profile)
-		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return v.spoilt(tree.Path{"profiles", n}) })
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return v.faulty(tree.Path{"profiles", n}) })
 	}
 	var errs Errors
 	for _, name := range v.c.Profiles() {
@@ -304,7 +304,7 @@ func (v *validator) numbers() {
 	}
 	for _, name := range v.c.Modes() {
 		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
-		if sound(profile) && !v.spoilt(tree.Path{"modes", name}) {
+		if sound(profile) && !v.faulty(tree.Path{"modes", name}) {
 			_, wrong := v.c.resolve(profile, name, 0)
 			errs = append(errs, wrong...)
 		}
@@ -312,20 +312,20 @@ func (v *validator) numbers() {
 	v.errs = append(v.errs, errs...)
 }
 
-// spoilt reports whether there is a fault at p or below.
-func (v *validator) spoilt(p tree.Path) bool {
+// faulty reports whether there is a fault at p or below.
+func (v *validator) faulty(p tree.Path) bool {
 	return slices.ContainsFunc(v.errs, func(e *Error) bool {
 		return e.id == p.ID() || strings.HasPrefix(e.id, p.ID()+tree.Sep)
 	})
 }
 
-// inUse reports whether somebody can come to use a profile: all can that are declared, but
-// not the built-in one beside others.
+// inUse reports whether a profile can be used: a declared one always, the built-in one only as
+// the default.
 func (c *Config) inUse(profile string) bool {
 	return c.origins[tree.Path{"profiles", profile}.ID()].Kind != FromDefault || c.values.DefaultProfile == profile
 }
 
-// suspicious warns of lawful numbers that cannot do what they were written for.
+// suspicious warns of valid numbers that have no effect.
 func (v *validator) suspicious(r *Resolved) {
 	if r == nil || r.Window == 0 || r.Unchecked {
 		return
@@ -333,7 +333,7 @@ func (v *validator) suspicious(r *Resolved) {
 	trigger, by := r.trigger()
 	if r.MaxContextTokens > r.Window {
 		v.warn(tree.Path(r.at["max_context_tokens"]), fmt.Sprintf(
-			"%s tokens are more than the window of profile %s, %s: this cap never applies", size.Group(r.MaxContextTokens), r.Profile, size.Group(r.Window)))
+			"%s tokens exceed the window of profile %s, %s: this cap never applies", size.Group(r.MaxContextTokens), r.Profile, size.Group(r.Window)))
 	}
 	if tokens := r.Target * float64(r.Window) / 100; tokens >= trigger && trigger > 0 {
 		v.warn(tree.Path(r.at["target"]), fmt.Sprintf(

@@ -14,15 +14,14 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// A fault is what is wrong with one value, before it has a place and a key.
+// A fault is what is wrong with one value. It has no position and no key yet.
 type fault struct {
 	problem, allowed, suggestion string
-	// soft marks a number outside the limits of a field that Roo's rule lifts.
+	// soft marks a number outside limits that a preset may lift.
 	soft bool
 }
 
-// scalarValue reads n as a value of f. The result is what the merged configuration holds:
-// bool, float64, int64 or string.
+// scalarValue reads n as a value of f. The result is bool, float64, int64 or string.
 func (f *field) scalarValue(n *tree.Node) (any, *fault) {
 	wrong := &fault{problem: "is " + n.Describe(), allowed: "must be " + f.allowed()}
 	if n.Shape != tree.Scalar {
@@ -52,7 +51,7 @@ func (f *field) scalarValue(n *tree.Node) (any, *fault) {
 	return s, nil
 }
 
-// readers read the values that are not texts.
+// readers read the values that are not strings.
 var readers = map[kind]func(f *field, n *tree.Node, wrong *fault) (any, *fault){
 	kindBool:    (*field).boolValue,
 	kindPercent: (*field).percentValue,
@@ -61,8 +60,8 @@ var readers = map[kind]func(f *field, n *tree.Node, wrong *fault) (any, *fault){
 	kindDollars: (*field).dollarsValue,
 }
 
-// textChecks judge the values that are texts; wrong is what to return of one that is not
-// allowed.
+// textChecks check the values that are strings. They return wrong, or a fault of their own, for
+// a value that is not allowed.
 var textChecks = map[kind]func(f *field, s string, wrong *fault) *fault{
 	kindEnum:     (*field).checkEnum,
 	kindDuration: (*field).checkDuration,
@@ -106,17 +105,17 @@ func (f *field) checkDuration(s string, wrong *fault) *fault {
 	return wrong
 }
 
-// checkVariable does not repeat what is wrong: it may be the key itself. What looks like
-// one is reported as that already.
+// checkVariable does not repeat the value in its message: it may be the key itself. A value
+// that looks like one is reported as a secret already.
 func (f *field) checkVariable(s string, wrong *fault) *fault {
-	wrong.problem = "is not the name of a variable"
+	wrong.problem = "is not a valid name"
 	return unless(variableName.MatchString(s) || looksSecret(s), wrong)
 }
 
 func (f *field) checkURL(s string, wrong *fault) *fault {
 	u, err := url.Parse(s)
 	if err == nil && u.User != nil {
-		wrong.problem, wrong.allowed = "holds a user or password", "must be "+f.allowed()+" without them; use api_key_env"
+		wrong.problem, wrong.allowed = "contains a user or password", "must be "+f.allowed()+" without them; use api_key_env"
 		return wrong
 	}
 	return unless(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"), wrong)
@@ -210,10 +209,10 @@ func (f *field) tokensValue(n *tree.Node, wrong *fault) (any, *fault) {
 }
 
 func (f *field) outside(n *tree.Node) *fault {
-	return &fault{problem: "is " + n.Text, allowed: "must be " + f.allowed(), soft: f.roo}
+	return &fault{problem: "is " + n.Text, allowed: "must be " + f.allowed(), soft: f.soft}
 }
 
-// allowed says what values f takes, to follow "must be".
+// allowed describes the values of f, to follow "must be".
 func (f *field) allowed() string {
 	limits := func(unit string) string {
 		lo, hi := strconv.FormatFloat(f.min, 'f', -1, 64), strconv.FormatFloat(f.max, 'f', -1, 64)
@@ -231,7 +230,7 @@ func (f *field) allowed() string {
 	case kindAmount:
 		s = limits("a number of tokens") + `, or a share of the window as in "2%"`
 	case kindText, kindName:
-		s = "a text"
+		s = "a string"
 		if f.refers != "" {
 			s = "the name of a " + string(f.refers)
 		}

@@ -13,9 +13,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// Values are a whole configuration as data: what a file may contain. Its JSON form is that
-// of a JSON configuration file. Absent (nil) means inherit everywhere, and so does -1 for
-// numbers.
+// Values are the content of a configuration file. Their JSON form is a JSON configuration
+// file. Absent (nil) means inherit, and so does -1 for numbers.
 type Values struct {
 	DefaultProfile string `json:"default_profile,omitempty"`
 	Tuning
@@ -50,8 +49,8 @@ func (v Values) layer(opts *Options) (*checker, Errors) {
 	return c, c.errs
 }
 
-// Tuning is what can be said at the top level, for a profile and for a mode. Percentages
-// are 0 to 100 and of the context window, except MinGain: of what can be removed.
+// Tuning are the values that the top level, a profile and a mode may set. Percentages are 0 to
+// 100, of the context window; MinGain is of the tokens that can be removed.
 type Tuning struct {
 	Auto             *bool    `json:"auto,omitempty"`
 	Threshold        *float64 `json:"threshold,omitempty"`
@@ -68,7 +67,7 @@ type Tuning struct {
 	Originals        *string  `json:"originals,omitempty"`
 }
 
-// ProfileValues are a profile: what an agent is configured with.
+// ProfileValues are a profile: what an agent is configured to use.
 type ProfileValues struct {
 	Extends string `json:"extends,omitempty"`
 	Preset  string `json:"preset,omitempty"`
@@ -121,7 +120,7 @@ func (a Amount) Of(window int) int {
 	return ceil(a.Percent * float64(window) / 100)
 }
 
-// String returns a as a file has it: "4000", "2%".
+// String returns a in the form of a file: "4000", "2%".
 func (a Amount) String() string {
 	if a.Percent != 0 {
 		return strconv.FormatFloat(a.Percent, 'f', -1, 64) + "%"
@@ -129,7 +128,7 @@ func (a Amount) String() string {
 	return strconv.Itoa(a.Tokens)
 }
 
-// MarshalJSON writes a number, or a text with a percent sign.
+// MarshalJSON writes a number, or a string with a percent sign.
 func (a Amount) MarshalJSON() ([]byte, error) {
 	if a.Percent != 0 {
 		return json.Marshal(a.String())
@@ -137,7 +136,7 @@ func (a Amount) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.Tokens)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (a *Amount) UnmarshalJSON(text []byte) error {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -160,5 +159,5 @@ func sortedKeys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// ceil rounds up to a whole number of tokens, forgiving what binary fractions add.
+// ceil rounds up to a whole number of tokens, with a tolerance for binary fractions.
 func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }

@@ -14,13 +14,13 @@ import (
 // envPrefix begins every variable that sets a value.
 const envPrefix = "CONDENSE_"
 
-// reservedVariables begin with the prefix but set no value of a configuration.
+// reservedVariables begin with the prefix but set no value.
 var reservedVariables = []string{
 	pathVariable,
 	"CONDENSE_REATTACH",      // a plugin in a debugger
 	"CONDENSE_CHROMIUM",      // a browser for tests
 	"CONDENSE_TRACES_DIR",    // recorded sessions for tests
-	"CONDENSE_REQUIRE_PEERS", // tests fail instead of skipping what is not installed
+	"CONDENSE_REQUIRE_PEERS", // tests fail instead of skipping if a program is not installed
 	"CONDENSE_GOLDEN_DIR",    // recorded inputs and outputs for tests
 }
 
@@ -37,14 +37,14 @@ func (e environment) get(name string) string {
 	return value
 }
 
-// A variable is one value given outside of files: its key, in the spelling of its source.
+// A variable is one value from outside of files. Its key has the spelling of its source.
 type variable struct {
 	name  string // as the user wrote it
 	key   string // the same without prefix
 	value string
 }
 
-// variables returns those of the environment that are meant for us, in order of name.
+// variables returns the variables of e that set values, in order of name.
 func (e environment) variables(ignore []string) []variable {
 	last := map[string]string{}
 	for _, entry := range e {
@@ -61,8 +61,8 @@ func (e environment) variables(ignore []string) []variable {
 	return vars
 }
 
-// A spelling is how a source writes keys: CODE__MAX_OUTPUT in the environment,
-// code.max_output on the command line and in questions.
+// A spelling is how a source writes keys: CODE__MAX_OUTPUT in the environment, code.max_output
+// in flags and on the command line.
 type spelling struct {
 	between string
 	write   func(name string) string
@@ -73,8 +73,8 @@ var (
 	dottedSpelling = spelling{".", func(name string) string { return name }}
 )
 
-// screaming writes a name as an environment variable has it: upper case, everything but
-// letters and digits an underscore.
+// screaming writes a name as in an environment variable: in upper case, with an underscore for
+// everything but letters and digits.
 func screaming(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -90,9 +90,8 @@ type keyMatch struct {
 	field field
 }
 
-// matches returns every reading of key as a setting, given the names that exist in a
-// merged configuration. Names may contain the separator, so that they are recognised
-// rather than split off.
+// matches returns every reading of key as a setting, given the names in a merged configuration.
+// Names may contain the separator, so they are matched and not split off.
 func (s spelling) matches(key string, merged map[string]any) []keyMatch {
 	return s.matchFields(key, atTop, nil, merged)
 }
@@ -146,7 +145,7 @@ func (s spelling) cut(key, name string) (rest string, exact, ok bool) {
 }
 
 // free reads the rest of a key as keys of a provider's settings: existing ones in their own
-// spelling, others in lower case if the source knows no case.
+// spelling, others in lower case if the source has no case.
 func (s spelling) free(rest string, p tree.Path, settings any) tree.Path {
 	for part := range strings.SplitSeq(rest, s.between) {
 		m, _ := settings.(map[string]any)
@@ -165,7 +164,7 @@ func (s spelling) free(rest string, p tree.Path, settings any) tree.Path {
 	return p
 }
 
-// checkVariables reads values from outside of files against what lower layers hold.
+// checkVariables reads values from outside of files, whose keys must fit the lower layers.
 func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string]any, opts *Options) *checker {
 	all := newChecker(opts, opts.Dir, func(tree.Position) Origin { return Origin{Kind: k} })
 	all.vars = true
@@ -208,7 +207,7 @@ func (s spelling) one(v variable, merged map[string]any) (tree.Path, *fault) {
 	return nil, &fault{problem: "ambiguous: could be " + strings.Join(keys, " or "), allowed: "set it in a file"}
 }
 
-// noMatch says what is wrong with a key that is none.
+// noMatch is the fault of a key that has no reading.
 func (s spelling) noMatch(key string, merged map[string]any) *fault {
 	known := s.known(merged)
 	f := &fault{problem: "unknown setting", suggestion: suggest.Key(key, known)}
@@ -231,7 +230,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// known lists the keys that could have been meant, in the spelling of the source.
+// known lists the keys to suggest, in the spelling of the source.
 func (s spelling) known(merged map[string]any) []string {
 	var keys []string
 	for _, f := range fieldsAt(atTop) {
@@ -249,7 +248,7 @@ func (s spelling) known(merged map[string]any) []string {
 	return keys
 }
 
-// treeOf turns one variable into the tree that a file with this value alone would give.
+// treeOf turns one variable into the tree of a file with this value only.
 func treeOf(v variable, s spelling, merged map[string]any) (*tree.Node, *fault) {
 	m := s.matches(v.key, merged)[0]
 	leaf := &tree.Node{Value: v.value, Text: v.value}
@@ -269,8 +268,8 @@ func treeOf(v variable, s spelling, merged map[string]any) (*tree.Node, *fault) 
 	return leaf, nil
 }
 
-// takesText tells kinds whose values are texts whatever they look like, so that a variable
-// or flag needs no quotes: a profile called 4.1, a timeout, a prompt with a colon.
+// takesText reports whether all values of a kind are strings, so that a variable or flag needs
+// no quotes: a profile called 4.1, a timeout, a prompt with a colon.
 func takesText(k kind) bool {
 	_, checked := textChecks[k]
 	return checked

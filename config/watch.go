@@ -10,30 +10,31 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/trust"
 )
 
-// WatchOptions adjust a [Watcher]. A nil pointer means the defaults.
+// WatchOptions configure a [Watcher]. A nil pointer means the defaults.
 type WatchOptions struct {
-	// Interval is the time between looks at the files; 0 means a second. A change is loaded
-	// when a second look, a fifth of the interval later, finds nothing further changed.
+	// Interval is the time between checks of the files; 0 means a second. A change is loaded
+	// when another check, a fifth of the interval later, finds no further change.
 	Interval time.Duration
-	// Changed is called after a new configuration has taken the place of an old one.
+	// Changed is called after a new configuration has replaced an old one.
 	Changed func(before, after *Config)
-	// Failed is called when changed files are wrong, once for each state of theirs. The
-	// configuration that was running runs on.
+	// Failed is called if changed files are invalid, once for each state of the files. The
+	// running configuration stays.
 	Failed func(error)
 }
 
 // A Watcher keeps a configuration current while its files change. All methods may be called
 // by any number of goroutines.
 //
-// A change that needs trust which the user has not given is loaded without those parts, as
-// by [Load]; when the user gives it, the files are loaded again.
+// Parts of a change that need trust which the user has not given are withheld, as by [Load].
+// When the user gives it, the files are loaded again.
 //
-// It looks at the content of files and not at events: those are lost when a file is deleted
-// and made again, when an editor replaces it, when a volume swaps a symbolic link. A second
-// is fast enough for a person, and reading two small files costs nothing.
+// It checks the content of files instead of waiting for events, which are lost if a file is
+// deleted and made again, if an editor replaces it, or if a volume swaps a symbolic link. A
+// second is fast enough for users, and reading two small files costs nothing.
 type Watcher struct {
 	current atomic.Pointer[Config]
 	err     atomic.Pointer[error]
@@ -42,25 +43,25 @@ type Watcher struct {
 	on      WatchOptions
 
 	mu    sync.Mutex // guards what follows, and the order of calls to Changed and Failed
-	seen  snapshot   // of the files that made the current configuration
+	seen  snapshot   // of the files of the current configuration
 	state pending
 }
 
-// A snapshot tells one state of the files from another.
+// A snapshot identifies one state of the files.
 type snapshot struct {
 	sum   [sha256.Size]byte
-	empty map[string]bool // files that hold nothing but white space
+	empty map[string]bool // files with nothing but white space
 }
 
-// pending is a change on its way.
+// pending is a change that is not loaded yet.
 type pending struct {
-	sum     [sha256.Size]byte // of the last look
-	since   time.Time         // of the first look that found a change, zero if there is none
-	refused [sha256.Size]byte // of files that were found wrong already
+	sum     [sha256.Size]byte // at the last check
+	since   time.Time         // of the first check that found the change; zero means no change
+	refused [sha256.Size]byte // of files that are known to be invalid
 }
 
 // Watch loads a configuration and keeps it current until ctx is done. The environment is
-// that of the call; only files are looked at again. The error is that of [Load].
+// that of the call; only files are read again. The error is that of [Load].
 func Watch(ctx context.Context, opts Options, on *WatchOptions) (*Watcher, error) {
 	if opts.Env == nil {
 		opts.Env = os.Environ()
@@ -72,7 +73,7 @@ func Watch(ctx context.Context, opts Options, on *WatchOptions) (*Watcher, error
 	if w.on.Interval <= 0 {
 		w.on.Interval = time.Second
 	}
-	// The snapshot comes first: if the files change in between, the first look sees it.
+	// The snapshot comes first, so that the first check finds a change made in between.
 	w.seen = w.look()
 	w.state.sum = w.seen.sum
 	c, err := Load(opts)
@@ -84,11 +85,11 @@ func Watch(ctx context.Context, opts Options, on *WatchOptions) (*Watcher, error
 	return w, nil
 }
 
-// Current returns the running configuration. It never blocks, and what it returns never
-// changes: hold on to it for as long as one piece of work should see the same values.
+// Current returns the running configuration. It never blocks. A caller that needs the same
+// values throughout a piece of work keeps the result.
 func (w *Watcher) Current() *Config { return w.current.Load() }
 
-// Err returns what is wrong with the files as they are now, nil if they are what runs.
+// Err returns the error of the files in their current state, nil if they are in use.
 func (w *Watcher) Err() error {
 	if err := w.err.Load(); err != nil {
 		return *err
@@ -99,10 +100,9 @@ func (w *Watcher) Err() error {
 // Done returns a channel that is closed when the watcher has ended, after its context.
 func (w *Watcher) Done() <-chan struct{} { return w.done }
 
-// Reload loads the files now, for a host that is told to by a signal. Unlike a look in
-// passing it takes the files as they are: a file that is gone counts as gone, unless it was
-// named. If they are wrong, the running configuration stays and the error says why.
-// It must not be called from Changed or Failed.
+// Reload loads the files now, for example on a signal. Unlike a periodic check it accepts that
+// a file is gone, unless it was named. If the files are invalid, Reload returns the error and
+// the running configuration stays. It must not be called from Changed or Failed.
 func (w *Watcher) Reload() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,8 +134,8 @@ func (w *Watcher) run(ctx context.Context) {
 	}
 }
 
-// poll looks at the files and loads them if they have changed and settled. It reports
-// whether a change is still on its way.
+// poll checks the files and loads them if they have changed and are no longer changing. It
+// reports whether a change is pending.
 func (w *Watcher) poll() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,14 +152,14 @@ func (w *Watcher) poll() bool {
 		w.state.since, w.state.sum = time.Now(), now.sum
 		return true
 	case now.sum != w.state.sum && time.Since(w.state.since) < 2*w.on.Interval:
-		// Still being written; but what is written without end must count at some time.
+		// Still being written. A file that is written without end is loaded after two intervals.
 		w.state.sum = now.sum
 		return true
 	}
 	c, err := Load(w.opts)
 	if after := w.look(); after.sum != now.sum {
 		w.state.sum = after.sum
-		return true // it may be a mixture of both
+		return true // c may be a mixture of two states
 	}
 	if err == nil {
 		err = w.missing(now)
@@ -189,9 +189,8 @@ func (w *Watcher) refuse(seen snapshot, err error) {
 	}
 }
 
-// missing reports files of the running configuration that are gone or have lost all their
-// content. Somebody is writing them, or has made a mistake; to fall back to the defaults in
-// the middle of somebody's work would be the worst answer to either.
+// missing reports files of the running configuration that are gone or have become empty. They
+// are being written, or this is a mistake; in both cases the defaults would be wrong.
 func (w *Watcher) missing(now snapshot) error {
 	var errs Errors
 	for _, file := range w.Current().files {
@@ -203,15 +202,15 @@ func (w *Watcher) missing(now snapshot) error {
 		}
 		if problem != "" {
 			errs = append(errs, &Error{
-				Origin:  Origin{Kind: FromFile, File: display(file)},
-				Problem: problem, Allowed: "the running configuration stays; reload to do without the file",
+				Origin:  Origin{Kind: FromFile, File: disk.FromHere(file)},
+				Problem: problem, Allowed: "the running configuration stays; reload to use none",
 			})
 		}
 	}
 	return errs.ordered()
 }
 
-// look takes a snapshot of all files that there are to load.
+// look takes a snapshot of all files to load.
 func (w *Watcher) look() snapshot {
 	s := snapshot{empty: map[string]bool{}}
 	h := sha256.New()
@@ -223,7 +222,7 @@ func (w *Watcher) look() snapshot {
 		h.Write(text)
 		s.empty[file] = err == nil && len(bytes.TrimSpace(text)) == 0
 	}
-	// What the user trusts and approves counts like a file of the configuration.
+	// The user's agreements are watched like a file.
 	fmt.Fprintln(h, trust.Open(trustDir(environment(w.opts.Env))).Changed().UnixNano())
 	h.Sum(s.sum[:0])
 	return s

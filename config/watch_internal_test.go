@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A file that is being written in pieces is not loaded before it has settled, each piece
-// being lawful by itself.
+// A file that is written in pieces is loaded when it no longer changes, even if each piece is
+// valid by itself.
 func TestPollWaitsUntilSettled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "condense.yaml")
 	set := func(text string) {

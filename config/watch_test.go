@@ -18,7 +18,7 @@ import (
 
 const tick = time.Millisecond
 
-// A notebook notes what a watcher reports.
+// A notebook records the reports of a watcher.
 type notebook struct {
 	mu      sync.Mutex
 	changed []float64 // thresholds
@@ -84,7 +84,7 @@ func overwrite(t *testing.T, file, text string) {
 	}
 }
 
-// replace does what editors do: write a new file and rename it over the old one.
+// replace writes a new file and renames it over the old one, as editors do.
 func replace(t *testing.T, file, text string) {
 	t.Helper()
 	overwrite(t, file+".tmp", text)
@@ -113,7 +113,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the deletion is reported", func() bool {
-		return w.Err() != nil && strings.Contains(w.Err().Error(), "there is no such file")
+		return w.Err() != nil && strings.Contains(w.Err().Error(), "no such file")
 	})
 	if got := threshold(w); got != 52 {
 		t.Errorf("after deletion: got %v, want 52", got)
@@ -156,7 +156,7 @@ func TestWatch(t *testing.T) {
 	runs(t, w, 54)
 }
 
-// A volume of Kubernetes holds links to files behind a link that is swapped.
+// A volume of Kubernetes has links to files in a folder that is itself a link, which is swapped.
 func TestWatchSymlinkSwap(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"..v1/condense.yaml": "threshold: 50\n",
@@ -183,7 +183,7 @@ func TestWatchSymlinkSwap(t *testing.T) {
 	}
 }
 
-// Files may come and go in every place that is searched.
+// Files may be made and deleted in every folder that is searched.
 func TestWatchSearch(t *testing.T) {
 	root := tree(t, map[string]string{"repo/.git/HEAD": "", "repo/sub/x": "", "xdg/condense/x": ""})
 	opts := known
@@ -203,7 +203,7 @@ func TestWatchSearch(t *testing.T) {
 	}
 	eventually(t, "the fault is over", func() bool { return w.Err() == nil })
 
-	// One that was used and is gone is missed, until somebody says that it should be.
+	// A file that was used and is gone is an error, until Reload accepts it.
 	if err := os.Remove(filepath.Join(root, "repo/sub/condense.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +245,9 @@ func TestWatchRefusesToStart(t *testing.T) {
 	}
 }
 
-// While the file is rewritten a thousand times, well, wrongly and in several ways, eight
-// readers see whole configurations only: each file says its number three times. In the end
-// the last lawful content runs.
+// While the file is rewritten a thousand times, with valid and invalid content and in several
+// ways, eight readers see whole configurations only: each file has its number three times. At
+// the end, the last valid content is in use.
 func TestWatchUnderFire(t *testing.T) {
 	const rewrites, readers = 1000, 8
 	text := func(n int) string {
@@ -296,7 +296,7 @@ func TestWatchUnderFire(t *testing.T) {
 		default:
 			replace(t, opts.Path, text(i))
 		}
-		if i%50 == 4 { // let some of them be seen
+		if i%50 == 4 { // some of them are loaded
 			eventually(t, "it runs", func() bool { return w.Current().Values().MinNewTokens.Tokens == i })
 		}
 	}
@@ -314,8 +314,8 @@ func TestWatchUnderFire(t *testing.T) {
 	}
 }
 
-// TestWatchTrust: a part that needs trust and is written into a file that is watched does not
-// hold before the user has given it, and then does without a further change of the file.
+// TestWatchTrust: a part that needs trust, written into a watched file, is withheld until the user
+// trusts it, and is then used without a further change of the file.
 func TestWatchTrust(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	file := filepath.Join(dir, "condense.yaml")

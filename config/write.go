@@ -12,9 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Show returns the merged configuration as a YAML file that would load to the same, each
-// value with a comment that says where it came from. There are no secrets in it, because
-// there are none in a configuration.
+// Show returns the merged configuration as a YAML file that loads to the same configuration.
+// Each value has a comment with its origin. It has no secrets, since a configuration has none.
 func (c *Config) Show() (string, error) {
 	return writeYAML(c.showObject(c.raw, atTop, nil))
 }
@@ -32,9 +31,8 @@ func writeYAML(root *yaml.Node) (string, error) {
 	return b.String(), nil
 }
 
-// showObject writes the fields of a place in their order. Of what somebody declared, it
-// leaves out what only the defaults say: written down, the window of the built-in profile
-// would override that of a model.
+// showObject writes the fields of a place in their order. From a declared entry it omits the
+// defaults: the window of the built-in profile, once written, would override that of a model.
 func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsAt(at) {
@@ -123,9 +121,9 @@ func schemaLine(schema string) string {
 }
 
 // Init returns a commented configuration to start from: two chains, one for each of two
-// modes, and every other setting with its default. Schema is the path or address of the
-// schema that editors should use; empty leaves the line out. Of opts, only Strategies
-// and Chain matter: the chains are made of what there is.
+// modes, and every other setting with its default. The first line names schema, the path or
+// address of the schema for editors, unless that is empty. Of opts, it uses Strategies and
+// Chain.
 func Init(schema string, opts Options) string {
 	var b strings.Builder
 	b.WriteString(schemaLine(schema))
@@ -157,10 +155,10 @@ func firstSentence(doc string) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-const initHead = `# What condense does, for which profile and mode. Three commands to know:
-#   condense config check      says everything that is wrong with this file, and where
-#   condense config explain    says what holds and where it comes from
-#   condense config schema     writes the schema that gives completion in editors
+const initHead = `# When and how condense condenses, for each profile and mode. Three commands to know:
+#   condense config check      reports every mistake in this file, with its position
+#   condense config explain    shows the values and where each comes from
+#   condense config schema     writes the schema for completion in editors
 # A value that is absent or -1 inherits: a mode from its profile, a profile from here.
 
 threshold: 80                # Percent of the context window at which to condense
@@ -175,7 +173,7 @@ type starter struct {
 	providers string   // what they name
 }
 
-// starters are in order of preference; the last one needs what there always is.
+// starters are in order of preference. The last one needs no optional strategy.
 var starters = []starter{{
 	needs: []string{"smart", "native"},
 	one:   "[tidy]", two: "[lossless, summary]",
@@ -198,11 +196,11 @@ models:
 `,
 }}
 
-// initBody takes the two chains and the providers.
+// initBody is a format for the two chains and the providers.
 const initBody = `
 default_profile: main
 
-# A profile is what an agent is configured with.
+# A profile is what an agent is configured to use.
 profiles:
   main:
     model: anthropic/claude-sonnet-4-5  # gives the window

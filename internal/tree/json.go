@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// parseJSON reads one JSON value. Positions are exact, of syntax errors too.
+// ParseJSON reads one JSON value. All positions are exact, also those of syntax errors.
 func ParseJSON(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
@@ -20,14 +20,14 @@ func ParseJSON(text []byte) (*Node, *Error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return &Node{Shape: Mapping, At: Position{1, 1}}, nil
 	}
-	r := jsonReader{index: newTextIndex(text), dec: json.NewDecoder(bytes.NewReader(text)), nodes: maxNodes}
+	r := jsonReader{index: newTextIndex(text), dec: json.NewDecoder(bytes.NewReader(text)), budget: budget{maxNodes}}
 	r.dec.UseNumber()
 	root, err := r.read(0)
 	if err != nil {
 		return nil, err
 	}
 	if _, end := r.dec.Token(); !errors.Is(end, io.EOF) {
-		return nil, &Error{r.here(), "not valid JSON: something follows the end"}
+		return nil, &Error{r.here(), "not valid JSON: text after the end"}
 	}
 	return root, nil
 }
@@ -35,10 +35,10 @@ func ParseJSON(text []byte) (*Node, *Error) {
 type jsonReader struct {
 	index *textIndex
 	dec   *json.Decoder
-	nodes int
+	budget
 }
 
-// here returns where the next token begins.
+// here returns the position of the next token.
 func (r *jsonReader) here() Position {
 	i := int(r.dec.InputOffset())
 	for i < len(r.index.text) && bytes.IndexByte([]byte(" \t\r\n,:"), r.index.text[i]) >= 0 {
@@ -65,11 +65,8 @@ func (r *jsonReader) token() (json.Token, *Error) {
 
 func (r *jsonReader) read(depth int) (*Node, *Error) {
 	out := &Node{At: r.here()}
-	if r.nodes--; r.nodes < 0 {
-		return nil, &Error{out.At, "more values than any configuration needs"}
-	}
-	if depth > maxDepth {
-		return nil, &Error{out.At, "nested too deeply"}
+	if err := r.take(out.At, depth); err != nil {
+		return nil, err
 	}
 	tok, err := r.token()
 	if err != nil {
@@ -89,7 +86,7 @@ func (r *jsonReader) read(depth int) (*Node, *Error) {
 		}
 		v, err := tok.Float64()
 		if err != nil {
-			return nil, &Error{out.At, fmt.Sprintf("%s is no number that can be used", plain.Abbreviate(out.Text))}
+			return nil, &Error{out.At, fmt.Sprintf("the number %s is out of range", plain.Abbreviate(out.Text))}
 		}
 		out.Value = v
 	case string:
@@ -127,7 +124,7 @@ func (r *jsonReader) object(out *Node, depth int) (*Node, *Error) {
 			return nil, &Error{at, "not valid JSON: a key must be a string"}
 		}
 		if first, twice := seen[key]; twice {
-			return nil, &Error{at, fmt.Sprintf("duplicate key %q (first set on line %d)", key, first.Line)}
+			return nil, duplicate(key, at, first)
 		}
 		seen[key] = at
 		value, err := r.read(depth + 1)

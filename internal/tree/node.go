@@ -1,36 +1,40 @@
-// Package tree reads YAML, TOML and JSON into one tree of values that know where they are in
-// the file. The limits on size, depth and number of values bound what a hostile file costs.
+// Package tree reads YAML, TOML and JSON into one tree of values with their positions in the
+// file. Its limits on depth and number of values bound the cost of a hostile file, if the
+// caller bounds its size with [MaxFile].
 package tree
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
 )
 
-// A position is a place in a text, counted from 1; zero means unknown.
+// A Position in a text, counted from 1. Zero means unknown.
 type Position struct{ Line, Column int }
 
-// A node is a value of a file as it was written, with its place. The three formats are
-// parsed into the same tree, so that there is one check for all of them.
+// A Node is a value of a file as written, with its position. All formats are parsed into the
+// same tree, so that one check serves them all.
 type Node struct {
 	At    Position
 	Shape Shape
 	Value any    // of a scalar: nil, bool, int64, float64 or string
-	Text  string // of a scalar: as written, without quotes
+	Text  string // of a scalar, as written, without quotes
 	Pairs []Pair
 	Items []*Node
 }
 
-// A pair is an entry of a mapping.
+// A Pair is an entry of a mapping.
 type Pair struct {
 	Key   string
 	At    Position // of the key
 	Value *Node
 }
 
+// A Shape is the kind of a node.
 type Shape int
 
 const (
@@ -39,15 +43,15 @@ const (
 	Sequence
 )
 
-// limits of a file; no sensible configuration comes near them, and a hostile one cannot
-// exhaust memory or stack.
+// The limits of a file. No sensible configuration comes near them, and a hostile one cannot
+// exhaust memory or stack. MaxFile is in bytes.
 const (
 	MaxFile  = 4 << 20
 	maxNodes = 200_000
 	maxDepth = 100
 )
 
-// describe says what n is, for messages about wrong types. It never quotes a long text.
+// Describe returns what n is, for messages about wrong types. It never quotes a long string.
 func (n *Node) Describe() string {
 	switch n.Shape {
 	case Mapping:
@@ -71,12 +75,12 @@ func (n *Node) Describe() string {
 // describeText quotes s, unless it may be a secret.
 func describeText(s string) string {
 	if secret.Shown(s) {
-		return "a text"
+		return "a string"
 	}
-	return fmt.Sprintf("the text %q", plain.Abbreviate(s))
+	return fmt.Sprintf("the string %q", plain.Abbreviate(s))
 }
 
-// plain returns n as JSON would hold it.
+// Plain returns n as decoded JSON: nil, bool, int64, float64, string, []any, map[string]any.
 func (n *Node) Plain() any {
 	switch n.Shape {
 	case Mapping:
@@ -96,13 +100,14 @@ func (n *Node) Plain() any {
 	return n.Value
 }
 
-// A syntaxError is a text that its parser refuses.
+// An Error is a text that is not valid in its format.
 type Error struct {
 	At      Position
 	Problem string
 }
 
-// parse reads a file into a tree. The tree of an empty file is a mapping without pairs.
+// Parse reads a file in the format yaml, toml or json. The tree of an empty file is a mapping
+// without pairs.
 func Parse(format string, text []byte) (*Node, *Error) {
 	text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
 	switch format {
@@ -118,7 +123,7 @@ func Parse(format string, text []byte) (*Node, *Error) {
 // A textIndex turns byte offsets into positions.
 type textIndex struct {
 	text  []byte
-	lines []int // offsets of the beginnings of lines
+	lines []int // offsets of the first bytes of lines
 }
 
 func newTextIndex(text []byte) *textIndex {
@@ -133,13 +138,27 @@ func newTextIndex(text []byte) *textIndex {
 
 func (x *textIndex) position(offset int) Position {
 	offset = min(max(offset, 0), len(x.text))
-	lo, hi := 0, len(x.lines)
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; x.lines[mid] <= offset {
-			lo = mid
-		} else {
-			hi = mid
-		}
+	line, found := slices.BinarySearch(x.lines, offset)
+	if !found {
+		line-- // the last one that begins before offset
 	}
-	return Position{lo + 1, len([]rune(string(x.text[x.lines[lo]:offset]))) + 1}
+	return Position{line + 1, utf8.RuneCount(x.text[x.lines[line]:offset]) + 1}
+}
+
+// A budget bounds what one text may cost.
+type budget struct{ nodes int }
+
+// take counts a value at a depth of the tree.
+func (b *budget) take(at Position, depth int) *Error {
+	if b.nodes--; b.nodes < 0 {
+		return &Error{at, "more values than any configuration needs; aliases count each time"}
+	}
+	if depth > maxDepth {
+		return &Error{at, "nested too deeply"}
+	}
+	return nil
+}
+
+func duplicate(key string, at, first Position) *Error {
+	return &Error{at, fmt.Sprintf("duplicate key %q (first set on line %d)", key, first.Line)}
 }

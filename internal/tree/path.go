@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// A path is a key, one name after the other. Names may contain any character but control
-// characters, dots included; a path is therefore never handled as a dotted string.
+// A Path is a key, one name for each level. Names may contain any character except control
+// characters. Since they may contain dots, a path is never handled as a dotted string.
 type Path []string
 
-// sep joins the segments of a path into a map key. No name can contain it: names with
-// control characters are refused.
+// Sep joins the names of a path into a map key. Names with control characters are refused, so
+// none contains it.
 const Sep = "\x1f"
 
+// ID returns p as a key of a map.
 func (p Path) ID() string { return strings.Join(p, Sep) }
 
-// with returns p and one more name, never sharing memory with another path.
+// With returns p and one more name, in new memory.
 func (p Path) With(name string) Path {
 	q := make(Path, len(p), len(p)+1)
 	copy(q, p)

@@ -15,9 +15,9 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// parseTOML reads a TOML document. Its values are those of the parser; places come from a
-// second walk over its syntax tree, exact for keys and for values other than arrays, which
-// are placed at their key.
+// ParseTOML reads a TOML document. Values are those of the parser. Positions come from a second
+// walk over its syntax tree; they are exact for keys and for values other than arrays, which
+// have the position of their key.
 func ParseTOML(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
@@ -43,8 +43,8 @@ func ParseTOML(text []byte) (*Node, *Error) {
 	return tomlNode(values, nil, w.places, Position{1, 1}), nil
 }
 
-// tomlTooDeep finds brackets that would exhaust the stack of the parser, which has no limit
-// of its own. It counts those in texts too: no text of a configuration has so many.
+// tomlTooDeep finds brackets that would exhaust the stack of the parser, which has no limit of
+// its own. It also counts brackets in strings: no string of a configuration has so many.
 func tomlTooDeep(text []byte) (Position, bool) {
 	depth := 0
 	for i, b := range text {
@@ -91,7 +91,7 @@ func tomlNode(v any, p Path, places map[string]tomlPlace, at Position) *Node {
 	case float64:
 		out.Value, out.Text = v, strconv.FormatFloat(v, 'g', -1, 64)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			out.Value = out.Text // a text is refused wherever a number is expected
+			out.Value = out.Text // a string is refused where a number is expected
 		}
 	case bool:
 		out.Value, out.Text = v, strconv.FormatBool(v)
@@ -107,7 +107,7 @@ func tomlNode(v any, p Path, places map[string]tomlPlace, at Position) *Node {
 	return out
 }
 
-// walk notes the places of everything in a valid document; it stops at the first fault.
+// walk records the positions of everything in a valid document. It stops at the first error.
 func (w *tomlWalk) walk(text []byte) {
 	w.parser.Reset(text)
 	var table Path
@@ -146,7 +146,7 @@ func (w *tomlWalk) at(n *unstable.Node) Position {
 	return w.index.position(int(n.Raw.Offset))
 }
 
-// keys follows the keys of a header or an entry, noting each part that is new.
+// keys follows the keys of a header or an entry and records each part that is new.
 func (w *tomlWalk) keys(it unstable.Iterator, p Path) (Path, Position) {
 	var at Position
 	for it.Next() {
@@ -160,7 +160,7 @@ func (w *tomlWalk) keys(it unstable.Iterator, p Path) (Path, Position) {
 		if _, known := w.places[p.ID()]; !known {
 			w.places[p.ID()] = tomlPlace{at, at}
 		}
-		// Within an array of tables, keys belong to its last table.
+		// In an array of tables, keys belong to the last table.
 		if n := w.counts[p.ID()]; n > 0 && !it.IsLast() {
 			p = p.With(strconv.Itoa(n - 1))
 		}
@@ -190,7 +190,7 @@ func (w *tomlWalk) keyValue(e *unstable.Node, table Path) {
 	w.places[p.ID()] = tomlPlace{at, w.value(e.Value(), p, at)}
 }
 
-// value notes the places inside v and returns that of v.
+// value records the positions in v and returns that of v.
 func (w *tomlWalk) value(v *unstable.Node, p Path, key Position) Position {
 	if w.deep {
 		return key
@@ -217,7 +217,7 @@ func (w *tomlWalk) value(v *unstable.Node, p Path, key Position) Position {
 			w.keyValue(it.Node(), p)
 		}
 	}
-	if v.Kind == unstable.Bool { // the parser gives no place, but its text is a piece of the file
+	if v.Kind == unstable.Bool { // it has no position, but its text is a slice of the file
 		return w.index.position(int(w.parser.Range(v.Data).Offset))
 	}
 	return w.at(v)

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseYAML reads one YAML document. Positions are exact to the character for keys and
-// values; where a text is refused, see yamlFault.
+// ParseYAML reads one YAML document. Positions of keys and values are exact; for those of
+// syntax errors see yamlFault.
 func ParseYAML(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
@@ -27,11 +27,11 @@ func ParseYAML(text []byte) (*Node, *Error) {
 	}
 	var next yaml.Node
 	if err := dec.Decode(&next); err == nil {
-		return nil, &Error{Position{next.Line, next.Column}, "a second document begins here; one file holds one configuration"}
+		return nil, &Error{Position{next.Line, next.Column}, "a second document begins here; a file has one configuration"}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlFault(text, err)
 	}
-	r := yamlReader{nodes: maxNodes, open: map[*yaml.Node]bool{}}
+	r := yamlReader{budget: budget{maxNodes}, open: map[*yaml.Node]bool{}}
 	return r.read(&doc, 0)
 }
 
@@ -46,19 +46,16 @@ func invalidUTF8(text []byte) *Error {
 	return &Error{Position{1, 1}, "not valid UTF-8"}
 }
 
-// A yamlReader turns YAML nodes into ours: aliases are followed, merge keys applied.
+// A yamlReader converts the parser's nodes. It follows aliases and applies merge keys.
 type yamlReader struct {
-	nodes int
-	open  map[*yaml.Node]bool // with an anchor, being read
+	budget
+	open map[*yaml.Node]bool // nodes with an anchor that are being read
 }
 
 func (r *yamlReader) read(n *yaml.Node, depth int) (*Node, *Error) {
 	at := Position{n.Line, n.Column}
-	if r.nodes--; r.nodes < 0 {
-		return nil, &Error{at, "more values than any configuration needs, aliases counted each time"}
-	}
-	if depth > maxDepth {
-		return nil, &Error{at, "nested too deeply"}
+	if err := r.take(at, depth); err != nil {
+		return nil, err
 	}
 	if n.Anchor != "" {
 		if r.open[n] {
@@ -115,7 +112,7 @@ func (r *yamlReader) mapping(n *yaml.Node, depth int) (*Node, *Error) {
 			k = k.Alias
 		}
 		if k.Kind != yaml.ScalarNode {
-			return nil, &Error{at, "a key must be a plain name"}
+			return nil, &Error{at, "a key must be a scalar"}
 		}
 		if k.ShortTag() == "!!merge" {
 			if value.Shape == Sequence {
@@ -126,7 +123,7 @@ func (r *yamlReader) mapping(n *yaml.Node, depth int) (*Node, *Error) {
 			continue
 		}
 		if first, twice := seen[k.Value]; twice {
-			return nil, &Error{at, fmt.Sprintf("duplicate key %q (first set on line %d)", k.Value, first.Line)}
+			return nil, duplicate(k.Value, at, first)
 		}
 		seen[k.Value] = at
 		out.Pairs = append(out.Pairs, Pair{k.Value, at, value})
@@ -175,7 +172,7 @@ func yamlScalar(n *yaml.Node) (*Node, *Error) {
 			return fail()
 		}
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, &Error{out.At, fmt.Sprintf("%s is no number that can be used", n.Value)}
+			return nil, &Error{out.At, fmt.Sprintf("%s is not a finite number", n.Value)}
 		}
 		out.Value = v
 	default: // strings, and dates: no setting is a date

@@ -10,11 +10,11 @@ import (
 	"github.com/condensehq/condense/internal/secret"
 )
 
-// The parser of YAML names the line where it gave up, which is often not the one that is
-// wrong, in words about its own state. locate reads a refused text once more, line by line, for
-// the mistakes that people make: indentation, a missing space or colon, quotes and brackets.
+// The YAML parser reports the line where it gave up, which is often not the line with the
+// mistake, in terms of its own state. locate reads a refused text again, line by line, for
+// common mistakes: indentation, a missing space or colon, quotes and brackets.
 
-// yamlFault returns what is wrong with a text that the parser refused with err.
+// yamlFault returns the mistake in a text that the parser refused with err.
 func yamlFault(text []byte, err error) *Error {
 	s := yamlScan{lines: strings.Split(string(text), "\n")}
 	if fault := s.locate(); fault != nil {
@@ -25,20 +25,20 @@ func yamlFault(text []byte, err error) *Error {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 
-// plainWords replaces the parser's.
+// plainWords replace the messages of the parser.
 var plainWords = []struct{ parser, plain string }{
 	{"did not find expected key", "a key is missing, or a line near this one is indented wrongly"},
 	{"could not find expected ':'", "a colon is missing after a key"},
-	{"mapping values are not allowed in this context", "a colon where none can be; put the text in quotes"},
+	{"mapping values are not allowed in this context", "a colon that is not allowed here; put the string in quotes"},
 	{"did not find expected ',' or ']'", "a list that begins here is not closed, or a comma is missing"},
 	{"did not find expected ',' or '}'", "a mapping that begins here is not closed, or a comma is missing"},
 	{"did not find expected node content", "a value is missing"},
-	{"cannot start any token", "put the text in quotes; indent with spaces, never tabs"},
+	{"cannot start any token", "put the string in quotes; indent with spaces, never tabs"},
 }
 
 func yamlSyntax(err error) *Error {
 	problem := strings.TrimPrefix(err.Error(), "yaml: ")
-	at := Position{Line: 1} // which the parser does not name
+	at := Position{Line: 1} // the parser does not mention line 1
 	if m := yamlLine.FindStringSubmatch(problem); m != nil {
 		at.Line, _ = strconv.Atoi(m[1])
 		problem = problem[len(m[0]):]
@@ -56,16 +56,16 @@ func yamlSyntax(err error) *Error {
 type yamlLevel struct {
 	indent int
 	entry  int  // number of the line of its last entry
-	full   bool // that entry has a value on its own line
+	full   bool // this entry has a value on its own line
 }
 
 type yamlScan struct {
 	lines  []string
 	levels []yamlLevel
-	block  int  // indentation above which lines are the text of a block (| or >); -1: none
-	open   rune // quote or bracket that a line left open; 0: none
+	block  int  // lines indented more than this belong to a block (| or >); -1 means none
+	open   rune // the quote or bracket that is open at the end of the line; 0 means none
 	opened Position
-	depth  []rune // brackets that are open
+	depth  []rune // open brackets
 }
 
 func (s *yamlScan) locate() *Error {
@@ -120,12 +120,12 @@ var (
 	tight = regexp.MustCompile(`^([A-Za-z_][\w.-]*|"[^"]*"|'[^']*'):([^\s:/].*)$`)
 )
 
-// left reports whether a line in an open bracket looks like one after it.
+// left reports whether a line in an open bracket looks like one that follows it.
 func (s *yamlScan) left(content string) bool {
 	return s.open != '"' && s.open != '\'' && blockKey.MatchString(content) && !strings.ContainsAny(content, "]}") && !strings.HasSuffix(content, ",")
 }
 
-// line looks at one line that is neither inside a quote, a bracket or a block.
+// line checks a line that is not inside a quote, a bracket or a block.
 func (s *yamlScan) line(number, indent int, content string) *Error {
 	item := false
 	for content == "-" || strings.HasPrefix(content, "- ") {
@@ -172,16 +172,16 @@ func (s *yamlScan) place(number, indent int, content string, item bool) *Error {
 	name := quoteLine(strings.TrimRight(content, ":"))
 	switch {
 	case popped:
-		return yamlFaultAt(number, indent, "%s is indented by %s, and no line above it is; indent it as the lines that it belongs to (%s)",
+		return yamlFaultAt(number, indent, "%s is indented by %s, unlike every line above it; indent it as the lines that it belongs to (%s)",
 			name, columns(indent), strings.Join(append(widths, strconv.Itoa(s.deeper(number))), ", "))
 	case n > 0 && s.levels[n-1].full && !item:
-		return yamlFaultAt(number, indent, "%s is indented more than line %d, which has a value already; indent both alike", name, s.levels[n-1].entry)
+		return yamlFaultAt(number, indent, "%s is indented more than line %d, which has a value already; indent both by the same", name, s.levels[n-1].entry)
 	}
 	s.levels = append(s.levels, yamlLevel{indent: indent, entry: number})
 	return nil
 }
 
-// deeper returns the indentation of the line before one, which is too deep for it.
+// deeper returns the indentation of the line before line number.
 func (s *yamlScan) deeper(number int) int {
 	for i := number - 2; i >= 0; i-- {
 		if line := s.lines[i]; strings.TrimSpace(line) != "" && strings.TrimSpace(line)[0] != '#' {
@@ -191,7 +191,7 @@ func (s *yamlScan) deeper(number int) int {
 	return 0
 }
 
-// quoteLine quotes part of a line, unless a word of it may be a secret.
+// quoteLine quotes part of a line, unless it contains what may be a secret.
 func quoteLine(text string) string {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" :\"',[]{}", r) }) {
 		if secret.Shown(word) {
@@ -208,7 +208,7 @@ func columns(n int) string {
 	return fmt.Sprintf("%d spaces", n)
 }
 
-// bare looks at a line that has no key: an element of a list, or the rest of a text.
+// bare checks a line without a key: an element of a list, or the rest of a string.
 func (s *yamlScan) bare(number, indent int, content string, item bool) *Error {
 	if item {
 		return s.value(number, indent, content)
@@ -225,7 +225,7 @@ func (s *yamlScan) bare(number, indent int, content string, item bool) *Error {
 	return nil
 }
 
-// value looks at what follows a key or a dash.
+// value checks what follows a key or a dash.
 func (s *yamlScan) value(number, column int, v string) *Error {
 	if v == "" || v[0] == '#' {
 		return nil
@@ -241,7 +241,7 @@ func (s *yamlScan) value(number, column int, v string) *Error {
 		}
 		return nil
 	case '@', '`', '%':
-		return yamlFaultAt(number, column, "a text cannot begin with %c; put it in quotes", v[0])
+		return yamlFaultAt(number, column, "a string cannot begin with %c; put it in quotes", v[0])
 	case '"', '\'', '[', '{':
 		s.scan(number, column, v)
 	default:
