@@ -21,8 +21,8 @@ func transport(plaintext bool) func(*supervise.Spec, *supervise.Options) {
 	return func(s *supervise.Spec, _ *supervise.Options) { s.Plaintext = plaintext }
 }
 
-// BenchmarkStart is from nothing to the first answer: the folder copied and hashed, the
-// process started, described, configured and asked. And to the end of the process.
+// BenchmarkStart measures a whole life: the folder is copied and hashed, the process is started,
+// described, configured and called, and ends.
 func BenchmarkStart(b *testing.B) {
 	for _, l := range languages {
 		for _, tr := range transports {
@@ -41,8 +41,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is a whole call to a process that runs: with a strategy that does nothing,
-// which is what the protocol costs, and with that of the example.
+// BenchmarkCall measures a call to a running process: with a strategy that does nothing, which is
+// the cost of the protocol, and with the example's.
 func BenchmarkCall(b *testing.B) {
 	for _, l := range languages {
 		for _, tr := range transports {
@@ -67,9 +67,9 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// history returns the request to shorten some size bytes of an agent's session.
+// history returns a request with about size bytes of an agent's session.
 func history(size int) *core.Request {
-	const perMessage = 520 // of what benchdata makes
+	const perMessage = 520 // of benchdata
 	req := coretest.HalfRequest(coretest.Conversation(benchdata.Messages(size / perMessage)...))
 	req.Instructions = "nothing"
 	return req

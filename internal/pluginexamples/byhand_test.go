@@ -23,7 +23,7 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// TestByHand starts the programs as a person would.
+// TestByHand starts the programs from a shell.
 func TestByHand(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l *language) {
@@ -57,8 +57,7 @@ func TestByHand(t *testing.T) {
 	})
 }
 
-// TestDebug attaches to a program that somebody started, perhaps under a debugger, and gives
-// it one settings after the other.
+// TestDebug attaches to a running program, as under a debugger, and configures it repeatedly.
 func TestDebug(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l *language) {
@@ -94,7 +93,7 @@ func TestDebug(t *testing.T) {
 	})
 }
 
-// attachment returns what the program called name says to a person.
+// attachment returns the reattach data that the program called name prints.
 func attachment(t *testing.T, out io.Reader, name string) wire.Reattach {
 	t.Helper()
 	line := regexp.MustCompile(wire.EnvReattach + `='(.*)'`)
@@ -113,7 +112,7 @@ func attachment(t *testing.T, out io.Reader, name string) wire.Reattach {
 	return wire.Reattach{}
 }
 
-// settings has settings refused, all that is wrong at once, and others accepted.
+// settings tries invalid settings, whose faults are all reported at once, and valid ones.
 func settings(t *testing.T, client *wire.Client, log *journal) {
 	t.Helper()
 	if _, err := client.Condense(t.Context(), request("tell")); err == nil || !strings.Contains(err.Error(), "not configured yet") {
@@ -153,7 +152,7 @@ func settings(t *testing.T, client *wire.Client, log *journal) {
 	}
 }
 
-// TestHostDies has the host end without a word, as after kill -9: the plugin goes with it.
+// TestHostDies ends the host without a shutdown, as kill -9 does: the plugin exits too.
 func TestHostDies(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l *language) {
@@ -180,7 +179,7 @@ func TestHostDies(t *testing.T) {
 		if err != nil || !strings.HasPrefix(line, "1|1|unix|"+sockets) || !strings.HasSuffix(line, "|grpc|\n") {
 			t.Fatalf("handshake %q (%v)", line, err)
 		}
-		if err := stdin.Close(); err != nil { // the only thing that the end of a host does everywhere
+		if err := stdin.Close(); err != nil { // the only effect of the end of a host on every system
 			t.Fatal(err)
 		}
 		exited := make(chan error, 1)

@@ -18,7 +18,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// eager are settings with which the examples do as much as they can.
+// eager are settings with which the examples change as much as possible.
 var eager = map[string]string{
 	"dedupe":   `{"min_bytes": 0}`,
 	"headtail": `{"head": 1, "tail": 1, "max_bytes": 400, "recent": 0}`,
@@ -35,7 +35,7 @@ func each(t *testing.T, f func(t *testing.T, l *language)) {
 	}
 }
 
-// TestOwnTests runs the tests that the examples have in their own language.
+// TestOwnTests runs the examples' tests in their own language.
 func TestOwnTests(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l *language) { l.runTests(t, l.example.dir(t)) })
@@ -58,8 +58,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestSessions has the examples work on recorded sessions, as a user's chain would. It does
-// so without mutual TLS, which a user can turn off; the other tests have it.
+// TestSessions runs the examples on recorded sessions in a chain. It does so without mutual TLS,
+// which a user can turn off; the other tests use it.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	files := testkit.Sessions(t)

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package pluginexamples_test runs the plugins in other languages, and what authors in those
-// languages start from, as real processes under a real host.
+// Package pluginexamples_test runs the examples and templates of plugins in other languages than
+// Go, as real processes under a real host.
 package pluginexamples_test
 
 import (
@@ -32,18 +32,18 @@ import (
 // not there. CI sets it to 1.
 const requirePeers = "CONDENSE_REQUIRE_PEERS"
 
-// A language is one that plugins are written in.
+// A language has an SDK.
 type language struct {
 	name   string
 	suffix string   // of programs
-	tests  []string // what runs the tests in the working directory
-	// setUp returns the folder of the packages that plugins need in their own, or "" if
-	// they are elsewhere, and an error that says what is missing.
+	tests  []string // the command that runs the tests in the working directory
+	// setUp returns the folder with the packages to copy into plugins, or "" if they are
+	// installed in the system. The error names what is missing.
 	setUp func(ctx context.Context) (packages string, err error)
 
 	exampleName string
 	example     folder // the one in examples/plugins
-	tricks      folder // does what the instructions of a call say
+	tricks      folder // follows the instructions of a call
 }
 
 var languages = newLanguages()
@@ -61,7 +61,7 @@ func newLanguages() []*language {
 	return all
 }
 
-// python is Debian's: its packages are not there for another one.
+// python is Debian's: only this one finds Debian's packages.
 const python = "/usr/bin/python3"
 
 func setUpPython(ctx context.Context) (string, error) {
@@ -102,7 +102,7 @@ func setUpNode(ctx context.Context) (string, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return packages, nil
 	}
-	// Installed beside it and then moved, dir is complete whenever it exists.
+	// Installed in a temporary folder and then renamed, dir is complete whenever it exists.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return "", err
 	}
@@ -127,8 +127,8 @@ func setUpNode(ctx context.Context) (string, error) {
 	return packages, nil
 }
 
-// A folder holds a plugin as an author has it, with the packages that it needs. Tests share
-// it: plugins change nothing in theirs.
+// A folder has a plugin as its author would, with the packages that it needs. Tests share it,
+// because plugins do not write to it.
 type folder struct {
 	program string // name of the file in it
 	make    func(ctx context.Context) (path string, err error)
@@ -175,7 +175,7 @@ func folderAt(path, program string) folder {
 	return folder{program, func(context.Context) (string, error) { return path, nil }}
 }
 
-// scratch is where folders are.
+// scratch is the parent of all folders.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -244,8 +244,8 @@ type plugin struct {
 	log *journal
 }
 
-// open opens the plugin in f as a user would who has pinned it, and closes it when the
-// test ends. Its process must be gone then.
+// open opens the plugin in f as if a user had pinned it, and closes it when the test ends. Its
+// process must have ended then.
 func open(tb testing.TB, f folder, settings string, adjust ...func(*supervise.Spec, *supervise.Options)) *plugin {
 	tb.Helper()
 	dir := f.dir(tb)
@@ -287,7 +287,7 @@ func open(tb testing.TB, f folder, settings string, adjust ...func(*supervise.Sp
 	return &plugin{p, log}
 }
 
-// A journal is a log that can be read while it is written.
+// A journal is a log for concurrent writing and reading.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMissingPackages has plugins start without the packages that they need: the host says
-// how to get them.
+// TestMissingPackages starts plugins without the packages that they need: the error says how to
+// install them.
 func TestMissingPackages(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {
@@ -27,7 +27,7 @@ func TestMissingPackages(t *testing.T) {
 			switch l.name {
 			case "node":
 				want = "npm ci"
-			case "python": // they are installed for everyone, so one is put in front of them
+			case "python": // they are installed in the system, so one is shadowed
 				want = "apt-get install python3-grpcio python3-protobuf python3-cryptography"
 				text := "raise ImportError(name='grpc')\n"
 				if err := os.WriteFile(filepath.Join(dir, "grpc.py"), []byte(text), 0o600); err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// TestStranger has another process call a plugin on its socket: nobody but the host that
-// started it, which has the key to the certificate, is answered.
+// TestStranger calls a plugin's socket from another client: it answers only the host that started
+// it, which has the key to the certificate.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

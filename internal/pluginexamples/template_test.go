@@ -13,8 +13,8 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 )
 
-// TestTemplates makes a plugin of the templates that `condense plugin new` has, runs its
-// tests, and holds it against the rules.
+// TestTemplates makes a plugin of the templates of `condense plugin new`, runs its tests, and
+// checks it against the rules.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {

@@ -27,8 +27,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// TestTricks has the plugin that does what it is told do all that it knows, in every
-// language. One process does it, whatever happens.
+// TestTricks runs all instructions of the plugin tricks, in every language. One process must
+// survive all of them.
 func TestTricks(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {
@@ -101,7 +101,7 @@ func testDescription(t *testing.T, l *language, p *plugin) {
 	}
 }
 
-// testErrors has a strategy say why there is no answer.
+// testErrors checks how the errors of a strategy arrive.
 func testErrors(t *testing.T, _ *language, p *plugin) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -127,7 +127,7 @@ func testErrors(t *testing.T, _ *language, p *plugin) {
 	}
 }
 
-// TestCrash has the process end in a call: the call says how, the next one has a new process.
+// TestCrash ends the process during a call: the error describes it, and the next call has a new process.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {
@@ -156,13 +156,12 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// testCancel has callers leave while a strategy works: it stops within a second, and the
-// process goes on.
+// testCancel cancels running calls: the strategy stops within a second, and the process goes on.
 func testCancel(t *testing.T, _ *language, p *plugin) {
 	t.Helper()
 	var callers sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
-	for range 3 { // of four that may run
+	for range 3 { // of the four allowed
 		callers.Go(func() {
 			if _, err := p.Condense(ctx, request("wait")); !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, want that it was cancelled", err)
@@ -187,8 +186,8 @@ func testCancel(t *testing.T, _ *language, p *plugin) {
 	wait("0 calls")
 }
 
-// testSizes has texts go down and up that are larger than a message on the stream may be,
-// of bytes that are no text.
+// testSizes sends texts in both directions that exceed the size of a message on the stream, of
+// bytes that are not UTF-8.
 func testSizes(t *testing.T, _ *language, p *plugin) {
 	t.Helper()
 	for _, size := range []int{1, 3<<20 - 100, 3 << 20, 10<<20 + 1} {
@@ -200,8 +199,8 @@ func testSizes(t *testing.T, _ *language, p *plugin) {
 	}
 }
 
-// testMany has more messages and parts rewritten, and more counted, than one message on the
-// stream may hold, with IDs that are no text.
+// testMany rewrites and counts more messages and parts than one message on the stream may have,
+// with IDs that are not UTF-8.
 func testMany(t *testing.T, _ *language, p *plugin) {
 	t.Helper()
 	messages := make([]core.Message, 100)
@@ -229,7 +228,7 @@ func testMany(t *testing.T, _ *language, p *plugin) {
 	}
 }
 
-// testRequest has a plugin say what it was told.
+// testRequest checks what a plugin receives.
 func testRequest(t *testing.T, _ *language, p *plugin) {
 	t.Helper()
 	req := request("start")
@@ -241,7 +240,7 @@ func testRequest(t *testing.T, _ *language, p *plugin) {
 	}
 }
 
-// TestHost has a plugin use what a host offers.
+// TestHost checks the callbacks to the host.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {
@@ -284,7 +283,7 @@ func TestHost(t *testing.T) {
 				t.Errorf("progress: got %+v", said)
 			}
 			for _, want := range []string{`level=WARN msg=attention plugin=acme n=7 greeting="good morning"`, `level=DEBUG msg="in detail"`, "to standard output"} {
-				// What is written to standard output takes a way of its own to the log.
+				// Standard output goes to the log separately.
 				for end := time.Now().Add(testkit.Patience(t)); !strings.Contains(p.log.String(), want); time.Sleep(10 * time.Millisecond) {
 					if time.Now().After(end) {
 						t.Errorf("the log lacks %s", want)
@@ -296,7 +295,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// lentTo returns the plugin under a host that lends it a model, which answers once.
+// lentTo returns the plugin under a host with a model that answers once.
 func lentTo(t *testing.T, l *language) *plugin {
 	t.Helper()
 	return open(t, l.tricks, `{}`, func(_ *supervise.Spec, o *supervise.Options) {
@@ -305,7 +304,7 @@ func lentTo(t *testing.T, l *language) *plugin {
 	})
 }
 
-// A once is a model that loses its key when it has answered.
+// A once is a model that loses its key after the first answer.
 type once struct{ asked atomic.Int64 }
 
 func (m *once) Generate(_ context.Context, p *model.Prompt) (*model.Answer, error) {
@@ -317,8 +316,7 @@ func (m *once) Generate(_ context.Context, p *model.Prompt) (*model.Answer, erro
 
 func (m *once) Info() model.Info { return model.Info{} }
 
-// testHideRest holds the SDKs' notion of what belongs together against the rules, on random
-// histories.
+// testHideRest checks the tool groups of the SDKs against the rules, on random histories.
 func testHideRest(t *testing.T, _ *language, p *plugin) {
 	t.Helper()
 	hidden := 0

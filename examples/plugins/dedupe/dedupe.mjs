@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// dedupe says once what tools said twice: where several results of tools are the same, byte
-// for byte, one stays and the others say where it is. Nothing is lost by it.
+// dedupe removes duplicate tool results: where several are identical, byte for byte, one is kept
+// and the others become references to it. No content is lost.
 import { createHash } from 'node:crypto'
 
 import { main } from './condense/index.mjs'
@@ -9,15 +9,15 @@ export const strategy = {
   name: 'dedupe',
   version: '0.1.0',
   doc:
-    'Says once what tools said twice. Of tool results that are the same, byte for byte, one stays and the others ' +
+    'Removes duplicate tool results. Of results that are identical, byte for byte, one is kept and the others ' +
     'are replaced by a line that says where the content is; no message is hidden.',
   settings: {
     keep: {
       default: 'newest',
       enum: ['newest', 'oldest'],
-      doc: 'Which copy stays. Whatever truncates later takes the oldest first, so the newest is safer.',
+      doc: 'Which copy to keep. Truncation removes the oldest messages first, so the newest is safer.',
     },
-    min_bytes: { default: 200, doc: 'Results smaller than this stay as they are.' },
+    min_bytes: { default: 200, doc: 'Results smaller than this are not changed.' },
   },
   check: ({ min_bytes: min }) => (min < 0 ? [{ key: 'min_bytes', message: 'must not be negative' }] : []),
   condense,
@@ -30,12 +30,12 @@ async function condense(call, settings) {
     for (const other of others) lines.push({ other, text: reference(kept, settings.keep) })
   }
 
-  // One question for all sizes, to leave alone what a reference would not make smaller.
+  // One request for all sizes, to skip what a reference would not make smaller.
   const sizes = await call.count(lines.flatMap(({ other, text }) => [
     { part: { message: other.message.id, part: other.part } },
     { content: { parts: [{ tool_result: { ...other.result, content: [{ text }] } }] } },
   ]))
-  const rewrites = new Map() // by message: index of a part to what its result says now
+  const rewrites = new Map() // by message: index of a part to the new text of its result
   let saved = 0
   let replaced = 0
   lines.forEach(({ other, text }, i) => {
@@ -55,8 +55,8 @@ async function condense(call, settings) {
   call.step({ name: 'duplicates', looked: lines.length, changed: replaced, saved: { tool_result: saved } })
 }
 
-// copiesOf returns the results that are there more than once, in the order of the
-// conversation: the one to keep, and the others that may be replaced.
+// copiesOf returns the results that occur more than once, in the order of the conversation: the
+// one to keep, and the others that may be replaced.
 async function copiesOf(call, { keep, min_bytes: min }) {
   const byContent = new Map()
   const calls = new Map() // the latest call of an ID: some agents use IDs again
@@ -78,8 +78,8 @@ async function copiesOf(call, { keep, min_bytes: min }) {
   })
 }
 
-// fingerprint returns how large the content of a result is, and a digest that two results
-// share only if they say the same: none if the content is of a kind that came later.
+// fingerprint returns the size of the content of a result, and a digest that is equal only for
+// equal content: undefined if the content has a kind of a later version.
 function fingerprint(result) {
   const hash = createHash('sha256').update(String(result.is_error))
   let bytes = 0
@@ -92,14 +92,14 @@ function fingerprint(result) {
     if (!pieces) return { bytes: 0, digest: undefined }
     hash.update(p.kind)
     for (const piece of pieces) {
-      hash.update(`${piece.length}:`).update(piece) // the length keeps ["a", "bc"] apart from ["ab", "c"]
+      hash.update(`${piece.length}:`).update(piece) // the length distinguishes ["a", "bc"] from ["ab", "c"]
       bytes += piece.length
     }
   }
   return { bytes, digest: hash.digest('latin1') }
 }
 
-// reference says where the content is: which tool was called how, and with which ID.
+// reference names the place of the content: the tool, its arguments, and the ID of the call.
 function reference({ call, result, bytes }, keep) {
   const what = call ? `${call.name} ${clip(call.args.toString(), 120)}` : 'a tool'
   const where = keep === 'newest' ? 'below' : 'above'

@@ -24,7 +24,7 @@ const readTwice = [
 const said = (messages) =>
   messages.flatMap((m) => m.parts.filter((p) => p.tool_result).map((p) => p.tool_result.content.map((c) => String(c.text ?? 'no text')).join('|')))
 
-test('the newest copy stays, and the older one says where it is', async () => {
+test('the newest copy is kept, and the older one refers to it', async () => {
   const { messages, steps } = await rehearse(strategy, readTwice)
   assert.deepEqual(said(messages), [
     `[The same ${source.length} bytes as the result below of read {"path":"./main.go"}, call c2: see there.]`,
@@ -43,19 +43,19 @@ test('or the oldest', async () => {
   ])
 })
 
-test('of many copies one stays', async () => {
+test('one of many copies is kept', async () => {
   const { messages } = await rehearse(strategy, [...readTwice, call('c3', '{}'), answer('c3', text(source))])
   assert.deepEqual(said(messages).map((s) => s === source), [false, false, true])
 })
 
-test('other parts of a message stay', async () => {
-  const beside = { role: 'user', parts: [text('first'), result('c1', text(source)), text('last')] }
-  const { messages } = await rehearse(strategy, [call('c1', '{}'), beside, call('c2', '{}'), answer('c2', text(source))])
+test('other parts of a message are kept', async () => {
+  const mixed = { role: 'user', parts: [text('first'), result('c1', text(source)), text('last')] }
+  const { messages } = await rehearse(strategy, [call('c1', '{}'), mixed, call('c2', '{}'), answer('c2', text(source))])
   assert.deepEqual(messages[1].parts.map((p) => String(p.text ?? 'result')), ['first', 'result', 'last'])
   assert.notEqual(said(messages)[0], source)
 })
 
-test('pictures count: the same text with another picture is no copy', async () => {
+test('images count: the same text with another image is no copy', async () => {
   const picture = (data) => ({ image: { media_type: 'image/png', data, url: '' } })
   const shots = (...data) => data.flatMap((d, i) => [call(`c${i}`, '{}'), answer(`c${i}`, text(source), picture(d))])
   const same = await rehearse(strategy, shots('AAAA', 'AAAA'))
@@ -68,9 +68,9 @@ const errors = structuredClone(readTwice)
 errors[4].parts[0].tool_result.is_error = true
 
 for (const [name, messages] of Object.entries({
-  'small results stay': [call('c1', '{}'), answer('c1', text('ok')), call('c2', '{}'), answer('c2', text('ok'))],
-  'protected messages stay': readTwice.map((m) => ({ ...m, protected: true })),
-  'results with other content stay': [...readTwice.slice(0, 2), answer('c1', text(source + ' ')), ...readTwice.slice(3)],
+  'small results are kept': [call('c1', '{}'), answer('c1', text('ok')), call('c2', '{}'), answer('c2', text('ok'))],
+  'protected messages are kept': readTwice.map((m) => ({ ...m, protected: true })),
+  'results with other content are kept': [...readTwice.slice(0, 2), answer('c1', text(source + ' ')), ...readTwice.slice(3)],
   'an error is not the same as a success': errors,
   'no messages': [],
 })) {
@@ -80,18 +80,18 @@ for (const [name, messages] of Object.entries({
   })
 }
 
-test('bytes that are no text are compared as they are', async () => {
+test('bytes that are not UTF-8 are compared unchanged', async () => {
   const binary = (last) => text(Buffer.concat([Buffer.alloc(300, 0xff), Buffer.from([last])]))
   const { messages } = await rehearse(strategy, [call('c1', '{}'), answer('c1', binary(0xfe)), call('c2', '{}'), answer('c2', binary(0xfd))])
   assert.equal(said(messages).filter((s) => s.startsWith('[')).length, 0)
 })
 
-test('a call that nobody waits for any more is given up', async () => {
+test('a cancelled call ends', async () => {
   const stopped = AbortSignal.abort(new Error('enough'))
   await assert.rejects(rehearse(strategy, readTwice, { signal: stopped }), /enough/)
 })
 
-test('wrong settings are refused by name', async () => {
+test('invalid settings are rejected by name', async () => {
   const refused = (settings, message) => assert.rejects(rehearse(strategy, [], { settings }), message)
   await refused({ keep: 'middle' }, /^Error: keep: "middle" is none of newest, oldest$/)
   await refused({ min_bytes: -1 }, /^Error: min_bytes: must not be negative$/)

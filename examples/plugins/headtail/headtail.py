@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """headtail keeps the head and the tail of long tool results.
 
-The beginning of an output says what was done, the end how it went; what is between them is
-what people scroll over. Oldest results are cut first, and no more of them than it takes for
-the conversation to be small enough.
+The beginning of an output shows what was done, the end shows the outcome. The oldest results are
+cut first, and only as many as are needed to reach the target.
 """
 # The first line names Debian's Python, which has the packages of python3-grpcio. If yours are
 # in a virtual environment, name the Python in it.
@@ -16,10 +15,10 @@ def shorten(call, settings):
     budget = call.start.budget
     excess = sum(m.tokens for m in call.messages) + budget.overhead - budget.target
     if excess <= 0:
-        return  # on target: nothing that is not named changes
+        return  # on target: without edits nothing changes
     cuts = list(_cuts(call, settings))
     saved = done = 0
-    rewrites = {}  # by index of a message: what its parts are, by their index
+    rewrites = {}  # by index of a message: new content, by index of a part
     for (i, j, content), gain in zip(cuts, _gains(call, cuts)):
         if saved >= excess:
             break
@@ -55,7 +54,7 @@ def _cuts(call, settings):
         changed = False
         for k, part in enumerate(call.messages[i].parts[j].tool_result.content):
             short = cut(part.text, settings) if part.WhichOneof("kind") == "text" else None
-            if short is None:  # as it is: a short text, a picture, a kind that came later
+            if short is None:  # unchanged: a short text, an image, a kind of a later version
                 content.append(pb.NewPart(keep=k))
             else:
                 content.append(pb.NewPart(put=pb.Part(text=short)))
@@ -65,7 +64,7 @@ def _cuts(call, settings):
 
 
 def _gains(call, cuts):
-    """Returns the tokens that every cut saves. The host counts them, all in one question."""
+    """Returns the tokens that every cut saves. The host counts all in one request."""
     items = []
     for i, j, content in cuts:
         call.check()
@@ -80,7 +79,7 @@ def _gains(call, cuts):
     return [was - now for was, now in zip(sizes[::2], sizes[1::2])]
 
 
-# What the note may take of max_bytes, and what head and tail have at least.
+# The maximum size of the note, which is part of max_bytes, and the minimum of max_bytes.
 NOTE_BYTES = 100
 MIN_BYTES = 4 * NOTE_BYTES
 
@@ -88,7 +87,7 @@ MIN_BYTES = 4 * NOTE_BYTES
 def cut(text, settings):
     """Returns the head and the tail of text, in bytes, with a note between; None if it is short.
 
-    What it returned it does not cut again.
+    It does not cut its own results again.
     """
     first, last, most = settings["head"], settings["tail"], settings["max_bytes"]
     lines = text.splitlines(keepends=True)
@@ -97,7 +96,7 @@ def cut(text, settings):
     room = most - NOTE_BYTES
     head = b"".join(lines[:first])
     tail = b"".join(lines[max(0, len(lines) - last) :])
-    head_room = max(room // 2, room - len(tail))  # what one does not need the other may have
+    head_room = max(room // 2, room - len(tail))  # unused space of one is given to the other
     head = _whole(head[:head_room], at_end=len(head) > head_room)
     rest = text[len(head) :].splitlines(keepends=True)
     tail = b"".join(rest[max(0, len(rest) - last) :])
@@ -110,7 +109,7 @@ def cut(text, settings):
 
 
 def _whole(piece, at_start=False, at_end=False):
-    """Returns piece without the rest of a character of UTF-8 that was cut through."""
+    """Returns piece without the remains of a split UTF-8 character."""
     if at_start:
         for i in range(min(4, len(piece))):
             if piece[i] & 0xC0 != 0x80:
@@ -135,13 +134,13 @@ def check(settings):
 STRATEGY = condense.Strategy(
     name="headtail",
     version="0.1.0",
-    doc="Keeps the head and the tail of long tool results. What is between them is replaced by a note that says "
-    "how much is missing, oldest results first, until the conversation is on target; no message is hidden.",
+    doc="Keeps the head and the tail of long tool results. A note with the amount replaces the middle, oldest results "
+    "first, until the conversation is on target; no message is hidden.",
     settings=[
         condense.Setting("head", 20, "Lines to keep at the beginning of a result."),
         condense.Setting("tail", 20, "Lines to keep at its end."),
-        condense.Setting("max_bytes", 4096, "The most that a result may have, for those with long lines."),
-        condense.Setting("recent", 2, "Results at the end of the conversation that stay as they are."),
+        condense.Setting("max_bytes", 4096, "Maximum size of a result, for those with long lines."),
+        condense.Setting("recent", 2, "Results at the end of the conversation that are not changed."),
     ],
     check=check,
     condense=shorten,

@@ -1,5 +1,5 @@
-// The keepfirst command is the smallest plugin that does something: it keeps the first
-// and the last messages of a conversation and hides what is between them.
+// The keepfirst command is the smallest useful plugin: it keeps the first and the last messages
+// of a conversation and hides those between them.
 package main
 
 import (
@@ -25,7 +25,7 @@ type config struct {
 	Last  int `json:"last"  doc:"Messages to keep at the end."`
 }
 
-// Validate is called before the first conversation; what it says reaches the user.
+// Validate is called before the first conversation; the user sees its error.
 func (c *config) Validate() error {
 	if c.First < 1 {
 		return errors.New("first: must be at least 1, or the conversation would not begin as it did")

@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/plugin-sdk/sdktest"
 )
 
-// TestConformance asks everything of the strategy that a host will: nothing lost, no call
-// parted from its result, and so on. It goes through the protocol, as a host would.
+// TestConformance runs the conformance suite through the protocol: nothing lost, no call
+// separated from its result, and so on.
 func TestConformance(t *testing.T) {
 	coretest.Run(t, func(t *testing.T) core.CondensationProvider {
 		return sdktest.Loopback(t, strategy, json.RawMessage(`{"first": 2, "last": 3}`))
@@ -36,7 +36,7 @@ func TestKeepsBothEnds(t *testing.T) {
 	for _, m := range res.Messages {
 		got = append(got, m.ID)
 	}
-	// m5 is one of the last two, and m4 made the call that it answers.
+	// m5 is one of the last two, and m4 has its call.
 	if want := []string{"m1", "m4", "m5", "m6"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

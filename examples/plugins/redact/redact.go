@@ -1,8 +1,8 @@
-// Package redact is a strategy that takes secrets out of a conversation before it is sent
-// again. It shows settings, logging, and counting with the host's counter.
+// Package redact is a strategy that removes secrets from a conversation before it is sent
+// again. It demonstrates settings, logging, and counting with the host's counter.
 //
-// The package knows nothing of plugins: [Strategy] can be compiled into a program as it
-// is, and cmd/condense-redact makes a plugin of it.
+// The package does not depend on the plugin SDK: [Strategy] can be compiled into a program, and
+// cmd/condense-redact makes a plugin of it.
 package redact
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// Config are the settings.
+// Config has the settings.
 type Config struct {
-	Patterns map[string]string `json:"patterns" doc:"What to take out: a name, for the log, and a regular expression (RE2)."`
-	Roles    []string          `json:"roles"    doc:"In whose messages to look: user, assistant, tool."`
+	Patterns map[string]string `json:"patterns" doc:"Secrets to remove: a name, for the log, and a regular expression (RE2)."`
+	Roles    []string          `json:"roles"    doc:"Roles whose messages to search: user, assistant, tool."`
 }
 
-// DefaultConfig returns the defaults: credentials that can be told by their form.
+// DefaultConfig returns the defaults: credentials that can be recognised by their form.
 func DefaultConfig() Config {
 	return Config{
 		Patterns: map[string]string{
@@ -38,19 +38,19 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every setting that is wrong.
+// Validate reports all invalid settings.
 func (c *Config) Validate() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(c.Patterns)) {
 		if re, err := regexp.Compile(c.Patterns[name]); err != nil {
 			errs = append(errs, fmt.Errorf("patterns.%s: %w", name, err))
 		} else if re.MatchString("") {
-			errs = append(errs, fmt.Errorf("patterns.%s: matches nothing at all, so it would match everywhere", name))
+			errs = append(errs, fmt.Errorf("patterns.%s: matches the empty string, so it would match everywhere", name))
 		}
 	}
 	for _, r := range c.Roles {
 		if !slices.Contains(DefaultConfig().Roles, r) {
-			errs = append(errs, fmt.Errorf("roles: %q is none; there are user, assistant and tool", r))
+			errs = append(errs, fmt.Errorf("roles: unknown role %q; there are user, assistant and tool", r))
 		}
 	}
 	return errors.Join(errs...)
@@ -59,8 +59,8 @@ func (c *Config) Validate() error {
 // Strategy returns the strategy.
 func Strategy() registry.Strategy {
 	return registry.Define("redact",
-		"Takes secrets out of a conversation. Keys and tokens that can be told by their form are replaced by [redacted], in texts, "+
-			"in arguments of tool calls and in results; protected messages and reasoning stay as they are.",
+		"Removes secrets from a conversation. Keys and tokens that can be recognised by their form are replaced by [redacted], in texts, "+
+			"in arguments of tool calls and in results; protected messages and reasoning are not changed.",
 		DefaultConfig,
 		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
 			return open(c, env.Logger)
@@ -93,13 +93,13 @@ func open(c Config, log *slog.Logger) (*provider, error) {
 	return p, nil
 }
 
-// Condense rewrites the messages that hold a secret and keeps all others.
+// Condense rewrites the messages that contain a secret and keeps all others.
 func (p *provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
-	messages := slices.Clone(req.Messages) // the request is not ours to modify
+	messages := slices.Clone(req.Messages) // the request must not be modified
 	before, after, rewritten := 0, 0, 0
 	found := map[string]int{}
 	for i, m := range req.Messages {
-		if err := ctx.Err(); err != nil { // the host does not want to wait any longer
+		if err := ctx.Err(); err != nil { // the call is cancelled or late
 			return nil, err
 		}
 		if m.Protected || !p.roles[m.Role] {
@@ -125,7 +125,7 @@ func (p *provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	return &core.Result{Messages: messages}, nil
 }
 
-// redactParts returns parts without secrets, and leaves parts alone. found counts them.
+// redactParts returns parts without secrets and does not modify parts. found counts the secrets.
 func (p *provider) redactParts(parts []core.Part, found map[string]int) []core.Part {
 	out := make([]core.Part, len(parts))
 	for i, part := range parts {
@@ -138,7 +138,7 @@ func (p *provider) redactParts(parts []core.Part, found map[string]int) []core.P
 		case core.ToolResult:
 			part.Content = p.redactParts(part.Content, found)
 			out[i] = part
-		default: // an image, reasoning that the vendor has signed, a kind that came later
+		default: // an image, reasoning that the vendor has signed, a kind of a later version
 			out[i] = part
 		}
 	}
@@ -149,7 +149,7 @@ func (p *provider) redact(s string, found map[string]int) string {
 	for _, pat := range p.patterns {
 		s = pat.re.ReplaceAllStringFunc(s, func(string) string {
 			found[pat.name]++
-			return core.Redacted // the only word that may replace what a user said; see the rule keep-words
+			return core.Redacted // the only word that may replace user text; see the rule keep-words
 		})
 	}
 	return s

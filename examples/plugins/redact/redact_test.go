@@ -75,8 +75,8 @@ func TestRedacts(t *testing.T) {
 func TestSettings(t *testing.T) {
 	for settings, want := range map[string]string{
 		`{"patterns": {"x": "("}}`:  "patterns.x: error parsing regexp",
-		`{"patterns": {"x": "a*"}}`: "patterns.x: matches nothing at all",
-		`{"roles": ["system"]}`:     `roles: "system" is none`,
+		`{"patterns": {"x": "a*"}}`: "patterns.x: matches the empty string",
+		`{"roles": ["system"]}`:     `roles: unknown role "system"`,
 		`{"role": ["user"]}`:        `unknown setting "role"`,
 	} {
 		_, err := redact.Strategy().Open(t.Context(), []byte(settings), registry.Env{})

@@ -1,18 +1,17 @@
-// A call: one conversation to be shortened.
+// A call: one conversation to shorten.
 import { setImmediate as turn } from 'node:timers/promises'
 
 import { bytes, decoder, encode, entries, MAX_ENTRIES, newPart, part } from './protocol.mjs'
 
 const LEVELS = ['debug', 'info', 'warn', 'error']
 
-// A Call is what a strategy works on. Objects in it have the fields of condense.proto, by the
-// same names. Nothing that it says is applied before the strategy has returned, and what it
-// does not name stays as it is: a strategy that does nothing says that there is nothing to
-// gain.
+// A Call is one request to a strategy. Objects in it have the fields of condense.proto, by the
+// same names. Edits are applied after the strategy has returned. Messages that no edit names are
+// unchanged; a call without edits means that there is nothing to gain.
 export class Call {
-  messages = [] // oldest first; a part says in part.kind which of its fields is set, and bytes are Buffers
+  messages = [] // oldest first; part.kind names the field that is set, and bytes are Buffers
   start = null // budget, trigger, profile, mode, system, files_read, instructions, …
-  signal // an AbortSignal: the host does not wait any longer
+  signal // an AbortSignal: the host has cancelled the call
   usage = undefined // set it if the strategy called language models itself
   steps = []
 
@@ -32,16 +31,15 @@ export class Call {
     this.#history = new Promise((resolve) => { this.#complete = resolve })
   }
 
-  // hide takes the message with the ID first out of what is sent to the model, or those from
-  // first to last.
+  // hide hides the messages from first to last, by ID; without last, first alone.
   hide(first, last = '') {
     this.#add('hide', { first, last })
   }
 
-  // hideUnless hides the messages for which keep(message, index) is false, but none that must
-  // stay: protected ones, the system's, calls whose result is still to come, and what belongs to a call or
-  // result that stays. A conversation that begins with a user message must go on to do so:
-  // keep sees to that, or insert a summary at the front.
+  // hideUnless hides the messages for which keep(message, index) is false, except protected
+  // messages, system messages, calls whose result is still to come, and the rest of a tool group
+  // that is kept. A conversation that begins with a user message must still do so: keep its first
+  // message, or insert a summary at the front.
   hideUnless(keep) {
     for (const { from, to, open } of groups(this.messages)) {
       const group = this.messages.slice(from, to + 1)
@@ -49,23 +47,23 @@ export class Call {
     }
   }
 
-  // rewrite gives the message id other parts: a list of { keep: index }, { put: part } and
-  // { result: { part: index, content: […] } }, which gives a tool result other content.
-  // Prefer keep and result: they need no bytes, and keep what the plugin could not see. A part
-  // to put is { text: '…' } or another of the protocol; strings may stand for bytes.
+  // rewrite replaces the parts of the message id by a list of { keep: index }, { put: part } and
+  // { result: { part: index, content: […] } }, which replaces the content of a tool result.
+  // Prefer keep and result: they need no bytes, and keep content that the plugin cannot see. A
+  // part to put is { text: '…' } or another one of the protocol, with strings or bytes.
   rewrite(id, parts) {
     this.#add('rewrite', { id, parts: parts.map(newPart) })
   }
 
-  // insert puts a message of the strategy's own behind the message with the ID after, or to
-  // the front. Its kind is summary or marker, its role user or assistant.
+  // insert inserts a new message after the message with the ID after, or at the front. Its kind
+  // is summary or marker, its role user or assistant.
   insert({ after = '', role = 'user', kind = 'summary', parts }) {
     this.#add('insert', { after, role, kind, parts: parts.map(part) })
   }
 
-  // count asks the host for the size in tokens of any number of items and resolves to a list
-  // of numbers. An item is { messages: { first, last } }, { part: { message: id, part: index } }
-  // or { content: { parts } }. Ask once for many: each question takes some 0.2 ms.
+  // count resolves to the sizes of items in tokens, counted by the host. An item is
+  // { messages: { first, last } }, { part: { message: id, part: index } } or
+  // { content: { parts } }. Count many items at once: each request takes about 0.2 ms.
   async count(items) {
     const sizes = []
     let batch = []
@@ -84,46 +82,47 @@ export class Call {
     return sizes
   }
 
-  // generate asks a language model of the host; see Generate in condense.proto. Input are
+  // generate calls a language model of the host; see Generate in condense.proto. The input has
   // { messages: { first, last } } of the conversation and { message: { role, parts } }. The
   // promise resolves to { text, usage, truncated }, text being a Buffer, or is rejected with an
-  // error whose code says why: CODE_TOO_LONG, CODE_UNAVAILABLE, … The host knows what it cost.
+  // error that has the reason in its code: CODE_TOO_LONG, CODE_UNAVAILABLE, … The host counts the
+  // cost.
   async generate(request) {
     const input = request.input.map((i) => (i.message ? { message: { ...i.message, parts: i.message.parts.map(part) } } : i))
     const reply = await this.#ask({ generate: { ...request, system: bytes(request.system ?? ''), tools: bytes(request.tools ?? ''), input } })
     return reply.generated
   }
 
-  // log writes to the host's log, under this call. Levels: debug, info, warn, error.
+  // log writes to the host's log, with the ID of this call. Levels: debug, info, warn, error.
   log(level, message, fields = {}) {
     if (LEVELS.indexOf(level) < LEVELS.indexOf(this.start?.log_level || 'info')) return
     const list = Object.entries(fields).map(([key, value]) => ({ key, value: Buffer.from(String(value)) }))
     this.#send({ log: { level, message: Buffer.from(message), fields: list } })
   }
 
-  // progress tells whoever waits how far the call is, from 0 to 1; undefined if unknown.
+  // progress reports to the user: a fraction from 0 to 1, undefined if unknown.
   progress(fraction, text = '') {
     this.#send({ progress: { fraction, text } })
   }
 
-  // step says in the report what was done, for people: { name, note, looked, changed, saved,
+  // step adds a line to the report: { name, note, looked, changed, saved,
   // tokens_before, tokens_after, ms }, all but the name optional. Saved are tokens by kind of
   // content: { tool_result: 1200 }.
   step({ note = '', ...step }) {
     this.steps.push({ ...step, note: Buffer.from(note) })
   }
 
-  // pause lets other calls and the host's health checks have their turn, and throws if the
-  // host does not wait any longer. Await it every few milliseconds of work: JavaScript does
-  // one thing at a time, and a host kills a plugin that does not answer.
+  // pause lets other calls and health checks run, and throws if the call is cancelled. Await it
+  // every few milliseconds of work: JavaScript is single-threaded, and a host kills a plugin
+  // that does not answer.
   async pause() {
     await turn()
     this.signal.throwIfAborted()
   }
 
-  // What follows is for server.mjs and testing.mjs.
+  // The rest is for server.mjs and testing.mjs.
 
-  // receive takes in what the host sent.
+  // receive handles a message of the host.
   receive(data) {
     const request = this.#decode(data)
     switch (request?.kind) {
@@ -140,12 +139,12 @@ export class Call {
         return
       }
       default:
-        return // of a kind that came later, or not complete
+        return // a kind of a later version, or incomplete
     }
     if (this.start && this.messages.length >= this.start.message_count) this.#complete()
   }
 
-  // answer has run, an async function, work on the call, and sends what came of it.
+  // answer runs the async function run on the call and sends the result.
   async answer(run) {
     await Promise.race([this.#history, aborted(this.signal)])
     await Promise.race([run(this), aborted(this.signal)])
@@ -193,15 +192,15 @@ function aborted(signal) {
       if (signal.aborted) abort()
       else signal.addEventListener('abort', abort, { once: true })
     })
-    p.catch(() => {}) // it may be that nobody waits
+    p.catch(() => {}) // the promise may have no handler
     aborts.set(signal, p)
   }
   return aborts.get(signal)
 }
 
-// groups cuts messages into the smallest runs, from and to being indexes, that keep every tool
-// call together with its result; open are those with a call that nobody answered. Where an ID
-// is used twice, a result answers the oldest call before it that is still open.
+// groups divides messages into the smallest runs, from and to being indexes, that keep every tool
+// call together with its result; open are those with a call without result. If an ID is used
+// twice, a result answers the oldest open call with it.
 export function groups(messages) {
   const reach = messages.map((_, i) => i)
   const open = new Map() // ID of a call to the messages with such a call

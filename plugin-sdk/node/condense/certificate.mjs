@@ -1,9 +1,9 @@
-// A certificate for one start of a plugin. Node makes keys and signatures but no
-// certificates, so this writes one down: some two dozen fields in DER (X.509, RFC 5280).
+// A certificate for one start of a plugin. Node makes keys and signatures but no certificates, so
+// this encodes one: about two dozen fields in DER (X.509, RFC 5280).
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 
-// newCertificate returns a new P-256 key and a certificate for localhost that it has signed
-// itself: key and certificate in PEM, and the certificate in DER.
+// newCertificate returns a new P-256 key and a self-signed certificate for localhost: key and
+// certificate in PEM, and the certificate in DER.
 export function newCertificate() {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const name = sequence(set(sequence(oid('2.5.4.3'), utf8('localhost')))) // common name
@@ -15,7 +15,7 @@ export function newCertificate() {
     integer([0x01, ...randomBytes(15)]), // serial number, positive
     algorithm,
     name, // issuer
-    sequence(time(now - day), time(now + 10 * 365 * day)), // a clock may be wrong, and a process run for long
+    sequence(time(now - day), time(now + 10 * 365 * day)), // clocks may differ, and a process may run for long
     name, // subject
     createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
     tag(0xa3, sequence(
@@ -44,7 +44,7 @@ const integer = (octets) => tag(0x02, octets)
 const boolean = (b) => tag(0x01, [b ? 0xff : 0])
 const utf8 = (s) => tag(0x0c, Buffer.from(s))
 
-// time returns ms as GeneralizedTime from 2050 on and UTCTime before, as RFC 5280 wants it.
+// time returns ms as GeneralizedTime from 2050 on and UTCTime before, as RFC 5280 requires.
 function time(ms) {
   const digits = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '') // YYYYMMDDhhmmssZ
   return digits < '2050' ? tag(0x17, Buffer.from(digits.slice(2))) : tag(0x18, Buffer.from(digits))

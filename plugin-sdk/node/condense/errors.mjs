@@ -1,5 +1,4 @@
-// What a strategy throws to say why there is no answer. Any other error says that it could
-// not do its work.
-export class InvalidRequest extends Error {} // nobody could answer it
-export class Unavailable extends Error {} // not at the moment
-export class Unsupported extends Error {} // not this kind of work
+// Errors for a strategy to throw. Any other error means that the strategy failed.
+export class InvalidRequest extends Error {} // the request is invalid, for any provider
+export class Unavailable extends Error {} // cannot work at the moment
+export class Unsupported extends Error {} // does not do this kind of work

@@ -1,20 +1,18 @@
-// The folder condense is what a plugin in JavaScript needs to be started by condense: this
-// file, its neighbours and condense.proto, the protocol. Copy it beside your plugin and leave
-// it as it is. Node 18 or later; the only packages are gRPC's own.
+// The folder condense is the SDK for plugins in JavaScript, with condense.proto, the protocol. Copy
+// it next to your plugin and do not change it. Node 18 or later; the only packages are gRPC's own.
 //
 //   import { main } from './condense/index.mjs'
 //
 //   main(import.meta, {
 //     name: 'my_plugin',               // lower-case letters, digits, underscores
 //     version: '0.1.0',
-//     doc: 'What it does. The first sentence stands in lists.',
+//     doc: 'What it does. The first sentence appears in lists.',
 //     settings: { keep: { default: 10, doc: 'Messages to keep.' } },
 //     check: (settings) => settings.keep < 1 ? [{ key: 'keep', message: 'must be at least 1' }] : [],
 //     condense: async (call, settings) => { … },
 //   })
 //
-// What condense may do with its call is in call.mjs, how to test it without a host in
-// testing.mjs.
+// The methods of a call are in call.mjs; tests without a host are in testing.mjs.
 import { realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,17 +21,17 @@ import { describe } from './settings.mjs'
 
 export { InvalidRequest, Unavailable, Unsupported } from './errors.mjs'
 
-// The cookie is no secret: it tells a plugin that a host started it, and not a person.
+// The cookie is not a secret: it shows that a host, not a user, started the program.
 const COOKIE = ['CONDENSE_PLUGIN_COOKIE', '8e9d1f52-4c0b-4d77-9f6b-c3c2b1d7a6e0']
 const hosted = process.env[COOKIE[0]] === COOKIE[1]
 
-// Standard output belongs to the handshake, which must be its first line. Whatever else is
-// written there, by a package for instance, goes to the host's log.
+// Standard output is reserved for the handshake, its first line. Other output, from a package for
+// instance, is redirected to the host's log.
 if (hosted) process.stdout.write = process.stderr.write.bind(process.stderr)
 
-// main serves strategy if the module meta (write import.meta) is the program that was
-// started; if it was imported, by a test for instance, main only checks strategy. Started by
-// hand the program says what it is; with --debug it waits for a host to attach, so that it
+// main serves strategy if the module meta (write import.meta) is the program that was started; if
+// it was imported, by a test for instance, main only checks strategy. Started by hand the program
+// prints what it is; with --debug it waits for a host to attach, so that it
 // can run under a debugger: node --inspect plugin.mjs --debug.
 export function main(meta, strategy) {
   describe(strategy)

@@ -1,4 +1,4 @@
-// The protocol as values: encoding and decoding what goes over a stream, pieces included.
+// Encoding and decoding of the protocol, including fragments.
 import { fileURLToPath } from 'node:url'
 
 import { loadSync } from '@grpc/proto-loader'
@@ -17,7 +17,7 @@ const { Condense } = service
 export const encodeRequest = Condense.requestSerialize
 export const decodeResponse = Condense.responseDeserialize
 
-// A larger message travels in fragments; gRPC refuses 4 MiB and more.
+// Larger messages are sent in fragments; gRPC rejects 4 MiB and more.
 const MAX_ENVELOPE = 3 << 20
 const FRAGMENT = 1 << 20
 
@@ -33,8 +33,8 @@ export function encode(response) {
   return out
 }
 
-// decoder returns a function that decodes the CondenseRequests of one call, in the order
-// that they come; undefined while fragments are missing.
+// decoder returns a function that decodes the CondenseRequests of one call in order; it returns
+// undefined while fragments are missing.
 export function decoder() {
   let pieces = []
   return (data) => {
@@ -51,8 +51,8 @@ export function decoder() {
 const KINDS = ['text', 'tool_call', 'tool_result', 'image', 'reasoning', 'opaque']
 const BYTES = { tool_call: ['args'], image: ['data', 'url'], reasoning: ['text', 'signature', 'encrypted'], opaque: ['json'] }
 
-// part returns p as the encoder needs it. Strings may stand for bytes in it, as UTF-8: the
-// encoder itself would take them for base64.
+// part returns p in the form of the encoder. Strings in place of bytes become UTF-8: the encoder
+// itself would decode them as base64.
 export function part(p) {
   const kind = KINDS.filter((k) => p?.[k] !== undefined && p[k] !== null)
   if (kind.length !== 1) throw new TypeError(`a part has one of ${KINDS.join(', ')}; this one has ${Object.keys(p ?? {}).join(', ') || 'nothing'}`)
@@ -64,7 +64,7 @@ export function part(p) {
   return { [k]: { ...value, ...Object.fromEntries(fields) } }
 }
 
-// newPart returns p, a part of a rewritten message, as the encoder needs it.
+// newPart returns p, a part of a rewritten message, in the form of the encoder.
 export function newPart(p) {
   if (Number.isInteger(p?.keep)) return { keep: p.keep }
   if (p?.put) return { put: part(p.put) }
@@ -72,11 +72,11 @@ export function newPart(p) {
   throw new TypeError('a new part is { keep: index }, { put: part } or { result: { part: index, content: [new parts] } }')
 }
 
-// MAX_ENTRIES is how many list entries and messages an SDK puts into one message on the stream.
-// A host refuses 131,072, because each takes it memory.
+// MAX_ENTRIES is the number of list entries and messages in one message on the stream. A host
+// rejects 131,072, because each needs memory.
 export const MAX_ENTRIES = 1 << 15
 
-// entries returns how many list entries and messages the encoding of v has.
+// entries returns the number of list entries and messages in the encoding of v.
 export function entries(v) {
   if (typeof v !== 'object' || v === null || Buffer.isBuffer(v)) return 0
   return Object.values(v).reduce((n, x) => n + (typeof x === 'object' ? 1 : 0) + entries(x), 0)

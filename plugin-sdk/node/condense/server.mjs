@@ -19,8 +19,8 @@ const STATUS = [
   [Unsupported, grpc.status.UNIMPLEMENTED],
 ]
 
-// serve serves strategy to the host that started the process, or with debug to one that is
-// to be told where. It returns when it listens.
+// serve serves strategy to the host that started the process, or with debug to one that attaches.
+// It returns when it listens.
 export async function serve(strategy, { debug }) {
   if (process.platform === 'win32') throw new Error('plugins in JavaScript need unix sockets, which Windows has not for Node')
   const server = new grpc.Server()
@@ -30,15 +30,15 @@ export async function serve(strategy, { debug }) {
   const socket = join(dir, `plugin${process.pid}`)
   process.on('exit', () => rmSync(dir === process.env.PLUGIN_UNIX_SOCKET_DIR ? socket : dir, { recursive: true, force: true }))
 
-  // Mutual TLS: the host trusts the certificate that the handshake names, the plugin the one
-  // that the host put into the environment, and both are made for this one start.
+  // Mutual TLS: the host trusts the certificate in the handshake, the plugin the one in its
+  // environment; both are made for this start only.
   const hostCertificate = process.env.PLUGIN_CLIENT_CERT
   let credentials = grpc.ServerCredentials.createInsecure()
   let announced = ''
   if (hostCertificate && !debug) {
     const { key, certificate, der } = newCertificate()
     credentials = grpc.ServerCredentials.createSsl(Buffer.from(hostCertificate), [{ private_key: key, cert_chain: certificate }], true)
-    announced = der.toString('base64').replace(/=+$/, '') // go-plugin reads base64 without padding only
+    announced = der.toString('base64').replace(/=+$/, '') // go-plugin rejects padding
   }
   await new Promise((resolve, reject) => {
     server.bindAsync(`unix:${socket}`, credentials, (err) => (err ? reject(err) : resolve()))
@@ -48,9 +48,9 @@ export async function serve(strategy, { debug }) {
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(0))
     return
   }
-  process.on('SIGINT', () => {}) // a Ctrl-C at the terminal is for the host, which ends its plugins itself
+  process.on('SIGINT', () => {}) // Ctrl-C at the terminal stops the host, which then stops its plugins
   if (process.env.CONDENSE_PLUGIN_EXIT_WITH_STDIN === '1') {
-    // The host holds the other end: when it is gone, however it went, so are we.
+    // The host has the other end: exit when the host does.
     process.stdin.on('end', () => process.exit(0)).on('error', () => process.exit(0)).resume()
   }
   writeSync(1, `1|1|unix|${socket}|grpc|${announced}\n`)
@@ -71,13 +71,13 @@ function provider(strategy) {
         if (next.problems.length === 0) settings = next.settings
         done(null, { problems: next.problems })
       } catch (err) {
-        done(failure(err)) // strategy.check has a fault
+        done(failure(err)) // strategy.check failed
       }
     },
 
     async Condense(stream) {
       if (!settings) return stream.emit('error', { code: grpc.status.FAILED_PRECONDITION, details: 'not configured yet' })
-      const inForce = settings // even if others come while the call runs
+      const inForce = settings // new settings must not affect a running call
       const stopped = new AbortController()
       const call = new Call((data) => { if (!stopped.signal.aborted) stream.write(data) }, stopped.signal)
       const fail = (err) => {
@@ -102,8 +102,8 @@ function provider(strategy) {
   }
 }
 
-// failure returns err as the status of a call. Its stack goes to the host's log if it is a
-// fault of the strategy's.
+// failure returns err as the status of a call. The stack goes to the host's log if the strategy
+// has a bug.
 function failure(err) {
   const known = STATUS.find(([type]) => err instanceof type)
   if (known) return { code: known[1], details: err.message }
@@ -111,19 +111,19 @@ function failure(err) {
   return { code: grpc.status.UNKNOWN, details: String(err?.message ?? err) }
 }
 
-// log writes a line to standard error as hosts of go-plugin read it.
+// log writes a line to standard error in the format of go-plugin.
 function log(level, message, fields) {
   process.stderr.write(`${JSON.stringify({ '@level': level, '@message': message, '@timestamp': new Date().toISOString(), ...fields })}\n`)
 }
 
-// passBuffers returns the service with the messages of Condense left encoded: call.mjs
-// decodes them, because some come in fragments.
+// passBuffers returns the service with encoded messages for Condense: call.mjs decodes them,
+// because some arrive in fragments.
 function passBuffers(s) {
   const as = (buffer) => buffer
   return { ...s, Condense: { ...s.Condense, requestDeserialize: as, responseSerialize: as } }
 }
 
-// addHostServices adds what go-plugin asks of every plugin: health, and being told to stop.
+// addHostServices adds the services that go-plugin requires: health check and shutdown.
 function addHostServices(server, onShutdown) {
   const unary = (path, answer) => ({
     call: {
@@ -138,8 +138,7 @@ function addHostServices(server, onShutdown) {
   })
 }
 
-// stop ends the process. The host asks for it when no call runs any more, and waits for two
-// seconds.
+// stop ends the process. The host calls it after the last call, and waits for two seconds.
 function stop(server) {
   setTimeout(() => process.exit(0), 500).unref()
   server.tryShutdown(() => process.exit(0))

@@ -1,6 +1,6 @@
-// Settings: what a strategy says of them, and what a user gives.
+// Settings: their description by a strategy, and the values of a user.
 
-// describe returns what a host is told of strategy. It throws if strategy is not one.
+// describe returns the description of strategy for the host. It throws if strategy is invalid.
 export function describe(strategy) {
   if (!/^[a-z][a-z0-9_]*$/.test(strategy.name ?? '')) {
     throw new TypeError(`name ${JSON.stringify(strategy.name)}: want lower-case letters, digits and underscores, beginning with a letter`)
@@ -22,8 +22,8 @@ export function describe(strategy) {
   return { name: strategy.name, version: strategy.version, doc: strategy.doc, settings }
 }
 
-// configure returns the settings in json (empty for none) over the defaults of strategy,
-// and the problems that there are with them, for people: a list of { key, message }.
+// configure applies json (empty for none) to the defaults of strategy and returns the settings and
+// the problems for the user: a list of { key, message }.
 export function configure(strategy, json) {
   let given
   try {
@@ -52,7 +52,7 @@ export function configure(strategy, json) {
   return { settings: Object.freeze(settings), problems }
 }
 
-// typeName returns the type of a value of JSON, as JSON Schema names it.
+// typeName returns the type of a JSON value by its name in JSON Schema.
 function typeName(v) {
   if (v === null) return 'null'
   if (Array.isArray(v)) return 'array'

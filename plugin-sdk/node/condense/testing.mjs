@@ -1,18 +1,17 @@
-// Tests of a strategy without a host: everything is encoded and decoded as if there were one,
-// but for the process. It does not check rules: "condense plugin test" does.
+// Tests of a strategy without a host: through the protocol, but in one process. They do not check
+// the rules: "condense plugin test" does.
 import { Call } from './call.mjs'
 import { bytes, decodeResponse, encodeRequest, part } from './protocol.mjs'
 import { configure } from './settings.mjs'
 
-// rehearse asks strategy for a shorter conversation and resolves to
+// rehearse runs strategy on messages and resolves to
 //
 //   { messages, logs, progress, usage, steps }
 //
-// messages as the edits have them. A message is { role, parts } with what else it shall have;
-// IDs are m1, m2, … and sizes are counted, a token for every four bytes, where they are not
-// given. options: settings, start (fields of Start), signal,
-// generate: a function that stands for the host's language models, takes a Generate and
-// returns the text.
+// with messages after the edits. A message is { role, parts } and any other fields; missing IDs are
+// m1, m2, …; missing sizes are counted, a token for every four bytes. options: settings, start
+// (fields of Start), signal, generate: a function that replaces the host's language models, from
+// a Generate to the text.
 export async function rehearse(strategy, messages, options = {}) {
   const { settings, problems } = configure(strategy, JSON.stringify(options.settings ?? {}))
   if (problems.length > 0) throw new Error(problems.map((p) => `${p.key}: ${p.message}`).join('\n'))
@@ -41,7 +40,7 @@ function start(messages, given = {}) {
 
 const FRAMING = 4
 
-// A Host is what a plugin speaks with in a rehearsal.
+// A Host is the host in a rehearsal.
 class Host {
   logs = []
   progress = []
@@ -149,7 +148,7 @@ class Host {
   }
 }
 
-// rewritten returns the parts that a message gets.
+// rewritten returns the new parts of a message.
 function rewritten(was, parts) {
   return parts.map((p) => {
     if (p.kind === 'put') return part(p.put)

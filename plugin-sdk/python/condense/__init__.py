@@ -1,6 +1,6 @@
 """What a plugin in Python needs to be started by condense.
 
-Copy this folder beside your plugin and leave it as it is. Python 3.9 or later with grpcio,
+Copy this folder next to your plugin and do not change it. Python 3.9 or later with grpcio,
 protobuf and cryptography; on Debian and Ubuntu:
 
     apt-get install python3-grpcio python3-protobuf python3-cryptography
@@ -15,7 +15,7 @@ A plugin is a Strategy and a line that serves it:
     STRATEGY = condense.Strategy(
         name="my_plugin",  # lower-case letters, digits, underscores
         version="0.1.0",
-        doc="What it does. The first sentence stands in lists.",
+        doc="What it does. The first sentence appears in lists.",
         settings=[condense.Setting("keep", 10, "Messages to keep.")],
         condense=shorten,
     )
@@ -23,22 +23,22 @@ A plugin is a Strategy and a line that serves it:
     if __name__ == "__main__":
         condense.main(STRATEGY)
 
-What shorten may do with its call is in call.py; how to test it without a host, in testing.py.
+The methods of a call are in call.py; tests without a host are in testing.py.
 """
 
 import os
 import sys
 
-# The cookie is no secret: it tells a plugin that a host started it, and not a person.
+# The cookie is not a secret: it shows that a host, not a user, started the program.
 HOSTED = os.environ.get("CONDENSE_PLUGIN_COOKIE") == "8e9d1f52-4c0b-4d77-9f6b-c3c2b1d7a6e0"
 
-# A plugin is pinned by the digest of its folder, which must not change because it ran.
+# A plugin is pinned by the digest of its folder, which running must not change.
 sys.dont_write_bytecode = True
 
 HANDSHAKE = None
 if HOSTED:
-    # Standard output belongs to the handshake, which must be its first line. Whatever else
-    # is written there, by a library for instance, goes to the host's log.
+    # Standard output is reserved for the handshake, its first line. Other output, from a
+    # library for instance, is redirected to the host's log.
     HANDSHAKE = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     sys.stdout = sys.stderr

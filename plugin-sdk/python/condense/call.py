@@ -1,38 +1,38 @@
-"""A call: one conversation to be shortened."""
+"""A call: one conversation to shorten."""
 
 import collections
 
 from . import condense_pb2 as pb
 
-# A larger message travels in fragments; gRPC refuses 4 MiB and more.
+# Larger messages are sent in fragments; gRPC rejects 4 MiB and more.
 MAX_ENVELOPE = 3 << 20
 FRAGMENT = 1 << 20
 
-# How large edits and questions get before they are sent. A host refuses more than 131,072
-# list entries and messages in one, and each of those has at least two bytes.
+# The size at which edits and count requests are sent. A host rejects more than 131,072 list
+# entries and messages in one, and each of those has at least two bytes.
 BATCH = 128 << 10
 
 LEVELS = ["debug", "info", "warn", "error"]
 
 
 class InvalidRequest(Exception):
-    """A strategy raises it if nobody could answer the request."""
+    """Raised by a strategy: the request is invalid, for any provider."""
 
 
 class Unavailable(Exception):
-    """A strategy raises it if it cannot work at the moment."""
+    """Raised by a strategy: it cannot work at the moment."""
 
 
 class Unsupported(Exception):
-    """A strategy raises it if it does not do this kind of work."""
+    """Raised by a strategy: it does not do this kind of work."""
 
 
 class Cancelled(Exception):
-    """The host does not wait for the answer any longer."""
+    """The host has cancelled the call, or its deadline has passed."""
 
 
 class HostError(Exception):
-    """The host refused a callback; code is a CallbackError.Code."""
+    """The host rejected a callback; code is a CallbackError.Code."""
 
     def __init__(self, error):
         super().__init__(f"host: {error.message}")
@@ -40,14 +40,14 @@ class HostError(Exception):
 
 
 class Call:
-    """What a strategy works on, in one thread.
+    """One request to a strategy. Use it in one thread.
 
-    messages are the conversation, oldest first, and start is what else the host says:
-    budget, trigger, mode, instructions and so on. Both have the types of condense.proto:
-    bytes where it says bytes, and part.WhichOneof("kind") says of what kind a part is.
+    messages are the conversation, oldest first; start has the budget, trigger, mode,
+    instructions and so on. Both have the types of condense.proto: bytes where it says bytes;
+    part.WhichOneof("kind") is the kind of a part.
 
-    Nothing that the strategy says is applied before it has returned, and what it does not
-    name stays as it is: a strategy that does nothing says that there is nothing to gain.
+    Edits are applied after the strategy has returned. Messages that no edit names are
+    unchanged; a call without edits means that there is nothing to gain.
     """
 
     def __init__(self, requests, send, is_cancelled):
@@ -58,7 +58,7 @@ class Call:
         self._edit = pb.Edit()
         self._edit_size = 0
         self._last_id = 0
-        self.usage = pb.Usage()  # change it if the strategy called language models itself
+        self.usage = pb.Usage()  # set it if the strategy called language models itself
         self.steps = []
         self.messages = []
         first = self._receive()
@@ -69,15 +69,15 @@ class Call:
             self.messages.extend(self._receive().messages.messages)
 
     def hide(self, first, last=""):
-        """Takes a message out of what is sent to the model, or those from first to last, by ID."""
+        """Hides the messages from first to last, by ID; without last, first alone."""
         self._added(self._edit.hide.add(first=first, last=last))
 
     def hide_unless(self, keep):
         """Hides the messages for which keep(message, index) is false.
 
-        Those that must stay, stay: protected ones, the system's, calls whose result is still to come, and
-        what belongs to a call or result that stays. A conversation that begins with a user
-        message must go on to do so: keep sees to that, or insert a summary at the front.
+        It never hides protected messages, system messages, calls whose result is still to
+        come, or the rest of a tool group that is kept. A conversation that begins with a user
+        message must still do so: keep its first message, or insert a summary at the front.
         """
         for first, last, is_open in groups(self.messages):
             group = self.messages[first : last + 1]
@@ -85,21 +85,21 @@ class Call:
                 self.hide(group[0].id, group[-1].id)
 
     def rewrite(self, id, parts):
-        """Gives a message other parts, a list of NewPart.
+        """Replaces the parts of a message by a list of NewPart.
 
-        Prefer keep and result to put: they need no bytes, and keep what the plugin could not
-        see.
+        Prefer keep and result to put: they need no bytes, and keep content that the plugin
+        cannot see.
         """
         self._added(self._edit.rewrite.add(id=id, parts=parts))
 
     def insert(self, parts, after="", role="user", kind="summary"):
-        """Puts a message, a list of Part, behind the one with the ID after, or to the front."""
+        """Inserts a message, a list of Part, after the one with the ID after, or at the front."""
         self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
 
     def count(self, items):
-        """Asks the host for the size in tokens of CountItems and returns a list of numbers.
+        """Returns the sizes of CountItems in tokens, counted by the host.
 
-        Ask once for many: each question takes some 0.3 ms.
+        Count many items at once: each request takes about 0.3 ms.
         """
         sizes = []
         question = pb.CountTokens()
@@ -115,15 +115,15 @@ class Call:
         return sizes
 
     def generate(self, request):
-        """Asks a language model of the host; request is a Generate, the answer a Generated.
+        """Calls a language model of the host; request is a Generate, the result a Generated.
 
-        A HostError says with its code why there is none: CODE_TOO_LONG, CODE_UNAVAILABLE and
-        so on. The host knows what it cost.
+        Raises HostError with the reason as its code: CODE_TOO_LONG, CODE_UNAVAILABLE and so
+        on. The host counts the cost.
         """
         return self._ask(pb.Callback(generate=request)).generated
 
     def log(self, level, message, **fields):
-        """Writes to the host's log, under this call. Levels: debug, info, warn, error."""
+        """Writes to the host's log, with the ID of this call. Levels: debug, info, warn, error."""
         if LEVELS.index(level) < LEVELS.index(self.start.log_level or "info"):
             return
         line = pb.Log(level=level, message=_bytes(message))
@@ -132,11 +132,11 @@ class Call:
         self._send(pb.CondenseResponse(log=line))
 
     def progress(self, fraction=None, text=""):
-        """Tells whoever waits how far the call is, from 0 to 1; None if unknown."""
+        """Reports progress to the user: a fraction from 0 to 1, None if unknown."""
         self._send(pb.CondenseResponse(progress=pb.Progress(fraction=fraction, text=text)))
 
     def step(self, name, note="", saved=None, **numbers):
-        """Says in the report what was done, for people.
+        """Adds a line to the report.
 
         saved is a dict of tokens by kind of content; numbers are looked, changed,
         tokens_before, tokens_after and ms, as Step in condense.proto has them.
@@ -144,7 +144,7 @@ class Call:
         self.steps.append(pb.Step(name=name, note=_bytes(note), saved=saved or {}, **numbers))
 
     def check(self):
-        """Raises Cancelled if the host does not wait any longer. Call it now and then."""
+        """Raises Cancelled if the call is cancelled or late. Call it every few milliseconds."""
         if self._is_cancelled():
             raise Cancelled("the host does not wait any longer")
 
@@ -180,13 +180,13 @@ class Call:
         while True:
             reply = self._receive().reply
             if reply.id != callback.id:
-                continue  # something that came later
+                continue  # a kind of a later version
             if reply.HasField("error"):
                 raise HostError(reply.error)
             return reply
 
     def _receive(self):
-        """Returns the next request, put together if it came in fragments."""
+        """Returns the next request, joining fragments."""
         pieces = []
         while True:
             self.check()
@@ -202,11 +202,10 @@ class Call:
 
 
 def groups(messages):
-    """Cuts messages into the smallest runs that keep every tool call with its result.
+    """Divides messages into the smallest runs that keep every tool call with its result.
 
     Returns triples: the indexes of the first and the last message, and whether a call in
-    them was not answered. Where an ID is used twice, a result answers the oldest call before
-    it that is still open.
+    them has no result. If an ID is used twice, a result answers the oldest open call with it.
     """
     reach = list(range(len(messages)))
     calls = collections.defaultdict(collections.deque)

@@ -27,15 +27,15 @@ STATUS = [
     (Unsupported, grpc.StatusCode.UNIMPLEMENTED),
 ]
 
-# A call takes a thread of gRPC's and one of its own; a host has four calls at a time, if the
-# user did not ask for more, and health checks beside them.
+# A call uses a thread of gRPC's and one of its own. By default a host makes four calls at a
+# time, in addition to health checks.
 MAX_CALLS = 64
 
 
 def main(strategy):
     """Serves strategy to the host that started the program, and does not return.
 
-    Started by hand the program says what it is; with -debug it waits for a host to attach,
+    Started by hand the program prints what it is; with -debug it waits for a host to attach,
     so that it can run under a debugger: python3 -m pdb plugin.py -debug.
     """
     from . import HANDSHAKE, HOSTED
@@ -61,7 +61,7 @@ def _usage(text):
 
 
 def _serve(strategy, handshake):
-    """Serves until it is told to stop. Without handshake it waits for a host to attach."""
+    """Serves until the host stops it. Without handshake it waits for a host to attach."""
     if os.name != "posix":
         sys.exit("plugins in Python need unix sockets, which gRPC has not on this system")
     stop = threading.Event()
@@ -79,7 +79,7 @@ def _serve(strategy, handshake):
     server.start()
 
     if handshake:
-        # A Ctrl-C at the terminal is for the host, which ends its plugins itself.
+        # Ctrl-C at the terminal stops the host, which then stops its plugins.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if os.environ.get("CONDENSE_PLUGIN_EXIT_WITH_STDIN") == "1":
             threading.Thread(target=_exit_with_stdin, daemon=True).start()
@@ -93,7 +93,7 @@ def _serve(strategy, handshake):
     if own:
         shutil.rmtree(folder, ignore_errors=True)
     sys.stderr.flush()
-    os._exit(0)  # whatever threads of calls are still running
+    os._exit(0)  # even if threads of calls are running
 
 
 def _exit_with_stdin():
@@ -120,8 +120,8 @@ def _provider_service(strategy):
     def condense(requests, context):
         if "settings" not in state:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, "not configured yet")
-        # The strategy is a function that sends, gRPC wants an iterator that is asked: the
-        # former runs in a thread of its own, with a queue between them.
+        # The strategy is a function that sends, but gRPC reads from an iterator: the strategy
+        # runs in a thread of its own, with a queue between them.
         answers = queue.Queue(maxsize=64)
         cancelled = threading.Event()
 
@@ -141,14 +141,14 @@ def _provider_service(strategy):
                 send(None)
             except Cancelled:
                 pass
-            except BaseException as err:  # what it is goes to the host, whatever it is
+            except BaseException as err:  # the host gets any error
                 _try(lambda: send(err))
 
         def wake():
             cancelled.set()
             _try(lambda: answers.put_nowait(None))
 
-        context.add_callback(wake)  # when the call has ended, in whatever way
+        context.add_callback(wake)  # when the call has ended for any reason
         threading.Thread(target=run, args=(state["settings"],), daemon=True).start()
         while not cancelled.is_set():
             answer = answers.get()
@@ -175,7 +175,7 @@ def _provider_service(strategy):
 
 
 def _until_cancelled(requests):
-    """Iterates over requests until the call ends, however it ends."""
+    """Iterates over requests until the call ends for any reason."""
     try:
         yield from requests
     except grpc.RpcError:
@@ -183,7 +183,7 @@ def _until_cancelled(requests):
 
 
 def _fail(context, err):
-    """Ends the call with the status that err stands for."""
+    """Ends the call with the status for err."""
     for kind, code in STATUS:
         if isinstance(err, kind):
             context.abort(code, str(err))
@@ -200,13 +200,13 @@ def _try(f):
 
 
 def _host_services(stop):
-    """What go-plugin asks of every plugin: health, and being told to stop."""
+    """The services that go-plugin requires: health check and shutdown."""
 
     def check(request, context):
         return b"\x08\x01"  # HealthCheckResponse{status: SERVING}
 
     def shutdown(request, context):
-        # The answer must be out before the server stops.
+        # The answer must be sent before the server stops.
         context.add_callback(stop.set)
         return b""
 
@@ -221,10 +221,10 @@ def _host_services(stop):
 
 
 def _credentials():
-    """Returns credentials for mutual TLS and the certificate as the handshake has it.
+    """Returns credentials for mutual TLS and the certificate in the form of the handshake.
 
-    The host trusts the certificate that the handshake names, the plugin the one that the
-    host put into the environment; both are made for this one start.
+    The host trusts the certificate in the handshake, the plugin the one in its environment;
+    both are made for this start only.
     """
     host = os.environ.get("PLUGIN_CLIENT_CERT")
     if not host:
@@ -243,8 +243,8 @@ def _credentials():
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - day)  # a clock may be wrong
-        .not_valid_after(now + 3650 * day)  # and a process run for long
+        .not_valid_before(now - day)  # clocks may differ
+        .not_valid_after(now + 3650 * day)  # and a process may run for long
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -258,11 +258,11 @@ def _credentials():
     credentials = grpc.ssl_server_credentials(
         [(secret, pem)], root_certificates=host.encode(), require_client_auth=True
     )
-    return credentials, base64.b64encode(der).decode().rstrip("=")  # go-plugin reads it without padding only
+    return credentials, base64.b64encode(der).decode().rstrip("=")  # go-plugin rejects padding
 
 
 def _log(level, message, **fields):
-    """Writes a line to standard error as hosts of go-plugin read it."""
+    """Writes a log line to standard error in the format of go-plugin."""
     now = datetime.datetime.now(datetime.timezone.utc).isoformat()
     line = {"@level": level, "@message": message, "@timestamp": now, **fields}
     print(json.dumps(line), file=sys.stderr, flush=True)

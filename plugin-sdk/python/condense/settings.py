@@ -1,4 +1,4 @@
-"""Settings: what a strategy says of them, and what a user gives."""
+"""Settings: their description by a strategy, and the values of a user."""
 
 import dataclasses
 import json
@@ -9,9 +9,9 @@ from . import condense_pb2 as pb
 
 
 class Problem(NamedTuple):
-    """What is wrong with a setting, in the user's words."""
+    """A fault of a setting, described for the user."""
 
-    key: str  # empty if it concerns no single one
+    key: str  # empty if it concerns several
     message: str
 
 
@@ -22,7 +22,7 @@ class Setting:
     name: str
     default: Any  # as json.loads would return it
     doc: str
-    enum: Sequence[str] = ()  # the values allowed, if they are few
+    enum: Sequence[str] = ()  # the allowed values, if they are few
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Strategy:
             type_name(s.default)
 
     def describe(self):
-        """Returns what a host is told."""
+        """Returns the description for the host."""
         return pb.DescribeResponse(
             name=self.name,
             version=self.version,
@@ -66,7 +66,7 @@ class Strategy:
         )
 
     def configure(self, data):
-        """Returns the settings in data, JSON or nothing, over the defaults, and the problems."""
+        """Applies data, JSON or nothing, to the defaults; returns the settings and the problems."""
         try:
             given = json.loads(data) if data.strip() else {}
         except ValueError as err:

@@ -1,6 +1,6 @@
-"""Tests of a strategy without a host: everything is said in the protocol, but in one process.
+"""Tests of a strategy without a host: through the protocol, but in one process.
 
-It does not check rules: "condense plugin test" does.
+It does not check the rules: "condense plugin test" does.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ FRAMING = 4
 
 @dataclasses.dataclass
 class Rehearsal:
-    """What came of a rehearsal; messages are as the edits have them."""
+    """The result of a rehearsal; messages after the edits."""
 
     messages: list
     logs: list
@@ -25,12 +25,11 @@ class Rehearsal:
 
 
 def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None):
-    """Asks strategy for a shorter conversation.
+    """Runs strategy on messages, a list of pb.Message.
 
-    messages are pb.Message; IDs are m1, m2, … and sizes are counted, a token for every four
-    bytes, where they are not given. start is a pb.Start, by default one that asks for half
-    the size; cancelled is a threading.Event. generate stands for the host's language models:
-    a function that takes a pb.Generate and returns the text, a str.
+    Missing IDs are m1, m2, …; missing sizes are counted, a token for every four bytes. start
+    is a pb.Start, by default with a target of half the size; cancelled is a threading.Event;
+    generate replaces the host's language models: a function from a pb.Generate to a str.
     """
     values, problems = strategy.configure(json.dumps(settings or {}))
     if problems:
@@ -50,7 +49,7 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None, gene
 
 
 def count(parts):
-    """Returns the tokens of parts: one for every four bytes of text, 1,000 for a picture."""
+    """Returns the tokens of parts: one for every four bytes of text, 1,000 for an image."""
 
     def size(b):
         return (len(b) + 3) // 4
@@ -80,7 +79,7 @@ def _start(messages):
 
 
 class _Host:
-    """What a plugin speaks with in a rehearsal."""
+    """The host in a rehearsal."""
 
     def __init__(self, messages, start, generate):
         self.logs = []
@@ -181,7 +180,7 @@ class _Host:
 
 
 def _rewritten(was, parts):
-    """Returns the parts that a message gets."""
+    """Returns the new parts of a message."""
     out = []
     for p in parts:
         kind = p.WhichOneof("kind")
