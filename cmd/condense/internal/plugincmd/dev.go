@@ -22,8 +22,8 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// errDev ends a single round of plugin dev that found a fault and has said so.
-var errDev = errors.New("the plugin needs work: see above")
+// errDev ends a round of plugin dev that has reported a fault.
+var errDev = errors.New("the plugin has faults: see above")
 
 func pluginDevCommand(a *cli.App) *cobra.Command {
 	var (
@@ -33,14 +33,14 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev DIR|FILE",
 		Short: "Build and try a plugin whenever it is saved",
-		Long: `dev builds the plugin in DIR, runs it, has it condense a conversation to half its size, as the first of a
-chain that ends with truncation, and prints what became of it: tokens before and after, each rule that was
-broken and how to mend it, and what the plugin logged. When a file in DIR is saved it begins anew. Ctrl-C ends
-it, and the plugin with it.
+		Long: `dev builds the plugin in DIR, runs it, asks it to condense a conversation to half its size, as the first of a
+chain that ends with truncation, and prints the result: tokens before and after, each rule that was broken and
+how to repair it, and what the plugin logged. It does so again whenever a file in DIR is saved. Ctrl-C ends it,
+and the plugin with it.
 
-A folder with Go in it is built with 'go build'. In any other language name the FILE that is run: it begins
-with #! and is executable; in DIR it is found if it is the only such file. The plugin runs unpinned and
-within the limits that it has in use.`,
+A folder with Go files is built with 'go build'. In any other language name the FILE to run: it begins with #!
+and is executable; in DIR it is found if it is the only such file. The plugin runs unpinned, with the same
+limits as in use.`,
 		Example: `  condense plugin dev .
   condense plugin dev ./plugin.py --trace session.jsonl --settings '{"keep": 3}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ within the limits that it has in use.`,
 	f.StringVar(&d.trace, "trace", "", "`file` with a conversation to condense (default: one that comes with condense)")
 	f.StringVar(&d.format, "format", "", "its `format` (default: detected)")
 	f.StringVar(&d.settings, "settings", "", "settings of the plugin, a `JSON` object (default: its own)")
-	f.BoolVar(&once, "once", false, "do it once; exit code 1 if the plugin cannot be built, fails or breaks a rule")
+	f.BoolVar(&once, "once", false, "try it once; exit code 1 if the plugin cannot be built, fails or breaks a rule")
 	cli.Complete(cmd, "format", cli.FormatNames())
 	return cmd
 }
@@ -81,14 +81,14 @@ within the limits that it has in use.`,
 type dev struct {
 	app                     *cli.App
 	source                  *source
-	temp                    string // folder for what is built
+	temp                    string // folder for the build
 	trace, format, settings string
 }
 
-// devPoll is how often the sources are looked at. People do not notice less.
+// devPoll is the interval between looks at the sources.
 const devPoll = 300 * time.Millisecond
 
-// watch does a round after every change until ctx is done, which is how it is meant to end.
+// watch does a round after every change until ctx is done, which is no error.
 func (d *dev) watch(ctx context.Context) error {
 	var files snapshot
 	tick := time.NewTicker(devPoll)
@@ -131,8 +131,8 @@ func (d *dev) round(ctx context.Context) error {
 	return d.try(ctx, path)
 }
 
-// try runs the program and has it condense a conversation. The error is errDev if the
-// plugin did not do its part.
+// try runs the program and lets it condense a conversation. The error is errDev if the
+// plugin fails.
 func (d *dev) try(ctx context.Context, path string) (err error) {
 	req, about, err := d.request(ctx)
 	if err != nil {
@@ -175,8 +175,8 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	return errDev
 }
 
-// request returns the request to bring the conversation to half its size, and says what it
-// is about. Truncation can always do so.
+// request returns a request to halve the conversation, which truncation can always do, and
+// its description.
 func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
@@ -187,7 +187,7 @@ func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 	if d.trace == "" {
 		req.Messages = coretest.Session()
 		for i := range req.Messages {
-			req.Messages[i].Tokens = 0 // by another counter
+			req.Messages[i].Tokens = 0 // measured by another counter
 		}
 	} else {
 		doc, err := d.app.Read(ctx, d.trace, d.format)
@@ -207,7 +207,7 @@ func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 		size.Group(len(req.Messages)), size.Group(total), size.Group(req.Budget.Target)), nil
 }
 
-// chain returns the chain that every plugin stands in: truncation follows.
+// chain returns the chain of the plugin and truncation.
 func (d *dev) chain(ctx context.Context, name string, plugin core.CondensationProvider) (*core.Chain, error) {
 	reg, err := d.app.Registry()
 	if err != nil {
@@ -244,8 +244,8 @@ func (d *dev) print(at core.Attempt) {
 	term.Printf(d.app.Stdout, "\n")
 }
 
-// trial returns how the program at path is run. Its log goes to standard error: all that it
-// logs in a call and what else it prints, without the debug lines of its SDK.
+// trial returns how the program at path is run. Its log goes to standard error: everything
+// that it logs in a call, and its output without the debug lines of its SDK.
 func (d *dev) trial(path string) *plugins.Trial {
 	t := &plugins.Trial{Plugin: config.Provider{Name: d.source.name(), Plugin: path, Settings: json.RawMessage(d.settings)}}
 	if d.source.program != "" {

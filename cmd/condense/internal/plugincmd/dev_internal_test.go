@@ -26,7 +26,7 @@ func TestEveryRuleHasARepair(t *testing.T) {
 	}
 }
 
-// Whatever rule is broken, the author is told which, where and what to do.
+// For every broken rule the author learns which, where and what to do.
 func TestFaultsNameTheRepair(t *testing.T) {
 	release := make(chan struct{})
 	close(release)

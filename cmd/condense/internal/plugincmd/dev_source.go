@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// A source is where a plugin under development comes from.
+// A source is the source of a plugin in development.
 type source struct {
-	root    string // its folder, absolute: all that is watched
+	root    string // the watched folder, absolute
 	pkg     string // the folder of its Go package; empty for a script
 	program string // the script; empty for Go
 }
 
-// name is what the plugin is called in errors.
+// name returns the name of the plugin for errors.
 func (s *source) name() string {
 	if s.program != "" {
 		return filepath.Base(s.program)
@@ -32,7 +32,7 @@ func (s *source) name() string {
 	return filepath.Base(s.pkg)
 }
 
-// findSource returns the source that a folder or a script is.
+// findSource returns the source in a folder, or that is a script.
 func findSource(arg string) (*source, error) {
 	path, err := filepath.Abs(arg)
 	if err != nil {
@@ -44,7 +44,7 @@ func findSource(arg string) (*source, error) {
 		return nil, err
 	case !info.IsDir():
 		if !isScript(path) {
-			return nil, fmt.Errorf("%s is no script that can run: it must be executable and begin with #!; name the folder of a plugin in Go", arg)
+			return nil, fmt.Errorf("%s is not a script that can run: it must be executable and begin with #!; name the folder of a plugin in Go", arg)
 		}
 		return &source{root: filepath.Dir(path), program: path}, nil
 	}
@@ -63,15 +63,15 @@ func findSource(arg string) (*source, error) {
 	}
 	switch len(scripts) {
 	case 0:
-		return nil, fmt.Errorf("%s holds no plugin: neither Go in a module, nor an executable file that begins with #! and an interpreter", arg)
+		return nil, fmt.Errorf("%s contains no plugin: neither a Go module, nor an executable file that begins with #! and an interpreter", arg)
 	case 1:
 		return &source{root: path, program: filepath.Join(path, scripts[0])}, nil
 	default:
-		return nil, fmt.Errorf("%s holds several scripts (%s): name the one that is the plugin", arg, strings.Join(scripts, ", "))
+		return nil, fmt.Errorf("%s contains several scripts (%s): name the one that is the plugin", arg, strings.Join(scripts, ", "))
 	}
 }
 
-// goModule returns the root of the module of a folder that has Go in it.
+// goModule returns the root of the module of a folder with Go files.
 func goModule(dir string) (string, bool) {
 	if files, err := filepath.Glob(filepath.Join(dir, "*.go")); err != nil || len(files) == 0 {
 		return "", false
@@ -103,8 +103,8 @@ func isScript(path string) bool {
 	return err == nil && string(begin) == "#!"
 }
 
-// build returns the program to run, built into temp if it has to be. What the compiler says
-// goes to out.
+// build returns the program to run, built into temp if necessary. The compiler's messages go
+// to out.
 func (s *source) build(ctx context.Context, temp string, out io.Writer) (string, error) {
 	if s.pkg == "" {
 		return s.program, nil
@@ -113,9 +113,9 @@ func (s *source) build(ctx context.Context, temp string, out io.Writer) (string,
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // program is in a folder of ours
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // the path is our own
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.pkg, out, out
-	// Interrupted, the go command ends its compilers; killed, it would leave them.
+	// On an interrupt the go command stops its compilers; on a kill it would not.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	switch err := cmd.Run(); {
@@ -129,7 +129,7 @@ func (s *source) build(ctx context.Context, temp string, out io.Writer) (string,
 	return program, nil
 }
 
-// A snapshot is what the files of a plugin hold, by path.
+// A snapshot is the state of the files of a plugin, by path.
 type snapshot map[string]fileState
 
 type fileState struct {
@@ -138,13 +138,13 @@ type fileState struct {
 	sum     [sha256.Size]byte
 }
 
-// maxSource is in bytes. What is larger is no source: most often the plugin itself, built
-// beside its sources.
+// maxSource is in bytes. A larger file is not a source but probably the plugin itself, built
+// in the folder of its sources.
 const maxSource = 1 << 20
 
-// takeSnapshot reads the files of a folder, and one more if it is not empty. A file that
-// looks as in before is not read again. Hidden folders and those of packages that were
-// installed are left out.
+// takeSnapshot reads the files of a folder, and the file extra if it is not empty. A file
+// with the size and time that it has in before is not read again. Hidden folders and those of
+// installed packages are ignored.
 func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (snapshot, error) {
 	s := snapshot{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -152,7 +152,7 @@ func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (sna
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, fs.ErrNotExist) && path != root:
-			return nil // an editor's file, gone already
+			return nil // an editor's temporary file
 		case err != nil:
 			return err
 		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__"):
@@ -171,7 +171,7 @@ func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (sna
 func (s snapshot) add(path string, before snapshot) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there is nothing to see until it is back
+		return nil // ignored until it exists again
 	}
 	if err != nil || info.Size() > maxSource {
 		return err

@@ -52,8 +52,8 @@ func testPlugin(a *cli.App, ctx context.Context, trial *plugins.Trial, t *plugin
 		}
 		if longer > 0 {
 			findings = append(findings, finding{
-				fault{"heed-context", fmt.Sprintf("it still worked %.1f s after its call was given up", longer.Seconds())},
-				"a call that is given up", "a long session; the plugin is asked to end at once after",
+				fault{"heed-context", fmt.Sprintf("it still worked %.1f s after its call was cancelled", longer.Seconds())},
+				"a call that is cancelled", "a long session; then the plugin is asked to exit",
 			})
 		}
 	}
@@ -85,8 +85,8 @@ type finding struct {
 	name, about string // of the case
 }
 
-// findingsOf returns all that is wrong. A plugin that declines a case may do so, unless its
-// error shows that it broke down, or that its SDK refused to pass its answer on.
+// findingsOf returns all faults. A plugin may decline a case, unless its error shows that it
+// is broken, or that its SDK refused to send its answer.
 func findingsOf(r *coretest.Report) []finding {
 	var all []finding
 	for _, v := range r.Verdicts {
@@ -123,7 +123,7 @@ func findingsOf(r *coretest.Report) []finding {
 	return all
 }
 
-// failures takes the error of a verdict apart.
+// failures returns the single failures in the error of a verdict.
 func failures(err error) []*coretest.FailureError {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*coretest.FailureError
@@ -138,7 +138,8 @@ func failures(err error) []*coretest.FailureError {
 	return nil
 }
 
-// printVerdicts says what came of the cases: each if verbose, then each rule that was broken.
+// printVerdicts prints the outcome of the cases, each of them if verbose, and each broken
+// rule.
 func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took time.Duration, verbose bool) {
 	wrong := map[string]bool{}
 	for _, f := range findings {
@@ -177,13 +178,13 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 		return
 	}
 	if r.Deterministic {
-		term.Printf(w, "deterministic: yes, the same question had the same answer twice\n")
+		term.Printf(w, "deterministic: yes, the same request had the same answer twice\n")
 	} else {
-		term.Printf(w, "deterministic: no, the same question had two answers or none (no fault, but tests are harder)\n")
+		term.Printf(w, "deterministic: no, the same request had two answers or none (not a fault, but harder to test)\n")
 	}
 }
 
-// printFindings says where and how a rule was broken, and what to do.
+// printFindings prints where and how a rule was broken, and what to do.
 func printFindings(w io.Writer, rule core.Rule, findings []finding) {
 	var first *finding
 	var names []string
@@ -206,8 +207,8 @@ func printFindings(w io.Writer, rule core.Rule, findings []finding) {
 	term.Printf(w, "    rule:   %s\n    repair: %s\n", rule.Text, repairs[rule.Name])
 }
 
-// tryTraces has the plugin bring conversations to half their size, as the first of a chain,
-// and reports whether any of its answers was of no use.
+// tryTraces lets the plugin halve conversations, as the first of a chain, and reports whether
+// any of its answers was invalid.
 func tryTraces(a *cli.App, ctx context.Context, plugin core.CondensationProvider, name string, t *pluginTest) (tried []tryListing, faulty bool, err error) {
 	term.Printf(a.Stdout, "\nin a chain with truncation, to half the tokens:\n")
 	for _, trace := range append([]string{""}, t.traces...) {
@@ -240,7 +241,7 @@ func tryTraces(a *cli.App, ctx context.Context, plugin core.CondensationProvider
 	return tried, faulty, nil
 }
 
-// longSession is the session that comes with condense, forty times.
+// longSession returns the bundled session, forty times.
 func longSession() []core.Message {
 	var long []core.Message
 	for range 40 {

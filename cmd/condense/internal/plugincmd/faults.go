@@ -12,40 +12,40 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 )
 
-// repairs say, for every rule that a provider can break, what its author is to do. The rule
-// itself says what it demands.
+// repairs say what an author must do about a broken rule. The rule itself says what it
+// requires.
 var repairs = map[string]string{
-	"answer":         "return the messages as they came if there is nothing to do, or an error if there is no way",
+	"answer":         "return the messages unchanged if there is nothing to do, or an error if you cannot shorten them",
 	"valid-parts":    "put only texts, images and opaque blocks into results, and no part that is nil or a pointer",
-	"known-ids":      "leave the ID of a message of your own empty; the host names it",
+	"known-ids":      "leave the ID of a message of your own empty; the host assigns one",
 	"unique-ids":     "return each message once; copy its parts into a message without an ID if you want them twice",
-	"keep-order":     "return messages in the order of the request: go over them once and leave out or replace",
+	"keep-order":     "return messages in the order of the request: iterate over them once, and omit or replace",
 	"keep-role":      "hide the message and add one of your own, of kind summary or marker, instead of changing its role",
 	"new-role":       "give a message of your own the role user or assistant and the kind summary or marker",
 	"keep-protected": "skip messages with Protected set, as core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) do",
-	"keep-system":    "skip messages of the system, as core.KeepGroups does",
-	"keep-words":     "leave texts of users as they are, cut pieces out of them with a mark such as [… 3 lines left out] or [redacted] in their place, or hide the message; say what you want to say in a message of your own",
-	"not-empty":      "hide a message of which nothing is left, or leave a text that says what was there",
-	"keep-calls":     "leave calls and results in their messages; rewrite the arguments of a call, not its ID or its tool",
+	"keep-system":    "skip system messages, as core.KeepGroups does",
+	"keep-words":     "keep texts of users as they are, replace parts of them by a mark such as [… 3 lines left out] or [redacted], or hide the message; put your own text into a new message",
+	"not-empty":      "hide a message that would be empty, or keep a text that says what was removed",
+	"keep-calls":     "keep calls and results in their messages; rewrite the arguments of a call, not its ID or its tool",
 	"keep-pairs":     "keep or hide whole groups of calls and results, as core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) do",
-	"keep-pending":   "keep every message that core.Pending names: its result has not come yet",
-	"no-split":       "put a message of your own before or behind a group of core.Groups, and never behind a last call",
-	"keep-media":     "put a text in place of what you took out, such as [… image left out]",
-	"keep-reasoning": "return reasoning as it came, or leave it out whole",
+	"keep-pending":   "keep every message that core.Pending returns: its result is still to come",
+	"no-split":       "put a message of your own before or after a group of core.Groups, and never after a last call",
+	"keep-media":     "replace what you remove by a text such as [… image left out]",
+	"keep-reasoning": "return reasoning unchanged, or remove all of it",
 	"first-role":     "keep the first user message, or begin with a summary whose role is user",
-	"no-growth":      "count what you put in with the host's counter, and leave alone what it would not make smaller",
+	"no-growth":      "count what you insert with the host's counter, and do not rewrite what would not get smaller",
 
 	"return":          "check indices and nil before use; the log above has the trace of the panic",
-	"answer-ordinary": "answer; decline with an error only what you cannot do at all",
-	"heed-context":    "check ctx.Err() in loops and pass ctx to whatever waits; return an error that wraps it",
+	"answer-ordinary": "return a result; return an error only for what you cannot do",
+	"heed-context":    "check ctx.Err() in loops and pass ctx to everything that waits; return an error that wraps it",
 	"leave-request":   "clone slices before you change them, as slices.Clone(req.Messages) does",
-	"plausible-usage": "report what the model's API reported, and nothing if no model was asked",
+	"plausible-usage": "report what the model's API reported, and zero if no model was asked",
 }
 
 // A fault is a rule that was broken, and how.
 type fault struct{ rule, text string }
 
-// printFaults says why the answer of a plugin was of no use, and what its author is to do.
+// printFaults prints why the answer of a plugin was invalid, and what its author must do.
 func printFaults(w io.Writer, err error) {
 	faults := faultsOf(err)
 	if len(faults) == 0 {
@@ -53,7 +53,7 @@ func printFaults(w io.Writer, err error) {
 		return
 	}
 	for _, r := range append(core.Rules(), coretest.Contract()...) {
-		const most = 3 // of each rule: the others are of the same making
+		const most = 3 // of each rule: the others are similar
 		count := 0
 		for _, f := range faults {
 			if f.rule != r.Name {
@@ -72,8 +72,8 @@ func printFaults(w io.Writer, err error) {
 	}
 }
 
-// faultsOf returns the broken rules that err tells of: as the host found them, or in the
-// words of the plugin, whose SDK checks before it answers.
+// faultsOf returns the broken rules that err reports: those that the host found, or the
+// plugin's SDK, which checks before it answers.
 func faultsOf(err error) []fault {
 	var faults []fault
 	for line := range strings.Lines(err.Error()) {

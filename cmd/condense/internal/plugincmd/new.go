@@ -31,14 +31,14 @@ func pluginNewCommand(a *cli.App) *cobra.Command {
 	var lang, out, replace string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write a plugin to start from",
-		Long: `new writes a plugin that works as it is, with a test that runs the conformance suite, into a new folder: the
-one of -o, or NAME. The plugin shortens old results of tools; change that to what you want. Nothing is
-overwritten. There are templates in Go, Node and Python.
+		Short: "Write a plugin to start with",
+		Long: `new writes a complete plugin, with a test that runs the conformance suite, into a new folder: that of -o, or
+NAME. The plugin shortens old tool results; change it to do what you want. Nothing is overwritten. There are
+templates in Go, Node and Python.
 
-A plugin in Go needs the module github.com/condensehq/condense. Where this program was not built from a
-release of it, the plugin is built with the checkout that --replace names; without the flag, with the one
-that the working folder is in, or that this program was built from.`,
+A plugin in Go needs the module github.com/condensehq/condense. If this program was not built from a release
+of the module, the plugin is built with the checkout that --replace names; by default with the one that
+contains the working folder, or that this program was built from.`,
 		Example: `  condense plugin new tidy
   condense plugin new tidy -o plugins/condense-tidy --replace ~/src/condense`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ that the working folder is in, or that this program was built from.`,
 					suggest.DidYouMean(lang, langNames()), strings.Join(langNames(), ", "))
 			}
 			if !l.replaces && replace != "" {
-				return cli.Usage(cmd, "--replace is for Go; a plugin in %s has all it needs in its folder", lang)
+				return cli.Usage(cmd, "--replace is for Go; a plugin in %s has everything it needs in its folder", lang)
 			}
 			if l.replaces {
 				if err := n.require(cli.Version(), replace); err != nil {
@@ -85,13 +85,13 @@ that the working folder is in, or that this program was built from.`,
 	return cmd
 }
 
-// A naming is what the templates are filled with.
+// A naming has the values for the templates.
 type naming struct {
 	Program  string // condense-my-plugin
 	Strategy string // my_plugin
 	Module   string // of a plugin in Go
-	Version  string // of condense that it requires
-	Replace  string // the checkout in its place; may be empty
+	Version  string // the required version of condense
+	Replace  string // a checkout to use instead; may be empty
 }
 
 var pluginName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
@@ -99,7 +99,7 @@ var pluginName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 func newNaming(name string) (*naming, error) {
 	bare := strings.TrimPrefix(name, "condense-")
 	if !pluginName.MatchString(bare) {
-		return nil, fmt.Errorf("%q is no name for a plugin: want lower-case letters and digits, with - or _ between words", name)
+		return nil, fmt.Errorf("%q is not a name for a plugin: want lower-case letters and digits, with - or _ between words", name)
 	}
 	program := "condense-" + strings.ReplaceAll(bare, "_", "-")
 	return &naming{
@@ -107,8 +107,8 @@ func newNaming(name string) (*naming, error) {
 	}, nil
 }
 
-// writeTemplate writes the template of a language to a folder that is not there or empty,
-// and returns the names of its files.
+// writeTemplate writes the template of a language to a new or empty folder, and returns the
+// names of its files.
 func writeTemplate(lang, dir string, n *naming) (written []string, err error) {
 	files, err := renderTemplate(lang, n)
 	if err != nil {
@@ -123,7 +123,7 @@ func writeTemplate(lang, dir string, n *naming) (written []string, err error) {
 	}
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a source folder is nobody's secret
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a source folder is not secret
 			return nil, err
 		}
 		if err := os.WriteFile(path, f.data, f.mode); err != nil {
@@ -140,14 +140,14 @@ func writeTemplate(lang, dir string, n *naming) (written []string, err error) {
 	return written, nil
 }
 
-// templates holds a folder for every language. A file that ends in .tmpl is a template for
-// a [naming] and loses that ending; all others are copied. go.mod and *.go need it to keep
-// the go command from building them, and gitignore has no dot here to keep git from using it.
+// templates has a folder for every language. A file whose name ends in .tmpl is a template for
+// a [naming] and loses that suffix; all others are copied. go.mod and *.go need the suffix so
+// that the go command does not build them, and gitignore has no dot so that git ignores it.
 //
 //go:embed all:templates/go all:templates/node all:templates/python
 var templates embed.FS
 
-// A templateLang is what plugins in a language need beyond their files.
+// A templateLang is what plugins in a language need in addition to their files.
 type templateLang struct {
 	replaces bool     // they are built with a checkout of condense
 	sdk      embed.FS // copied into the plugin
@@ -250,8 +250,8 @@ func templateSources(lang string) (map[string][]byte, error) {
 // checkout: (devel), v0.0.0-20260102150405-0123456789ab, v1.2.3+dirty.
 var release = regexp.MustCompile(`^v(?:[1-9]\d*\.\d+\.\d+|0\.\d*[1-9]\d*\.\d+|0\.0\.[1-9]\d*)(?:-(?:alpha|beta|rc)\.?\d+)?$`)
 
-// require decides which condense a plugin in Go is built with: the checkout replace if one
-// is named, else the release that this program is, else a checkout that can be found.
+// require selects the condense that a plugin in Go is built with: the checkout replace if it
+// is set, else the release of this program, else a checkout that is found.
 func (n *naming) require(version, replace string) error {
 	if replace != "" {
 		dir, err := filepath.Abs(replace)
@@ -290,8 +290,8 @@ func findCheckout() (string, bool) {
 	if wd, err := os.Getwd(); err == nil {
 		starts = append(starts, wd)
 	}
-	// The path of a source file is that of the machine of the build, and relative if the
-	// build trimmed it.
+	// The path of a source file is that on the machine of the build, and relative after
+	// -trimpath.
 	if _, source, _, ok := runtime.Caller(0); ok && filepath.IsAbs(source) {
 		starts = append(starts, filepath.Dir(source))
 	}
@@ -310,7 +310,7 @@ func findCheckout() (string, bool) {
 	return "", false
 }
 
-// quoteModule returns a path as go.mod takes it.
+// quoteModule quotes a path for go.mod if necessary.
 func quoteModule(path string) string {
 	if strings.ContainsAny(path, " \t\"'`(),;\\") || strings.Contains(path, "//") {
 		return fmt.Sprintf("%q", path)

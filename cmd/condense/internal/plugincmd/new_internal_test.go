@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// What can be downloaded needs no checkout.
+// A release needs no checkout.
 func TestRequire(t *testing.T) {
 	for _, tt := range []struct {
 		version string

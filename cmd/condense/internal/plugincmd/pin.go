@@ -24,12 +24,12 @@ func pluginPinCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pin [NAME|PATH...]",
 		Short: "Approve plugins as they are now, by their checksums",
-		Long: `pin computes the SHA-256 of each plugin named, or of all that the configuration declares, and keeps it with
-what else you trust, in your own configuration folder. From then on exactly this program is started, and no other
-that takes its place. A plugin with a folder is pinned with every file in it. A configuration file may hold the
-checksum itself, as sha256; it counts once you trust the file.
+		Long: `pin computes the SHA-256 of each plugin named, or of all that the configuration declares, and stores it with
+your other approvals in your own configuration folder. From then on this program is started, and no other at its
+path. A plugin with a folder is pinned with every file in it. A configuration file may have the checksum itself,
+as sha256; it counts once you trust the file.
 
-PATH may be a program that no provider has. Nothing is started. 'condense trust --list' shows what is approved.`,
+PATH may be a program that no provider uses. Nothing is started. 'condense trust --list' shows what is approved.`,
 		Example: `  condense plugin pin
   condense plugin pin ours
   condense plugin pin ./condense-provider-ours`,
@@ -57,7 +57,7 @@ PATH may be a program that no provider has. Nothing is started. 'condense trust 
 }
 
 // pluginsNamed returns the plugins that an argument means: the provider of that name, those
-// whose program or folder it is, or else a program that no provider has.
+// with that program or folder, or else a program that no provider uses.
 func pluginsNamed(arg string, declared []plugins.Plugin, c *config.Config) ([]plugins.Plugin, error) {
 	path, err := filepath.Abs(arg)
 	if err != nil {
@@ -80,7 +80,7 @@ func pluginsNamed(arg string, declared []plugins.Plugin, c *config.Config) ([]pl
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if p, err := c.Provider(arg); err == nil {
-			return nil, fmt.Errorf("provider %s is no plugin: the strategy %s is built in and needs no pin", arg, p.Strategy)
+			return nil, fmt.Errorf("provider %s is not a plugin: the strategy %s is built in and needs no pin", arg, p.Strategy)
 		}
 		return nil, fmt.Errorf("there is no plugin and no file %q%s", arg, suggest.DidYouMean(arg, names))
 	}
@@ -97,7 +97,7 @@ func pluginsNamed(arg string, declared []plugins.Plugin, c *config.Config) ([]pl
 	return []plugins.Plugin{p}, nil
 }
 
-// pin approves the plugins. If anything is wrong with one, none is.
+// pin approves the plugins: all of them or, after an error, none.
 func pin(a *cli.App, store trust.Store, chosen []plugins.Plugin) error {
 	var errs []error
 	var said bytes.Buffer
@@ -124,7 +124,7 @@ func pin(a *cli.App, store trust.Store, chosen []plugins.Plugin) error {
 	return err
 }
 
-// pinOne says what pinning a plugin changes, and returns the checksum to keep; empty if it
+// pinOne prints what pinning a plugin changes, and returns the checksum to store; empty if it
 // changes nothing.
 func pinOne(w io.Writer, p plugins.Plugin) (string, error) {
 	target, _ := p.Target()

@@ -1,4 +1,4 @@
-// Package plugincmd has condense plugin: what authors and users of plugins need.
+// Package plugincmd has the commands of condense plugin, for authors and users of plugins.
 package plugincmd
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// Command holds what authors and users of plugins need.
+// Command returns condense plugin.
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "Pin, list and test providers that are programs of their own",
+		Short: "Write, test, pin and list providers that are separate programs",
 		Long: `A plugin is a program that condense starts and asks to shorten conversations. The configuration names it,
-and only a program whose checksum was approved with 'condense plugin pin' is ever started.`,
+and condense starts it only if its checksum was approved with 'condense plugin pin'.`,
 		Args: cli.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand( // in the order of an author's work
+	cmd.AddCommand( // in the order in which an author needs them
 		pluginNewCommand(a),
 		pluginDevCommand(a),
 		pluginTestCommand(a),
@@ -45,7 +45,7 @@ func configuredPlugins(a *cli.App) ([]plugins.Plugin, *config.Config, error) {
 	}
 	opts := a.KnownNames(reg)
 	opts.Path = a.ConfigPath
-	opts.CheckProvider = nil // a program that is not there is reported below, with the others
+	opts.CheckProvider = nil // a missing program is reported in the list
 	c, err := config.Load(opts)
 	if err != nil {
 		return nil, nil, err
@@ -68,14 +68,14 @@ type pluginListing struct {
 	Pinned   bool   `json:"pinned"`
 	PinnedBy string `json:"pinned_by,omitempty"` // the user, or a place in the configuration
 	SHA256   string `json:"sha256,omitempty"`    // as pinned
-	Found    string `json:"found,omitempty"`     // the checksum of what is there
+	Found    string `json:"found,omitempty"`     // the checksum of the program as it is now
 	Matches  bool   `json:"matches"`
-	// About is what the plugin says of itself; absent if it was not started.
+	// About is the plugin's description of itself; absent if it was not started.
 	About   *pluginAbout `json:"about,omitempty"`
-	Problem string       `json:"problem,omitempty"` // why it would not answer
+	Problem string       `json:"problem,omitempty"` // why it cannot be used
 }
 
-// A pluginAbout is what a plugin says of itself.
+// A pluginAbout is the description that a plugin gives of itself.
 type pluginAbout struct {
 	Strategy string             `json:"strategy"`
 	Version  string             `json:"version"`
@@ -88,10 +88,10 @@ func pluginListCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the configured plugins, whether they are pinned, and what they say of themselves",
-		Long: `list shows every plugin that the configuration declares: its program, whether it is pinned and still the one
-that was pinned. One that is gets started with its settings, to ask for its version, what it does and what it
-can be told; nothing else is ever started, and nothing of a file that you have not trusted.`,
+		Short: "List the configured plugins: whether they are pinned, and how they describe themselves",
+		Long: `list shows every plugin that the configuration declares: its program, and whether the program has the pinned
+checksum. If so, it is started with its settings and asked for its version, its documentation and its settings.
+Other programs, and programs of files that you have not trusted, are not started.`,
 		Args: cli.NoArguments("'condense plugin test PATH' tries one plugin"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			declared, _, err := configuredPlugins(a)
@@ -125,7 +125,7 @@ can be told; nothing else is ever started, and nothing of a file that you have n
 	return cmd
 }
 
-// listPlugin returns what there is to know about a plugin.
+// listPlugin returns the listing of a plugin. It starts the plugin if it is pinned.
 func listPlugin(ctx context.Context, p plugins.Plugin) (pluginListing, error) {
 	l := pluginListing{Name: p.Name, Path: p.Plugin, Folder: p.Folder, Origin: p.Origin.String()}
 	if l.Problem = p.Withheld; l.Problem != "" {

@@ -17,10 +17,10 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// errPluginTest ends a test that found faults and has said which.
-var errPluginTest = errors.New("the plugin needs work: see above")
+// errPluginTest ends a test that has reported faults.
+var errPluginTest = errors.New("the plugin has faults: see above")
 
-// A pluginTest is what the command was told.
+// A pluginTest has the flags and arguments of the command.
 type pluginTest struct {
 	path, folder, settings string
 	env, traces            []string
@@ -32,15 +32,15 @@ func pluginTestCommand(a *cli.App) *cobra.Command {
 	var t pluginTest
 	cmd := &cobra.Command{
 		Use:   "test PATH",
-		Short: "Find out whether a plugin does what is asked of one",
-		Long: `test starts the program at PATH as condense would, but unpinned: it is for authors, who change it. It asks what
-the plugin is, runs the conformance suite over the protocol (ordinary, empty, huge and odd conversations,
-parallel calls, calls that are given up), compares two answers to the same question, and has the plugin bring
-conversations to half their size. For every rule that was broken it says where, how, and what to do.
+		Short: "Test whether a plugin meets the requirements",
+		Long: `test starts the program at PATH as condense would, but unpinned, for authors who change it. It asks the plugin to
+describe itself, runs the conformance suite over the protocol (ordinary, empty, huge and unusual conversations,
+parallel calls, cancelled calls), compares two answers to the same request, and lets the plugin halve
+conversations. For every broken rule it says where, how, and what to do.
 
-If it asks for a language model, it gets one that picks sentences and costs nothing, whatever the name.
+Whatever language model the plugin asks for, it gets one that selects sentences and costs nothing.
 
-It exits with 0 if there is no fault and with 1 if there is one. Saving nothing is no fault.`,
+It exits with 0 if there is no fault and with 1 if there is one. Saving nothing is not a fault.`,
 		Example: `  condense plugin test ./condense-provider-ours
   condense plugin test ./ours --settings '{"keep": 3}' --trace session.jsonl --trace other.json
   condense plugin test ./ours/run.mjs --folder ./ours --settings settings.json`,
@@ -70,7 +70,7 @@ It exits with 0 if there is no fault and with 1 if there is one. Saving nothing 
 	return cmd
 }
 
-// trial returns how the program is run, with absolute paths.
+// trial returns how the program is run.
 func (t *pluginTest) trial(a *cli.App, cmd *cobra.Command) (*plugins.Trial, error) {
 	p := config.Provider{Name: strings.TrimSuffix(filepath.Base(t.path), filepath.Ext(t.path)), Env: t.env}
 	var err error
@@ -104,7 +104,7 @@ func (t *pluginTest) trial(a *cli.App, cmd *cobra.Command) (*plugins.Trial, erro
 	return trial, nil
 }
 
-// A testListing is what a test of a plugin found, as JSON.
+// A testListing is the result of a test, as JSON.
 type testListing struct {
 	Passed        bool               `json:"passed"`
 	Name          string             `json:"name"`
@@ -117,7 +117,7 @@ type testListing struct {
 	Findings      []findingListing   `json:"findings"`
 	Deterministic bool               `json:"deterministic"`
 	Stopped       string             `json:"stopped,omitempty"` // why cases were left out
-	// Conversations are those that it was to bring to half their size, in a chain.
+	// Conversations are those that it was asked to halve, in a chain.
 	Conversations []tryListing `json:"conversations"`
 }
 
@@ -141,7 +141,7 @@ type tryListing struct {
 	Attempts []core.Attempt `json:"attempts"`
 }
 
-// examined takes in what the conformance suite found.
+// examined adds the results of the conformance suite.
 func (l *testListing) examined(r *coretest.Report, findings []finding) {
 	l.Cases, l.Findings, l.Deterministic = []caseListing{}, []findingListing{}, r.Deterministic
 	if r.Stopped != nil {
