@@ -13,7 +13,7 @@ type analysis struct {
 	*Report
 	sampler *sampler
 	groups  map[group][]*Row // in the order of Rows
-	unfit   map[fitness]bool // what no verdict may call better
+	unfit   map[fitness]bool // strategies that no verdict may name
 }
 
 type (
@@ -35,7 +35,7 @@ func newAnalysis(r *Report) *analysis {
 	return a
 }
 
-// scopes calls f with every budget and mode that has rows; all modes together come first.
+// scopes calls f with every budget and mode that has rows. Mode "" is all modes together and comes first.
 func (a *analysis) scopes(f func(budget, mode string)) {
 	for _, b := range a.Budgets {
 		for _, m := range slices.Concat([]string{""}, a.Modes) {
@@ -104,8 +104,8 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 	return l
 }
 
-// sessionMeans returns the mean of value over the rows of every session, in the order of the
-// rows, those for which it is not defined left out.
+// sessionMeans returns the mean of value over the rows of each session, in the order of the rows.
+// Rows for which value is not defined are skipped.
 func sessionMeans(rows []*Row, value func(*Row) (float64, bool)) []float64 {
 	var out []float64
 	sum, n := 0.0, 0
@@ -128,8 +128,7 @@ func sessionMeans(rows []*Row, value func(*Row) (float64, bool)) []float64 {
 	return out
 }
 
-// valueOf returns the value of a measure in a row. What is measured of a result needs one;
-// whether it is valid does not.
+// valueOf returns a function that gives the value of a measure in a row.
 func valueOf(measure string) func(*Row) (float64, bool) {
 	return func(r *Row) (float64, bool) {
 		v, ok := r.Values[measure]
@@ -137,18 +136,18 @@ func valueOf(measure string) func(*Row) (float64, bool) {
 	}
 }
 
-// A Warning is something that a reader should know before believing a number.
+// A Warning is something that a reader should know before trusting a number.
 type Warning struct {
-	Strategy string `json:"strategy,omitempty"` // empty: it concerns all
-	Budget   string `json:"budget,omitempty"`   // empty: it concerns all
+	Strategy string `json:"strategy,omitempty"` // empty: all strategies
+	Budget   string `json:"budget,omitempty"`   // empty: all budgets
 	Text     string `json:"text"`
-	// Unfit says that no verdict, on this budget if one is named, calls the strategy
-	// better than another. See also [Line].
+	// Unfit reports that no verdict, on this budget if one is named, names the strategy as the
+	// best. See also [Line].
 	Unfit bool `json:"unfit,omitempty"`
 }
 
-// candidates returns the strategies that are no bounds.
-func (a *analysis) candidates() []string {
+// compared returns the strategies that are compared: all except the bounds.
+func (a *analysis) compared() []string {
 	var out []string
 	for i := range a.Strategies {
 		if !a.Strategies[i].Bound {
@@ -158,24 +157,24 @@ func (a *analysis) candidates() []string {
 	return out
 }
 
-// rounds of the bootstrap: the ends of a 95 % interval are then known to about 2 % of its
-// width.
+// resamples is the number of bootstrap samples. With 2,000, the ends of a 95 % interval are exact to
+// about 2 % of its width.
 const resamples = 2000
 
-// An Estimate is a mean over sessions with its 95 % interval, from a bootstrap over
-// sessions: the turns of one are not independent. See [tail] for the ends.
+// An Estimate is a mean over sessions with a 95 % interval from a bootstrap over sessions, because the
+// turns of one session are not independent. See tail for the ends of the interval.
 type Estimate struct {
 	Mean     float64 `json:"mean"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Sessions int     `json:"sessions"`
-	// OfOracle is Mean over the mean of the oracle on the same sessions; absent where it
-	// says nothing.
+	// OfOracle is Mean divided by the mean of the oracle on the same sessions. It is absent for
+	// measures of which the oracle is no upper bound.
 	OfOracle *float64 `json:"of_oracle,omitempty"`
 }
 
-// A sampler draws sessions, the same ones for every estimate over as many sessions, so
-// that equal inputs have equal intervals whatever else is estimated.
+// A sampler draws sessions at random. Every estimate over n sessions uses the same draws, so equal
+// inputs have equal intervals.
 type sampler struct {
 	seed  uint64
 	draws map[int][]int32
@@ -183,10 +182,10 @@ type sampler struct {
 
 func newSampler(seed uint64) *sampler { return &sampler{seed: seed, draws: map[int][]int32{}} }
 
-// remembered is up to how many sessions draws are kept: all together have 66 MB.
+// remembered is the largest number of sessions for which draws are kept. All of them take 66 MB.
 const remembered = 128
 
-// drawn returns resamples times n draws of n sessions.
+// drawn returns the indices of resamples samples of n sessions each, one sample after the other.
 func (s *sampler) drawn(n int) []int32 {
 	if d, ok := s.draws[n]; ok {
 		return d
@@ -210,7 +209,7 @@ func (s *sampler) estimate(v []float64) (Estimate, bool) {
 	}
 	e := Estimate{Mean: mean(v), Sessions: n}
 	if n > maxDrawn {
-		// The normal approximation is as good with so many, and needs no draws.
+		// With so many the normal approximation is as good, and needs no draws.
 		half := 1.96 * deviation(v, e.Mean) / math.Sqrt(float64(n))
 		e.Low, e.High = e.Mean-half, e.Mean+half
 		return e, true
@@ -230,24 +229,24 @@ func (s *sampler) estimate(v []float64) (Estimate, bool) {
 	return e, true
 }
 
-// tail returns the share of resampled means to cut off at each end for an interval of 95 %
-// over n sessions: 2.5 % if there are many, less if there are few, because the plain
-// percentiles are too narrow by what Student's t is wider than the normal and by
-// sqrt((n-1)/n). These are the expanded percentiles of T. Hesterberg, "What Teachers Should
-// Know About the Bootstrap", The American Statistician 69 (2015).
+// tail returns the share of resampled means to cut off at each end for a 95 % interval over n
+// sessions: 2.5 % for many sessions, less for few. With few sessions plain percentiles are too narrow
+// by the factor sqrt((n-1)/n) and by the ratio of Student's t to the normal distribution. These are
+// the expanded percentiles of T. Hesterberg, "What Teachers Should Know About the Bootstrap", The
+// American Statistician 69 (2015).
 func tail(n int) float64 {
 	if n < 2 {
 		return 0
 	}
 	const z = 1.959964
 	df := float64(n - 1)
-	// Student's quantile by the expansion of Cornish and Fisher: 0.1 % off with five
-	// degrees of freedom, less with more.
+	// Student's quantile by the Cornish-Fisher expansion. The error is 0.1 % with five degrees of
+	// freedom and less with more.
 	t := z + (z*z*z+z)/(4*df) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*df*df) + (3*z*z*z*z*z*z*z+19*z*z*z*z*z+17*z*z*z-15*z)/(384*df*df*df)
 	return math.Erfc(t*math.Sqrt(float64(n)/df)/math.Sqrt2) / 2
 }
 
-// maxDrawn bounds the memory and the time of the bootstrap.
+// maxDrawn limits the memory and the time of the bootstrap.
 const maxDrawn = 2000
 
 func mean(v []float64) float64 {

@@ -13,20 +13,20 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// A Budget says where sessions are cut and how many tokens a strategy may leave. One of
-// its fields is set.
+// A Budget says where sessions are cut and how many tokens a strategy may leave. Exactly one field is
+// set.
 type Budget struct {
-	// Share is percent of the prefix, 0 to 100: a session is cut where it would overflow
-	// 32k, 64k and 100k tokens (see score.Cuts).
+	// Share is a percentage of the prefix, between 0 and 100. A session is cut where it would exceed
+	// 32k, 64k and 100k tokens: see [score.Cuts].
 	Share float64
-	// Window is a model's context window in tokens: a session is cut where the recommended
-	// policy would condense it for the first time, to what that policy aims at.
+	// Window is a context window in tokens. A session is cut where the recommended policy would
+	// first condense it, and may have the target of that policy.
 	Window int
-	// Real means the recorded compactions, each with the tokens that it left.
+	// Real selects the recorded compactions, each with the tokens that it left.
 	Real bool
 }
 
-// ParseBudget reads a budget as people write it: "25%", "32k", "128000", "real".
+// ParseBudget reads "25%", "32k", "128000" or "real".
 func ParseBudget(s string) (Budget, error) {
 	t := strings.ToLower(strings.TrimSpace(s))
 	if t == "real" {
@@ -59,20 +59,20 @@ func (b Budget) String() string {
 	return strconv.FormatFloat(b.Share, 'f', -1, 64) + "%"
 }
 
-// A task is a cut and what may be left of it.
+// A task is a cut and the tokens that may be left of it.
 type task struct {
 	budget string
 	cut    score.Cut
 	room   int // tokens for the messages
 }
 
-// tasks returns what b demands of s, whose cuts are given.
+// tasks returns the tasks of s, which has the given cuts, under b.
 func (b Budget) tasks(s *score.Session, cuts []score.Cut, c core.Counter) []task {
 	var out []task
 	name := b.String()
 	switch {
 	case b.Window > 0:
-		if cut, room, ok := overflow(s, b.Window, c); ok {
+		if cut, room, ok := firstDue(s, b.Window, c); ok {
 			out = append(out, task{name, cut, room})
 		}
 	default:
@@ -92,7 +92,7 @@ func (b Budget) tasks(s *score.Session, cuts []score.Cut, c core.Counter) []task
 	return out
 }
 
-// whyUncut says why no budget found a place to cut s, whose cuts are given.
+// whyUncut returns why s, which has the given cuts, has no task under any budget.
 func whyUncut(s *score.Session, cuts []score.Cut, budgets []Budget) string {
 	if len(s.Messages) == 0 {
 		return "no messages"
@@ -115,9 +115,9 @@ func whyUncut(s *score.Session, cuts []score.Cut, budgets []Budget) string {
 	return strings.Join(out, "; ")
 }
 
-// overflow returns where the recommended policy would first condense s for a model with
-// the given window, and the tokens that it would leave to the messages.
-func overflow(s *score.Session, window int, c core.Counter) (score.Cut, int, bool) {
+// firstDue returns the cut where the recommended policy would first condense s for a model with the
+// given window, and the tokens that the policy would leave to the messages.
+func firstDue(s *score.Session, window int, c core.Counter) (score.Cut, int, bool) {
 	rule := policy.Default(window)
 	size := policy.Size{}
 	if s.System != "" {

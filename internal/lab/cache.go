@@ -11,10 +11,10 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// cacheVersion changes whenever a row of the same inputs would be another one.
+// cacheVersion changes whenever the same inputs give another row.
 const cacheVersion = "2"
 
-// A cache is a folder of what was measured, by the hash of all that it depends on. Processes may share
+// A cache is a folder of results by the hash of everything that they depend on. Processes may share
 // it: a file is written under another name and then renamed.
 type cache struct{ dir string }
 
@@ -27,7 +27,7 @@ func openCache(dir string) (*cache, error) {
 
 func (c *cache) path(key string) string { return filepath.Join(c.dir, key[:2], key+".json") }
 
-// get reads what is kept under key into v. What cannot be read is measured again.
+// get reads the result with that key into v, and reports whether there is one that can be read.
 func (c *cache) get(key string, v any) bool {
 	data, err := os.ReadFile(c.path(key))
 	return err == nil && json.Unmarshal(data, v) == nil
@@ -62,8 +62,7 @@ func roundsKey(session, strategy, encoding string, rounds int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// sessionHash is a hash of all of s that a row depends on, its name and its source left
-// out.
+// sessionHash returns a hash of everything in s that a row depends on, except its name and source.
 func sessionHash(s *score.Session) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)

@@ -48,7 +48,7 @@ func ParseConditions(s string) ([]Condition, error) {
 		name = cmp.Or(measureAliases[name], name)
 		by, err := strconv.ParseFloat(strings.TrimSpace(text[i+1:]), 64)
 		if err != nil || math.IsNaN(by) {
-			return nil, fmt.Errorf("%q: %q is no number", text, strings.TrimSpace(text[i+1:]))
+			return nil, fmt.Errorf("%q: %q is not a number", text, strings.TrimSpace(text[i+1:]))
 		}
 		out = append(out, Condition{name, text, text[i] == '<', by})
 	}

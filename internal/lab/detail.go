@@ -9,16 +9,16 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A Detail is one row, message by message: what a report shows when somebody asks where a
-// number comes from. It holds the text of the session.
+// A Detail shows one row message by message, and so where its numbers come from. It contains the text
+// of the session.
 type Detail struct {
 	Row      Row             `json:"row"`
 	Messages []DetailMessage `json:"messages"`
-	// Needs are the names that were needed later, the heaviest first.
+	// Needs are the names that were needed later, by falling weight.
 	Needs []score.Need `json:"needs"`
 }
 
-// What became of a message.
+// The states of a message in a [Detail].
 const (
 	StateKept      = "kept"
 	StateRewritten = "rewritten"
@@ -26,7 +26,7 @@ const (
 	StateNew       = "new"
 )
 
-// A DetailMessage is a message before the cut, or one that a strategy put there.
+// A DetailMessage is a message before the cut, or one that a strategy inserted.
 type DetailMessage struct {
 	// At is the index of the message in the session; -1 if it is new.
 	At    int          `json:"at"`
@@ -34,11 +34,11 @@ type DetailMessage struct {
 	Role  core.Role    `json:"role"`
 	Kind  core.Kind    `json:"kind,omitempty"`
 	Parts []DetailPart `json:"parts"`
-	// After are the parts as the strategy rewrote them; absent unless rewritten.
+	// After are the rewritten parts; absent unless the state is StateRewritten.
 	After        []DetailPart `json:"after,omitempty"`
 	TokensBefore int          `json:"tokens_before"`
 	TokensAfter  int          `json:"tokens_after"`
-	// Needs are the indices of [Detail.Needs] that are in the message.
+	// Needs are indices of [Detail.Needs]: the names that are in the message.
 	Needs []int `json:"needs,omitempty"`
 }
 
@@ -47,15 +47,14 @@ type DetailPart struct {
 	Type string `json:"type"`           // text, call, result, image, reasoning, opaque
 	Name string `json:"name,omitempty"` // of the tool that is called
 	Text string `json:"text"`
-	// Error says that the tool reported one.
+	// Error reports whether the tool failed.
 	Error bool `json:"error,omitempty"`
 }
 
-// Examine condenses once more for each of rows, which [Run] with the same items, strategies
-// and options measured, and returns what became of every message, in the order of rows. The
-// bounds need not be among the strategies. A session is read once, however many rows it
-// has, and Options.Jobs of them are worked on at a time; Options.Progress is called after
-// each. Row.Values are those of the report, not measured again.
+// Examine condenses again for each of rows, and returns the state of every message, in the order of
+// rows. The rows are results of [Run] with the same items, strategies and options; strategies need
+// not contain the bounds. Each session is read once. Options.Jobs sessions are processed at a time, and
+// Options.Progress is called after each. Row.Values are copied, not measured again.
 func Examine(ctx context.Context, items []Item, strategies []Strategy, rows []Row, opts *Options) ([]*Detail, error) {
 	o, encoding, err := opts.settled()
 	if err != nil {
@@ -87,7 +86,7 @@ func Examine(ctx context.Context, items []Item, strategies []Strategy, rows []Ro
 	})
 }
 
-// examine fills in those of out that own names, the rows of one session.
+// examine fills in the elements of out with the indices in own, which are the rows of one session.
 func (r *runner) examine(ctx context.Context, it Item, rows []Row, own []int, out []*Detail) error {
 	session, counter, err := r.read(it)
 	if err != nil {
@@ -105,7 +104,7 @@ func (r *runner) examine(ctx context.Context, it Item, rows []Row, own []int, ou
 		if k := slices.IndexFunc(r.strategies, func(s Strategy) bool { return s.Name == row.Strategy }); k >= 0 {
 			s = r.strategies[k]
 		}
-		b := w.bench(it.Name, t)
+		b := w.trial(it.Name, t)
 		b.scorer = w.scorer(t.cut)
 		if out[i], err = b.examine(ctx, &s, row); err != nil {
 			return fmt.Errorf("%s, %s: %w", row.Session, row.Strategy, err)
@@ -128,10 +127,10 @@ func taskOf(row *Row, s *score.Session, cuts []score.Cut, c core.Counter) (task,
 	return task{}, fmt.Errorf("%s: no cut %q under budget %s", row.Session, row.Cut, row.Budget)
 }
 
-func (b *bench) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, error) {
+func (b *trial) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, error) {
 	d := &Detail{Row: *row}
 	var view []core.Message
-	if len(s.candidates()) == 0 {
+	if len(s.providers()) == 0 {
 		view = b.boundView(s.Name)
 	} else {
 		out, _, err := b.condense(ctx, s, b.task.cut.Prefix(), 1)
@@ -142,7 +141,7 @@ func (b *bench) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, er
 	}
 	d.Needs = b.scorer.Needs(view)
 	d.Messages = b.align(view)
-	at := map[int]int{} // where in d.Messages those of the session are
+	at := map[int]int{} // index of a message of the session to index of d.Messages
 	for i := range d.Messages {
 		if d.Messages[i].At >= 0 {
 			at[d.Messages[i].At] = i
@@ -158,9 +157,8 @@ func (b *bench) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, er
 	return d, nil
 }
 
-// align lists the messages of the prefix, each with what became of it, and the new ones
-// at their places.
-func (b *bench) align(view []core.Message) []DetailMessage {
+// align returns the messages of the prefix with their states, and the new ones in their places.
+func (b *trial) align(view []core.Message) []DetailMessage {
 	prefix := b.task.cut.Prefix()
 	at := make(map[string]int, len(prefix))
 	for i := range prefix {

@@ -1,16 +1,17 @@
-// Package lab measures condensation strategies side by side on recorded sessions, and
-// says which is better only where the data do.
+// Package lab measures condensation strategies on recorded sessions, and says which one is better only
+// where the data show it. It is the engine of package compare and of the command condense compare.
 //
-// [Find] names sessions: files, folders, patterns, in every format that package transcript
-// reads. [Run] cuts each where it would have overflowed ([Budget]), has every [Strategy]
-// condense what was before the cut, and measures what came of it against what the agent
-// and the person really did afterwards (package retention). The [Report] has a row for every
-// result, tables of means with intervals, paired differences, verdicts and warnings, and
-// is the same for the same seed, whatever the number of jobs or shards ([Merge]).
+// [Find] lists sessions. [Run] cuts each session where it would have overflowed ([Budget]), lets every
+// [Strategy] condense the messages before the cut, and measures the result against what the agent and
+// the user wrote after it (package score). The [Report] has a row for every result, tables of means with
+// intervals, paired differences, verdicts and warnings. The same seed gives the same report, whatever
+// the number of jobs or shards ([Merge]).
 //
-// No model is asked but by strategies that use one. [NewPlan] says beforehand what they
-// would spend. [Examine] shows one result message by message.
+// No model is called except by strategies that use one. [NewPlan] estimates what they would spend.
+// [Examine] shows one result message by message.
 //
-// docs/comparing.md has the formula of every measure, what it is weak at, and the JSON of
-// a report.
+// docs/comparing.md has the formula of every measure, how it can mislead, and the JSON of a report.
+//
+// The packages below this one: score measures one result, strategies opens what a user names, report
+// writes HTML pages, and the command train fits the weights of package value.
 package lab

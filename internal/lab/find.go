@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// An Item is a session that can be read when it is needed, so that a million of them need
-// no more memory than the few that are worked on.
+// An Item is a session that is opened when it is needed, so that a list of a million sessions takes
+// little memory.
 type Item struct {
-	Name string // the path of its file; unique
+	Name string // path of the file; unique
 	Open func() (io.ReadCloser, error)
 }
 
@@ -31,17 +31,17 @@ func Bytes(name string, data []byte) Item {
 	return Item{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
-// suffixes are those of files that may hold a transcript.
+// suffixes are the ends of the names of files that may contain a transcript.
 var suffixes = []string{".json", ".jsonl", ".json.gz", ".jsonl.gz", ".condense"}
 
 // companions are files that tools keep next to their transcripts.
 var companions = []string{"ui_messages.json", "task_metadata.json", "index.json", "history_item.json", "package.json", "settings.json", "config.json"}
 
-// Find returns the sessions that paths name, sorted: files as they are, folders with all
-// that is in them and looks like a transcript (what cannot be opened fails when it is read),
-// patterns as of [filepath.Glob], and "demo:" for the sessions that come with the program.
-// Links to files and folders are followed; a folder that is reached twice is read once. It
-// reads no file. A path that names nothing is an error.
+// Find returns the sessions that paths name, sorted by name: files, folders with everything in them
+// that looks like a transcript, patterns as of [filepath.Glob], and "demo:" for the sessions that come
+// with the program. Links to files and folders are followed; each folder is read once. Find reads no
+// file: a file or folder that cannot be opened is an item that fails when it is read. A path that names
+// nothing is an error.
 func Find(paths ...string) ([]Item, error) {
 	found := map[string]Item{}
 	var errs []error
@@ -102,10 +102,10 @@ func folder(p string) ([]Item, error) {
 	return w.found, err
 }
 
-// A walk goes through folders, and through links to folders.
+// A walk visits folders and links to folders.
 type walk struct {
 	found []Item
-	seen  map[string]bool // folders by their real path: each is entered once, so that no chain of links is endless
+	seen  map[string]bool // folders by their real path; entering each once ends every cycle of links
 }
 
 func (w *walk) folder(p string) error {
@@ -114,7 +114,7 @@ func (w *walk) folder(p string) error {
 			if name == p {
 				return err
 			}
-			// One folder of somebody else's must not keep the rest from being read.
+			// A folder without permission must not prevent reading the others.
 			w.unreadable(name, err)
 			return fs.SkipDir
 		}
@@ -132,17 +132,17 @@ func (w *walk) folder(p string) error {
 	})
 }
 
-// hidden reports whether a folder of that name is none to look into.
+// hidden reports whether a folder of that name is skipped.
 func hidden(base string) bool { return strings.HasPrefix(base, ".") || base == "node_modules" }
 
-// enter reports whether the folder was not entered before.
+// enter reports whether the folder is entered for the first time.
 func (w *walk) enter(name string) bool {
 	place, err := filepath.EvalSymlinks(name)
 	if err == nil {
 		place, err = filepath.Abs(place)
 	}
 	if err != nil || w.seen[place] {
-		return err != nil // what cannot be resolved fails when it is read
+		return err != nil // a folder that cannot be resolved fails when it is read
 	}
 	w.seen[place] = true
 	return true
@@ -152,24 +152,24 @@ func (w *walk) enter(name string) bool {
 func (w *walk) link(name string) {
 	info, err := os.Stat(name)
 	switch {
-	case err != nil: // it leads nowhere: said when it is read
+	case err != nil: // a broken link: reported when it is read
 		w.file(name)
 	case info.Mode().IsRegular():
 		w.file(name)
 	case info.IsDir() && !hidden(filepath.Base(name)):
-		// With a separator at its end WalkDir follows it.
+		// WalkDir follows a link that ends with a separator.
 		if err := w.folder(name + string(filepath.Separator)); err != nil {
 			w.unreadable(name, err)
 		}
 	}
 }
 
-// unreadable adds a session that says err when it is read.
+// unreadable adds an item that fails with err when it is read.
 func (w *walk) unreadable(name string, err error) {
 	w.found = append(w.found, Item{Name: name, Open: func() (io.ReadCloser, error) { return nil, err }})
 }
 
-// file adds the file if it looks like a transcript.
+// file adds a file that looks like a transcript.
 func (w *walk) file(name string) {
 	base := filepath.Base(name)
 	if !slices.Contains(companions, base) && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(base, s) }) {
@@ -177,14 +177,14 @@ func (w *walk) file(name string) {
 	}
 }
 
-// The sessions of the demonstration, converted and with names replaced; demo/NOTICE.md
-// names their sources and licences.
+// The demo sessions, converted and with names replaced. demo/NOTICE.md names their sources and
+// licences.
 //
 //go:embed demo/*.json.gz
 var demoFiles embed.FS
 
-// Demo returns the sessions that come with the program: small, real, of several agents.
-// They show how a comparison looks. They are too few to choose a strategy by.
+// Demo returns the sessions that come with the program: small, real, of several agents. They show what
+// a comparison looks like, and are too few to choose a strategy by.
 func Demo() []Item {
 	items, err := demo("")
 	if err != nil {
@@ -193,7 +193,7 @@ func Demo() []Item {
 	return items
 }
 
-// demo returns the sessions of the demonstration whose name begins with prefix.
+// demo returns the demo sessions whose names begin with prefix.
 func demo(prefix string) ([]Item, error) {
 	entries, err := demoFiles.ReadDir("demo")
 	if err != nil {

@@ -146,7 +146,7 @@ func TestGuards(t *testing.T) {
 		{"everything", 1, 1, "over the budget"},
 		{"emptied", -1, -1, "rejected"},
 		{"broken", -1, -1, "out of luck"},
-		{"saved", 0.2, 0.9, "another did the work"},
+		{"saved", 0.2, 0.9, "another one contributed"},
 	} {
 		l := line(t, r, "25%", c.strategy)
 		panel, ok := l.Values["panel"]

@@ -15,25 +15,22 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A ModeRule says which sessions were held in a mode: those whose file it matches, or those
-// with a phrase.
+// A ModeRule gives a mode to sessions whose file matches a pattern or whose text contains a phrase.
 type ModeRule struct {
-	// Pattern has one or more parts, separated by slashes, each as of [path.Match]. It
-	// matches a session if as many parts of its absolute path, one after the other, match:
-	// "plan-*" and "reviews" do, the second every session in a folder of that name. One
-	// that begins with a slash matches from the root on.
+	// Pattern has one or more parts separated by slashes, each a pattern of [path.Match]. It
+	// matches a session if consecutive parts of its absolute path match: "reviews" matches every
+	// session in a folder of that name. A pattern that begins with a slash matches from the root.
 	Pattern string
-	// Phrase, if Pattern is empty, is in the system prompt or in a message of the user
-	// or the system, as agents announce a mode to the model.
+	// Phrase is used if Pattern is empty. It matches a session with the phrase in the system prompt
+	// or in a message with the role user or system, where agents announce a mode to the model.
 	Phrase string
 	Mode   string
 }
 
-// phrasePrefix begins a rule with a phrase.
+// phrasePrefix is the prefix of a rule with a phrase.
 const phrasePrefix = "text:"
 
-// ParseModeRule reads "PATTERN=MODE" or "text:PHRASE=MODE". The mode begins after the last
-// equals sign.
+// ParseModeRule reads "PATTERN=MODE" or "text:PHRASE=MODE". The mode follows the last equals sign.
 func ParseModeRule(s string) (ModeRule, error) {
 	const want = "want PATTERN=MODE or text:PHRASE=MODE, such as 'reviews/*.jsonl=review'"
 	i := strings.LastIndexByte(s, '=')
@@ -54,7 +51,7 @@ func ParseModeRule(s string) (ModeRule, error) {
 	return r, nil
 }
 
-// holds reports whether r applies to a session of the given file.
+// holds reports whether r applies to s, which was read from the named file.
 func (r *ModeRule) holds(name string, s *score.Session) bool {
 	if r.Pattern != "" {
 		return matchesParts(r.Pattern, name)
@@ -76,7 +73,7 @@ func (r *ModeRule) holds(name string, s *score.Session) bool {
 	return false
 }
 
-// matchesParts reports whether consecutive parts of the path match those of the pattern.
+// matchesParts reports whether consecutive parts of the path match the parts of the pattern.
 func matchesParts(pattern, name string) bool {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -101,8 +98,7 @@ func matchesParts(pattern, name string) bool {
 	return false
 }
 
-// modeBy returns the mode that the first rule which applies gives to s; without one, the
-// mode that s names itself.
+// modeBy returns the mode of s by the first rule that applies, or the mode that s names itself.
 func modeBy(rules []ModeRule, name string, s *score.Session) string {
 	for i := range rules {
 		if rules[i].holds(name, s) {
@@ -112,15 +108,15 @@ func modeBy(rules []ModeRule, name string, s *score.Session) string {
 	return s.Mode
 }
 
-// The modes of agents that know a plan mode and, for all else, none with a name.
+// The modes of agents that have a plan mode and one unnamed other mode.
 const (
 	planMode = "plan"
 	codeMode = "code"
 )
 
-// recordedMode returns the mode that most of a session file was written in, as far as the
-// format records it: Claude Code the permission mode, Codex the collaboration mode, OpenCode
-// the agent. Of the first two, what is not the plan mode is called code.
+// recordedMode returns the mode that most of a session file was written in, as far as the format
+// records it: the permission mode of Claude Code, the collaboration mode of Codex, the agent of
+// OpenCode. For the first two, every mode except plan is called code.
 func recordedMode(format string, data []byte) string {
 	var modeIn func(line []byte) string
 	switch format {
@@ -153,8 +149,7 @@ func recordedMode(format string, data []byte) string {
 	return codeMode
 }
 
-// claudeMode returns the permission mode that a line sets: a line of its own or one with what
-// the user typed.
+// claudeMode returns the permission mode that a line sets.
 func claudeMode(line []byte) string {
 	var l struct {
 		Mode string `json:"permissionMode"`
@@ -165,7 +160,7 @@ func claudeMode(line []byte) string {
 	return l.Mode
 }
 
-// codexMode returns the collaboration mode that the context of a turn names.
+// codexMode returns the collaboration mode of a line with the context of a turn.
 func codexMode(line []byte) string {
 	var l struct {
 		Type    string
@@ -179,12 +174,12 @@ func codexMode(line []byte) string {
 	return l.Payload.Mode.Mode
 }
 
-// opencodeMode returns the agent, "build" or "plan" if the user made no other, that wrote
-// most messages of an export.
+// opencodeMode returns the agent that wrote most messages of an export: "build", "plan" or one that the
+// user defined.
 func opencodeMode(data []byte) string {
 	var session struct {
 		Messages []struct {
-			Info struct{ Agent, Mode string } // older versions have the mode only
+			Info struct{ Agent, Mode string } // older versions have only the mode
 		}
 	}
 	if json.Unmarshal(data, &session) != nil {
@@ -204,11 +199,10 @@ func opencodeMode(data []byte) string {
 	return best
 }
 
-// announced are how agents tell the model its mode in every message: Roo-Code and its kin,
-// and Cline.
+// announced matches the mode that Roo Code, its forks and Cline name in every message.
 var announced = regexp.MustCompile(`<slug>([\w-]{1,40})</slug>|# Current Mode\n(PLAN|ACT) MODE`)
 
-// announcedMode returns the mode that most messages of the user name; empty if none does.
+// announcedMode returns the mode that most user messages name, or "".
 func announcedMode(messages []core.Message) string {
 	count := map[string]int{}
 	best := ""
@@ -232,10 +226,10 @@ func announcedMode(messages []core.Message) string {
 	return best
 }
 
-// NoMode is why a session is skipped whose mode nothing says, if modes are asked for.
+// NoMode is the reason for skipping a session without a mode if modes are selected.
 const NoMode = "the session names no mode, and no rule gives it one"
 
-// unwanted says why a session of the mode is not compared; empty if it is.
+// unwanted returns why a session of the mode is skipped, or "" if it is compared.
 func (o *Options) unwanted(mode string) string {
 	switch {
 	case len(o.Modes) == 0 || slices.Contains(o.Modes, mode):
@@ -243,5 +237,5 @@ func (o *Options) unwanted(mode string) string {
 	case mode == "":
 		return NoMode
 	}
-	return fmt.Sprintf("mode %q is not asked for", mode)
+	return fmt.Sprintf("mode %q is not selected", mode)
 }

@@ -17,35 +17,34 @@ type Options struct {
 	Budgets []Budget
 	// Modes are those whose sessions are compared; default all.
 	Modes []string
-	// ModeOf are rules that give sessions a mode: the first that applies holds, before what
-	// a session says of itself.
+	// ModeOf are rules that give sessions a mode. The first that applies is used, and precedes the
+	// mode that a session names itself.
 	ModeOf []ModeRule
-	// Encoding counts tokens, see package tokens; default the exact o200k_base.
+	// Encoding counts tokens: see package tokens. Default o200k_base, exact.
 	Encoding string
-	// Seed of everything that is drawn at random: the same seed, the same report.
+	// Seed of all random draws. The same seed gives the same report.
 	Seed uint64
-	// Jobs is how many sessions are worked on at a time; default 1.
+	// Jobs is the number of sessions that are processed at a time; default 1.
 	Jobs int
-	// Rounds is how often a long session is condensed along its way, to see what is left
-	// in the end; zero means not at all. See [Round].
+	// Rounds is how often a long session is condensed as it grows; zero means never. See [Round].
 	Rounds int
-	// Cache is a folder for what was measured; empty means none. See [Strategy.Key].
+	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string
-	// Shard is the part of the sessions to take; zero means all. See [Merge].
+	// Shard is the part of the sessions to compare; zero means all. See [Merge].
 	Shard Shard
-	// MaxUSD stops the run when model calls have cost this much, as far as prices are
-	// known; zero means no bound. Calls that are under way are not broken off, so a little
-	// more may be spent. What is finished is kept.
+	// MaxUSD stops the run when model calls have cost this much, as far as prices are known; zero
+	// means no limit. Running calls finish, so a little more may be spent. Finished sessions are
+	// reported.
 	MaxUSD float64
 	// Progress is called after every session, by one goroutine at a time.
 	Progress func(Progress)
-	// Now is the clock; default time.Now. With a clock that does not move two runs give the
-	// same report, byte for byte.
+	// Now is the clock; default time.Now. With a constant clock two runs give the same report byte
+	// for byte.
 	Now func() time.Time
 }
 
-// A Shard is a part of the sessions: those whose position in the list, counted from zero,
-// leaves Index-1 when divided by Count.
+// A Shard is a part of the sessions: those at the positions Index-1, Index-1+Count and so on of the
+// list, which begins with position 0.
 type Shard struct {
 	Index int `json:"index"` // from 1
 	Count int `json:"count"`
@@ -72,21 +71,21 @@ func (s Shard) check() error {
 
 func (s Shard) has(i int) bool { return s.Count < 2 || i%s.Count == s.Index-1 }
 
-// A Progress says how far a run is.
+// A Progress is the state of a run.
 type Progress struct {
 	Done, Total int // sessions
 	Session     string
 	Elapsed     time.Duration
 	Left        time.Duration // estimated; zero before the first session is done
-	Rows        int           // measured so far, those of the cache included
+	Rows        int           // measured so far, including those from the cache
 	Cached      int           // of Rows
 	USD         float64       // spent so far
 }
 
-// ErrMaxCost means that a run was stopped because it had spent [Options.MaxUSD].
-var ErrMaxCost = errors.New("the most that may be spent is spent")
+// ErrMaxCost means that a run stopped because it had spent [Options.MaxUSD].
+var ErrMaxCost = errors.New("the cost limit is reached")
 
-// settled returns o with defaults in place of zeros, checked.
+// settled returns o, checked, with defaults in place of zeros.
 func (o *Options) settled() (Options, *tokens.Encoding, error) {
 	var out Options
 	if o != nil {
@@ -116,22 +115,22 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 	return out, e, errors.Join(err, out.Shard.check())
 }
 
-// A Strategy is what is compared: one provider or a chain of them.
+// A Strategy is one provider or a chain of them, to be compared.
 type Strategy struct {
-	Name string // unique; what tables call it
-	// Provider condenses. It is called for several conversations at a time.
+	Name string // unique; shown in tables
+	// Provider condenses. It may be called for several conversations at a time.
 	Provider core.CondensationProvider
-	// Chain, if Provider is nil, is asked in order until the conversation is on target.
+	// Chain is used if Provider is nil. Its providers are called in order until the target is met.
 	Chain []core.NamedProvider
-	// About says in a line what it is: the strategy and its settings.
+	// About describes the strategy and its settings in one line.
 	About string
-	// Key names the strategy, its version and its settings: what was measured of another
-	// one with the same key is not measured again. Empty means to measure always.
+	// Key identifies the strategy, its version and its settings in the cache: results with the same
+	// key are not measured again. Empty means no caching.
 	Key string
 }
 
-// The strategies that are in every table. Oracle knows the future and is the upper
-// bound; the others are what costs nothing to write.
+// The bounds, which are in every table. Oracle knows the future and is the upper bound. The others are
+// baselines.
 const (
 	Oracle   = "oracle"
 	KeepLast = "keep_last"
@@ -149,30 +148,30 @@ type StrategyInfo struct {
 	Name  string `json:"name"`
 	About string `json:"about,omitempty"`
 	Key   string `json:"key,omitempty"`
-	// Bound strategies are no candidates: they say what is possible and what is easy.
+	// Bound reports whether it is a bound, for reference only.
 	Bound bool `json:"bound,omitempty"`
 }
 
-func (s *Strategy) candidates() []core.NamedProvider {
+func (s *Strategy) providers() []core.NamedProvider {
 	if s.Provider != nil {
 		return []core.NamedProvider{{Name: s.Name, Provider: s.Provider}}
 	}
 	return s.Chain
 }
 
-// estimates reports whether a provider of s says what it would spend on models.
+// estimates reports whether a provider of s can estimate what it would spend on models.
 func (s *Strategy) estimates() bool {
-	return slices.ContainsFunc(s.candidates(), func(c core.NamedProvider) bool {
+	return slices.ContainsFunc(s.providers(), func(c core.NamedProvider) bool {
 		_, ok := c.Provider.(core.CostEstimator)
 		return ok
 	})
 }
 
-// open returns a chain of s that gives new messages the same IDs every time; round keeps
-// those of one run apart from those of the next.
+// open returns a chain of s that gives new messages the same IDs every time. The round is a part of the
+// IDs, so that those of successive condensations differ.
 func (s *Strategy) open(round int, now func() time.Time) (*core.Chain, error) {
 	n := 0
-	c, err := core.NewChain(s.candidates(), &core.ChainOptions{Now: now, NewID: func() string {
+	c, err := core.NewChain(s.providers(), &core.ChainOptions{Now: now, NewID: func() string {
 		n++
 		return "new-" + strconv.Itoa(round) + "-" + strconv.Itoa(n)
 	}})
@@ -182,7 +181,7 @@ func (s *Strategy) open(round int, now func() time.Time) (*core.Chain, error) {
 	return c, nil
 }
 
-// checkStrategies reports the first fault of a list of strategies.
+// checkStrategies returns an error for the first invalid strategy.
 func checkStrategies(strategies []Strategy) error {
 	seen := map[string]bool{}
 	for _, b := range bounds {
@@ -195,7 +194,7 @@ func checkStrategies(strategies []Strategy) error {
 			return fmt.Errorf("strategy %d has no name", i+1)
 		case seen[s.Name]:
 			return fmt.Errorf("strategy %q: the name is taken", s.Name)
-		case len(s.candidates()) == 0:
+		case len(s.providers()) == 0:
 			return fmt.Errorf("strategy %q has neither a provider nor a chain", s.Name)
 		}
 		seen[s.Name] = true

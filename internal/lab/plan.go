@@ -7,23 +7,21 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A Plan says what a run would do, before anything is spent.
+// A Plan is what a run would do and spend.
 type Plan struct {
 	Sessions int `json:"sessions"` // that can be read and cut
 	Skipped  int `json:"skipped"`
-	Rows     int `json:"rows"`   // without those of the bounds
-	Cached   int `json:"cached"` // of Rows: measured before
-	// Usage is what the providers say they would spend on models for the rows that are not
-	// cached, and ByStrategy the same for each.
+	Rows     int `json:"rows"`   // except those of the bounds
+	Cached   int `json:"cached"` // of Rows, those in the cache
+	// Usage is what the providers estimate for the rows that are not cached, in sum and by strategy.
 	Usage      core.Usage            `json:"usage"`
 	ByStrategy map[string]core.Usage `json:"by_strategy"`
-	// Silent are the strategies with a provider that cannot say what it would spend. Those
-	// that are known to call no model do not say it either.
+	// Silent are the strategies with a provider that gives no estimate. Most of these call no model.
 	Silent []string `json:"silent,omitempty"`
 }
 
-// NewPlan returns what [Run] with the same arguments would do. It reads every session and
-// asks no model.
+// NewPlan returns what [Run] with the same arguments would do. It reads every session and calls no
+// model.
 func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (Plan, error) {
 	p := Plan{ByStrategy: map[string]core.Usage{}}
 	o, encoding, err := opts.settled()
@@ -65,7 +63,7 @@ func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Opt
 	return p, nil
 }
 
-// plan adds to p what the run would do with a session, and returns its tasks.
+// plan adds to p what the run would do with a session, and returns the number of its tasks.
 func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]bool) (int, error) {
 	s, counter, err := r.read(it)
 	if err != nil || r.opts.unwanted(s.Mode) != "" {
@@ -77,7 +75,7 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 	for _, budget := range r.opts.Budgets {
 		for _, t := range budget.tasks(s, cuts, counter) {
 			n++
-			b := w.bench(it.Name, t)
+			b := w.trial(it.Name, t)
 			for i := range r.strategies {
 				if err := w.price(ctx, b, &r.strategies[i], p, silent); err != nil {
 					return n, err
@@ -91,9 +89,8 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 	return n, nil
 }
 
-// priceRounds adds to p what the rounds along the session would cost: at each a
-// condensation of what was made before, which is as large every time, and one of all that
-// was said.
+// priceRounds adds to p what the rounds of the session would cost: in each, a condensation of the view,
+// which has the same size every time, and one of the whole session so far.
 func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, silent map[string]bool) error {
 	total := 0
 	for i := range w.session.Messages {
@@ -120,7 +117,7 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 				}
 				round++
 				for _, t := range []task{first, t} {
-					if err := w.spend(ctx, w.bench(name, t), s, p, silent); err != nil {
+					if err := w.spend(ctx, w.trial(name, t), s, p, silent); err != nil {
 						return err
 					}
 				}
@@ -132,7 +129,7 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 }
 
 // price adds one row to p.
-func (w *sessionWork) price(ctx context.Context, b *bench, s *Strategy, p *Plan, silent map[string]bool) error {
+func (w *sessionWork) price(ctx context.Context, b *trial, s *Strategy, p *Plan, silent map[string]bool) error {
 	p.Rows++
 	if w.cache != nil && s.Key != "" {
 		if w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task), &Row{}) {
@@ -144,14 +141,14 @@ func (w *sessionWork) price(ctx context.Context, b *bench, s *Strategy, p *Plan,
 }
 
 // spend adds to p what one condensation would cost.
-func (w *sessionWork) spend(ctx context.Context, b *bench, s *Strategy, p *Plan, silent map[string]bool) error {
-	for _, c := range s.candidates() {
+func (w *sessionWork) spend(ctx context.Context, b *trial, s *Strategy, p *Plan, silent map[string]bool) error {
+	for _, c := range s.providers() {
 		u, err := core.EstimateCost(ctx, c.Provider, b.request(b.task.cut.Prefix(), core.TriggerAutomatic).Clone())
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			// It cannot say; or it will fail when it is asked, too, and the report says so.
+			// Either there is no estimate, or the call will fail too and the report shows it.
 			silent[s.Name] = true
 		default:
 			p.Usage = p.Usage.Add(u)

@@ -17,17 +17,16 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// maxSession is the size in bytes above which a session is refused, uncompressed: far above
-// any recorded one, and small enough that a hostile file does not exhaust the memory.
+// maxSession is the maximum size of a session in bytes, uncompressed. It is far above that of any
+// recorded session, and a hostile file does not exhaust the memory.
 const maxSession = 256 << 20
 
-// ReadSession reads a conversation in any format that package transcript knows; name is
-// that of the file. Messages are measured with c. A recorded session (format "trace") says
-// itself who typed what, in which mode, and where it was compacted. Of another format, text
-// of the user is taken for typed unless it looks like what agents put there, the source is
-// the folder that the file is in, and the compactions are those of its journal. The mode is
-// what the agent says in its messages (Roo-Code, Cline) or records in its file (Claude Code and
-// Codex: plan or code; OpenCode: the agent), else empty.
+// ReadSession reads a conversation in any format of package transcript from the file with that name.
+// Messages are measured with c. A file in the format "trace" records who typed what, the mode, and where
+// the session was compacted. For other formats, text of the user counts as typed unless it looks like
+// text that an agent injected, the source is the folder of the file, and the compactions are those of the
+// journal. The mode is the one that the messages name (Roo Code, Cline) or the file records (Claude Code
+// and Codex: plan or code; OpenCode: the agent), else empty.
 func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, error) {
 	data, err := transcript.ReadAll(r, maxSession)
 	if err != nil {
@@ -65,12 +64,11 @@ func (it Item) Read(c core.Counter) (*score.Session, error) {
 	return s, errors.Join(err, f.Close())
 }
 
-// alike are the names that a tool gives to the transcript of every session, in a folder of
-// its own.
+// alike are names of files that are the same for every session of a tool. Each session has a folder
+// of its own.
 var alike = []string{"api_conversation_history", "conversation", "messages", "session", "transcript"}
 
-// called returns what a session is called by the name of its file, and the folder that it is
-// in.
+// called returns the name of a session, from that of its file, and the folder that it is in.
 func called(name string) (id, source string) {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -85,8 +83,7 @@ func called(name string) (id, source string) {
 	return id, filepath.Base(dir)
 }
 
-// readJournal takes over the original messages of d, hidden or not, and where they were
-// condensed.
+// readJournal adds to s the original messages of d, hidden or not, and the compactions.
 func readJournal(d *transcript.Document, s *score.Session) {
 	compactions := map[string]*score.Compaction{}
 	var talk dialog.AuthorReader
@@ -147,7 +144,7 @@ func textOf(parts []core.Part) string {
 	return strings.Join(out, "\n")
 }
 
-// readTrace takes over what only a recorded session says.
+// readTrace adds to s what only the format "trace" records.
 func readTrace(data []byte, s *score.Session) error {
 	var t struct {
 		ID, Source, Mode string
@@ -203,8 +200,7 @@ var originNames = map[string]score.Origin{
 	"human": score.OriginHuman, "agent": score.OriginAgent, "tool": score.OriginTool, "injected": score.OriginInjected,
 }
 
-// toolNames returns the names of tools and parameters in definitions of either vendor's
-// form.
+// toolNames returns the names of tools and parameters in definitions, in the form of either vendor.
 func toolNames(definitions json.RawMessage) []string {
 	type schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -236,7 +232,7 @@ func toolNames(definitions json.RawMessage) []string {
 	return out
 }
 
-// origins returns who wrote the parts of m, where the format does not say it.
+// origins returns who wrote the parts of m, for formats that do not record it.
 func origins(talk *dialog.AuthorReader, m *core.Message) []score.Origin {
 	if m.Role != core.RoleUser {
 		return nil
@@ -253,7 +249,7 @@ func origins(talk *dialog.AuthorReader, m *core.Message) []score.Origin {
 	return out
 }
 
-// originOf returns who wrote a part that is made of segments: unknown if a person wrote any of it.
+// originOf returns who wrote a part that consists of segments; unknown if the user wrote any of it.
 func originOf(segments []dialog.Segment) score.Origin {
 	o := score.OriginUnknown
 	for _, s := range segments {

@@ -15,23 +15,23 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// ReportFormat is the version of the JSON of a [Report]. It changes when a field changes
-// its meaning or goes; new fields do not change it.
+// ReportFormat is the version of the JSON of a [Report]. It changes when a field changes its meaning or
+// is removed, and not when a field is added.
 const ReportFormat = 1
 
-// A Report is what a comparison found: every row, and what follows from them. Its JSON is
-// stable: the same rows give the same bytes. Numbers that are not defined are absent.
+// A Report is the result of a comparison: all rows, and what is derived from them. The same rows give
+// the same JSON. Numbers that are not defined are absent.
 type Report struct {
 	Format   int    `json:"format"`
 	Seed     uint64 `json:"seed"`
 	Encoding string `json:"encoding"`
-	// Partial says that the run was stopped before all sessions were done.
+	// Partial reports whether the run stopped before all sessions were finished.
 	Partial bool `json:"partial,omitempty"`
-	// Shard is the part that this is; absent if it is the whole, or all parts merged.
+	// Shard is the part of the sessions; absent for all sessions and for merged shards.
 	Shard *Shard `json:"shard,omitempty"`
 
-	Strategies []StrategyInfo `json:"strategies"` // the bounds first, then in the order given
-	Budgets    []string       `json:"budgets"`    // in the order given
+	Strategies []StrategyInfo `json:"strategies"` // the bounds, then the others in the given order
+	Budgets    []string       `json:"budgets"`    // in the given order
 	Modes      []string       `json:"modes"`      // that occur, sorted
 	Measures   []Measure      `json:"measures"`
 	Sessions   []SessionInfo  `json:"sessions"` // by name
@@ -56,11 +56,11 @@ type SessionInfo struct {
 	Messages int      `json:"messages"`
 	Tokens   int      `json:"tokens"`
 	Cuts     []string `json:"cuts"`
-	// Hash is one of the conversation: sessions with the same one are copies.
+	// Hash identifies the conversation: sessions with the same hash are copies.
 	Hash string `json:"hash"`
 }
 
-// A Skipped is a session that was not compared, and why.
+// A Skipped is a session that was not compared.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -79,13 +79,13 @@ type Line struct {
 	Bound    bool   `json:"bound,omitempty"`
 	Sessions int    `json:"sessions"`
 	Cuts     int    `json:"cuts"`
-	// Failed are the cuts at which it failed or its result was rejected; the means are
-	// over the others. Over are those at which it was above 1.03 of the budget.
+	// Failed is the number of cuts at which the strategy failed or its result was rejected; the means
+	// are over the others. Over is the number of cuts at which it was above 1.03 of the budget.
 	Failed int `json:"failed"`
 	Over   int `json:"over"`
-	// Unfit says that no verdict calls it better than another: a warning says why.
+	// Unfit reports that no verdict names it as the best. A warning says why.
 	Unfit bool `json:"unfit,omitempty"`
-	// Values are the means by measure, each over the cuts of a session first.
+	// Values are the means by measure: over the cuts of each session, then over the sessions.
 	Values map[string]Estimate `json:"values"`
 	// KindsBefore and KindsAfter are tokens by kind, summed over the cuts.
 	KindsBefore map[tokens.Kind]int `json:"kinds_before"`
@@ -93,7 +93,7 @@ type Line struct {
 	Usage       core.Usage          `json:"usage,omitzero"`
 }
 
-// WriteJSON writes r, indented by one space, with a line end.
+// WriteJSON writes r, indented by one space, with a final newline.
 func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -121,7 +121,7 @@ func describe(name string, s *score.Session) SessionInfo {
 	return info
 }
 
-// report makes the report of what is finished.
+// report returns the report on the finished sessions.
 func (r *runner) report(partial bool) *Report {
 	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Partial: partial, Strategies: slices.Clone(bounds)}
 	if r.opts.Shard.Count > 1 {
@@ -148,7 +148,7 @@ func (r *runner) report(partial bool) *Report {
 	return out
 }
 
-// conclude sorts what was measured and derives the rest of the report from it.
+// conclude sorts the results and derives the rest of the report from them.
 func (r *Report) conclude() {
 	r.Measures = Measures()
 	r.sort()
@@ -163,12 +163,12 @@ func (r *Report) conclude() {
 	}
 	slices.Sort(r.Modes)
 	a := newAnalysis(r)
-	r.Warnings = a.warnings() // it says what is unfit
+	r.Warnings = a.warnings() // sets a.unfit, which the others use
 	r.Tables = a.tables()
 	r.RoundLines = a.roundLines()
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()
-	// A reader in another language should find arrays, not null.
+	// Empty lists are arrays in JSON, not null.
 	r.Skipped, r.Sessions, r.Rows = some(r.Skipped), some(r.Sessions), some(r.Rows)
 	r.Modes, r.Warnings, r.Differences, r.Verdicts, r.Tables = some(r.Modes), some(r.Warnings), some(r.Differences), some(r.Verdicts), some(r.Tables)
 }
@@ -180,8 +180,8 @@ func some[T any](s []T) []T {
 	return s
 }
 
-// dropCopies skips all but the first of sessions with the same content: a folder of logs
-// often has copies, and counted twice they would make intervals narrower than they are.
+// dropCopies skips all but the first of sessions with the same content. A folder of logs often has
+// copies, and counting them twice would make intervals too narrow.
 func (r *Report) dropCopies() {
 	first, copies := map[string]string{}, map[string]bool{}
 	r.Sessions = slices.DeleteFunc(r.Sessions, func(s SessionInfo) bool {
@@ -221,9 +221,9 @@ func (r *Report) sort() {
 	})
 }
 
-// Merge returns the report on all sessions of reports, which are those of shards: the same
-// as that of one run over all, byte for byte, but for the times. It is an error if they do
-// not belong together, if a shard is missing or appears twice, or if one is partial.
+// Merge returns the report on all sessions of reports, which are those of all shards. It is the report
+// of one run over all sessions, byte for byte except for the times. Merge returns an error if the reports
+// do not belong together, if a shard is missing or appears twice, or if a report is partial.
 func Merge(reports ...*Report) (*Report, error) {
 	if len(reports) == 0 {
 		return nil, errors.New("merge: no reports")
@@ -234,7 +234,7 @@ func Merge(reports ...*Report) (*Report, error) {
 	for i, r := range reports {
 		switch {
 		case r.Shard == nil && len(reports) > 1:
-			return nil, fmt.Errorf("merge: report %d is no shard", i+1)
+			return nil, fmt.Errorf("merge: report %d is not a shard", i+1)
 		case r.Partial:
 			return nil, fmt.Errorf("merge: report %d is not finished: run its shard again", i+1)
 		case r.Format != first.Format || r.Seed != first.Seed || r.Encoding != first.Encoding:

@@ -8,9 +8,8 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A Round is one of several condensations along a session: what a strategy makes of what
-// it made before. The session is condensed whenever it has grown to a third of itself, to
-// half of that, so that a session leads to about five rounds.
+// A Round is one of several condensations of a session as it grows. The view is condensed whenever it
+// has a third of the tokens of the whole session, to half of that. A session has about five rounds.
 type Round struct {
 	Strategy string `json:"strategy"`
 	Session  string `json:"session"`
@@ -19,19 +18,18 @@ type Round struct {
 	Round    int    `json:"round"` // from 1
 	At       int    `json:"at"`    // messages of the session before it
 	After    int    `json:"after"` // tokens
-	// Outcome is that of the chain; with anything but applied and insufficient the view
-	// went on as it was.
+	// Outcome is that of the chain. Except for applied and insufficient, the view is unchanged.
 	Outcome core.Outcome `json:"outcome"`
 	// Usage is what both condensations spent on models.
 	Usage core.Usage `json:"usage,omitzero"`
-	// Panel and User are the measures of the view, against all that was said before; Once
-	// and OnceUser those of a single condensation of all that, to the same size.
+	// Panel and User measure the view against the whole session so far. Once and OnceUser measure a
+	// single condensation of the whole session so far, to the same size.
 	Panel    *float64 `json:"panel,omitempty"`
 	User     *float64 `json:"user,omitempty"`
 	Once     *float64 `json:"once,omitempty"`
 	OnceUser *float64 `json:"once_user,omitempty"`
-	// FirstUser and FirstFiles say what is left of the user's words and of the files
-	// touched that was before the first round.
+	// FirstUser and FirstFiles measure what is left of the user's words and of the files touched from
+	// before the first round.
 	FirstUser  *float64 `json:"first_user,omitempty"`
 	FirstFiles *float64 `json:"first_files,omitempty"`
 }
@@ -52,7 +50,7 @@ func (a *analysis) roundLines() []RoundLine {
 		most = max(most, a.Rounds[i].Round)
 	}
 	var out []RoundLine
-	for _, s := range a.candidates() {
+	for _, s := range a.compared() {
 		for n := 1; n <= most; n++ {
 			values := map[string][]float64{}
 			for i := range a.Rounds {
@@ -80,10 +78,10 @@ func (a *analysis) roundLines() []RoundLine {
 	return out
 }
 
-// shortestLong is the tokens of a session from where on it is worth several rounds.
+// shortestLong is the fewest tokens of a session that is condensed in rounds.
 const shortestLong = 30_000
 
-// rounds condenses the session along its way with every strategy.
+// rounds condenses the session in rounds with every strategy.
 func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) {
 	total := 0
 	for i := range w.session.Messages {
@@ -139,7 +137,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			if !ok {
 				break
 			}
-			b := w.bench(name, task{budget: "rounds", cut: cut, room: size / 2})
+			b := w.trial(name, task{budget: "rounds", cut: cut, room: size / 2})
 			b.scorer = w.scorer(cut)
 			if first == nil {
 				first = b.scorer
@@ -173,7 +171,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			}
 			r.After = tokens
 			out = append(out, r)
-			if tokens >= size { // it would be asked again at once
+			if tokens >= size { // it would be due again at once
 				break
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// A Row is what one strategy made of one cut under one budget.
+// A Row is the result of one strategy at one cut and budget.
 type Row struct {
 	Strategy string `json:"strategy"`
 	Budget   string `json:"budget"`
@@ -19,22 +19,21 @@ type Row struct {
 	Mode     string `json:"mode"`
 	Cut      string `json:"cut"`
 	At       int    `json:"at"` // messages before the cut
-	// Before, Room and After are tokens of the messages: as they were, as they may be,
-	// as they are.
+	// Before, Room and After are tokens of messages: before the strategy, at most, and after it.
 	Before int `json:"before"`
 	Room   int `json:"room"`
 	After  int `json:"after"`
-	// Outcome is [core.OutcomeApplied] if the result is on target, insufficient, no-op,
-	// rejected or failed. Of the last two there is no result to measure.
+	// Outcome is applied if the result meets the target, else insufficient, no-op, rejected or failed.
+	// After the last two there is no result to measure.
 	Outcome core.Outcome `json:"outcome"`
-	// Provider is the last candidate of a chain that contributed.
+	// Provider is the last provider of the chain that contributed.
 	Provider string `json:"provider,omitempty"`
-	// Error says why it was rejected or failed.
+	// Error is why it was rejected or failed.
 	Error string `json:"error,omitempty"`
-	// Setbacks are the candidates of a chain that failed or were rejected while another
-	// one did the work; Error is then the first of theirs.
+	// Setbacks is the number of providers of the chain that failed or were rejected while another one
+	// contributed. Error is then the first of their errors.
 	Setbacks int `json:"setbacks,omitempty"`
-	// Values are the measures by name; one that is not defined here is absent.
+	// Values are the measures by name, without those that are not defined.
 	Values map[string]float64 `json:"values"`
 	// KindsBefore and KindsAfter are tokens by kind, see tokens.Kind.
 	KindsBefore map[tokens.Kind]int `json:"kinds_before"`
@@ -42,16 +41,16 @@ type Row struct {
 	Usage       core.Usage          `json:"usage,omitzero"`
 }
 
-// measured reports whether there is a result to judge.
+// measured reports whether there is a result to measure.
 func (r *Row) measured() bool {
 	return r.Outcome != core.OutcomeRejected && r.Outcome != core.OutcomeFailed
 }
 
-// overSize is the share of the budget above which a result is not what was asked for.
+// overSize is the share of the budget above which a result counts as over the budget.
 const overSize = 1.03
 
-// A bench is where the strategies work on one cut.
-type bench struct {
+// A trial runs strategies on one cut.
+type trial struct {
 	session *score.Session
 	name    string
 	counter *tokens.Counter
@@ -62,16 +61,16 @@ type bench struct {
 	now     func() time.Time
 }
 
-func (b *bench) row(strategy string) Row {
+func (b *trial) row(strategy string) Row {
 	return Row{
 		Strategy: strategy, Budget: b.task.budget, Session: b.name, Source: b.session.Source, Mode: b.session.Mode,
 		Cut: b.task.cut.Name, At: b.task.cut.At, Before: b.task.cut.Tokens, Room: b.task.room, Values: map[string]float64{},
 	}
 }
 
-// request returns what a host would ask, with no limit but the target: a strategy that
-// does not reach it is judged by what it reached.
-func (b *bench) request(messages []core.Message, trigger core.Trigger) *core.Request {
+// request returns the request of a host, but with the size of the conversation as its limit: a strategy
+// that misses the target is measured at the size that it reached.
+func (b *trial) request(messages []core.Message, trigger core.Trigger) *core.Request {
 	before := 0
 	for i := range messages {
 		before += messages[i].Tokens
@@ -84,8 +83,8 @@ func (b *bench) request(messages []core.Message, trigger core.Trigger) *core.Req
 	}
 }
 
-// bounded returns the row of one of the bounds.
-func (b *bench) bounded(name string) Row {
+// bounded returns the row of a bound.
+func (b *trial) bounded(name string) Row {
 	r := b.row(name)
 	start := b.now()
 	view := b.boundView(name)
@@ -96,8 +95,8 @@ func (b *bench) bounded(name string) Row {
 	return r
 }
 
-// boundView returns what one of the bounds makes.
-func (b *bench) boundView(name string) []core.Message {
+// boundView returns the view of a bound.
+func (b *trial) boundView(name string) []core.Message {
 	switch name {
 	case Oracle:
 		return b.scorer.Oracle(b.task.room, b.counter)
@@ -109,8 +108,8 @@ func (b *bench) boundView(name string) []core.Message {
 	return nil
 }
 
-// run returns the row of a strategy. The error is that of ctx.
-func (b *bench) run(ctx context.Context, s *Strategy) (Row, error) {
+// run returns the row of a strategy. Its only error is that of ctx.
+func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	r := b.row(s.Name)
 	out, took, err := b.condense(ctx, s, b.task.cut.Prefix(), 1)
 	if ctx.Err() != nil {
@@ -155,8 +154,8 @@ func (b *bench) run(ctx context.Context, s *Strategy) (Row, error) {
 	return r, nil
 }
 
-// condense asks s.
-func (b *bench) condense(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
+// condense runs s, and returns the time that its providers took.
+func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
 	chain, err := s.open(round, b.now)
 	if err != nil {
 		return nil, 0, err
@@ -172,7 +171,7 @@ func (b *bench) condense(ctx context.Context, s *Strategy, messages []core.Messa
 	return out, took, nil
 }
 
-// outcome returns what came of a chain as a whole, and why nothing did.
+// outcome returns the outcome of a chain as a whole, and the error if there is no result.
 func outcome(c *core.ChainResult) (core.Outcome, string) {
 	worst := core.OutcomeNoOp
 	var errs []error
@@ -197,8 +196,8 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 	return worst, ""
 }
 
-// judge measures view.
-func (b *bench) judge(r *Row, view []core.Message) {
+// judge adds the measures of view to r.
+func (b *trial) judge(r *Row, view []core.Message) {
 	prefix := b.task.cut.Prefix()
 	for i := range view {
 		r.After += core.MessageTokens(b.counter, view[i])
@@ -224,16 +223,16 @@ func (b *bench) judge(r *Row, view []core.Message) {
 	}
 }
 
-// What a cached token costs to read and to write, and one of output, of one of input:
-// the prices of Anthropic's models.
+// Prices of a token relative to one of input, for Anthropic's models: read from the cache, written to
+// the cache, output.
 const (
 	cacheRead  = 0.1
 	cacheWrite = 1.25
 	output     = 5
 )
 
-// payback returns after how many turns a condensation has paid for itself: what is written
-// anew to the cache, and the model's work, over what every turn reads less.
+// payback returns the number of turns after which a condensation has paid for itself: the cost of writing
+// to the cache and of the model, divided by what every turn saves.
 func payback(before, after, head int, u core.Usage) (float64, bool) {
 	if after >= before {
 		return 0, false

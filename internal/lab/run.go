@@ -13,12 +13,12 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Run cuts the sessions of items, has every strategy condense every prefix under every
-// budget, and measures the results against what came afterwards. A session that cannot be
-// read, or is too short to be cut, is reported and skipped.
+// Run cuts the sessions of items, lets every strategy condense every prefix under every budget, and
+// measures the results against what follows the cut. A session that cannot be read, or is too short to
+// be cut, is listed in the report and skipped.
 //
-// If ctx ends, or the money does, Run returns the report on the sessions that are finished
-// together with the error; with a cache, the next run goes on from there.
+// If ctx ends or [Options.MaxUSD] is spent, Run returns the report on the finished sessions together
+// with the error. With a cache, the next run continues from there.
 func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (*Report, error) {
 	o, encoding, err := opts.settled()
 	if err != nil {
@@ -57,7 +57,7 @@ type runner struct {
 	paid     map[string]bool // strategies that have spent money
 }
 
-// An outcomeOf is what came of one session.
+// An outcomeOf is the result of one session.
 type outcomeOf struct {
 	info    SessionInfo
 	skipped string // why; empty if it was not
@@ -66,15 +66,15 @@ type outcomeOf struct {
 	cached  int
 }
 
-// each calls work for all sessions, Options.Jobs at a time. What is finished when it returns
-// an error is in r.sessions.
+// each calls work for all sessions, Options.Jobs at a time, and adds the results to r.sessions. After an
+// error these are the finished sessions.
 func (r *runner) each(ctx context.Context, work func(context.Context, Item) (outcomeOf, error)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r.progress.Total = len(r.items)
 	next := make(chan Item)
 	spent := make(chan struct{})
-	enough := sync.OnceFunc(func() { close(spent) }) // what is under way is paid for: it may finish
+	enough := sync.OnceFunc(func() { close(spent) }) // running sessions are paid for and may finish
 	var wg sync.WaitGroup
 	for range min(r.opts.Jobs, max(1, len(r.items))) {
 		wg.Go(func() {
@@ -112,7 +112,7 @@ feed:
 	return nil
 }
 
-// add takes over what came of a session and reports whether the money is spent.
+// add adds the result of a session and reports whether the run has reached its cost limit.
 func (r *runner) add(out outcomeOf) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +128,7 @@ func (r *runner) add(out outcomeOf) bool {
 	return r.opts.MaxUSD > 0 && p.USD >= r.opts.MaxUSD && p.Done < p.Total
 }
 
-// pay takes down what a strategy has spent.
+// pay records what a strategy has spent.
 func (r *runner) pay(strategy string, usd float64) {
 	if usd <= 0 {
 		return
@@ -142,8 +142,8 @@ func (r *runner) pay(strategy string, usd float64) {
 	r.paid[strategy] = true
 }
 
-// afford returns ErrMaxCost if the money is spent and s would want more. Who costs nothing
-// goes on, so that what was paid for a session is not lost for want of what is free.
+// afford returns ErrMaxCost if the cost limit is reached and s may spend more. Strategies that cost
+// nothing continue, so that the session, which is paid for, is finished.
 func (r *runner) afford(s *Strategy) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,8 +153,8 @@ func (r *runner) afford(s *Strategy) error {
 	return nil
 }
 
-// session compares the strategies on one session. The error is that of ctx, ErrMaxCost, or
-// one of the cache.
+// session compares the strategies on one session. The error is that of ctx, ErrMaxCost, or one of the
+// cache.
 func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	out := outcomeOf{info: SessionInfo{Name: it.Name}}
 	s, counter, err := r.read(it)
@@ -194,8 +194,8 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	return out, nil
 }
 
-// read reads a session and measures it with a counter of its own, so that what was counted
-// is forgotten with the session.
+// read reads a session and measures it with a counter of its own, whose cache is released with the
+// session.
 func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
 	counter := tokens.NewCounter(r.encoding)
 	s, err := it.Read(counter)
@@ -205,7 +205,7 @@ func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
 	return s, counter, err
 }
 
-// sessionWork is the work on one session.
+// sessionWork is the state of comparing the strategies on one session.
 type sessionWork struct {
 	*runner
 	session *score.Session
@@ -219,7 +219,7 @@ type scorerKey struct {
 	at, end int
 }
 
-// scorer returns the scorer of a cut; budgets share it.
+// scorer returns the scorer of a cut. Budgets share it.
 func (w *sessionWork) scorer(cut score.Cut) *score.Scorer {
 	k := scorerKey{cut.At, cut.End}
 	if s, ok := w.scorers[k]; ok {
@@ -233,8 +233,8 @@ func (w *sessionWork) scorer(cut score.Cut) *score.Scorer {
 	return s
 }
 
-func (w *sessionWork) bench(name string, t task) *bench {
-	b := &bench{session: w.session, name: name, counter: w.counter, task: t, seed: w.opts.Seed, now: w.opts.Now}
+func (w *sessionWork) trial(name string, t task) *trial {
+	b := &trial{session: w.session, name: name, counter: w.counter, task: t, seed: w.opts.Seed, now: w.opts.Now}
 	if w.session.System != "" {
 		b.system = w.counter.Count(core.Text(w.session.System))
 	}
@@ -243,7 +243,7 @@ func (w *sessionWork) bench(name string, t task) *bench {
 
 // task returns the rows of all strategies and bounds for one cut and budget.
 func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, error) {
-	b := w.bench(name, t)
+	b := w.trial(name, t)
 	var out []Row
 	for i := range bounds {
 		row, err := w.remember(b, bounds[i].Name, "bound "+bounds[i].Name, func() (Row, error) {
@@ -274,9 +274,9 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 	return out, nil
 }
 
-// remember returns the row from the cache, or measures it and puts it there. A failure is
-// not remembered: the next time it may go well.
-func (w *sessionWork) remember(b *bench, strategy, key string, measure func() (Row, error)) (Row, error) {
+// remember returns the row from the cache, or measures it and adds it to the cache. Failures are not
+// cached, as the next run may succeed.
+func (w *sessionWork) remember(b *trial, strategy, key string, measure func() (Row, error)) (Row, error) {
 	if w.cache == nil || key == "" {
 		return measure()
 	}

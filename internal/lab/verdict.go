@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// A Difference says by how much A is above B, cut by cut, on the sessions on which both
-// have a result.
+// A Difference says by how much A is above B, paired by cut, on the sessions where both have a result.
 type Difference struct {
 	Budget  string `json:"budget"` // empty: all budgets together
 	Mode    string `json:"mode"`   // empty: all modes together
@@ -16,22 +15,22 @@ type Difference struct {
 	A       string `json:"a"`
 	B       string `json:"b"`
 	Estimate
-	// Shown says that the interval does not contain zero, on enough sessions.
+	// Shown reports whether the interval excludes zero, on at least six sessions.
 	Shown bool `json:"shown"`
 }
 
-// NotBelow reports whether the data show that A is at most margin below B: the interval
-// lies above -margin, on enough sessions.
+// NotBelow reports whether the data show that A is at most margin below B: the interval is above
+// -margin, on at least six sessions.
 func (d Difference) NotBelow(margin float64) bool {
 	return d.Sessions >= fewSessions && d.Low >= -margin
 }
 
-// Below reports whether the data show that A is more than margin below B.
+// Below reports whether the data show that A is more than margin below B, on at least six sessions.
 func (d Difference) Below(margin float64) bool {
 	return d.Sessions >= fewSessions && d.High < -margin
 }
 
-// String says it in words.
+// String returns d as a sentence.
 func (d Difference) String() string {
 	what := "no difference shown between"
 	if d.Shown && d.Mean > 0 {
@@ -42,14 +41,14 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s %s and %s, %+.3f (95 %% interval %+.3f to %+.3f, %d sessions)", d.Measure, what, d.A, d.B, d.Mean, d.Low, d.High, d.Sessions)
 }
 
-// pairMeasures are those of which differences are derived: all modes together, and the
-// first also for each mode.
+// pairMeasures are the measures of [Report.Differences], over all modes. The first is also there for
+// each mode.
 var pairMeasures = []string{MeasurePanel, MeasureFar, MeasureUser, "artefacts", "errors"}
 
-// differences returns the paired differences between all strategies that are no bounds.
+// differences returns the paired differences between all strategies except the bounds.
 func (a *analysis) differences() []Difference {
 	var out []Difference
-	names := a.candidates()
+	names := a.compared()
 	a.scopes(func(budget, mode string) {
 		for i := range names {
 			for _, b := range names[i+1:] {
@@ -91,16 +90,16 @@ func (a *analysis) difference(x, y []*Row, measure string) Difference {
 	return Difference{Measure: measure, Estimate: e, Shown: e.Sessions >= fewSessions && (e.Low > 0 || e.High < 0)}
 }
 
-// Difference returns by how much strategy a is above b in a measure, over all budgets and
-// modes: what a test of one's own provider asks for.
+// Difference returns by how much strategy a is above b in a measure, over all budgets and modes. It is
+// for a test of your own provider.
 func (r *Report) Difference(a, b, measure string) Difference {
 	d := newAnalysis(r).difference(r.bySession(a), r.bySession(b), measure)
 	d.A, d.B = a, b
 	return d
 }
 
-// Since returns by how much a strategy is above what it was in an older report, on the
-// cuts that both have.
+// Since returns by how much a strategy is above its result in an older report, on the cuts that both
+// have.
 func (r *Report) Since(old *Report, strategy, measure string) Difference {
 	d := newAnalysis(r).difference(r.bySession(strategy), old.bySession(strategy), measure)
 	d.A, d.B = strategy, strategy+" before"
@@ -117,26 +116,24 @@ func (r *Report) bySession(strategy string) []*Row {
 	return out
 }
 
-// A Verdict says which strategy keeps most of what was needed later, if the data say so.
+// A Verdict names the strategy that keeps most of what was needed later, if the data show one.
 type Verdict struct {
 	Budget string `json:"budget"`
 	Mode   string `json:"mode"` // empty: all modes together
-	// Best is the strategy with the highest panel; empty if there is none to name.
+	// Best is the strategy with the highest panel; empty if there is none.
 	Best string `json:"best,omitempty"`
-	// Ties are the others that it is not shown to be better than.
+	// Ties are the strategies that Best is not shown to be better than.
 	Ties []string `json:"ties,omitempty"`
-	// Shown says that Best is better than all others.
+	// Shown reports whether Best is shown to be better than all others.
 	Shown bool `json:"shown"`
-	// Few says that there are not enough sessions to tell anything.
+	// Few reports whether there are too few sessions for a verdict.
 	Few  bool   `json:"few,omitempty"`
 	Text string `json:"text"`
-	// Losses are what Best is shown to be worse in than another candidate: the price of
-	// choosing it by the panel.
+	// Losses are the measures in which Best is shown to be worse than another strategy.
 	Losses []Loss `json:"losses,omitempty"`
 }
 
-// A Loss is a measure in which the best strategy of a verdict is shown to be worse than
-// another one.
+// A Loss is a measure in which the best strategy of a verdict is shown to be worse than another one.
 type Loss struct {
 	Measure string  `json:"measure"`
 	Value   float64 `json:"value"` // mean of the best
@@ -144,7 +141,7 @@ type Loss struct {
 	Other   float64 `json:"other"` // its mean
 }
 
-// WorseIn says in words what Best loses; empty if nothing is shown.
+// WorseIn returns the losses as a sentence, or "".
 func (v *Verdict) WorseIn() string {
 	var out []string
 	for _, l := range v.Losses {
@@ -161,17 +158,16 @@ func (v *Verdict) WorseIn() string {
 	return v.Best + " is worse in: " + strings.Join(out, ", ")
 }
 
-// lossMeasures are those that a verdict by the panel may hide a loss in.
+// lossMeasures are the measures of [Verdict.Losses].
 var lossMeasures = []string{MeasureUser, "artefacts", "errors", "recent", "ms"}
 
-// From where on more time is a loss: what is faster than a person notices is none.
+// More time is a loss if it is at least lossFactor times that of another strategy and lossMillis.
 const (
 	lossFactor = 2
 	lossMillis = 10
 )
 
-// losses returns what best is shown to lose against the others, each measure against the
-// best other one that shows it.
+// losses returns the losses of best, each against the best of the others that shows it.
 func (a *analysis) losses(t *Table, best string, others []string) []Loss {
 	values := map[string]map[string]Estimate{} // by strategy
 	for i := range t.Lines {
@@ -201,7 +197,7 @@ func (a *analysis) losses(t *Table, best string, others []string) []Loss {
 	return out
 }
 
-// verdicts returns one for every budget and mode.
+// verdicts returns a verdict for every budget and mode.
 func (a *analysis) verdicts() []Verdict {
 	diff := map[[4]string]Difference{}
 	for _, d := range a.Differences {

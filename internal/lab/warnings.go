@@ -7,26 +7,26 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// From where on a strategy is not what it looks like.
+// Limits above which a strategy gets a warning, and below which there is no verdict.
 const (
 	warnFailed   = 0.02 // share of the cuts at which it failed or was rejected
 	warnOver     = 0.05 // share of the cuts at which it was over the budget
-	warnForetold = 0.05 // share of the future's new words that it has
-	warnBare     = 0.30 // by how much plain recall is above grounded
-	warnNothing  = 0.01 // tokens left, of the budget
-	fewSessions  = 6    // below, no interval is believed
+	warnForetold = 0.05 // share of the words that first appear after the cut
+	warnBare     = 0.30 // plain recall minus grounded recall
+	warnNothing  = 0.01 // share of the budget that is used
+	fewSessions  = 6    // fewest sessions of a verdict
 )
 
-// warnings returns what a reader should know, and marks what is unfit.
+// warnings returns the warnings, and notes in a.unfit the strategies that no verdict may name.
 func (a *analysis) warnings() []Warning {
 	var out []Warning
 	if a.Partial {
-		out = append(out, Warning{Text: "stopped before all sessions were done: the numbers are of those that were"})
+		out = append(out, Warning{Text: "stopped early: the numbers are those of the finished sessions"})
 	}
 	if n := len(a.Sessions); n < fewSessions {
 		out = append(out, Warning{Text: fmt.Sprintf("%s: not enough for a verdict, which needs %d of a mode", size.Plural(n, "session"), fewSessions)})
 	}
-	for _, s := range a.candidates() {
+	for _, s := range a.compared() {
 		out = append(out, a.setbacks(s)...)
 		for _, check := range []func(*tally) string{(*tally).failed, (*tally).over, (*tally).foretold, (*tally).bare, (*tally).nothing} {
 			out = append(out, a.warn(s, check)...)
@@ -35,7 +35,7 @@ func (a *analysis) warnings() []Warning {
 	return out
 }
 
-// warn returns what check finds at the budgets of a strategy: one warning if it finds it
+// warn returns a warning for every budget at which check finds something, or a single one if it does so
 // at all of them.
 func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
 	var out []Warning
@@ -63,7 +63,7 @@ func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
 	return out
 }
 
-// setbacks warns of a chain in which others did the work of a candidate that failed.
+// setbacks warns about a chain in which a provider failed and another one contributed.
 func (a *analysis) setbacks(strategy string) []Warning {
 	n, all, example := 0, 0, ""
 	for _, b := range a.Budgets {
@@ -79,10 +79,10 @@ func (a *analysis) setbacks(strategy string) []Warning {
 	if n == 0 {
 		return nil
 	}
-	return []Warning{{Strategy: strategy, Text: fmt.Sprintf("at %d of %d cuts a part of the chain failed or was rejected and another did the work. The first: %s", n, all, example)}}
+	return []Warning{{Strategy: strategy, Text: fmt.Sprintf("at %d of %d cuts a provider of the chain failed or was rejected and another one contributed. The first: %s", n, all, example)}}
 }
 
-// A tally counts what is wrong with rows.
+// A tally counts the problems of rows.
 type tally struct {
 	rows, rejected, broken, above, empty int
 	example                              string
@@ -126,14 +126,14 @@ func (t *tally) failed() string {
 
 func (t *tally) over() string {
 	if float64(t.above) > warnOver*float64(t.rows) {
-		return fmt.Sprintf("over the budget at %d of %d cuts: it is measured at a size that it was not allowed", t.above, t.rows)
+		return fmt.Sprintf("over the budget at %d of %d cuts, and measured at that size", t.above, t.rows)
 	}
 	return ""
 }
 
 func (t *tally) foretold() string {
 	if len(t.told) > 0 && mean(t.told) > warnForetold {
-		return fmt.Sprintf("it has %.0f %% of the words that were first said after the cut: it knows the future", 100*mean(t.told))
+		return fmt.Sprintf("it has %.0f %% of the words that first appear after the cut: it knows the future", 100*mean(t.told))
 	}
 	return ""
 }

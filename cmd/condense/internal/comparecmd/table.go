@@ -69,7 +69,7 @@ var tableColumns = []column{
 	{"artefacts", "files"},
 	{"errors", "errors"},
 	{lab.MeasureKept, "tokens left"},
-	{"head_bytes", "head untouched"},
+	{"head_bytes", "cached prefix"},
 	{"ms", "ms"},
 	{"calls", "model calls"},
 	{"usd", "USD"},

@@ -13,7 +13,7 @@ import (
 // rubble.
 func TestTablesAreNoWiderThanTheTerminalAndLoseNothing(t *testing.T) {
 	t.Parallel()
-	titles := []string{"strategy", ">sessions", ">needed later (of the oracle)", ">far back", ">user's words", ">files", ">errors", ">tokens left", ">head untouched", ">ms"}
+	titles := []string{"strategy", ">sessions", ">needed later (of the oracle)", ">far back", ">user's words", ">files", ">errors", ">tokens left", ">cached prefix", ">ms"}
 	table := term.NewTable(titles...)
 	var rows [][]any
 	for i, name := range []string{"oracle", "smart/observation_masking", `mine=smart{"preset":"balanced","tail":0.25,"human":0.5}`} {
