@@ -17,50 +17,32 @@ import (
 // cat and its like included, and by the files that the user mentioned and the agent's program
 // put into the message. It looks at no file.
 func FilesRead(messages []core.Message, dir string) []string {
-	var all [][]string // by message, in order
-	var talk dialog.AuthorReader
+	read := dialog.Read(messages)
+	var names []string // in order
 	for i := range messages {
-		all = append(all, filesIn(&talk, &messages[i]))
+		names = append(names, filesIn(&messages[i], read.Messages[i])...)
 	}
 	var files []string
 	seen := map[string]bool{}
-	for _, names := range slices.Backward(all) {
-		for _, name := range slices.Backward(names) {
-			if rel, ok := below(dir, name); ok && !seen[rel] {
-				seen[rel] = true
-				files = append(files, rel)
-			}
+	for _, name := range slices.Backward(names) {
+		if rel, ok := below(dir, name); ok && !seen[rel] {
+			seen[rel] = true
+			files = append(files, rel)
 		}
 	}
 	return files
 }
 
 // filesIn returns the files that are read in m or shown by it, in order.
-func filesIn(talk *dialog.AuthorReader, m *core.Message) []string {
+func filesIn(m *core.Message, parts []dialog.Part) []string {
 	var names []string
-	for _, p := range m.Parts {
-		switch p := p.(type) {
-		case core.ToolCall:
-			names = append(names, filesOf(dialog.ParseCall(p.Name, p.Args))...)
-		case core.Text:
-			if m.Role != core.RoleAssistant {
-				continue
-			}
-			for _, run := range dialog.SplitCalls(string(p)) {
-				if run.Tool != "" {
-					names = append(names, filesOf(run.About)...)
-				}
-			}
-		case core.ToolResult, core.Image, core.Reasoning, core.Opaque:
-		}
-	}
-	if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
-		return names
-	}
-	for _, segments := range talk.Message(m) {
-		for _, s := range segments {
-			if s.Kind == dialog.KindInjected {
-				names = append(names, mentioned(s.Text)...)
+	for i := range parts {
+		for k := range parts[i].Passages {
+			switch p := &parts[i].Passages[k]; {
+			case p.Kind == dialog.KindToolCall:
+				names = append(names, filesOf(&p.Use.Info)...)
+			case p.Kind == dialog.KindInjected && p.Use == nil && m.Kind == core.KindOriginal:
+				names = append(names, mentioned(p.Text)...)
 			}
 		}
 	}
@@ -79,7 +61,7 @@ func mentioned(text string) []string {
 }
 
 // filesOf returns the files that a call reads.
-func filesOf(use dialog.CallInfo) []string {
+func filesOf(use *dialog.CallInfo) []string {
 	switch use.Family {
 	case dialog.FamilyCommand:
 		return shown(use.Target)
