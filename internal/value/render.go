@@ -133,7 +133,7 @@ func (w *selection) handle(p *Passage) string {
 	}
 	h, ok := w.handles[p]
 	if !ok {
-		h = core.Handle(w.messages[p.Message].Parts[p.Part])
+		h = w.o.Handle(&w.messages[p.Message], p.Part)
 		w.handles[p] = h
 	}
 	return h

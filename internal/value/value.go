@@ -37,6 +37,9 @@ type Options struct {
 	// Reader reads the conversation; nil means a new one. A reader that has read it before need not
 	// take it apart again.
 	Reader *dialog.Reader
+	// Handle returns the handle by which the content of a part of a message is recalled; nil means that
+	// of the part itself, [core.Handle].
+	Handle func(m *core.Message, part int) string
 	// Model estimates what is used later; nil means [DefaultModel].
 	Model *Model
 }
@@ -83,6 +86,9 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	}
 	if o.Reader == nil {
 		o.Reader = new(dialog.Reader)
+	}
+	if o.Handle == nil {
+		o.Handle = func(m *core.Message, part int) string { return core.Handle(m.Parts[part]) }
 	}
 	if o.Shares == nil {
 		s := DefaultShares()

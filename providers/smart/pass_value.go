@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/value"
@@ -39,11 +38,12 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		}
 		w.shortenNewestCalls()
 		before, digest := w.withoutDigest()
+		before = w.withoutReferences(before)
 		room := w.room
 		for i := range digest {
 			room -= digest[i].Tokens
 		}
-		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader})
+		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Handle: w.handleOf})
 		if err != nil {
 			return err
 		}
@@ -59,8 +59,7 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 			return nil
 		}
 		w.step.Changed += max(1, changed) // perhaps no line went, but pictures
-		messages := w.rewrite(w.rightHandles(res.Messages), untie)
-		w.adopt(slices.Insert(messages, systems(before), digest...))
+		w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
 		return nil
 	})))
 
@@ -107,35 +106,15 @@ func systems(messages []core.Message) int {
 	return n
 }
 
-// rightHandles returns messages with the handles of what the conversation held when the
-// provider was asked, and not of what passes have made of it since, which nobody stores.
-func (w *work) rightHandles(messages []core.Message) []core.Message {
-	then := handles{}
-	for i := range w.msgs {
-		was := w.original(&w.msgs[i])
-		if was == nil || core.EqualParts(was.Parts, w.msgs[i].Parts) {
-			continue
-		}
-		for j, p := range w.msgs[i].Parts {
-			if k := counterpart(was.Parts, p, j, len(w.msgs[i].Parts)); k >= 0 {
-				then.add(core.Handle(p), core.Handle(was.Parts[k]))
-			}
-		}
-	}
-	if len(then) == 0 {
-		return messages
-	}
-	return w.rewrite(messages, then.text)
-}
-
-// rewrite changes the texts of messages as f does.
-func (w *work) rewrite(messages []core.Message, f func(string) (string, bool)) []core.Message {
+// withoutReferences returns messages in which the stubs of former condensations no longer say where
+// their content is: it need not be whole any more.
+func (w *work) withoutReferences(messages []core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
 		if m.Protected || m.Role == core.RoleSystem {
 			continue
 		}
-		if parts, changed := mapTexts(m.Parts, f); changed {
+		if parts, changed := mapTexts(m.Parts, withoutPlace); changed {
 			if m.Role == core.RoleUser && m.Kind == core.KindOriginal {
 				keepWords(parts, m.Parts, w.req.Originals)
 			}
@@ -201,27 +180,14 @@ func counterpart(was []core.Part, p core.Part, j, n int) int {
 	return -1
 }
 
-// adopt goes on with other messages, which a pass has made of those of the work.
-func (w *work) adopt(messages []core.Message) {
+// continueWith goes on with other messages, which a pass has made of those of the work.
+func (w *work) continueWith(messages []core.Message) {
 	req := *w.req
 	req.Messages = messages
 	next := newWork(&req, w.env, w.room, w.reader)
 	next.first, next.base, next.dry = w.first, w.base, w.dry
 	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
 	*w = *next
-}
-
-// handles say which handle stands for another one, which is gone.
-type handles map[string]string
-
-// handleSize is the length of a handle. See [core.Handle].
-const handleSize = 10
-
-// add says that then stands for now, unless something does.
-func (h handles) add(now, then string) {
-	if _, ok := h[now]; !ok && now != then {
-		h[now] = then
-	}
 }
 
 // mapTexts returns parts with other texts, results and arguments, as f makes them, and whether
@@ -253,34 +219,4 @@ func mapTexts(parts []core.Part, f func(string) (string, bool)) (_ []core.Part, 
 		}
 	}
 	return parts, changed
-}
-
-// text returns s with other handles, and whether there is one. Most texts have none, so
-// what cannot be one is passed over by its length.
-func (h handles) text(s string) (_ string, changed bool) {
-	var b strings.Builder
-	done := 0
-next:
-	for i := 0; i+handleSize <= len(s); {
-		for k := i + handleSize - 1; k >= i; k-- {
-			if c := s[k]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				i = k + 1
-				continue next
-			}
-		}
-		then, ok := h[s[i:i+handleSize]]
-		if !ok {
-			i++
-			continue
-		}
-		b.WriteString(s[done:i])
-		b.WriteString(then)
-		i += handleSize
-		done = i
-	}
-	if done == 0 {
-		return s, false
-	}
-	b.WriteString(s[done:])
-	return b.String(), true
 }

@@ -84,9 +84,8 @@ func (s stub) String() string {
 var reference = regexp.MustCompile(
 	`(\[… [^\]\n]*` + stubMark + `): (?:` + sameText + `|` + seeNewer + `|` + patchThe + `) [^\]\n]*?((?:` + stubHand + `[^\]\n]*)?\])`)
 
-// untie takes out of the stubs of former condensations where their content stands: it need not
-// be whole any more.
-func untie(text string) (_ string, changed bool) {
+// withoutPlace returns text whose stubs do not say where their content is.
+func withoutPlace(text string) (_ string, changed bool) {
 	if !strings.Contains(text, stubMark+": ") {
 		return text, false
 	}

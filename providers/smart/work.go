@@ -287,21 +287,25 @@ func (w *work) label(p *piece) (of string, isError bool) {
 	return strings.TrimSpace(u.Name + " " + digest(target)), u.IsError && p.kind == dialog.KindToolResult
 }
 
-// handle returns the handle of the part that p stood in when the work began: the one under
-// which its text is found again.
+// handle returns the handle of the part that p is of, as the provider was given it.
 func (w *work) handle(p *piece) string {
 	b := &w.boxes[p.box]
 	if b.handleText == "" {
-		m := &w.req.Messages[b.msg]
-		part := m.Parts[b.part]
-		if was := w.original(m); was != nil {
-			if k := counterpart(was.Parts, part, b.part, len(m.Parts)); k >= 0 {
-				part = was.Parts[k]
-			}
-		}
-		b.handleText = core.Handle(part)
+		b.handleText = w.handleOf(&w.req.Messages[b.msg], b.part)
 	}
 	return b.handleText
+}
+
+// handleOf returns the handle of what part j of m was when the provider was given it: the one
+// under which its text is found again.
+func (w *work) handleOf(m *core.Message, j int) string {
+	part := m.Parts[j]
+	if was := w.original(m); was != nil {
+		if k := counterpart(was.Parts, part, j, len(m.Parts)); k >= 0 {
+			part = was.Parts[k]
+		}
+	}
+	return core.Handle(part)
 }
 
 // message returns the index of the message that holds piece i.
