@@ -27,8 +27,8 @@ test-sdk:
 test-browser:
 	cd test/browser && go mod tidy -diff && go vet ./... && go test ./...
 
-# The script of the HTML pages, from internal/lab/report/web. What is built is committed, so
-# that nobody needs node to build the program.
+# The script of the HTML pages, from internal/lab/report/web. The build is committed, so that
+# building the program does not need node.
 REPORT_WEB := internal/lab/report/web
 $(REPORT_WEB)/node_modules: $(REPORT_WEB)/package-lock.json
 	cd $(REPORT_WEB) && npm ci --ignore-scripts --no-audit --no-fund

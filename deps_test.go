@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/condensehq/condense"
 
-// mayImport is the dependency rule: for every package, what it may import beside the
-// standard library. Names without a dot are packages of this module. It is a statement
+// mayImport is the dependency rule: for every package, what it may import in addition
+// to the standard library. Names without a dot are packages of this module. It is a statement
 // of policy: widen it only with a reason.
 var mayImport = map[string]string{
 	"core":                             "github.com/google/uuid internal/plain internal/size", // an error is one line from where it enters

@@ -1,17 +1,22 @@
 package condense_test
 
 import (
+	"errors"
 	"flag"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 )
 
 var update = flag.Bool("update", false, "rewrite generated documents")
 
-// TestRulesDocument holds docs/rules.md, which is made from the table of rules, up to
+// TestRulesDocument: docs/rules.md, which is generated from the table of rules, is up to
 // date.
 func TestRulesDocument(t *testing.T) {
 	var b strings.Builder
@@ -39,5 +44,96 @@ conversations arrive with faults of their own, and returning the messages as the
 	}
 	if string(got) != b.String() {
 		t.Errorf("%s is stale: run go test . -update", file)
+	}
+}
+
+// Messages without IDs, as a program makes them, are accepted.
+func TestAppendGivesIDs(t *testing.T) {
+	t.Parallel()
+	c := condense.NewConversation()
+	say := func(id, text string) core.Message {
+		return core.Message{ID: id, Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
+	}
+	mine := []core.Message{say("", "one"), say("own", "two"), say("", "three")}
+	if err := c.Append(mine...); err != nil {
+		t.Fatal(err)
+	}
+	if mine[0].ID != "" || mine[2].ID != "" {
+		t.Error("the messages of the caller were changed")
+	}
+	view := c.View()
+	if len(view) != 3 || view[1].ID != "own" || view[0].ID == view[2].ID {
+		t.Fatalf("got %v", view)
+	}
+	for _, i := range []int{0, 2} {
+		if id, err := uuid.Parse(view[i].ID); err != nil || id.Version() != 7 {
+			t.Errorf("message %d has the ID %q; want a UUID of version 7", i, view[i].ID)
+		}
+	}
+	if err := c.Rewind(view[0].ID); err != nil {
+		t.Errorf("the ID names no message: %v", err)
+	}
+	// All or none, also where only one is wrong.
+	if err := c.Append(say("", "four"), say("own", "again")); err == nil || len(c.View()) != 1 {
+		t.Errorf("got %v and %d messages", err, len(c.View()))
+	}
+	// The journal itself gives none, and says what to do.
+	err := c.Journal().Append(say("a", "x"), say("", "y"))
+	if err == nil || !strings.Contains(err.Error(), "message 2 of the 2 to append has no ID") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The program in README works. TestReadmeProgramIsTheOneThatIsTested checks that it is this
+// one.
+func TestReadmeProgram(t *testing.T) {
+	ctx, sent := t.Context(), 0
+	send := func(messages []core.Message) { sent = len(messages) }
+	messages := []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}}}
+	program := func() error {
+		h, err := condense.Open(ctx, nil) // the built-in strategies and configuration
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		c := condense.NewConversation()
+
+		if err := c.Append(messages...); err != nil { // user, assistant, tool calls and results
+			return err
+		}
+		report, err := h.Manage(ctx, c, condense.Turn{}) // before every request to the model
+		if err != nil {
+			return err
+		}
+		send(c.View())
+		if report == nil {
+			return errors.New("no report")
+		}
+		return nil
+	}
+	if err := program(); err != nil || sent != 1 {
+		t.Errorf("sent %d messages, %v", sent, err)
+	}
+}
+
+func TestReadmeProgramIsTheOneThatIsTested(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("docs_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "## In a Go program")
+	_, rest, _ = strings.Cut(rest, "```go\n")
+	block, _, found := strings.Cut(rest, "\n```")
+	if !found {
+		t.Fatal("README has no program")
+	}
+	space := regexp.MustCompile(`\s+`)
+	if got := space.ReplaceAllString(string(source), " "); !strings.Contains(got, space.ReplaceAllString(block, " ")) {
+		t.Errorf("README's program is not the one that is tested:\n%s", block)
 	}
 }

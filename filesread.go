@@ -12,10 +12,10 @@ import (
 )
 
 // FilesRead returns the files below dir that the agent read in messages, which are oldest
-// first: newest first, each once, with slashes and relative to dir. It goes by the calls
-// to tools, those in the text of Roo-Code's and Cline's older sessions and those of a shell's
-// cat and its like included, and by the files that the user mentioned and the agent's program
-// put into the message. It looks at no file.
+// first: newest first, each once, with slashes and relative to dir. It detects them by the
+// tool calls, including calls in the text of older sessions of Roo-Code and Cline and shell
+// commands such as cat, and by the files that the user mentioned and the agent's program
+// inserted into the message. It reads no file.
 func FilesRead(messages []core.Message, dir string) []string {
 	read := dialog.Read(messages)
 	var names []string // in order
@@ -76,11 +76,11 @@ func filesOf(use *dialog.CallInfo) []string {
 	return nil
 }
 
-// showing are the programs that print the files they are given.
+// showing are the programs that print the files in their arguments.
 var showing = map[string]bool{"cat": true, "bat": true, "nl": true, "less": true, "more": true, "head": true, "tail": true}
 
-// shown returns the files that a command line prints. A command that is more than words is
-// left out: a wrong guess would have a file read that nobody looked at.
+// shown returns the files that a command line prints. A command with other than plain words is
+// ignored: a wrong guess would name a file that was not read.
 func shown(command string) []string {
 	var names []string
 	in := ""
@@ -110,8 +110,7 @@ func join(dir, name string) string {
 	return path.Join(dir, name)
 }
 
-// below returns name relative to dir, and whether it is below. Nothing is looked up: where
-// a link leads is for whoever opens it to find out.
+// below returns name relative to dir, and whether it is below. It does not follow links.
 func below(dir, name string) (string, bool) {
 	name = filepath.FromSlash(name)
 	if filepath.IsAbs(name) {

@@ -18,7 +18,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// A scripted model answers what it is told to, or fails, and counts.
+// A scripted model returns a given answer or error, and counts its calls.
 type scripted struct {
 	text  string
 	err   error
@@ -37,8 +37,8 @@ func (s *scripted) Info() model.Info { return model.Info{Name: "scripted", Windo
 
 var errKey = errors.New("401: invalid x-api-key")
 
-// harmHost opens a host with the built-in strategies and this configuration, which counts
-// four characters as a token. Models that are not named are m.
+// harmHost opens a host with this configuration, which counts
+// four characters as a token, and the model m for providers that name none.
 func harmHost(t *testing.T, text string, m model.Generator) *condense.Host {
 	t.Helper()
 	return start(t, &condense.Options{
@@ -51,8 +51,8 @@ const (
 	ruleBeta  = "RULE-BETA: use tabs."
 )
 
-// dialogue returns a conversation of about so many tokens in messages of about 100, with a
-// rule at the beginning and one in the middle, and with output of tools that repeats.
+// dialogue returns a conversation of about that many tokens in messages of about 100, with a
+// rule at the beginning and one in the middle, and with repeated tool output.
 func dialogue(t *testing.T, tokens int) *condense.Conversation {
 	t.Helper()
 	c := condense.NewConversation()
@@ -83,15 +83,15 @@ func outcomes(r *condense.Report) string {
 	return strings.Join(all, ", ")
 }
 
-// allOf returns all that a person would read in a view.
+// allOf returns all texts of a view.
 func allOf(c *condense.Conversation) string {
 	return spaces.ReplaceAllString(fmt.Sprint(c.View()), " ")
 }
 
 var spaces = regexp.MustCompile(` +`)
 
-// Whoever presses "condense now" twice must not lose the rules that the first summary kept:
-// nothing was said in between, so no model is asked and nothing changes.
+// A second manual condensation must not lose the rules that the first summary kept: no
+// message was added in between, so no model is asked and nothing changes.
 func TestSecondManualCondensationKeepsTheRules(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []string{"fresh_start", "keep_recent", "rolling", "sections", "fresh_start, parity: roo"} {
@@ -117,7 +117,7 @@ func TestSecondManualCondensationKeepsTheRules(t *testing.T) {
 					t.Fatalf("again: the model was asked %d times more, the view changed (-before +after):\n%s", m.asked.Load()-asked, diff)
 				}
 			}
-			// Once something is said, there is something to condense. The rules stay.
+			// With new messages there is something to condense. The rules stay.
 			for i := range 200 {
 				role := []core.Role{core.RoleUser, core.RoleAssistant}[i%2]
 				if err := c.Append(core.Message{ID: fmt.Sprint("new", i), Role: role, Parts: []core.Part{core.Text(fmt.Sprintf("%-388d", i))}}); err != nil {
@@ -132,8 +132,8 @@ func TestSecondManualCondensationKeepsTheRules(t *testing.T) {
 	}
 }
 
-// A provider that fails while there is room left must not cost the conversation: it stays
-// as it is, and the next turn goes on.
+// A provider that fails below the limit must not cost the conversation: it stays unchanged,
+// and the next turn works.
 func TestWrongKeyBelowTheLimitCostsNothing(t *testing.T) {
 	t.Parallel()
 	// The limit is 19,600.
@@ -152,7 +152,7 @@ func TestWrongKeyBelowTheLimitCostsNothing(t *testing.T) {
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "within the limit of 19,600") {
 		t.Errorf("got the warnings %q", r.Warnings)
 	}
-	// By hand it is an error, and costs nothing either.
+	// After a manual trigger it is an error, and the conversation is unchanged, too.
 	r, err = h.Manage(t.Context(), c, manual())
 	if !errors.Is(err, errKey) || r.Acted {
 		t.Errorf("by hand: got acted %v, %v; want the provider's error", r.Acted, err)
@@ -160,7 +160,7 @@ func TestWrongKeyBelowTheLimitCostsNothing(t *testing.T) {
 	if diff := cmp.Diff(before, c.View()); diff != "" {
 		t.Errorf("by hand: the conversation changed:\n%s", diff)
 	}
-	// Above the limit there is no choice, whoever asks.
+	// Above the limit truncation is used for every trigger.
 	for _, trigger := range []core.Trigger{core.TriggerAutomatic, core.TriggerManual} {
 		c = dialogue(t, 20000)
 		r, err = h.Manage(t.Context(), c, condense.Turn{Trigger: trigger})
@@ -170,8 +170,8 @@ func TestWrongKeyBelowTheLimitCostsNothing(t *testing.T) {
 	}
 }
 
-// Who asks for a condensation in a nearly empty window, with a model that fails, has lost
-// half of the conversation to truncation before.
+// A manual condensation in a nearly empty window, with a model that fails, used to lose
+// half of the conversation to truncation.
 func TestManualFailureChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := harmHost(t, "profiles: {p: {window: 200000, chain: [s]}}\nproviders: {s: {strategy: native}}\n", &scripted{err: errKey})
@@ -186,7 +186,7 @@ func TestManualFailureChangesNothing(t *testing.T) {
 	}
 }
 
-// What is lossless and already below the limit is not cut to the target besides.
+// A lossless result below the limit is not truncated to the target.
 func TestLosslessBelowTheLimitIsNotTruncated(t *testing.T) {
 	t.Parallel()
 	h := harmHost(t, "profiles: {p: {window: 100000, max_output: 8000, threshold: 60, chain: [l]}}\nproviders: {l: {strategy: smart, settings: {preset: lossless}}}\n", &scripted{})
@@ -217,7 +217,7 @@ func TestLosslessBelowTheLimitIsNotTruncated(t *testing.T) {
 	}
 }
 
-// Truncation that somebody has configured acts at the threshold.
+// Configured truncation acts at the threshold.
 func TestConfiguredTruncationActsAtTheThreshold(t *testing.T) {
 	t.Parallel()
 	for chain, want := range map[string]string{
@@ -242,8 +242,8 @@ func TestConfiguredTruncationActsAtTheThreshold(t *testing.T) {
 	}
 }
 
-// Roo-Code hides half of the messages once, and only of a conversation above its limit if
-// there is a summary to try first.
+// Roo-Code hides half of the messages once, and if there is a summary to try first, only
+// above the limit.
 func TestRooStopsWhereRooStops(t *testing.T) {
 	t.Parallel()
 	const profile = "profiles: {p: {preset: roo, window: 20000, max_output: 1000, threshold: %d, chain: %s}}\nproviders: {s: {strategy: native}}\n"
@@ -269,8 +269,8 @@ func TestRooStopsWhereRooStops(t *testing.T) {
 	}
 }
 
-// Whoever has switched automatic condensing off pays for no model unasked, not even where
-// the conversation has outgrown its limit.
+// With automatic condensing switched off, no model is used unless the user asks, not even
+// above the limit.
 func TestAutoOffAsksNoModel(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []string{"", "preset: roo, "} {
@@ -305,13 +305,13 @@ func TestAutoOffAsksNoModel(t *testing.T) {
 	}
 }
 
-// A system prompt and tools that nearly fill what the threshold allows must not have the
-// conversation emptied every few turns while thousands of tokens are free.
+// A system prompt and tools that nearly reach the threshold must not cause the conversation
+// to be emptied every few turns while thousands of tokens are free.
 func TestDialogueIsNotEmptiedWithRoomToSpare(t *testing.T) {
 	t.Parallel()
 	h := harmHost(t, "profiles: {p: {window: 20000, threshold: 50, chain: []}}\n", &scripted{})
 	c := condense.NewConversation()
-	turn := condense.Turn{System: strings.Repeat("rule", 9300)} // with the note of truncation, the floor is 9,369
+	turn := condense.Turn{System: strings.Repeat("rule", 9300)} // 9,369 fixed tokens with the note of truncation
 	condensed := 0
 	for i := range 60 {
 		for _, role := range []core.Role{core.RoleUser, core.RoleAssistant} {
@@ -337,7 +337,7 @@ func TestDialogueIsNotEmptiedWithRoomToSpare(t *testing.T) {
 	}
 }
 
-// The same through every format: most record no condensations, and a summary comes back
+// The same through every format: most do not record condensations, and a summary is read
 // from them as an ordinary message.
 func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
 	t.Parallel()
@@ -346,7 +346,7 @@ func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
 			if f.ReadOnly {
 				continue
 			}
-			for _, open := range []bool{false, true} { // the person speaks last
+			for _, open := range []bool{false, true} { // the user's message is the last one
 				t.Run(fmt.Sprint(preset, "/", f.Name, "/", open), func(t *testing.T) {
 					t.Parallel()
 					m := &scripted{text: "In short."}
@@ -378,7 +378,7 @@ func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
 	}
 }
 
-// shapeOf says what kinds of messages there are.
+// shapeOf returns the kinds of the messages.
 func shapeOf(messages []core.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

@@ -17,7 +17,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// A parrot is a language model that says its name.
+// A parrot is a language model that answers with its name.
 type parrot string
 
 func (p parrot) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
@@ -26,8 +26,8 @@ func (p parrot) Generate(context.Context, *model.Prompt) (*model.Answer, error) 
 
 func (p parrot) Info() model.Info { return model.Info{Name: string(p)} }
 
-// asker is a strategy that puts what a language model says in the place of everything. It
-// logs, in opened and closed, what became of its providers.
+// asker is a strategy that replaces everything by a model's answer. It records in opened and
+// closed which of its providers were opened and closed.
 type asker struct{ opened, closed *[]string }
 
 type askerSettings struct {
@@ -89,7 +89,7 @@ func openAsker(t *testing.T, text string, opts *condense.Options) (*condense.Hos
 	return h, a, err
 }
 
-// configured returns the configuration that a file with this text would be.
+// configured returns the configuration of a file with this text.
 func configured(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, err := condense.Load(&condense.Options{Load: loadText(t, text), Strategies: []registry.Strategy{asker{}.strategy()}})
@@ -99,8 +99,8 @@ func configured(t *testing.T, text string) *config.Config {
 	return c
 }
 
-// TestWhichModel: which model a provider is lent follows from its settings, the program,
-// the profile and the configuration, in this order.
+// TestWhichModel: the model of a provider follows from its settings, the program, the
+// profile and the configuration, in this order.
 func TestWhichModel(t *testing.T) {
 	own := map[string]model.Generator{"ours": parrot("ours")}
 	const (
@@ -151,7 +151,7 @@ func TestWhichModel(t *testing.T) {
 	}
 }
 
-// TestModelPerProfile: a provider that names no model has that of each profile.
+// TestModelPerProfile: a provider that names no model gets that of each profile.
 func TestModelPerProfile(t *testing.T) {
 	_, a, err := openAsker(t, `
 default_profile: a
@@ -169,8 +169,8 @@ profiles:
 	}
 }
 
-// TestMissingKey: a model without its key is no fault of the configuration; its provider
-// is skipped, the report says which variable is missing, and a key that comes later counts.
+// TestMissingKey: a model without its key is not an error of the configuration; its provider
+// is skipped, the report says which variable is missing, and a key that is set later counts.
 func TestMissingKey(t *testing.T) {
 	t.Setenv("TEST_CONDENSE_KEY", "")
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -208,7 +208,7 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-// TestEstimate: what might be spent is known before, what was spent afterwards, in the
+// TestEstimate: the expected costs are known before, the actual costs afterwards, in the
 // report and in the journal.
 func TestEstimate(t *testing.T) {
 	var events []string
@@ -242,7 +242,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestSpentInVain: what a condensation has cost until a person stops it is reported.
+// TestSpentInVain: the costs of a condensation that is cancelled are reported.
 func TestSpentInVain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -1,8 +1,10 @@
 package condense_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/transcript"
 )
 
 const keepsOriginals = "profiles: {p: {window: 20000, chain: [asker], originals: parts}}\n"
@@ -20,7 +23,7 @@ func ours(text string) *condense.Options {
 	return &condense.Options{Models: map[string]model.Generator{"ours": parrot(text)}}
 }
 
-// readPart returns the messages of a file of originals, which nobody else may read.
+// readPart returns the messages of a file of originals, which only its owner may read.
 func readPart(t *testing.T, path string) []core.Message {
 	t.Helper()
 	f, err := os.Open(path)
@@ -38,8 +41,8 @@ func readPart(t *testing.T, path string) []core.Message {
 	return messages
 }
 
-// TestOriginals: what a condensation hides is written beside the conversation, and the
-// summary says where; the next one goes on counting.
+// TestOriginals: what a condensation hides is written next to the conversation, and the
+// summary says where; the next one gets the next number.
 func TestOriginals(t *testing.T) {
 	h, _, err := openAsker(t, keepsOriginals, ours("in short"))
 	if err != nil {
@@ -71,7 +74,7 @@ func TestOriginals(t *testing.T) {
 		}
 	}
 
-	// The second hides the summary of the first, too.
+	// The second one also hides the summary of the first.
 	for i, m := range talk(300).Journal().Messages() {
 		m.ID = "again" + m.ID
 		if err := c.Append(m); err != nil {
@@ -88,22 +91,22 @@ func TestOriginals(t *testing.T) {
 	if got := c.View()[0].Parts[0]; got != core.Text(core.Frame("asker")+"\nin short "+r.Originals) {
 		t.Errorf("without a directory of the agent's the summary says %q; want the whole path %s", got, r.Originals)
 	}
-	// Undoing it leaves the files: handles in them stay good.
+	// Undo leaves the files: the handles in them stay valid.
 	if err := c.Undo(r.CondensationID); err != nil {
 		t.Fatal(err)
 	}
 	readPart(t, filepath.Join(dir, "part-2.jsonl"))
 }
 
-// TestOriginalsOnlyOfASmallerConversation: what comes to nothing writes nothing, and what
-// is there is never written over.
+// TestOriginalsOnlyOfASmallerConversation: a condensation that is not used writes nothing,
+// and no file is overwritten.
 func TestOriginalsOnlyOfASmallerConversation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "history")
 	large := ours(strings.Repeat("word ", 60_000))
 	ctx, cancel := context.WithCancel(t.Context())
 	large.Observe = func(e condense.Event) {
 		if e.Kind == condense.EventAttempt {
-			cancel() // else truncation would do it
+			cancel() // otherwise truncation would condense it
 		}
 	}
 	h, _, err := openAsker(t, keepsOriginals, large)
@@ -119,7 +122,7 @@ func TestOriginalsOnlyOfASmallerConversation(t *testing.T) {
 		t.Errorf("%s is there: %v", dir, err)
 	}
 
-	// Somebody else takes the name while the provider works.
+	// Another process creates the file while the provider works.
 	taken := filepath.Join(dir, "part-1.jsonl")
 	opts := ours("in short")
 	opts.Observe = func(e condense.Event) {
@@ -153,7 +156,7 @@ func TestOriginalsOnlyOfASmallerConversation(t *testing.T) {
 	}
 }
 
-// TestOriginalsUnlessAsked: without the setting, or without a place, nothing is written.
+// TestOriginalsUnlessAsked: without the setting, or without a directory, nothing is written.
 func TestOriginalsUnlessAsked(t *testing.T) {
 	for name, text := range map[string]string{"no setting": "profiles: {p: {window: 20000, chain: [asker]}}\n", "no place": keepsOriginals} {
 		t.Run(name, func(t *testing.T) {
@@ -175,6 +178,70 @@ func TestOriginalsUnlessAsked(t *testing.T) {
 			if files, _ := os.ReadDir(dir); len(files) > 0 {
 				t.Errorf("written: %v", files)
 			}
+		})
+	}
+}
+
+// TestHandlesOutlive: content of a recorded session is found by its handle after the session
+// was condensed twice, after the first of these was undone, and in the task folder of
+// Roo-Code that it was exported to.
+func TestHandlesOutlive(t *testing.T) {
+	h, _, err := openAsker(t, "profiles: {p: {window: 20000, chain: [asker]}}\n", ours("in short"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"aider--sec0013.json.gz", "roo-tasks--bc93a6f7-cd2e-4686-a832-46e3cd14d338.json.gz", "swe-agent--i_got_id_demo.json.gz", "tau-airline--task2-trial1.json.gz"} {
+		t.Run(name, func(t *testing.T) {
+			f, err := os.Open(filepath.Join("testdata/traces", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close() //nolint:errcheck // it was only read
+			d, err := transcript.Read(f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles := map[string]core.Part{}
+			for _, m := range d.Journal.Messages() {
+				maps.Insert(handles, history.Handles(m.Parts))
+			}
+			c := condense.ResumeConversation(d.Journal)
+			all := func(when string, j *history.Journal) {
+				t.Helper()
+				for h, p := range handles {
+					found := j.Recall(h)
+					if len(found) == 0 {
+						t.Fatalf("%s: %s is not found: %.100v", when, h, p)
+					}
+				}
+			}
+			for range 2 {
+				if _, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual}); err != nil {
+					t.Fatal(err)
+				}
+				more := core.Message{ID: "more" + c.View()[0].ID, Role: core.RoleAssistant, Parts: []core.Part{core.Text(strings.Repeat("And so on. ", 100))}}
+				if err := c.Append(more); err != nil {
+					t.Fatal(err)
+				}
+			}
+			condensations := c.Journal().Condensations()
+			if len(condensations) != 2 {
+				t.Fatalf("%d condensations", len(condensations))
+			}
+			all("condensed twice", d.Journal)
+			var roo bytes.Buffer
+			if _, err := d.Write(&roo, "roo"); err != nil {
+				t.Fatal(err)
+			}
+			exported, err := transcript.Read(&roo, &transcript.ReadOptions{Format: "roo"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all("exported", exported.Journal)
+			if err := c.Undo(condensations[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			all("undone", d.Journal)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func (p *plugged) pin(t *testing.T) {
 	}
 }
 
-// options load the configuration of a user who trusts it.
+// options returns options that trust the configuration.
 func (p *plugged) options() config.Options {
 	return config.Options{
 		Path: p.file, Env: []string{"XDG_CONFIG_HOME=" + filepath.Dir(filepath.Dir(p.store))},
@@ -87,7 +88,7 @@ func openConfig(t *testing.T, c *config.Config) *condense.Host {
 	return start(t, &condense.Options{Config: c})
 }
 
-// attempts manages a long conversation and returns what each candidate did.
+// attempts manages a long conversation and returns the outcome of each provider.
 func attempts(t *testing.T, h *condense.Host) string {
 	t.Helper()
 	r, err := h.Manage(t.Context(), talk(400), condense.Turn{Trigger: core.TriggerManual})
@@ -104,8 +105,8 @@ func attempts(t *testing.T, h *condense.Host) string {
 	return strings.Join(out, "\n")
 }
 
-// A plugin that somebody has started, in a debugger for instance, is attached to and
-// neither pinned nor ended.
+// A plugin that runs already, for instance in a debugger, is attached to and neither pinned
+// nor stopped.
 func TestReattach(t *testing.T) {
 	p := plug(t)
 	cmd := exec.CommandContext(t.Context(), p.program, "-debug")
@@ -123,7 +124,7 @@ func TestReattach(t *testing.T) {
 			value = strings.TrimRight(v, "' \\")
 		}
 	}
-	_, value, ok := strings.Cut(value, ":") // under the name that the configuration has
+	_, value, ok := strings.Cut(value, ":") // with the name in the configuration
 	if !ok {
 		t.Fatal("the plugin printed no line to attach with")
 	}
@@ -149,8 +150,8 @@ func TestReattach(t *testing.T) {
 	}
 }
 
-// A plugin answers in a chain as a built-in provider does. What it does wrong costs its
-// turn, whatever it is, and truncation answers.
+// A plugin answers in a chain as a built-in provider does. After any fault of the plugin
+// truncation answers.
 func TestPlugin(t *testing.T) {
 	p := plug(t)
 	c := p.configure(t, "{last: 4}")
@@ -208,5 +209,46 @@ func TestPlugin(t *testing.T) {
 	}
 	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "was not written by condense") {
 		t.Errorf("a damaged approval: got error %v", err)
+	}
+}
+
+// pids returns the processes of the plugin; none where there is no /proc.
+func (p *plugged) pids() []string {
+	var found []string
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, l := range lines {
+		if text, _ := os.ReadFile(l); strings.Contains(string(text), p.program) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// TestWatchPins: a plugin that is pinned while its host runs is started, and a running one
+// keeps running when the configuration changes in something unrelated.
+func TestWatchPins(t *testing.T) {
+	p := plug(t)
+	p.configure(t, "{}")
+	if err := trust.Open(p.store).SetPin(p.program, false, strings.Repeat("0", 64)); err != nil {
+		t.Fatal(err)
+	}
+	h, reloaded := follow(t, p.options())
+	if got := attempts(t, h); !strings.Contains(got, "is not the plugin that was pinned") {
+		t.Errorf("before: %s", got)
+	}
+	p.pin(t)
+	reloaded()
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") {
+		t.Errorf("pinned: %s", got)
+	}
+	before := p.pids()
+	text, err := os.ReadFile(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "threshold: 70\n"+string(text))
+	reloaded()
+	if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") || !slices.Equal(p.pids(), before) {
+		t.Errorf("another threshold: %s, processes %q, before %q", got, p.pids(), before)
 	}
 }

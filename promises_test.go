@@ -18,36 +18,36 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// sinner is a strategy that misbehaves in a way of its settings' choice.
-func sinner(release <-chan struct{}) registry.Strategy {
+// misbehaver is a strategy that misbehaves as its settings say.
+func misbehaver(release <-chan struct{}) registry.Strategy {
 	type settings struct {
-		Sin int `json:"sin"`
+		Fault int `json:"fault"`
 	}
-	sins := coretest.Misbehaving(release)
-	return registry.Define("sinner", "Misbehaves.", func() settings { return settings{} },
+	all := coretest.Misbehaving(release)
+	return registry.Define("misbehaver", "Misbehaves.", func() settings { return settings{} },
 		func(_ context.Context, s settings, _ registry.Env) (core.CondensationProvider, error) {
-			return sins[s.Sin%len(sins)].Provider, nil
+			return all[s.Fault%len(all)].Provider, nil
 		})
 }
 
-// TestPromises plays random conversations turn by turn against random chains, some with
-// providers that misbehave, and holds after every turn: what would be sent is within the
-// limit or the error says that it cannot be; it is as lawful as what came in; undoing
-// everything gives the conversation back.
+// TestPromises plays random conversations turn by turn with random chains, some with
+// providers that misbehave. After every turn the view is within the limit, or the error says
+// that it cannot be, and it breaks no rule that the conversation did not break before; undoing
+// everything restores the conversation.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	strategies := []registry.Strategy{sinner(release)}
-	quick := quickSins(release)
+	strategies := []registry.Strategy{misbehaver(release)}
+	quick := quickFaults(release)
 	rapid.Check(t, func(rt *rapid.T) {
 		modes := []string{"budget", "half", "recent", "middle_out"}
 		var chain []config.Provider
 		for i := range rapid.IntRange(0, 3).Draw(rt, "candidates") {
 			p := config.Provider{Name: fmt.Sprint("p", i), Strategy: "slidingwindow"}
 			if rapid.Bool().Draw(rt, "misbehaves") {
-				p.Strategy = "sinner"
-				p.Settings = fmt.Appendf(nil, `{"sin":%d}`, rapid.SampledFrom(quick).Draw(rt, "sin"))
+				p.Strategy = "misbehaver"
+				p.Settings = fmt.Appendf(nil, `{"fault":%d}`, rapid.SampledFrom(quick).Draw(rt, "fault"))
 			} else {
 				p.Settings = fmt.Appendf(nil, `{"mode":%q}`, rapid.SampledFrom(modes).Draw(rt, "mode"))
 			}
@@ -66,7 +66,7 @@ func TestPromises(t *testing.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil)
 		for i := range messages {
-			messages[i].Tokens = 0 // they are measured by another counter here
+			messages[i].Tokens = 0 // measured by another counter
 		}
 		conv := condense.NewConversation()
 		for len(messages) > 0 {
@@ -140,7 +140,7 @@ func checkTurn(rt *rapid.T, conv *condense.Conversation, before []core.Message, 
 	verify(rt, before, conv.View())
 }
 
-// verify holds a view against the rules, with the view before as the request.
+// verify checks a view by the rules, with the view before as the request.
 func verify(rt *rapid.T, before, after []core.Message) {
 	rt.Helper()
 	known := map[string]bool{}
@@ -161,8 +161,8 @@ func verify(rt *rapid.T, before, after []core.Message) {
 	}
 }
 
-// quickSins are the sins that answer at once: those that hang are for tests of the chain.
-func quickSins(release <-chan struct{}) []int {
+// quickFaults returns the misbehaving providers that do not hang.
+func quickFaults(release <-chan struct{}) []int {
 	var quick []int
 	for i, s := range coretest.Misbehaving(release) {
 		switch s.Name {

@@ -1,11 +1,14 @@
 package condense_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,14 +18,15 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
 )
 
-// TestWatch rewrites the configuration while conversations are managed: every turn sees
-// one whole configuration, a wrong file changes nothing and is reported, and the last
-// valid one holds in the end.
+// TestWatch changes the configuration while conversations are managed: every turn uses one
+// complete configuration, an invalid file changes nothing and is reported, and the last valid
+// file is used in the end.
 func TestWatch(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	file := filepath.Join(t.TempDir(), "condense.yaml")
@@ -32,7 +36,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Threshold and window belong together: a mixture would be noticed.
+	// Threshold and window belong together, so that a mixture is detected.
 	valid := func(n int) string {
 		return "threshold: " + []string{"20", "40"}[n%2] + "\nprofiles: {p: {window: " + []string{"20000", "40000"}[n%2] +
 			", chain: [half]}}\nproviders: {half: {strategy: slidingwindow, settings: {mode: half}}}\n"
@@ -78,8 +82,8 @@ func TestWatch(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// A setting that only the strategy knows to be wrong, and one that no configuration
-	// may have: both leave the last valid file in force.
+	// A setting that only the strategy can reject, and one that no configuration may have: both
+	// leave the last valid file in use.
 	for _, wrong := range []string{strings.Replace(valid(0), "mode: half", "mode: haf", 1), "threshold: 3\n"} {
 		drain(reloads)
 		put(wrong)
@@ -191,5 +195,57 @@ func TestOpenReportsEveryWrongProvider(t *testing.T) {
 		!strings.Contains(err.Error(), `provider a: open slidingwindow: settings: mode: "haf"`) ||
 		!strings.Contains(err.Error(), `provider b: open slidingwindow: settings: unknown setting "kepe"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCheckoutIsNotTrustedByAHost: a host that loads a project's file does not start the
+// programs that the file names and sends nothing to its addresses; the rest of the chain is
+// used, also after the file has changed while it is watched.
+func TestCheckoutIsNotTrustedByAHost(t *testing.T) {
+	testkit.Process(t)
+	var asked atomic.Int32
+	spy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer spy.Close()
+	t.Setenv("OPENAI_API_KEY", "secret")
+	dir := t.TempDir()
+	file, ran := filepath.Join(dir, "condense.yaml"), filepath.Join(dir, "ran")
+	write := func(path, text string, mode os.FileMode) { t.Helper(); replace(t, path, text, mode) }
+	write(filepath.Join(dir, "evil"), "#!/bin/sh\nenv >"+ran+"\n", 0o700)
+	write(file, "profiles: {p: {window: 20000}}\n", 0o600)
+	h, reloaded := follow(t, config.Options{Path: file, Env: []string{"XDG_CONFIG_HOME=" + t.TempDir()}})
+	write(file, "profiles: {p: {window: 20000, chain: [evil, summary]}}\n"+
+		"providers:\n  evil: {plugin: ./evil, sha256: "+strings.Repeat("a", 64)+"}\n  summary: {strategy: native, settings: {model: m}}\n"+
+		"models: {m: {api: openai, base_url: \""+spy.URL+"\", api_key_env: OPENAI_API_KEY}}\n", 0o600)
+	reloaded()
+	r, err := h.Manage(t.Context(), talk(400), condense.Turn{Trigger: core.TriggerManual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.Attempts[:2] {
+		if a.Outcome != core.OutcomeSkipped || !strings.Contains(a.Reason, "is not trusted ('condense trust')") {
+			t.Errorf("%s %s %s", a.Provider, a.Outcome, a.Reason)
+		}
+	}
+	if _, err := os.Stat(ran); err == nil || asked.Load() != 0 {
+		t.Errorf("the program ran (%v), the address was asked %d times", err == nil, asked.Load())
+	}
+
+	// With the user's trust both are used, without a change of the file.
+	claims := h.Config().Claims()[0]
+	if err := trust.Open(h.Config().TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	for !h.Config().Claims()[0].Trusted {
+		reloaded() // also after its folder is created
+	}
+	r, err = h.Manage(t.Context(), talk(400), condense.Turn{Trigger: core.TriggerManual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Attempts[0]; !strings.Contains(a.Reason, "is not the plugin that was pinned") {
+		t.Errorf("trusted: %s %s %s", a.Provider, a.Outcome, a.Reason)
+	}
+	if asked.Load() == 0 {
+		t.Error("the address that is trusted is not asked")
 	}
 }

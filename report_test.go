@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// TestReportAddsUp holds that the numbers of a report agree with each other and with the
+// TestReportAddsUp: the numbers of a report agree with each other and with the
 // conversation.
 func TestReportAddsUp(t *testing.T) {
 	h := open(t, config.Values{}, func(r *config.Resolved) { r.Window = 20000 })
@@ -52,7 +52,7 @@ func TestReportAddsUp(t *testing.T) {
 	}
 }
 
-// TestSwitchingTokenizers holds that a conversation is measured anew when a profile counts
+// TestSwitchingTokenizers: a conversation is measured again when a profile counts
 // with another tokenizer.
 func TestSwitchingTokenizers(t *testing.T) {
 	h := open(t, config.Values{

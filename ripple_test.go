@@ -24,7 +24,7 @@ providers:
   compact: {strategy: native, settings: {preset: rolling}}
 `
 
-// A writer is a language model that says what it is told to.
+// A writer is a language model with a fixed answer.
 type writer struct{ text string }
 
 func (w *writer) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
@@ -33,7 +33,7 @@ func (w *writer) Generate(context.Context, *model.Prompt) (*model.Answer, error)
 
 func (w *writer) Info() model.Info { return model.Info{Name: "writer", Window: 32_768} }
 
-// A session is a conversation that a person and an agent go on with.
+// A session is a conversation that a user and an agent continue.
 type session struct {
 	*condense.Conversation
 	t    *testing.T
@@ -54,9 +54,9 @@ func (s *session) turn() {
 	}
 }
 
-// TestRipple is the compaction that Ripple's documentation tells, with the files that it
-// leaves: one of originals for each round, after a summary that is valid and smaller, and
-// none otherwise.
+// TestRipple is the compaction of Ripple's documentation, with its files: one of originals
+// for each round, after a summary that is valid and smaller, and none
+// otherwise.
 func TestRipple(t *testing.T) {
 	w := &writer{"- Goals: a parser. - State: half done."}
 	h := start(t, &condense.Options{Load: loadText(t, likeRipple), Models: map[string]model.Generator{"writer": w}})
@@ -94,7 +94,7 @@ func TestRipple(t *testing.T) {
 		if r.Budget.Percent < 85 || r.Budget.Percent > 91 {
 			t.Errorf("round %d: condensed at %.0f %% of the window", round, r.Budget.Percent)
 		}
-		// The summary is the user's, the assistant acknowledges it, and a tail of whole turns
+		// The summary has the role user, the assistant acknowledges it, and a tail of whole turns
 		// follows, of at most 6 messages.
 		view := s.View()
 		if len(view) < 3 || len(view) > 8 || view[0].Kind != core.KindSummary || view[0].Role != core.RoleUser ||
@@ -107,7 +107,7 @@ func TestRipple(t *testing.T) {
 		if r.Originals != name || len(hidden) != r.Messages.Hidden || parts() != round {
 			t.Errorf("round %d: %d messages in %s, %d hidden, %d files", round, len(hidden), r.Originals, r.Messages.Hidden, parts())
 		}
-		// Rolling: what the round before wrote is among what this one replaces.
+		// Rolling: the summary of the previous round is among the replaced messages.
 		if folded := hidden[0].Kind == core.KindSummary; folded != (round > 1) {
 			t.Errorf("round %d: the first message that went is of kind %s", round, hidden[0].Kind)
 		}
@@ -117,12 +117,12 @@ func TestRipple(t *testing.T) {
 		}
 	}
 
-	// By hand, at once: there is nothing new to summarize.
+	// A manual trigger at once: there is nothing new to summarize.
 	if r := manage(core.TriggerManual); r.Acted || len(r.Attempts) > 0 || parts() != 3 {
 		t.Errorf("with nothing new: acted %v, %d files, %s", r.Acted, parts(), r.Reason)
 	}
 
-	// A summary that is not smaller is not used, and leaves everything as it was.
+	// A summary that is not smaller is not used, and nothing changes.
 	s.turn()
 	before := s.View()
 	w.text = strings.Repeat("blah ", 30_000)
@@ -137,7 +137,7 @@ func TestRipple(t *testing.T) {
 		t.Errorf("the conversation has changed (-before +after):\n%s", diff)
 	}
 
-	// By hand, at any size.
+	// A manual trigger works at any size.
 	w.text = "- Goals: a parser. - State: nearly done."
 	if r := manage(core.TriggerManual); r.Attempts[0].Outcome != core.OutcomeApplied || r.Budget.Percent > 50 || parts() != 4 {
 		t.Errorf("by hand at %.0f %%: %s, %d files", r.Budget.Percent, r.Attempts[0].Reason, parts())

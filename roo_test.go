@@ -13,10 +13,10 @@ import (
 	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
-// TestRooProfileDecides holds that a profile with the preset roo, written as a file would
-// have it, decides as Roo-Code does. A file cannot say all that Roo-Code's settings can: a
-// window of 0 and a global threshold outside 5 to 100 do odd things there and are refused
-// here. For these few, the numbers are put past the file, and the rule still agrees.
+// TestRooProfileDecides: a profile with the preset roo decides as Roo-Code does. Some of
+// Roo-Code's settings are refused in a file, a window of 0 and a global threshold outside 5
+// to 100. For these the resolved numbers are changed instead, and the rule
+// still agrees.
 func TestRooProfileDecides(t *testing.T) {
 	type input struct {
 		TotalTokens            float64            `json:"totalTokens"`
@@ -61,7 +61,7 @@ func TestRooProfileDecides(t *testing.T) {
 			}
 		}
 		h := open(t, v, past)
-		// One message whose size is given: no counter is asked.
+		// The message has its size, so no counter is used.
 		c := condense.NewConversation()
 		size := int(in.TotalTokens + in.LastMessageTokens)
 		d, err := h.Check(c, condense.Turn{})
@@ -93,9 +93,9 @@ func (e *sdkError) Error() string        { return "the model refused" }
 func (e *sdkError) RawJSON() string      { return e.json }
 func (e *sdkError) OpenAIAPIError() bool { return e.apiError }
 
-// TestRooProfileRecognisesOverflow holds that under the preset roo exactly what Roo-Code
-// takes for an overflow is taken for one.
-func TestRooProfileRecognisesOverflow(t *testing.T) {
+// TestRooProfileRecognizesOverflow: under the preset roo the errors that count as an overflow
+// are exactly those of Roo-Code.
+func TestRooProfileRecognizesOverflow(t *testing.T) {
 	type input struct {
 		Error struct {
 			Kind     string          `json:"kind"`

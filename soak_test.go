@@ -24,11 +24,11 @@ import (
 )
 
 // TestSoakHistories plays random histories turn by turn through Manage, with truncation,
-// smart, providers that break rules and providers that change what they like, and undoes
-// everything in the end. What comes of each turn is held against the promises by a checker
+// smart, providers that break rules and providers that change messages at random, and undoes
+// everything at the end. The result of each turn is checked by code
 // that shares no code with the rules of package core. There are 2,000 histories (-short: 200); with
-// CONDENSE_SOAK_HISTORIES so many, from CONDENSE_SOAK_FIRST on. A history depends on its
-// number alone, and nothing of it is kept.
+// CONDENSE_SOAK_HISTORIES that many, from CONDENSE_SOAK_FIRST on. A history depends on its
+// number alone.
 func TestSoakHistories(t *testing.T) {
 	usual := uint64(2000)
 	if testing.Short() {
@@ -82,7 +82,7 @@ func soakNumber(t *testing.T, variable string, otherwise uint64) uint64 {
 	return n
 }
 
-// A soakProfile is a profile, and whether its chain ends with truncation because it says so.
+// A soakProfile is a profile, and whether its chain names truncation as the last provider.
 type soakProfile struct {
 	name      string
 	truncates bool
@@ -112,13 +112,13 @@ func soakHost(t *testing.T, release <-chan struct{}) (*condense.Host, []soakProf
 		{"meddler", "smart"},
 	}
 	v.Providers["meddling"] = config.ProviderValues{Strategy: "meddler"}
-	for _, sin := range quickSins(release) {
-		if coretest.Misbehaving(release)[sin].Name == "KeepsRequest" {
-			continue // which remembers other histories; the tests of the chain have it
+	for _, fault := range quickFaults(release) {
+		if coretest.Misbehaving(release)[fault].Name == "KeepsRequest" {
+			continue // which depends on other histories; the tests of the chain have it
 		}
-		name := fmt.Sprint("sin", sin)
-		v.Providers[name] = config.ProviderValues{Strategy: "sinner", Settings: fmt.Appendf(nil, `{"sin":%d}`, sin)}
-		chains = append(chains, [][]string{{name}, {name, "half"}, {"meddler", name}}[sin%3])
+		name := fmt.Sprint("fault", fault)
+		v.Providers[name] = config.ProviderValues{Strategy: "misbehaver", Settings: fmt.Appendf(nil, `{"fault":%d}`, fault)}
+		chains = append(chains, [][]string{{name}, {name, "half"}, {"meddler", name}}[fault%3])
 	}
 	var profiles []soakProfile
 	for i, chain := range chains {
@@ -139,7 +139,7 @@ func soakHost(t *testing.T, release <-chan struct{}) (*condense.Host, []soakProf
 	}
 	slices.SortFunc(profiles, func(a, b soakProfile) int { return strings.Compare(a.name, b.name) })
 	v.DefaultProfile = profiles[0].name
-	own := []registry.Strategy{sinner(release), meddler()}
+	own := []registry.Strategy{misbehaver(release), meddler()}
 	c, err := config.New(v, config.Options{Builtin: []string{"smart"}})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func soakHost(t *testing.T, release <-chan struct{}) (*condense.Host, []soakProf
 	return start(t, &condense.Options{Config: c, Strategies: own}), profiles
 }
 
-// meddler is a strategy that hides, shortens, leaves out, adds, swaps and repeats messages,
+// meddler is a strategy that hides, shortens, omits, adds, swaps and repeats messages,
 // in about half of its answers so that no rule is broken. The same request gets the same
 // answer.
 func meddler() registry.Strategy {
@@ -210,7 +210,7 @@ func (p *soakPlay) play(ctx context.Context, profiles []soakProfile) error {
 	profile := profiles[p.IntN(len(profiles))]
 	messages := coretest.Random(p.Rand, &coretest.RandomOptions{Max: 1 + p.IntN(40), Tidy: p.IntN(3) == 0})
 	for i := range messages {
-		messages[i].Tokens = 0 // they are measured by another counter here
+		messages[i].Tokens = 0 // measured by another counter
 	}
 	c := condense.NewConversation()
 	turn := condense.Turn{Profile: profile.name, System: strings.Repeat("rule ", p.IntN(40))}
@@ -231,7 +231,7 @@ func (p *soakPlay) play(ctx context.Context, profiles []soakProfile) error {
 	return p.undo(c)
 }
 
-// undo takes all condensations back, in any order, and wants the conversation as it was.
+// undo reverts all condensations, in any order, and compares the conversation with the original.
 func (p *soakPlay) undo(c *condense.Conversation) error {
 	want := c.Journal().Messages()
 	for all := c.Journal().Condensations(); len(all) > 0; all = c.Journal().Condensations() {
@@ -252,7 +252,7 @@ func (p *soakPlay) undo(c *condense.Conversation) error {
 	return nil
 }
 
-// judge holds one turn against what is promised of it.
+// judge checks one turn.
 func (p *soakPlay) judge(profile soakProfile, before, after []core.Message, r *condense.Report, err error) error {
 	limit := r.Budget.Limit
 	switch {
@@ -287,7 +287,7 @@ func (p *soakPlay) judge(profile soakProfile, before, after []core.Message, r *c
 	return audit(before, after)
 }
 
-// audit holds a view against the rules of docs/rules.md, by definition and at any cost.
+// audit checks a view by the definitions of docs/rules.md, without regard to speed.
 func audit(before, after []core.Message) error {
 	was := map[string]int{}
 	for i, m := range before {
@@ -329,7 +329,7 @@ func audit(before, after []core.Message) error {
 	return auditTools(before, after, fresh)
 }
 
-// opens returns who speaks first.
+// opens returns the role of the first message.
 func opens(messages []core.Message) core.Role {
 	for _, m := range messages {
 		if m.Role != core.RoleSystem {
@@ -339,20 +339,20 @@ func opens(messages []core.Message) core.Role {
 	return ""
 }
 
-// A toolPart is a call or result: where it is, and where its other half is.
+// A toolPart is a call or result: its place, and that of its partner.
 type toolPart struct {
 	name      string // unique, and the same before and after
 	message   int
 	call      bool
-	partner   string // its name; empty if there is none
-	partnerIn int    // the message of it
+	partner   string // the name of the partner; empty if there is none
+	partnerIn int    // the message of the partner
 }
 
-// toolParts finds the other half of each call and result: the oldest call before a result
-// with its ID that no result before it has answered.
+// toolParts finds the partner of each call and result: the oldest call before a result
+// with its ID that has no earlier result.
 func toolParts(messages []core.Message) map[string]toolPart {
 	all := map[string]toolPart{}
-	open := map[string][]string{} // the names of calls that wait, by ID
+	open := map[string][]string{} // the names of open calls, by ID
 	for i, m := range messages {
 		seen := map[string]int{}
 		for _, p := range m.Parts {
@@ -382,7 +382,7 @@ func toolParts(messages []core.Message) map[string]toolPart {
 	return all
 }
 
-// auditTools holds calls and results against what became of them.
+// auditTools checks that calls and results were kept together.
 func auditTools(before, after []core.Message, fresh []bool) error {
 	was, is := toolParts(before), toolParts(after)
 	for name, t := range is {
