@@ -274,7 +274,7 @@ func TestReadTrace(t *testing.T) {
 	if s.ID != "x" || s.Source != "src" || s.Mode != "code" {
 		t.Errorf("got %q of %q, mode %q", s.ID, s.Source, s.Mode)
 	}
-	if o := s.Origins[0]; len(o) != 2 || o[0] != score.OriginInjected || o[1] != score.OriginHuman {
+	if o := s.Origins[0]; len(o) != 2 || o[0] != score.OriginInjected || o[1] != score.OriginUser {
 		t.Errorf("origins %v", o)
 	}
 	if len(s.Compactions) != 2 || s.Compactions[0] != (score.Compaction{At: 2, KeptFrom: 1, Summary: "S"}) || s.Compactions[1].KeptFrom != 2 {

@@ -197,7 +197,7 @@ func readTrace(data []byte, s *score.Session) error {
 }
 
 var originNames = map[string]score.Origin{
-	"human": score.OriginHuman, "agent": score.OriginAgent, "tool": score.OriginTool, "injected": score.OriginInjected,
+	"human": score.OriginUser, "agent": score.OriginAgent, "tool": score.OriginTool, "injected": score.OriginInjected,
 }
 
 // toolNames returns the names of tools and parameters in definitions, in the form of either vendor.

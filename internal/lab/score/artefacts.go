@@ -12,20 +12,20 @@ import (
 // An artefact is a file that the agent touched before the cut.
 type artefact struct {
 	name  uint64   // unit of its path
-	lines []uint64 // what the last call that touched it wrote or read
+	lines []uint64 // that the last call for it wrote or read
 }
 
-// pathKeys are what agents' tools call the file that they work on.
+// pathKeys are the names of the parameter for a file in agents' tools.
 var pathKeys = []string{"path", "file_path", "filePath", "file", "filename", "target_file", "notebook_path", "file_name", "relative_path"}
 
-// writeKeys are what they call what they write to it.
+// writeKeys are the names of the parameters for what is written to it.
 var writeKeys = []string{
 	"content", "new_string", "newString", "new_str", "new_text", "newText", "diff", "patch", "replacement", "replace",
 	"file_text", "text", "insert_line", "new_source", "edits", "code", "contents",
 }
 
-// readArtefacts notes the files that were touched before the cut and their last state: what
-// the last call wrote, or what it read.
+// readArtefacts adds the files that were touched before the cut, with what the last call for each wrote or
+// read.
 func (s *Scorer) readArtefacts() {
 	last := map[uint64]artefact{}
 	var order []uint64
@@ -74,7 +74,7 @@ func (s *Scorer) readArtefacts() {
 					if answer {
 						answered = append(answered, hashes(string(p))...)
 					}
-				case OriginUnknown, OriginHuman, OriginInjected:
+				case OriginUnknown, OriginUser, OriginInjected:
 				}
 			case core.Image, core.Reasoning, core.Opaque:
 			}
@@ -97,8 +97,8 @@ func (s *Scorer) artefactNames() map[uint64]bool {
 	return out
 }
 
-// touched returns the file that a call with these arguments works on and what it writes,
-// if it does.
+// touched returns the file of a call with these arguments and the text that the call writes, which is empty
+// for other calls. It returns false if the call has no file.
 func touched(args string) (name uint64, text string, ok bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &fields) != nil {
@@ -139,10 +139,10 @@ func hashes(text string) []uint64 {
 	return out
 }
 
-// errorLine is what a line looks like that reports a fault, in any language's toolchain.
+// errorLine matches a line that reports an error in the output of common toolchains.
 var errorLine = regexp.MustCompile(`(?i)^\s*(error|fatal|panic|fail|failed|exception|traceback|undefined|cannot)\b|\b(error|exception|panic|fatal)( ?\[[a-z0-9]+\])?:|^\s*(--- FAIL|FAIL\b|E   |✗|✘|×)|\w+(Error|Exception)\b`)
 
-// errorHints are what a line must have for errorLine to be worth asking.
+// errorHints are texts of which every match of errorLine has one. Looking for them first is faster.
 var errorHints = []string{"rror", "RROR", "ail", "AIL", "anic", "ANIC", "atal", "ATAL", "xception", "raceback", "ndefined", "annot", "E   ", "✗", "✘", "×"}
 
 func reportsFault(line string) bool {
@@ -154,10 +154,10 @@ func reportsFault(line string) bool {
 	return false
 }
 
-// errorsMost bounds the errors of a prefix: a log of thousands is one fault, many times.
+// errorsMost is the maximum number of error lines of a prefix.
 const errorsMost = 200
 
-// readErrors notes the newest lines of tool results that report a fault.
+// readErrors adds the newest lines of tool results that report an error.
 func (s *Scorer) readErrors() {
 	seen := map[uint64]bool{}
 	for _, m := range slices.Backward(s.cut.Prefix()) {
@@ -184,8 +184,7 @@ func (s *Scorer) readErrors() {
 	}
 }
 
-// keptLines returns the shares of artefacts and of errors that are left, given the lines
-// and the paths of a view.
+// keptLines returns the shares of artefacts and of errors that a view with these lines and paths has.
 func (s *Scorer) keptLines(lines, names map[uint64]struct{}) (artefacts, errors Share) {
 	for _, a := range s.artefacts {
 		artefacts.Needed++
@@ -216,8 +215,8 @@ func (s *Scorer) keptLines(lines, names map[uint64]struct{}) (artefacts, errors 
 	return artefacts, errors
 }
 
-// Roo-Code and Cline, without native tools, have the model write a call as XML in its text,
-// and answer in text of the user's:
+// Without native tools, Roo Code and Cline let the model write calls as XML in its text, and put the
+// results into user messages:
 //
 //	<write_to_file><path>a.go</path><content>…</content></write_to_file>
 //	[write_to_file for 'a.go'] Result: …
@@ -227,8 +226,8 @@ var (
 	readTags  = []string{"read_file"}
 )
 
-// written calls wrote with every file that text, of the agent, writes to, and what it
-// writes, and read with every one that it reads.
+// written parses the XML tool calls in the agent's text. It calls wrote with the file and the content of
+// every write, and read with the file of every read.
 func written(text string, wrote func(name uint64, text string), read func(name uint64)) {
 	if !strings.Contains(text, "<path>") {
 		return
@@ -280,7 +279,7 @@ func element(text, tag string) (string, bool) {
 	return out, found
 }
 
-// withoutTags returns text without lines that are nothing but a tag or a path.
+// withoutTags returns text without the lines that have only a tag or a path.
 func withoutTags(text string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -293,7 +292,7 @@ func withoutTags(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// pathName returns the unit of a path.
+// pathName returns the hash of the unit of a path.
 func pathName(path string) (uint64, bool) {
 	units := appendUnits(nil, strings.TrimSpace(path))
 	if len(units) == 0 {

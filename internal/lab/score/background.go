@@ -13,24 +13,23 @@ import (
 	"sync"
 )
 
-// A Background knows which names and words are common to unrelated projects. An agent
-// that later writes README.md or "config" need not have it from the conversation. It
-// never changes and is safe for concurrent use.
+// A Background holds the names and words that are common to unrelated projects. An agent that later writes
+// README.md or "config" need not have it from the conversation. It is immutable and safe for concurrent
+// use.
 type Background struct {
 	sources map[string]bool
 	count   map[uint64]uint16 // sources that have the unit or the word
-	shift   int               // bits of the hash that count has dropped
+	shift   int               // number of low bits that the keys of count lack
 }
 
-// common.bin holds what two or more of the sources have that testdata/traces is taken from. A test
-// writes the file: see writeTo.
+// common.bin has the names and words of two or more of the sources of recorded sessions. A test writes
+// it: go test ./internal/lab/score -run Background -update.
 //
 //go:embed common.bin
 var commonFile []byte
 
-// Common returns the background that comes with the package: names and words that are
-// in two or more of 13 unrelated sources of recorded sessions. It makes scores independent
-// of what else is compared.
+// Common returns the background that comes with the package: names and words of two or more of 13
+// unrelated sources of recorded sessions. With it, scores do not depend on what else is compared.
 var Common = sync.OnceValue(func() *Background {
 	b, err := readBackground(bytes.NewReader(commonFile))
 	if err != nil {
@@ -69,8 +68,7 @@ func readBackground(r io.Reader) (*Background, error) {
 	return b, nil
 }
 
-// others returns how many sources other than the named one have the unit or word h, which
-// the named one has.
+// others returns the number of sources that have the unit or word h, besides the named one, which has it.
 func (b *Background) others(h uint64, source string) int {
 	if b == nil {
 		return 0
@@ -82,12 +80,12 @@ func (b *Background) others(h uint64, source string) int {
 	return n
 }
 
-// rarity is 1 for what only the source has, 0 for what four others have too.
+// rarity returns 1 for a unit that only the source has, 0 for one that four other sources have too.
 func (b *Background) rarity(h uint64, source string) float64 {
 	return max(0, 1-float64(b.others(h, source))/4)
 }
 
-// idf weights what df of n messages have: 1 for a single one, 0 for all of them.
+// idf returns the weight of a unit that df of n messages have: 1 for a single message, 0 for nearly all.
 func idf(df, n int) float64 {
 	if n < 1 {
 		return 0

@@ -9,9 +9,9 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// KeepLast returns the newest tool groups of messages that have no more than budget tokens
-// by c, the oldest of them with its texts cut to their ends: the lower bound that every
-// strategy should be above. Messages must be measured.
+// KeepLast returns the newest tool groups of messages that fit in budget tokens by c. The texts of the
+// oldest of them are cut to their ends. It is a baseline: a strategy should be above it. Messages must be
+// measured.
 func KeepLast(messages []core.Message, budget int, c core.Counter) []core.Message {
 	start, left := len(messages), budget
 	for _, g := range slices.Backward(core.Groups(messages)) {
@@ -29,8 +29,7 @@ func KeepLast(messages []core.Message, budget int, c core.Counter) []core.Messag
 	return messages[start:]
 }
 
-// shorten returns group with the ends of its texts, as long as its calls leave room; nil
-// if they do not.
+// shorten returns group with the ends of its texts in budget tokens, or nil if the calls alone exceed it.
 func shorten(group []core.Message, budget int, c core.Counter) []core.Message {
 	for limit := 1 << 16; limit >= 64; limit = limit * 3 / 4 {
 		out := make([]core.Message, len(group))
@@ -67,14 +66,14 @@ func tails(parts []core.Part, limit int) []core.Part {
 	return out
 }
 
-// RandomLines returns lines of the prefix, chosen at random, as one message of at most
-// budget tokens by c.
+// RandomLines returns random lines of the prefix as one message of at most budget tokens by c. It is a
+// baseline.
 func (s *Scorer) RandomLines(budget int, seed uint64, c core.Counter) []core.Message {
 	return fitted(budget, c, func(size int) []core.Message { return s.randomLines(size, seed) })
 }
 
-// fitted returns what choose makes of the budget. What lines cost is only estimated there;
-// if it is too large, it is made again for less.
+// fitted returns the result of choose in budget tokens. As choose only estimates what lines cost, it is
+// called again with a smaller size if the result is too large.
 func fitted(budget int, c core.Counter, choose func(size int) []core.Message) []core.Message {
 	size := budget
 	for range 5 {
@@ -104,7 +103,7 @@ func (s *Scorer) randomLines(budget int, seed uint64) []core.Message {
 	return s.render(keep)
 }
 
-// lineTokens returns what the lines of the prefix cost, estimated by their bytes.
+// lineTokens returns the tokens of the lines of the prefix, estimated by their bytes.
 func (s *Scorer) lineTokens() []float64 {
 	bytes := 0
 	for i := range s.prefix.lines {
@@ -121,7 +120,7 @@ func (s *Scorer) lineTokens() []float64 {
 	return sizes
 }
 
-// render returns the lines to keep as one message of the user.
+// render returns the kept lines as one message with the role user.
 func (s *Scorer) render(keep []bool) []core.Message {
 	var parts []core.Part
 	var text strings.Builder
@@ -145,10 +144,9 @@ func (s *Scorer) render(keep []bool) []core.Message {
 	return []core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: parts}}
 }
 
-// Oracle returns the lines of the prefix that are worth most for the panel at budget
-// tokens by c, as one message: the upper bound. It knows the future, which no strategy does. It
-// takes, again and again, the line, or the run of up to seven lines around one, that adds
-// most to the panel per token.
+// Oracle returns, as one message of at most budget tokens by c, the lines of the prefix that are worth most
+// for the panel. It is the upper bound, as it knows the future. It is greedy: it repeatedly takes the line,
+// or the run of up to seven lines around one, that adds most to the panel per token.
 func (s *Scorer) Oracle(budget int, c core.Counter) []core.Message {
 	return fitted(budget, c, s.oracle)
 }
@@ -182,28 +180,28 @@ type oracle struct {
 	credit []float64
 	words  []bool
 	grams  []bool
-	queue  candidates
+	queue  spans
 
 	perUnit, perWord, perGram float64
 }
 
-type candidate struct {
+type ratedSpan struct {
 	span core.Span
 	rate float64 // an upper bound of value per token, mostly
 }
 
-// candidates are a heap, the best first; see [heap.Interface].
-type candidates []candidate //nolint:recvcheck // the interface demands both
+// spans is a heap with the best first. It implements [heap.Interface].
+type spans []ratedSpan //nolint:recvcheck // the interface demands both
 
-func (q candidates) Len() int           { return len(q) }
-func (q candidates) Less(i, j int) bool { return q[i].rate > q[j].rate }
-func (q candidates) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q spans) Len() int           { return len(q) }
+func (q spans) Less(i, j int) bool { return q[i].rate > q[j].rate }
+func (q spans) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 
 // Push adds x.
-func (q *candidates) Push(x any) { *q = append(*q, x.(candidate)) } //nolint:errcheck,forcetypeassert // only this file pushes
+func (q *spans) Push(x any) { *q = append(*q, x.(ratedSpan)) } //nolint:errcheck,forcetypeassert // only this file pushes
 
 // Pop removes the last.
-func (q *candidates) Pop() any {
+func (q *spans) Pop() any {
 	old := *q
 	x := old[len(old)-1]
 	*q = old[:len(old)-1]
@@ -255,11 +253,11 @@ func newOracle(s *Scorer) *oracle {
 func (o *oracle) add(start, end int) {
 	span := core.Span{Start: start, End: end}
 	if gain, size := o.value(span); gain > 0 {
-		o.queue = append(o.queue, candidate{span: span, rate: gain / size})
+		o.queue = append(o.queue, ratedSpan{span: span, rate: gain / size})
 	}
 }
 
-// lineCredit is what line i would give its units if the lines of span were kept.
+// lineCredit returns the credit that line i gives its units if the lines of span are kept.
 func (o *oracle) lineCredit(i int, span core.Span) float64 {
 	kept := func(j int) bool { return j >= span.Start && j < span.End || o.keep[j] }
 	c := creditLine
@@ -273,10 +271,10 @@ func (o *oracle) lineCredit(i int, span core.Span) float64 {
 	return max(c, l.long)
 }
 
-// value returns what taking the lines of span would add to the panel, and its tokens.
+// value returns what taking the lines of span adds to the panel, and their tokens.
 func (o *oracle) value(span core.Span) (gain, size float64) {
 	lines := o.s.prefix.lines
-	// The lines around it, if they are kept, gain a neighbour.
+	// Kept lines next to the span gain a neighbour.
 	for i := max(0, span.Start-1); i < min(len(lines), span.End+1); i++ {
 		l := &lines[i]
 		inside := i >= span.Start && i < span.End

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Hashes are FNV-1a with 64 bits: of 10 million different words or runs of words two
-// share one with a probability of 3 in a million.
+// Hashes are FNV-1a with 64 bits. Among 10 million different words or runs of words, the probability of a
+// collision is 3 in a million.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
@@ -43,16 +43,16 @@ func lower(b byte) byte {
 	return b
 }
 
-// A word is a run of letters, digits and underscores; dots, slashes and hyphens between
-// two of them belong to it, so that a path is one word and not seven.
+// A word is a run of letters, digits and underscores. Dots, slashes and hyphens between two of them belong
+// to it, so that a path is one word and not seven.
 type word struct {
-	hash       uint64 // without regard to case
+	hash       uint64 // ignoring case
 	start, end int    // in the line
 	plain      bool   // only lower-case ASCII letters, five or more
 }
 
-// appendWords appends the words of line. A letter of a script that has no spaces between
-// words is a word of its own.
+// appendWords appends the words of line. A letter of a script without spaces between words is a word of
+// its own.
 func appendWords(words []word, line string) []word {
 	start, plain := -1, true
 	h := uint64(fnvOffset)
@@ -102,17 +102,17 @@ func appendWords(words []word, line string) []word {
 	return words
 }
 
-// alone reports whether r is of a script that is written without spaces.
+// alone reports whether r belongs to a script without spaces between words.
 func alone(r rune) bool { return 0x2E80 <= r && r <= 0xA4CF || 0x20000 <= r && r <= 0x3FFFF }
 
 // Classes of ASCII.
 const (
 	isWord   = 1 << iota // letters, digits, underscore
-	isChunk              // what may be inside a path or an identifier
+	isChunk              // characters of a path or an identifier
 	isUpper              // A-Z
 	isLower              // a-z
 	isDigit              // 0-9
-	isSilent             // left out when lines are compared
+	isSilent             // ignored when lines are compared
 )
 
 var class = func() (t [256]uint8) {
@@ -137,9 +137,8 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// lineHash is what makes two lines the same: everything but space, quotes, brackets and
-// the punctuation that separates, so that a call's arguments are the same line as JSON
-// and as text. Zero means that nothing is left.
+// lineHash returns a hash of line without space, quotes, brackets and separating punctuation, so that the
+// arguments of a call are the same lines as JSON and as text. It is zero if no word is left.
 func lineHash(line string) uint64 {
 	h, n := uint64(fnvOffset), 0
 	for i := range len(line) {
@@ -156,8 +155,8 @@ func lineHash(line string) uint64 {
 	return h
 }
 
-// functionWords are English words that carry grammar and no content. Closed classes:
-// articles, pronouns, prepositions, conjunctions, auxiliaries, and the commonest adverbs.
+// functionWords are English words without content of their own: articles, pronouns, prepositions,
+// conjunctions, auxiliaries, and the commonest adverbs.
 var functionWords = wordSet(`
 a an the this that these those each every either neither some any no all both few many much more most other another such own same
 i me my mine myself we us our ours ourselves you your yours yourself he him his himself she her hers herself it its itself they them their theirs themselves

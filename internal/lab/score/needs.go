@@ -6,28 +6,27 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Need is a name that was needed after the cut, and what became of it.
+// A Need is a name that was needed after the cut, and how a view keeps it.
 type Need struct {
 	Kind UnitKind `json:"kind"`
 	Text string   `json:"text"`
-	// Weight is what it counts in the recall of units.
+	// Weight is its weight in the recall of names.
 	Weight float64 `json:"weight"`
-	// Credit is 0 if it is gone or is bare, 1 if it is in its surroundings.
+	// Credit is 0 if it is missing or without context, 1 if it is in its full context.
 	Credit float64 `json:"credit"`
-	// Present says that it is somewhere, possibly bare.
+	// Present reports whether it is anywhere in the view.
 	Present bool `json:"present"`
-	// Far says that it was last seen long before the cut.
+	// Far reports whether it was last seen long before the cut.
 	Far bool `json:"far"`
-	// Last is the last message before the cut that has it, By the first after the cut to
-	// need it; both count from the first message of the session.
+	// Last is the index of the last message before the cut that has it, By of the first message after
+	// the cut that needs it.
 	Last int `json:"last"`
 	By   int `json:"by"`
-	// Messages are all messages before the cut that have it.
+	// Messages are the indices of all messages before the cut that have it.
 	Messages []int `json:"messages"`
 }
 
-// Needs returns the names that were needed after the cut and what view kept of them, the
-// heaviest first.
+// Needs returns the names that were needed after the cut and how view keeps them, by falling weight.
 func (s *Scorer) Needs(view []core.Message) []Need {
 	r := s.read(view)
 	out := make([]Need, len(s.units))
@@ -56,20 +55,19 @@ func (s *Scorer) Needs(view []core.Message) []Need {
 }
 
 const (
-	unitsPerMessage = 12.0 // what the units of one later message weigh at most, in sum
-	gramsPerMessage = 60   // 4-grams that are counted of one later message
-	gramMessages    = 3    // a 4-gram in more messages of the prefix is a formula
+	unitsPerMessage = 12.0 // maximum weight of the units of one later message
+	gramsPerMessage = 60   // maximum number of 4-grams of one later message
+	gramMessages    = 3    // a 4-gram in more messages of the prefix is boilerplate
 	wordSources     = 4    // a plain word in more sources is common
 )
 
-// A later is what one message of the future refers to.
+// A later holds what one message of the future refers to.
 type later struct {
 	units []int32 // indices of scorer.units
 	grams []int32 // indices of scorer.grams
 }
 
-// A future collects what the agent and the human write after the cut and what is new to
-// them at that moment.
+// A future collects what the agent and the user write after the cut that was not available since the cut.
 type future struct {
 	available map[uint64]struct{} // units, words, 4-grams
 	messages  []later
@@ -90,8 +88,8 @@ type need struct {
 	last    int      // the last of them
 	weight  float64
 	far     bool
-	message int                 // of the session: the first to need it
-	near    map[uint64]struct{} // words that are near a unit
+	message int                 // index of the first message that needs it
+	near    map[uint64]struct{} // words near a unit in the prefix
 }
 
 func newFuture() *future {
@@ -101,8 +99,7 @@ func newFuture() *future {
 	}
 }
 
-// readFuture returns what the messages of cut's future refer to, be it in the prefix or
-// not.
+// readFuture returns what the messages after the cut refer to, whether or not it is in the prefix.
 func readFuture(cut *Cut) *future {
 	s := cut.Session
 	f := newFuture()
@@ -115,7 +112,7 @@ func readFuture(cut *Cut) *future {
 		at := &f.messages[len(f.messages)-1]
 		blocks(s.Messages[m].Parts, func(p int, text string) {
 			switch s.origin(m, p) {
-			case OriginHuman, OriginAgent:
+			case OriginUser, OriginAgent:
 				if c, ok := s.Messages[m].Parts[p].(core.ToolCall); ok {
 					text = c.Args
 				}
@@ -144,7 +141,7 @@ func (f *future) learn(text string) {
 	})
 }
 
-// refer notes what text, of message m, refers to and what was not available.
+// refer adds what text, of message m, refers to and what was not available.
 func (f *future) refer(text string, m int, at *later) {
 	isNew := func(h uint64) bool { _, ok := f.available[h]; return !ok }
 	lines(text, func(line string) {
@@ -172,8 +169,7 @@ func (f *future) refer(text string, m int, at *later) {
 	})
 }
 
-// grams turns the words of a line into 4-grams. They end with the line, so that choosing
-// lines tears none apart.
+// grams turns the words of a line into 4-grams. No 4-gram spans two lines, so choosing lines breaks none.
 type grams struct {
 	last [4]uint64
 	n    int

@@ -1,6 +1,6 @@
 package score
 
-// A reader reads what was made of a prefix.
+// A reader collects what a view has of what was needed.
 type reader struct {
 	s       *Scorer
 	present []bool
@@ -11,7 +11,7 @@ type reader struct {
 	names   map[uint64]struct{} // paths of artefacts
 	told    map[uint64]struct{} // 4-grams of the future
 
-	// scratch, for one block
+	// scratch space for one block
 	lines  []readLine
 	word   []word
 	units  []unit
@@ -22,7 +22,7 @@ type reader struct {
 type readLine struct {
 	hash uint64
 	text string
-	at   []int32 // where it is in the prefix; nil if it does not
+	at   []int32 // its places in the prefix; nil if it has none
 }
 
 // block reads one text.
@@ -59,18 +59,18 @@ func (r *reader) block(text string) {
 	}
 }
 
-// The credit of a unit, by what it is in.
+// The credit of a unit by the text that it is in.
 const (
-	creditLine      = 0.5  // a line as it was
-	creditNeighbour = 0.25 // the line before it too, the line after it too
-	creditRun       = 0.25 // the shortest run of words as they were
-	creditLongRun   = 0.75 // more, for a run that is longer by longRun words
+	creditLine      = 0.5  // an unchanged line
+	creditNeighbour = 0.25 // for each of the line before and the line after it
+	creditRun       = 0.25 // the shortest run of unchanged words
+	creditLongRun   = 0.75 // added for a run that is longer by longRun words
 	shortestRun     = 6    // words
 	longRun         = 16   // words
-	creditSentence  = 1    // a sentence about it
+	creditSentence  = 1    // a natural sentence about it
 )
 
-// verbatim gives credit for line i of the block if it is one of the prefix.
+// verbatim gives credit for line i of the block if it is a line of the prefix.
 func (r *reader) verbatim(i int) {
 	l := &r.lines[i]
 	if l.at == nil {
@@ -108,7 +108,7 @@ func (r *reader) give(u int32, credit float64) {
 	r.credit[u] = max(r.credit[u], credit)
 }
 
-// other reads a line that is not in the prefix; its words are in r.word.
+// other gives credit for a line that is not in the prefix. Its words are in r.word.
 func (r *reader) other(text string) {
 	words := r.word
 	n := len(words)
@@ -156,7 +156,7 @@ func (r *reader) other(text string) {
 	}
 }
 
-// runCredit is the credit of a run of so many words.
+// runCredit returns the credit of a run of that many words.
 func runCredit(words int) float64 {
 	if words < shortestRun {
 		return 0
@@ -164,7 +164,7 @@ func runCredit(words int) float64 {
 	return creditRun + creditLongRun*min(1, float64(words-shortestRun)/longRun)
 }
 
-// run gives credit for the units between start and end, a run of words of the prefix.
+// run gives credit for the units between start and end, which is a run of words of the prefix.
 func (r *reader) run(start, end, words int) {
 	credit := runCredit(words)
 	for _, u := range r.units {
@@ -176,12 +176,12 @@ func (r *reader) run(start, end, words int) {
 	}
 }
 
-// What makes words a sentence that somebody wrote about a unit, and no list of names.
+// Limits that distinguish a natural sentence about a unit from a list of names.
 const (
-	naturalWords    = 8   // at least
-	naturalUnits    = 0.5 // share of the words at most
-	naturalFunction = 8   // a function word in so many words at least
-	naturalNear     = 2   // words at least that stood near the unit in the prefix
+	naturalWords    = 8   // fewest words
+	naturalUnits    = 0.5 // maximum share of the words
+	naturalFunction = 8   // maximum number of words per function word
+	naturalNear     = 2   // fewest words that are near the unit in the prefix
 )
 
 // sentence gives credit for the units of a natural sentence between start and end.

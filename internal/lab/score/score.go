@@ -4,13 +4,13 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Share is a part of a whole; both are sums of weights.
+// A Share is a ratio of two sums of weights.
 type Share struct {
 	Kept   float64 `json:"kept"`
 	Needed float64 `json:"needed"`
 }
 
-// Value returns the share, 0 to 1; false if there is no whole to take it of.
+// Value returns the ratio, 0 to 1, or false if nothing was needed.
 func (s Share) Value() (float64, bool) {
 	if s.Needed <= 0 {
 		return 0, false
@@ -18,38 +18,36 @@ func (s Share) Value() (float64, bool) {
 	return s.Kept / s.Needed, true
 }
 
-// A Score says how much of what was needed after a cut is still there.
+// A Score says how much of what was needed after a cut is left.
 type Score struct {
-	FRR  Share `json:"frr"`  // units that are anywhere: gamed by a list of names
-	GFRR Share `json:"gfrr"` // units that are in text that says something about them
-	CFRR Share `json:"cfrr"` // the same, with credit for the text around them
-	CFAR Share `json:"cfar"` // CFRR of the units that were last seen long before the cut
+	FRR  Share `json:"frr"`  // names anywhere in the view; a bare list of names scores well
+	GFRR Share `json:"gfrr"` // names in text that says something about them
+	CFRR Share `json:"cfrr"` // the same with credit for the context
+	CFAR Share `json:"cfar"` // CFRR of the names last seen long before the cut
 	FNR4 Share `json:"fnr4"` // runs of four words
 	RW   Share `json:"rw"`   // rare plain words
-	// UIR is what the person said, word for word, weighted by length.
+	// UIR is the share of the user's sentences that are kept verbatim, weighted by length.
 	UIR Share `json:"uir"`
-	// Recent are the last ten messages, word for word.
+	// Recent is the share of the last ten messages that are kept verbatim.
 	Recent Share `json:"recent"`
-	// Artefacts are the files that were touched, half for the name and half for the lines
-	// of the last state; Errors are lines of results that report a fault.
+	// Artefacts is the share of the touched files, one half for the name and one half for the lines of
+	// the last state. Errors is the share of the lines of results that report an error.
 	Artefacts Share `json:"artefacts"`
 	Errors    Share `json:"errors"`
-	// Foretold are the runs of four words that the agent or the person wrote after the cut
-	// and that are nowhere before it: a strategy that has more than a few of them knows
-	// the future.
+	// Foretold is the share of the runs of four words that first appear after the cut. A strategy that has
+	// more than a few of them knows the future.
 	Foretold Share `json:"foretold"`
-	// PairErrors are the faults that were added: calls without results and the like.
+	// PairErrors is the number of added faults, such as calls without results.
 	PairErrors int `json:"pair_errors"`
 }
 
-// The least that must be needed for a family to say something.
+// The fewest 4-grams and words of a family that counts.
 const (
 	fewestGrams = 8
 	fewestWords = 5
 )
 
-// Panel returns the mean of CFRR, FNR4 and RW, those of them that are defined; false if
-// none is.
+// Panel returns the mean of those of CFRR, FNR4 and RW that are defined, or false if none is.
 func (s Score) Panel() (float64, bool) {
 	sum, n := 0.0, 0
 	for _, share := range []Share{s.CFRR, s.FNR4, s.RW} {
@@ -64,9 +62,8 @@ func (s Score) Panel() (float64, bool) {
 	return sum / float64(n), true
 }
 
-// Score judges view, which was made of the prefix. Nothing in it makes Score panic, and it
-// is read as a model would read it: text, calls and results of every author. The cost
-// is linear in view.
+// Score measures view, which a strategy made of the prefix. It reads view as a model would: text, calls and
+// results of every author. Any view is valid input. The cost is linear in view.
 func (s *Scorer) Score(view []core.Message) Score {
 	r := s.read(view)
 	var out Score
@@ -111,7 +108,7 @@ func (s *Scorer) Score(view []core.Message) Score {
 	return out
 }
 
-// read reads view.
+// read returns what view has of what was needed.
 func (s *Scorer) read(view []core.Message) *reader {
 	r := &reader{
 		s: s, present: make([]bool, len(s.units)), credit: make([]float64, len(s.units)), words: make([]bool, len(s.words)), grams: make([]bool, len(s.grams)),

@@ -4,18 +4,17 @@ import (
 	"slices"
 )
 
-// positionsPerLine bounds how many places of a line are looked at for its neighbours: a
-// line that is in more is "return nil", which is not worth keeping.
+// positionsPerLine limits the places of a line where its neighbours are compared. A line with more places
+// is one such as "return nil", whose neighbours say little.
 const positionsPerLine = 32
 
 const (
-	farTokens   = 0.10 // share of the prefix's tokens after the last place of a far unit
-	farMessages = 6    // messages after it
+	farTokens   = 0.10 // share of the tokens of the prefix that follow a far unit
+	farMessages = 6    // messages that follow a far unit
 )
 
-// A Scorer judges what was made of the prefix of one cut. Making one costs the time of
-// reading the prefix and the future; every [Scorer.Score] that of reading what was made.
-// It is safe for concurrent use.
+// A Scorer measures views of the prefix of one cut. [NewScorer] takes time linear in the prefix and the
+// future, [Scorer.Score] time linear in the view. A Scorer is safe for concurrent use.
 type Scorer struct {
 	cut   Cut
 	units []need
@@ -25,11 +24,11 @@ type Scorer struct {
 	unitAt, wordAt, gramAt map[uint64]int32
 
 	prefix prefix
-	human  []sentence
-	// humanTri are the 3-grams of human sentences: hash to index of a bit in Score.
-	humanTri map[uint64]int32
-	recent   []uint64
-	faults   int
+	user   []sentence
+	// userTri maps the hash of a 3-gram of the user's sentences to its number.
+	userTri map[uint64]int32
+	recent  []uint64
+	faults  int
 
 	artefacts []artefact
 	errors    []uint64
@@ -41,48 +40,48 @@ type prefix struct {
 	lines     []line
 	positions map[uint64][]int32 // of lines, by their hash
 	tri       map[uint64]struct{}
-	// units and words that are needed, by line hash
+	// needed units and words by line hash
 	units map[uint64][]int32
 	words map[uint64][]int32
-	names map[uint64][]uint64 // paths of artefacts, the same way
+	names map[uint64][]uint64 // paths of artefacts by line hash
 }
 
-// A line is one of the prefix that says something.
+// A line is a line of the prefix that is not empty.
 type line struct {
 	hash        uint64
 	message     int32
-	first, last bool // of its block
+	first, last bool // in its block
 	text        string
 	long        float64 // credit for its length alone
 	units       []int32
 	words       []int32
 	grams       []int32  // that end here
-	content     []uint64 // words that are no function words
+	content     []uint64 // words that are not function words
 }
 
-// A sentence is one that a person wrote.
+// A sentence is a sentence that the user typed.
 type sentence struct {
 	weight float64 // words, at most 40
 	tri    []int32
 }
 
-// NewScorer prepares the judgement of cut, whose messages must be measured. A nil
-// background takes every name and word for the project's own.
+// NewScorer returns a scorer for cut, whose messages must be measured. With a nil background every name and
+// word counts as rare.
 func NewScorer(cut Cut, background *Background) *Scorer {
 	f := readFuture(&cut)
-	s := &Scorer{cut: cut, humanTri: map[uint64]int32{}, unseen: map[uint64]struct{}{}}
+	s := &Scorer{cut: cut, userTri: map[uint64]int32{}, unseen: map[uint64]struct{}{}}
 	s.readArtefacts()
 	s.prefix = readPrefix(&cut, f, s.artefactNames())
 	s.choose(f, background)
 	s.relate()
-	s.readHuman()
+	s.readUser()
 	s.recent = messageHashes(cut.Prefix()[max(0, cut.At-recentMessages):])
 	s.faults = faults(cut.Prefix())
 	s.readErrors()
 	return s
 }
 
-// Cut returns the cut that s judges.
+// Cut returns the cut of s.
 func (s *Scorer) Cut() Cut { return s.cut }
 
 // readPrefix indexes the prefix; the indices in its lines are those of f.
@@ -148,7 +147,7 @@ func readPrefix(cut *Cut, f *future, artefacts map[uint64]bool) prefix {
 	return p
 }
 
-// choose keeps of what the future refers to what is needed from the prefix, and weighs it.
+// choose sets the units, words and 4-grams of the future that are in the prefix, and their weights.
 func (s *Scorer) choose(f *future, b *Background) {
 	n, source := s.cut.At, s.cut.Session.Source
 	sizes := make([]int, n+1)
@@ -212,7 +211,7 @@ func (s *Scorer) choose(f *future, b *Background) {
 	s.unitAt, s.wordAt, s.gramAt = index(s.units), index(s.words), index(s.grams)
 }
 
-// A mapping gives indices new numbers; -1 drops one.
+// A mapping maps indices to new ones; -1 drops an index.
 type mapping []int32
 
 func newMapping(n int) mapping {
@@ -241,7 +240,7 @@ func index(needs []need) map[uint64]int32 {
 	return out
 }
 
-// relate notes where every line is and which words are near the needed units.
+// relate sets the positions of every line and the words near the needed units.
 func (s *Scorer) relate() {
 	p := &s.prefix
 	for i := range p.lines {

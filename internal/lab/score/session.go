@@ -10,38 +10,37 @@ import (
 // An Origin says who wrote a part of a message.
 type Origin uint8
 
-// The origins. The zero Origin is what the role and the kind of the part suggest, which
-// takes all text of a user for typed.
+// The origins. OriginUnknown means that of the role and kind of the part; then all text with the role
+// user counts as typed.
 const (
 	OriginUnknown  Origin = iota
-	OriginHuman           // typed by the person
+	OriginUser            // typed by the user
 	OriginAgent           // written by the model: text, reasoning, tool calls
-	OriginTool            // what a tool answered
-	OriginInjected        // put there by the agent's program: reminders, environment, files
+	OriginTool            // result of a tool
+	OriginInjected        // injected by the agent's program: reminders, environment, files
 )
 
-// A Session is a recorded conversation, whole: what came after a cut is what the cut is
-// judged by. Nothing in it may be modified once it was handed to this package.
+// A Session is a complete recorded conversation. It must not be modified after it was passed to this
+// package.
 type Session struct {
 	ID     string
 	Source string // where it comes from: sessions of one source are not independent
 	Mode   string // what the agent was doing; empty if unknown
-	System string // the system prompt, which a strategy neither sees nor pays
-	// Tools are the names of the tools and of their parameters, if known; those of the
-	// calls in Messages need not be among them.
+	System string // the system prompt, which is not part of the messages or the budget
+	// Tools are the names of the tools and of their parameters, if known. Those that occur in
+	// Messages may be left out.
 	Tools    []string
 	Messages []core.Message
-	// Origins holds the origin of every part of every message; where it is shorter than
-	// Messages or their Parts the origin is unknown.
+	// Origins has the origin of every part of every message. Missing elements mean OriginUnknown.
 	Origins     [][]Origin
 	Compactions []Compaction
 }
 
-// A Compaction is one that happened while the session was recorded.
+// A Compaction is a compaction in a recorded session.
 type Compaction struct {
 	At       int    // index of the first message after it
-	KeptFrom int    // index of the first message that was kept with the summary; At if none was
-	Summary  string // what a model wrote; empty if it is not known
+	KeptFrom int    // index of the first message that was kept with the summary; At for none
+	Summary  string // empty if unknown
 }
 
 // origin returns who wrote part p of message m.
@@ -71,13 +70,13 @@ func guess(role core.Role, kind core.Kind, p core.Part) Origin {
 	case role == core.RoleSystem, kind != core.KindOriginal:
 		return OriginInjected
 	}
-	return OriginHuman
+	return OriginUser
 }
 
-// humanText reports whether part p of message m is text that a person typed.
-func (s *Session) humanText(m, p int) bool {
+// typed reports whether part p of message m is text that the user typed.
+func (s *Session) typed(m, p int) bool {
 	_, ok := s.Messages[m].Parts[p].(core.Text)
-	return ok && s.origin(m, p) == OriginHuman
+	return ok && s.origin(m, p) == OriginUser
 }
 
 // turns returns the indices of the messages of the assistant.
@@ -91,14 +90,14 @@ func (s *Session) turns() []int {
 	return out
 }
 
-// turnsFrom returns how many of the indices in turns are at or above i.
+// turnsFrom returns how many of the indices in turns are i or greater.
 func turnsFrom(turns []int, i int) int {
 	at, _ := slices.BinarySearch(turns, i)
 	return len(turns) - at
 }
 
-// names returns the names of the tools of s and of their parameters, as far as its calls
-// and its definitions show: the agent has them from elsewhere.
+// names returns the names of the tools of s and of their parameters, from its calls and definitions. The
+// agent does not need the conversation for them.
 func (s *Session) names() []string {
 	seen := map[string]bool{}
 	for _, t := range s.Tools {
@@ -122,31 +121,30 @@ func (s *Session) names() []string {
 	return out
 }
 
-// A Cut is a place in a session at which it is condensed: the messages before At are
-// given to a strategy, those up to End are what the agent really did afterwards.
+// A Cut is a place in a session at which it is condensed. A strategy condenses the messages before At;
+// those from At to End are the future by which the result is measured.
 type Cut struct {
 	Session *Session
 	Name    string // "32k", "50%", "compaction 1": unique in its session
 	At, End int
 	Tokens  int // of the messages before At
-	// Compaction is the index of the recorded one that happened here; -1 if none did.
+	// Compaction is the index of the recorded compaction at this place; -1 if there is none.
 	Compaction int
-	// Budget is what the recorded summary and the messages kept with it cost in tokens;
-	// zero if Compaction is -1.
+	// Budget is the size in tokens of the recorded summary and of the messages kept with it; zero if
+	// Compaction is -1.
 	Budget int
 }
 
-// TurnsAfter is how many turns of the assistant must follow a cut: a shorter future says too
-// little.
+// TurnsAfter is the number of assistant turns that must follow a cut. A shorter future says too little.
 const TurnsAfter = 6
 
-// The sizes come from the field: 32k is a small local model, 64k and 100k are where large
-// ones begin to degrade or are condensed.
+// The sizes are those in use: 32k is the window of a small local model, and at 64k and 100k large models
+// begin to degrade or are condensed.
 const (
-	smallSession     = 36_000 // tokens; a session below is cut at shares of itself
-	turnsAfterReal   = 5      // the same for a recorded compaction
+	smallSession     = 36_000 // tokens; a smaller session is cut at shares of its size
+	turnsAfterReal   = 5      // TurnsAfter for a recorded compaction
 	messagesBefore   = 20     // messages that must precede a recorded compaction
-	turnsOfTheFuture = 40     // assistant turns that are looked at
+	turnsOfTheFuture = 40     // assistant turns that are read after a cut
 )
 
 var (
@@ -154,11 +152,10 @@ var (
 	cutShares  = []int{50, 75}
 )
 
-// Cuts returns the places at which s is to be cut: where it would have overflowed a
-// window of 32,000, 64,000 and 100,000 tokens (a small session: at half and at three
-// quarters of its tokens), always before a turn of the assistant and before its first
-// recorded compaction; and at every recorded compaction with a summary. Every message of
-// s must be measured.
+// Cuts returns the places at which s is cut: where it would exceed 32,000, 64,000 and 100,000 tokens, or
+// for a small session half and three quarters of its tokens; and every recorded compaction with a summary.
+// Except for the latter, a cut is before an assistant turn and not after the first recorded compaction.
+// Every message of s must be measured.
 func Cuts(s *Session, c core.Counter) []Cut {
 	turns := s.turns()
 	sizes := make([]int, len(s.Messages)+1)
@@ -207,8 +204,8 @@ func Cuts(s *Session, c core.Counter) []Cut {
 	return out
 }
 
-// CutAt returns the cut of s before message at; false if too little follows it, or if it
-// is not before the first recorded compaction. Every message of s must be measured.
+// CutAt returns the cut of s before message at, or false if too little follows it or it is after the first
+// recorded compaction. Every message of s must be measured.
 func CutAt(s *Session, name string, at int) (Cut, bool) {
 	turns := s.turns()
 	if at < 1 || at > len(s.Messages) || turnsFrom(turns, at) < TurnsAfter || len(s.Compactions) > 0 && at > s.Compactions[0].At {

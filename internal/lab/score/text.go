@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// blocks calls yield with every text of parts as a model would read it, and the index of
-// the part. A tool call is its name and its arguments.
+// blocks calls yield with every text of parts, as a model would read it, and the index of the part. The text
+// of a tool call is its name and its arguments.
 func blocks(parts []core.Part, yield func(part int, text string)) {
 	for i, p := range parts {
 		switch p := p.(type) {
@@ -36,12 +36,12 @@ func blocks(parts []core.Part, yield func(part int, text string)) {
 	}
 }
 
-// longLine is from where on a line is read as several, in bytes. A page of prose and a
-// kilobyte of JSON without a line end are not kept or lost as one.
+// longLine is the length in bytes above which a line is read as several: a page of prose without a newline
+// should not be kept or lost as a whole.
 const longLine = 400
 
-// lines calls yield with every line of text that says something. JSON is read as a line
-// for each of its values, a long line as several.
+// lines calls yield with every line of text that is not empty. JSON on one line is read as one line per
+// value, a long line as several.
 func lines(text string, yield func(line string)) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if at, ok := jsonIn(line); ok {
@@ -55,7 +55,7 @@ func lines(text string, yield func(line string)) {
 	}
 }
 
-// jsonIn returns where in line a JSON object or array begins that ends with it.
+// jsonIn returns the index of the JSON object or array at the end of line.
 func jsonIn(line string) (int, bool) {
 	end := strings.TrimRight(line, " \r\t")
 	if len(end) < 8 || end[len(end)-1] != '}' && end[len(end)-1] != ']' {
@@ -68,7 +68,7 @@ func jsonIn(line string) (int, bool) {
 	return at, true
 }
 
-// flatten yields the scalar values of the JSON in s with their keys before them.
+// flatten yields the scalar values of the JSON in s, each with its key.
 func flatten(s string, yield func(string)) {
 	d := json.NewDecoder(strings.NewReader(s))
 	d.UseNumber()
@@ -128,8 +128,8 @@ func flatten(s string, yield func(string)) {
 	}
 }
 
-// split yields line, in several pieces if it is long: at line ends that were escaped, then
-// at the end of a sentence, a clause or a word.
+// split yields line, or its pieces if it is long. It splits at escaped newlines, else after a sentence, a
+// clause or a word.
 func split(line string, yield func(string)) {
 	const least, most = 160, 320 // bytes of a piece
 	for len(line) > longLine {
@@ -190,8 +190,8 @@ func keys(s string) []string {
 	return out
 }
 
-// sentences calls yield with every sentence of line: what ends with a full stop, an
-// exclamation or a question mark before a space, or with the line.
+// sentences calls yield with every sentence of line. A sentence ends with a full stop, an exclamation mark
+// or a question mark before a space, or with the line.
 func sentences(line string, yield func(start, end int)) {
 	start := 0
 	for i := range len(line) {

@@ -2,7 +2,7 @@ package score
 
 import "strings"
 
-// A UnitKind is a kind of name that an agent refers back to.
+// A UnitKind is a kind of name.
 type UnitKind byte
 
 // The kinds of units.
@@ -11,10 +11,10 @@ const (
 	UnitIdentifier UnitKind = 'i' // camelCase, snake_case, kebab-case, or with a digit; four letters or more
 	UnitNumber     UnitKind = 'n' // three digits or more, a version, the first seven digits of a hash
 	UnitQuoted     UnitKind = 'q' // a quoted phrase of two to eight words
-	UnitName       UnitKind = 'c' // a capitalised name within a sentence; weight one half
+	UnitName       UnitKind = 'c' // a capitalised name inside a sentence
 )
 
-// weight is how much a unit of the kind counts.
+// weight returns the weight of a unit of the kind.
 func (k UnitKind) weight() float64 {
 	if k == UnitName {
 		return 0.5
@@ -22,7 +22,7 @@ func (k UnitKind) weight() float64 {
 	return 1
 }
 
-// A unit is one in a line.
+// A unit is a name in a line.
 type unit struct {
 	hash       uint64
 	kind       UnitKind
@@ -49,8 +49,7 @@ func appendUnits(units []unit, line string) []unit {
 	return appendQuotes(units, line)
 }
 
-// appendChunk appends the units of line[start:end], a run of what paths and names are
-// made of.
+// appendChunk appends the units of line[start:end], a run of characters of paths and identifiers.
 func appendChunk(units []unit, line string, start, end int) []unit {
 	for end > start && strings.IndexByte(`.:-#+@\~`, line[end-1]) >= 0 {
 		end--
@@ -81,8 +80,7 @@ func appendChunk(units []unit, line string, start, end int) []unit {
 	return units
 }
 
-// pathUnit returns the unit of a path: what has a slash, or is a name with a common
-// extension.
+// pathUnit returns the unit of a path, which has a slash or a common extension.
 func pathUnit(s string, at int) (unit, bool) {
 	end := len(s)
 	if i := strings.IndexByte(s, ':'); i > 1 && !strings.HasPrefix(s[i:], "://") {
@@ -115,7 +113,7 @@ func pathUnit(s string, at int) (unit, bool) {
 	return makeUnit(UnitPath, p[before+1:], at+before+1, at+len(p)), true
 }
 
-// isVersion reports whether s is numbers with dots between, such as v1.26.0.
+// isVersion reports whether s is a version such as v1.26.0.
 func isVersion(s string) bool {
 	s = strings.TrimPrefix(s, "v")
 	dots := 0
@@ -131,8 +129,8 @@ func isVersion(s string) bool {
 	return dots > 0 && len(s) >= 3
 }
 
-// appendName appends the unit, if any, of line[start:end], which has letters, digits,
-// underscores and hyphens.
+// appendName appends the unit, if any, of line[start:end], which consists of letters, digits, underscores
+// and hyphens.
 func appendName(units []unit, line string, start, end int) []unit {
 	for start < end && line[start] == '-' {
 		start++
@@ -169,7 +167,7 @@ func appendName(units []unit, line string, start, end int) []unit {
 		if digit >= 3 && hyphen == 0 && under == 0 {
 			return append(units, makeUnit(UnitNumber, s, start, end))
 		}
-		if digit >= 6 { // dates and the like
+		if digit >= 6 { // such as a date
 			return append(units, makeUnit(UnitNumber, s, start, end))
 		}
 	case hex == len(s) && digit > 0 && len(s) >= 7 && len(s) <= 64:
@@ -182,8 +180,8 @@ func appendName(units []unit, line string, start, end int) []unit {
 	return units
 }
 
-// opensSentence reports whether what begins at i is the first word of a sentence, where
-// a capital letter says nothing: only after a word or a comma it does.
+// opensSentence reports whether the word at i may be the first of a sentence, where a capital letter says
+// nothing. It is not after a word or a comma.
 func opensSentence(line string, i int) bool {
 	j := i
 	for j > 0 && line[j-1] == ' ' {

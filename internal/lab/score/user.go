@@ -5,17 +5,17 @@ import (
 )
 
 const (
-	sentenceWords  = 3    // a human sentence of fewer says nothing that could be checked
-	sentenceMost   = 40   // words for which a human sentence counts at most
-	sentenceKept   = 0.80 // share of its 3-grams that must be there
+	sentenceWords  = 3    // a shorter sentence has too few 3-grams to check
+	sentenceMost   = 40   // maximum weight of a sentence, in words
+	sentenceKept   = 0.80 // share of the 3-grams that a kept sentence has
 	recentMessages = 10
 )
 
-// readHuman notes the sentences that the person wrote before the cut.
-func (s *Scorer) readHuman() {
+// readUser adds the sentences that the user typed before the cut.
+func (s *Scorer) readUser() {
 	for m, msg := range s.cut.Prefix() {
 		for p, part := range msg.Parts {
-			if !s.cut.Session.humanText(m, p) {
+			if !s.cut.Session.typed(m, p) {
 				continue
 			}
 			text, _ := part.(core.Text)
@@ -34,24 +34,23 @@ func (s *Scorer) addSentence(text string) {
 	out := sentence{weight: float64(min(len(words), sentenceMost))}
 	for i := 2; i < len(words); i++ {
 		h := trigram(words[i-2].hash, words[i-1].hash, words[i].hash)
-		at, ok := s.humanTri[h]
+		at, ok := s.userTri[h]
 		if !ok {
-			at = int32(len(s.humanTri))
-			s.humanTri[h] = at
+			at = int32(len(s.userTri))
+			s.userTri[h] = at
 		}
 		out.tri = append(out.tri, at)
 	}
-	s.human = append(s.human, out)
+	s.user = append(s.user, out)
 }
 
-// userKept returns the weight of the human sentences that are in user text of view, and
-// that of all.
+// userKept returns the share of the user's sentences that are in text of view with the role user.
 func (s *Scorer) userKept(view []core.Message) Share {
 	var out Share
-	if len(s.human) == 0 {
+	if len(s.user) == 0 {
 		return out
 	}
-	have := make([]bool, len(s.humanTri))
+	have := make([]bool, len(s.userTri))
 	var words []word
 	for i := range view {
 		if view[i].Role != core.RoleUser {
@@ -68,7 +67,7 @@ func (s *Scorer) userKept(view []core.Message) Share {
 				for _, w := range words {
 					g.push(w.hash)
 					if h, ok := g.tri(); ok {
-						if at, ok := s.humanTri[h]; ok {
+						if at, ok := s.userTri[h]; ok {
 							have[at] = true
 						}
 					}
@@ -76,7 +75,7 @@ func (s *Scorer) userKept(view []core.Message) Share {
 			})
 		}
 	}
-	for _, h := range s.human {
+	for _, h := range s.user {
 		n := 0
 		for _, at := range h.tri {
 			if have[at] {
@@ -91,7 +90,7 @@ func (s *Scorer) userKept(view []core.Message) Share {
 	return out
 }
 
-// messageHashes returns a hash of what every message says, its ID left out.
+// messageHashes returns a hash of the role and the content of every message.
 func messageHashes(messages []core.Message) []uint64 {
 	out := make([]uint64, len(messages))
 	for i := range messages {
@@ -104,8 +103,7 @@ func messageHashes(messages []core.Message) []uint64 {
 	return out
 }
 
-// recentKept returns the share of the last messages before the cut that are in view
-// word for word.
+// recentKept returns the share of the last messages before the cut that are in view verbatim.
 func (s *Scorer) recentKept(view []core.Message) Share {
 	have := map[uint64]int{}
 	for _, h := range messageHashes(view) {
@@ -121,8 +119,8 @@ func (s *Scorer) recentKept(view []core.Message) Share {
 	return out
 }
 
-// faults counts what the APIs of the vendors refuse: results without a call before them,
-// calls that are never answered though more follows, IDs used twice, blank messages.
+// faults counts what the vendors' APIs refuse: results without an earlier call, calls without a result that
+// are not in the last message, duplicate IDs, blank messages.
 func faults(messages []core.Message) int {
 	n := 0
 	calls := map[string]bool{} // true once answered
