@@ -21,17 +21,22 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/plugincmd"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/resolver"
 )
 
 // run is the program: it executes one command and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &cli.App{Stdin: stdin, Stdout: stdout, Stderr: stderr}
-	root := root(a)
+	strategies, err := resolver.Strategies()
+	if err != nil {
+		term.Printf(stderr, "condense: %v\n", err)
+		return cli.ExitFailed
+	}
+	root := root(&cli.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Strategies: strategies})
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err = root.ExecuteContext(ctx)
 	switch usage := (*cli.UsageError)(nil); {
 	case err == nil:
 		return cli.ExitDone
@@ -59,9 +64,9 @@ func root(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "condense",
 		Short: "Shorten conversations with language models, losing nothing",
-		Long: `condense shortens recorded conversations between people, language models and their tools, so that the
-work can go on when the context window is nearly full. It reads and writes the files of other tools. Only
-providers that ask a language model need a key and a network, and say before what that would cost.`,
+		Long: `condense shortens recorded conversations between users, language models and their tools, so that the work can go
+on when the context window is nearly full. It reads and writes the files of other tools. Only providers that call a
+language model need a key and a network; they report the cost first.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cli.UnknownCommand,
@@ -88,15 +93,14 @@ func main() {
 	os.Exit(code)
 }
 
-// cleanup is how long a command may take to end after a signal: to stop plugins, and to
-// remove what it was writing.
+// cleanup is how long a command may take to end after a signal, to stop plugins and to remove
+// unfinished files.
 const cleanup = 5 * time.Second
 
-// endOnSignal has the first SIGINT or SIGTERM cancel the command. A second one ends the
-// process at once, and so does a command that goes on for too long: files are written under
-// another name first, so that half a file is never left. The function that it returns gives
-// the exit code that a caught signal asks for, 128 and its number as in a shell; 0 if there
-// was none.
+// endOnSignal makes the first SIGINT or SIGTERM cancel the command. A second signal ends the
+// process at once, as does a command that runs longer than cleanup: files are written under
+// another name first, so no half file remains. The returned function gives the exit code of the
+// caught signal, 128 plus its number as in a shell, or 0 if there was none.
 func endOnSignal(cancel context.CancelCauseFunc) func() int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -123,7 +127,7 @@ func endOnSignal(cancel context.CancelCauseFunc) func() int {
 	}
 }
 
-// A received signal is why a context ended, as signal.NotifyContext has it.
+// A received signal is the cause of the end of a context, as with signal.NotifyContext.
 type received struct{ signal os.Signal }
 
 func (r received) Error() string { return r.signal.String() + " signal received" }

@@ -1,5 +1,5 @@
-// Package cli is what the commands share: the streams and flags of the program, the errors of
-// wrong use, reading and writing of conversations, and the configuration.
+// Package cli has what the commands share: the program's streams and flags, usage errors, the
+// reading and writing of conversations, and the configuration.
 package cli
 
 import (
@@ -16,29 +16,30 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/registry"
 )
 
 // The exit codes.
 const (
 	ExitDone    = 0
 	ExitFailed  = 1
-	ExitUsage   = 2 // the command was used wrongly, or its configuration is invalid
-	ExitNothing = 3 // check, run, undo: there is nothing to do; the output is written all the same
+	ExitUsage   = 2 // wrong arguments or flags, or an invalid configuration
+	ExitNothing = 3 // check, run, undo: nothing to do; the output is written anyway
 )
 
-// ErrNothing ends a command that found nothing to do and has said so.
+// ErrNothing ends a command that found nothing to do and has reported it.
 var ErrNothing = errors.New("nothing to do")
 
-// A Nothing is an errNothing that says why.
+// A Nothing is an ErrNothing with a reason to print.
 type Nothing string
 
 func (n Nothing) Error() string { return string(n) }
 
 func (n Nothing) Is(target error) bool { return target == ErrNothing }
 
-// A UsageError says that a command was used wrongly.
+// A UsageError reports wrong arguments or flags.
 type UsageError struct {
-	Command string // whose help to point at
+	Command string // the command whose help applies
 	err     error
 }
 
@@ -46,6 +47,7 @@ func (e *UsageError) Error() string { return e.err.Error() }
 
 func (e *UsageError) Unwrap() error { return e.err }
 
+// Usage returns a usage error of a command.
 func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return &UsageError{cmd.CommandPath(), fmt.Errorf(format, args...)}
 }
@@ -54,13 +56,15 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	ConfigPath     string
-	Model          string          // for providers that name none
-	maxInput       SizeFlag        // of a transcript
-	untrusted      map[string]bool // digests of the claims that were said to be skipped
+	Strategies     *registry.Registry // those of the program
+	ConfigPath     string             // --config
+	Model          string             // --model: for providers that name none
+
+	maxInput SizeFlag        // of a transcript, in bytes
+	reported map[string]bool // digests of untrusted claims that were already reported
 }
 
-// UnknownCommand reports an argument that names no command beneath cmd.
+// UnknownCommand reports an argument that is no subcommand of cmd.
 func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -72,13 +76,13 @@ func UnknownCommand(cmd *cobra.Command, args []string) error {
 	return Usage(cmd, "unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
 }
 
-// FlagError says what is wrong with a flag, and which one was probably meant.
+// FlagError reports an invalid flag and suggests the one that was probably meant.
 func FlagError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 		cause := invalid.Unwrap()
 		if errors.Is(cause, strconv.ErrSyntax) || errors.Is(cause, strconv.ErrRange) {
-			cause = errors.New("want a number") // Go's words are about functions
+			cause = errors.New("want a number") // instead of the name of a function of package strconv
 		}
 		return Usage(cmd, "--%s: %q: %w", invalid.GetFlag().Name, invalid.GetValue(), cause)
 	}
@@ -94,21 +98,22 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// NoArguments refuses any; what is the usual guess at what they were meant for.
-func NoArguments(what string) cobra.PositionalArgs {
+// NoArguments refuses arguments; hint says what to type instead.
+func NoArguments(hint string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return Usage(cmd, "unexpected argument %q; %s", args[0], what)
+			return Usage(cmd, "unexpected argument %q; %s", args[0], hint)
 		}
 		return nil
 	}
 }
 
+// VersionCommand returns condense version.
 func (a *App) VersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArgs,
+		Args:  NoArguments("version takes none"),
 		RunE: func(*cobra.Command, []string) error {
 			term.Printf(a.Stdout, "condense %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
@@ -116,19 +121,11 @@ func (a *App) VersionCommand() *cobra.Command {
 	}
 }
 
-// Version is what the go command recorded when it built the program.
+// Version returns the version that the go command recorded in the program.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {
 		return "(devel)"
 	}
 	return info.Main.Version
-}
-
-// noArgs is cobra.NoArgs with an error that says what to do.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return Usage(cmd, "%s takes no arguments; got %q", cmd.CommandPath(), args[0])
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,35 +14,62 @@ import (
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/registry"
 )
 
-// Registry returns the strategies that the program knows.
-func (a *App) Registry() (*registry.Registry, error) {
-	return resolver.Strategies()
+// Names returns options with the names that this program knows. With them the configuration is
+// checked down to the settings of its providers.
+func (a *App) Names() config.Options {
+	return resolver.Names(a.Strategies, config.Options{CheckProvider: a.Checker().Declared})
 }
 
-// Load reads the configuration, and says which parts of it are not used for want of trust.
-// The built-in strategies can be named in chains as they are.
-func (a *App) Load(reg *registry.Registry) (*config.Config, error) {
-	return a.loadFile(reg, a.ConfigPath)
+// Checker checks the settings of providers with the models that the flags ask for.
+func (a *App) Checker() *resolver.Checker {
+	return &resolver.Checker{Registry: a.Strategies, Models: a.Models()}
 }
 
-// loadFile is load for a file that was named; empty means those that are found.
-func (a *App) loadFile(reg *registry.Registry, file string) (*config.Config, error) {
-	opts := a.KnownNames(reg)
-	opts.Path = file
+// Models returns the options of the model resolver that the flags ask for.
+func (a *App) Models() resolver.ModelOptions { return resolver.ModelOptions{Default: a.Model} }
+
+// Load loads the configuration in a file. Without a file it loads the one that --config, the
+// environment and the working directory lead to. It reports the parts that are not used because
+// they are not trusted.
+func (a *App) Load(file string) (*config.Config, error) {
+	opts := a.Names()
+	opts.Path = cmp.Or(file, a.ConfigPath)
+	c, _, err := a.load(opts)
+	return c, err
+}
+
+// LoadPlugins loads the configuration and returns the plugins that it declares, in order of
+// name. A plugin whose program is missing is no error.
+func (a *App) LoadPlugins() ([]plugins.Plugin, *config.Config, error) {
+	opts := a.Names()
+	opts.Path, opts.CheckProvider = a.ConfigPath, nil
+	c, declared, err := a.load(opts)
+	return declared, c, err
+}
+
+func (a *App) load(opts config.Options) (*config.Config, []plugins.Plugin, error) {
 	c, err := config.Load(opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	a.SayUntrusted(c)
+	a.reportUntrusted(c)
 	declared, err := plugins.Declared(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	a.SayOldLocks(declared)
-	return c, nil
+	a.reportOldLocks(declared)
+	return c, declared, nil
+}
+
+// Configured returns names of the configuration, for completion; none if it is invalid.
+func (a *App) Configured(names func(*config.Config) []string) []string {
+	c, err := a.Load("")
+	if err != nil {
+		return nil
+	}
+	return names(c)
 }
 
 // CompletePlace offers the profiles and modes of the configuration.
@@ -50,68 +78,21 @@ func (a *App) CompletePlace(cmd *cobra.Command) {
 	CompleteNames(cmd, "mode", func() []string { return a.Configured((*config.Config).Modes) })
 }
 
-// Configured returns names of the configuration; none if it is wrong.
-func (a *App) Configured(names func(*config.Config) []string) []string {
-	c, err := a.LoadChecked("")
-	if err != nil {
-		return nil
-	}
-	return names(c)
-}
-
-// ProviderNames are the providers of the configuration and the strategies.
-func (a *App) ProviderNames() []string {
-	names := a.Configured((*config.Config).Providers)
-	return append(names, a.StrategyNames()...)
-}
-
-func (a *App) StrategyNames() []string {
-	reg, err := a.Registry()
-	if err != nil {
-		return nil
-	}
-	return reg.Names()
-}
-
-// KnownNames returns options with the names that exist in this program. With them the
-// configuration is checked down to the settings of its providers.
-func (a *App) KnownNames(reg *registry.Registry) config.Options {
-	return resolver.Names(reg, config.Options{CheckProvider: a.Checker(reg).Declared})
-}
-
-func (a *App) Checker(reg *registry.Registry) *resolver.Checker {
-	return &resolver.Checker{Registry: reg, Models: a.Models()}
-}
-
-// Models returns the options of the model resolver that the flags ask for.
-func (a *App) Models() resolver.ModelOptions { return resolver.ModelOptions{Default: a.Model} }
-
-// LoadChecked loads the configuration that a command is about: the file named, or those
-// that --config, the environment and the working directory lead to.
-func (a *App) LoadChecked(file string) (*config.Config, error) {
-	reg, err := a.Registry()
-	if err != nil {
-		return nil, err
-	}
-	if file == "" {
-		return a.Load(reg)
-	}
-	return a.loadFile(reg, file)
-}
-
-// A Place is a profile and a mode, as chosen by flags.
+// A Place is a profile and a mode, as the flags choose them.
 type Place struct{ Profile, Mode string }
 
+// Flags adds --profile and --mode.
 func (p *Place) Flags(a *App, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
 	cmd.Flags().StringVar(&p.Mode, "mode", "", "`name` of the mode")
 	a.CompletePlace(cmd)
 }
 
+// Given reports whether one of them was given.
 func (p *Place) Given() bool { return *p != Place{} }
 
-// Check reports a profile or mode that does not exist. If none is declared, any mode will do,
-// and is worth a word.
+// Check reports a profile or mode that does not exist. If the configuration declares no mode, any
+// is accepted, with a note.
 func (p *Place) Check(cmd *cobra.Command, a *App, c *config.Config) error {
 	r, err := c.Resolve(p.Profile, p.Mode)
 	if err != nil {
@@ -124,7 +105,7 @@ func (p *Place) Check(cmd *cobra.Command, a *App, c *config.Config) error {
 }
 
 // CheckNames reports a mode that is not declared where modes are, and a model of --model that
-// does not exist. A host program may have modes of its own; who types one means one of these.
+// does not exist. A host program may use other modes; one that is typed must be declared.
 func (a *App) CheckNames(cmd *cobra.Command, c *config.Config, mode string) error {
 	if modes := c.Modes(); mode != "" && len(modes) > 0 && !slices.Contains(modes, mode) {
 		return Usage(cmd, "--mode: there is no mode %q; there are %s%s", mode, strings.Join(modes, ", "), suggest.DidYouMean(mode, modes))
@@ -137,7 +118,7 @@ func (a *App) CheckNames(cmd *cobra.Command, c *config.Config, mode string) erro
 	return nil
 }
 
-// FromHere shortens the path of a file below the working directory.
+// FromHere returns the path of a file below the working directory relative to it.
 func FromHere(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -149,35 +130,34 @@ func FromHere(path string) string {
 	return path
 }
 
-// oldLock is the file that approved plugins before approvals were the user's own.
+// oldLock is the file in which projects approved plugins before approvals were the user's.
 const oldLock = "condense.lock"
 
-// SayOldLocks says which files approve nothing any more, although they once did.
-func (a *App) SayOldLocks(declared []plugins.Plugin) {
-	said := map[string]bool{}
+func (a *App) reportOldLocks(declared []plugins.Plugin) {
+	done := map[string]bool{}
 	for _, p := range declared {
 		dir := filepath.Dir(p.Origin.File)
-		if p.Origin.Kind != config.FromFile || said[dir] || p.Pin != "" {
+		if p.Origin.Kind != config.FromFile || done[dir] || p.Pin != "" {
 			continue
 		}
-		said[dir] = true
+		done[dir] = true
 		file := filepath.Join(dir, oldLock)
 		if _, err := os.Stat(file); err == nil {
-			term.Printf(a.Stderr, "condense: %s approves nothing: approvals are kept outside of the project now; run 'condense plugin pin', and remove the file\n", FromHere(file))
+			term.Printf(a.Stderr, "condense: %s is no longer used: approvals are kept outside of the project; run 'condense plugin pin', and remove the file\n", FromHere(file))
 		}
 	}
 }
 
-// SayUntrusted says once which parts of the configuration are not used.
-func (a *App) SayUntrusted(c *config.Config) {
+// reportUntrusted reports once which parts of the configuration are not used.
+func (a *App) reportUntrusted(c *config.Config) {
 	for _, claims := range c.Claims() {
-		if claims.Trusted || a.untrusted[claims.Digest] {
+		if claims.Trusted || a.reported[claims.Digest] {
 			continue
 		}
-		if a.untrusted == nil {
-			a.untrusted = map[string]bool{}
+		if a.reported == nil {
+			a.reported = map[string]bool{}
 		}
-		a.untrusted[claims.Digest] = true
+		a.reported[claims.Digest] = true
 		term.Printf(a.Stderr, "condense: skipped: %s; %s\n", strings.Join(claims.Names(), ", "), claims.Remedy())
 	}
 }

@@ -16,13 +16,13 @@ func Complete(cmd *cobra.Command, flag string, values []string) {
 	CompleteNames(cmd, flag, func() []string { return values })
 }
 
-// CompleteNames makes the shell offer names that are looked up when they are needed.
+// CompleteNames makes the shell offer names that are looked up on completion.
 func CompleteNames(cmd *cobra.Command, flag string, names func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return beginning(begun, names()), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // the flag does not exist: a slip in the code
+		panic(err) // the flag does not exist: a bug
 	}
 }
 
@@ -46,14 +46,15 @@ func beginning(begun string, names []string) []string {
 	return out
 }
 
-// A SizeFlag is a flag for a number of tokens or bytes, as the configuration takes it: 64000,
-// 64k or 64Ki.
+// A SizeFlag is a flag for a number of tokens or bytes, in the form that the configuration
+// accepts: 64000, 64k or 64Ki.
 type SizeFlag int
 
 var _ pflag.Value = (*SizeFlag)(nil)
 
 var errNoSize = errors.New("want a number above 0, as in " + size.Units)
 
+// Set implements [pflag.Value].
 func (s *SizeFlag) Set(text string) error {
 	n, ok := size.Parse(text)
 	if !ok || n <= 0 {
@@ -63,12 +64,13 @@ func (s *SizeFlag) Set(text string) error {
 	return nil
 }
 
+// String implements [pflag.Value].
 func (s *SizeFlag) String() string {
 	if *s == 0 {
-		return "" // the flag's help shows no default then
+		return "" // so that --help shows no default
 	}
 	return size.Group(int(*s))
 }
 
-// Type is what --help calls the value.
+// Type implements [pflag.Value]: the value's name in --help.
 func (s *SizeFlag) Type() string { return "size" }

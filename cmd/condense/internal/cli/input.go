@@ -11,14 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/transcript"
 )
 
-// defaultMaxInput is far above any recorded session. A conversation takes twice to forty
-// times its file in memory: the more, the shorter its messages are.
+// defaultMaxInput is far above any recorded session. In memory a conversation takes 2 to 40 times
+// the size of its file: the shorter its messages, the more.
 const defaultMaxInput SizeFlag = 256 << 20
 
-// OneFile demands exactly one file; "-" is standard input.
+// OneFile accepts exactly one file; "-" is standard input.
 func OneFile(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 1:
@@ -30,14 +31,14 @@ func OneFile(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// Input hands a file or, if the path is "-", standard input to read. If ctx ends it returns
-// at once, also while a terminal, a pipe or a FIFO gives nothing.
+// Input calls read with a file or, if the path is "-", standard input. It returns as soon as ctx
+// ends, even while a terminal, a pipe or a FIFO blocks.
 func Input[T any](ctx context.Context, a *App, path string, read func(io.Reader) (T, error)) (T, error) {
 	v, err := Await(ctx, func() (T, error) {
 		if path == "-" {
 			return read(a.Stdin)
 		}
-		f, err := os.Open(path) // which waits, if it is a FIFO
+		f, err := os.Open(path) // blocks on a FIFO
 		if err != nil {
 			var none T
 			return none, err
@@ -51,8 +52,8 @@ func Input[T any](ctx context.Context, a *App, path string, read func(io.Reader)
 	return v, err
 }
 
-// Read reads a transcript from a file or, if the path is "-", standard input. What was
-// repaired or ignored is said on standard error.
+// Read reads a transcript from a file or, if the path is "-", standard input. It
+// reports repaired and ignored content on standard error.
 func (a *App) Read(ctx context.Context, path, format string) (*transcript.Document, error) {
 	opts := a.ReadOptions(path, format)
 	d, err := Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) { return transcript.Read(r, opts) })
@@ -63,6 +64,7 @@ func (a *App) Read(ctx context.Context, path, format string) (*transcript.Docume
 	return d, nil
 }
 
+// ReadOptions returns the options for reading a file.
 func (a *App) ReadOptions(path, format string) *transcript.ReadOptions {
 	opts := &transcript.ReadOptions{Format: format, Name: path, MaxBytes: int64(a.maxInput)}
 	if path == "-" {
@@ -71,8 +73,8 @@ func (a *App) ReadOptions(path, format string) *transcript.ReadOptions {
 	return opts
 }
 
-// Warn says what was repaired, ignored or lost; the same thing in many messages once, with
-// the first of them.
+// Warn reports what was repaired, ignored or lost. A warning that applies to many messages is
+// printed once, for the first of them.
 func (a *App) Warn(name string, warnings []transcript.Warning) {
 	const most = 10
 	times := map[string]int{}
@@ -84,18 +86,18 @@ func (a *App) Warn(name string, warnings []transcript.Warning) {
 	}
 	for i, w := range first {
 		if i == most {
-			term.Printf(a.Stderr, "%s: and %d more kinds of warning\n", name, len(first)-most)
+			term.Printf(a.Stderr, "%s: and %s\n", name, size.Plural(len(first)-most, "other warning"))
 			return
 		}
 		more := ""
 		if n := times[w.Text] - 1; n > 0 {
-			more = fmt.Sprintf(" (and %d more times)", n)
+			more = fmt.Sprintf(" (and in %s)", size.Plural(n, "other place"))
 		}
 		term.Printf(a.Stderr, "%s: warning: %v%s\n", name, w, more)
 	}
 }
 
-// InputFlags adds the flags about what is read and, if to is not nil, --to.
+// InputFlags adds --format, --max-input and, if to is not nil, --to.
 func (a *App) InputFlags(cmd *cobra.Command, format, to *string) {
 	names := strings.Join(FormatNames(), ", ")
 	cmd.Flags().StringVar(format, "format", "", "`format` of the file: "+names+" (default: detected)")
@@ -110,10 +112,10 @@ func (a *App) InputFlags(cmd *cobra.Command, format, to *string) {
 // LimitFlag adds --max-input.
 func (a *App) LimitFlag(cmd *cobra.Command) {
 	a.maxInput = defaultMaxInput
-	cmd.Flags().Var(&a.maxInput, "max-input", "`size` in bytes above which a file is refused, uncompressed, as in 2Gi")
+	cmd.Flags().Var(&a.maxInput, "max-input", "largest uncompressed `size` of a file in bytes, as in 2Gi")
 }
 
-// OutputFormats returns the names of the formats that any conversation can be written in.
+// OutputFormats returns the names of the formats that can be written.
 func OutputFormats() []string {
 	var names []string
 	for _, f := range transcript.Formats() {
@@ -124,6 +126,7 @@ func OutputFormats() []string {
 	return names
 }
 
+// FormatNames returns the names of all formats.
 func FormatNames() []string {
 	var names []string
 	for _, f := range transcript.Formats() {
@@ -132,9 +135,9 @@ func FormatNames() []string {
 	return names
 }
 
-// Await returns the result of f, or the cause of ctx's end as soon as ctx ends. It is for what
-// cannot be interrupted: reading from a terminal or a pipe, parsing, counting. f is then
-// left to itself, for the process is about to end; it must not write anything.
+// Await returns the result of f, or the cause of ctx's end as soon as ctx ends. It is for work
+// that cannot be interrupted: reading from a terminal or a pipe, parsing, counting. f then keeps
+// running until the process ends, so it must not write anything.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -15,9 +15,10 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
+// LogLevels are the values of --log.
 var LogLevels = []string{"debug", "info", "warn", "error"}
 
-// Logger returns what prints the log of plugins and of the host; nil if nobody asked for it.
+// Logger returns a logger for plugins and the host; nil if no flag asks for one.
 func (a *App) Logger(cmd *cobra.Command, level string, loud bool) (*slog.Logger, error) {
 	switch {
 	case level == "" && !loud:
@@ -34,7 +35,7 @@ func (a *App) Logger(cmd *cobra.Command, level string, loud bool) (*slog.Logger,
 	return slog.New(AuthorLog{Mu: &sync.Mutex{}, W: a.Stderr, Level: l}), nil
 }
 
-// Text returns what a file or, if the path is "-", standard input holds.
+// Text returns the content of a file or, if the path is "-", of standard input.
 func (a *App) Text(ctx context.Context, path string) (string, error) {
 	return Input(ctx, a, path, func(r io.Reader) (string, error) {
 		data, err := transcript.ReadAll(r, int64(a.maxInput))
@@ -42,13 +43,13 @@ func (a *App) Text(ctx context.Context, path string) (string, error) {
 	})
 }
 
-// An AuthorLog writes what a plugin logs and prints, for its author. What the host says of
-// the process is left out: where it matters, the error says it.
+// An AuthorLog writes what a plugin logs and prints, for its author. It leaves out what the host
+// logs about the process: errors include that where it matters.
 type AuthorLog struct {
 	Mu     *sync.Mutex
 	W      io.Writer
 	Level  slog.Level
-	Stream bool // only what came out of the process
+	Stream bool // only what the process prints
 }
 
 // Enabled implements [slog.Handler].
@@ -63,7 +64,7 @@ func (h AuthorLog) Handle(_ context.Context, r slog.Record) error {
 		switch {
 		case at.Key == "stream":
 			output = true
-		case at.Key == "stack": // in one line it is of no use, and the error says where it was
+		case at.Key == "stack": // unreadable in one line, and the error has the position
 		case at.Value.Kind() == slog.KindGroup:
 			for _, in := range at.Value.Group() {
 				add(in)

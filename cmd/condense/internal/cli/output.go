@@ -17,22 +17,22 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// An Output is where a command writes to. It is opened before the work is done, so that a
-// wrong path costs nothing, and closed by the command.
+// An Output is a destination of a command. It is opened before the work starts, so that a wrong
+// path fails early. The command closes it.
 type Output struct {
 	Stdout io.Writer // or
 	file   *disk.Output
-	lock   *history.Lock // of the file that is replaced, if there is one
+	lock   *history.Lock // of the file that is replaced; nil if there is none
 }
 
-// NewMode is that of a file that is made from no other one, before the umask.
+// NewMode is the mode of a file without a source, before the umask.
 const NewMode fs.FileMode = 0o666
 
-// PrivateMode is that of a new file with text of several sessions.
+// PrivateMode is the mode of a new file with the text of several sessions.
 const PrivateMode fs.FileMode = 0o600
 
-// Output opens the file path for writing; "" and "-" are standard output. A new file is
-// not more readable than like, the file that its content comes from.
+// Output opens the file path for writing; "" and "-" are standard output. A new file is no more
+// readable than like, the source of its content.
 func (a *App) Output(path, like string) (*Output, error) {
 	if path == "" || path == "-" {
 		return &Output{Stdout: a.Stdout}, nil
@@ -43,8 +43,8 @@ func (a *App) Output(path, like string) (*Output, error) {
 	}
 	o := &Output{file: file}
 	if file.Old() != nil {
-		// A journal that a running program writes to must not be replaced. Where files
-		// cannot be locked none is open either.
+		// A journal that a running program writes to must not be replaced. Where files cannot
+		// be locked, no program holds a lock.
 		o.lock, err = history.Acquire(path)
 		if errors.Is(err, history.ErrInUse) {
 			return nil, inUse(path)
@@ -57,7 +57,7 @@ func inUse(path string) error {
 	return fmt.Errorf("%s: another program, such as a running agent, has it open for writing, and nothing was changed; end that program, or write to another file with -o: %w", path, history.ErrInUse)
 }
 
-// modeOf returns the permissions of the file that content comes from; "-" is standard input.
+// modeOf returns the permissions of a source; "-" is standard input.
 func (a *App) modeOf(path string) fs.FileMode {
 	info, err := os.Stat(path)
 	if f, ok := a.Stdin.(*os.File); path == "-" && ok {
@@ -69,7 +69,7 @@ func (a *App) modeOf(path string) fs.FileMode {
 	return info.Mode().Perm()
 }
 
-// Write writes the whole of the output.
+// Write writes all of the output.
 func (o *Output) Write(data []byte) error {
 	if o.file == nil {
 		return term.PrintData(o.Stdout, data)
@@ -77,6 +77,7 @@ func (o *Output) Write(data []byte) error {
 	return o.file.Write(data)
 }
 
+// Close releases the lock of the file. It may be called twice.
 func (o *Output) Close() {
 	if o.lock != nil {
 		_ = o.lock.Release() // the work is done; the system releases it in any case
@@ -84,7 +85,7 @@ func (o *Output) Close() {
 	}
 }
 
-// WriteFile writes a file; mode is that of a new one, before the umask.
+// WriteFile writes a file. A new file gets the mode, before the umask.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	file, err := disk.Open(path, mode)
 	if err != nil {
@@ -93,7 +94,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return file.Write(data)
 }
 
-// SameFile reports whether two paths are the same file, also by a link.
+// SameFile reports whether two paths name the same file, directly or by a link.
 func SameFile(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil || a == "-" || b == "-" {
@@ -103,33 +104,33 @@ func SameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// A Rewriting is what a command reads, changes and writes.
+// A Rewriting is the file that a command reads, changes and writes.
 type Rewriting struct {
 	In, Out     string // files; "-" and "" are the standard ones
 	Format, To  string
 	backup      bool
-	Keeps       map[string]bool // formats in which the change loses nothing
-	Lost        string          // what is lost in the others
+	Keeps       map[string]bool // formats that record the change
+	Lost        string          // what the other formats lose
 	Document    *transcript.Document
 	destination *Output
-	journal     *history.File // that is changed in place; nil if a file is written
+	journal     *history.File // changed in place; nil if a file is written
 }
 
-// formats that keep what a condensation takes out of sight, and what a rewind does.
+// Formats that record condensations, and those that record rewinds.
 var (
 	RecordCondensations = map[string]bool{"condense": true, "roo": true}
 	RecordRewinds       = map[string]bool{"condense": true}
 )
 
+// Flags adds --backup.
 func (r *Rewriting) Flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.backup, "backup", false, "keep a file that is overwritten by itself as FILE.bak")
 }
 
-// Open reads the document and opens what it will be written to.
+// Open reads the document and opens the destination.
 //
-// A journal that is changed in place is not written again: the change is appended to it.
-// Any other file may be replaced by what is made of it only if that loses nothing, or if a
-// copy is kept.
+// A journal that is changed in place is not written again: the change is appended to it. Any
+// other file may be overwritten by its own result only if that loses nothing or a copy is kept.
 func (r *Rewriting) Open(a *App, cmd *cobra.Command) (err error) {
 	if r.destination, err = a.Output(r.Out, r.In); err != nil {
 		return err
@@ -151,12 +152,12 @@ func (r *Rewriting) Open(a *App, cmd *cobra.Command) (err error) {
 
 func (r *Rewriting) openJournal() error {
 	r.destination.Close()
-	f, _, err := history.Open(r.In) // what was repaired has been said
+	f, _, err := history.Open(r.In) // repairs have been reported
 	switch {
 	case errors.Is(err, history.ErrInUse):
 		return inUse(r.In)
 	case err != nil && compressed(r.In):
-		return fmt.Errorf("%s: nothing can be added to a compressed journal; decompress it first, or write to another file with -o", r.In)
+		return fmt.Errorf("%s: cannot append to a compressed journal; decompress it first, or write to another file with -o", r.In)
 	case err != nil:
 		return err
 	}
@@ -175,7 +176,7 @@ func compressed(path string) bool {
 	return err == nil && string(magic) == "\x1f\x8b"
 }
 
-// Finish writes the document, unless the journal has the change already.
+// Finish writes the document, unless the change is in the journal already.
 func (r *Rewriting) Finish(a *App) error {
 	if r.journal != nil {
 		f := r.journal
@@ -190,17 +191,17 @@ func (r *Rewriting) Finish(a *App) error {
 	return a.Write(r.Document, r.destination, r.To)
 }
 
-// Close gives up what open took. It may be called after finish.
+// Close releases what Open acquired. It may be called after Finish.
 func (r *Rewriting) Close() {
 	if r.journal != nil {
-		_ = r.journal.Close() // nothing was written, or the error was reported
+		_ = r.journal.Close() // nothing was written, or the error has been reported
 	}
 	if r.destination != nil {
 		r.destination.Close()
 	}
 }
 
-// keepCopy copies a file to FILE.bak, or FILE.bak-2 if that exists, and so on.
+// keepCopy copies a file to FILE.bak, FILE.bak-2 and so on: the first that does not exist.
 func (a *App) keepCopy(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -218,12 +219,12 @@ func (a *App) keepCopy(path string) error {
 		err = file.Write(data)
 	}
 	if err == nil {
-		term.Printf(a.Stderr, "%s is kept as %s\n", path, name)
+		term.Printf(a.Stderr, "kept a copy of %s as %s\n", path, name)
 	}
 	return err
 }
 
-// Write writes the document. A file has all of it or stays as it is.
+// Write writes the document. A file is replaced as a whole or not at all.
 func (a *App) Write(d *transcript.Document, o *Output, format string) error {
 	var b bytes.Buffer
 	warnings, err := d.Write(&b, format)

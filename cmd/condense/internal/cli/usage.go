@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// UsageText says what calls of language models took, or would.
+// UsageText describes the usage of language models.
 func UsageText(u core.Usage) string {
 	s := fmt.Sprintf("%s, %s tokens read", size.Plural(u.Calls, "model call"), size.Group(u.InputTokens))
 	if u.CachedTokens > 0 {

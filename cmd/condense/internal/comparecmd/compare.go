@@ -150,11 +150,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 
 // openStrategies opens what --strategies names. The host owns the providers.
 func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
-	reg, err := a.Registry()
-	if err != nil {
-		return nil, nil, err
-	}
-	conf, err := a.Load(reg)
+	conf, err := a.Load("")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -167,7 +163,7 @@ func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Ho
 		return nil, nil, err
 	}
 	o := &strategies.Opener{
-		Host: h, Config: conf, Registry: reg, Profile: c.profile, Path: cli.FromHere,
+		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Path: cli.FromHere,
 		Models: resolver.NewModels(conf, a.Models()),
 	}
 	set, err := o.Open(cmd.Context(), c.strategies)

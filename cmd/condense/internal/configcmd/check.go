@@ -77,7 +77,7 @@ func checkConfig(a *cli.App, file string) (configListing, error) {
 	if file != "" {
 		l.Files = append(l.Files, file)
 	}
-	c, err := a.LoadChecked(file)
+	c, err := a.Load(file)
 	if err != nil {
 		if !errors.As(err, &l.Faults) {
 			return l, err
@@ -89,11 +89,7 @@ func checkConfig(a *cli.App, file string) (configListing, error) {
 		l.Files = append(l.Files, cli.FromHere(f))
 	}
 	l.Warnings = append(l.Warnings, c.Warnings()...)
-	reg, err := a.Registry()
-	if err != nil {
-		return l, err
-	}
-	checker := a.Checker(reg)
+	checker := a.Checker()
 	l.Faults, err = checker.Chains(c)
 	l.Warnings = append(l.Warnings, checker.Warnings(c)...)
 	if err != nil {

@@ -75,11 +75,7 @@ beside the configuration, and this command brings that file up to date:
 
 // schema returns the JSON schema of configurations with the strategies of this program.
 func schema(a *cli.App) ([]byte, error) {
-	reg, err := a.Registry()
-	if err != nil {
-		return nil, err
-	}
-	return config.Schema(slices.Collect(reg.All()), a.KnownNames(reg))
+	return config.Schema(slices.Collect(a.Strategies.All()), a.Names())
 }
 
 func configShowCommand(a *cli.App) *cobra.Command {
@@ -95,7 +91,7 @@ value with a comment that says where it stands. With --profile or --mode it prin
 inherited any more. No secret is in it: a configuration only names where they are.`,
 		Args: cli.NoArguments("'condense config explain KEY' explains one key"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.LoadChecked("")
+			c, err := a.Load("")
 			if err != nil {
 				return err
 			}
@@ -172,19 +168,15 @@ func providersCommand(a *cli.App) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			reg, err := a.Registry()
-			if err != nil {
-				return err
-			}
 			var list []registry.Strategy
 			if len(args) == 1 {
-				s, err := reg.Get(args[0])
+				s, err := a.Strategies.Get(args[0])
 				if err != nil {
 					return err
 				}
 				list = append(list, s)
 			} else {
-				for s := range reg.All() {
+				for s := range a.Strategies.All() {
 					list = append(list, s)
 				}
 			}
@@ -205,7 +197,7 @@ func providersCommand(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
-	cli.CompleteArgument(cmd, a.StrategyNames)
+	cli.CompleteArgument(cmd, a.Strategies.Names)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -44,7 +44,7 @@ and who overrides it. --window shows the numbers for another context window.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.LoadChecked("")
+			c, err := a.Load("")
 			if err != nil {
 				return err
 			}

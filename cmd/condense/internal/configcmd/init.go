@@ -23,7 +23,7 @@ func configImportCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Import the settings of another tool",
-		Args:  func(cmd *cobra.Command, args []string) error { return cli.UnknownCommand(cmd, args) },
+		Args:  cli.UnknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(configImportRooCommand(a))
@@ -99,11 +99,7 @@ func importRoo(a *cli.App, file string) (*rooimport.Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	reg, err := a.Registry()
-	if err != nil {
-		return nil, err
-	}
-	imported, err := rooimport.Read(text, slices.Contains(reg.Names(), "native"))
+	imported, err := rooimport.Read(text, slices.Contains(a.Strategies.Names(), "native"))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -153,11 +149,7 @@ language server complete and check the file with it, offline. Commit both. Nothi
 --force says so.`,
 		Args: cli.NoArguments("name the file with --output"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reg, err := a.Registry()
-			if err != nil {
-				return err
-			}
-			render := func(schema string) (string, error) { return config.Init(schema, a.KnownNames(reg)), nil }
+			render := func(schema string) (string, error) { return config.Init(schema, a.Names()), nil }
 			return writeConfig(a, cmd, cmp.Or(out, a.ConfigPath, configFile), force, render)
 		},
 	}

@@ -191,12 +191,8 @@ func printRequest(a *cli.App, r *trustRequest) {
 
 // trustRequests returns what the file, or those in force here, ask trust for.
 func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, error) {
-	reg, err := a.Registry()
-	if err != nil {
-		return nil, err
-	}
 	load := func(path, dir string) (*config.Config, error) {
-		opts := a.KnownNames(reg)
+		opts := a.Names()
 		opts.Path, opts.Dir, opts.CheckProvider = path, dir, nil
 		opts.Trust = func(config.Claims) bool { return true } // nothing is started here
 		return config.Load(opts)

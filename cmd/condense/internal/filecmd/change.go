@@ -19,21 +19,21 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// recordProtections are the formats that record which messages are protected.
+// recordProtections are the formats that record protection.
 var recordProtections = map[string]bool{"condense": true}
 
 func protectCommand(a *cli.App) *cobra.Command {
 	var off bool
 	c := change{Rewriting: cli.Rewriting{Keeps: map[string]bool{}}}
 	for _, format := range cli.FormatNames() {
-		c.Keeps[format] = true // the command refuses those that lose it
+		c.Keeps[format] = true // the command refuses formats that lose it
 	}
 	cmd := &cobra.Command{
 		Use:   "protect FILE|- MESSAGE...",
-		Short: "Have messages kept word for word",
-		Long: `protect has messages kept word for word by every strategy from now on, truncation included. They are named by ID
-or by number, as 'condense view --all' shows them. It is recorded in the file, so only a journal (format "condense")
-can hold it; with --off the protection ends. A message that is hidden already stays hidden until that is undone.`,
+		Short: "Keep messages verbatim",
+		Long: `protect makes every strategy, including truncation, keep messages verbatim from now on. Name them by ID or by number,
+as 'condense view --all' shows them. The protection is recorded in the file, so it needs a journal (format
+"condense"); --off ends it. A message that is already hidden stays hidden until that condensation is undone.`,
 		Example: `  condense protect session.condense.jsonl 1 12 -i
   condense protect --off session.condense.jsonl 12 -i`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -56,8 +56,8 @@ can hold it; with --off the protection ends. A message that is hidden already st
 	return cmd
 }
 
-// protect protects the messages that are named, or ends their protection: all, or none if one
-// of the names is wrong.
+// protect protects the named messages, or ends their protection. If one name is unknown it changes
+// nothing.
 func protect(a *cli.App, d *transcript.Document, names []string, on bool) error {
 	ids := make([]string, len(names))
 	for i, name := range names {
@@ -75,7 +75,7 @@ func protect(a *cli.App, d *transcript.Document, names []string, on bool) error 
 	for _, id := range ids {
 		state := "is protected"
 		if !on {
-			state = "is not protected any more"
+			state = "is no longer protected"
 		}
 		if entries[id].Message.Protected != on {
 			if err := d.Journal.Protect(id, on); err != nil {
@@ -94,16 +94,16 @@ func repairCommand(a *cli.App) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "repair FILE|- -o NEW",
-		Short: "Save what can be read of a damaged journal",
-		Long: `repair reads a journal of which a line is damaged, and writes one with every record that can be read, before and
-after the damage. Each line that cannot is named on standard error with what was done about it. FILE stays as it is,
-so nothing of it is lost. Messages that a damaged condensation hid are in view again. Where two programs wrote at once,
-messages of the same ID are all kept.`,
+		Short: "Recover a damaged journal",
+		Long: `repair reads a journal with damaged lines and writes a new one with every record that can be read, before and after the
+damage. It reports each damaged line, and what it did about it, on standard error. FILE is not changed. Messages that
+a damaged condensation hid are in the view again. Where two programs wrote at once, all messages with the same ID are
+kept.`,
 		Example: `  condense repair session.condense.jsonl -o repaired.condense.jsonl`,
 		Args:    cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cli.SameFile(args[0], out) {
-				return cli.Usage(cmd, "--output: %s is the damaged journal itself; name another file", out)
+				return cli.Usage(cmd, "--output: %s is the damaged journal; name another file", out)
 			}
 			o, err := a.Output(out, args[0])
 			if err != nil {
@@ -118,7 +118,7 @@ messages of the same ID are all kept.`,
 	return cmd
 }
 
-// repair writes what can be read of a journal.
+// repair writes the readable records of a journal.
 func repair(a *cli.App, ctx context.Context, path string, o *cli.Output) error {
 	opts := a.ReadOptions(path, "")
 	data, err := cli.Input(ctx, a, path, func(r io.Reader) ([]byte, error) { return transcript.ReadAll(r, opts.MaxBytes) })
@@ -132,7 +132,7 @@ func repair(a *cli.App, ctx context.Context, path string, o *cli.Output) error {
 	for _, f := range faults {
 		term.Printf(a.Stderr, "%s: %v\n", path, f)
 	}
-	term.Printf(a.Stderr, "%s: %s and %s kept, %s at fault\n", path,
+	term.Printf(a.Stderr, "%s: %s and %s recovered, %s damaged\n", path,
 		size.Plural(len(j.Messages()), "message"), size.Plural(len(j.Condensations()), "condensation"), size.Plural(len(faults), "line"))
 	var b bytes.Buffer
 	if err := history.Encode(&b, j); err != nil {
@@ -147,7 +147,7 @@ func repair(a *cli.App, ctx context.Context, path string, o *cli.Output) error {
 	return nil
 }
 
-// A change is a command that undoes something in a conversation.
+// A change is a command that changes the view of a conversation.
 type change struct {
 	cli.Rewriting
 
@@ -165,7 +165,7 @@ func (c *change) flags(a *cli.App, cmd *cobra.Command) {
 // apply reads the file, changes its journal, and writes it.
 func (c *change) apply(a *cli.App, cmd *cobra.Command, path string, do func(*transcript.Document) error) error {
 	if c.inPlace && path == "-" {
-		return cli.Usage(cmd, "--in-place: standard input cannot be changed")
+		return cli.Usage(cmd, "--in-place: standard input cannot be changed in place")
 	}
 	c.In = path
 	if c.inPlace {
@@ -179,7 +179,7 @@ func (c *change) apply(a *cli.App, cmd *cobra.Command, path string, do func(*tra
 	if done != nil {
 		done = fmt.Errorf("%s: %w", path, done)
 	}
-	// A script that asked for the output gets it, also if there was nothing to change.
+	// The output is written even if there is nothing to change: scripts expect it.
 	if done != nil && (c.inPlace || !errors.Is(done, cli.ErrNothing)) {
 		return done
 	}
@@ -197,11 +197,10 @@ func rewindCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rewind --to ID|INDEX FILE|-",
 		Short: "Go back to a message of a conversation",
-		Long: `rewind drops what came after a message, condensations included: messages that only a dropped condensation
-hid come back. The message is named by its ID or by its place in the conversation as it was recorded, from 1
-('condense view --all' shows both). In a journal (format "condense") nothing is deleted: the rewind is recorded,
-'condense undo --rewind' undoes it, and 'condense recall' still finds what it dropped. In the other formats what it
-drops is left out.`,
+		Long: `rewind drops everything after a message, including condensations: messages that only a dropped condensation hid are
+in the view again. Name the message by its ID or by its number in the recorded conversation, from 1 ('condense view
+--all' shows both). In a journal (format "condense") nothing is deleted: the rewind is recorded, 'condense undo
+--rewind' undoes it, and 'condense recall' still finds what it dropped. The other formats lose what it drops.`,
 		Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
@@ -216,21 +215,21 @@ drops is left out.`,
 				if err := d.Journal.Rewind(id); err != nil {
 					return err
 				}
-				term.Printf(a.Stderr, "back at message %s: %s messages in view, %s before\n",
+				term.Printf(a.Stderr, "rewound to message %s: %s messages in view, %s before\n",
 					id, size.Group(d.Journal.Len()), size.Group(before))
 				if cli.RecordRewinds[d.Format] {
-					term.Printf(a.Stderr, "'condense undo --rewind' brings back what was dropped\n")
+					term.Printf(a.Stderr, "'condense undo --rewind' restores what was dropped\n")
 				}
 				return nil
 			})
 		},
 	}
 	c.flags(a, cmd)
-	cmd.Flags().StringVar(&to, "to", "", "the last `message` to keep: its ID, or its number from 1")
+	cmd.Flags().StringVar(&to, "to", "", "last `message` to keep: its ID, or its number from 1")
 	return cmd
 }
 
-// messageNamed finds a message by ID or by its number among those recorded.
+// messageNamed returns the ID of a message that is named by ID or by its number from 1.
 func messageNamed(d *transcript.Document, name string) (string, error) {
 	if m, ok := d.Journal.Message(name); ok {
 		return m.ID, nil
@@ -248,7 +247,7 @@ func messageNamed(d *transcript.Document, name string) (string, error) {
 	}
 	for _, e := range d.Journal.Dropped() {
 		if e.Original.ID == name {
-			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' brings it back", name)
+			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' restores it", name)
 		}
 	}
 	return "", fmt.Errorf("no message %q%s; 'condense view --all' lists them", name, suggest.DidYouMean(name, ids))
@@ -260,10 +259,10 @@ func undoCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo FILE|- [CONDENSATION]",
 		Short: "Undo a condensation or a rewind",
-		Long: `undo undoes the latest condensation, or the one named, in any order: the messages that it hid or rewrote
-are as they were. With --rewind it undoes the latest rewind that is not undone yet: what it dropped is there
-again, before what was said since. It works on files that record what was done: condensations in the formats "condense"
-and "roo", rewinds in "condense". If there is nothing to undo, the file is written unchanged and the exit code is 3.`,
+		Long: `undo undoes the latest condensation, or the one named, in any order: it restores the messages that the condensation
+hid or rewrote. With --rewind it undoes the latest rewind that is not yet undone: what it dropped is restored in front
+of the messages added since. It works on files that record changes: condensations in the formats "condense" and "roo",
+rewinds in "condense". If there is nothing to undo, the file is written unchanged and the exit code is 3.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) < 1 || len(args) > 2:
@@ -321,8 +320,8 @@ func undoRewind(a *cli.App, d *transcript.Document) error {
 	return nil
 }
 
-// condensationNamed returns the ID of the condensation whose ID is or begins with name;
-// the latest if name is empty. The error is errNothing if there is none at all.
+// condensationNamed returns the ID of the condensation whose ID is or begins with name, or of the
+// latest if name is empty. The error is ErrNothing if there is none at all.
 func condensationNamed(all []history.Condensation, name, format string) (string, error) {
 	if len(all) == 0 {
 		text := "nothing to undo: no condensation is recorded"

@@ -21,10 +21,10 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// minDuplicate is the size in bytes below which a repeated text is not worth a line.
+// minDuplicate is the smallest repeated text to list, in bytes.
 const minDuplicate = 200
 
-// An inspection says what a conversation consists of. All sizes are tokens of the view.
+// An inspection describes the content of a conversation. All sizes are tokens of the view.
 type inspection struct {
 	File       string      `json:"file"`
 	Format     string      `json:"format"`
@@ -36,7 +36,7 @@ type inspection struct {
 	ByTool     []toolShare `json:"by_tool"`
 	Largest    []large     `json:"largest"`
 	Duplicates []duplicate `json:"duplicates"`
-	// Opportunities are what the passes of smart would save, if that was asked for.
+	// Opportunities are the possible savings of the passes of smart, with --opportunities.
 	Opportunities []opportunity `json:"opportunities,omitempty"`
 }
 
@@ -78,17 +78,17 @@ func inspectCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE|-",
 		Short: "Show what a conversation consists of",
-		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the
-texts that appear more than once. The cost of an image is an estimate. With --opportunities it tries every pass
-of the strategy smart on a copy and says what each would save. With --html it writes a page that stands alone, with
-every message, to the standard output.`,
+		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the texts
+that appear more than once. The size of an image is an estimate. With --opportunities it tries every pass of the
+strategy smart on a copy and reports what each would save. With --html it writes a self-contained page with every
+message to standard output.`,
 		Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if top < 0 {
 				return cli.Usage(cmd, "--top: %d is negative", top)
 			}
 			if asHTML && (asJSON || chances) {
-				return cli.Usage(cmd, "--html does not go with --json or --opportunities")
+				return cli.Usage(cmd, "--html cannot be combined with --json or --opportunities")
 			}
 			encoding, err := tokens.Open(tokenizer)
 			if err != nil {
@@ -127,9 +127,9 @@ every message, to the standard output.`,
 	cmd.Flags().StringVar(&tokenizer, "tokenizer", "o200k_base", "`name` of the encoding to count with")
 	cli.Complete(cmd, "tokenizer", tokens.Names())
 	cmd.Flags().IntVar(&top, "top", 10, "how many of the largest messages and duplicates to list")
-	cmd.Flags().BoolVar(&chances, "opportunities", false, "say what each pass of the strategy smart would save, before anything is done")
+	cmd.Flags().BoolVar(&chances, "opportunities", false, "report what each pass of the strategy smart would save")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&asHTML, "html", false, "write a page with figures and every message; it holds the text of the conversation")
+	cmd.Flags().BoolVar(&asHTML, "html", false, "write a page with numbers and every message; it contains the text of the conversation")
 	return cmd
 }
 
@@ -244,7 +244,7 @@ func (t *toolTable) sorted() []toolShare {
 	return out
 }
 
-// copies finds texts that stand more than once in a conversation.
+// copies finds texts that appear more than once in a conversation.
 type copies struct {
 	counter *tokens.Counter
 	seen    map[[sha256.Size]byte]*duplicate
@@ -301,7 +301,7 @@ func printInspection(w io.Writer, in *inspection) {
 	}
 	term.Printf(w, "\n\n")
 	percent := func(n int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(1, in.Tokens))) }
-	show := func(t *term.Table) { _ = term.PrintText(w, t.Text("  ")+"\n") } // as of printf, what a broken pipe loses is not missed
+	show := func(t *term.Table) { _ = term.PrintText(w, t.Text("  ")+"\n") } // like Printf, it ignores a broken pipe
 	t := term.NewTable("kind", ">parts", ">tokens", ">share")
 	for _, s := range in.ByKind {
 		t.Row(s.Kind, s.Parts, s.Tokens, percent(s.Tokens))
@@ -332,7 +332,7 @@ func printInspection(w io.Writer, in *inspection) {
 	show(t)
 }
 
-// writeInspectionHTML writes what d consists of as a page that stands alone.
+// writeInspectionHTML writes an inspection as a self-contained page.
 func writeInspectionHTML(w io.Writer, in *inspection, d *transcript.Document, counter *tokens.Counter) error {
 	text := func(name string) report.Column { return report.Column{Name: name} }
 	number := func(name string) report.Column { return report.Column{Name: name, Number: true} }
@@ -355,7 +355,7 @@ func writeInspectionHTML(w io.Writer, in *inspection, d *transcript.Document, co
 	})
 }
 
-// An opportunity says what one pass of the strategy smart could save.
+// An opportunity is the possible saving of one pass of the strategy smart.
 type opportunity struct {
 	Pass    string         `json:"pass"`
 	Class   string         `json:"class"`
@@ -366,7 +366,7 @@ type opportunity struct {
 	MS      float64        `json:"ms"`
 }
 
-// opportunities tries every pass on a copy of the view.
+// opportunities runs every pass on a copy of the view.
 func opportunities(ctx context.Context, view []core.Message, counter *tokens.Counter) ([]opportunity, error) {
 	messages := make([]core.Message, len(view))
 	copy(messages, view)
@@ -394,5 +394,5 @@ func printOpportunities(w io.Writer, list []opportunity, total int) {
 		t.Row(o.Pass, o.Class, o.Looked, o.Changed, o.Saved, fmt.Sprintf("%.1f %%", 100*float64(o.Saved)/float64(max(1, total))))
 	}
 	_ = term.PrintText(w, t.Text("  ")+"\n")
-	term.Printf(w, "each pass alone, with its defaults, and at most; together they save less than the sum. The passes value, window and\nscore are not listed: they take out what the target asks for\n")
+	term.Printf(w, "the most that each pass would save alone, with its defaults; together they save less than the sum. The passes value,\nwindow and score are not listed: they remove as much as the target requires\n")
 }

@@ -23,15 +23,15 @@ func recallCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "recall FILE|- [HANDLE|MESSAGE|part-N]...",
-		Short: "Bring back what was condensed away",
-		Long: `recall prints content of a conversation as it was first said, hidden, shortened or replaced since. It is named by
-its handle (ten digits, as the text left in its place has them; the whole of that text does too), by the ID or the
-number of its message, or, where originals are written to files of their own, as part-N. With one piece of content
-its text alone goes to standard output; several have a line above each that says what and where it is.
+		Short: "Show content that was condensed away",
+		Long: `recall prints original content of a conversation that has since been hidden, shortened or replaced. Name it by its
+handle (ten digits, found in the stub that replaces the content; the whole stub works too), by the ID or number of its
+message, or, where originals are kept in separate files, as part-N. A single piece of content is printed alone on
+standard output; with several, a heading above each describes it.
 
---hidden lists everything that is out of sight, also what a rewind dropped, each with its handle. --condensation prints what one condensation
-took away, or with --hidden lists it. FILE may be any transcript that still has its messages, a journal, or a
-part-N.jsonl itself.`,
+--hidden lists everything that is hidden or was dropped by a rewind, with handles. --condensation prints what one
+condensation removed, or lists it with --hidden. FILE is a transcript with its original messages, a journal, or a
+part-N.jsonl.`,
 		Example: `  condense recall session.jsonl 9f2c41d07a
   condense recall session.jsonl 9f2c41d07a --lines 40-80
   condense recall session.jsonl --hidden
@@ -49,9 +49,9 @@ part-N.jsonl itself.`,
 			all := hidden || cmd.Flags().Changed("condensation")
 			switch {
 			case all && len(args) > 1:
-				return cli.Usage(cmd, "--hidden and --condensation choose the content themselves; name none")
+				return cli.Usage(cmd, "--hidden and --condensation select the content; name none")
 			case !all && len(args) == 1:
-				return cli.Usage(cmd, "what is to be recalled? name a handle or a message, or list what is hidden with --hidden")
+				return cli.Usage(cmd, "nothing to recall; name a handle or a message, or list what is hidden with --hidden")
 			}
 			d, err := readOriginals(a, cmd.Context(), args[0], format)
 			if err != nil {
@@ -86,14 +86,14 @@ part-N.jsonl itself.`,
 	}
 	a.InputFlags(cmd, &format, nil)
 	f := cmd.Flags()
-	f.BoolVar(&hidden, "hidden", false, "list everything that is hidden or rewritten, with its handles")
-	f.StringVar(&r.condensation, "condensation", "", "what the condensation of this `ID` hid or rewrote")
+	f.BoolVar(&hidden, "hidden", false, "list everything that is hidden or rewritten, with handles")
+	f.StringVar(&r.condensation, "condensation", "", "only what the condensation with this `ID` hid or rewrote")
 	f.StringVar(&lines, "lines", "", "only these lines, such as `10-40`, 10- or -40")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// completeHandles returns the handles of what is hidden in a file, each with what it is.
+// completeHandles returns the handles of the hidden content of a file, with descriptions.
 func completeHandles(a *cli.App, ctx context.Context, path, format string) []string {
 	quiet := *a
 	quiet.Stderr = io.Discard
@@ -118,7 +118,7 @@ func completeHandles(a *cli.App, ctx context.Context, path, format string) []str
 	return handles
 }
 
-// readOriginals reads a transcript, or a file of originals as one.
+// readOriginals reads a transcript or a file of originals.
 func readOriginals(a *cli.App, ctx context.Context, path, format string) (*transcript.Document, error) {
 	opts := a.ReadOptions(path, format)
 	d, err := cli.Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) {
@@ -142,7 +142,7 @@ func readOriginals(a *cli.App, ctx context.Context, path, format string) (*trans
 	return d, nil
 }
 
-// formatOriginals is what the messages of a file of originals are read as.
+// formatOriginals is the format of documents made from files of originals.
 const formatOriginals = "originals"
 
 func originals(data []byte) (*transcript.Document, error) {

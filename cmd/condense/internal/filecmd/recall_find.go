@@ -14,14 +14,14 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// A recall looks for content in a conversation and in the originals beside it.
+// A recall searches a conversation and its files of originals.
 type recall struct {
 	condensation string
 	lines        lineRange
 
 	path  string
 	own   *recallSource
-	parts []*recallSource   // the originals; read when they are needed
+	parts []*recallSource   // originals, read on demand
 	tools map[string]string // by the ID of a call
 }
 
@@ -29,13 +29,13 @@ type recall struct {
 type recallSource struct {
 	*transcript.Document
 
-	file    string          // of originals; empty for the conversation's own
-	entries []history.Entry // of the conversation, and then what rewinds dropped
-	dropped int             // index of the first of those
+	file    string          // of originals; empty for the conversation itself
+	entries []history.Entry // of the conversation, then those that rewinds dropped
+	dropped int             // index of the first dropped entry
 	at      map[string]int  // index in entries, by message ID
 }
 
-// open prepares a document to be searched.
+// open prepares a document for searching.
 func (r *recall) open(file string, d *transcript.Document) *recallSource {
 	if r.tools == nil {
 		r.tools = map[string]string{}
@@ -54,19 +54,19 @@ func (r *recall) open(file string, d *transcript.Document) *recallSource {
 	return s
 }
 
-// A piece is content that is to be printed.
+// A piece is content to print.
 type piece struct {
 	handle string
 	part   core.Part
-	what   string             // for people: user text, result of read_file
-	places []history.Recalled // where it stands; at least one
-	hidden []string           // condensations that keep the first of them out of the view
-	file   string             // of originals that it was found in; empty for the conversation's own
+	what   string             // description, such as "result of read_file"
+	places []history.Recalled // where it appears; at least one
+	hidden []string           // condensations that hide the first place
+	file   string             // of originals; empty for the conversation itself
 }
 
 var partForm = regexp.MustCompile(`^part-[0-9]+(\.jsonl)?$`)
 
-// named returns what the arguments name, all or an error about each that names nothing.
+// named returns the pieces that the arguments name, or an error for each that names none.
 func (r *recall) named(names []string) ([]piece, error) {
 	var (
 		found []piece
@@ -106,7 +106,7 @@ func (r *recall) find(name string) ([]piece, error) {
 			}
 		}
 		if len(r.own.Journal.Condensations()) == 0 {
-			return nil, fmt.Errorf("no content with the handle %s, and no condensation is recorded here: ask the file that was condensed", handle)
+			return nil, fmt.Errorf("no content with the handle %s, and this file records no condensation: try the file that was condensed", handle)
 		}
 		return nil, fmt.Errorf("no content with the handle %s; 'condense recall FILE --hidden' lists what is hidden", handle)
 	}
@@ -117,7 +117,7 @@ func (r *recall) find(name string) ([]piece, error) {
 	return r.message(r.own, r.own.at[id]), nil
 }
 
-// content returns the content of that handle: one piece, unless two contents share it.
+// content returns the content with a handle: one piece, unless two contents share the handle.
 func (r *recall) content(from *recallSource, handle string) []piece {
 	var pieces []piece
 	for _, f := range from.Journal.Recall(handle) {
@@ -131,7 +131,7 @@ func (r *recall) content(from *recallSource, handle string) []piece {
 	return pieces
 }
 
-// sameContent reports whether two parts of the same handle say the same.
+// sameContent reports whether two parts with the same handle are equal but for their IDs.
 func sameContent(a, b core.Part) bool {
 	x, ok := a.(core.ToolResult)
 	y, ok2 := b.(core.ToolResult)
@@ -146,7 +146,7 @@ func sameContent(a, b core.Part) bool {
 	return core.EqualParts([]core.Part{a}, []core.Part{b})
 }
 
-// message returns the parts of the i-th message as it was recorded.
+// message returns the original parts of the i-th message.
 func (r *recall) message(from *recallSource, i int) []piece {
 	e := &from.entries[i]
 	there := map[string]bool{}
@@ -166,7 +166,7 @@ func (r *recall) message(from *recallSource, i int) []piece {
 	return pieces
 }
 
-// piece returns what was found at a place, but for the place.
+// piece returns the piece for content found at a place, without the place.
 func (r *recall) piece(from *recallSource, handle string, at *history.Recalled) piece {
 	p := piece{handle: handle, part: at.Part, file: from.file}
 	if i, ok := from.at[at.Message.ID]; ok {
@@ -199,7 +199,7 @@ func (r *recall) tool(call string) string {
 	return "a tool"
 }
 
-// readParts reads the files of originals that belong to the conversation.
+// readParts reads the files of originals of the conversation.
 func (r *recall) readParts() error {
 	if r.parts != nil || r.path == "-" {
 		return nil
@@ -235,12 +235,12 @@ func (r *recall) readPart(path string) (*recallSource, error) {
 	return r.open(path, d), nil
 }
 
-// globEscape has a path stand for itself in a pattern.
+// globEscape escapes a path for use in a pattern.
 func globEscape(path string) string {
 	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
 }
 
-// wholePart returns all content of a file of originals.
+// wholePart returns the content of a file of originals.
 func (r *recall) wholePart(name string) ([]piece, error) {
 	path := filepath.Join(originalsDir(r.path), name+".jsonl")
 	d, err := r.readPart(path)
@@ -254,7 +254,7 @@ func (r *recall) wholePart(name string) ([]piece, error) {
 	return pieces, nil
 }
 
-// lost returns what is hidden or rewritten, all of it or by one condensation.
+// lost returns what is hidden or rewritten, by one condensation if one is named.
 func (r *recall) lost() ([]piece, error) {
 	var by string
 	touched := map[string]bool{}
@@ -274,7 +274,7 @@ func (r *recall) lost() ([]piece, error) {
 		}
 	}
 	var pieces []piece
-	whole := r.own.Format == formatOriginals // whose messages are all out of sight
+	whole := r.own.Format == formatOriginals // all of whose messages are hidden
 	for i, e := range r.own.entries {
 		if by != "" && !touched[e.Message.ID] || !whole && len(e.HiddenBy) == 0 && e.RewrittenBy == "" && i < r.own.dropped {
 			continue
@@ -288,12 +288,11 @@ func (r *recall) lost() ([]piece, error) {
 	return pieces, nil
 }
 
-// leftHandle is a handle as the built-in strategies leave it in place of content.
+// leftHandle matches a handle in the stubs of the built-in strategies.
 var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
 
-// elsewhere returns the handles in the text of the view, each once, whose content is neither
-// in the conversation nor in its files of originals: it was taken out before the file was
-// written.
+// elsewhere returns the handles in the view whose content is neither in the conversation nor in its
+// files of originals, because it was removed before the file was written. Each is listed once.
 func (r *recall) elsewhere() []string {
 	here := map[string]bool{}
 	note := func(s *recallSource) {
@@ -317,7 +316,7 @@ func (r *recall) elsewhere() []string {
 	for _, m := range r.own.Journal.View() {
 		for _, p := range m.Parts {
 			for _, at := range leftHandle.FindAllStringSubmatch(textOf(p), -1) {
-				// A form in between is only known to the journal.
+				// Only the journal knows intermediate forms.
 				if h := at[1]; !here[h] && (!condensed || r.own.Journal.Recall(h) == nil) {
 					found = append(found, h)
 					here[h] = true

@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// A lineRange is a run of lines, counted from 1; 0 leaves an end open.
+// A lineRange is a range of lines, counted from 1; 0 is an open end.
 type lineRange struct{ from, to int }
 
 func (r *lineRange) parse(text string) error {
@@ -42,7 +42,7 @@ func (r *lineRange) parse(text string) error {
 	return nil
 }
 
-// cut returns the lines of text, all of it if no range was given.
+// cut returns the lines of text in the range; all of it if no range was given.
 func (r *lineRange) cut(text string) (string, error) {
 	if *r == (lineRange{}) {
 		return text, nil
@@ -56,12 +56,12 @@ func (r *lineRange) cut(text string) (string, error) {
 		to = len(lines)
 	}
 	if from > len(lines) {
-		return "", fmt.Errorf("--lines: there are only %s", size.Plural(len(lines), "line"))
+		return "", fmt.Errorf("--lines: the text has %s", size.Plural(len(lines), "line"))
 	}
 	return strings.Join(lines[from-1:to], ""), nil
 }
 
-// textOf returns content as text: what a person or a model would read of it.
+// textOf returns content as text, for users and models.
 func textOf(p core.Part) string {
 	switch p := p.(type) {
 	case core.Text:
@@ -78,10 +78,10 @@ func textOf(p core.Part) string {
 		if p.URL != "" {
 			return p.URL
 		}
-		return fmt.Sprintf("[%s, %s bytes of base64; --json has them]", p.MediaType, size.Group(len(p.Data)))
+		return fmt.Sprintf("[%s, %s bytes of base64; --json prints them]", p.MediaType, size.Group(len(p.Data)))
 	case core.Reasoning:
 		if p.Text == "" {
-			return fmt.Sprintf("[encrypted, %s bytes; --json has them]", size.Group(len(p.Encrypted)))
+			return fmt.Sprintf("[encrypted, %s bytes; --json prints them]", size.Group(len(p.Encrypted)))
 		}
 		return p.Text
 	case core.Opaque:
@@ -98,7 +98,7 @@ func countLines(text string) int {
 	return n
 }
 
-// heading says what a piece is and where it stands.
+// heading describes a piece and its places.
 func (p *piece) heading() string {
 	var ids []string
 	for _, at := range p.places {
@@ -111,7 +111,7 @@ func (p *piece) heading() string {
 	case len(p.hidden) > 0:
 		s += ", hidden by " + p.hidden[len(p.hidden)-1]
 	case at.RewrittenBy != "":
-		s += ", as " + at.RewrittenBy + " had it"
+		s += ", as rewritten by " + at.RewrittenBy
 	}
 	if p.file != "" {
 		s += ", from " + p.file
@@ -119,10 +119,10 @@ func (p *piece) heading() string {
 	return s
 }
 
-// printPieces prints the text of one piece alone, of several each below its heading.
+// printPieces prints the text of a single piece alone; several pieces have headings.
 func printPieces(a *cli.App, pieces []piece, lines *lineRange) error {
 	if len(pieces) == 0 {
-		return errors.New("there is nothing of that: the message is empty, or nothing was hidden")
+		return errors.New("nothing to print: the message is empty, or nothing was hidden")
 	}
 	for i := range pieces {
 		p := &pieces[i]
@@ -142,17 +142,17 @@ func printPieces(a *cli.App, pieces []piece, lines *lineRange) error {
 	return nil
 }
 
-// printLost lists pieces, a line each, and says what such a list cannot tell.
+// printLost lists pieces, one per line, and reports handles whose content is elsewhere.
 func printLost(a *cli.App, pieces []piece, r *recall) {
 	if elsewhere := r.elsewhere(); len(elsewhere) > 0 {
-		defer term.Printf(a.Stderr, "%s: %s, such as h:%s, to content that is not in this file: ask the file that was condensed\n",
+		defer term.Printf(a.Stderr, "%s: %s, such as h:%s, to content that is not in this file: try the file that was condensed\n",
 			r.path, leads(len(elsewhere)), elsewhere[0])
 	}
 	if len(pieces) == 0 {
 		if format := r.own.Format; cli.RecordCondensations[format] || format == formatOriginals {
 			term.Printf(a.Stdout, "nothing is hidden, rewritten or dropped\n")
 		} else {
-			term.Printf(a.Stdout, "the format %s does not record what was condensed away, so that cannot be listed\n", format)
+			term.Printf(a.Stdout, "the format %s does not record what was condensed away, so nothing can be listed\n", format)
 		}
 		return
 	}
@@ -185,7 +185,7 @@ type pieceListing struct {
 	Places []placeListing `json:"places"`
 	Hidden []string       `json:"hidden_by,omitempty"`
 	Text   *string        `json:"text,omitempty"`
-	// Content is a message with the piece as its only part.
+	// Content is a message whose only part is the piece.
 	Content *core.Message `json:"content,omitempty"`
 }
 

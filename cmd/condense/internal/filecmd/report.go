@@ -22,10 +22,10 @@ import (
 // A checkListing is the decision about one file as JSON.
 type checkListing struct {
 	File string `json:"file"`
-	// Request is what the file, a request to a model's API, says of window and answer.
+	// Request describes the window and the longest answer that the file, an API request, sets.
 	Request string `json:"request,omitempty"`
 	policy.Decision
-	// Estimates are what the providers of the chain would cost at most.
+	// Estimates are the highest costs of the providers of the chain.
 	Estimates []condense.Estimate `json:"estimates,omitempty"`
 }
 
@@ -37,10 +37,10 @@ func checkCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "check FILE|-...",
-		Short: "Say whether conversations are due, with every number",
-		Long: `check says whether run would act on each file, and shows every number of the formula, and what the providers of
-the chain would spend on language models at most. Nothing is changed and no model is asked.
-It exits with 0 if run would act on any of the files, with 3 if on none.`,
+		Short: "Report whether conversations are due, with every number",
+		Long: `check reports whether run would condense each file, with every number of the formula and the highest cost of
+language models for the providers of the chain. It changes nothing and calls no model.
+It exits with 0 if run would condense any of the files, with 3 if none.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(cmd, "no file; name transcripts, or - for standard input")
@@ -121,15 +121,15 @@ func printDecision(w io.Writer, path, request string, d policy.Decision, estimat
 	_ = term.PrintText(w, t.Text("  "))
 }
 
-// printReport tells a person what was done and why. Request is what the file itself says of
-// the model, if that counted.
+// printReport prints what was done and why. Request describes what the file itself sets; it may be
+// empty.
 func printReport(w io.Writer, name, format, to, request string, r *condense.Report) {
 	b := r.Budget
 	term.Printf(w, "%s (%s): %s messages, %s tokens\n", name, format, size.Group(r.Messages.Before), size.Group(r.Tokens.Before))
-	term.Printf(w, "profile %s: window %s, limit %s (%s kept free for the answer), threshold %s %%, target %s\n",
+	term.Printf(w, "profile %s: window %s, limit %s (%s reserved for the answer), threshold %s %%, target %s\n",
 		profileAndMode(r), size.Group(b.Window), size.Group(b.Limit), size.Group(b.Reserve), term.Number(b.ThresholdPercent), size.Group(b.Target))
 	if request != "" {
-		term.Printf(w, "the request says: %s\n", request)
+		term.Printf(w, "set by the request: %s\n", request)
 	}
 	term.Printf(w, "%v\n", r.Reason)
 	if len(r.Attempts) > 0 {
@@ -141,7 +141,7 @@ func printReport(w io.Writer, name, format, to, request string, r *condense.Repo
 		_ = term.PrintText(w, "\n"+t.Text("  "))
 	}
 	if r.Usage.Calls > 0 {
-		term.Printf(w, "spent on language models: %s\n", cli.UsageText(r.Usage))
+		term.Printf(w, "language models: %s\n", cli.UsageText(r.Usage))
 	}
 	for _, text := range r.Warnings {
 		term.Printf(w, "warning: %s\n", text)
@@ -163,7 +163,7 @@ func printReport(w io.Writer, name, format, to, request string, r *condense.Repo
 	if cli.RecordCondensations[to] {
 		term.Printf(w, "condensation %s\n", r.CondensationID)
 	} else {
-		term.Printf(w, "not recorded: the format %s holds what is sent; --to condense keeps the rest, to be undone\n", to)
+		term.Printf(w, "not recorded: the format %s holds what would be sent; with --to condense the rest is kept and can be undone\n", to)
 	}
 	if r.Originals != "" {
 		term.Printf(w, "originals %s\n", cli.FromHere(r.Originals))
@@ -188,12 +188,12 @@ func attemptText(at *condense.AttemptReport) string {
 	return s
 }
 
-// estimateText says what asking a provider would cost.
+// estimateText describes the cost of a provider.
 func estimateText(e condense.Estimate) string {
 	if e.Problem != "" {
-		return fmt.Sprintf("%s cannot say what it would cost: %s", e.Provider, e.Problem)
+		return fmt.Sprintf("%s cannot estimate its cost: %s", e.Provider, e.Problem)
 	}
-	return fmt.Sprintf("%s would cost at most %s, if no answer is too long", e.Provider, cli.UsageText(e.Usage))
+	return fmt.Sprintf("%s: at most %s, unless an answer is too long", e.Provider, cli.UsageText(e.Usage))
 }
 
 func profileAndMode(r *condense.Report) string {
@@ -210,7 +210,7 @@ func saved(before, after int) string {
 	return fmt.Sprintf("%.1f %% less", 100*float64(before-after)/float64(before))
 }
 
-// addSteps adds a row for each step that looked at anything or has something to say.
+// addSteps adds a row for each step with something to report.
 func addSteps(t *term.Table, steps []core.Step) {
 	for i := range steps {
 		if text := stepText(&steps[i]); text != "" {
@@ -219,7 +219,7 @@ func addSteps(t *term.Table, steps []core.Step) {
 	}
 }
 
-// stepText says what a step did; empty if that is nothing.
+// stepText describes what a step did; empty if there is nothing to report.
 func stepText(s *core.Step) string {
 	n, kinds := savings(s)
 	if s.Looked == 0 && s.Changed == 0 && s.Note == "" && n == 0 {
@@ -235,7 +235,7 @@ func stepText(s *core.Step) string {
 		words = append(words, "dropped "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+" lines, "+saving)
 	case s.Looked > 0:
 		words = append(words, "changed "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+", "+saving)
-	case s.Changed > 0: // of plugins, which need not say out of how many
+	case s.Changed > 0: // a plugin need not report how many it looked at
 		words = append(words, "changed "+size.Group(s.Changed)+", "+saving)
 	case n != 0:
 		words = append(words, saving)
@@ -249,10 +249,10 @@ func stepText(s *core.Step) string {
 	return strings.Join(words, " ")
 }
 
-// kindsInWords are kinds of content that strategies save tokens of.
+// kindsInWords are the names of kinds of content in reports.
 var kindsInWords = map[string]string{"assistant": "assistant text", "error": "errors", "injected": "injected text", "project_rules": "project rules", "tool_call": "calls", "tool_result": "results"}
 
-// savings returns how many tokens a step saved, and of what kinds of content.
+// savings returns the tokens that a step saved, and the kinds of content.
 func savings(s *core.Step) (tokens int, kinds []string) {
 	sum := 0
 	for _, k := range slices.Sorted(maps.Keys(s.Saved)) {
@@ -261,7 +261,7 @@ func savings(s *core.Step) (tokens int, kinds []string) {
 			sum += s.Saved[k]
 		}
 	}
-	if s.TokensBefore == 0 && s.TokensAfter == 0 { // which plugins need not count
+	if s.TokensBefore == 0 && s.TokensAfter == 0 { // a plugin need not count them
 		return sum, kinds
 	}
 	return s.TokensBefore - s.TokensAfter, kinds

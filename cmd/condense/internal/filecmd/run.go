@@ -35,7 +35,7 @@ func Commands(a *cli.App) []*cobra.Command {
 	}
 }
 
-// A selection is the flags that choose and change the configuration.
+// A selection has the flags that select and override the configuration.
 type selection struct {
 	profile, mode, tokenizer, provider string
 	settings, originals                string
@@ -43,8 +43,8 @@ type selection struct {
 	logger                             *slog.Logger // nil: nothing is logged
 	observe                            func(condense.Event)
 
-	config   *config.Config   // once it was opened
-	resolved *config.Resolved // what holds without the flags
+	config   *config.Config   // set by open
+	resolved *config.Resolved // without the flags
 }
 
 func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
@@ -58,7 +58,7 @@ func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
 	a.CompletePlace(cmd)
 }
 
-// check reports flags that are out of range.
+// check validates the flags.
 func (s *selection) check(cmd *cobra.Command) error {
 	if s.tokenizer != "" {
 		if _, err := tokens.Open(s.tokenizer); err != nil {
@@ -71,16 +71,12 @@ func (s *selection) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// open returns the host that the flags and the configuration ask for.
+// open returns the host for the flags and the configuration.
 func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *cli.App) (*condense.Host, error) {
 	if err := s.check(cmd); err != nil {
 		return nil, err
 	}
-	reg, err := a.Registry()
-	if err != nil {
-		return nil, err
-	}
-	c, err := a.Load(reg)
+	c, err := a.Load("")
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +122,8 @@ func (s *selection) chosen(cmd *cobra.Command, c *config.Config) (*config.Provid
 	return p, nil
 }
 
-// turn returns the turn that a document is about to take, and what the document itself says
-// of the model's window and the longest answer; empty if that counts for nothing.
+// turn returns the next turn of a document, and a description of what the document itself sets: the
+// model's window and the longest answer. The description is empty if neither is used.
 func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
 	t := condense.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
 	var said []string
@@ -136,12 +132,12 @@ func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
 			t.Window = m.Window
 			said = append(said, fmt.Sprintf("model %s, window %s", d.Model, size.Group(m.Window)))
 		} else {
-			said = append(said, fmt.Sprintf("model %s, whose window is not known: set it with --window or in the configuration", d.Model))
+			said = append(said, fmt.Sprintf("model %s, unknown window: set it with --window or in the configuration", d.Model))
 		}
 	}
 	if d.MaxOutput > 0 && s.maxOutput == 0 && s.resolved.MaxOutput == 0 {
 		t.MaxOutput = d.MaxOutput
-		said = append(said, "longest answer "+size.Group(d.MaxOutput))
+		said = append(said, "max_output "+size.Group(d.MaxOutput))
 	}
 	return t, strings.Join(said, "; ")
 }
@@ -158,11 +154,11 @@ func runCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE|-",
 		Short: "Condense a conversation",
-		Long: `run condenses the conversation in FILE (- is standard input) if it is due, and writes it to standard output
-or to the file of -o. A report goes to standard error.
+		Long: `run condenses the conversation in FILE (- is standard input) if it is due, and writes it to standard output or to
+the file given with -o. A report goes to standard error.
 
-The formats "condense" and "roo" record what was done beside the messages, so that it can be undone; the
-others hold what would be sent to the model. If there is nothing to do, because the conversation is below its
+The formats "condense" and "roo" record the condensation together with all messages, so that it can be undone; the
+other formats hold what would be sent to the model. If there is nothing to do, because the conversation is below its
 threshold or nothing can be saved, it is written unchanged and the exit code is 3.`,
 		Example: `  condense run session.jsonl -o shorter.jsonl
   condense run history.json --to condense -o history.condense.jsonl
@@ -172,7 +168,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			file.In = args[0]
 			out, to := file.Out, file.To
 			if report == "-" && (out == "" || out == "-") {
-				return cli.Usage(cmd, "the report and the conversation cannot both go to standard output: give --report or -o a file")
+				return cli.Usage(cmd, "the report and the conversation cannot both go to standard output: name a file with --report or -o")
 			}
 			if to != "" && !slices.Contains(cli.FormatNames(), to) {
 				return cli.Usage(cmd, "--to: no format %q; there are %s", to, strings.Join(cli.FormatNames(), ", "))
@@ -221,7 +217,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 				}
 			}
 			conversation := condense.ResumeConversation(d.Journal)
-			for _, file := range []string{out, args[0]} { // what the agent goes on with
+			for _, file := range []string{out, args[0]} { // the file that the agent continues with
 				if file != "" && file != "-" {
 					conversation.KeepOriginals(originalsDir(file))
 					break
@@ -233,10 +229,10 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			case overflow:
 				turn.Trigger = core.TriggerOverflow
 			}
-			if to := cmp.Or(to, d.Format); !slices.Contains(cli.OutputFormats(), to) { // say so before a model is paid
+			if to := cmp.Or(to, d.Format); !slices.Contains(cli.OutputFormats(), to) { // fail before a model costs money
 				decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(conversation, turn) })
 				if err == nil && decision.Act {
-					return cli.Usage(cmd, "--to: the format %s is only read, and the conversation would change; write it as one of %s", to, strings.Join(cli.OutputFormats(), ", "))
+					return cli.Usage(cmd, "--to: the format %s is read-only, and the conversation would change; choose one of %s", to, strings.Join(cli.OutputFormats(), ", "))
 				}
 			}
 			r, err := h.Manage(cmd.Context(), conversation, turn)
@@ -265,28 +261,28 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 	a.InputFlags(cmd, &file.Format, &file.To)
 	file.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider to ask before truncation: one of the configuration, or a strategy")
-	f.StringVar(&sel.settings, "settings", "", "its settings, a `JSON` object")
-	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none: of the configuration, provider/model, or extractive")
+	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider before truncation: one of the configuration, or a strategy")
+	f.StringVar(&sel.settings, "settings", "", "its settings as a `JSON` object")
+	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none: a model of the configuration, provider/model, or extractive")
 	f.StringVarP(&file.Out, "output", "o", "", "`file` to write to (default: standard output)")
 	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
-	f.StringVar(&ask, "instructions", "", "`text` of your own for providers that heed it")
-	f.StringVar(&dir, "dir", "", "`directory` that the agent works in: files that it read may be read there again")
-	f.StringVar(&sel.originals, "originals", "", "parts to write what is hidden or rewritten to FILE.history/part-N.jsonl too, none not to (default: the profile's)")
+	f.StringVar(&ask, "instructions", "", "`text` with your instructions, for providers that use it")
+	f.StringVar(&dir, "dir", "", "working `directory` of the agent, where providers may read again the files that it read")
+	f.StringVar(&sel.originals, "originals", "", "`where` to keep copies of hidden and rewritten messages: parts (FILE.history/part-N.jsonl) or none (default: the profile's)")
 	cli.Complete(cmd, "originals", []string{config.OriginalsNone, config.OriginalsParts})
-	f.StringVar(&environment, "environment", "", "`file` with what the agent's surroundings are now, such as its environment details, for providers that heed it")
+	f.StringVar(&environment, "environment", "", "`file` with the agent's current environment details, for providers that use it")
 	f.BoolVar(&force, "force", false, "condense even if it is not due")
-	f.BoolVar(&overflow, "overflow", false, "condense because the model's API refused the conversation as too large")
+	f.BoolVar(&overflow, "overflow", false, "condense because the model's API rejected the conversation as too large")
 	cmd.MarkFlagsMutuallyExclusive("force", "overflow")
-	f.StringVar(&log, "log", "", "print what plugins and the host log from this `level` on: "+strings.Join(cli.LogLevels, ", "))
+	f.StringVar(&log, "log", "", "print log messages of plugins and of the host from this `level` up: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
 	f.BoolVarP(&loud, "verbose", "v", false, "the same as --log info")
-	cli.CompleteNames(cmd, "provider", a.ProviderNames)
+	cli.CompleteNames(cmd, "provider", func() []string { return append(a.Configured((*config.Config).Providers), a.Strategies.Names()...) })
 	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
 	return cmd
 }
 
-// workingDir returns the absolute path of a directory that is there.
+// workingDir returns the absolute path of an existing directory.
 func workingDir(dir string) (string, error) {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -28,9 +28,9 @@ func viewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view FILE|-",
 		Short: "Show what would be sent to the model",
-		Long: `view lists the messages that would be sent to the model, a line each: number, ID, role, and how they begin.
-With --to they are written in a format that a model's API takes; with --all the hidden ones are listed too,
-with what hides them, and at the end what rewinds dropped.`,
+		Long: `view lists the messages that would be sent to the model, one per line: number, ID, role and beginning. With --to it
+writes them in another format, such as that of a model's API. With --all it also lists the hidden messages, with the
+condensation that hides each, and last those that rewinds dropped.`,
 		Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && (all || asJSON || only != nil) {
@@ -56,14 +56,14 @@ with what hides them, and at the end what rewinds dropped.`,
 	a.InputFlags(cmd, &format, nil)
 	cmd.Flags().StringVar(&to, "to", "", "write the view in this `format`: "+strings.Join(cli.OutputFormats(), ", "))
 	cli.Complete(cmd, "to", cli.OutputFormats())
-	cmd.Flags().Var(&only, "only", "list only `part` of it: "+strings.Join(onlyParts, ", ")+"; several are separated by commas")
+	cmd.Flags().Var(&only, "only", "list only these `parts`: "+strings.Join(onlyParts, ", ")+", separated by commas")
 	cli.Complete(cmd, "only", onlyParts)
 	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// writeView writes the view alone, also in formats that could record more.
+// writeView writes only the view, even in a format that could record more.
 func writeView(a *cli.App, d *transcript.Document, to string) error {
 	if cli.RecordCondensations[to] && len(d.Journal.Condensations()) > 0 {
 		j := history.New()
@@ -143,7 +143,7 @@ func short(id string) string {
 	return id
 }
 
-// describe says in a line what parts hold.
+// describe describes parts in one line.
 func describe(parts []core.Part) string {
 	var s []string
 	for _, p := range parts {
@@ -169,7 +169,7 @@ func describe(parts []core.Part) string {
 	return strings.Join(s, " | ")
 }
 
-// excerpt returns the beginning of s as one line that no terminal stumbles over.
+// excerpt returns the beginning of s as one clean line.
 func excerpt(s string) string {
 	const most = 100
 	var b strings.Builder
@@ -188,10 +188,10 @@ func excerpt(s string) string {
 	return plain.Line(strings.TrimRight(b.String(), " "))
 }
 
-// An only is the flag that chooses what view lists. Nil means everything.
+// An only is the flag that restricts what view lists. Nil means everything.
 type only []string
 
-// The parts that only knows.
+// The values of --only.
 const (
 	onlyUser      = "user"
 	onlySummary   = "summary"
@@ -214,15 +214,15 @@ func (o *only) Set(text string) error {
 
 func (o *only) String() string { return strings.Join(*o, ",") }
 
-// Type is what --help calls the value.
+// Type implements pflag.Value: the value's name in --help.
 func (o *only) Type() string { return "part" }
 
-// choosesMessages reports whether some messages are left out as a whole.
+// choosesMessages reports whether whole messages are left out.
 func (o *only) choosesMessages() bool {
 	return slices.Contains(*o, onlyUser) || slices.Contains(*o, onlySummary)
 }
 
-// leaves takes out of m what is not listed and reports whether anything is left.
+// leaves removes from m what is not listed and reports whether anything remains.
 func (o *only) leaves(m *core.Message) bool {
 	user := slices.Contains(*o, onlyUser) && m.Role == core.RoleUser && m.Kind == core.KindOriginal
 	summary := slices.Contains(*o, onlySummary) && m.Kind != core.KindOriginal
@@ -235,7 +235,7 @@ func (o *only) leaves(m *core.Message) bool {
 		switch p := p.(type) {
 		case core.ToolResult:
 			if slices.Contains(*o, onlyNoResults) || slices.Contains(*o, onlyUser) {
-				continue // formats of APIs have results in messages of the user
+				continue // API formats have results in user messages
 			}
 			parts = append(parts, p)
 		case core.ToolCall:

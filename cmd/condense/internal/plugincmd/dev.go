@@ -209,11 +209,7 @@ func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 
 // chain returns the chain of the plugin and truncation.
 func (d *dev) chain(ctx context.Context, name string, plugin core.CondensationProvider) (*core.Chain, error) {
-	reg, err := d.app.Registry()
-	if err != nil {
-		return nil, err
-	}
-	strategy, err := reg.Get("slidingwindow")
+	strategy, err := d.app.Strategies.Get("slidingwindow")
 	if err != nil {
 		return nil, err
 	}

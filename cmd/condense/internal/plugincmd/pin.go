@@ -34,7 +34,7 @@ PATH may be a program that no provider uses. Nothing is started. 'condense trust
   condense plugin pin ours
   condense plugin pin ./condense-provider-ours`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			declared, c, err := configuredPlugins(a)
+			declared, c, err := a.LoadPlugins()
 			if err != nil {
 				return err
 			}

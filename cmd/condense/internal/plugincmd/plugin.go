@@ -11,7 +11,6 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
@@ -34,29 +33,6 @@ and condense starts it only if its checksum was approved with 'condense plugin p
 		pluginListCommand(a),
 	)
 	return cmd
-}
-
-// configuredPlugins returns the plugins that the configuration declares, in order of name,
-// and the configuration.
-func configuredPlugins(a *cli.App) ([]plugins.Plugin, *config.Config, error) {
-	reg, err := a.Registry()
-	if err != nil {
-		return nil, nil, err
-	}
-	opts := a.KnownNames(reg)
-	opts.Path = a.ConfigPath
-	opts.CheckProvider = nil // a missing program is reported in the list
-	c, err := config.Load(opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	a.SayUntrusted(c)
-	declared, err := plugins.Declared(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	a.SayOldLocks(declared)
-	return declared, c, nil
 }
 
 // A pluginListing is a configured plugin as JSON.
@@ -94,7 +70,7 @@ checksum. If so, it is started with its settings and asked for its version, its 
 Other programs, and programs of files that you have not trusted, are not started.`,
 		Args: cli.NoArguments("'condense plugin test PATH' tries one plugin"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			declared, _, err := configuredPlugins(a)
+			declared, _, err := a.LoadPlugins()
 			if err != nil {
 				return err
 			}

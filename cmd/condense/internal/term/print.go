@@ -1,9 +1,9 @@
-// Package term writes what people read: text and tables on a terminal, cleaned of everything
-// that could act on it.
+// Package term writes what users read: text and tables, without characters that control a
+// terminal.
 //
-// Formats are the program's own words. Arguments and cells are cleaned, because names of tools
-// and messages, keys, paths and errors come from outside: see package plain. No other package of
-// the command line may call fmt.Fprint and the like, which a test enforces.
+// Format strings are the program's own. Arguments and cells are cleaned by package plain, because
+// names of tools and messages, keys, paths and errors come from outside. No other package of the
+// command line may call fmt.Fprint or its variants; a test enforces that.
 package term
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// Printf is fmt.Fprintf with arguments that cannot act on a terminal and cannot begin a line.
-// An error may have several lines if it joins several errors.
+// Printf is fmt.Fprintf with arguments that cannot control a terminal and cannot start a line. Only
+// an error that joins several errors may have several lines.
 func Printf(w io.Writer, format string, args ...any) {
 	for i := range args {
 		args[i] = cleaned(args[i])
@@ -31,14 +31,14 @@ func Printf(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, format, args...)
 }
 
-// PrintText prints text of several lines that the program has made.
+// PrintText prints text that may have several lines.
 func PrintText(w io.Writer, text string) error {
 	_, err := io.WriteString(w, plain.Text(text))
 	return err
 }
 
-// Indented is text of several lines, such as what a compiler says, whose lines after the first
-// are indented.
+// Indented is text of several lines, such as the output of a compiler, with an indent before each
+// line but the first.
 type Indented struct{ Text, By string }
 
 func (i Indented) String() string {
@@ -67,8 +67,8 @@ func cleaned(arg any) any {
 	return plain.Line(fmt.Sprint(arg))
 }
 
-// ErrorText returns the text of an error with a line for each error that is joined in it.
-// What one of them says cannot begin another line.
+// ErrorText returns the text of an error, with a line for each error that it joins. The text of
+// one of them cannot start another line.
 func ErrorText(err error) string {
 	text := err.Error()
 	switch wrapper := err.(type) { //nolint:errorlint // the layers are looked at one by one
@@ -90,7 +90,7 @@ func ErrorText(err error) string {
 	return plain.Line(text)
 }
 
-// PrintJSON prints v with every character that is not visible escaped.
+// PrintJSON prints v as JSON, with invisible characters escaped.
 func PrintJSON(w io.Writer, v any) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -103,7 +103,7 @@ func PrintJSON(w io.Writer, v any) error {
 	return err
 }
 
-// PrintData writes content as it is, for other programs; on a terminal it is cleaned.
+// PrintData writes content unchanged, for other programs. On a terminal it is cleaned.
 func PrintData(w io.Writer, data []byte) error {
 	if IsTerminal(w) {
 		return PrintText(w, string(data))
@@ -118,8 +118,7 @@ func IsTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// Confirm asks a question with yes or no for an answer. Anything that does not begin with y is
-// no.
+// Confirm asks a yes-or-no question. An answer that does not begin with y means no.
 func Confirm(in io.Reader, out io.Writer, question string) bool {
 	Printf(out, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(in).ReadString('\n')

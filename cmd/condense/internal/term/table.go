@@ -48,7 +48,7 @@ func (t *Table) Row(cells ...any) {
 // Divide draws a line above the next row. Only boxed tables have such lines.
 func (t *Table) Divide() { t.dividers = append(t.dividers, len(t.rows)) }
 
-// Repeat has every part of a table that [Table.Boxed] divides begin with the first n columns.
+// Repeat makes every part of a table that [Table.Boxed] splits start with the first n columns.
 func (t *Table) Repeat(n int) { t.fixed = n }
 
 // Text returns the table without lines, its columns two spaces apart.
@@ -73,18 +73,18 @@ func (t *Table) Markdown() string {
 
 // Widths in characters.
 const (
-	cellFrame   = 3  // what a column adds to its text
-	narrowFirst = 26 // of the first column, which is wrapped where the table is too wide
+	cellFrame   = 3  // padding and border of a column
+	narrowFirst = 26 // first column of a table that is too wide; its cells are wrapped
 )
 
 // Boxed returns the table with lines around it. One that is wider than width characters is
-// divided into several, one below the other; zero is no bound.
+// split into several, one below the other; zero means no limit.
 func (t *Table) Boxed(width int) string {
 	whole := t.box(t.all(), nil)
 	if width <= 0 || text.LongestLineLen(whole) <= width {
 		return whole
 	}
-	widths := make([]int, len(t.header)) // heads are wrapped between words
+	widths := make([]int, len(t.header)) // titles are wrapped between words
 	for i := range widths {
 		for word := range strings.FieldsSeq(t.header[i]) {
 			widths[i] = max(widths[i], text.StringWidth(word))
@@ -95,7 +95,7 @@ func (t *Table) Boxed(width int) string {
 	}
 	widths[0] = min(widths[0], narrowFirst)
 	fixed := t.all()[:max(1, t.fixed)]
-	first := 1 // the frame
+	first := 1 // the left border
 	for _, i := range fixed {
 		first += widths[i] + cellFrame
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Width returns how many characters fit into a line of w: what COLUMNS says, else what the
-// terminal does. Zero means that there is no bound.
+// Width returns the number of characters in a line of w: COLUMNS, or the width of the terminal.
+// Zero means no limit.
 func Width(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n

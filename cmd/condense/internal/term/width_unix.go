@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalWidth returns the columns of the terminal that f is; zero if it is none.
+// terminalWidth returns the number of columns of the terminal f; zero if f is not one.
 func terminalWidth(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// terminalWidth returns the columns of the console that f is; zero if it is none.
+// terminalWidth returns the number of columns of the console f; zero if f is not one.
 func terminalWidth(f *os.File) int {
 	var info windows.ConsoleScreenBufferInfo
 	if windows.GetConsoleScreenBufferInfo(windows.Handle(f.Fd()), &info) != nil {
