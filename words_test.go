@@ -66,10 +66,7 @@ var notYet = []string{
 	"internal/dialog",
 	"internal/lab",
 	"internal/outline",
-	"internal/overflow",
-	"internal/parallel",
 	"internal/roo",
-	"internal/secret",
 	"internal/testkit/apilint",
 	"internal/testkit/benchdata",
 

@@ -1,5 +1,5 @@
-// Package disk puts files on the disk whole or not at all: a program that dies in the
-// middle leaves the old file, and what was reported as written survives a loss of power.
+// Package disk writes files whole or not at all: a program that is killed leaves the old file,
+// and a file that is reported as written survives a loss of power.
 package disk
 
 import (
@@ -13,16 +13,16 @@ import (
 	"syscall"
 )
 
-// SyncDir brings the names in a folder to the disk: a new file has its content there after
-// [os.File.Sync], but its name only after this. Where the system or the file system has no
-// such call it does nothing.
+// SyncDir writes the names in a folder to the disk. After [os.File.Sync] the content of a new
+// file is on the disk, but its name only after SyncDir. It does nothing if the system or the
+// file system has no such call.
 func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // a folder that may be written to but not be listed
+		return nil // a folder that can be written but not listed
 	}
 	if err != nil {
 		return err
@@ -34,9 +34,9 @@ func SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// Put writes a file for its owner alone, over one that is there. When it returns nil, the file
-// is on the disk; when it returns an error, it is as it was. The file is written in the folder
-// tmp of the same file system, which may be that of path.
+// Put writes the file path, readable by its owner only, and replaces an existing one. If it
+// returns nil, the file is on the disk; if it returns an error, the file is unchanged. The folder
+// tmp, for the temporary file, must be on the same file system as path.
 func Put(path, tmp string, data []byte) error {
 	name, err := temporary(tmp, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -52,11 +52,11 @@ func Put(path, tmp string, data []byte) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Create is [Put] for a new file, with what write writes: if there is one already, the error
+// Create is [Put] for a new file, with the output of write. If there is a file already, the error
 // is [fs.ErrExist].
 func Create(path string, write func(io.Writer) error) error {
 	name, err := temporary(filepath.Dir(path), write)
-	defer os.Remove(name) //nolint:errcheck // it is the second name of the file, or gone
+	defer os.Remove(name) //nolint:errcheck // the second name of the file, or gone already
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func Create(path string, write func(io.Writer) error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The file system has no links: take the name first.
+	// The file system has no links: reserve the name first.
 	taken, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func Create(path string, write func(io.Writer) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// temporary writes a file of a new name, for its owner alone, and brings it to the disk.
+// temporary writes a file with a new name, readable by its owner only, to the disk.
 func temporary(dir string, write func(io.Writer) error) (name string, err error) {
 	f, err := os.CreateTemp(dir, ".part-*") // with 0600
 	if err != nil {
@@ -95,21 +95,21 @@ func temporary(dir string, write func(io.Writer) error) (name string, err error)
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// An Output is a file that is about to be written. It is checked by [Open], before the work
-// whose result it takes, so that a wrong path costs no work.
+// An Output is a file to write. [Open] checks it before the work whose result it is for, so that
+// a wrong path costs no work.
 type Output struct {
-	path   string      // as it was given, for errors
-	target string      // the file itself, links followed
+	path   string      // as given, for errors
+	target string      // path with links followed
 	mode   fs.FileMode // of a new file, before the umask
-	old    fs.FileInfo // what was there when it was opened; nil for nothing
+	old    fs.FileInfo // the existing file at the time of Open; nil if there was none
 }
 
-// Open checks that the file path can be written. Nothing is changed yet. A link is
-// followed: what it leads to is written, even if that does not exist yet. A file that
-// exists keeps its mode and its owner; a new one gets mode, less the umask.
+// Open checks that the file path can be written, and changes nothing. Links are followed, also
+// to a file that does not exist yet. An existing file keeps its mode and its owner; a new one
+// gets mode, minus the umask.
 //
-// Open refuses a file that is read only or has several names (hard links), because both
-// would silently be undone by writing it whole. Devices and pipes are written directly.
+// Open refuses a file that is read-only or has several names (hard links), because replacing the
+// file would silently undo both. Devices and pipes are written directly.
 func Open(path string, mode fs.FileMode) (*Output, error) {
 	target, err := resolve(path)
 	if err != nil {
@@ -127,13 +127,13 @@ func Open(path string, mode fs.FileMode) (*Output, error) {
 		o.old = info
 		return o, nil
 	case info.Mode().Perm()&0o200 == 0:
-		return nil, o.fault(errors.New("it is read only; make it writable or name another file"))
+		return nil, o.fault(errors.New("it is read-only; make it writable or name another file"))
 	case names(info) > 1:
 		return nil, o.fault(fmt.Errorf("it has %d names (hard links), which writing would separate; name another file", names(info)))
 	default:
 		o.old = info
 	}
-	// The folder is what must be writable for a file to be replaced.
+	// To replace a file, its folder must be writable.
 	probe, err := o.create()
 	if err != nil {
 		return nil, o.fault(err)
@@ -144,12 +144,11 @@ func Open(path string, mode fs.FileMode) (*Output, error) {
 	return o, nil
 }
 
-// Old describes the file that was there when it was opened; nil if none was.
+// Old describes the file that existed at the time of [Open]; nil if there was none.
 func (o *Output) Old() fs.FileInfo { return o.old }
 
-// Write writes the file: when it returns nil, the file has the new content and is on the
-// disk; when it returns an error, it is as it was. A file that something else changed
-// after [Open] is not overwritten.
+// Write writes the file. If it returns nil, the new content is on the disk; if it returns an
+// error, the file is unchanged. It does not overwrite a file that was changed after [Open].
 func (o *Output) Write(data []byte) error {
 	if o.old != nil && !o.old.Mode().IsRegular() {
 		return o.named(os.WriteFile(o.target, data, 0o600))
@@ -162,7 +161,7 @@ func (o *Output) Write(data []byte) error {
 		return o.fault(err)
 	}
 	if _, err = tmp.Write(data); err == nil {
-		err = o.dress(tmp)
+		err = o.inherit(tmp)
 	}
 	if err == nil {
 		err = tmp.Sync()
@@ -186,21 +185,21 @@ func (o *Output) unchanged() error {
 	case err != nil:
 		return err
 	case o.old == nil:
-		return errors.New("something else created it meanwhile; nothing was written")
+		return errors.New("another program has created it; nothing was written")
 	case !os.SameFile(o.old, now) || now.Size() != o.old.Size() || !now.ModTime().Equal(o.old.ModTime()):
-		return errors.New("something else changed it meanwhile; nothing was written: try again")
+		return errors.New("another program has changed it; nothing was written: try again")
 	}
 	return nil
 }
 
-// create creates a file of an unused name in the same folder.
+// create creates a file with an unused name in the same folder.
 func (o *Output) create() (*os.File, error) {
 	mode := o.mode
 	if o.old != nil {
-		mode = 0o600 // until it is dressed
+		mode = 0o600 // until inherit sets that of the old file
 	}
 	dir, base := filepath.Split(o.target)
-	const most = 1000 // names that are taken
+	const most = 1000 // temporary files of other processes
 	for i := range most {
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.%d-%d", base, os.Getpid(), i)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 		if !errors.Is(err, fs.ErrExist) {
@@ -210,8 +209,8 @@ func (o *Output) create() (*os.File, error) {
 	return nil, fmt.Errorf("there are %d temporary files in its folder; remove them", most)
 }
 
-// dress gives the new file the owner and the mode of the old one.
-func (o *Output) dress(f *os.File) error {
+// inherit gives the new file the owner and the mode of the old one.
+func (o *Output) inherit(f *os.File) error {
 	if o.old == nil {
 		return nil
 	}
@@ -228,10 +227,10 @@ func (o *Output) named(err error) error {
 	return o.fault(err)
 }
 
-// fault names the file as it was given, instead of a temporary one.
+// fault is an error about the file as given, instead of the temporary one.
 func (o *Output) fault(err error) error { return fmt.Errorf("write %s: %w", o.path, cause(err)) }
 
-// cause is what went wrong, without the name of the file that it went wrong with.
+// cause is err without the name of a file.
 func cause(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -244,7 +243,7 @@ func cause(err error) error {
 	return err
 }
 
-// resolve follows links, also one that leads to nothing yet.
+// resolve follows links, also to a file that does not exist yet.
 func resolve(path string) (string, error) {
 	const most = 40 // links, as in Linux
 	for range most {

@@ -23,7 +23,7 @@ func put(t *testing.T, path, text string, mode fs.FileMode) {
 	}
 }
 
-// folder checks that a folder holds these files and no temporary ones, and what they say.
+// folder checks that a folder has exactly these files, with this content.
 func folder(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -48,7 +48,7 @@ func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "old"), "before", 0o640)
 	for name, mode := range map[string]fs.FileMode{"old": 0o640, "new": 0o600} {
-		o, err := disk.Open(filepath.Join(dir, name), 0o700) // a program's
+		o, err := disk.Open(filepath.Join(dir, name), 0o700) // as of a program
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestWrite(t *testing.T) {
 	folder(t, dir, map[string]string{"old": "after", "new": "after"})
 }
 
-// Between reading a file and writing it, its owner may have gone on with it.
+// The owner of a file may change it between Open and Write.
 func TestWriteDoesNotOverwriteWhatSomethingElseWrote(t *testing.T) {
 	dir := t.TempDir()
 	for name, meanwhile := range map[string]func(path string){
@@ -88,14 +88,14 @@ func TestWriteDoesNotOverwriteWhatSomethingElseWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 		meanwhile(path)
-		if err := o.Write([]byte("after")); err == nil || !strings.HasPrefix(err.Error(), "write "+path+": something else ") {
-			t.Errorf("%s: got error %v, want that something else wrote", name, err)
+		if err := o.Write([]byte("after")); err == nil || !strings.HasPrefix(err.Error(), "write "+path+": another program has ") {
+			t.Errorf("%s: got error %v, want that another program has written", name, err)
 		}
 	}
 	folder(t, dir, map[string]string{"extended": "before and more", "replaced": "other", "created": "other"})
 }
 
-// Links are followed, around corners too, and a circle is an error.
+// Links are followed, also to other links, and a cycle is an error.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, target := range map[string]string{"a": "b", "b": filepath.Join(dir, "c"), "x": "y", "y": "x"} {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// names returns how many names a file has; that is not known here.
+// names returns 1: the number of names is unknown on this system.
 func names(fs.FileInfo) int { return 1 }
 
 // keepOwner does nothing: a new file has the owner of its folder.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// names returns how many names a file has.
+// names returns the number of names (hard links) of a file.
 func names(info fs.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

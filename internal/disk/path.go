@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// FromHere returns path relative to the working directory if it is below it, and
-// unchanged otherwise: the form to print.
+// FromHere returns the form of path to print: relative to the working directory if it is below
+// it, and unchanged otherwise.
 func FromHere(path string) string {
 	wd, err := os.Getwd()
 	if err != nil || !filepath.IsAbs(path) {

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
-// asWriter makes the test binary a process that writes the file that it names.
+// asWriter makes the test binary a process that writes the file in this variable.
 const asWriter = "CONDENSE_TEST_DISK_WRITER"
 
 const size = 1 << 20

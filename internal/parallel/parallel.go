@@ -1,5 +1,5 @@
-// Package parallel shares work among the processors. What it is given must not depend on
-// the order in which it is done, so that the result is the same on every machine.
+// Package parallel distributes work over the processors. The result of the work must not depend
+// on the order of its parts, so that it is the same on every machine.
 package parallel
 
 import (
@@ -11,8 +11,8 @@ import (
 )
 
 // Do calls the tasks, as many at a time as there are processors, and returns when all have
-// returned. If one panics, so does Do, when the others are done: whoever guards himself
-// against the panics of a function need not know that it shares its work.
+// returned. If one panics, Do panics after the others have returned, so that callers can recover
+// as if all tasks ran in their own goroutine.
 func Do(tasks ...func()) {
 	workers := min(len(tasks), runtime.GOMAXPROCS(0))
 	if workers <= 1 {
@@ -51,8 +51,8 @@ func Do(tasks ...func()) {
 	}
 }
 
-// Ranges divides the numbers from 0 to n, without n, into ranges of least numbers or more,
-// and calls work for all of them as [Do] does.
+// Ranges divides the numbers 0 to n-1 into ranges of at least least numbers, and calls work for
+// each range as [Do] does.
 func Ranges(n, least int, work func(from, to int)) {
 	parts := max(1, min(runtime.GOMAXPROCS(0), n/least))
 	tasks := make([]func(), parts)

@@ -27,7 +27,7 @@ func TestDo(t *testing.T) {
 	parallel.Do()
 }
 
-// A host guards itself against the panics of a provider, in the goroutine that calls it.
+// A host recovers from panics of a provider in the goroutine that calls it.
 func TestDoPanicsInTheCaller(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	var others atomic.Int32

@@ -1,6 +1,5 @@
-// Package plain makes text that others wrote harmless before it is printed: what could act on
-// a terminal, change the order of what is read, or begin a line that looks like the program's
-// own is replaced.
+// Package plain makes text from other sources safe to print. It replaces characters that act on a
+// terminal, change the direction of text, or begin a line that looks like the program's own.
 package plain
 
 import (
@@ -11,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s on one line. What ends a line, and a tab, becomes a space; every other
-// character that is not visible becomes U+FFFD: control characters of both sets, characters
-// that change the direction of text, bytes that are not UTF-8.
+// Line returns s on one line. Line ends and tabs become spaces. Every other character that is not
+// visible becomes U+FFFD: control characters of both sets, characters that change the direction
+// of text, bytes that are not UTF-8.
 func Line(s string) string {
 	return clean(s, func(r rune) rune {
 		switch r {
@@ -24,8 +23,8 @@ func Line(s string) string {
 	})
 }
 
-// Text is [Line] for text of several lines: line feeds and tabs stay. A carriage return
-// before a line feed goes.
+// Text is [Line] for text of several lines: it keeps line feeds and tabs, and removes a carriage
+// return before a line feed.
 func Text(s string) string {
 	return clean(strings.ReplaceAll(s, "\r\n", "\n"), func(r rune) rune {
 		switch r {
@@ -39,7 +38,7 @@ func Text(s string) string {
 }
 
 // Strip returns s without control and format characters, except for those in keep. A byte that
-// is not UTF-8 becomes U+FFFD. Unlike [Line] it leaves no trace of what it removed, as suits a name.
+// is not UTF-8 becomes U+FFFD. Unlike [Line] it does not mark what it removed; it is for names.
 func Strip(s, keep string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(keep, r) || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
@@ -53,10 +52,10 @@ func clean(s string, replace func(rune) rune) string {
 	if isPlain(s) {
 		return s
 	}
-	return strings.Map(replace, s) // which takes a byte that is not UTF-8 for U+FFFD
+	return strings.Map(replace, s) // a byte that is not UTF-8 becomes U+FFFD
 }
 
-// isPlain finds the common case without looking anything up.
+// isPlain is a fast check for the common case, printable ASCII.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -66,7 +65,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// visible returns r, or U+FFFD if it is not a character that is seen or a space.
+// visible returns r, or U+FFFD if it is neither a visible character nor a space.
 func visible(r rune) rune {
 	if unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) || unicode.Is(unicode.Co, r) {
 		return r

@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Whatever is given, nothing that is not visible is left, and what is plain is not touched.
+// No input leaves an invisible character, and plain text is unchanged.
 func FuzzLine(f *testing.F) {
 	f.Add("a\x1b[31m\n\u202e\u2028\xff")
 	f.Fuzz(func(t *testing.T, s string) {

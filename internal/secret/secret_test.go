@@ -35,8 +35,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestOtherWritingsOfAKeyAreRedacted: a vendor that quotes a key in base64, with escapes or in
-// hexadecimal shows none of it.
+// TestOtherWritingsOfAKeyAreRedacted: a key that a vendor quotes in base64, with escapes or in
+// hexadecimal is redacted.
 func TestOtherWritingsOfAKeyAreRedacted(t *testing.T) {
 	for _, key := range []string{"hunter2-hunter2-hunter2", "a+b/c=d?e&f:ghijk", "0123456789", "\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8"} {
 		var all strings.Builder
@@ -60,7 +60,7 @@ func TestOtherWritingsOfAKeyAreRedacted(t *testing.T) {
 		}
 		for _, form := range forms {
 			if !utf8.ValidString(form) {
-				continue // such a key stands for itself only
+				continue // this key has no other encoding
 			}
 			if strings.ToLower(key) != key && form == strings.ToLower(url.QueryEscape(key)) {
 				continue // another key

@@ -1,5 +1,5 @@
-// Package size reads and writes numbers of tokens and bytes as people do. It is the one reader
-// for the configuration, the flags and the budgets of comparisons.
+// Package size reads and writes numbers of tokens and bytes in the form that users write: for the
+// configuration, the flags, the budgets of comparisons and all output.
 package size
 
 import (
@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Units says what Parse takes, for messages.
+// Units describes the input of Parse, for messages.
 const Units = "64000, 64k (64,000) or 64Ki (65,536)"
 
 var form = regexp.MustCompile(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmMgG]i?)?$`)
 
-// units: 128k is 128,000, as vendors of models write it; 32Ki is 32,768.
+// units are those of vendors of models: 128k is 128,000; 32Ki is 32,768.
 var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 
-// Parse reads 64000, 64_000, 64k, 1.5M, 64Ki or 1Gi. It reports false for anything else: for
-// negative numbers, for what is no whole number, and above 2^53.
+// Parse reads 64000, 64_000, 64k, 1.5M, 64Ki or 1Gi. It reports false for anything else, such as
+// negative numbers, fractions, and numbers above 2^53.
 func Parse(text string) (int64, bool) {
 	m := form.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
@@ -32,7 +32,7 @@ func Parse(text string) (int64, bool) {
 	return int64(v), true
 }
 
-// HasUnit reports whether text is a size that is written with a unit.
+// HasUnit reports whether text is a size with a unit.
 func HasUnit(text string) bool {
 	m := form.FindStringSubmatch(strings.TrimSpace(text))
 	return m != nil && m[2] != ""
