@@ -77,7 +77,7 @@ var mayImport = map[string]string{
 	// No format imports another one or the front.
 	"internal/rawjson":               "",
 	"internal/apimessage":            "core internal/rawjson",
-	"transcript":                     "core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/openai transcript/internal/anthropic",
+	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/openai transcript/internal/anthropic",
 	"transcript/internal/codec":      "core core/history internal/rawjson",
 	"transcript/internal/syntax":     "internal/rawjson",
 	"transcript/internal/jsonl":      "internal/rawjson transcript/internal/codec transcript/internal/syntax",
@@ -99,7 +99,7 @@ var mayImport = map[string]string{
 	"internal/supervise":                          "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
 	"internal/wire":                               "core internal/plain registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
-	"plugin-sdk":                                  "core registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
+	"plugin-sdk":                                  "registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
 	"plugin-sdk/node":                             "", // files that plugin new writes
 	"plugin-sdk/python":                           "",
 	"plugin-sdk/proto":                            "",
@@ -116,6 +116,7 @@ var mayImport = map[string]string{
 // from the test cache after the imports have changed.
 func TestDependencies(t *testing.T) {
 	seen := map[string]bool{}
+	used := map[string]map[string]bool{} // allowances, by package
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -145,9 +146,14 @@ func TestDependencies(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if !permitted(imp, strings.Fields(allowed)) {
+			by, ok := permitted(imp, strings.Fields(allowed))
+			if !ok {
 				t.Errorf("%s imports %s; package %s may import the standard library and: %s", p, imp, pkg, allowed)
 			}
+			if used[pkg] == nil {
+				used[pkg] = map[string]bool{}
+			}
+			used[pkg][by] = true
 		}
 		return nil
 	})
@@ -158,21 +164,31 @@ func TestDependencies(t *testing.T) {
 		if !seen[pkg] {
 			t.Errorf("mayImport has a line for %s, which does not exist", pkg)
 		}
+		for _, allowance := range strings.Fields(mayImport[pkg]) {
+			if !used[pkg][allowance] {
+				t.Errorf("mayImport allows %s to import %s, which it does not: remove the allowance", pkg, allowance)
+			}
+		}
 	}
 }
 
-func permitted(imp string, allowed []string) bool {
-	if imp == module {
-		return slices.Contains(allowed, ".")
+// permitted returns the allowance that an import needs; empty for the standard library.
+func permitted(imp string, allowed []string) (by string, ok bool) {
+	name, ours := strings.CutPrefix(imp, module)
+	if ours {
+		if name = strings.TrimPrefix(name, "/"); name == "" {
+			name = "."
+		}
+		return name, slices.Contains(allowed, name)
 	}
-	if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
-		return slices.Contains(allowed, ours)
+	if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") {
+		return "", true // standard library
 	}
-	first, _, _ := strings.Cut(imp, "/")
-	if !strings.Contains(first, ".") {
-		return true // standard library
-	}
-	return slices.ContainsFunc(allowed, func(a string) bool {
+	i := slices.IndexFunc(allowed, func(a string) bool {
 		return strings.Contains(a, ".") && (imp == a || strings.HasPrefix(imp, a+"/"))
 	})
+	if i < 0 {
+		return "", false
+	}
+	return allowed[i], true
 }

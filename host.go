@@ -11,18 +11,22 @@
 //	defer h.Close()
 //
 //	c := condense.NewConversation()
-//	c.Append(core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}})
+//	err = c.Append(core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text("Hello")}})
+//	if err != nil {
+//		return err
+//	}
 //	report, err := h.Manage(ctx, c, condense.Turn{})
 //	if err != nil {
 //		return err
 //	}
 //	send(c.View())
 //
-// Manage counts the tokens of the conversation, and if they reach the threshold it asks a
-// chain of providers, one after the other, for a shorter one. Every answer is checked
-// against the rules of package core, and the last provider, [Truncation], always answers.
-// What a condensation hides stays in the conversation: [Conversation.View] is what to send,
-// [Conversation.Undo] reverts a condensation, [Conversation.Recall] finds hidden content.
+// Manage counts the tokens of the conversation. If they reach the threshold it asks the
+// providers of a chain, one after the other, for a shorter conversation. Every answer is
+// checked against the rules of package core. If no provider brings the conversation below
+// its limit, [Truncation] does. Messages are hidden, not deleted: [Conversation.View] is
+// what to send, [Conversation.Undo] reverts a condensation, and [Conversation.Recall] finds
+// hidden content.
 //
 // A nil *[Options] means the built-in strategies and configuration; no file is read. With
 // [Options] a program reads configuration files and follows their changes, adds strategies
