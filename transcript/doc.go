@@ -1,11 +1,11 @@
-// Package transcript reads and writes conversations as other tools store them.
+// Package transcript reads and writes conversations in the formats of other tools.
 //
-// [Read] finds out the format of a file and turns it into a [Document]: a journal of
-// messages, and the rest of the file beside it. [Document.Write] turns it back. In the
-// file's own format every message that nobody changed is written as it was, byte for
-// byte: a file that was read and not changed is the same file. In another format the
-// result is lawful there, and what could not be said is reported as a [Warning].
+// [Read] detects the format of a file and returns a [Document]: a journal of messages, and the
+// rest of the file. [Document.Write] writes it. In the file's own format every message that
+// did not change is written byte for byte, so a file that was read and not changed is written
+// as the same file. In another format the result is valid there, and what it cannot hold is
+// reported as a [Warning].
 //
-// Files are read whole. Nothing in a file makes the package panic; a broken one gives a
-// [*SyntaxError] that says where.
+// Files are read whole. No file makes the package panic; a malformed one gives a
+// [*SyntaxError] that reports the position.
 package transcript

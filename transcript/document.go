@@ -15,38 +15,37 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// A Document is a conversation and the file that it stood in. The zero Document with a
-// Journal can be written in every format. It is not safe for concurrent use.
+// A Document is a conversation and the file that it was in. The zero Document with a Journal
+// can be written in every format. It is not safe for concurrent use.
 type Document struct {
-	// Format is the name of the format that the document was read from; empty if it
-	// was made from nothing.
+	// Format is the name of the format that the document was read from; empty if it was not
+	// read.
 	Format string
-	// Origin is the format of the file that the conversation first stood in: what a
-	// journal was imported from, else the same as Format. Written in this format, what
-	// did not change is as it was in that file.
+	// Origin is the format of the file that the conversation was first in: for a journal the
+	// format that it was imported from, otherwise the same as Format. Written in this format,
+	// what did not change is as it was in that file.
 	Origin string
-	// Journal holds the messages, and what condensations did to them.
+	// Journal holds the messages and the condensations.
 	Journal *history.Journal
-	// System is the system prompt where the format keeps it apart from the messages, as
-	// text. It counts against the window. Written in another format, it goes along; in
-	// the file's own format the prompt is written as it was.
+	// System is the text of the system prompt, if the format keeps it apart from the messages.
+	// It counts against the context window. It is written in other formats too; in the file's
+	// own format the prompt is written as it was.
 	System string
-	// Tools are the definitions of the tools, as the format has them; nil if none. They
-	// too count against the window and are written in the file's own format only.
+	// Tools are the definitions of the tools, as the format has them; nil if there are none.
+	// They count against the context window and are written in the file's own format only.
 	Tools json.RawMessage
-	// Model names the model that the conversation was last held with; empty if unknown.
+	// Model is the name of the model that answered last; empty if unknown.
 	Model string
-	// MaxOutput is the longest answer in tokens that the file, a request to a model's API,
-	// asks for; 0 if it does not say.
+	// MaxOutput is the limit in tokens that a request sets for the answer; 0 if it sets none.
 	MaxOutput int
-	// Warnings say what was repaired or ignored when the file was read.
+	// Warnings report what was repaired or ignored when the file was read.
 	Warnings []Warning
 
 	envelope codec.Envelope
 }
 
-// IsRequest reports whether the conversation came from a request to a vendor's API, whose
-// model and longest answer are those of the next request too.
+// IsRequest reports whether the conversation came from a request to a vendor's API. Its model
+// and MaxOutput then apply to the next request too.
 func (d *Document) IsRequest() bool {
 	c, err := byName(d.Origin)
 	return err == nil && c.Request
@@ -54,18 +53,18 @@ func (d *Document) IsRequest() bool {
 
 // ReadOptions adjust [Read]. A nil pointer means the defaults.
 type ReadOptions struct {
-	// Format is the name of the format; empty means to find out.
+	// Format is the name of the format; empty means to detect it.
 	Format string
-	// Name of the file, for errors.
+	// Name is the name of the file, for errors.
 	Name string
-	// MaxBytes is how many bytes are read at most, after decompression; more give a
+	// MaxBytes limits how many bytes are read, after decompression. A larger file gives a
 	// [*TooLargeError]. Zero means no limit.
 	MaxBytes int64
 }
 
-// Read reads r to its end and returns the conversation in it. The input may be
-// compressed with gzip and may begin with a UTF-8 byte order mark. A file that is not
-// what its format demands gives a [*SyntaxError].
+// Read reads r to its end and returns the conversation in it. The input may be compressed with
+// gzip and may begin with a UTF-8 byte order mark. A file that is not valid in its format
+// gives a [*SyntaxError].
 func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
 	if opts == nil {
 		opts = &ReadOptions{}
@@ -139,9 +138,9 @@ func (d *Document) file() (*codec.File, error) {
 
 var gzipMagic = []byte("\x1f\x8b")
 
-// ReadAll returns what r holds, decompressed if it is gzip, as [Read] reads it. If that is
+// ReadAll returns the content of r, decompressed if it is gzip, as [Read] reads it. If that is
 // more than limit bytes, the error is a [*TooLargeError], and no more than limit bytes of
-// the compressed or decompressed data were held. A limit of zero means none.
+// compressed or decompressed data were held in memory. A limit of zero means none.
 func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 	data, err := readUpTo(r, limit)
 	if err != nil || !bytes.HasPrefix(data, gzipMagic) {
@@ -158,8 +157,8 @@ func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// readUpTo reads r to its end. The error has what was read before it beside it, unless r has
-// more than limit bytes.
+// readUpTo reads r to its end. On an error it returns what was read before, unless r has more
+// than limit bytes.
 func readUpTo(r io.Reader, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = math.MaxInt64 - 1
@@ -177,9 +176,9 @@ func readUpTo(r io.Reader, limit int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// sizeHint returns how many bytes r will probably give; zero if that is not known.
+// sizeHint returns the probable size of r in bytes; zero if it is unknown.
 func sizeHint(r io.Reader) int {
-	const enough = 1 << 30 // to be wrong about
+	const enough = 1 << 30 // no larger buffer is allocated on a guess
 	switch r := r.(type) {
 	case interface{ Len() int }:
 		return max(0, min(r.Len(), enough))
@@ -191,7 +190,7 @@ func sizeHint(r io.Reader) int {
 	return 0
 }
 
-// named puts the name of the file before err.
+// named adds the name of the file to err.
 func named(name string, err error) error {
 	if name == "" {
 		return err
@@ -199,18 +198,17 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Write writes the document in the named format; empty means the one it was read from.
-// Nothing is written if there is an error, unless it is one of w.
+// Write writes the document in the named format; empty means the format that it was read from.
+// If it returns an error that is not from w, nothing was written.
 //
-// In the format of its origin whatever did not change is written byte for byte; only, in
-// those of the vendors' APIs (anthropic, openai), messages of the user that follow each
-// other because of a condensation become one, with the content of all as it was. In
-// another the result is what the vendor's API accepts, and the warnings name what was
-// lost and where. These changes are made without a warning, because they lose nothing
-// that a model would see: blank text is left out; where roles must take turns, messages
-// in a row with the same role become one, and elsewhere what was inserted and what the
-// user says beside it; results stand at once behind their calls;
-// bytes that are not UTF-8 become U+FFFD.
+// In the format of its origin, what did not change is written byte for byte, with one
+// exception: in the formats of the vendors' APIs (anthropic, openai), user messages that a
+// condensation made adjacent become one message with the unchanged content of all. In another
+// format the result is what the vendor's API accepts, and the warnings report what was lost
+// and where. Some changes lose nothing that a model would see and give no warning: blank text
+// is left out; where roles must take turns, adjacent messages of one role become one, and
+// elsewhere inserted messages and adjacent user messages do; results follow their calls
+// directly; bytes that are not UTF-8 become U+FFFD.
 func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 	if format == "" {
 		format = d.Format
@@ -243,8 +241,8 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 	return warnings, err
 }
 
-// writeUnchanged writes f in the format of c, which is read only, if f comes from it and
-// nothing changed.
+// writeUnchanged writes f in the format of c, which is only read, if f comes from a file of
+// that format and did not change.
 func writeUnchanged(c *codec.Codec, f *codec.File, out *codec.Output) error {
 	switch {
 	case f.Origin == c.Name && f.Unchanged():

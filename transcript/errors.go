@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// A TooLargeError refuses a file that has more bytes than were allowed.
+// A TooLargeError reports a file that is larger than allowed.
 type TooLargeError struct {
 	Limit int64 // bytes
 }
@@ -25,12 +25,12 @@ type SyntaxError struct {
 	Name    string // of the file; empty if unknown
 	Line    int    // the first is 1; zero if unknown
 	Message int    // number of the message concerned, the first is 1; zero if none
-	Offset  int    // bytes before the fault
+	Offset  int    // bytes before it
 	Found   string // what is there
 	Want    string // what is expected
 }
 
-// Error says file, line, message, what was found and what was expected.
+// Error returns the file, the line, the message, what was found and what was expected.
 func (e *SyntaxError) Error() string {
 	var b strings.Builder
 	if e.Name != "" {
@@ -49,20 +49,19 @@ func (e *SyntaxError) Error() string {
 	return b.String()
 }
 
-// locate returns the error e with the file's name and the line of its offset in data.
+// locate returns e with the name of the file and the line of its offset in data.
 func locate(e *syntax.Error, name string, data []byte) *SyntaxError {
 	line := 1 + bytes.Count(data[:min(e.Offset, len(data))], []byte("\n"))
 	return &SyntaxError{Name: name, Line: line, Message: e.Message, Offset: e.Offset, Found: e.Found, Want: e.Want}
 }
 
-// A Warning is something that was repaired, ignored or lost without which the rest is
-// still of use.
+// A Warning is something that was repaired, ignored or lost. The rest is usable.
 type Warning struct {
 	Message string // ID of the message concerned; empty if none
 	Text    string
 }
 
-// String returns the message and the text.
+// String returns the message's ID and the text.
 func (w Warning) String() string {
 	if w.Message == "" {
 		return w.Text

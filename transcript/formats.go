@@ -21,8 +21,14 @@ import (
 	"github.com/condensehq/condense/transcript/internal/trace"
 )
 
-// codecs are all formats, the most particular first: detection takes the first that
-// recognises the file.
+// codecs are all formats, the most specific first: detection takes the first that accepts the
+// file. To add a format:
+//
+//   1. Write package internal/FORMAT with a variable Codec. Package codec documents the contract.
+//   2. Add a row here, before the formats that would also accept its files.
+//   3. List its imports in deps_test.go, and add files to testdata: the tests find them.
+//
+// No format imports another one or this package.
 var codecs = []codec.Codec{
 	condense.Codec,
 	claudecode.Codec,
@@ -40,12 +46,12 @@ var codecs = []codec.Codec{
 type Format struct {
 	Name string // as [Document.Write] and [ReadOptions] take it
 	Doc  string // one line
-	// ReadOnly says that conversations are read from this format, and written in it only if
-	// they came from it and nothing changed.
+	// ReadOnly reports that conversations are only read from this format: they are written in
+	// it only if they came from it and nothing changed.
 	ReadOnly bool
 }
 
-// Formats returns the formats in the order in which they are tried.
+// Formats returns the formats in the order of detection.
 func Formats() []Format {
 	out := make([]Format, len(codecs))
 	for i, c := range codecs {
@@ -54,8 +60,8 @@ func Formats() []Format {
 	return out
 }
 
-// Detect returns the name of the format of data, which may be compressed. The error
-// says what was seen and lists the formats.
+// Detect returns the name of the format of data, which may be compressed. The error describes
+// the data and lists the formats.
 func Detect(data []byte) (string, error) {
 	data, err := ReadAll(bytes.NewReader(data), 0)
 	if err != nil {
@@ -100,7 +106,7 @@ func names() string {
 	return strings.Join(all, ", ")
 }
 
-// seen describes data for people who wonder why it is no transcript.
+// seen describes data that is in no known format.
 func seen(data []byte) string {
 	at := rawjson.SkipSpace(data, 0)
 	if at == len(data) {

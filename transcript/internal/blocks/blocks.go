@@ -1,3 +1,6 @@
+// Package blocks reads and patches Anthropic's messages and content blocks, which several
+// tools store unchanged. A block is one part and a part is one block, so either is found by
+// the other's index.
 package blocks
 
 import (
@@ -8,9 +11,6 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// This file holds Anthropic's content blocks, which several tools store as they are. A
-// block is one part and a part is one block, so that either can be found by the other's
-// index.
 
 // Decode returns the parts of the value of "content": a string, an array of
 // blocks, null or nothing. The offset in an error counts from the start of raw.
@@ -18,7 +18,7 @@ func Decode(raw []byte) ([]core.Part, *syntax.Error) {
 	return DecodeList(raw, "a string or an array of blocks", decodeBlock)
 }
 
-// DecodeList is decodeContent for a vendor's own kind of element.
+// DecodeList is [Decode] for the elements of another format.
 func DecodeList(raw []byte, want string, decode func([]byte) (core.Part, *syntax.Error)) ([]core.Part, *syntax.Error) {
 	switch {
 	case raw == nil || rawjson.IsNull(raw):
@@ -40,7 +40,7 @@ func DecodeList(raw []byte, want string, decode func([]byte) (core.Part, *syntax
 	return parts, nil
 }
 
-// Text returns the string raw as parts; an empty one says nothing.
+// Text returns the string raw as parts; an empty string has none.
 func Text(raw []byte) []core.Part {
 	if s := rawjson.Unquote(raw); s != "" {
 		return []core.Part{core.Text(s)}
@@ -48,7 +48,7 @@ func Text(raw []byte) []core.Part {
 	return nil
 }
 
-// A block is the raw fields of a block that say something.
+// A block is the raw fields of a block that a part is made of.
 type block struct {
 	kind, text, id, name, input, callID, content []byte
 	isError, source, thinking, signature, data   []byte
@@ -87,8 +87,8 @@ func splitBlock(raw []byte) block {
 	return b
 }
 
-// decodeBlock returns what the block raw says. A block of a kind that the package does
-// not know is opaque; so is one nested where it cannot stand.
+// decodeBlock returns the part that the block raw is. A block of an unknown kind is opaque; so
+// is one nested where it is not allowed.
 func decodeBlock(raw []byte) (core.Part, *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a block of content", Want: "an object"}
@@ -149,8 +149,7 @@ func decodeToolResult(raw []byte, b block) (core.Part, *syntax.Error) {
 	return r, nil
 }
 
-// decodeInner decodes a block inside a tool result, where only text and images are
-// more than opaque.
+// decodeInner decodes a block inside a tool result. All but text and images are opaque there.
 func decodeInner(raw []byte) (core.Part, *syntax.Error) {
 	p, err := decodeBlock(raw)
 	if err != nil {
@@ -164,8 +163,8 @@ func decodeInner(raw []byte) (core.Part, *syntax.Error) {
 	return p, nil
 }
 
-// decodeSource decodes the source of an image; false if it is of another kind, such as
-// a reference to an uploaded file.
+// decodeSource decodes the source of an image. It reports false for other kinds, such as a
+// reference to an uploaded file.
 func decodeSource(raw []byte) (core.Image, bool) {
 	var kind string
 	var img core.Image
@@ -190,8 +189,8 @@ func decodeSource(raw []byte) (core.Image, bool) {
 	return core.Image{}, false
 }
 
-// DecodeMessage is a [decoder] for a message in Anthropic's shape. Roles are those
-// of the API, and "system", which some tools keep among the messages.
+// DecodeMessage returns a message in Anthropic's shape. Roles are those of the API, including
+// "system". The offset in an error counts from the start of raw.
 func DecodeMessage(raw []byte) (core.Message, *syntax.Error) {
 	var m core.Message
 	if !rawjson.IsObject(raw) {
@@ -226,7 +225,7 @@ func DecodeMessage(raw []byte) (core.Message, *syntax.Error) {
 	return m, nil
 }
 
-// Join returns the texts among parts, with an empty line between two.
+// Join returns the texts among parts, separated by empty lines.
 func Join(parts []core.Part) string {
 	var all []string
 	for _, p := range parts {
@@ -237,7 +236,7 @@ func Join(parts []core.Part) string {
 	return strings.Join(all, "\n\n")
 }
 
-// OrEmpty returns the string raw, or an empty one if it is something else.
+// OrEmpty returns the string raw, or an empty string if it is something else.
 func OrEmpty(raw []byte) []byte {
 	if rawjson.IsString(raw) {
 		return raw

@@ -9,14 +9,14 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// PatchMessage returns the message was, in Anthropic's shape, with its content changed
-// to parts. Every other field of the message, every block that did not change and every
-// other field of a block that did are kept byte for byte.
+// PatchMessage returns the message was, in Anthropic's shape, with its content changed to
+// parts. All other fields of the message, the blocks that did not change, and the other fields
+// of blocks that did are kept byte for byte.
 func PatchMessage(was []byte, parts []core.Part) []byte {
 	return rawjson.SetField(was, "content", patchContent(rawjson.Field(was, "content"), parts))
 }
 
-// patchContent returns the value of "content" that says parts, made from the value was.
+// patchContent returns the value was of "content" changed to parts.
 func patchContent(was []byte, parts []core.Part) []byte {
 	if !rawjson.IsArray(was) {
 		return apimessage.BlockContent(parts)
@@ -45,11 +45,11 @@ func patchContent(was []byte, parts []core.Part) []byte {
 	return append(out, ']')
 }
 
-// Match returns for each part of parts the index of the part of old that it was,
-// or -1: the equal one, else the call or result with the same ID, else the text at the
-// same place. No old part is used twice. An old part that is nil is nobody's.
+// Match returns for each part of parts the index of its counterpart in old, or -1: the equal
+// part, or the call or result with the same ID, or the text at the same position. No old part
+// is used twice, and one that is nil never.
 func Match(old, parts []core.Part) []int {
-	equal := make(map[any][]int, len(old)) // what parts that are equal have in common
+	equal := make(map[any][]int, len(old)) // by identity
 	for j, o := range old {
 		if o != nil {
 			equal[identity(o)] = append(equal[identity(o)], j)
@@ -89,7 +89,7 @@ func Match(old, parts []core.Part) []int {
 	return match
 }
 
-// identity is what equal parts have in common and others, as a rule, have not.
+// identity is the same for equal parts and usually differs for others.
 func identity(p core.Part) any {
 	if r, ok := p.(core.ToolResult); ok {
 		return reference(r) // not comparable
@@ -97,7 +97,7 @@ func identity(p core.Part) any {
 	return p
 }
 
-// reference is how a call or a result is told apart from others; nil for other parts.
+// reference identifies a call or a result; it is nil for other parts.
 func reference(p core.Part) any {
 	type call struct{ id string }
 	type result struct{ id string }
@@ -111,7 +111,7 @@ func reference(p core.Part) any {
 	return nil
 }
 
-// patchBlock returns the block was, which says old, changed to say p.
+// patchBlock returns the block was, which is old, changed to p.
 func patchBlock(was []byte, old, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.Text:
@@ -139,7 +139,7 @@ func patchBlock(was []byte, old, p core.Part) []byte {
 			}
 			was = rawjson.SetField(was, "is_error", []byte(value))
 		}
-	case core.Image, core.Reasoning, core.Opaque: // only ever equal
+	case core.Image, core.Reasoning, core.Opaque: // they have no counterpart unless they are equal
 	}
 	return bytes.Clone(was)
 }

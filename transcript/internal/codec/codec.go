@@ -1,3 +1,5 @@
+// Package codec is the contract between package transcript and its formats: a [Codec] reads
+// and writes a [File]. It also holds what formats need to write a file again as it was read.
 package codec
 
 import (
@@ -108,7 +110,7 @@ func (o *Output) Warn(message, format string, args ...any) {
 	o.Warnings = append(o.Warnings, Warning{Message: message, Text: fmt.Sprintf(format, args...)})
 }
 
-// Count returns n things.
+// Count returns "n things".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -116,15 +118,15 @@ func Count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// IDs gives out the IDs of the messages of one file. The same file gives the same IDs,
-// and so does its beginning: messages that are appended later change none.
+// IDs makes the IDs of the messages of one file. The same file gives the same IDs, and so does
+// its beginning: messages that are appended later change none.
 //
-// The value of an ID is the suffix to try next: were it always the first, a file with n
+// The value of an ID is the suffix to try next. If it were always the first, a file with n
 // equal IDs would take n² steps.
 type IDs map[string]int
 
-// Next returns the ID for the nth message, the first is 1: own, the one that the source
-// gives it, or else its position; with a suffix if another message has it already.
+// Next returns the ID of the nth message, the first is 1: own, the ID in the file, or its
+// position if own is empty; with a suffix if another message has that ID already.
 func (t IDs) Next(n int, own string) string {
 	base := own
 	if base == "" {

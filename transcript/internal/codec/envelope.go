@@ -18,14 +18,13 @@ import (
 type Envelope struct {
 	Head, Tail []byte
 	Sep        []byte            // the usual gap; also used before new messages
-	gaps       map[string][]byte // the unusual ones, by the ID of the message behind
-	// order and read are set by the formats that can hold more than is sent: see
-	// settle.
+	gaps       map[string][]byte // the unusual ones, by the ID of the message after it
+	// order and read are set by [File.Settle].
 	order []string
 	read  *stamp
 }
 
-// SetGap records what stands before the message id.
+// SetGap records what is before the message id.
 func (e *Envelope) SetGap(id string, gap []byte) {
 	if bytes.Equal(gap, e.Sep) {
 		return
@@ -123,8 +122,8 @@ type header struct {
 	Envelope *Envelope `json:"envelope,omitempty"`
 }
 
-// LoadHeader takes from the journal of f the file that the journal was made from. A journal
-// without a header is of a conversation that was never in a file.
+// LoadHeader restores f from the header in its journal. A journal without a header holds a
+// conversation that was never in a file.
 func (f *File) LoadHeader() error {
 	f.Origin = ""
 	meta := f.Journal.Meta()
@@ -145,8 +144,8 @@ func (f *File) LoadHeader() error {
 	return nil
 }
 
-// KeepHeader stores in the journal of f what is not among the messages, unless it has a
-// header already.
+// KeepHeader stores in the journal of f what is not among the messages, unless the journal has
+// a header.
 func (f *File) KeepHeader() error {
 	if f.Journal.Meta() != nil {
 		return nil

@@ -8,16 +8,15 @@ import (
 	"github.com/condensehq/condense/core/history"
 )
 
-// This file serves the formats whose files hold more than is sent: messages that a
-// condensation of the tool's own hides, branches that were left, records of other kinds.
-// Such a file is first put together again as it was read and then changed where the
-// journal was.
+// This file serves the formats whose files hold more than the view: messages that the agent's
+// own compaction hides, abandoned branches, records of other kinds. Such a file is first
+// reconstructed as it was read, and then changed where the journal changed.
 
 // ByteOrderMark may begin a file that is UTF-8.
 var ByteOrderMark = []byte("\xef\xbb\xbf")
 
-// A stamp tells whether a journal is still as it was read: messages are only appended or
-// dropped, and condensations applied or undone, each with an ID that no other ever had.
+// A stamp detects whether a journal changed since it was read: messages are only appended or
+// dropped, and condensations applied or undone, each with a unique ID.
 type stamp struct {
 	Messages      int      `json:"messages"`
 	Last          string   `json:"last,omitempty"`
@@ -36,16 +35,16 @@ func stampOf(j *history.Journal) stamp {
 	return s
 }
 
-// A Placement says where a message stands in the file that is read.
+// A Placement is the position of a message in the file.
 type Placement struct {
 	ID         string
 	Start, End int
 }
 
-// Settle notes in the envelope what d was read from: data, in which the messages stand
-// where places says, in this order, with sep between two of them as a rule. Messages
-// that have no place of their own, because they are part of another record, are not
-// among places. The journal must be complete.
+// Settle records in the envelope what f was read from: data, in which the messages are at
+// places, in this order, usually with sep between two of them. Messages without a position of
+// their own, because they are part of another record, are not among places. The journal must
+// be complete.
 func (f *File) Settle(data []byte, places []Placement, sep string) {
 	e := &f.Envelope
 	e.Sep = []byte(sep)
@@ -71,14 +70,14 @@ func (f *File) Settle(data []byte, places []Placement, sep string) {
 	}
 }
 
-// Unchanged reports whether the journal is as it was read.
+// Unchanged reports whether the journal did not change since it was read.
 func (f *File) Unchanged() bool {
 	was, is := f.Envelope.read, stampOf(f.Journal)
 	return was != nil && was.Messages == is.Messages && was.Last == is.Last &&
 		slices.Equal(was.Condensations, is.Condensations)
 }
 
-// Imported returns the condensations that were in the file when it was read.
+// Imported returns the condensations that the file had when it was read.
 func (f *File) Imported() map[string]bool {
 	own := map[string]bool{}
 	if f.Envelope.read != nil {
@@ -89,8 +88,8 @@ func (f *File) Imported() map[string]bool {
 	return own
 }
 
-// Original returns the file that d was read from: all of it if the journal is unchanged,
-// else without the messages that the journal no longer has.
+// Original returns the file that f was read from: all of it if the journal is unchanged,
+// otherwise without the messages that the journal no longer has.
 func (f *File) Original() []byte {
 	e := &f.Envelope
 	out := slices.Clone(e.Head)
@@ -115,9 +114,9 @@ func (f *File) Original() []byte {
 	return append(out, e.Tail...)
 }
 
-// StartAgain begins to write a file of lines in its own format. If nothing changed it
-// writes all of it and reports true. Otherwise it returns the file without its byte order
-// mark, which it has written.
+// StartAgain begins to write a file of lines in its own format. If nothing changed it writes
+// all of it and reports true. Otherwise it writes the byte order mark, if there is one, and
+// returns the rest of the file as it was read.
 func (f *File) StartAgain(out *Output) (data []byte, same bool) {
 	data = f.Original()
 	if f.Unchanged() {

@@ -1,4 +1,4 @@
-// Package convert gives conversations of one format to the encoders of another.
+// Package convert passes conversations of one format to the encoders of another.
 package convert
 
 import (
@@ -13,8 +13,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// Input returns the view of f for the encoders of package apimessage. What cannot be said
-// goes to the warnings of out.
+// Input returns the view of f as input of package apimessage. Losses become warnings of out.
 func Input(f *codec.File, api *apimessage.API, out *codec.Output) *apimessage.Input {
 	foreign := f.Vendor != "" && string(f.Vendor) != api.Vendor
 	return &apimessage.Input{Messages: f.View(), System: f.System, Foreign: foreign, Warn: out.Warn}
@@ -27,8 +26,8 @@ func Turns(f *codec.File, api *apimessage.API, out *codec.Output) (turns []apime
 	return turns, system
 }
 
-// messageFields and blockFields are what a conversion understands of a message and of
-// its blocks of content. What else a source has is metadata of its tool.
+// messageFields and blockFields are the fields of a message and of its content blocks that a
+// conversion understands. All others are metadata of the tool.
 var (
 	messageFields = rawjson.Set("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls",
 		"tool_call_id", "function_call", "audio", "message", "payload", "type",
@@ -38,8 +37,7 @@ var (
 	requestFields = rawjson.Set("messages", "system", "tools", "functions", "model")
 )
 
-// WarnFields says which fields of messages and file have no place in the format that is
-// written.
+// WarnFields warns of the fields of messages and file that have no place in another format.
 func WarnFields(f *codec.File, view []core.Message, out *codec.Output) {
 	lost := map[string]string{} // field to the first message that has it
 	note := func(raw []byte, known map[string]bool, id string) {
@@ -75,7 +73,7 @@ func WarnFields(f *codec.File, view []core.Message, out *codec.Output) {
 	file := slices.Concat(f.Envelope.Head, f.Envelope.Tail) // an object without its messages
 	if sep := string(f.Envelope.Sep); sep == "\n" || sep == "\r\n" {
 		file = nil
-		out.Warn("", "lines of the file that are no messages of the conversation were left out")
+		out.Warn("", "lines of the file that are not messages of the conversation were left out")
 	}
 	note(file, requestFields, "")
 	for block := range rawjson.Elements(rawjson.Field(file, "system")) {

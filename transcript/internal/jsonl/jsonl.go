@@ -1,3 +1,4 @@
+// Package jsonl reads files of JSON lines.
 package jsonl
 
 import (
@@ -19,9 +20,9 @@ type Row struct {
 }
 
 // Rows returns the objects of data, which has one on every line. Programs append to such
-// files, and what happens to them then is repaired and reported: when one is killed the
-// last line may be incomplete, and is left out; when two write at a time a line break may
-// be missing.
+// files, and the results of crashes are repaired and reported: if a program was killed, the
+// last line may be incomplete and is left out; if two wrote at a time, a line break may be
+// missing.
 func Rows(data []byte) (all []Row, warnings []codec.Warning, err error) {
 	end := len(bytes.TrimRight(data, " \t\r\n"))
 	all = make([]Row, 0, bytes.Count(data, []byte("\n"))+1)
@@ -59,10 +60,10 @@ func Rows(data []byte) (all []Row, warnings []codec.Warning, err error) {
 	return all, warnings, nil
 }
 
-// invalidRow says what is wrong with a line, which begins at the given offset.
+// invalidRow reports why a line, which begins at the given offset, is invalid.
 func invalidRow(raw []byte, at int) *syntax.Error {
 	e := syntax.Validate(raw)
-	if e == nil { // JSON, but for what skipValue thinks of it
+	if e == nil { // valid, but not for rawjson
 		e = &syntax.Error{Found: syntax.Describe(raw)}
 	}
 	if e.Offset == len(raw) {
@@ -95,8 +96,8 @@ func Head(data []byte, n int) iter.Seq[[]byte] {
 	}
 }
 
-// lines yields the Lines of data with their numbers, the first is 1. A line holds
-// neither its "\n" nor a "\r" before it. Empty Lines are yielded too.
+// lines yields the lines of data with their numbers, the first is 1. A line contains neither
+// its "\n" nor a "\r" before it. Empty lines are included.
 func lines(data []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for n, i := 1, 0; i < len(data); n++ {

@@ -1,3 +1,5 @@
+// Package request reads and writes the files that hold messages as the vendors' APIs take
+// them: an array of messages, or a request with one.
 package request
 
 import (
@@ -10,13 +12,12 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// A decoder returns what the message raw says: its role, its parts, and the source's
-// own ID for it, if it has one, in ID. The offset in an error counts from the start of
-// raw.
+// A decoder returns the message that raw is: its role, its parts, and in ID the ID that it has
+// in the file, if any. The offset in an error counts from the start of raw.
 type decoder func(raw []byte) (core.Message, *syntax.Error)
 
-// ReadArray fills f from the messages of a JSON file: the file itself if it is an
-// array, else its member "messages".
+// ReadArray fills f with the messages of a JSON file: the file itself if it is an array,
+// otherwise its member "messages".
 func ReadArray(f *codec.File, data []byte, decode decoder) error {
 	if err := syntax.Validate(data); err != nil {
 		return err
@@ -37,7 +38,7 @@ func ReadArray(f *codec.File, data []byte, decode decoder) error {
 	e.Sep = append([]byte{','}, array[1:first]...)
 	var messages []core.Message
 	taken := codec.IDs{}
-	end := base + 1 // of what the envelope has
+	end := base + 1 // of what is in the envelope
 	for raw := range rawjson.Elements(array) {
 		n := len(messages) + 1
 		at := rawjson.Offset(data, raw)

@@ -21,14 +21,14 @@ func messagesIn(data []byte) []byte {
 	return nil
 }
 
-// VendorOf says in whose shape the messages of the JSON file data are: Anthropic's or OpenAI's;
-// empty if in neither's. Once a message has settled the matter it looks at the first few only;
-// the decoders refuse what does not fit among the rest.
+// VendorOf returns whose shape the messages of the JSON file data have: Anthropic's or
+// OpenAI's; empty if neither's. Once a message decides, it looks at the first few only; the
+// decoders refuse what does not fit among the rest.
 //
-// What only one vendor has decides: a kind of block, a field of a message, a role. If the
-// messages have nothing of the sort the other fields of the request decide, then a role
-// "system": OpenAI's is the first message as a rule, Anthropic's never is. A plain
-// conversation without tools is the same for both and counts as Anthropic's.
+// What only one vendor has decides: a kind of block, a field of a message, a role. Failing
+// that, the other fields of the request decide, then a role "system": it is usually the first
+// message of OpenAI's and never of Anthropic's. A plain conversation without tools is the same
+// for both and counts as Anthropic's.
 func VendorOf(data []byte) codec.Vendor {
 	messages := messagesIn(data)
 	if messages == nil {
@@ -67,22 +67,22 @@ func VendorOf(data []byte) codec.Vendor {
 	return codec.Anthropic
 }
 
-// claude reports whether the request data asks for a model of Anthropic's by the name that
-// its own API has for it. Other servers put a vendor before it.
+// claude reports whether the request data asks for a Claude model by the name that Anthropic's
+// API has for it. Other servers add a vendor to the name.
 func claude(data []byte) bool {
 	return rawjson.IsObject(data[rawjson.SkipSpace(data, 0):]) && strings.HasPrefix(rawjson.Text(rawjson.Field(data, "model")), "claude-")
 }
 
-// What gives a message away: roles, fields and kinds of content that one vendor has and the
-// other has not, and those of other tools that also say "role".
+// What identifies a message: roles, fields and kinds of content that only one vendor has, and
+// those of other tools that also use "role".
 var (
 	openaiRoles    = []string{"developer", "tool", "function"}
 	openaiFields   = []string{"tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content"}
 	openaiTypes    = []string{"image_url", "input_audio", "file", "refusal"}
 	anthropicTypes = []string{"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
-	// The Vercel AI SDK, Gemini's API and OpenCode keep what is said in parts, pi and the
-	// SDK's model messages in blocks of these kinds. The input_ kinds are of OpenAI's
-	// Responses API.
+	// The Vercel AI SDK, Gemini's API and OpenCode keep the content in parts; pi and the SDK's
+	// model messages have blocks of these kinds. The input_ kinds are of OpenAI's Responses
+	// API.
 	ForeignFields = []string{"parts", "toolInvocations", "experimental_attachments"}
 	foreignTypes  = []string{
 		"tool-call", "tool-result", "tool-invocation", "toolCall", "toolResult",
@@ -90,9 +90,9 @@ var (
 	}
 )
 
-// vendorOfMessage says which vendor's message m is, if only one has such messages. It reports
-// false if m is a message of neither. After the first a fault in the content is no reason to
-// doubt the format: the decoder says where it is.
+// vendorOfMessage returns the vendor that the message m belongs to, if only one has such
+// messages. It reports false if m is a message of neither. After the first message, invalid
+// content does not change the format: the decoder reports it.
 func vendorOfMessage(m []byte, first bool) (of codec.Vendor, ok bool) {
 	var role, content []byte
 	openai := false // it has a field of OpenAI's
@@ -132,8 +132,8 @@ func vendorOfMessage(m []byte, first bool) (of codec.Vendor, ok bool) {
 	return of, true
 }
 
-// The fields of a request besides its messages: those that only one vendor has, and those
-// that both have or that say little.
+// The fields of a request other than its messages: those that only one vendor has, and those
+// that decide nothing.
 var (
 	anthropicRequest = rawjson.Set("system", "stop_sequences", "anthropic_version", "anthropic_beta", "context_management",
 		"mcp_servers", "container", "output_config", "cache_control")
@@ -144,8 +144,8 @@ var (
 		"stop", "metadata", "user", "thinking", "service_tier", "store")
 )
 
-// vendorOfRequest says which vendor's request the file data is, if only one has such fields. It
-// reports false if data is an object with fields that no request has.
+// vendorOfRequest returns the vendor that the request data belongs to, if only one has such
+// fields. It reports false if data is an object with fields that no request has.
 func vendorOfRequest(data []byte) (of codec.Vendor, ok bool) {
 	ok = true
 	var tools codec.Vendor

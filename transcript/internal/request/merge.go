@@ -13,10 +13,10 @@ import (
 // none is no index.
 const none = -1
 
-// Write writes messages into the envelope of f. One that has a Source is written
-// verbatim; for the others, encode makes the bytes: from was, the Source that the
-// message had when it was read, or from nothing if was is nil. Merge says that rows of
-// messages that a condensation made become one: see mergeRows.
+// Write writes messages into the envelope of f. A message that has a Source is written
+// verbatim; for the others, encode returns the bytes: made from was, the Source that the
+// message was read with, or new if was is nil. If merge is true, messages that a condensation
+// made adjacent become one: see mergeRows.
 func Write(f *codec.File, out *codec.Output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
 	e := &f.Envelope
 	records := make([]record, len(messages))
@@ -53,22 +53,22 @@ type record struct {
 	message *core.Message
 }
 
-// makesRow reports whether two messages with these roles, one after the other, are a row that
-// an API refuses: the user's, and for Anthropic's the system's.
+// makesRow reports whether APIs refuse two adjacent messages with these roles: two of the
+// user, and for Anthropic two of the system.
 func makesRow(v codec.Vendor, first, second core.Role) bool {
 	return first == second && (first == core.RoleUser || first == core.RoleSystem && v == codec.Anthropic)
 }
 
-// mergeRows makes one of records in a row that are the user's or the system's, where that they
-// follow each other is the work of a condensation: one was inserted, or what was between two
-// is hidden. Anthropic's API would take them as one; others, and many chat templates, refuse
-// such a row. The content becomes an array with the elements of all, byte for byte; nothing
-// is lost. Messages that followed each other when they were read stay apart, as do those
-// whose fields besides the content say something that the other's do not. The cost is linear.
+// mergeRows merges adjacent messages of the user or of the system that became adjacent by a
+// condensation: one was inserted, or the messages between them are hidden. Anthropic's API
+// would take them as one; others, and many chat templates, refuse them. The content becomes an
+// array with the elements of all, byte for byte; nothing is lost. Messages that were adjacent
+// when they were read are kept apart, and so are those whose other fields differ. The cost is
+// linear.
 func mergeRows(f *codec.File, records []record) []record {
 	place := map[string]int{}
 	for i, m := range f.Journal.Messages() {
-		place[m.ID] = i + 1 // those that were inserted have none
+		place[m.ID] = i + 1 // inserted messages have none
 	}
 	var (
 		out    []record
@@ -99,13 +99,13 @@ func mergeRows(f *codec.File, records []record) []record {
 	return out
 }
 
-// hiddenMarker is what truncation puts where messages are hidden: see the marker of package
+// hiddenMarker matches the stub that truncation inserts: see the marker of package
 // providers/slidingwindow.
 var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window\]$`)
 
-// joinMarkers makes one of the markers of hidden messages in raw, the last: the file says no
-// longer that the older ones were inserted, so no provider can replace them, and every round
-// would add one. The new one counts what all of them counted.
+// joinMarkers merges the truncation stubs in raw into the last of them. The file no longer
+// shows that the older ones were inserted, so no provider can replace them, and every round
+// would add one. The new stub counts what all of them counted.
 func joinMarkers(raw []byte) []byte {
 	var kept [][]byte
 	messages, calls, again, last, n := 0, 0, false, none, 0
@@ -137,12 +137,12 @@ func joinMarkers(raw []byte) []byte {
 	return rawjson.SetField(raw, "content", rawjson.Array(kept))
 }
 
-// A merged is a message that takes up what others hold.
+// A merged is a message that takes up the content of others.
 type merged struct {
 	base    []byte // the message whose other fields it has
 	content []byte // an array without its end; nil if nothing was added
 	plain   bool   // base has no other fields; known when something was added
-	marked  bool   // a marker that a condensation inserted is among it
+	marked  bool   // it contains a stub that a condensation inserted
 }
 
 // raw returns the message.
@@ -153,13 +153,13 @@ func (m *merged) raw() []byte {
 	return rawjson.SetField(m.base, "content", append(m.content, ']'))
 }
 
-// add adds what the message b holds. It reports false, and adds nothing, if there is more to
-// one of the two than a role and content, unless the other has just these, and if b holds
-// results: they answer the message before, and nothing may stand between.
+// add adds the content of the message b. It reports false, and adds nothing, if both messages
+// have fields other than role and content, or if b holds results: they answer the message
+// before, and nothing may be between.
 func (m *merged) add(b []byte) bool {
 	if m.content == nil {
 		m.plain = plainMessage(m.base)
-		if !mergeable(m.base) || !m.plain && rawjson.Field(m.base, "name") != nil { // it says who speaks
+		if !mergeable(m.base) || !m.plain && rawjson.Field(m.base, "name") != nil { // a name says who speaks
 			return false
 		}
 	}
@@ -182,8 +182,8 @@ func (m *merged) add(b []byte) bool {
 	return true
 }
 
-// mergeable reports whether raw is one message with content that has elements, or can have:
-// results become messages of their own in some formats, and those are several.
+// mergeable reports whether raw is one message whose content is a string or an array: in some
+// formats results become several messages.
 func mergeable(raw []byte) bool {
 	if !json.Valid(raw) {
 		return false
@@ -192,7 +192,7 @@ func mergeable(raw []byte) bool {
 	return rawjson.IsString(content) || rawjson.IsArray(content)
 }
 
-// appendContent appends the elements of the content of raw to the array to, which has no end.
+// appendContent appends the elements of the content of raw to the unfinished array to.
 func appendContent(to, raw []byte) []byte {
 	content := rawjson.Field(raw, "content")
 	if string(content) == `""` {
@@ -210,7 +210,7 @@ func appendContent(to, raw []byte) []byte {
 	return to
 }
 
-// plainMessage reports whether a message has no fields but those that every one has.
+// plainMessage reports whether a message has no fields but role and content.
 func plainMessage(raw []byte) bool {
 	n := 0
 	for k := range rawjson.Fields(raw) {

@@ -1,3 +1,4 @@
+// Package session holds what the formats of agents' sessions share.
 package session
 
 import (
@@ -12,10 +13,9 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// This file serves the formats of agents that keep a call and its result in one record, so
-// that a record is several messages. Their sessions are read, and written again as they were.
 
-// A Reader collects what the records of a session say.
+// A Reader collects the messages of a session in which a record can be several messages,
+// because a call and its result are in one record.
 type Reader struct {
 	File    *codec.File
 	Data    []byte
@@ -24,9 +24,9 @@ type Reader struct {
 	Places  []codec.Placement
 }
 
-// Take returns all, what the record raw says, with IDs and the time. Own is the record's ID,
-// empty if it has none. Placed says that the record is one of the conversation, and not what
-// a compaction inserted.
+// Take returns all, the messages of the record raw, with their IDs and the time. Own is the
+// record's ID, empty if it has none. Placed says that the record is a part of the
+// conversation, and not inserted by a compaction.
 func (s *Reader) Take(raw []byte, own string, when time.Time, placed bool, all []core.Message) []core.Message {
 	s.Records++
 	for i := range all {
@@ -46,7 +46,7 @@ func (s *Reader) Take(raw []byte, own string, when time.Time, placed bool, all [
 	return all
 }
 
-// Add adds to the conversation what the record raw says: see [Reader.Take].
+// Add adds the messages of the record raw: see [Reader.Take].
 func (s *Reader) Add(raw []byte, own string, when time.Time, all []core.Message) error {
 	return s.File.Add(s.Take(raw, own, when, true, all)...)
 }
@@ -64,10 +64,11 @@ func Open(data []byte, f *codec.File) (*Reader, []byte, error) {
 	return &Reader{File: f, Data: data, Taken: codec.IDs{}}, records, nil
 }
 
-// Close completes the file: its journal has all messages. Sep is what is between two records.
+// Close records where the messages are. The journal must be complete; sep is what is between
+// two records.
 func (s *Reader) Close(sep string) { s.File.Settle(s.Data, s.Places, sep) }
 
-// Turn returns what an assistant says in one request, and the results of its calls.
+// Turn returns what an assistant said in one request, and the results of its calls.
 func Turn(said, results []core.Part) []core.Message {
 	var all []core.Message
 	if len(said) > 0 {
@@ -79,8 +80,8 @@ func Turn(said, results []core.Part) []core.Message {
 	return all
 }
 
-// Compact applies a compaction of the agent's own: what is shown now is hidden but for the
-// messages from first on, and summary takes its place. An empty first keeps nothing.
+// Compact applies the agent's own compaction: all messages of the view before first are
+// hidden, and summary is inserted in their place. An empty first keeps none.
 func Compact(f *codec.File, id, provider string, when time.Time, first string, summary []core.Message) error {
 	c := history.Condensation{ID: id, Provider: provider, Time: when}
 	after := ""
@@ -115,7 +116,7 @@ func Append(f *codec.File, messages []Message) error {
 	return f.Add(plain...)
 }
 
-// Changes are what a writer compares a session with.
+// Changes are what a writer needs to know about a session that changed.
 type Changes struct {
 	Line   map[string]int  // the line of a message, by its ID
 	Own    map[string]bool // the compactions of the agent's own that the file had

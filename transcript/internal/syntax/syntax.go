@@ -1,3 +1,4 @@
+// Package syntax reports where a file is not valid in its format.
 package syntax
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A Error reports where data is not what its format demands.
+// An Error reports where data is not valid in its format.
 type Error struct {
 	Offset  int    // bytes before it
 	Message int    // number of the message concerned, the first is 1; 0 if none
@@ -19,7 +20,7 @@ type Error struct {
 	CutOff  bool   // the file ends where more must follow
 }
 
-// Error says what was found and what was expected.
+// Error returns what was found and what was expected.
 func (e *Error) Error() string {
 	if e.Want == "" {
 		return "found " + e.Found
@@ -27,15 +28,15 @@ func (e *Error) Error() string {
 	return "found " + e.Found + "; want " + e.Want
 }
 
-// In puts the offset of raw, a part of data, and the number of the message before an
-// error about raw.
+// In makes e, about raw, an error about data, of which raw is a part, and about the message
+// with that number.
 func (e *Error) In(data, raw []byte, message int) *Error {
 	e.Offset += rawjson.Offset(data, raw)
 	e.Message = message
 	return e
 }
 
-// Validate checks that data is one JSON value. The error says where it is not.
+// Validate checks that data is one JSON value.
 func Validate(data []byte) *Error {
 	if json.Valid(data) {
 		return nil
@@ -61,7 +62,7 @@ func Validate(data []byte) *Error {
 	return e
 }
 
-// Describe names the raw value for an error: its type, and itself if it is short.
+// Describe returns the type of the raw value, or the value itself if it is short.
 func Describe(raw []byte) string {
 	switch {
 	case raw == nil:
@@ -91,7 +92,7 @@ func Missing(raw []byte, kind, name, want string) *Error {
 	return e
 }
 
-// Article puts a or an before a word.
+// Article adds a or an to a word.
 func Article(word string) string {
 	if strings.ContainsRune("aeiou", rune(word[0])) {
 		return "an " + word
@@ -99,8 +100,8 @@ func Article(word string) string {
 	return "a " + word
 }
 
-// NoContent reports a message of another shape: read as if it said nothing, all that it
-// says would be lost.
+// NoContent reports a message of another shape. Read as an empty message, all its content
+// would be lost.
 func NoContent() *Error {
 	return &Error{Found: `a message without "content"`, Want: "a message in the shape of the vendor's API"}
 }
@@ -124,7 +125,7 @@ func NoMessages(data, value []byte) *Error {
 	return e
 }
 
-// MissingIn is missing for an element of the array list.
+// MissingIn is [Missing] for an element of the array list.
 func MissingIn(list, raw []byte, kind, name, want string) *Error {
 	e := Missing(raw, kind, name, want)
 	e.Offset += rawjson.Offset(list, raw)
