@@ -90,7 +90,7 @@ func outlineParts(parts []core.Part) string {
 	return b.String()
 }
 
-// The file testdata/views.txt says for every test file what its tool would send next.
+// The file testdata/views.txt has for every test file what its tool would send next.
 func TestAgentViews(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
@@ -279,7 +279,7 @@ func TestIncompleteLastLineIsReported(t *testing.T) {
 	}
 }
 
-// Which file is whose is found out without being told.
+// The format of every file is detected.
 func TestAgentsAreDetected(t *testing.T) {
 	t.Parallel()
 	for want, all := range map[string][]string{

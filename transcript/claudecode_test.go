@@ -103,8 +103,9 @@ func TestClaudeCodeCondensed(t *testing.T) {
 			return slices.ContainsFunc(without, func(s string) bool { return strings.Contains(l, s) })
 		})
 	}
-	// Verbatim, but for the seven that are hidden, with the progress that hangs on them, and
-	// for the line behind them, the rewritten one and the last, whose usage is no longer true.
+	// All lines are verbatim except the seven that are hidden, the progress that follows from
+	// them, the line after them, the rewritten one and the last, whose usage is no longer
+	// valid.
 	same := left(was, `"toolu_`, "The total of", "Rounding,", "look at the", "Tests pass", `[{"type":"text","text":"Write one then"}`, "Here is the test")
 	got := left(is, summary, "Understood.", "Tests pass", "Write a test.", "Here is the test")
 	if diff := cmp.Diff(same, got); diff != "" {
@@ -127,8 +128,8 @@ func TestClaudeCodeCondensed(t *testing.T) {
 	}
 }
 
-// session draws a session of Claude Code: turns with parallel calls, branches that were
-// left, notes, compactions that keep messages or none.
+// session draws a session of Claude Code: turns with parallel calls, abandoned branches,
+// notes, compactions that keep messages or none.
 func session(t *rapid.T) string {
 	var out strings.Builder
 	n := 0
@@ -198,8 +199,8 @@ func session(t *rapid.T) string {
 	return out.String()
 }
 
-// Whatever is condensed in a session, the lines form one branch that says the view, and
-// are read as such.
+// Whatever is condensed in a session, the lines form one branch that is the view, and are read
+// as such.
 func TestPropertyClaudeCodeStaysOneBranch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -212,7 +213,7 @@ func TestPropertyClaudeCodeStaysOneBranch(t *testing.T) {
 			t.Fatal(err)
 		}
 		for step := range rapid.IntRange(1, 3).Draw(t, "steps") {
-			lawfully(t, d, step)
+			wholeGroups(t, d, step)
 			if d.Journal.Len() == 0 {
 				return
 			}
@@ -242,8 +243,8 @@ func told1(d *transcript.Document) []core.Message {
 	return all
 }
 
-// lawfully condenses whole groups, or undoes a condensation.
-func lawfully(t *rapid.T, d *transcript.Document, step int) {
+// wholeGroups condenses whole groups, or undoes a condensation.
+func wholeGroups(t *rapid.T, d *transcript.Document, step int) {
 	all := d.Journal.Condensations()
 	if len(all) > 0 && rapid.IntRange(0, 3).Draw(t, "undo") == 0 {
 		if err := d.Journal.Undo(rapid.SampledFrom(all).Draw(t, "which").ID); err != nil {
@@ -282,8 +283,8 @@ func lawfully(t *rapid.T, d *transcript.Document, step int) {
 	}
 }
 
-// A line that is damaged but no part of the conversation is read over. When something else
-// was hidden it became part of the conversation, and what was written could not be read.
+// A damaged line that is not part of the conversation is skipped. When something else was
+// hidden it became part of the conversation, and the file could not be read.
 func TestChangedSessionWithDamagedLineCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	const before = `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"one"}}

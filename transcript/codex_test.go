@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// What is hidden is left out, what is new stands in its place, and every other line is
-// the same, those of the user interface included.
+// What is hidden is left out, what is new is in its place, and every other line is unchanged,
+// including those of the user interface.
 func TestCodexCondensed(t *testing.T) {
 	t.Parallel()
 	data := files(t, "codex")["session.jsonl"]
@@ -63,7 +63,7 @@ func TestCodexCondensed(t *testing.T) {
 	}
 }
 
-// Behind a compaction of Codex's own it is the history of the compaction that changes.
+// After Codex's own compaction, the history in the compaction changes.
 func TestCodexCompactionIsCondensed(t *testing.T) {
 	t.Parallel()
 	insert := []core.Insert{{After: "compaction-8.2", Message: core.Message{ID: "s", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("new")}}}}

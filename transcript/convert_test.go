@@ -303,7 +303,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// What a tool keeps beside the conversation is lost, and named.
+// What a tool keeps in addition to the conversation is lost, and reported.
 func TestConvertNamesTheFieldsItLeavesOut(t *testing.T) {
 	d := read(t, `{"model":"m","max_tokens":5,"tools":[{"name":"n"}],"system":"s","metadata":{},"messages":[
 		{"role":"user","content":[{"type":"text","text":"a","cache_control":{}}]},{"role":"assistant","content":"b","ts":1}]}`, "")
@@ -320,7 +320,7 @@ func TestConvertNamesTheFieldsItLeavesOut(t *testing.T) {
 	}
 }
 
-// Reasoning that one vendor signed means nothing to another.
+// Reasoning that one vendor signed is useless to another.
 func TestConvertDropsReasoningOfAnotherVendor(t *testing.T) {
 	journal, _ := write(t, read(t, `[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"n","arguments":"{}"}}]}]`, "openai"), "condense")
 	d := read(t, journal, "")

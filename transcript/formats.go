@@ -24,9 +24,9 @@ import (
 // codecs are all formats, the most specific first: detection takes the first that accepts the
 // file. To add a format:
 //
-//   1. Write package internal/FORMAT with a variable Codec. Package codec documents the contract.
-//   2. Add a row here, before the formats that would also accept its files.
-//   3. List its imports in deps_test.go, and add files to testdata: the tests find them.
+//  1. Write package internal/FORMAT with a variable Codec. Package codec documents the contract.
+//  2. Add a row here, before the formats that would also accept its files.
+//  3. List its imports in deps_test.go, and add files to testdata: the tests find them.
 //
 // No format imports another one or this package.
 var codecs = []codec.Codec{

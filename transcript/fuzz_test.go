@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// Read never panics; what it reads it writes back byte for byte; what it converts is
-// lawful and can be read.
+// Read never panics; what it reads it writes back byte for byte; what it converts is valid and
+// can be read.
 func FuzzRead(f *testing.F) {
 	for _, test := range odd {
 		f.Add([]byte(test.data))

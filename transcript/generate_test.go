@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// wild draws any part of a conversation, lawful or not.
+// wild draws any part of a conversation, valid or not.
 func wild(t *rapid.T, nested bool) core.Part {
 	texts := []string{"", " \n", "\u00a0\u3000", "plain", "two\nlines ", "\"q\" <b> & \u2028 \x00", "bad \xff\xc3 bytes", "😀 日本", "{\"json\":1}"}
 	ids := []string{"a", "b", "c", "", "x y", "ä", strings.Repeat("long", 20), "a_2"}

@@ -193,8 +193,8 @@ func TestNewMessagesInTheFilesOwnFormat(t *testing.T) {
 	}
 }
 
-// Where a condensation would leave messages of the user in a row, they become one, with
-// every byte of what they hold; rows that were there stay.
+// Where a condensation would leave adjacent user messages, they become one, with every byte of
+// their content; those that were adjacent in the file are kept.
 func TestRowsOfACondensationBecomeOneMessage(t *testing.T) {
 	u := func(id, text string) core.Message {
 		return core.Message{ID: id, Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(text)}}
@@ -285,8 +285,8 @@ func longRow(t *testing.T, n int) (d *transcript.Document, merged string) {
 	return d, `[{"role":"user","content":[` + want.String()[1:] + "]}]"
 }
 
-// In another format too: what was inserted makes no row with what the user said, before it
-// or behind it.
+// In another format too, what was inserted is merged with adjacent user messages, before and
+// after.
 func TestNoRowsWithWhatWasInserted(t *testing.T) {
 	d := read(t, `[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"},{"role":"user","content":"d"}]`, "anthropic")
 	condense(t, d, core.Edit{Hide: []string{"m2"}, Insert: []core.Insert{{After: "m2", Message: core.Message{

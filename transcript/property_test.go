@@ -20,7 +20,7 @@ func faults(format, file string) []apilint.Fault {
 		return apilint.OpenAI([]byte(file))
 	}
 	all := apilint.Anthropic([]byte(file))
-	if format == "trace" { // which keeps an origin beside what is sent
+	if format == "trace" { // which has an origin in addition to the content
 		all = slices.DeleteFunc(all, func(f apilint.Fault) bool { return f.Rule == "field" && strings.HasSuffix(f.Detail, `"origin"`) })
 	}
 	return all
@@ -101,8 +101,8 @@ func count(messages []core.Message, is func(core.Part) bool) int {
 	return n
 }
 
-// Whatever a conversation looks like, its conversion is lawful, says the same, and what
-// it does not say is in a warning.
+// Whatever a conversation looks like, its conversion is valid, has the same content, and what
+// it lacks is in a warning.
 func TestPropertyConversionIsLawfulAndNamesItsLosses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := wildMessages(t)
@@ -129,7 +129,7 @@ func TestPropertyConversionIsLawfulAndNamesItsLosses(t *testing.T) {
 			t.Errorf("words lost: %q\n%s", lost, out.String())
 		}
 		pairs := got.pairs
-		if to == "openai" || to == "anthropic" || to == "trace" { // notes stand in for what is no text
+		if to == "openai" || to == "anthropic" || to == "trace" { // notes replace what is not text
 			for i := range pairs {
 				pairs[i] = withoutNotes(pairs[i])
 			}
@@ -349,7 +349,7 @@ func TestPropertyEveryFormatKeepsRolesPairsAndFailures(t *testing.T) {
 				}
 			}
 		}
-		// A format may put images of results, and the note that they come, behind the results.
+		// A format may put images of results, and the note about them, after the results.
 		return slices.DeleteFunc(all, func(s string) bool { return strings.HasPrefix(s, "user: From the result of tool call") })
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -400,7 +400,7 @@ func TestRooTags(t *testing.T) {
 	}
 }
 
-// Roo condensed, truncated and condensed again: each can be taken back, in any order.
+// Roo condensed, truncated and condensed again: each can be undone, in any order.
 func TestRooNested(t *testing.T) {
 	t.Parallel()
 	const file = `[{"role":"user","content":"1","ts":1,"condenseParent":"A"},{"role":"assistant","content":"2","ts":2,"condenseParent":"A","truncationParent":"T"},` +

@@ -10,9 +10,9 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// odd are files that a careless program would change: white space, order and repetition
-// of keys, numbers beyond float64, bytes that are not UTF-8, halves of surrogate pairs,
-// fields and blocks that nobody knows.
+// odd are files that a careless program would change: white space, order and repetition of
+// keys, numbers beyond float64, bytes that are not UTF-8, halves of surrogate pairs, unknown
+// fields and blocks.
 var odd = []struct{ name, format, data string }{
 	{"empty array", "anthropic", "[]"},
 	{"empty array with room", "anthropic", " [ \n ]\t\r\n\n"},

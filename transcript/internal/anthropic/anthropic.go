@@ -1,3 +1,4 @@
+// Package anthropic reads and writes messages of Anthropic's Messages API.
 package anthropic
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/request"
 )
 
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:    "anthropic",
 	Doc:     "Anthropic Messages: an array of messages, or a request object with messages, system, tools …",
@@ -49,16 +51,16 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// none is no index.
+// none is not an index.
 const none = -1
 
-// Since Claude Opus 4.8 Anthropic's API takes messages of the system among the others:
-// directly after one of the user's, and before one of the assistant's or at the end. Anywhere
-// else, first of all, it refuses them, and it refuses two in a row. Source: "Mid-conversation
-// system messages", platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
+// Since Claude Opus 4.8 Anthropic's API accepts system messages among the others: directly
+// after a user message, and before an assistant message or at the end. It refuses them
+// anywhere else, at the very beginning too, and it refuses two in a row. Source:
+// "Mid-conversation system messages",
+// platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 
-// misplaced returns the indices of the messages of the system that are not where the API
-// takes them.
+// misplaced returns the indices of the system messages in positions that the API refuses.
 func misplaced(messages []core.Message) []int {
 	var all []int
 	for i := range messages {
@@ -74,9 +76,9 @@ func misplaced(messages []core.Message) []int {
 	return all
 }
 
-// placeSystem returns the view of f with every message of the system that a condensation left where
-// the API refuses it at the next place where it does not; if there is none, at the last one
-// before. Those that were refused where the file had them stay: its owner put up with that.
+// placeSystem returns the view of f in which every system message that a condensation left in
+// an invalid position is moved to the next valid one, or to the last valid one if none
+// follows. Those that were invalid in the file are left there.
 func placeSystem(f *codec.File) []core.Message {
 	view := f.View()
 	moved := misplaced(view)
@@ -90,7 +92,7 @@ func placeSystem(f *codec.File) []core.Message {
 	}
 	moved = slices.DeleteFunc(moved, func(i int) bool { return stays[view[i].ID] })
 	var out, waiting []core.Message
-	last := none // where the last place so far is: an index of out
+	last := none // index in out of the last valid position so far
 	for i := range view {
 		m := &view[i]
 		if len(moved) > 0 && moved[0] == i {
@@ -109,7 +111,7 @@ func placeSystem(f *codec.File) []core.Message {
 	case last != none:
 		return slices.Insert(out, last, waiting...)
 	}
-	// The user says nothing at all. Then the system speaks in his name.
+	// There is no user message at all: the system messages become user messages.
 	for i := range waiting {
 		waiting[i] = core.Message{Role: core.RoleUser, Parts: waiting[i].Parts}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-
 // Decode returns the parts of the value of "content": a string, an array of
 // blocks, null or nothing. The offset in an error counts from the start of raw.
 func Decode(raw []byte) ([]core.Part, *syntax.Error) {

@@ -8,8 +8,6 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// This file finds out which lines of a session are the conversation.
-
 // findBranch marks the lines of the conversation.
 func (s *sessionFile) findBranch() {
 	for i := range s.lines {
@@ -31,7 +29,7 @@ func (s *sessionFile) findBranch() {
 	}
 	if left > 0 {
 		s.warnings = append(s.warnings, codec.Warning{Text: fmt.Sprintf(
-			"%s on branches that were left: kept in the file, but no part of the conversation", codec.Count(left, "message"))})
+			"%s on abandoned branches: kept in the file, but not part of the conversation", codec.Count(left, "message"))})
 	}
 }
 
@@ -40,7 +38,7 @@ func (s *sessionFile) link(i int) {
 	switch l := &s.lines[i]; {
 	case !l.inTree() || l.boundary:
 	case !l.linked:
-		l.up = s.before(i) // a stream, which says no more than the order
+		l.up = s.before(i) // a stream: only the order counts
 	case l.parent != "":
 		l.up = s.resolve(l.parent, len(s.lines))
 	}
@@ -58,7 +56,7 @@ func (s *sessionFile) walk() (broken []int) {
 		l := &s.lines[cur]
 		up := l.up
 		if limit < len(s.lines) {
-			was, moved := s.kept.set[cur] // it is met for the second time, where it was before
+			was, moved := s.kept.set[cur] // it is visited again, at its old position
 			if moved {
 				up = was
 			} else if l.live {
@@ -87,8 +85,8 @@ func (s *sessionFile) walk() (broken []int) {
 	return broken
 }
 
-// leaf returns the line that the conversation ends with: the last one that follows a
-// message or is one.
+// leaf returns the last line of the conversation: the last line that is a message or follows
+// one.
 func (s *sessionFile) leaf() int {
 	follows := make([]bool, len(s.lines))
 	leaf := none
@@ -99,7 +97,7 @@ func (s *sessionFile) leaf() int {
 			leaf = i
 		}
 	}
-	// What a compaction kept may stand behind everything else.
+	// The lines that a compaction kept may follow all others.
 	for i, steps := s.kept.tail, 0; i != none && steps < len(s.lines); i, steps = s.lines[i].up, steps+1 {
 		if i == leaf {
 			return s.kept.tail
@@ -108,8 +106,8 @@ func (s *sessionFile) leaf() int {
 	return leaf
 }
 
-// addParallel marks what a walk from child to parent misses when a turn of the assistant
-// has several calls: its other lines, and the results that hang on them.
+// addParallel marks the lines that a walk from child to parent misses when a turn of the
+// assistant has several calls: the other lines of the turn, and the results that follow them.
 func (s *sessionFile) addParallel() {
 	turns, answered := map[string]bool{}, map[string]bool{}
 	for i := range s.lines {
@@ -157,19 +155,19 @@ func (l *sessionLine) results() func(func(string) bool) {
 	}
 }
 
-// A compaction of newer versions of Claude Code may keep some of the messages before it.
-// They are not written again: the boundary lists them, either one by one,
+// Newer versions of Claude Code may keep some of the messages before a compaction. They are
+// not written again: the boundary lists them, either one by one,
 //
 //	"compactMetadata": {"preservedMessages": {"anchorUuid": …, "uuids": [ … ]}}
 //
-// or as a piece of the branch,
+// or as a part of the branch,
 //
 //	"compactMetadata": {"preservedSegment": {"headUuid": …, "anchorUuid": …, "tailUuid": …}}
 //
-// and they are to be read as if they followed the anchor, which is the summary or the
-// boundary itself; what followed the anchor follows them. Claude Code regards only the
-// last boundary of a file in this way. This was not seen in a real file but is described
-// alike by several programs that read such files.
+// They are read as if they followed the anchor, which is the summary or the boundary itself;
+// what followed the anchor follows them. Claude Code does this for the last boundary of a file
+// only. No real file with it was found, but several programs that read such files describe it
+// alike.
 
 // keptLines are the lines that the last boundary of a session kept.
 type keptLines struct {
@@ -179,8 +177,8 @@ type keptLines struct {
 	set      map[int]int // where they are in the file, and what they followed before
 }
 
-// keptByLast finds the lines that the last boundary kept and hangs them where they are to
-// be read. A list that names anything that is not there counts for nothing.
+// keptByLast finds the lines that the last boundary kept and moves them to where they are
+// read. A list that names a missing line is ignored.
 func (s *sessionFile) keptByLast() keptLines {
 	nothing := keptLines{boundary: none, tail: none}
 	b := len(s.lines) - 1
@@ -199,7 +197,7 @@ func (s *sessionFile) keptByLast() keptLines {
 	if len(kept) == 0 || anchor < b {
 		return nothing
 	}
-	for i := anchor; i != b; i = s.lines[i].up { // parents stand before their children here
+	for i := anchor; i != b; i = s.lines[i].up { // parents are before their children here
 		if i < b || s.lines[i].up >= i {
 			return nothing
 		}

@@ -1,3 +1,26 @@
+// Package claudecode reads and writes sessions of Claude Code.
+//
+// Claude Code appends a line for every event of a session to
+// ~/.claude/projects/PROJECT/SESSION.jsonl. The format is not documented; this description is
+// based on published sessions of versions 2.0 to 2.1.39 and on other programs that read them.
+//
+//   - Lines of type user and assistant hold a message as Anthropic's API has it. A turn of
+//     the assistant is one line for each of its blocks; they share message.id.
+//   - Lines have a uuid, and parentUuid names the line that they follow; together they are a
+//     tree. Going back in the user interface, or clearing the context, starts another branch,
+//     and the old one remains in the file.
+//   - A compaction is a line of type system, subtype compact_boundary, without parent. It
+//     names in logicalParentUuid the line that it follows. The summary is the next line, of
+//     type user with isCompactSummary. Newer versions keep some of the messages before; they
+//     are listed in compactMetadata.
+//   - Lines with isSidechain belong to a subagent. Lines of other types belong to the user
+//     interface, or are notes that Claude Code turns into reminders when it sends them (type
+//     attachment); they are ignored.
+//
+// The conversation is the branch that ends with the last line of the file, because that is
+// resumed. (Newer versions record another leaf if the user went back and left without a
+// message; that record is ignored.) A compaction is imported as a condensation that hides what
+// is before it. What is not part of the conversation is kept in the file.
 package claudecode
 
 import (
@@ -11,28 +34,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// Claude Code appends a line for everything that happens in a session to
-// ~/.claude/projects/PROJECT/SESSION.jsonl. The format is not documented; what is said
-// here was observed in sessions that versions 2.0 to 2.1.39 wrote and that their owners
-// published, and in what other programs that read them say.
-//
-//   - Lines of type user and assistant hold a message as Anthropic's API has it. A turn of
-//     the assistant is one line for each of its blocks; they share message.id.
-//   - Lines have a uuid and name in parentUuid the line that they follow; together they
-//     are a tree. Who goes back in the user interface, or clears the context, starts
-//     another branch, and the old one stays in the file.
-//   - A compaction is a line of type system, subtype compact_boundary, without parent. It
-//     names in logicalParentUuid what it follows. The summary comes next: a line of type
-//     user with isCompactSummary. Newer versions keep some of the messages before; they
-//     are listed in compactMetadata.
-//   - Lines with isSidechain belong to a subagent. Lines of other types are the user
-//     interface's, or notes that Claude Code turns into reminders when it sends them
-//     (type attachment); they are not counted.
-//
-// The conversation is the branch that ends with the last line of the file, as that is
-// what is resumed. (Newer versions note another leaf if one went back and said nothing
-// before leaving; that note is not regarded.) A compaction is imported as a condensation
-// that hides what is before it. What is not part of the conversation is kept beside it.
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:    "claudecode",
 	Doc:     "Claude Code session: ~/.claude/projects/*/*.jsonl",
@@ -113,7 +115,8 @@ func read(data []byte, f *codec.File) error {
 	if err := session.Append(f, messages[done:]); err != nil {
 		return err
 	}
-	// A summary stays in the file when its compaction is undone: other lines follow it.
+	// A summary remains in the file when its compaction is undone, because other lines follow
+	// it.
 	var places []codec.Placement
 	for i := range messages {
 		l := &s.lines[messages[i].Line]
@@ -125,11 +128,11 @@ func read(data []byte, f *codec.File) error {
 	return nil
 }
 
-// synthetic is the model of what Claude Code itself put into the assistant's mouth.
+// synthetic is the model of assistant messages that Claude Code itself wrote.
 const synthetic = "<synthetic>"
 
-// compact applies a compaction of Claude Code's own to the messages so far, and adds to
-// inserted what it inserted.
+// compact applies Claude Code's own compaction to the messages so far, and adds to inserted
+// what it inserted.
 func compact(f *codec.File, c *compaction, messages []session.Message, inserted map[string]bool) error {
 	view := f.View()
 	edit := core.Edit{}

@@ -16,12 +16,10 @@ import (
 	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
-// This file makes new lines of a session.
-
-// copied are the fields that a new line has from the one that it stands next to.
+// copied are the fields that a new line takes from its neighbor.
 var copied = []string{"userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"}
 
-// writeNew writes a line for each message that is new at a place in order.
+// writeNew writes a line for each new message at an index of order.
 func (w *sessionWriter) writeNew(at int) {
 	like := min(at, len(w.order)-1)
 	for like > 0 && !w.lines[w.order[like]].said() {
@@ -36,7 +34,7 @@ func (w *sessionWriter) writeNew(at int) {
 	}
 }
 
-// writeLike writes a line for m, like another.
+// writeLike writes a line for m with the fields of another line.
 func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	id := lineID(m.ID)
 	out := []byte{'{'}
@@ -70,7 +68,7 @@ func (w *sessionWriter) lastModel() string {
 	return synthetic
 }
 
-// namespace is that of the uuids which are made from other IDs.
+// namespace is the namespace of the UUIDs that are made from other IDs.
 var namespace = uuid.MustParse("6f0d3f0e-9c8e-4d1f-8d55-7a1f6a1c3c53")
 
 // lineID returns the uuid for a message with the given ID.
@@ -104,7 +102,7 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 	return rawjson.Append(out, `,"uuid":?,"timestamp":?}`, id, when)
 }
 
-// convertFile writes a conversation of another tool as a session.
+// convertFile writes a conversation of another format as a session.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
 	if system != "" {
@@ -136,8 +134,8 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// appendLastPrompt appends the line in which newer versions look for the line that the
-// conversation ends with. It is all that a session without messages has.
+// appendLastPrompt appends the line in which newer versions look for the last line of the
+// conversation. A session without messages has only this line.
 func appendLastPrompt(out []byte, prompt, leaf, session string) []byte {
 	return rawjson.Append(out, `{"type":"last-prompt","lastPrompt":?,"leafUuid":?,"sessionId":?}`, prompt, rawjson.QuoteOrNull(leaf), session)
 }

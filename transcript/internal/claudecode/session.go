@@ -14,21 +14,21 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// A sessionLine is what matters of a line of a session.
+// A sessionLine is the relevant part of a line of a session.
 type sessionLine struct {
 	jsonl.Row
 	kind      string // the field type
 	uuid      string
 	parent    string // uuid; empty if null or absent
-	linked    bool   // it says what its parent is, be it null
+	linked    bool   // it has a parentUuid, possibly null
 	turn      string // message.id
 	model     string
 	role      string
 	boundary  bool
 	logical   string // uuid of what a boundary follows
 	sidechain bool
-	summary   bool // it says what a compaction removed
-	error     bool // it reports a failure of the API and is never sent
+	summary   bool // it is the summary of a compaction
+	error     bool // it reports an error of the API and is never sent
 	time      time.Time
 	message   []byte
 	metadata  []byte // compactMetadata
@@ -38,10 +38,10 @@ type sessionLine struct {
 	earlier int  // index of the line before with the same uuid, or none
 }
 
-// none is no index.
+// none is not an index.
 const none = -1
 
-// A sessionFile is a file of Claude Code, parsed.
+// A sessionFile is a parsed session.
 type sessionFile struct {
 	lines    []sessionLine
 	last     map[string]int  // uuid to the last line that has it
@@ -49,7 +49,7 @@ type sessionFile struct {
 	kept     keptLines
 }
 
-// said reports whether l holds a message that is sent if it is on the branch.
+// said reports whether l holds a message, which is sent if l is on the branch.
 func (l *sessionLine) said() bool {
 	return (l.kind == "user" || l.kind == "assistant") && !l.sidechain && !l.error
 }
@@ -57,7 +57,7 @@ func (l *sessionLine) said() bool {
 // inTree reports whether l is a part of the main conversation, on a branch or other.
 func (l *sessionLine) inTree() bool { return !l.sidechain && (l.uuid != "" || l.said()) }
 
-// superseded reports whether a later line has the uuid of line i and counts instead.
+// superseded reports whether a later line has the uuid of line i and is used instead.
 func (s *sessionFile) superseded(i int) bool {
 	uuid := s.lines[i].uuid
 	return uuid != "" && s.last[uuid] != i
@@ -148,7 +148,7 @@ func (s *sessionFile) before(i int) int {
 	return none
 }
 
-// messages returns what is said on the branch, in the order of the file.
+// messages returns the messages of the branch, in the order of the file.
 func (s *sessionFile) messages(data []byte) ([]session.Message, error) {
 	var all []session.Message
 	taken := codec.IDs{}
@@ -194,7 +194,7 @@ func (l *sessionLine) decode() (core.Message, *syntax.Error) {
 	return m, nil
 }
 
-// compactionID names the condensation that the boundary l is.
+// compactionID returns the ID of the condensation that the boundary l is imported as.
 func (l *sessionLine) compactionID() string {
 	if l.uuid != "" {
 		return l.uuid
@@ -202,14 +202,14 @@ func (l *sessionLine) compactionID() string {
 	return "compaction-" + strconv.Itoa(l.Line)
 }
 
-// A compaction is what a boundary says.
+// A compaction is what a boundary describes.
 type compaction struct {
 	id         string
 	at         int // index of the boundary
 	line       int // its number
 	begin, end int // the summary: messages with these indices
-	// keep are the messages before that were kept; keptFirst says that they stand before
-	// the summary.
+	// keep are the earlier messages that were kept; keptFirst says that they are before the
+	// summary.
 	keep          map[string]bool
 	keptFirst     bool
 	trigger       core.Trigger

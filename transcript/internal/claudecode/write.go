@@ -13,24 +13,23 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// write writes the session as it was, but for what condensations and rewinds
-// did to the conversation:
+// write writes the session as it was, with the changes of condensations and rewinds:
 //
-//   - A line whose message is hidden is left out, with the lines that hang on it. What a
-//     compaction of Claude Code's own hides stays, and so does everything that is not part
-//     of the conversation.
+//   - A line whose message is hidden is left out, with the lines that follow from it. What
+//     Claude Code's own compaction hides is kept, and so is everything that is not part of
+//     the conversation.
 //   - A line whose message was rewritten keeps its uuid and all but the content.
-//   - A new message gets a line of its own. Its uuid is its ID if that is a UUID, else one
-//     made from it.
-//   - Where the line that parentUuid names is gone, or something new stands behind it, the
-//     line before is named instead, so that the branch stays whole.
-//   - A line that no program could read as a message, and that was none of the conversation,
-//     is left out: with its neighbours gone it could become one.
-//   - The last turn of the assistant no longer says how many tokens it was asked with:
-//     Claude Code takes that for the size of the conversation and would compact again.
+//   - A new message gets a line of its own. Its uuid is its ID if that is a UUID, otherwise
+//     one made from it.
+//   - If the line that parentUuid names is missing, or something new follows it, parentUuid
+//     names the line before instead, so that the branch is complete.
+//   - A line that cannot be read as a message, and was not part of the conversation, is left
+//     out: without its neighbors it could become a part.
+//   - The last turn of the assistant no longer reports its token usage: Claude Code takes
+//     that for the size of the conversation and would compact again.
 //
-// That Claude Code resumes such a file was not tried; the links are those that programs
-// which read these files describe.
+// It was not tested whether Claude Code resumes such a file; the links follow the description
+// of programs that read these files.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
@@ -52,8 +51,8 @@ func write(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// empty makes the file readable of which no message is left, or refuses it: if a compaction
-// of Claude Code's own is its last line, what that hides would be the conversation again.
+// empty makes a file without messages readable. It returns an error if the last line is a
+// compaction of Claude Code's own: what that hides would be the conversation again.
 func (w *sessionWriter) empty() error {
 	s, err := parseSession(w.out.Bytes())
 	if err != nil {
@@ -76,19 +75,19 @@ type sessionWriter struct {
 	out    *codec.Output
 	ending string
 	keep   []bool                 // whether a line is written
-	saying map[int]*history.Entry // what became of the message of a line
+	saying map[int]*history.Entry // the message of a line as it is now
 	order  []int                  // the lines as they are written
-	add    map[int][]core.Message // new messages, by the place in order before which they stand
+	add    map[int][]core.Message // new messages, by the index in order before which they are written
 	stale  string                 // message.id of the last turn, whose usage is no longer true
 
 	prev    string      // uuid of the line of the branch that was written last
-	unnamed bool        // that line has none: it can only be followed by standing behind it
+	unnamed bool        // that line has no uuid: only the next line can follow it
 	count   int         // of lines of the branch that were written
 	written map[int]int // index of such a line to its number
 	barrier int         // nothing may follow a line with a lower number
 }
 
-// decide finds out what is written.
+// decide determines which lines are written, and what they say.
 func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
@@ -97,7 +96,7 @@ func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	was := session.ChangesOf(f, messages)
 	w.order = w.reorder(was.Active)
 	place := make([]int, len(w.lines)) // in order
-	begin := 0                         // the place behind which is sent
+	begin := 0                         // only lines from here on are sent
 	for at, i := range w.order {
 		place[i] = at
 		if l := &w.lines[i]; l.boundary && was.Active[l.compactionID()] {
@@ -135,10 +134,10 @@ func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	return nil
 }
 
-// decideOthers finds out which lines without a message of the conversation are written.
-// Last is the last line with one that is.
+// decideOthers determines which lines without a message of the conversation are written. Last
+// is the last line with one that is.
 func (w *sessionWriter) decideOthers(was *session.Changes, gone map[int]bool, last int) {
-	// A line that does not name its parent follows what stands before it, whatever that is.
+	// A line that does not name its parent follows the line before it, whatever that is.
 	positional := slices.ContainsFunc(w.lines, func(l sessionLine) bool { return l.live && !l.boundary && (l.uuid == "" || !l.linked) })
 	damaged := w.damaged()
 	for i := range w.lines {
@@ -154,7 +153,7 @@ func (w *sessionWriter) decideOthers(was *session.Changes, gone map[int]bool, la
 			w.keep[i] = was.Active[l.compactionID()]
 		case !l.inTree():
 			w.keep[i] = true
-		case l.said() && i > last: // it would be taken for the end of the conversation
+		case l.said() && i > last: // it would end the conversation
 		case positional && !l.live:
 		default:
 			w.keep[i] = up == none || up > i || w.keep[up] || damaged[up]
@@ -167,7 +166,7 @@ func (w *sessionWriter) decideOthers(was *session.Changes, gone map[int]bool, la
 	}
 }
 
-// damaged returns the lines that are messages by their type, and cannot be read as such.
+// damaged returns the lines that are messages by their type but cannot be read as such.
 func (w *sessionWriter) damaged() map[int]bool {
 	damaged := map[int]bool{}
 	for i := range w.lines {
@@ -178,7 +177,7 @@ func (w *sessionWriter) damaged() map[int]bool {
 		}
 	}
 	if n := len(damaged); n > 0 {
-		w.out.Warn("", "%s that cannot be read as a message, and no part of the conversation, left out", codec.Count(n, "line"))
+		w.out.Warn("", "%s that cannot be read as a message, and not part of the conversation, left out", codec.Count(n, "line"))
 	}
 	return damaged
 }
@@ -197,8 +196,9 @@ func (w *sessionWriter) write() {
 	w.writeNew(len(w.order))
 }
 
-// reorder returns all lines as they are to be written. What a compaction kept is moved to
-// where it is read, for it could not be found any more if it followed something new.
+// reorder returns all lines in the order in which they are written. The lines that a
+// compaction kept are moved to where they are read: they could not be found if they followed a
+// new line.
 func (w *sessionWriter) reorder(active map[string]bool) []int {
 	order := make([]int, 0, len(w.lines))
 	if w.kept.boundary == none || !active[w.lines[w.kept.boundary].compactionID()] {
@@ -234,7 +234,7 @@ func (w *sessionWriter) writeLine(i int) {
 	if l.live && l.turn != "" && l.turn == w.stale {
 		raw = withoutUsage(raw)
 	}
-	if metadata := rawjson.Field(raw, "compactMetadata"); l.boundary && rawjson.IsObject(metadata) { // what it kept stands behind it now
+	if metadata := rawjson.Field(raw, "compactMetadata"); l.boundary && rawjson.IsObject(metadata) { // what it kept follows it now
 		raw = rawjson.ReplaceValue(raw, metadata, rawjson.CutField(rawjson.CutField(metadata, "preservedSegment"), "preservedMessages"))
 	}
 	if l.live && l.inTree() {
@@ -248,7 +248,7 @@ func replaceMessage(raw, message []byte) []byte {
 	return rawjson.ReplaceValue(raw, rawjson.Field(raw, "message"), message)
 }
 
-// relink makes the line i follow what was written before it, if what it follows is gone.
+// relink makes line i follow the line that was written before it, if its parent is missing.
 func (w *sessionWriter) relink(i int, raw []byte) []byte {
 	l := &w.lines[i]
 	switch {
@@ -279,8 +279,8 @@ func (w *sessionWriter) follows(i int) bool {
 	return ok && at >= w.barrier
 }
 
-// withoutUsage returns a line of the assistant with the numbers of tokens set to zero, as
-// Claude Code is said to do itself with what a compaction keeps.
+// withoutUsage returns a line of the assistant with all token counts set to zero, as Claude
+// Code is said to do with the lines that a compaction keeps.
 func withoutUsage(raw []byte) []byte {
 	for _, name := range []string{"input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
 		message := rawjson.Field(raw, "message")

@@ -9,12 +9,12 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// An envelope is everything in a file but its messages, byte for byte: what stands
-// before the first, between two, and behind the last. A file is
+// An Envelope is everything in a file but its messages, byte for byte: what is before the
+// first, between two, and after the last. A file is
 //
 //	head message gap message gap message tail
 //
-// where a gap belongs to the message behind it and goes with it when it is hidden.
+// where a gap belongs to the message after it and is left out with it.
 type Envelope struct {
 	Head, Tail []byte
 	Sep        []byte            // the usual gap; also used before new messages

@@ -1,3 +1,20 @@
+// Package codex reads and writes rollouts of Codex.
+//
+// Codex records a session in ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl. A line is
+//
+//	{"timestamp": …, "type": …, "payload": { … }}
+//
+// where type is session_meta (the session and its instructions), turn_context (the model and
+// the rules of a turn), response_item (an item as OpenAI's Responses API has it), compacted,
+// event_msg (what the user interface shows) or one that only the interface needs. Files from
+// before September 2025 have the bare items, after a first line with the id of the session.
+// This follows the source of Codex, which is public (codex-rs: protocol, rollout, core).
+//
+// An item is a message, reasoning, a call or a result. A compacted line restarts the history,
+// with its replacement_history if it has one; older ones have only a summary, and then the
+// user's own messages are kept, up to 20,000 tokens by Codex's estimate. It is imported as a
+// condensation. An event thread_rolled_back undoes the last turns: their items are kept in the
+// file but are not part of the conversation.
 package codex
 
 import (
@@ -16,26 +33,10 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// none is no index.
+// none is not an index.
 const none = -1
 
-// Codex records a session in ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl. A line is
-//
-//	{"timestamp": …, "type": …, "payload": { … }}
-//
-// where type is session_meta (what the session is, and its instructions), turn_context
-// (the model and the rules of a turn), response_item (an item as OpenAI's Responses API
-// has it), compacted, event_msg (what the user interface shows) or one of some that only
-// the interface needs. Files from before September 2025 have the bare items, behind a
-// first line with the id of the session. This follows the source of Codex, which is
-// public (codex-rs: protocol, rollout, core).
-//
-// An item is a message: what was said, thought, called or answered. A compacted line
-// begins the history anew, with its replacement_history if it has one; older ones have
-// only a summary, and then the user's own messages stay, up to 20,000 tokens of them by
-// Codex's estimate. It is imported as a condensation. An event thread_rolled_back takes
-// the last turns back: their items are kept in the file but are no part of the
-// conversation.
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:    "codex",
 	Doc:     "Codex rollout: ~/.codex/sessions/*/*/*/rollout-*.jsonl",
@@ -79,7 +80,7 @@ func detect(data []byte) bool {
 	return false
 }
 
-// kinds are the types of lines that tell a rollout.
+// kinds are the types of lines that identify a rollout.
 var kinds = []string{"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 
 func read(data []byte, f *codec.File) error {
@@ -130,7 +131,7 @@ func read(data []byte, f *codec.File) error {
 	return nil
 }
 
-// messages returns what is said in the items that were not taken back.
+// messages returns the messages of the items that were not undone.
 func (r *rollout) messages(data []byte) ([]session.Message, error) {
 	var all []session.Message
 	n := 0
@@ -154,10 +155,10 @@ func (r *rollout) messages(data []byte) ([]session.Message, error) {
 	return all, nil
 }
 
-// compactionID names the condensation that the compacted line l is.
+// compactionID returns the ID of the condensation that the compacted line l is imported as.
 func (l *rolloutLine) compactionID() string { return "compaction-" + strconv.Itoa(l.Line) }
 
-// compaction returns what the compacted line l does to view.
+// compaction returns the condensation of view that the compacted line l is.
 func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.Condensation, *syntax.Error) {
 	id := l.compactionID()
 	c := history.Condensation{ID: id, Provider: "codex", Time: l.time}
@@ -191,7 +192,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.
 		}
 		return c, nil
 	}
-	room := 4 * 20_000 // bytes: Codex takes 4 for a token
+	room := 4 * 20_000 // bytes: Codex estimates 4 for a token
 	for i := len(view) - 1; i >= 0; i-- {
 		if m := &view[i]; m.Role == core.RoleUser && m.Kind == core.KindOriginal && !contextual(m.Parts) && room > 0 {
 			room -= len(blocks.Join(m.Parts))
@@ -207,7 +208,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.
 	return c, nil
 }
 
-// contexts are how messages begin that Codex wrote in the name of the user.
+// contexts are how user messages begin that Codex wrote.
 var contexts = []string{
 	"<environment_context>", "<user_instructions>", "# agents.md instructions", "<user_shell_command>",
 	"<turn_aborted>", "<skill>", "<subagent_notification>",

@@ -11,10 +11,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// This file holds the items of OpenAI's Responses API, as far as Codex stores them.
-
-// decodeItem returns the message that an item is, and whether the model gets to see it.
-// ID is the item's own, if it has one.
+// decodeItem returns the message that an item of OpenAI's Responses API is, and whether the
+// model receives it. ID is the item's own, if it has one.
 func decodeItem(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return m, false, &syntax.Error{Found: syntax.Describe(raw) + " as an item", Want: "an object"}
@@ -37,7 +35,7 @@ func decodeItem(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 	switch kind {
 	case "":
 		return m, false, syntax.Missing(raw, "item", "type", "a string")
-	case "ghost_snapshot": // how files were, for undo
+	case "ghost_snapshot": // a state of the files, for undo
 		return m, false, nil
 	case "message":
 		return decodeItemMessage(raw, m)
@@ -120,7 +118,7 @@ func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *syntax.
 	return m, true, nil
 }
 
-// decodeItemBlock returns what a block of content says.
+// decodeItemBlock returns the part that a block of content is.
 func decodeItemBlock(block []byte) core.Part {
 	var kind string
 	var said, image []byte
@@ -159,7 +157,7 @@ func decodeItemReasoning(raw []byte) core.Part {
 	return core.Reasoning{Text: strings.Join(all, "\n\n"), Encrypted: rawjson.Text(rawjson.Field(raw, "encrypted_content"))}
 }
 
-// decodeOutput returns what a tool answered: a string, an array of blocks or, in older
+// decodeOutput returns the content of a result: a string, an array of blocks or, in older
 // files, an object with content and success.
 func decodeOutput(raw []byte) (content []core.Part, failed bool) {
 	if rawjson.IsObject(raw) {
@@ -223,7 +221,7 @@ func encodeItems(m *core.Message) [][]byte {
 	return items
 }
 
-// blockOfMessage reports whether kind is that of a block and not of an item.
+// blockOfMessage reports whether kind is that of a content block and not of an item.
 func blockOfMessage(kind string) bool {
 	return strings.HasPrefix(kind, "input_") || strings.HasPrefix(kind, "output_") || kind == "refusal" || kind == "text"
 }
@@ -273,7 +271,7 @@ func encodeBlock(role core.Role, p core.Part) []byte {
 	return rawjson.Append(nil, text, apimessage.Note("unknown"))
 }
 
-// encodeOutput returns what a tool answered: a string if it is text, else blocks.
+// encodeOutput returns the content of a result: a string if it is one text, otherwise blocks.
 func encodeOutput(content []core.Part) []byte {
 	if len(content) == 0 {
 		return []byte(`""`)
@@ -284,8 +282,8 @@ func encodeOutput(content []core.Part) []byte {
 	return encodeBlocks(core.RoleUser, content)
 }
 
-// patchItem returns the item was, changed to say the parts of m. It is one item, unless m
-// became something that no item says.
+// patchItem returns the item was, changed to the parts of m. The result is one item, unless no
+// single item can hold m.
 func patchItem(was []byte, m *core.Message) [][]byte {
 	old, sent, bad := decodeItem(was)
 	if bad != nil || !sent {

@@ -12,24 +12,24 @@ import (
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
-// A rollout is a file of Codex, parsed.
+// A rollout is a parsed file.
 type rollout struct {
 	lines    []rolloutLine
 	warnings []codec.Warning
-	bare     bool // items stand in the lines without a wrapper
+	bare     bool // the lines are items without a wrapper
 	system   string
 	tools    json.RawMessage
 	model    string
 	taken    codec.IDs
 }
 
-// A rolloutLine is what matters of a line of a rollout.
+// A rolloutLine is the relevant part of a line.
 type rolloutLine struct {
 	jsonl.Row
 	kind    string
 	payload []byte // of a bare item, the line
 	time    time.Time
-	void    bool // it was taken back
+	void    bool // it was undone
 }
 
 func parseRollout(data []byte) (*rollout, error) {
@@ -44,7 +44,7 @@ func parseRollout(data []byte) (*rollout, error) {
 		l.parse(raw)
 		switch l.kind {
 		case "session_meta":
-			if !meta { // a fork has its own first and that of its parent behind it
+			if !meta { // a fork has its own first, then that of its parent
 				r.meta(l.payload)
 			}
 			meta = true
@@ -99,8 +99,8 @@ func (r *rollout) meta(payload []byte) {
 	}
 }
 
-// rollBack marks the lines that a later one takes back: from the message of the user that
-// begins the turn. A compaction in a turn goes with it.
+// rollBack marks the lines that a later one undoes: those from the user message that begins
+// the turn. A compaction in a turn is undone with it.
 func (r *rollout) rollBack() {
 	var turns []int // the lines that begin one
 	left := 0
@@ -131,6 +131,6 @@ func (r *rollout) rollBack() {
 	}
 	if left > 0 {
 		r.warnings = append(r.warnings, codec.Warning{Text: fmt.Sprintf(
-			"%s taken back: kept in the file, but no part of the conversation", codec.Count(left, "item"))})
+			"%s undone: kept in the file, but not part of the conversation", codec.Count(left, "item"))})
 	}
 }

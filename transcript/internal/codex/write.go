@@ -14,14 +14,14 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// write writes the rollout as it was, but for what condensations and rewinds did to
-// the conversation: the line of an item that is hidden is left out, one that was
-// rewritten says something else, a new message gets lines of its own. Behind a compaction
-// of Codex's own this is done to its replacement_history, and the lines before it stay.
-// So do all lines that are not items: the user interface shows the session as it was.
+// write writes the rollout as it was, with the changes of condensations and rewinds: the line
+// of a hidden item is left out, that of a rewritten one is changed, and a new message gets
+// lines of its own. What is before Codex's own last compaction is changed in its
+// replacement_history, and the lines before it are kept. So are all lines that are not items:
+// the user interface shows the session as it was.
 //
-// That Codex resumes such a file was not tried; it follows what its source does to
-// rebuild the history.
+// It was not tested whether Codex resumes such a file; it follows what its source does to
+// restore the history.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
@@ -46,14 +46,14 @@ type rolloutWriter struct {
 	ending string
 
 	base        int              // the line of the last compaction, or none
-	replacement []*history.Entry // what stands for everything before it, if that changed
+	replacement []*history.Entry // what replaces everything before it, if that changed
 	saying      map[int]*history.Entry
 	undone      map[int]bool           // compacted lines without effect
 	hidden      map[int]bool           // items that are left out
-	add         map[int][]core.Message // new messages, by the line that they stand before
+	add         map[int][]core.Message // new messages, by the line that they precede
 }
 
-// decide finds out what is written.
+// decide determines what is written.
 func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
@@ -72,22 +72,22 @@ func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 		}
 	}
 	entries := f.Journal.Timeline()
-	behind := 0 // the first entry that the last compaction did not see
+	seen := 0 // how many entries the last compaction includes
 	if w.base != none {
 		id := w.lines[w.base].compactionID()
 		for i := range entries {
 			if line, ok := was.Line[entries[i].Message.ID]; ok && line < w.base || entries[i].InsertedBy == id {
-				behind = i + 1
+				seen = i + 1
 			}
 		}
 	}
-	w.decideBefore(entries[:behind], was.Own)
-	w.decideBehind(entries[behind:], was.Line)
+	w.decideBefore(entries[:seen], was.Own)
+	w.decideAfter(entries[seen:], was.Line)
 	return nil
 }
 
-// decideBefore finds out what the last compaction now has to say, if entries, which it
-// saw, are not what they were then.
+// decideBefore determines the new replacement history of the last compaction, if entries,
+// which it includes, have changed.
 func (w *rolloutWriter) decideBefore(entries []history.Entry, own map[string]bool) {
 	changed := false
 	var view []*history.Entry
@@ -109,7 +109,7 @@ func (w *rolloutWriter) decideBefore(entries []history.Entry, own map[string]boo
 	}
 }
 
-func (w *rolloutWriter) decideBehind(entries []history.Entry, lineOf map[string]int) {
+func (w *rolloutWriter) decideAfter(entries []history.Entry, lineOf map[string]int) {
 	w.saying, w.hidden, w.add = map[int]*history.Entry{}, map[int]bool{}, map[int][]core.Message{}
 	next := len(w.lines)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -186,7 +186,7 @@ func rolloutRecord(kind string, payload []byte, when time.Time) []byte {
 	return rawjson.Append(nil, `{"timestamp":?,"type":?,"payload":?}`, when, kind, payload)
 }
 
-// rebase makes the compacted line raw say w.replacement.
+// rebase returns the compacted line raw with w.replacement as its history.
 func (w *rolloutWriter) rebase(raw []byte) []byte {
 	var items [][]byte
 	for _, e := range w.replacement {
@@ -210,7 +210,7 @@ func (w *rolloutWriter) rebase(raw []byte) []byte {
 // responses is OpenAI's Responses API.
 var responses = apimessage.API{Name: "codex", Vendor: "openai", MaxID: 64, MaxName: 64}
 
-// convertFile writes a conversation of another tool as a rollout.
+// convertFile writes a conversation of another format as a rollout.
 func convertFile(f *codec.File, out *codec.Output) error {
 	rest := *f // the system prompt has a place of its own
 	rest.System = ""

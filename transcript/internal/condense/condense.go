@@ -1,3 +1,4 @@
+// Package condense reads and writes journals, condense's own format.
 package condense
 
 import (
@@ -8,6 +9,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
+// Codec is the format.
 var Codec = codec.Codec{
 	Name: "condense",
 	Doc:  "the journal of condense: JSON lines with every message and condensation, nothing lost",

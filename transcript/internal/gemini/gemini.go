@@ -1,3 +1,15 @@
+// Package gemini reads sessions of Gemini CLI.
+//
+// Gemini CLI records a session in ~/.gemini/tmp/PROJECT/chats/session-*.json:
+//
+//	{"sessionId": …, "projectHash": …, "startTime": …, "lastUpdated": …, "messages": [
+//	  {"id": …, "timestamp": …, "type": "user", "content": [{"text": …}]},
+//	  {"id": …, "timestamp": …, "type": "gemini", "content": …, "thoughts": [ … ], "toolCalls": [ … ]}]}
+//
+// A call holds its result, a list with a functionResponse. Messages of other types (info,
+// warning, error) belong to the user interface. The system prompt and the definitions of the
+// tools are not in the file. This follows packages/core/src/services/chatRecordingService.ts
+// of Gemini CLI, which is public, and a session of April 2026.
 package gemini
 
 import (
@@ -11,16 +23,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// Gemini CLI records a session in ~/.gemini/tmp/PROJECT/chats/session-*.json:
-//
-//	{"sessionId": …, "projectHash": …, "startTime": …, "lastUpdated": …, "messages": [
-//	  {"id": …, "timestamp": …, "type": "user", "content": [{"text": …}]},
-//	  {"id": …, "timestamp": …, "type": "gemini", "content": …, "thoughts": [ … ], "toolCalls": [ … ]}]}
-//
-// A call holds its result, a list with a functionResponse. Messages of other types (info,
-// warning, error) are the user interface's. The system prompt and the definitions of the
-// tools are not in the file. This follows packages/core/src/services/chatRecordingService.ts
-// of Gemini CLI, which is public, and a session of April 2026.
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:   "gemini",
 	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json",
@@ -163,7 +166,7 @@ func decodeGeminiTurn(raw []byte) ([]core.Message, *syntax.Error) {
 	return session.Turn(said, results), nil
 }
 
-// geminiResult returns what a tool answered, and whether it failed.
+// geminiResult returns the content of a result, and whether the tool failed.
 func geminiResult(value []byte) (content []core.Part, failed bool) {
 	if rawjson.IsString(value) {
 		return blocks.Text(value), false

@@ -1,3 +1,4 @@
+// Package openai reads and writes messages of OpenAI's Chat Completions API.
 package openai
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:    "openai",
 	Doc:     "OpenAI Chat Completions: an array of messages, or a request object with messages, tools …",
@@ -41,7 +43,7 @@ func read(data []byte, f *codec.File) error {
 			if f.MaxOutput == 0 {
 				f.MaxOutput = rawjson.Int(v)
 			}
-		case "system": // where a tool keeps OpenAI's messages and the prompt apart
+		case "system": // some tools keep the prompt apart from OpenAI's messages
 			f.System = rawjson.Text(v)
 		}
 	}
@@ -58,22 +60,22 @@ func write(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// roleOf maps the roles on the wire to ours.
+// roleOf maps OpenAI's roles to ours.
 var roleOf = map[string]core.Role{
 	"system":    core.RoleSystem,
-	"developer": core.RoleSystem, // what newer models call it
+	"developer": core.RoleSystem, // the name for newer models
 	"user":      core.RoleUser,
 	"assistant": core.RoleAssistant,
 	"tool":      core.RoleTool,
 	"function":  core.RoleTool, // before there were parallel calls
 }
 
-// fields is the raw fields of a message that say something.
+// fields are the raw fields of a message.
 type fields struct {
 	role, id, name, callID             []byte
 	content, refusal, reasoning, audio []byte
 	toolCalls, functionCall            []byte
-	reasoningField                     string // the name that the server has for it
+	reasoningField                     string // the server's name for it
 }
 
 func split(raw []byte) fields {
@@ -109,8 +111,8 @@ func split(raw []byte) fields {
 	return w
 }
 
-// decode is a [decoder]. The parts stand in this order: reasoning, content,
-// refusal, audio, calls.
+// decode returns a message. The order of its parts is: reasoning, content, refusal, audio,
+// calls.
 func decode(raw []byte) (core.Message, *syntax.Error) {
 	var m core.Message
 	if !rawjson.IsObject(raw) {
@@ -165,8 +167,8 @@ func decode(raw []byte) (core.Message, *syntax.Error) {
 	return m, nil
 }
 
-// functionID is the ID of a call of a function from before calls had one. They were
-// answered one at a time and by name.
+// functionID is the ID of a function call from the time before calls had IDs: each was
+// answered at once, by name.
 func functionID(name string) string { return "function:" + name }
 
 // decodeContent returns one part for each part of raw. An empty string is none.
@@ -221,8 +223,8 @@ func decodeCall(raw []byte) (core.Part, *syntax.Error) {
 	return c, nil
 }
 
-// arguments returns the arguments of the call raw: the text of a string, or the JSON of
-// what a server sent in place of one.
+// arguments returns the arguments of the call raw: the text of a string, or the JSON that a
+// server sent instead.
 func arguments(raw []byte) string {
 	v := rawjson.Field(raw, "arguments")
 	if rawjson.IsString(v) {

@@ -13,8 +13,8 @@ import (
 
 func joinRecords(raw [][]byte) []byte { return bytes.Join(raw, []byte{','}) }
 
-// patch returns the message was changed to say parts. Fields that did not change
-// and unknown ones are kept byte for byte.
+// patch returns the message was changed to parts. Fields that did not change and unknown ones
+// are kept byte for byte.
 func patch(was []byte, parts []core.Part) []byte {
 	w := split(was)
 	if roleOf[rawjson.Text(w.role)] == core.RoleTool {

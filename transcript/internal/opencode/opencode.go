@@ -1,3 +1,18 @@
+// Package opencode reads sessions that OpenCode exported.
+//
+// OpenCode keeps sessions in a database; "opencode export SESSION" writes one as
+//
+//	{"info": {"id": "ses_…", …}, "messages": [{"info": {"role": …}, "parts": [{"type": …}, …]}, …]}
+//
+// A part is a text, reasoning, a file, a tool with its call and its result, or one of some
+// that are not sent. This follows how OpenCode makes requests
+// (packages/opencode/src/session/message-v2.ts) in versions 1.2 to 1.4, and exports of these.
+//
+//   - A part "step-start" begins a new request; older versions have several in one message.
+//   - A compaction is a user message with a part "compaction"; the answer has "summary": true.
+//     What is before it is no longer sent. It is imported as a condensation.
+//   - The result of a tool with time.compacted was cleared: a stub is sent in its place.
+//   - An answer that failed is not sent, unless it was only interrupted.
 package opencode
 
 import (
@@ -15,20 +30,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// OpenCode keeps sessions in a database; "opencode export SESSION" writes one as
-//
-//	{"info": {"id": "ses_…", …}, "messages": [{"info": {"role": …}, "parts": [{"type": …}, …]}, …]}
-//
-// A part is a text, reasoning, a file, a tool with its call and its result, or one of some
-// that are not sent. This follows what OpenCode does to ask a model
-// (packages/opencode/src/session/message-v2.ts) in versions 1.2 to 1.4, and exports of these.
-//
-//   - A part "step-start" begins a request of its own; older versions have several in one
-//     message.
-//   - A compaction is a message of the user's with a part "compaction"; the answer has
-//     "summary": true. What is before it is no longer sent. It is imported as a condensation.
-//   - The result of a tool with time.compacted was cleared: a note is sent in its place.
-//   - An answer that failed is not sent, unless it was only interrupted.
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:   "opencode",
 	Doc:    "OpenCode session, as opencode export writes it",
@@ -97,7 +99,7 @@ func readOpenCode(data []byte, f *codec.File) error {
 	return nil
 }
 
-// An opencodeRecord is a message of OpenCode's.
+// An opencodeRecord is one of OpenCode's messages.
 type opencodeRecord struct {
 	raw        []byte
 	id, model  string
@@ -107,7 +109,7 @@ type opencodeRecord struct {
 	messages   []core.Message
 }
 
-// decodeOpenCode returns what the message raw says.
+// decodeOpenCode decodes the message raw.
 func decodeOpenCode(raw []byte) (r opencodeRecord, bad *syntax.Error) {
 	r.raw = raw
 	if !rawjson.IsObject(raw) {
@@ -218,7 +220,7 @@ func (r *opencodeRecord) assistant(parts []byte) *syntax.Error {
 	return nil
 }
 
-// opencodeResult returns what a tool answered; false if it did not yet.
+// opencodeResult returns the result of a call; false if there is none yet.
 func opencodeResult(id string, state []byte) (core.ToolResult, bool) {
 	r := core.ToolResult{CallID: id}
 	switch rawjson.Text(rawjson.Field(state, "status")) {
@@ -242,8 +244,8 @@ func opencodeResult(id string, state []byte) (core.ToolResult, bool) {
 	return r, true
 }
 
-// opencodeFile returns the file that is sent as such. Texts and folders are not: a text says
-// what is in them.
+// opencodeFile returns a file that is sent as such. Text files and folders are not: a text
+// part has their content.
 func opencodeFile(raw []byte) (core.Part, bool) {
 	mime := rawjson.Text(rawjson.Field(raw, "mime"))
 	switch url := rawjson.Text(rawjson.Field(raw, "url")); {

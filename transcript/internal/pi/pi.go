@@ -1,3 +1,19 @@
+// Package pi reads sessions of pi.
+//
+// pi appends a line for every event of a session to
+// ~/.pi/agent/sessions/DIRECTORY/TIME_ID.jsonl. The first line describes the session; each of
+// the others has an id, and parentId names the line that it follows. Together they are a tree;
+// the conversation is the branch that ends with the last line. Files of version 1 have
+// neither, and are one branch. Types of lines that are read:
+//
+//   - message: of the user, the assistant, a tool (toolResult) or a command that the user ran
+//     (bashExecution). An answer that failed or was interrupted is not sent.
+//   - custom_message: what an extension says as the user.
+//   - compaction: a summary, and the first entry that is kept. It is imported as a
+//     condensation.
+//   - branch_summary: a summary of an abandoned branch.
+//
+// The format is documented: packages/coding-agent/docs/session.md of pi-mono.
 package pi
 
 import (
@@ -13,20 +29,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// pi appends a line for everything that happens in a session to
-// ~/.pi/agent/sessions/DIRECTORY/TIME_ID.jsonl. The first says what the session is; each of
-// the others has an id and names in parentId the one that it follows. Together they are a
-// tree; the conversation is the branch that ends with the last line. Files of version 1 have
-// neither, and are one branch. Types of lines that count:
-//
-//   - message: of the user, the assistant, a tool (toolResult) or a command that the user ran
-//     (bashExecution). An answer that failed or was interrupted is not sent.
-//   - custom_message: what an extension says in the name of the user.
-//   - compaction: a summary, and the first entry that is kept. It is imported as a
-//     condensation.
-//   - branch_summary: a summary of a branch that was left.
-//
-// The format is documented: packages/coding-agent/docs/session.md of pi-mono.
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:   "pi",
 	Doc:    "pi session: ~/.pi/agent/sessions/*/*.jsonl",
@@ -42,7 +45,7 @@ func detectPi(data []byte) bool {
 	return false
 }
 
-// A piLine is what matters of a line.
+// A piLine is the relevant part of a line.
 type piLine struct {
 	jsonl.Row
 	kind, id, parent string
@@ -66,7 +69,7 @@ func readPi(data []byte, f *codec.File) error {
 	}
 	f.Warnings = append(f.Warnings, piBranch(lines, at)...)
 	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
-	first := map[string]string{} // entry to the first message that it or a later one says
+	first := map[string]string{} // entry to the first message of it or of a later one
 	var silent []string
 	for i := range lines {
 		l := &lines[i]
@@ -134,10 +137,10 @@ func piBranch(lines []piLine, at map[string]int) []codec.Warning {
 	if left == 0 {
 		return nil
 	}
-	return []codec.Warning{{Text: fmt.Sprintf("%s on branches that were left: kept in the file, but no part of the conversation", codec.Count(left, "message"))}}
+	return []codec.Warning{{Text: fmt.Sprintf("%s on abandoned branches: kept in the file, but not part of the conversation", codec.Count(left, "message"))}}
 }
 
-// decode returns the message that the line is, and whether the model gets to see it.
+// decode returns the message that the line is, and whether the model receives it.
 func (l *piLine) decode() (m core.Message, sent bool, bad *syntax.Error) {
 	m.Role = core.RoleUser
 	switch l.kind {
@@ -228,8 +231,8 @@ func decodePi(raw []byte) ([]core.Part, *syntax.Error) {
 	return parts, bad
 }
 
-// decodePiBlock returns what a block says. Signed says that Anthropic made what the model
-// thought: that of others is kept in a form that only they take back.
+// decodePiBlock returns the part that a block is. Signed says that a model of Anthropic made
+// the reasoning: only its signatures can be sent again.
 func decodePiBlock(raw []byte, signed bool) (core.Part, *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a block of content", Want: "an object"}

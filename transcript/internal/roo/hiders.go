@@ -9,10 +9,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// This file turns tags into condensations.
-
-// fromTags returns the condensations that have no record: those of Roo's own, since the
-// last time that a journal was written.
+// fromTags returns the condensations that are in tags but have no record: those that Roo made
+// since the journal was last written.
 func (f *conversation) fromTags(records []history.Condensation) []history.Condensation {
 	hidden := map[string]bool{}
 	names := codec.IDs{}
@@ -60,10 +58,10 @@ type hider struct {
 	rewrites []int
 }
 
-// hiders returns the messages without a record whose tags hide others: a summary
-// everything before it that nothing hides yet, a marker what names it. If there is no
-// summary, one whose isSummary only counts as true hides what names it. It adds to hidden
-// what they hide.
+// hiders returns the messages without a record whose tags hide others. A summary hides
+// everything before it that is not hidden yet, a marker the messages that name it. If there is
+// no summary, one whose isSummary is only truthy hides the messages that name it. What they
+// hide is added to hidden.
 func (f *conversation) hiders(hidden map[string]bool) []hider {
 	condensed, truncated := map[string][]int{}, map[string][]int{}
 	for i := range f.messages {
@@ -116,7 +114,7 @@ func (f *conversation) hiders(hidden map[string]bool) []hider {
 	return all
 }
 
-// explain lays to the last summary what no tag explains: tool results whose call is
+// explain attributes to the last summary what no tag explains: tool results whose call is
 // before it, and messages that hold nothing else.
 func (f *conversation) explain(hiders []hider, hidden map[string]bool) {
 	for k := range hiders {
@@ -139,9 +137,9 @@ func (f *conversation) explain(hiders []hider, hidden map[string]bool) {
 	}
 }
 
-// hiddenEarly returns the messages that hide others and are hidden or rewritten by
-// themselves or by one before. They cannot be what a condensation inserted, for it would
-// have to be older than itself.
+// hiddenEarly returns the messages that hide others and are hidden or rewritten by themselves
+// or by an earlier one. They cannot be inserted by their condensation, which would be older
+// than itself.
 func (f *conversation) hiddenEarly(hiders []hider) map[int]bool {
 	early := map[int]bool{}
 	for _, h := range hiders {

@@ -16,15 +16,14 @@ type layout struct {
 	markers  map[string]int  // condensation to the index of the item that is its marker
 	carriers map[string]int  // condensation without one to the index before which it gets one
 	names    map[string]bool // of all markers, as tags spell them
-	// summaries are the names of those that Roo still has.
+	// summaries are the names of the summaries that Roo still has.
 	summaries map[string]bool
 }
 
-// inScope reports whether Roo looks at the tags of item i.
+// inScope reports whether Roo considers the tags of item i.
 func (l *layout) inScope(i int) bool { return i > l.pivot }
 
-// hider returns the condensation that keeps item i as it is from being sent; empty if
-// none does.
+// hider returns the condensation that hides item i or rewrites it; empty if none does.
 func (l *layout) hider(i int) string {
 	e := l.items[i].entry
 	switch {
@@ -36,8 +35,8 @@ func (l *layout) hider(i int) string {
 	return ""
 }
 
-// olderSummary reports whether item i is a summary of Roo's that the one which Roo begins with
-// has taken the place of.
+// olderSummary reports whether item i is one of Roo's summaries that was replaced by the one
+// that Roo begins with.
 func (l *layout) olderSummary(i int) bool {
 	it := &l.items[i]
 	return i < l.pivot && it.entry.Message.Kind == core.KindSummary && it.tags.condenseID != ""
@@ -45,7 +44,7 @@ func (l *layout) olderSummary(i int) bool {
 
 // findMarkers finds a marker for each condensation that hides something.
 func (l *layout) findMarkers() {
-	for i := range l.items { // a summary that was a marker as long as it was hidden
+	for i := range l.items { // a summary that was a marker while it was hidden
 		if it := &l.items[i]; it.tags.marker && (i == l.pivot || l.olderSummary(i)) && it.entry.Message.Kind == core.KindSummary {
 			it.cut("isTruncationMarker")
 			it.cut("truncationId")
@@ -61,8 +60,8 @@ func (l *layout) findMarkers() {
 	for i := range l.items {
 		id := l.hider(i)
 		at, ok := inserted[id]
-		// What stands for a message goes with what hides it only if it is behind that:
-		// Roo takes back from the end.
+		// A replacement of a message is its marker only if it follows the message: Roo removes
+		// messages from the end.
 		stands := len(l.items[i].entry.HiddenBy) == 0 && at > i
 		switch {
 		case id == "" || !l.inScope(i) && id == l.pivotID():
@@ -181,8 +180,7 @@ func (it *item) cut(tag string) {
 	it.tags.see(tag, []byte("null"))
 }
 
-// assemble returns the items with the carriers, and the copies of those that were
-// rewritten.
+// assemble returns the items with the carriers, and with the copies of rewritten messages.
 func (l *layout) assemble() []item {
 	holders, known := l.holders(), map[string]bool{}
 	hides := map[string][]string{}
@@ -197,7 +195,7 @@ func (l *layout) assemble() []item {
 	for k, c := range l.condensations {
 		rec := recordOf(k+1, c, hides[c.ID])
 		if _, ok := rec.within(known); !ok {
-			continue // all that it was about is gone
+			continue // all messages that it refers to were removed
 		}
 		if at, ok := holders[c.ID]; ok {
 			l.items[at].note.Records = append(l.items[at].note.Records, rec)
@@ -255,7 +253,7 @@ func newCarrier(id string, hidden int) item {
 	return it
 }
 
-// copyOf returns what stands for item i, which was rewritten.
+// copyOf returns the replacement of item i, which was rewritten.
 func (l *layout) copyOf(i int) item {
 	it := l.items[i]
 	m := it.entry.Message

@@ -10,40 +10,40 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// noteField is where a message of Roo's holds what its tags cannot say.
+// noteField is the field of Roo's messages that holds what tags cannot express.
 const noteField = "condense"
 
 // A note is the value of that field.
 type note struct {
-	// ID and Kind are the message's, if they are not those that readRoo would give it.
+	// ID and Kind are set if they differ from those that read would give the message.
 	ID   string    `json:"id,omitempty"`
 	Kind core.Kind `json:"kind,omitempty"`
-	// Time is when it was written; ts only says where it stands.
+	// Time is when it was written; ts only gives its position.
 	Time time.Time `json:"time,omitzero"`
-	// Role is who speaks and Message what is said, if Roo has no place for that.
+	// Role and Message are the speaker and the content, if Roo has no place for them.
 	Role    core.Role     `json:"role,omitempty"`
 	Message *core.Message `json:"message,omitempty"`
-	// CopyOf is the ID of the message that this one stands for, rewritten.
+	// CopyOf is the ID of the message that this one replaces, rewritten.
 	CopyOf string `json:"copy_of,omitempty"`
-	// Carrier marks a message that stands for nothing: it hides others, or holds a
-	// record, and is hidden itself.
+	// Carrier marks a message that is not part of the conversation: it hides others, or holds
+	// a record, and is hidden itself.
 	Carrier bool     `json:"carrier,omitempty"`
 	Records []record `json:"records,omitempty"`
 }
 
-// A record is a condensation. It names the messages that it inserted by ID alone; they
-// stand in the file themselves.
+// A record is a condensation. It names the messages that it inserted by ID alone; they are in
+// the file themselves.
 type record struct {
 	Order int `json:"order"` // the first is 1
 	history.Condensation
 }
 
-// empty reports whether n says nothing.
+// empty reports whether n has no content.
 func (n *note) empty() bool {
 	return n.ID == "" && n.Kind == "" && n.Time.IsZero() && n.Role == "" && n.Message == nil && n.CopyOf == "" && !n.Carrier && len(n.Records) == 0
 }
 
-// decodeNote returns the note raw; an empty one if it is something else.
+// decodeNote returns the note raw; an empty one if raw is not a note.
 func decodeNote(raw []byte) note {
 	var n note
 	if !rawjson.IsObject(raw) || json.Unmarshal(raw, &n) != nil {
@@ -60,7 +60,7 @@ func (n *note) encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// apply makes m the message that n speaks of.
+// apply sets in m what n says about it.
 func (n *note) apply(m *core.Message) {
 	if n.ID != "" {
 		m.ID, m.Kind = n.ID, n.Kind
@@ -76,8 +76,8 @@ func (n *note) apply(m *core.Message) {
 	}
 }
 
-// recordOf returns the record of c, which hides the named messages: those that its edit
-// names and, where a condensation before it was undone, those that it covered with it.
+// recordOf returns the record of c, which hides the named messages: those of its edit and
+// those that it has hidden since an earlier condensation was undone.
 func recordOf(order int, c history.Condensation, hides []string) record {
 	inserts := make([]core.Insert, len(c.Edit.Insert))
 	for i, in := range c.Edit.Insert {
@@ -87,8 +87,8 @@ func recordOf(order int, c history.Condensation, hides []string) record {
 	return record{order, c}
 }
 
-// within returns r without what it says of messages that are not among known; false if
-// nothing is left of it.
+// within returns r without references to messages that are not in known; false if nothing is
+// left.
 func (r *record) within(known map[string]bool) (history.Condensation, bool) {
 	c := r.Condensation
 	c.Edit = core.Edit{}

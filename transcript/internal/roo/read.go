@@ -8,13 +8,13 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// A conversation is a file of Roo's, parsed.
+// A conversation is a parsed file.
 type conversation struct {
 	messages []message
 	fates    []fate
-	copies   map[string]int // ID of a message to the index of what stands for it
-	pivot    int            // index of the last summary that Roo regards, or none
-	order    []int          // the messages of the conversation, each where it or its copy stands
+	copies   map[string]int // ID of a message to the index of its copy
+	pivot    int            // index of the summary that Roo begins with, or none
+	order    []int          // the messages of the conversation, each at its position or that of its copy
 }
 
 func newConversation(messages []message) *conversation {
@@ -27,8 +27,8 @@ func newConversation(messages []message) *conversation {
 	return f
 }
 
-// adopt makes messages of their own of the copies whose original is sent too, or gone:
-// Roo took back what hid it.
+// adopt turns copies into messages of their own if the original is sent too or is missing: Roo
+// removed what hid it.
 func (f *conversation) adopt(names *naming) {
 	hidden := map[string]bool{}
 	for i := range f.messages {
@@ -64,7 +64,7 @@ func (f *conversation) adopt(names *naming) {
 	}
 }
 
-// journal returns the journal that says what the tags say.
+// journal returns the journal that the tags describe.
 func (f *conversation) journal() (*history.Journal, []codec.Warning, error) {
 	var timeline []core.Message
 	known := map[string]bool{}
@@ -131,7 +131,7 @@ func (f *conversation) agrees(j *history.Journal) bool {
 	return true
 }
 
-// fateOf returns what is sent of the message i, be it by what stands for it.
+// fateOf returns what Roo sends of message i or of its copy.
 func (f *conversation) fateOf(i int) fate {
 	stand, ok := f.copies[f.messages[i].ID]
 	if !ok || !f.fates[stand].shown {
@@ -139,12 +139,12 @@ func (f *conversation) fateOf(i int) fate {
 	}
 	got := f.fates[stand]
 	if !got.trimmed {
-		got.trimmed, got.parts = true, nil // as its record has it
+		got.trimmed, got.parts = true, nil // the record has the parts
 	}
 	return got
 }
 
-// asOne returns one condensation that leaves what Roo sends.
+// asOne returns a single condensation that leaves what Roo sends.
 func (f *conversation) asOne() history.Condensation {
 	c := condensation("roo")
 	for _, i := range f.order {

@@ -1,3 +1,22 @@
+// Package roo reads and writes the conversations of Roo-Code and its relatives (Zoo, Kilo,
+// Cline).
+//
+// They keep a conversation in api_conversation_history.json: an array of messages in
+// Anthropic's shape, each with its time in ts, and with tags that say which messages are not
+// sent:
+//
+//	isSummary, condenseId             the message is a summary, and its name
+//	condenseParent                    the summary that replaces this message
+//	isTruncationMarker, truncationId  the message says that others are hidden, and its name
+//	truncationParent                  the marker that hides this message
+//
+// The system prompt is not in the file.
+//
+// Tags are read as condensations such that the view is what Roo sends, and a journal is
+// written with all its messages and with tags that make Roo send the view. What tags cannot
+// express is in a field "condense", which Roo preserves: see note. Where the two disagree,
+// because Roo continued the conversation, Roo's tags are right. A file of Cline's without
+// times or tags looks like Anthropic's; both formats read it alike.
 package roo
 
 import (
@@ -13,24 +32,14 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// none is no index.
+// none is not an index.
 const none = -1
 
-// Roo-Code and its kin (Zoo, Kilo, Cline) keep a conversation in
-// api_conversation_history.json: an array of messages in Anthropic's shape, each with the
-// time in ts, and with tags that say which messages are not sent; see package roo. The
-// system prompt is not in the file.
-//
-// Tags are read as condensations, such that the view is what [roo.Effective] returns, and
-// a journal is written with all its messages and such tags that roo.Effective returns the
-// view. What tags cannot say stands beside them in a field "condense", which Roo carries
-// along: see note. Where the two disagree, because Roo went on with the conversation,
-// Roo's tags are right. A file of Cline's without times or tags looks like Anthropic's; it
-// is read alike in both formats.
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:    "roo",
 	Doc:     "Roo-Code, Zoo, Kilo, Cline: api_conversation_history.json with Roo's tags, nothing lost",
-	Vendor:  "", // it holds what models of every maker said
+	Vendor:  "", // it holds messages of models of any vendor
 	Detect:  detect,
 	Read:    read,
 	Write:   func(f *codec.File, out *codec.Output) error { return write(f, out, true) },
@@ -84,13 +93,13 @@ type message struct {
 	raw          []byte
 	tags         tags
 	note         note
-	// What Roo sees, whatever the note says.
+	// What Roo sees, without the note:
 	role   string      // empty if it is not a string
 	blocks bool        // whether the content is an array
 	said   []core.Part // the content
 }
 
-// aside reports whether m is no part of the conversation but says something about it.
+// aside reports whether m only describes the conversation and is not part of it.
 func (m *message) aside() bool { return m.note.Carrier || m.note.CopyOf != "" }
 
 func read(data []byte, f *codec.File) error {
@@ -125,9 +134,8 @@ func read(data []byte, f *codec.File) error {
 	return nil
 }
 
-// naming gives out the IDs of the messages of a file of Roo's: their own, or else their
-// number among those that have none. What a condensation inserts has one of its own, so
-// it does not change the others' numbers.
+// naming makes the IDs of messages: their own, or their number among those that have none.
+// What a condensation inserts has its own ID, so it does not change the numbers of the others.
 type naming struct {
 	taken codec.IDs
 	n     int
@@ -141,7 +149,7 @@ func (r *naming) next(own string) string {
 	return r.taken.Next(r.n, "")
 }
 
-// ownID returns the ID that m has of its own, if any.
+// ownID returns the ID that the file has for m, if any.
 func (m *message) ownID() string {
 	switch {
 	case m.note.ID != "":
@@ -154,7 +162,7 @@ func (m *message) ownID() string {
 	return ""
 }
 
-// settle notes where the messages stand in data.
+// settle records where the messages are in data.
 func settle(f *codec.File, data []byte, at int, file []message) {
 	sep := []byte{','}
 	sep = append(sep, data[at+1:rawjson.SkipSpace(data, at+1)]...)
@@ -224,8 +232,8 @@ func decode(raw []byte) (message, *syntax.Error) {
 	return m, nil
 }
 
-// decodeReasoning decodes what a model of OpenAI's thought, which Roo stores as a
-// message of its own.
+// decodeReasoning decodes the reasoning of an OpenAI model, which Roo stores as a message of
+// its own.
 func decodeReasoning(raw []byte) core.Part {
 	p := core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "text")), Encrypted: rawjson.Text(rawjson.Field(raw, "encrypted_content"))}
 	if p.Text == "" {

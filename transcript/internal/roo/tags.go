@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// tags are the tags of a message. Names are spelled such that two that are one to Roo
-// are spelled alike: a string in quotes, anything else as JSON; empty if it names nothing.
+// tags are the tags of a message. Names that are equal to Roo are spelled alike: a string in
+// quotes, anything else as JSON; empty if the tag names nothing.
 type tags struct {
 	summary          string // isSummary as JSON: true, or another value that counts as true
 	marker           bool
@@ -19,7 +19,7 @@ type tags struct {
 	truncationParent string
 }
 
-// see takes a field of a message.
+// see sets a tag from a field of a message.
 func (t *tags) see(name string, raw []byte) {
 	switch name {
 	case "isSummary":

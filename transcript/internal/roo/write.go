@@ -13,15 +13,14 @@ import (
 	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
-// write writes every message of the journal, tagged such that Roo's rules give the
-// view:
+// write writes every message of the journal, with tags that make Roo send the view:
 //
-//   - If the view begins with a summary that has everything before it hidden, it becomes
-//     one of Roo's summaries, and what it stands for is tagged with its name.
-//   - Any other message that is hidden is tagged with the name of a truncation marker. That
-//     is the first message that the condensation inserted. If there is none, or if it
-//     stands where Roo would not look for it, one is added that hides itself too.
-//   - A message that was rewritten is hidden, and a copy with the new words follows it.
+//   - If the view begins with a summary and everything before it is hidden, it becomes one of
+//     Roo's summaries, and what it replaces is tagged with its name.
+//   - Any other hidden message is tagged with the name of a truncation marker. That is the
+//     first message that the condensation inserted. If there is none, or if it is where Roo
+//     would not find it, one is added that hides itself too.
+//   - A rewritten message is hidden, and a copy with the new content follows it.
 //
 // A message of Roo's keeps every byte but those of its tags.
 func write(f *codec.File, out *codec.Output, own bool) error {
@@ -36,7 +35,7 @@ func write(f *codec.File, out *codec.Output, own bool) error {
 	pivot := w.summary()
 	items, err := w.layout(pivot)
 	if err == nil && pivot != none && !w.sends(items) {
-		// Behind a summary Roo leaves out results without a call, which are in the view.
+		// After a summary Roo leaves out results without a call, which are in the view.
 		items, err = w.layout(none)
 	}
 	if err != nil {
@@ -68,9 +67,9 @@ type writer struct {
 	condensations []history.Condensation
 }
 
-// A item is a message of the file that is written.
+// An item is a message of the file that is written.
 type item struct {
-	entry *history.Entry // nil if it stands for no message
+	entry *history.Entry // nil if it is not part of the conversation
 	raw   []byte
 	tags  tags
 	note  note
@@ -110,11 +109,11 @@ func (w *writer) layout(pivot int) ([]item, error) {
 	return items, w.addNotes(items)
 }
 
-// tagOrder is how the tags of a message follow each other that a condensation inserted.
+// tagOrder is the order of the tags of a message that a condensation inserted.
 var tagOrder = []string{"isSummary", "condenseId", "isTruncationMarker", "truncationId", "ts", "condenseParent", "truncationParent"}
 
-// orderTags gives those messages the same tags in the same order whatever they were on the
-// way: what is written after an undo is what was there before. Roo's own are left as they are.
+// orderTags gives those messages the same tags in the same order however they were made: what
+// is written after an undo is what was there before. Roo's own messages are not changed.
 func (w *writer) orderTags(items []item) {
 	ours := map[string]bool{}
 	for _, c := range w.condensations {
@@ -133,8 +132,8 @@ func (w *writer) orderTags(items []item) {
 	}
 }
 
-// plain returns the items without notes, if Roo's tags alone say all that the journal does:
-// then the file is as Roo left it.
+// plain returns the items without notes if Roo's tags alone express the journal: the file is
+// then as Roo left it.
 func (w *writer) plain(items []item) ([]item, bool) {
 	for _, c := range w.condensations {
 		if c.Provider != "roo" {
@@ -162,7 +161,7 @@ func (w *writer) plain(items []item) ([]item, bool) {
 	return out, slices.EqualFunc(entries, w.entries, same)
 }
 
-// item returns what e is before it is tagged.
+// item returns e before it is tagged.
 func (w *writer) item(e *history.Entry) item {
 	it := item{entry: e, sent: len(e.HiddenBy) == 0}
 	if source := []byte(e.Original.Source); w.own && source != nil {
@@ -182,7 +181,7 @@ func (w *writer) item(e *history.Entry) item {
 	return it
 }
 
-// warn says what has no place in a file of Roo's.
+// warn reports what has no place in a file of Roo's.
 func (w *writer) warn() {
 	f := w.file
 	if f.System != "" {
@@ -196,7 +195,7 @@ func (w *writer) warn() {
 	convert.WarnFields(f, f.View(), w.out)
 }
 
-// frame returns what stands before, between and behind the messages.
+// frame returns what is before, between and after the messages.
 func (w *writer) frame() (head, sep, tail []byte) {
 	if !w.own {
 		return []byte("["), []byte(","), []byte("]\n")
@@ -206,7 +205,7 @@ func (w *writer) frame() (head, sep, tail []byte) {
 	if len(head) == 0 { // an array without messages
 		head, tail = tail[:bytes.IndexByte(tail, '[')+1], tail[bytes.IndexByte(tail, '[')+1:]
 	}
-	// What else they hold are messages that stood for others.
+	// What else they hold are copies of rewritten messages.
 	begin, end := rawjson.SkipSpace(head, bytes.IndexByte(head, '[')+1), bytes.LastIndexByte(tail, ']')
 	return head[:begin], e.Sep, tail[len(bytes.TrimRight(tail[:max(end, 0)], " \t\r\n")):]
 }
@@ -229,11 +228,11 @@ func (w *writer) sends(items []item) bool {
 	return true
 }
 
-// someTime is that of messages when none has one: a number that Roo takes for a time.
+// someTime is the time of messages if none has one: a number that Roo accepts as a time.
 const someTime = 1_000_000_000_000
 
-// setTimes gives the messages that have none a time that fits where they stand: Roo cuts
-// a conversation by time.
+// setTimes gives messages without a time one that fits their position: Roo cuts conversations
+// by time.
 func setTimes(items []item) {
 	next := int64(0)
 	for i := len(items) - 1; i >= 0; i-- {
@@ -264,7 +263,7 @@ func (it *item) setTime(ts int64) {
 	}
 }
 
-// addNotes puts beside the tags what they cannot say.
+// addNotes adds what tags cannot express.
 func (w *writer) addNotes(items []item) error {
 	names := naming{taken: codec.IDs{}}
 	for i := range items {
@@ -284,7 +283,7 @@ func (w *writer) addNotes(items []item) error {
 	return nil
 }
 
-// describe notes what readRoo would not find out about the message by itself.
+// describe records in the note what read would not know of the message.
 func (w *writer) describe(it *item, names *naming) {
 	m := &it.entry.Original
 	read, err := decode(it.raw)
@@ -295,7 +294,7 @@ func (w *writer) describe(it *item, names *naming) {
 		it.note.Message = &core.Message{Parts: m.Parts}
 	}
 	before := names.n
-	// What a tag does is in a record; without an ID readRoo would take it for Roo's own.
+	// The effect of a tag is in a record; without an ID, read would take it for Roo's own.
 	tagged := read.tags.summary != "" || read.tags.marker
 	if got := names.next(read.ownID()); tagged || got != m.ID || read.Kind != m.Kind {
 		delete(names.taken, got)
@@ -308,10 +307,8 @@ func (w *writer) describe(it *item, names *naming) {
 	}
 }
 
-// This file puts what other tools stored in the shape of Roo's messages.
-
-// encode returns a message in Roo's shape, without its time. What no model would take is
-// left out or replaced by a note.
+// encode returns a message in Roo's shape, without its time. What no model accepts is left out
+// or replaced by a stub.
 func (w *writer) encode(m *core.Message) []byte {
 	role := core.RoleUser
 	if m.Role == core.RoleAssistant {
@@ -352,13 +349,13 @@ func (w *writer) encode(m *core.Message) []byte {
 	return apimessage.AnthropicMessage(role, parts)
 }
 
-// signed reports whether a model would take r back.
+// signed reports whether r can be sent to a model again.
 func (w *writer) signed(r core.Reasoning) bool {
 	return w.file.Vendor != codec.OpenAI && (r.Signature != "" || r.Encrypted != "")
 }
 
-// encodeReasoning returns a message of its own for what a model thought, as Roo stores
-// that of OpenAI's.
+// encodeReasoning returns a message for reasoning, in the way that Roo stores that of OpenAI
+// models.
 func encodeReasoning(r core.Reasoning) []byte {
 	return rawjson.Append(nil, `{"role":"assistant","content":[],"type":"reasoning","summary":?,"encrypted_content":?}`,
 		apimessage.Summary(r), rawjson.QuoteOrNull(r.Encrypted))

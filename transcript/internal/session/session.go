@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-
 // A Reader collects the messages of a session in which a record can be several messages,
 // because a call and its result are in one record.
 type Reader struct {

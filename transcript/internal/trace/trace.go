@@ -1,3 +1,4 @@
+// Package trace reads and writes recorded sessions.
 package trace
 
 import (
@@ -10,10 +11,11 @@ import (
 	"github.com/condensehq/condense/transcript/internal/request"
 )
 
+// Codec is the format.
 var Codec = codec.Codec{
 	Name:    "trace",
 	Doc:     "a recorded session: an object with source and messages in Anthropic's shape, each with an origin",
-	Vendor:  "", // recorded with models of every maker
+	Vendor:  "", // recorded with models of any vendor
 	Detect:  detect,
 	Read:    request.ReadAnthropic,
 	Write:   write,
@@ -30,7 +32,8 @@ func write(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// traceFields are those of a recorded session. One without messages has no others.
+// traceFields are the fields of a recorded session. A session without messages must have no
+// others.
 var traceFields = rawjson.Set("id", "source", "agent", "mode", "model", "system", "repo", "license", "prov", "messages",
 	"compactions", "stats", "reward", "roo_modes")
 
@@ -54,7 +57,7 @@ func detect(data []byte) bool {
 	return !strange
 }
 
-// encode returns a new message with its origin: what nobody typed is "injected".
+// encode returns a new message with its origin: what was not typed is "injected".
 func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	origin := "human"
 	switch {
@@ -84,7 +87,7 @@ func onlyResults(parts []core.Part) bool {
 	return true
 }
 
-// convertFile writes what convertAnthropic would, as a recorded session.
+// convertFile writes a conversation of another format as a recorded session.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
 	source := f.Origin
