@@ -38,7 +38,7 @@ func (r *aiderReader) wrote(text string) bool {
 			r.ran, r.output = true, ""
 		}
 		return false
-	case ran: // what stands right behind the command
+	case ran: // what follows the command
 		r.output, _, _ = strings.Cut(text, "\n")
 		return true
 	}

@@ -2,7 +2,7 @@ package dialog
 
 import "testing"
 
-// TestAider: what aider and the commands that it runs print is told from what is typed.
+// TestAider: output of aider and of the commands that it runs is distinguished from typed text.
 func TestAider(t *testing.T) {
 	var r aiderReader
 	at := 0

@@ -19,11 +19,11 @@ import (
 type Segment struct {
 	Kind         Kind
 	Text         string
-	Tool, Target string // of a Header
+	Tool, Target string // of a header
 }
 
-// A Reader takes the user's messages of a conversation apart, in order. The zero value is
-// ready.
+// An AuthorReader splits the user's messages of a conversation by author, in order. The zero
+// value is ready.
 type AuthorReader struct {
 	aider aiderReader
 }
@@ -34,9 +34,9 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 	r.aider.ran = false
 	out := make([][]Segment, len(m.Parts))
 	var answers answer // what follows a header, but for what is marked, is its text
-	result := false    // a result in a part of its own stands before
-	command := false   // the mark of a command stands right before
-	skills := 0        // that were launched, and whose text did not come yet
+	result := false    // a result in a part of its own came before
+	command := false   // the tag of a command came right before
+	skills := 0        // launched skills whose text has not come yet
 	for i, p := range m.Parts {
 		if r, ok := p.(core.ToolResult); ok {
 			result = true
@@ -70,7 +70,7 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 			case s.Kind != KindUser:
 			case result && isJSON(s.Text): // a second result, without a part of its own
 				s.Kind = KindToolResult
-			case command && len(out[i]) == 1: // the text of a command that the person named
+			case command && len(out[i]) == 1: // the text of a command that the user named
 				s.Kind = KindInjected
 			}
 		}
@@ -84,8 +84,8 @@ func isJSON(s string) bool {
 	return s != "" && (s[0] == '{' || s[0] == '[') && json.Valid([]byte(s))
 }
 
-// beginnings are how texts begin that are not the person's words, though they stand in the
-// person's name. They are published by the vendors or visible in any recorded session.
+// beginnings are how texts begin that programs put into user messages. The vendors publish
+// them, or any recorded session shows them.
 var beginnings = []struct {
 	by   Kind
 	with []string
@@ -104,15 +104,15 @@ var beginnings = []struct {
 	}},
 }
 
-// argumentsMark begins what a person typed after the name of a skill, at the end of a text
-// that begins as skillMark does. Behind other beginnings stands what a tool shows.
+// argumentsMark begins what the user typed after the name of a skill, at the end of a text
+// that begins with skillMark. After other beginnings it is content that a tool shows.
 const (
 	skillMark     = "Base directory for this skill:"
 	argumentsMark = "\nARGUMENTS: "
 )
 
-// launches reports whether r is what Claude Code answers when the model calls for a skill,
-// whose text follows it. It is the program's to the last word: the arguments are the model's.
+// launches reports whether r is the answer of Claude Code when the model calls a skill. The
+// text of the skill follows; all of it is injected, since the model wrote the arguments.
 func launches(r core.ToolResult) bool {
 	if len(r.Content) != 1 || r.IsError {
 		return false
@@ -122,8 +122,8 @@ func launches(r core.ToolResult) bool {
 	return ok && name != "" && !strings.ContainsAny(strings.TrimSpace(name), " \t\r\n")
 }
 
-// appendWords adds text, which has no mark around it: words of the person, unless it begins
-// as others do.
+// appendWords appends text that has no tags around it. The user wrote it, unless it begins
+// with one of the beginnings.
 func appendWords(out []Segment, text string) []Segment {
 	space := len(text) - len(strings.TrimLeft(text, " \n\t\r"))
 	if strings.HasPrefix(text[space:], stubStart) {
@@ -168,11 +168,12 @@ const (
 	contentsMark = "Contents of "
 )
 
-// rulesLook is how many lines of a text may come before the announcement of rules.
+// rulesLook is how many lines may come before the line that announces rules.
 const rulesLook = 6
 
-// Rules returns the name of the project rules that text begins with, as the program announces
-// them; "" if it announces none. Two texts with one name are two versions of the same rules.
+// RulesName returns the name of the project rules that text begins with, as the program
+// announces them; "" if it announces none. Texts with the same name are versions of the same
+// rules.
 func RulesName(text string) string {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -210,8 +211,8 @@ func contentsOf(line string) string {
 	return file
 }
 
-// authorOf returns whose the block text is, whose first tag is that of b: a reminder of Claude
-// Code may hold the project's rules. What a tool shows makes no rules: there, ask the table.
+// authorOf returns who wrote text, a block that opens with the tag of b. A reminder of Claude
+// Code may hold project rules. For blocks in the result of a tool, use shown.
 func authorOf(b block, text string) Kind {
 	if b.name == "system-reminder" && RulesName(text) != "" {
 		return KindProjectRules
@@ -219,8 +220,8 @@ func authorOf(b block, text string) Kind {
 	return b.by
 }
 
-// shown returns whose a block is that is in the result of a tool, where what looks like rules
-// may be what the tool showed.
+// shown returns who wrote a block in the result of a tool. There, what looks like project
+// rules may be content of a file.
 func shown(b block) Kind {
 	if b.by == KindProjectRules {
 		return KindInjected
@@ -228,19 +229,18 @@ func shown(b block) Kind {
 	return b.by
 }
 
-// isHeading reports whether s is what Codex writes above the block that holds AGENTS.md.
+// isHeading reports whether s is the line that Codex writes above the text of AGENTS.md.
 func isHeading(s Segment) bool {
 	text := strings.TrimSpace(s.Text)
 	return s.Kind == KindProjectRules && strings.HasPrefix(text, agentsMark) && !strings.Contains(text, "\n")
 }
 
-// told are the sentences that programs begin a result with in which the person says
-// something, and the mark that begins what was said: Claude Code, for a call that was turned
-// down; Roo-Code and Cline, for one that was turned down or approved, for work that is not
-// done or was taken up again, and for a command that runs. What a command printed stands
-// between the last of them and the mark, so the text has to end as it would. Newer versions of
-// Roo-Code say it as JSON; what it says of a call that was approved stands before the result,
-// and is not read.
+// told are how results begin that hold feedback of the user, the mark that begins the
+// feedback, and how the text then ends. Claude Code sends feedback for a rejected call;
+// Roo-Code and Cline for a call that was rejected or approved, for unfinished or resumed
+// work, and for a running command. For a running command, its output is between the beginning
+// and the mark, so the end is checked, too. Newer versions of Roo-Code send JSON. Their
+// feedback on an approved call comes before the result and is not read.
 var told = []struct{ begins, mark, ends string }{
 	{"The user doesn't want to ", "the user said:", ""},
 	{"The user denied ", "<feedback>", "</feedback>"},
@@ -255,7 +255,7 @@ var told = []struct{ begins, mark, ends string }{
 	{`{"status":"guidance","feedback":"`, `"feedback":"`, `"}`},
 }
 
-// tells reports whether text begins as programs begin what the person says.
+// tells reports whether text begins like a result with feedback of the user.
 func tells(text string) bool {
 	text = strings.TrimSpace(text)
 	for _, t := range told {
@@ -266,10 +266,10 @@ func tells(text string) bool {
 	return false
 }
 
-// Said cuts the result of a tool where the user's words begin: after a call was turned down
-// or answered, programs put them at its end. A mark alone is not enough, for what a tool
-// shows may end with one: the result has to begin as the program begins it, or the tool to be
-// one that asks.
+// SplitFeedback cuts the result of a tool where the user's words begin. Programs put them at
+// the end, after a call was rejected or answered. A mark alone is not enough, since the output
+// of a tool may end with one: the result must begin as programs begin such results, or the
+// tool must be one that asks the user.
 func SplitFeedback(tool, text string) (result, said string) {
 	trimmed := strings.TrimSpace(text)
 	for _, t := range told {
@@ -289,7 +289,7 @@ func SplitFeedback(tool, text string) (result, said string) {
 	return text, ""
 }
 
-// asks reports whether a tool of this name shows the person something and returns the answer.
+// asks reports whether a tool of this name asks the user and returns the answer.
 func asks(tool string) bool {
 	return FamilyOf(tool) == FamilyAsk || tool == "attempt_completion"
 }

@@ -270,7 +270,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestSaid: a person's words in a result are those that the program announces at its
+// TestSaid: the user's words in a result are those that the program announces at its
 // beginning, or the answer to a question; what a tool shows may end with any mark.
 func TestSaid(t *testing.T) {
 	const denied = "The user doesn't want to proceed with this tool use. To tell you how to proceed, "
@@ -299,7 +299,7 @@ func TestSaid(t *testing.T) {
 }
 
 // TestAnswer: what the program put at the end of a result is its own; words that seem to be the
-// person's are the tool's.
+// user's are the tool's.
 func TestAnswer(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -363,7 +363,7 @@ func hostile(n int) []string {
 	}
 }
 
-// FuzzMessage: nothing is lost, whoever wrote it.
+// FuzzMessage: nothing is lost, independent of the author.
 func FuzzMessage(f *testing.F) {
 	f.Add("[read_file for 'a'] Result:\n<file><path>a</path></file><environment_details>\n</environment_details>", "{}")
 	f.Add("<system-reminder>x</system-reminder>y", "Base directory for this skill: x\nARGUMENTS: y")

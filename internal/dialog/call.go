@@ -77,11 +77,11 @@ func FamilyOf(name string) Family {
 	return byName[b.String()]
 }
 
-// A Range is a run of lines: First to Last, counted from 1, both included. The zero value
+// A LineRange is a run of lines: First to Last, counted from 1, both included. The zero value
 // means the whole file; Last is 0 if the run goes on to its end.
 type LineRange struct{ First, Last int }
 
-// Several stands for more than one run: it covers nothing, and only the whole covers it.
+// SeveralRanges means more than one run. It covers nothing, and only the whole file covers it.
 var SeveralRanges = LineRange{-1, -1}
 
 // Whole reports whether r is the whole file.
@@ -101,7 +101,7 @@ type File struct {
 	Range LineRange
 }
 
-// A Use is what a call to a tool is about.
+// A CallInfo is what a call to a tool is about.
 type CallInfo struct {
 	Family Family
 	Files  []File
@@ -125,8 +125,8 @@ var (
 	queryKeys   = []string{"pattern", "query", "regex", "glob", "url", "search_term", "question", "subject", "description", "name", "id"}
 )
 
-// Parse returns what a call to the tool called name with these arguments, a JSON object, is
-// about. Arguments that are no object say nothing.
+// ParseCall returns what a call to the tool called name with these arguments, a JSON object, is
+// about. Arguments that are not an object are ignored.
 func ParseCall(name, args string) CallInfo {
 	u := CallInfo{Family: FamilyOf(name)}
 	var a map[string]json.RawMessage
@@ -170,7 +170,7 @@ func ParseCall(name, args string) CallInfo {
 	return u
 }
 
-// refine tells the editors apart whose one tool reads, writes and edits.
+// refine returns the family of a call to an editor whose one tool reads, writes and edits.
 func refine(f Family, command string) Family {
 	if f != FamilyEdit {
 		return f
@@ -184,7 +184,7 @@ func refine(f Family, command string) Family {
 	return f
 }
 
-// ranges reads the lines that a call asks for. Agents say them in one of five ways.
+// ranges returns the lines that a call asks for. Agents have five ways to give them.
 func ranges(a map[string]json.RawMessage) LineRange {
 	if s := text(a["line_range"]); s != "" {
 		return ParseRange(s)
@@ -242,7 +242,7 @@ func ParseRange(s string) LineRange {
 	return LineRange{first, last}
 }
 
-// Clean returns the path p as files are compared by: with slashes and without "./".
+// CleanPath returns p in the form in which paths are compared: with slashes and without "./".
 func CleanPath(p string) string {
 	if strings.Contains(p, "\\") {
 		p = strings.ReplaceAll(p, "\\", "/")

@@ -55,7 +55,7 @@ func cutStub(text string) (stub, rest string) {
 	return text[:end], text[end:]
 }
 
-// Holds reports whether m begins with a text that a condensation wrote.
+// HoldsInserted reports whether m begins with a text that a condensation wrote.
 func HoldsInserted(m *core.Message) bool {
 	for _, p := range m.Parts {
 		if t, ok := p.(core.Text); ok {
@@ -65,8 +65,8 @@ func HoldsInserted(m *core.Message) bool {
 	return false
 }
 
-// Written reports whether a condensation wrote m, all of it: by its kind or, where a format
-// records none, by what it begins with. A message that also holds words of the person, or
+// AllInserted reports whether a condensation wrote m, all of it: by its kind or, where a format
+// records none, by what it begins with. A message that also holds words of the user, or
 // what no condensation writes, is not.
 func AllInserted(m *core.Message) bool {
 	if m.Kind != core.KindOriginal {

@@ -9,13 +9,13 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A block is an element that agents put into what users say, and whose it is.
+// A block is an element that agents put into user messages, and who writes what is in it.
 type block struct {
 	name string
 	by   Kind
 }
 
-// blocks are all of them. Sources: Roo-Code and Cline (environment_details), Claude Code
+// blocks are all that are known. Sources: Roo-Code and Cline (environment_details), Claude Code
 // (system-reminder, commands and their output, notices of tasks and of the editor), Codex
 // (environment_context, user_instructions), and the words that a summary of native repeats.
 var blocks = []block{
@@ -64,7 +64,7 @@ var blocks = []block{
 	{"answer", KindUser},
 }
 
-// wrapping matches the tags around what a person said, in a segment or around several.
+// wrapping matches the tags that programs put around the user's words.
 var wrapping = func() *regexp.Regexp {
 	names := []string{"task", "user_query", "user_feedback"}
 	for _, b := range blocks {
@@ -75,10 +75,10 @@ var wrapping = func() *regexp.Regexp {
 	return regexp.MustCompile(`</?(?:` + strings.Join(names, "|") + `)>`)
 }()
 
-// Unwrap returns what a person said without the tags that programs put around it.
+// Unwrap returns the user's words without the tags that programs put around them.
 func Unwrap(text string) string { return wrapping.ReplaceAllString(text, "") }
 
-// Elements yields the names of the elements that agents put into what users say.
+// Elements yields the names of the elements that agents put into user messages.
 func Elements() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, b := range blocks {
@@ -101,7 +101,7 @@ var blockNamed = func() map[string]block {
 // longestName is more bytes than the name of any block has.
 const longestName = 40
 
-// opens returns the block whose first tag stands at text[at:], with or without attributes.
+// opens returns the block whose opening tag is at text[at:], with or without attributes.
 func opens(text string, at int) (b block, ok bool) {
 	rest := text[at+1 : min(len(text), at+1+longestName)]
 	n := strings.IndexAny(rest, "> \t\n")
@@ -113,14 +113,14 @@ func opens(text string, at int) (b block, ok bool) {
 		name = more
 	}
 	b, ok = blockNamed[name]
-	if name == "command" { // without a name people write of it, and models do
+	if name == "command" { // without a name it is mentioned, not opened
 		ok = strings.HasPrefix(rest, "command name=")
 	}
 	return b, ok
 }
 
-// startsLine reports whether a tag at text[at:] stands where programs put it: at the start of
-// a line, indented or not, or behind the end of another element.
+// startsLine reports whether a tag at text[at:] is where programs put it: at the start of
+// a line, indented or not, or after the end of another element.
 func startsLine(text string, at int) bool {
 	const indent = 200
 	low := max(0, at-indent)
@@ -141,7 +141,7 @@ func startsLine(text string, at int) bool {
 type answer struct {
 	tool  string // that gave it, as the header says; empty if there was no header
 	begun bool   // some of it was read
-	told  bool   // it begins as programs begin what the person says of a call
+	told  bool   // it begins like a result with feedback of the user
 }
 
 // begin notes what the result begins with.
@@ -157,7 +157,7 @@ func (a *answer) begin(text string) {
 type splitter struct {
 	out    []Segment
 	answer *answer
-	// Blocks that have no end in the rest of the text, or none but those of mentions.
+	// Names of blocks that have no end in the rest of the text, or only ends of mentions.
 	endless, mentioned map[string]bool
 }
 
@@ -175,7 +175,7 @@ func split(text string, a *answer) []Segment {
 	return s.out
 }
 
-// words takes apart what stands before the first header, and returns what stands behind it.
+// words splits what is before the first header, and returns what is after it.
 func (s *splitter) words(text string) (rest string) {
 	h := nextHeader(text, 0)
 	from := 0
@@ -215,7 +215,7 @@ func (s *splitter) words(text string) (rest string) {
 // end of a result are the agent's: any other is part of what a tool showed.
 func (s *splitter) results(text string) {
 	later := s.answer.begun
-	s.answer.told = s.answer.told || later && tells(text) // a text of its own is the program's
+	s.answer.told = s.answer.told || later && tells(text) // a text of its own was written by the program
 	ends := tails(text)
 	limit := len(text)
 	if len(ends) > 0 {
@@ -233,8 +233,8 @@ func (s *splitter) results(text string) {
 		s.header(text, h)
 		at = h.end
 	}
-	// What is said to be the person's could have been written by others, unless the person
-	// speaks in the result, or it is all of a text that is not the first of the result.
+	// A tool could have written a block that claims to be the user's, unless the user speaks in
+	// the result, or the block is all of a text that is not the first of the result.
 	if all := later && strings.TrimSpace(text[:limit]) == ""; !all && !s.speaks() {
 		ends = programs(text, ends)
 	}
@@ -252,8 +252,8 @@ func (s *splitter) rest(text string, at int, ends []core.Span) {
 	s.add(KindToolResult, text[at:])
 }
 
-// programs returns the last of the blocks that a result ends with, those behind any that are
-// said to be the person's: a tool could have written that, but not what the program put behind.
+// programs returns the blocks at the end of a result that are the program's: those after the
+// last one that claims to be the user's, which a tool could have written.
 func programs(text string, ends []core.Span) []core.Span {
 	for k, e := range slices.Backward(ends) {
 		if b, _ := opens(text, e.Start); b.by == KindUser {
@@ -263,8 +263,8 @@ func programs(text string, ends []core.Span) []core.Span {
 	return ends
 }
 
-// end returns where the block ends whose first tag stands at text[at:]; -1 if nowhere. An end
-// is passed over that belongs to a mention: `<name>...</name>` within a line of the block.
+// end returns where the block ends whose opening tag is at text[at:]; -1 if nowhere. It skips
+// ends that belong to a mention: `<name>...</name>` within a line of the block.
 func (s *splitter) end(text string, at int, name string) int {
 	if s.endless[name] {
 		return -1
@@ -311,7 +311,7 @@ func begun(text string, from, to int, name string) bool {
 	}
 }
 
-// heads takes the blocks off that a result begins with, and returns where the rest begins.
+// heads adds the blocks that a result begins with, and returns where the rest begins.
 func (s *splitter) heads(text string, at int) int {
 	for {
 		begin := len(text) - len(strings.TrimLeft(text[at:], " \t\r\n"))
@@ -332,7 +332,7 @@ func (s *splitter) heads(text string, at int) int {
 	}
 }
 
-// speaks reports whether the person says something in the result that is read.
+// speaks reports whether the result that is read holds words of the user.
 func (s *splitter) speaks() bool { return s.answer.told || asks(s.answer.tool) }
 
 func (s *splitter) header(text string, h header) {
@@ -355,21 +355,21 @@ func (s *splitter) add(by Kind, text string) {
 	}
 }
 
-// empty reports whether text holds nothing but space and the tags around words.
+// empty reports whether text holds only space and tags that wrap words.
 func empty(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "" || text[0] == '<' && text[len(text)-1] == '>' && strings.TrimSpace(Unwrap(text)) == ""
 }
 
-// Answer returns the segments of what a tool answered in a part of its own: blocks at its end
-// are the program's. Put together, they are the text.
+// SplitResult returns the segments of a result in a part of its own: blocks at its end are the
+// program's. Put together, they are the text.
 func SplitResult(text string) []Segment {
 	var s splitter
 	s.rest(text, 0, programs(text, tails(text)))
 	return s.out
 }
 
-// tails returns where the blocks stand that text ends with, the first one first.
+// tails returns the blocks that text ends with, in order.
 func tails(text string) []core.Span {
 	var out []core.Span
 	for end := len(text); ; {
@@ -401,7 +401,7 @@ func tails(text string) []core.Span {
 	return out
 }
 
-// A header is the line "[tool for 'target'] Result:" that stands before a result in the text
+// A header is the line "[tool for 'target'] Result:" that announces a result in the text
 // protocol of Roo-Code and Cline. A command of several lines makes it several lines.
 type header struct {
 	found        bool
@@ -421,7 +421,7 @@ func nextHeader(text string, from int) header {
 			return header{}
 		}
 		i += from
-		low := max(from, i-maxHeader) // what stands further up is none, or was found
+		low := max(from, i-maxHeader) // further up there is none, or it was found
 		from = i + len(mark)
 		if h, ok := headerIn(text, low, i); ok {
 			h.end = from
@@ -455,7 +455,7 @@ func headerIn(text string, low, end int) (h header, ok bool) {
 	return header{}, false
 }
 
-// quoted returns what stands in the first quotes of s.
+// quoted returns the text in the first quotes of s.
 func quoted(s string) string {
 	_, s, _ = strings.Cut(s, "'")
 	s, _, ok := strings.Cut(s, "'")

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A Run is a run of an assistant's text: a call if Tool is set, else prose.
+// A CallRun is a run of an assistant's text: a call if Tool is set, else prose.
 type CallRun struct {
 	Text, Tool string
 	About      CallInfo
 }
 
-// Calls finds the calls in an assistant's text, as agents write them whose tools are called in text.
+// SplitCalls finds the calls in an assistant's text, for agents whose tools are called in text.
 // The runs, put together, are the text. The cost is linear.
 func SplitCalls(text string) []CallRun {
 	var out []CallRun
@@ -92,7 +92,7 @@ func Tag(s string) (string, bool) {
 }
 
 // Element returns what is in the first element called name in s, which is not the
-// content of a file: those are asked for first or stand last.
+// content of a file: such elements come before or after it.
 func Element(s, name string) string {
 	in, _, _ := nextElement(s, name)
 	return in
@@ -158,8 +158,8 @@ var textual = func() map[string]bool {
 	return m
 }()
 
-// Textual reports whether a tool of this name is called in texts.
+// IsTextTool reports whether a tool of this name is called in texts.
 func IsTextTool(name string) bool { return textual[name] }
 
-// TextualNames yields the names of the tools that are called in texts, in no order.
+// TextTools yields the names of the tools that are called in texts, in no order.
 func TextTools() iter.Seq[string] { return maps.Keys(textual) }

@@ -15,8 +15,8 @@ import (
 // is about as long.
 const minArgument = 200
 
-// shortenCall replaces the long arguments of the call that piece i is by stubs, after the
-// first keep bytes of each. Where says what is left where.
+// shortenCall replaces the long arguments of the call in piece i by stubs, after the first
+// keep bytes of each. Where says where the content, or what supersedes it, is.
 func (w *work) shortenCall(i, keep int, where string) {
 	p := &w.pieces[i]
 	if p.fixed || p.gone || len(p.text) < minArgument {
@@ -52,7 +52,7 @@ func (w *work) shortenCall(i, keep int, where string) {
 	}
 }
 
-// mapStrings replaces string values, wherever they stand in the JSON, and leaves every
+// mapStrings replaces string values, at any depth of the JSON, and leaves every
 // other byte as it was. It reports false if nothing was replaced or args is not JSON.
 func mapStrings(args string, f func(string) (string, bool)) (string, bool) {
 	if len(args) == 0 || args[0] != '{' && args[0] != '[' || !json.Valid([]byte(args)) {
@@ -84,7 +84,7 @@ func mapStrings(args string, f func(string) (string, bool)) (string, bool) {
 	return out.String(), true
 }
 
-// stringEnd returns the index behind the JSON string that begins at i.
+// stringEnd returns the index after the JSON string that begins at i.
 func stringEnd(s string, i int) int {
 	for i++; s[i] != '"'; i++ {
 		if s[i] == '\\' {
@@ -117,8 +117,8 @@ func quote(s string) []byte {
 // contentElements hold what a call in the text protocol writes.
 var contentElements = []string{"content", "diff", "result", "message", "arguments", "args", "todos", "operations", "follow_up", "question"}
 
-// mapElement replaces what stands in the elements of a call in the text protocol that hold
-// text of any length: all of the first kind that has one that f shortens.
+// mapElement shortens the content of elements that hold text of any length, in a call of the
+// text protocol: all elements of the first name of which f shortens one.
 func mapElement(call string, f func(string) (string, bool)) (string, bool) {
 	elements := dialog.Pairs(call)
 	for _, name := range contentElements {
@@ -139,9 +139,9 @@ func mapElement(call string, f func(string) (string, bool)) (string, bool) {
 	return "", false
 }
 
-// outermost returns those of elements that are called name and stand in no other of that
-// name. If there is one, it goes to the last tag that could end it: what it holds may be a
-// text about such tags.
+// outermost returns the elements called name that are not inside another of that name. If
+// there is only one, it extends to the last tag that could end it: its content may mention
+// such tags.
 func outermost(call string, elements []dialog.Pair, name string) []dialog.Pair {
 	var out []dialog.Pair
 	for _, e := range slices.Backward(elements) { // by their ends, so outer ones come first

@@ -9,25 +9,25 @@ import (
 	"github.com/condensehq/condense/internal/outline"
 )
 
-// Units of a text that is to be cut are its lines, or the elements of a JSON array. What a
-// unit is worth follows from the structure of the text. Higher stays longer.
+// A text is cut into units: its lines, or the elements of a JSON array. The structure of the
+// text gives the rank of a unit. Units of a higher rank are kept longer.
 const (
 	worthLittle = iota
 	worthEnds   // the first and the last units
-	worthNear   // stands beside something that counts
+	worthNear   // next to something that counts
 	worthSome   // perhaps an error
 	worthMuch   // an error, a signature, a changed line
 	worthAll    // the headers that the rest cannot be read without
 )
 
-// A unitText is a text cut into units, with what each is worth.
+// A unitText is a text cut into units, with the rank of each.
 type unitText struct {
 	units []string
 	worth []uint8
 	noun  string // what units are called, in the plural
 }
 
-// understand finds the structure of a text and what its units are worth by it.
+// understand cuts a text into units and ranks them by the structure of the text.
 func understand(text string, u *use, f dialog.File) unitText {
 	if t, ok := jsonArray(text); ok {
 		return t
@@ -48,8 +48,8 @@ func understand(text string, u *use, f dialog.File) unitText {
 	return t
 }
 
-// ends gives the first and the last units, between which a reader can tell what the text
-// was, some worth.
+// ends raises the rank of the first and last units, by which a reader can tell what the text
+// was.
 func (t *unitText) ends() {
 	n := len(t.units)
 	for i := range min(6, n) {
@@ -62,7 +62,7 @@ func (t *unitText) ends() {
 	}
 }
 
-// log looks for what went wrong.
+// log ranks lines that report failures.
 func (t *unitText) log() {
 	for i, line := range t.units {
 		worth := wrong(line)
@@ -88,7 +88,7 @@ var (
 	vagueSigns = []string{"error", "fail", "panic", "fatal", "assert", "undefined", "cannot ", "not found", "warning", "expected"}
 )
 
-// wrong says what a line is worth as a report of failure.
+// wrong returns the rank of a line as a report of failure.
 func wrong(line string) uint8 {
 	if len(line) > 2000 {
 		line = line[:2000]
@@ -113,7 +113,7 @@ func isDiff(lines []string) bool {
 	return heads >= 2
 }
 
-// diff keeps what changed and where.
+// diff ranks changed lines and the headers that locate them.
 func (t *unitText) diff() {
 	for i, l := range t.units {
 		switch {
@@ -194,7 +194,7 @@ func withoutNumbers(lines []string) (string, bool) {
 }
 
 // jsonArray cuts a JSON array, or the largest one in an object, into its elements. What
-// stands before and behind is a unit too.
+// is before and after them is a unit, too.
 func jsonArray(text string) (unitText, bool) {
 	t := strings.TrimSpace(text)
 	if len(t) < 2 || t[0] != '[' && t[0] != '{' || t[len(t)-1] != ']' && t[len(t)-1] != '}' {
@@ -228,8 +228,8 @@ func jsonArray(text string) (unitText, bool) {
 	return out, true
 }
 
-// arrayCuts returns the offsets behind the opening bracket of the largest array at depth 0
-// or 1 of a JSON text, and behind the comma after each of its elements; nil if the text is
+// arrayCuts returns the offsets after the opening bracket of the largest array at depth 0
+// or 1 of a JSON text, and after the comma that follows each of its elements; nil if the text is
 // not well-formed.
 func arrayCuts(s string) []int {
 	var (

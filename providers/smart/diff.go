@@ -11,7 +11,7 @@ import (
 
 // unifiedDiff returns what turns a into b, as the hunks of a unified diff without context,
 // the line numbers being those of GNU diff -U0. It finds what is common by patience: the
-// lines that stand once in both texts, in the longest order that they have in common, then
+// lines that occur once in both texts, in the longest order that they have in common, then
 // the same between them. Where there is no such line, everything is replaced; the outcome
 // is right if not always the smallest. The cost is n log n in the number of lines.
 func unifiedDiff(a, b string) string {
@@ -83,7 +83,7 @@ func (d *differ) walk(a0, a1, b0, b1 int) {
 	d.walk(a0, a1, b0, b1)
 }
 
-// anchors returns the lines that stand once in both, as pairs of indices, in the longest
+// anchors returns the lines that occur once in both, as pairs of indices, in the longest
 // order that they have in common.
 func (d *differ) anchors(a0, a1, b0, b1 int) [][2]int {
 	type seen struct{ inA, inB, a, b int }

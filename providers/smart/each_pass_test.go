@@ -407,7 +407,7 @@ func TestDigest(t *testing.T) {
 }
 
 // TestDigestIsBroughtUpToDate condenses a conversation that goes on, four times: one digest
-// stands at its head, tells of what is new, and still of what is hidden by now.
+// is at its head, covers what is new, and still what is hidden by now.
 func TestDigestIsBroughtUpToDate(t *testing.T) {
 	for _, passes := range []string{`"digest","value"`, `"digest","window"`, `"digest","score"`, `"digest",{"pass": "mask", "keep": 1},"window"`} {
 		t.Run(passes, func(t *testing.T) {
@@ -495,7 +495,7 @@ func TestScoreKeepsOrderAndWhatCounts(t *testing.T) {
 func TestNothingToTakeOut(t *testing.T) {
 	res := run(t, `"layout","environment","superseded","near_duplicates","duplicates"`, join(say("Go."), tool("1", "Read", `{"file_path":"a"}`, code(1, 100)), say("And?"))...)
 	last := res.Steps[len(res.Steps)-1]
-	if want := "nothing to take out: 0 tokens, 0 % saved"; last.Note != want {
+	if want := "nothing to remove: 0 tokens, 0 % saved"; last.Note != want {
 		t.Errorf("got %q, want %q", last.Note, want)
 	}
 }

@@ -17,14 +17,13 @@ func (p *Provider) asksModel() bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool { return s.pass.class == classModel })
 }
 
-// An asking provider has a pass that calls a language model. It is a type of its own so
-// that nobody who asks what a comparison costs has to try the many lists that call none.
+// An asking provider has a pass that calls a language model. It is a type of its own so that
+// callers that estimate costs need not run the passes of providers that call none.
 type asking struct{ *Provider }
 
 // EstimateCost implements [core.CostEstimator]. It says what req costs at the most, in calls,
-// tokens and US dollars: the passes are run as they would be, but no call is made, so what
-// stands after the first model pass is what stood before it, and every answer counts as
-// long as it may be. Nothing is sent.
+// tokens and US dollars: the passes run, but no call is made. So the first model pass leaves the
+// conversation unchanged, and every answer counts with its maximum length. Nothing is sent.
 func (a asking) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Usage{}, err

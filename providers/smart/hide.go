@@ -29,7 +29,7 @@ func (w *work) groups() []group {
 		}
 		out[k] = g
 	}
-	// A marker behind a call whose result is still to come would part the two.
+	// A marker after a call whose result is still to come would separate the two.
 	if pending := core.Pending(w.req.Messages); len(pending) > 0 {
 		for k := range out {
 			out[k].stays = out[k].stays || out[k].End > pending[0]
@@ -46,7 +46,7 @@ func (w *work) groups() []group {
 	return out
 }
 
-// hide takes the messages of g out of the conversation. A marker stands for them.
+// hide removes the messages of g from the conversation. A marker replaces them.
 func (w *work) hide(g group) {
 	for i := g.Start; i < g.End; i++ {
 		if w.hidden[i] {
@@ -59,7 +59,7 @@ func (w *work) hide(g group) {
 	}
 }
 
-// markers calls f with the index that each marker stands before and with its message: a
+// markers calls f for each marker with the index of the message that it precedes: a
 // summary, if a model wrote one.
 func (w *work) markers(f func(before int, m core.Message)) {
 	gap := 0
@@ -100,10 +100,10 @@ func markerText(m *core.Message) string {
 	return string(t)
 }
 
-// hides returns for how many messages m stands.
+// hides returns how many messages m replaces.
 func hides(m *core.Message) int {
 	if isDigest(m) {
-		return 0 // another one tells what it told
+		return 0 // the next digest repeats it
 	}
 	if !isMarker(m) {
 		return 1

@@ -33,18 +33,18 @@ func passNames() []string {
 	return names
 }
 
-// A class says what a pass costs the reader.
+// A class says what the reader loses by a pass.
 type class string
 
 const (
-	// Lossless: what is removed says nothing, or stands elsewhere in the conversation, and
-	// the stub says where.
+	// Lossless: what is removed carries no information, or appears elsewhere in the
+	// conversation, and the stub says where.
 	classLossless class = "lossless"
-	// Superseded: a newer version of what is removed stands elsewhere.
+	// Superseded: a newer version of what is removed appears elsewhere.
 	classSuperseded class = "superseded"
-	// Lossy: what is removed is left to be recalled by its handle.
+	// Lossy: what is removed can only be recalled by its handle.
 	classLossy class = "lossy"
-	// Model: a language model writes what stands in place of what is removed.
+	// Model: a language model writes a replacement of what is removed.
 	classModel class = "model"
 )
 

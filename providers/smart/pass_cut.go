@@ -157,7 +157,7 @@ func (w *work) headTail(i, limit int, head float64) {
 	if room <= 0 {
 		return
 	}
-	// Bytes stand for tokens: what the text has of them on average.
+	// Bytes per token, as the text has them on average.
 	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
 	text, ok := cutMiddle(p.text, int(head*float64(bytes)), bytes-int(head*float64(bytes)), s)
 	if ok {
@@ -210,7 +210,7 @@ func lineEnd(s string, n int) int {
 	return n
 }
 
-// lineStart returns the start of the first whole line at or behind n; if there is none, the
+// lineStart returns the start of the first whole line at or after n; if there is none, the
 // start of a character.
 func lineStart(s string, n int) int {
 	n = max(n, 0)

@@ -321,7 +321,7 @@ func (d *digestText) follow(old *digestText) {
 }
 
 // callOf returns the call that an entry about an error begins with, or as much of it as can
-// be told from the error.
+// be distinguished from the error.
 func callOf(entry string) string {
 	call, _, _ := strings.Cut(entry, ": ")
 	return call

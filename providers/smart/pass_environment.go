@@ -56,7 +56,7 @@ const gapSign = "…"
 // A section is a part of an environment block under a title of its own.
 type section struct{ title, text string }
 
-// sections cuts a block at the lines that begin with "# ". What stands before the first is
+// sections cuts a block at the lines that begin with "# ". What is before the first is
 // a section without a title. Numbers and paths in a title are not part of it.
 func sections(block string) []section {
 	var out []section

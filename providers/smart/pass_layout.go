@@ -93,7 +93,7 @@ func plainTerminal(s string) string {
 	return b.String()
 }
 
-// escapeEnd returns the index behind the escape sequence that begins at i.
+// escapeEnd returns the index after the escape sequence that begins at i.
 func escapeEnd(s string, i int) int {
 	i++
 	if i == len(s) {

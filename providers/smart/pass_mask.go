@@ -77,7 +77,7 @@ func (s *pruneSettings) Validate() error {
 
 var prunePass = define("prune", classLossy,
 	"opencode prune: 40,000 protected, at least 20,000 pruned, 2 turns, never the tool skill",
-	"Takes out old results behind a number of newest tokens of results, if enough would go.",
+	"Takes out old results, except a number of newest tokens of results, if enough would be removed.",
 	pruneSettings{Protect: 40_000, Minimum: 20_000, Turns: 2, Except: []string{"skill"}},
 	func(_ context.Context, w *work, c pruneSettings) error {
 		last := w.turnFromEnd(c.Turns)

@@ -61,7 +61,7 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 		return nil
 	}))
 
-// asDiff replaces piece i by what turns the piece at, below it, into it.
+// asDiff replaces piece i by a diff that turns the later piece at into it.
 func (w *work) asDiff(i, at int, share float64) bool {
 	p, newer := &w.pieces[i], w.pieces[at].text
 	if p.fixed || p.text == newer {
@@ -97,7 +97,7 @@ func (s *duplicatesSettings) Validate() error {
 }
 
 var duplicatesPass = referring(define("duplicates", classLossless, "",
-	"Of tool results, injected texts and long texts of the assistant that stand there more than once, word for word, the newest stays.",
+	"Of tool results, injected texts and long texts of the assistant that appear more than once, verbatim, the newest is kept.",
 	duplicatesSettings{Tokens: 40},
 	func(_ context.Context, w *work, c duplicatesSettings) error {
 		seed := maphash.MakeSeed()
@@ -125,8 +125,8 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 		return nil
 	}))
 
-// repeats reports whether texts of kind k are worth a reference to their like. What a
-// person typed stays where it was typed.
+// repeats reports whether texts of kind k are replaced by a reference to an equal one. What
+// the user typed is kept where it was typed.
 func repeats(k dialog.Kind) bool {
 	return k == dialog.KindToolResult || k == dialog.KindInjected || k == dialog.KindProjectRules || k == dialog.KindAssistant
 }
@@ -138,7 +138,7 @@ const (
 	patchThe = "patch the"
 )
 
-// refer says where the piece at stands, for the stub of i, which is before it: "same text in the
+// refer says, for the stub of piece i, where the later piece at is: "same text in the
 // read_file src/a.go below".
 func (w *work) refer(i int, what string, at int) string {
 	of, _ := w.label(&w.pieces[at])
@@ -159,10 +159,10 @@ type supersededSettings struct {
 }
 
 var supersededPass = referring(define("superseded", classSuperseded, "",
-	"Takes out old states of files of which a newer state stands below. Ranges of lines are respected.",
+	"Takes out old states of files of which a newer state appears below. Ranges of lines are respected.",
 	supersededSettings{Reads: true, Writes: true},
 	func(_ context.Context, w *work, c supersededSettings) error {
-		// From the newest on: which lines of each file stand below, and where.
+		// From the newest on: which lines of each file are shown below, and where.
 		type sight struct {
 			lines dialog.LineRange
 			at    int

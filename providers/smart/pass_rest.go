@@ -59,7 +59,7 @@ func (s *reasoningSettings) Validate() error {
 
 var reasoningPass = define("reasoning", classLossy,
 	"Anthropic context editing, clear_thinking_20251015: the last turn stays",
-	"Takes out what the model thought in old turns. It is signed, so it goes as a whole, and no stub stands for it.",
+	"Takes out the reasoning of old turns. It is signed, so it is removed as a whole, without a stub.",
 	reasoningSettings{Turns: 1},
 	func(_ context.Context, w *work, c reasoningSettings) error {
 		last := w.turnFromEnd(c.Turns)
@@ -80,7 +80,7 @@ var reasoningPass = define("reasoning", classLossy,
 		return nil
 	})
 
-// saysMore reports whether a message says anything beside its reasoning.
+// saysMore reports whether a message holds anything in addition to its reasoning.
 func (w *work) saysMore(msg int) bool {
 	m := w.msgs[msg]
 	var rest []core.Part

@@ -23,7 +23,7 @@ func (s *valueSettings) Validate() error {
 }
 
 var valuePass = onDemand(choosing(define("value", classLossy, "",
-	"Keeps the newest messages, and of all before them the lines that are worth most for what they cost, in one message. What a line is worth is learned from recorded sessions: see docs/decisions/0017-value.md.",
+	"Keeps the newest messages, and of all before them the lines with the highest expected use per token, in one message. The expected use of a line is learned from recorded sessions: see docs/decisions/0017-value.md.",
 	valueSettings{},
 	func(ctx context.Context, w *work, c valueSettings) error {
 		if w.met() {
@@ -63,8 +63,8 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		return nil
 	})))
 
-// shortenNewestCalls shortens the arguments of the newest calls that take more than what the newest
-// message may have: they could not stay, nor could their results, which the model has not read.
+// shortenNewestCalls shortens the arguments of the newest calls that are larger than the share of
+// the newest message. Otherwise neither the calls nor their unread results could be kept.
 func (w *work) shortenNewestCalls() {
 	last := len(w.msgs) - 1
 	for last >= 0 && w.msgs[last].Role != core.RoleAssistant {
@@ -86,8 +86,8 @@ func (w *work) shortenNewestCalls() {
 	w.settle()
 }
 
-// withoutDigest returns the conversation as it is now, and apart from it the digest at its
-// head: it stays there, and lines of it are worth nothing beside it.
+// withoutDigest returns the conversation as it is now, and separately the digest at its head.
+// The digest is kept, and lines that it repeats need not be.
 func (w *work) withoutDigest() (rest, digest []core.Message) {
 	rest = w.result()
 	if n := systems(rest); n < len(rest) && isDigest(&rest[n]) {
@@ -125,8 +125,8 @@ func (w *work) withoutReferences(messages []core.Message) []core.Message {
 	return messages
 }
 
-// keepWords puts the texts of was back into parts of which other words were changed than those of
-// marks: the user said them.
+// keepWords restores the texts of was in parts where other words than those of stubs were changed:
+// the user typed them.
 func keepWords(parts, was []core.Part, originals string) {
 	for j, p := range parts {
 		t, ok := p.(core.Text)
@@ -154,7 +154,7 @@ func (w *work) original(m *core.Message) *core.Message {
 }
 
 // counterpart returns the index in was of what the part p, at index j of n, was made of; -1
-// if that cannot be told.
+// if unknown.
 func counterpart(was []core.Part, p core.Part, j, n int) int {
 	switch p := p.(type) {
 	case core.ToolCall:

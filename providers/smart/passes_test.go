@@ -27,7 +27,7 @@ var drawn = []string{
 }
 
 // TestAnyListOfPasses holds lists of passes to what every strategy promises: the answer is
-// lawful, not larger, always the same, and a second run on it finds nothing left to do.
+// valid, not larger, always the same, and a second run on it finds nothing left to do.
 func TestAnyListOfPasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.SampledFrom(drawn), 1, 6).Draw(t, "passes")

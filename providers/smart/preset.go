@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// defaultPreset is the one of who says nothing.
+// defaultPreset is used when the configuration names none.
 const defaultPreset = "balanced"
 
 // A preset is a list of passes with a name.
@@ -35,11 +35,11 @@ func with(name, settings string) PassConfig {
 // presets makes the documentation too: docs/smart.md is generated from it.
 var presets = []preset{
 	{
-		name: "lossless", doc: "what is repeated, stale or empty goes; nothing that stands only once is touched",
+		name: "lossless", doc: "what is repeated, stale or empty goes; nothing that appears only once is touched",
 		land: 1, passes: lossless,
 	},
 	{
-		name: "conservative", doc: "what lossless removes, sections of environment blocks apart, then old reasoning and the middle of very long results and arguments, in place; if that is not enough, the lines that are worth least",
+		name: "conservative", doc: "what lossless removes, sections of environment blocks apart, then old reasoning and the middle of very long results and arguments, in place; if that is not enough, the lines with the lowest expected use",
 		land: 1, passes: []PassConfig{
 			{Pass: "layout", Always: true},
 			{Pass: "environment", Always: true, Settings: json.RawMessage(`{"sections": true}`)},
@@ -53,11 +53,11 @@ var presets = []preset{
 		},
 	},
 	{
-		name: "balanced", doc: "what lossless removes, then the lines that are worth least, until the target is met",
+		name: "balanced", doc: "what lossless removes, then the lines with the lowest expected use, until the target is met",
 		land: 1, passes: after(lossless, with("value", `{}`)),
 	},
 	{
-		name: "aggressive", doc: "what lossless removes, what was read before it was written and run before it was run again, old reasoning, then the lines that are worth least, down to half of the target, so that the next condensation is far away",
+		name: "aggressive", doc: "what lossless removes, what was read before it was written and run before it was run again, old reasoning, then the lines with the lowest expected use, down to half of the target, so that the next condensation is far away",
 		land: 0.5, passes: []PassConfig{
 			{Pass: "layout", Always: true},
 			{Pass: "environment", Always: true},

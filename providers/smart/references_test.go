@@ -44,7 +44,7 @@ func eventful(t *rapid.T) []core.Message {
 var stubForm = regexp.MustCompile(`\[… [^\]\n]*left out(?:: ([^\]\n;]*))?; recall h:([0-9a-f]{10})\]`)
 
 // TestWhatIsRemovedIsFound follows every reference that the lossless passes leave: the
-// handle leads to the original, and a text that is said to stand below stands there.
+// handle leads to the original, and a text that is said to be below is there.
 func TestWhatIsRemovedIsFound(t *testing.T) {
 	p := open(t, `{"preset": "lossless"}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -131,7 +131,7 @@ func dump(messages []core.Message) string {
 	return b.String()
 }
 
-// TestReferencesEnd: what a former condensation left says no longer where its content stands when
+// TestReferencesEnd: stubs of a former condensation no longer say where their content is when
 // lines are chosen among all there is; its handles stay.
 func TestReferencesEnd(t *testing.T) {
 	first, second := open(t, `{"preset": "lossless"}`), open(t, `{"preset": "balanced"}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// lender lends a model, so that no pass is refused for want of one.
+// lender provides a model, so that no pass is refused for lack of one.
 var lender = registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
 
 func openError(settings string) string {
@@ -21,7 +21,7 @@ func openError(settings string) string {
 	return err.Error()
 }
 
-// TestWrongSettings: an error says where the fault is and what may stand there.
+// TestWrongSettings: an error says where the fault is and what is allowed there.
 func TestWrongSettings(t *testing.T) {
 	all := strings.Join(passNames(), ", ")
 	const either = "want the name of a pass, or an object with the key pass"
@@ -33,7 +33,7 @@ func TestWrongSettings(t *testing.T) {
 		`{"passes":null}`:                          "",
 		`{"passes":"value"}`:                       "passes: got a JSON string; want array",
 		`{"passes":{"pass":"value"}}`:              "passes: got a JSON object; want array",
-		// what stands in it
+		// its content
 		`{"passes":["layout",null]}`:                   "passes: 2: got null; " + either,
 		`{"passes":[5]}`:                               "passes: 1: got 5; " + either,
 		`{"passes":[["value"]]}`:                       "passes: 1: got a list; " + either,

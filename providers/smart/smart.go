@@ -1,7 +1,7 @@
-// Package smart shortens conversations by passes: first what is repeated, stale or empty
-// goes, then what is worth least. Passes work on the parts of messages, in place; every
-// pass leaves a lawful conversation, and a stub for whatever it takes out. No model is
-// called unless a pass that needs one is named.
+// Package smart shortens conversations by passes: first they remove what is repeated, stale
+// or empty, then what is least likely to be used again. Passes work on the parts of messages,
+// in place. Every pass leaves a valid conversation, and a stub for what it removes. No model
+// is called unless a pass that needs one is named.
 package smart
 
 import (
@@ -20,7 +20,7 @@ import (
 // Name is the name of the strategy.
 const Name = "smart"
 
-const doc = `Takes out what is repeated, stale or worth least, in passes, and leaves stubs.
+const doc = `Removes what is repeated, stale or least likely to be used again, in passes, and leaves stubs.
 Lossless passes come first: duplicates, stale environment blocks, superseded reads and
 layout; then lossy ones, until the target is met. Of these only value, window, score and
 summarize touch what a user said. No model is called unless a pass that needs one is
@@ -75,13 +75,12 @@ func New(c Config, env registry.Env) (*Provider, error) {
 // Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
-// maxRounds is how often the list of passes is run: what one pass does may be something
-// for a pass before it, and a second condensation must find nothing left to do.
+// maxRounds is how often the list of passes runs at most. What one pass does may give an
+// earlier pass something to do, and a second condensation must find nothing left to do.
 const maxRounds = 4
 
-// Condense implements [core.CondensationProvider]. It leaves a conversation that is on
-// target alone. The cost is linear in the conversation, and no text is counted that the
-// counter has counted before. It ends soon after ctx, between two passes.
+// Condense implements [core.CondensationProvider]. It returns a conversation that meets the
+// target unchanged. The cost is linear in the conversation. It checks ctx between passes.
 func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -104,9 +103,9 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	why := ""
 	switch gain := before - size(out.Messages); {
 	case gain <= 0:
-		why = "nothing to take out: 0 tokens, 0 % saved"
-	case !p.worth(gain, before, req):
-		why = fmt.Sprintf("%d tokens are %.1f %%, less than an edit is worth", gain, 100*float64(gain)/float64(before))
+		why = "nothing to remove: 0 tokens, 0 % saved"
+	case !p.enough(gain, before, req):
+		why = fmt.Sprintf("%d tokens are %.1f %%, less than min_gain or min_share", gain, 100*float64(gain)/float64(before))
 	case p.c.Accept != Accept{}:
 		why = p.c.Accept.refuses(newWork(req, p.env, 0, w.reader), req.Messages, out.Messages)
 	}
@@ -187,7 +186,7 @@ func (p *Provider) step(ctx context.Context, w *work, at *progress, i int) error
 }
 
 // selects returns the index of the first pass from i on that selects lines; 0 if there is none, or
-// if a model is asked before it, whose answer nobody can foresee.
+// if a model is asked before it, whose answer is unknown.
 func (p *Provider) selects(i int) int {
 	for k := i; k < len(p.steps); k++ {
 		switch {
@@ -233,8 +232,8 @@ func (p *Provider) decide(ctx context.Context, w *work, at *progress, i, end int
 	return nil
 }
 
-// worth reports whether saving gain of before tokens is worth an edit.
-func (p *Provider) worth(gain, before int, req *core.Request) bool {
+// enough reports whether saving gain of before tokens justifies a change.
+func (p *Provider) enough(gain, before int, req *core.Request) bool {
 	if before-gain <= req.Budget.Room() {
 		return true
 	}
@@ -266,8 +265,8 @@ func size(messages []core.Message) int {
 	return n
 }
 
-// cacheStep says how much of the conversation stands as it stood before the first change:
-// a vendor's prompt cache holds what comes before it.
+// cacheStep reports how much of the conversation is unchanged before the first change: a
+// vendor's prompt cache still serves that prefix.
 func cacheStep(req *core.Request, after []core.Message) core.Step {
 	same, tokens := 0, 0
 	for same < len(after) && same < len(req.Messages) && req.Messages[same].Equal(after[same]) {
@@ -275,11 +274,11 @@ func cacheStep(req *core.Request, after []core.Message) core.Step {
 		same++
 	}
 	all := max(1, size(req.Messages))
-	// In a cache that reads at a tenth of the price and writes at five quarters, what stands
-	// behind the change is written once, and every turn after saves a tenth of what is gone.
+	// In a cache that reads at a tenth of the price and writes at five quarters, everything after
+	// the change is written once, and every later turn saves a tenth of what was removed.
 	left := size(after)
 	turns := 1.25 * float64(left-tokens) / (0.1 * float64(max(1, all-left)))
 	return core.Step{Name: "cache", Note: fmt.Sprintf(
-		"message %s of %s is the first that changed; %.1f %% of the tokens stay in a prompt cache, and writing it anew pays off after %.0f turns",
+		"message %s of %s is the first that changed; %.1f %% of the tokens stay in a prompt cache, and rewriting it pays off after %.0f turns",
 		numbers.Group(same+1), numbers.Group(len(req.Messages)), 100*float64(tokens)/float64(all), math.Ceil(turns))}
 }

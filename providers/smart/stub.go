@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// A stub says what stood in its place. There is one form, for whole results and for gaps
+// A stub replaces removed content. There is one form, for whole results and for gaps
 // in them, in the words of the reader, a language model:
 //
 //	[… 120 lines, 4 kB of read_file src/a.go left out; recall h:ab12cd34ef]
@@ -23,12 +23,12 @@ import (
 type stub struct {
 	lines, bytes int
 	noun         string // what is counted in lines; empty means lines
-	gap          bool   // the size in bytes is of no use: text stands around it
+	gap          bool   // the size in bytes is of no use: there is text around it
 	bare         bool   // its size is of no use either
 	of           string // tool and digest of its arguments, or what else it was
 	isError      bool
 	media        bool
-	where        string // where the content, or what replaces it, stands; may be empty
+	where        string // where the content, or what supersedes it, is; may be empty
 	handle       string
 	originals    string // where the agent itself can read the original; empty if nowhere, or if another stub says it
 }
@@ -48,10 +48,10 @@ func (s stub) String() string {
 	case s.lines > 1:
 		b.WriteString(strconv.Itoa(s.lines) + " " + cmp.Or(s.noun, "lines"))
 		if !s.gap {
-			b.WriteString(", " + weight(s.bytes))
+			b.WriteString(", " + byteSize(s.bytes))
 		}
 	default:
-		b.WriteString(weight(s.bytes))
+		b.WriteString(byteSize(s.bytes))
 	}
 	if s.media {
 		b.WriteString(" and an image")
@@ -80,7 +80,7 @@ func (s stub) String() string {
 	return b.String()
 }
 
-// reference matches a stub that says where what it stands for is.
+// reference matches a stub that says where the content that it replaces is.
 var reference = regexp.MustCompile(
 	`(\[… [^\]\n]*` + stubMark + `): (?:` + sameText + `|` + seeNewer + `|` + patchThe + `) [^\]\n]*?((?:` + stubHand + `[^\]\n]*)?\])`)
 
@@ -93,8 +93,8 @@ func withoutPlace(text string) (_ string, changed bool) {
 	return s, s != text
 }
 
-// weight writes a number of bytes in few tokens.
-func weight(n int) string {
+// byteSize writes a number of bytes in few tokens.
+func byteSize(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n) + " B"
 	}
@@ -108,13 +108,13 @@ func isStub(text string) bool {
 		strings.Contains(text, stubMark) && !strings.Contains(text, "\n")
 }
 
-// hasStub reports whether a stub stands somewhere in text.
+// hasStub reports whether text holds a stub.
 func hasStub(text string) bool {
 	i := strings.Index(text, stubStart)
 	return i >= 0 && strings.Contains(text[i:], stubMark)
 }
 
-// stubLines returns how many lines a line of text stands for: one, unless it is the stub of
+// stubLines returns how many lines a line of text replaces: one, unless it is the stub of
 // a gap.
 func stubLines(line string) int {
 	if !isStub(line) {
@@ -136,7 +136,7 @@ func stubLines(line string) int {
 // maxDigest is how many bytes of what a call is about a stub repeats.
 const maxDigest = 60
 
-// digest shortens what a call is about to one line that cannot be taken for the end of a
+// digest shortens the target of a call to one line that cannot be taken for the end of a
 // stub. Of a path it keeps the end, of anything else the beginning.
 func digest(target string) string {
 	if i := strings.IndexAny(target, "\r\n"); i >= 0 {
@@ -171,7 +171,7 @@ func countLines(s string) int {
 	return n
 }
 
-// marker returns the message that stands where n messages are hidden.
+// marker returns the message that replaces n hidden messages.
 func (w *work) marker(n int) core.Message {
 	text := fmt.Sprintf("%s%d messages%s%s", stubStart, n, stubMark, stubEnd)
 	if n == 1 {
@@ -185,14 +185,14 @@ func (w *work) marker(n int) core.Message {
 	return m
 }
 
-// A gap is a run of a text that is to be left out, and what has to stand in its place
-// beside its stub so that no element of the protocol is left with one tag.
+// A gap is a run of a text that is to be left out, and the tags that are kept next
+// to its stub so that no element of the protocol is left with one tag.
 type gap struct {
 	core.Span
 	ends, opens string
 }
 
-// wholeTags gives gaps, which ascend, the tags that stand in them but not their likes, and
+// wholeTags gives gaps, which ascend, the tags whose counterparts are outside of them, and
 // widens those that begin or end within a tag.
 func wholeTags(text string, gaps []gap) {
 	elements := dialog.Pairs(text)
@@ -224,13 +224,13 @@ func wholeTags(text string, gaps []gap) {
 		switch {
 		case a < 0 && z >= 0:
 			gaps[z].ends += text[e.Close.Start:e.Close.End]
-		case a >= 0 && z < 0: // the outer ones have to stand first
+		case a >= 0 && z < 0: // the outer ones come first
 			gaps[a].opens = text[e.Open.Start:e.Open.End] + gaps[a].opens
 		}
 	}
 }
 
-// fill returns what stands in place of a gap: its stub, and the tags on a line of their own
+// fill returns the replacement of a gap: its stub, and the tags on a line of their own
 // if what is left out had lines.
 func (g *gap) fill(text string, s stub) string {
 	if g.ends == "" && g.opens == "" {

@@ -101,7 +101,7 @@ var (
 	diffLine = regexp.MustCompile(`(?m)^[-+].*$`)
 )
 
-// half says which tag of a text stands there without its like, or not whole.
+// half returns the first tag of a text that has no counterpart, or is cut.
 func half(text string) string {
 	if i := strings.Index(text, " with this diff"); i >= 0 { // a diff quotes lines
 		text = diffLine.ReplaceAllString(text, "")

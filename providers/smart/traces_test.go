@@ -36,11 +36,11 @@ func sessions(t *testing.T) map[string][]core.Message {
 // shortForm is the stub that the pass value leaves.
 var shortForm = regexp.MustCompile(`\[… (?:\d+ lines? )?h:([0-9a-f]{10})\]`)
 
-// reference is the part of a stub that says where what it stands for is.
+// reference matches a stub that says where the content that it replaces is.
 var reference = regexp.MustCompile(`\[… [^\]\n]* left out: (?:same text in|see the|patch the) [^\]\n]*\]`)
 
 // TestRecordedSessions condenses recorded sessions by every preset to half and to a tenth:
-// the answers are lawful, presets that go on until the target is met meet it, every handle
+// the results are valid, presets that go on until the target is met meet it, every handle
 // leads to something that was there, nothing refers to what was shortened, and a second run
 // changes nothing.
 func TestRecordedSessions(t *testing.T) {

@@ -30,7 +30,7 @@ type piece struct {
 	box    int
 	kind   dialog.Kind
 	fixed  bool // may not be changed: protected, awaited, or a stub already
-	gone   bool // was cut without a stub of its own; its neighbour's speaks for it
+	gone   bool // removed without a stub of its own: that of the piece before it counts it
 	edited bool
 	rules  bool        // instructions that a file gives for every conversation
 	needed bool        // a diff can only be read with it
@@ -62,7 +62,7 @@ type work struct {
 	ofMsg  []core.Span    // the boxes of each message
 	dirty  []bool         // messages whose pieces were changed since they were settled
 	head   []core.Message // new, in front of all but system messages
-	told   map[int]string // what stands for a run of hidden messages, by the first of them
+	told   map[int]string // the summary of a run of hidden messages, by the first of them
 
 	first []core.Message // as the provider was given them
 	base  map[string]int // and where each is, by its ID; made when it is needed
@@ -214,7 +214,7 @@ func (w *work) clear(u *use) {
 	b := &w.boxes[w.pieces[first].box]
 	lines, size, tokens := 0, 0, 0
 	for i := u.results.Start; i < u.results.End; i++ {
-		if w.pieces[i].kind == dialog.KindUser { // a person's words stay where they are
+		if w.pieces[i].kind == dialog.KindUser { // the user's words are kept
 			for k := u.results.Start; k < u.results.End; k++ {
 				if w.pieces[k].kind == dialog.KindToolResult {
 					w.leave(k, stub{})
