@@ -164,7 +164,7 @@ func TestDependencies(t *testing.T) {
 		if !seen[pkg] {
 			t.Errorf("mayImport has a line for %s, which does not exist", pkg)
 		}
-		for _, allowance := range strings.Fields(mayImport[pkg]) {
+		for allowance := range strings.FieldsSeq(mayImport[pkg]) {
 			if !used[pkg][allowance] {
 				t.Errorf("mayImport allows %s to import %s, which it does not: remove the allowance", pkg, allowance)
 			}

@@ -49,7 +49,7 @@ func Example() {
 // does; with Watch it follows their changes. Path names a file instead.
 func ExampleOptions_load() {
 	file := filepath.Join(os.TempDir(), "condense-example.yaml")
-	defer os.Remove(file)
+	defer os.Remove(file) //nolint:errcheck // a temporary file
 	if err := os.WriteFile(file, []byte("threshold: 60\nprofiles: {local: {window: 32768}}\n"), 0o600); err != nil {
 		log.Fatal(err)
 	}

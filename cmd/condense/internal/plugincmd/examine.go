@@ -18,7 +18,7 @@ import (
 )
 
 // testPlugin runs the whole test. The error is errPluginTest if the plugin has faults.
-func testPlugin(a *cli.App, ctx context.Context, trial *plugins.Trial, t *pluginTest) (err error) {
+func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *pluginTest) (err error) {
 	plugin, err := trial.Open()
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func testPlugin(a *cli.App, ctx context.Context, trial *plugins.Trial, t *plugin
 	printVerdicts(a.Stdout, report, findings, time.Since(begun), t.verbose)
 	l.examined(report, findings)
 
-	tried, faulty, err := tryTraces(a, ctx, plugin, d.Name, t)
+	tried, faulty, err := tryTraces(ctx, a, plugin, d.Name, t)
 	l.Conversations = append(l.Conversations, tried...)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func printFindings(w io.Writer, rule core.Rule, findings []finding) {
 
 // tryTraces lets the plugin halve conversations, as the first of a chain, and reports whether
 // any of its answers was invalid.
-func tryTraces(a *cli.App, ctx context.Context, plugin core.CondensationProvider, name string, t *pluginTest) (tried []tryListing, faulty bool, err error) {
+func tryTraces(ctx context.Context, a *cli.App, plugin core.CondensationProvider, name string, t *pluginTest) (tried []tryListing, faulty bool, err error) {
 	term.Printf(a.Stdout, "\nin a chain with truncation, to half the tokens:\n")
 	for _, trace := range append([]string{""}, t.traces...) {
 		d := &dev{app: a, trace: trace, format: t.format}

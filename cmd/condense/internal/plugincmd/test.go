@@ -56,7 +56,7 @@ It exits with 0 if there is no fault and with 1 if there is one. Saving nothing 
 			if err != nil {
 				return err
 			}
-			return testPlugin(a, cmd.Context(), trial, &t)
+			return testPlugin(cmd.Context(), a, trial, &t)
 		},
 	}
 	f := cmd.Flags()
