@@ -1,4 +1,4 @@
-# The targets a contributor needs. `make check` is what CI runs and what "done" means.
+# The targets for contributors. `make check` is part of CI and the definition of done.
 GOLANGCI_VERSION := v2.15.0
 FUZZTIME ?= 30s
 
@@ -13,13 +13,13 @@ build:
 	go build ./...
 	go vet ./...
 
-# The time-out is for a package; it is long because a busy machine may take many times as
-# long as an idle one, and no test asserts how long anything takes.
+# The time-out is per package. It is long because a busy machine can take many times as long
+# as an idle one, and no test asserts a duration.
 test:
 	go test -race -shuffle=on -timeout 60m ./...
 
-# The official SDKs of the vendors take what the program writes. A module of its own, which
-# is not in `make check`: its first build takes minutes and up to 3 GB of memory.
+# The official SDKs of the vendors accept what the program writes. A module of its own, not in
+# `make check`: its first build takes minutes and up to 3 GB of memory.
 test-sdk:
 	cd test/sdk && go mod tidy -diff && go vet ./... && go test ./...
 
@@ -40,8 +40,8 @@ report-bundle: $(REPORT_WEB)/node_modules
 report-bundle-check: report-bundle
 	git diff --stat --exit-code -- internal/lab/report/assets
 
-# Tools are pinned here and built into bin/, never required by go.mod, so they do not
-# reach the module graph of a plugin author.
+# Tools are pinned here and built into bin/, and not required by go.mod, which keeps them out of
+# the module graph of plugin authors.
 $(GOLANGCI):
 	mkdir -p $(BIN)
 	GOBIN=$(BIN) GOFLAGS= go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
@@ -75,10 +75,10 @@ fuzz:
 		done; \
 	done
 
-# First, 16,000 conversations with a plugin that crashes again and again, in about two minutes;
-# `make test` has 200. Then random histories through Manage and undo, judged by a checker of
-# their own, HISTORIES of them: 10,000,000 take 0.3 ms of processor time each, half an hour on
-# two idle processors. `make test` has 2,000. Memory does not grow with their number.
+# First 16,000 conversations with a plugin that crashes repeatedly, in about two minutes (`make
+# test` has 200). Then HISTORIES random histories through Manage and undo, checked independently:
+# 10,000,000 at 0.3 ms of processor time each take half an hour on two idle processors (`make test`
+# has 2,000). Memory does not grow with their number.
 HISTORIES ?= 10000000
 soak:
 	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/supervise
@@ -87,15 +87,14 @@ soak:
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
 
-# What docs/benchmarks.md reports. Many short runs, because the fastest of them says most on
-# a machine that does other work too. The process is timed alone: see BenchmarkRun.
+# The numbers of docs/benchmarks.md. Many short runs, because on a busy machine the fastest is the
+# most meaningful. The process is timed separately: see BenchmarkRun.
 BENCHCOUNT ?= 30
 bench-docs:
 	go test -run '^$$' -bench 'Run' -benchtime 5x -count 10 ./bench
 	go test -run '^$$' -bench 'Check|Truncate' -benchtime 0.2s -count 10 ./bench
 	go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 ./bench ./tokens
 	go test -run '^$$' -bench 'Append|Refresh' -benchtime 20ms -count $(BENCHCOUNT) ./core/history
-	go test -run '^$$' -bench 'Effective|Truncate|Cleanup' -benchtime 20ms -count $(BENCHCOUNT) ./internal/roo
 	go test -run '^$$' -bench Condense -benchtime 20x -count 5 ./providers/native
 
 # Other programs on the same conversation. Needs node, npm and the network.

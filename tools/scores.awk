@@ -1,4 +1,4 @@
-# Makes one table of the tables of docs/results.md: what every preset keeps at four sizes.
+# Combines the tables of docs/results.md into one: what every preset keeps at four sizes.
 #
 #	awk -f tools/scores.awk docs/results.md
 BEGIN { FS = " *[|] *"; split("10% 25% 50% real", sizes, " ") }

@@ -1,5 +1,5 @@
-// The protogen command compiles .proto files and runs protoc's plugins for Go on them. It
-// does what protoc does, without a compiler in C++ to install:
+// The protogen command compiles .proto files and runs protoc's plugins for Go on them, like protoc
+// but without a C++ compiler to install:
 //
 //	protogen -I DIR -out DIR [-opt k=v,…] -plugin "command" [-plugin …] FILE.proto …
 package main
@@ -86,9 +86,9 @@ func request(ctx context.Context, root, opt string, files []string) ([]byte, err
 	return proto.Marshal(req)
 }
 
-// generate runs one plugin and writes what it answers.
+// generate runs one plugin and writes its files.
 func generate(ctx context.Context, command []string, req []byte, out string) error {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // it is what this command is for
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // running them is its purpose
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(req), os.Stderr
 	data, err := cmd.Output()
 	if err != nil {
