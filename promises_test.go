@@ -166,7 +166,7 @@ func quickFaults(release <-chan struct{}) []int {
 	var quick []int
 	for i, s := range coretest.Misbehaving(release) {
 		switch s.Name {
-		case "Hangs", "HangsForever", "Dawdles", "Drips", "Deaf":
+		case "Hangs", "HangsForever", "AnswersLate", "Drips", "IgnoresContext":
 		default:
 			quick = append(quick, i)
 		}

@@ -152,7 +152,7 @@ func TestChainUsage(t *testing.T) {
 		return &core.Result{Messages: req.Messages, Usage: core.Usage{Calls: -3, InputTokens: math.MinInt, CachedTokens: 7, USD: math.Inf(1)}}, nil
 	})
 	req := coretest.Request(talk(10), 500)
-	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, coretest.LiesAboutUsage(), saves(3), saves(4)).Run(t.Context(), req)
+	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, coretest.Misbehave("LiesAboutUsage"), saves(3), saves(4)).Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestChainHooks(t *testing.T) {
 		Asking: func(name string) { calls = append(calls, "asking "+name) },
 		Asked:  func(a core.Attempt) { calls = append(calls, fmt.Sprintf("asked %s: %s", a.Provider, a.Outcome)) },
 	}
-	if _, err := chainOf(t, opts, coretest.Fails(), saves(7), saves(8)).Run(t.Context(), coretest.Request(talk(10), 500)); err != nil {
+	if _, err := chainOf(t, opts, coretest.Misbehave("Fails"), saves(7), saves(8)).Run(t.Context(), coretest.Request(talk(10), 500)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"asking p1", "asked p1: failed", "asking p2", "asked p2: applied"}
@@ -181,7 +181,7 @@ func TestChainHooks(t *testing.T) {
 }
 
 func TestChainConcurrently(t *testing.T) {
-	chain := chainOf(t, nil, coretest.Fails(), coretest.Drips(), coretest.Truncates())
+	chain := chainOf(t, nil, coretest.Misbehave("Fails"), coretest.Misbehave("Drips"), coretest.Truncates())
 	req := coretest.HalfRequest(coretest.Session())
 	was := req.Clone()
 	var wg sync.WaitGroup

@@ -247,7 +247,7 @@ func TestChainOutcomes(t *testing.T) {
 		},
 		{
 			"one rule broken", on(500, 2000),
-			[]core.CondensationProvider{coretest.ReturnsNothing()},
+			[]core.CondensationProvider{coretest.Misbehave("ReturnsNothing")},
 			[]attempt{{core.OutcomeRejected, "answer: all 10 messages are gone", 1000, 1000}},
 			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
 		},
@@ -310,7 +310,7 @@ func TestChainOutcomes(t *testing.T) {
 func TestChainExhausted(t *testing.T) {
 	errMoney := errors.New("no money")
 	req := coretest.Request(talk(10), 100)
-	_, err := chainOf(t, nil, fails(errMoney), coretest.ReturnsNothing(), saves(3), coretest.Keeps(), coretest.Panics()).Run(t.Context(), req)
+	_, err := chainOf(t, nil, fails(errMoney), coretest.Misbehave("ReturnsNothing"), saves(3), coretest.Keeps(), coretest.Misbehave("Panics")).Run(t.Context(), req)
 	exhausted, ok := errors.AsType[*core.ExhaustedError](err)
 	if !ok {
 		t.Fatalf("got %v, want an ExhaustedError", err)
@@ -321,7 +321,7 @@ func TestChainExhausted(t *testing.T) {
 	want := "no provider brought the conversation to its limit of 100 tokens; it still has 706; " +
 		"p1: failed, no money; p2: rejected, answer: all 10 messages are gone; " +
 		"p3: insufficient, 606 tokens above the target of 100; p4: no-op, nothing changed; " +
-		"p5: failed, panic: a provider's bug at misconduct.go:"
+		"p5: failed, panic: a provider's bug at misbehaving.go:"
 	if !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %s\nwant %s…", err, want)
 	}

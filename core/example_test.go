@@ -82,7 +82,7 @@ func ExampleVerify() {
 // The second candidate is asked because the first fails.
 func ExampleChain() {
 	chain, err := core.NewChain([]core.NamedProvider{
-		{Name: "clever", Provider: coretest.Fails()},
+		{Name: "clever", Provider: coretest.Misbehave("Fails")},
 		{Name: "simple", Provider: coretest.Truncates()},
 	}, nil)
 	if err != nil {

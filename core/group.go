@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // A Span is a run of messages: those with index Start up to but not including End.
 type Span struct{ Start, End int }
@@ -66,4 +69,235 @@ func KeepGroups(messages []Message, keep func(i int) bool) []Message {
 		}
 	}
 	return out
+}
+
+// A use is a call or a result.
+type use struct {
+	message int    // index of its message
+	call    string // ID of the call
+	tool    string // of a call; empty for a result
+	result  bool
+	partner int // index of the result or call that belongs to it; -1 if none does
+}
+
+// String says what u is, for people.
+func (u *use) String() string {
+	if u.result {
+		return "the result of call " + u.call
+	}
+	return "call " + u.call
+}
+
+func sameCall(a, b use) bool { return a.call == b.call && a.result == b.result }
+
+// A pairing says which call each result answers.
+type pairing struct {
+	uses   []use // in order
+	starts []int // where the uses of a message start; one more than there are messages
+}
+
+// pairUp needs memory for the calls that are open at one time, not for all.
+func pairUp(messages []Message) *pairing {
+	n := 0
+	for i := range messages {
+		for _, part := range messages[i].Parts {
+			switch part.(type) {
+			case ToolCall, ToolResult:
+				n++
+			case Text, Image, Reasoning, Opaque:
+			}
+		}
+	}
+	p := &pairing{uses: make([]use, 0, n), starts: make([]int, len(messages)+1)}
+	var open openCalls
+	for i := range messages {
+		for _, part := range messages[i].Parts {
+			k := len(p.uses)
+			switch part := part.(type) {
+			case ToolCall:
+				p.uses = append(p.uses, use{message: i, call: part.ID, tool: part.Name, partner: -1})
+				open.call(part.ID, k)
+			case ToolResult:
+				p.uses = append(p.uses, use{message: i, call: part.CallID, result: true, partner: -1})
+				if call, ok := open.result(part.CallID); ok {
+					p.uses[k].partner, p.uses[call].partner = call, k
+				}
+			case Text, Image, Reasoning, Opaque:
+			}
+		}
+		p.starts[i+1] = len(p.uses)
+	}
+	return p
+}
+
+// pending returns the indices of the calls whose results are still to come: they were not
+// answered, and whatever stands behind them is of the same turn.
+func (p *pairing) pending(messages []Message) []int {
+	var calls []int
+	for k := p.starts[waiting(messages)]; k < len(p.uses); k++ {
+		if u := &p.uses[k]; !u.result && u.partner < 0 {
+			calls = append(calls, k)
+		}
+	}
+	return calls
+}
+
+// waiting returns the index of the first message whose open calls may still be answered:
+// only the assistant and results stand behind it. It is 0 if there are no messages.
+func waiting(messages []Message) int {
+	i := max(0, len(messages)-1)
+	for ; i > 0; i-- {
+		if messages[i].Role != RoleAssistant && !slices.ContainsFunc(messages[i].Parts, isResult) {
+			break
+		}
+	}
+	return i
+}
+
+func isResult(p Part) bool {
+	_, ok := p.(ToolResult)
+	return ok
+}
+
+// Pending returns the indices, ascending, of the messages with tool calls whose results
+// are still to come. They may be rewritten but not hidden. The cost is linear, and only
+// that of the turn that is not over if it makes no calls.
+func Pending(messages []Message) []int {
+	start := waiting(messages)
+	if !slices.ContainsFunc(messages[start:], hasCall) {
+		return nil
+	}
+	// What came before matters too: a result may answer an older call of the same ID.
+	var open openCalls
+	for i := range messages {
+		for _, part := range messages[i].Parts {
+			switch part := part.(type) {
+			case ToolCall:
+				open.call(part.ID, i)
+			case ToolResult:
+				open.result(part.CallID)
+			case Text, Image, Reasoning, Opaque:
+			}
+		}
+	}
+	var at []int
+	for i := range open.keys() {
+		if i >= start {
+			at = append(at, i)
+		}
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+func hasCall(m Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool {
+		_, ok := p.(ToolCall)
+		return ok
+	})
+}
+
+// openCalls are the tool calls of a conversation, read from its beginning, that no result
+// has answered yet. It is the one place that says which call a result answers: the oldest
+// before it of its ID that is still open. The zero value has none.
+//
+// Nearly always a call is answered before many others are made. So a few are kept in a
+// list, which is searched in less time than a hash takes; only where more are open at one
+// time is there a map.
+type openCalls struct {
+	few  []openCall // oldest first; unused once there is a map
+	many map[string]queue
+	more []openCall // those of the queues
+}
+
+type openCall struct {
+	id   string
+	key  int // of the caller's choice
+	next int // in a queue: where the next of this ID stands
+}
+
+// A queue says where the oldest and the newest call of an ID stand.
+type queue struct{ first, last int }
+
+// maxFew is how many calls are searched one by one.
+const maxFew = 16
+
+// call adds a call.
+func (o *openCalls) call(id string, key int) {
+	if o.many != nil {
+		o.enqueue(id, key)
+		return
+	}
+	if len(o.few) < maxFew {
+		o.few = append(o.few, openCall{id: id, key: key})
+		return
+	}
+	o.many = make(map[string]queue, 2*maxFew)
+	for _, c := range o.few {
+		o.enqueue(c.id, c.key)
+	}
+	o.enqueue(id, key)
+}
+
+func (o *openCalls) enqueue(id string, key int) {
+	at := len(o.more)
+	o.more = append(o.more, openCall{id: id, key: key})
+	q, ok := o.many[id]
+	if ok {
+		o.more[q.last].next = at
+	} else {
+		q.first = at
+	}
+	q.last = at
+	o.many[id] = q
+}
+
+// result takes the call that a result answers away and returns its key; false if none is
+// open.
+func (o *openCalls) result(id string) (key int, ok bool) {
+	if o.many == nil {
+		for i := range o.few {
+			if o.few[i].id == id {
+				key = o.few[i].key
+				o.few = append(o.few[:i], o.few[i+1:]...)
+				return key, true
+			}
+		}
+		return 0, false
+	}
+	q, ok := o.many[id]
+	if !ok {
+		return 0, false
+	}
+	c := &o.more[q.first]
+	if q.first == q.last {
+		delete(o.many, id)
+	} else {
+		o.many[id] = queue{c.next, q.last}
+	}
+	return c.key, true
+}
+
+// keys returns the keys of the calls that are open, in no order.
+func (o *openCalls) keys() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if o.many == nil {
+			for i := range o.few {
+				if !yield(o.few[i].key) {
+					return
+				}
+			}
+			return
+		}
+		for _, q := range o.many {
+			for at := q.first; ; at = o.more[at].next {
+				if !yield(o.more[at].key) {
+					return
+				}
+				if at == q.last {
+					break
+				}
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -82,4 +83,114 @@ func blank(s string) bool {
 		}
 	}
 	return true
+}
+
+// A Part is one piece of a message's content. The set is closed: [Text], [ToolCall],
+// [ToolResult], [Image], [Reasoning] and [Opaque]. Parts are values: all but ToolResult
+// are comparable, none holds bytes that could change under its reader, and a part must
+// not be modified once it stands in a message.
+//
+//sumtype:decl
+type Part interface{ part() }
+
+// Text is prose, code, or anything else that was written as text. It need not be valid
+// UTF-8.
+type Text string
+
+// A ToolCall is a model's request to run a tool.
+type ToolCall struct {
+	ID   string // names the call; the result refers to it
+	Name string // of the tool
+	Args string // JSON as the model wrote it; usually an object, not necessarily valid
+}
+
+// A ToolResult is what a tool answered.
+type ToolResult struct {
+	CallID  string // the [ToolCall] that it answers
+	Content []Part // Text, Image or Opaque; empty if the tool said nothing
+	IsError bool
+}
+
+// An Image is a picture, inline or by reference.
+type Image struct {
+	MediaType string // such as "image/png"; empty if unknown
+	Data      string // base64 of the file; empty if URL is set
+	URL       string
+}
+
+// Reasoning is what a model thought before it spoke. A signed or encrypted one is only
+// valid as it stands: it may be hidden with its message or left out, never changed.
+type Reasoning struct {
+	Text      string
+	Signature string
+	Encrypted string // for reasoning that only the vendor can read
+}
+
+// Opaque is content of a kind that the host does not know. It is carried as it is.
+type Opaque struct {
+	Kind string // as the source names it
+	JSON string // the whole block
+}
+
+func (Text) part()       {}
+func (ToolCall) part()   {}
+func (ToolResult) part() {}
+func (Image) part()      {}
+func (Reasoning) part()  {}
+func (Opaque) part()     {}
+
+// ContentBytes returns the bytes of what parts say: texts, names and arguments, images as
+// they are written; no IDs, no signatures.
+func ContentBytes(parts ...Part) int {
+	n := 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case Text:
+			n += len(p)
+		case ToolCall:
+			n += len(p.Name) + len(p.Args)
+		case ToolResult:
+			n += ContentBytes(p.Content...)
+		case Image:
+			n += len(p.Data) + len(p.URL)
+		case Reasoning:
+			n += len(p.Text) + len(p.Encrypted)
+		case Opaque:
+			n += len(p.JSON)
+		}
+	}
+	return n
+}
+
+// EqualParts reports whether a and b hold equal parts in the same order. Nil and empty
+// are equal.
+func EqualParts(a, b []Part) bool {
+	if len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) {
+		return true // the same slice: the usual case for a message that was kept
+	}
+	return slices.EqualFunc(a, b, equalPart)
+}
+
+func equalPart(a, b Part) bool {
+	ra, ok := a.(ToolResult)
+	if !ok {
+		if _, ok := b.(ToolResult); ok {
+			return false
+		}
+		return a == b
+	}
+	rb, ok := b.(ToolResult)
+	return ok && ra.CallID == rb.CallID && ra.IsError == rb.IsError && EqualParts(ra.Content, rb.Content)
+}
+
+// cloneParts returns parts that share no slice with the ones given.
+func cloneParts(parts []Part) []Part {
+	c := slices.Clone(parts)
+	for i, p := range c {
+		if r, ok := p.(ToolResult); ok {
+			r.Content = cloneParts(r.Content)
+			c[i] = r
+		}
+	}
+	return c
 }

@@ -137,19 +137,6 @@ func EstimateCost(ctx context.Context, p CondensationProvider, req *Request) (Us
 	return Usage{}, fmt.Errorf("estimate cost: %w", errors.ErrUnsupported)
 }
 
-// A Pinger can say whether it is able to work.
-type Pinger interface {
-	Ping(ctx context.Context) error
-}
-
-// Ping asks p whether it is able to work. A provider that cannot say is taken to be.
-func Ping(ctx context.Context, p CondensationProvider) error {
-	if p, ok := p.(Pinger); ok {
-		return p.Ping(ctx)
-	}
-	return nil
-}
-
 // Close releases what p holds if p is an [io.Closer].
 func Close(p CondensationProvider) error {
 	if c, ok := p.(io.Closer); ok {

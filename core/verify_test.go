@@ -612,11 +612,11 @@ func TestViolationSaysWhereAndWhat(t *testing.T) {
 		sinner core.CondensationProvider
 		want   string
 	}{
-		{coretest.DropsCall(), "keep-pairs: message m5: the result of call c1 stays without the call, which message m4 had"},
-		{coretest.DropsNestedImage(), "keep-media: message m5: an image is gone in the result of call c2 and no text stands in its place"},
-		{coretest.HidesProtected(), "keep-protected: message m14: is hidden"},
-		{coretest.SpeaksAsSystem(), `new-role: new message 0 has the role "system"; want user or assistant`},
-		{coretest.ReturnsNothing(), "answer: all 16 messages are gone"},
+		{coretest.Misbehave("DropsCall"), "keep-pairs: message m5: the result of call c1 stays without the call, which message m4 had"},
+		{coretest.Misbehave("DropsNestedImage"), "keep-media: message m5: an image is gone in the result of call c2 and no text stands in its place"},
+		{coretest.Misbehave("HidesProtected"), "keep-protected: message m14: is hidden"},
+		{coretest.Misbehave("SpeaksAsSystem"), `new-role: new message 0 has the role "system"; want user or assistant`},
+		{coretest.Misbehave("ReturnsNothing"), "answer: all 16 messages are gone"},
 	}
 	for _, tt := range tests {
 		res, err := tt.sinner.Condense(t.Context(), req)

@@ -10,12 +10,17 @@ package pluginsdk
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -185,4 +190,93 @@ func sdkVersion() string {
 		}
 	}
 	return "devel"
+}
+
+// debug serves until it is interrupted, for a host that does not start the program but
+// attaches to it: somebody wants to look at it with a debugger.
+func (p *program) debug() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	server := p.server()
+	attach := make(chan *plugin.ReattachConfig, 1)
+	closed := make(chan struct{})
+	config := p.config(server)
+	config.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: attach, CloseCh: closed}
+	go plugin.Serve(config)
+	select {
+	case a := <-attach:
+		line, err := json.Marshal(map[string]wire.Reattach{p.strategy.Name: {
+			Protocol: string(a.Protocol), ProtocolVersion: a.ProtocolVersion, Pid: a.Pid, Test: a.Test,
+			Addr: wire.ReattachAddr{Network: a.Addr.Network(), String: a.Addr.String()},
+		}})
+		if err != nil {
+			fmt.Fprintln(p.stderr, err)
+			return exitFailed
+		}
+		fmt.Fprintf(p.stdout, `%s waits for a host. It runs until it is interrupted; the connection is not
+encrypted. If your condense.yaml has another name for the provider than %q,
+write that one into this line, and put the line before your command:
+
+%s='%s' \
+  condense run conversation.jsonl
+`, p.strategy.Name, p.strategy.Name, wire.EnvReattach, line)
+	case <-closed:
+		fmt.Fprintln(p.stderr, "could not listen")
+		return exitFailed
+	}
+	<-closed
+	return p.close(server)
+}
+
+// help says what the program is and how it is used.
+func (p *program) help(w io.Writer) {
+	s := p.strategy
+	path, err := os.Executable()
+	if err != nil {
+		path = p.args[0]
+	}
+	fmt.Fprintf(w, "%s is a plugin of condense, which shortens conversations with language models.\n\n", filepath.Base(path))
+	fmt.Fprintf(w, "%s\n", wrapped(s.Doc, "  "))
+	fmt.Fprintf(w, "It does nothing by itself: condense starts it. Configure it in condense.yaml:\n\n")
+	fmt.Fprintf(w, "  providers:\n    %s:\n      plugin: %s\n", s.Name, path)
+	settings := s.Settings()
+	if len(settings) > 0 {
+		fmt.Fprintf(w, "      settings:\n")
+		for _, set := range settings {
+			fmt.Fprintf(w, "        %s: %s\n", set.Name, set.Default)
+		}
+		fmt.Fprintf(w, "\nSettings, with their defaults:\n\n")
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, set := range settings {
+			doc := set.Doc
+			if len(set.Enum) > 0 {
+				doc = strings.TrimSpace(doc + " One of " + strings.Join(set.Enum, ", ") + ".")
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", set.Name, set.Type, set.Default, doc)
+		}
+		_ = t.Flush()
+	}
+	fmt.Fprintf(w, "\nTest it with     condense plugin test %s\n", path)
+	fmt.Fprintf(w, "Debug it with    %s -debug    which prints what to give to condense\n", path)
+}
+
+// wrapped returns the paragraphs of text in lines of at most 78 characters.
+func wrapped(text, indent string) string {
+	const width = 78
+	var b strings.Builder
+	for para := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		line := indent
+		for word := range strings.FieldsSeq(para) {
+			if len(line)+1+len(word) > width && line != indent {
+				b.WriteString(line + "\n")
+				line = indent
+			}
+			if line != indent {
+				line += " "
+			}
+			line += word
+		}
+		b.WriteString(line + "\n\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

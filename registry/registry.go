@@ -1,12 +1,15 @@
 package registry
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/internal/suggest"
@@ -20,18 +23,9 @@ type Registry struct {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// New returns the registry of the strategies given. It reports every fault that it
-// finds, joined.
+// New returns the registry of the given strategies. The error reports every fault.
 func New(strategies ...Strategy) (*Registry, error) {
-	return (&Registry{}).With(strategies...)
-}
-
-// With returns a registry that has further strategies; r is untouched.
-func (r *Registry) With(strategies ...Strategy) (*Registry, error) {
-	n := &Registry{byName: maps.Clone(r.byName)}
-	if n.byName == nil {
-		n.byName = map[string]Strategy{}
-	}
+	r := &Registry{byName: map[string]Strategy{}}
 	var errs []error
 	for _, s := range strategies {
 		fault := func(format string, args ...any) {
@@ -46,15 +40,15 @@ func (r *Registry) With(strategies ...Strategy) (*Registry, error) {
 		if strings.TrimSpace(s.Doc) == "" {
 			fault("no documentation")
 		}
-		if _, ok := n.byName[s.Name]; ok {
+		if _, ok := r.byName[s.Name]; ok {
 			fault("registered twice")
 		}
-		n.byName[s.Name] = s
+		r.byName[s.Name] = s
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return n, nil
+	return r, nil
 }
 
 // Get returns the strategy of that name. The error lists those that there are.
@@ -78,4 +72,73 @@ func (r *Registry) All() iter.Seq[Strategy] {
 			}
 		}
 	}
+}
+
+// home finds the object in raw, which was to be decoded into t, that has a key name which it
+// should not have: encoding/json says which key it did not know, but not where. It returns
+// the way there ("" for raw itself, "accept: ", "steps: 2: ") and the keys that the object
+// may have.
+func home(raw json.RawMessage, t reflect.Type, name string) (path string, keys []string, ok bool) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return "", nil, false // it knows its keys itself
+	}
+	switch t.Kind() { //nolint:exhaustive // others hold no objects
+	case reflect.Struct:
+		return homeInStruct(raw, t, name)
+	case reflect.Slice, reflect.Array:
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return "", nil, false
+		}
+		for i, e := range list {
+			if path, keys, ok = home(e, t.Elem(), name); ok {
+				return strconv.Itoa(i+1) + ": " + path, keys, true
+			}
+		}
+	case reflect.Map:
+		var all map[string]json.RawMessage
+		if json.Unmarshal(raw, &all) != nil {
+			return "", nil, false
+		}
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			if path, keys, ok = home(all[key], t.Elem(), name); ok {
+				return key + ": " + path, keys, true
+			}
+		}
+	}
+	return "", nil, false
+}
+
+func homeInStruct(raw json.RawMessage, t reflect.Type, name string) (path string, keys []string, ok bool) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return "", nil, false
+	}
+	fields := map[string]reflect.Type{}
+	for _, s := range describe(reflect.Zero(t).Interface()) {
+		keys = append(keys, s.Name)
+	}
+	for f := range t.Fields() {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key == "" {
+			key = f.Name
+		}
+		fields[strings.ToLower(key)] = f.Type // encoding/json takes either case
+	}
+	if _, there := all[name]; there && fields[strings.ToLower(name)] == nil {
+		return "", keys, true
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		f := fields[strings.ToLower(key)]
+		if f == nil {
+			continue
+		}
+		if path, keys, ok := home(all[key], f, name); ok {
+			return key + ": " + path, keys, true
+		}
+	}
+	return "", nil, false
 }

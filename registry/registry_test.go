@@ -133,23 +133,6 @@ func TestNewReportsEveryFault(t *testing.T) {
 	}
 }
 
-func TestWithLeavesTheFirstAlone(t *testing.T) {
-	a, err := registry.New(define("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := a.With(define("two"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(a.Names(), " "); got != "one" {
-		t.Errorf("the first registry has %s", got)
-	}
-	if got := strings.Join(b.Names(), " "); got != "one two" {
-		t.Errorf("the second registry has %s", got)
-	}
-}
-
 func TestGetNamesWhatThereIs(t *testing.T) {
 	r, err := registry.New(define("slidingwindow"), define("smart"))
 	if err != nil {

@@ -110,7 +110,7 @@ func TestEveryRuleHasASinner(t *testing.T) {
 }
 
 func TestFailureQuotesTheRule(t *testing.T) {
-	err := coretest.TestProvider(t.Context(), coretest.DropsResult())
+	err := coretest.TestProvider(t.Context(), coretest.Misbehave("DropsResult"))
 	want := "session with tools as text"
 	if err == nil || strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want no failure of %q, which has no calls", err, want)
@@ -178,7 +178,7 @@ func holdsImage(messages []core.Message) bool {
 func TestExamineStops(t *testing.T) {
 	t.Run("when a call hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			report := coretest.Examine(t.Context(), coretest.Hangs())
+			report := coretest.Examine(t.Context(), coretest.Misbehave("Hangs"))
 			if len(report.Verdicts) != 1 || report.Stopped == nil {
 				t.Errorf("got %d verdicts, stopped by %v; want one, and why the rest was left out", len(report.Verdicts), report.Stopped)
 			}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
+	"testing"
+	"time"
 
 	"github.com/condensehq/condense/core"
 )
@@ -159,4 +162,152 @@ func cloneMessages(messages []core.Message) []core.Message {
 		c[i] = messages[i].Clone()
 	}
 	return c
+}
+
+const (
+	// CallTimeout is the deadline of every call of an examination. Calls to a language
+	// model take seconds, at times tens of them.
+	CallTimeout = time.Minute
+	// Promptness is how long a provider may take to return once its context is done.
+	Promptness = time.Second
+)
+
+// errStuck means that a call did not return after its context was done.
+var errStuck = fmt.Errorf("still running %s after its context was done", Promptness)
+
+// A lostError says that a call ended without returning.
+type lostError struct{ how string }
+
+func (e *lostError) Error() string { return e.how }
+
+// call asks p in a goroutine of its own, so that what goes wrong there is a finding and
+// not the end of the examination.
+func call(ctx context.Context, p core.CondensationProvider, req *core.Request) (*core.Result, error) {
+	type answer struct {
+		res *core.Result
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		a := answer{err: &lostError{"it ended its goroutine"}}
+		defer func() {
+			if v := recover(); v != nil {
+				a = answer{err: &lostError{fmt.Sprintf("it panicked: %v\n%s", v, debug.Stack())}}
+			}
+			answers <- a
+		}()
+		res, err := p.Condense(ctx, req)
+		if err != nil {
+			_ = err.Error() // a nil pointer in an error panics here or in its reader
+		}
+		a = answer{res, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.res, a.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(Promptness)
+	defer timer.Stop()
+	select {
+	case a := <-answers:
+		return a.res, a.err
+	case <-timer.C:
+		return nil, errStuck
+	}
+}
+
+// isLost reports whether err says that the call did not return.
+func isLost(err error) bool {
+	var lost *lostError
+	return errors.As(err, &lost)
+}
+
+// A Verdict is what came of one case.
+type Verdict struct {
+	Case     string
+	About    string // what the conversation holds or what is done
+	Rule     string // the name of the rule that the case is mainly about
+	Must     bool   // it may not be declined
+	Declined error  // the provider's error, if it declined
+	Err      error  // its failures, joined; each is a [*FailureError]
+	Duration time.Duration
+
+	hung bool // a call did not end in time
+}
+
+// A Report is what came of an examination.
+type Report struct {
+	Verdicts []Verdict
+	// Deterministic is set if the provider, asked the same twice, answered the same.
+	// Nothing demands it, but tests of whoever uses the provider are easier if it is.
+	Deterministic bool
+	// Stopped says why cases were left out; nil if none was.
+	Stopped error
+}
+
+// Err returns all failures, joined, and why cases were left out; nil if the provider
+// passed every case.
+func (r *Report) Err() error {
+	var errs []error
+	for i := range r.Verdicts {
+		errs = append(errs, r.Verdicts[i].Err)
+	}
+	return errors.Join(append(errs, r.Stopped)...)
+}
+
+// Examine runs every case against p. It ends early if ctx does or if a call did not end in
+// time.
+func Examine(ctx context.Context, p core.CondensationProvider) *Report {
+	r := &Report{}
+	for i := range cases {
+		if ctx.Err() != nil {
+			r.Stopped = fmt.Errorf("%d of %d cases left out: %w", len(cases)-i, len(cases), context.Cause(ctx))
+			return r
+		}
+		v := cases[i].run(ctx, p)
+		r.Verdicts = append(r.Verdicts, v)
+		if v.hung && i+1 < len(cases) {
+			r.Stopped = fmt.Errorf("%d of %d cases left out: a call did not end in time", len(cases)-i-1, len(cases))
+			return r
+		}
+	}
+	r.Deterministic = deterministic(ctx, p)
+	return r
+}
+
+// TestProvider runs every case against p and returns all failures, joined; nil if p
+// passed. Each failure is a [*FailureError] and quotes the rule that was broken.
+func TestProvider(ctx context.Context, p core.CondensationProvider) error {
+	return Examine(ctx, p).Err()
+}
+
+// Run runs every case as a subtest of t, each with a provider that open returns. What
+// open has to release it releases with t.Cleanup.
+func Run(t *testing.T, open func(t *testing.T) core.CondensationProvider) {
+	t.Helper()
+	for i := range cases {
+		hung := false
+		t.Run(cases[i].name, func(t *testing.T) {
+			v := cases[i].run(t.Context(), open(t))
+			hung = v.hung
+			switch {
+			case v.Err != nil:
+				t.Error(v.Err)
+			case v.Declined != nil:
+				t.Logf("declined: %v", v.Declined)
+			}
+		})
+		if hung {
+			t.Fatalf("%d of %d cases left out: a call did not end in time", len(cases)-i-1, len(cases))
+		}
+	}
+}
+
+// deterministic asks p the same twice and compares.
+func deterministic(ctx context.Context, p core.CondensationProvider) bool {
+	e := examiner{provider: p}
+	req := HalfRequest(Session())
+	a, b := e.ask(ctx, req.Clone()), e.ask(ctx, req.Clone())
+	return a != nil && b != nil && sameMessages(a.Messages, b.Messages) == nil
 }

@@ -137,3 +137,77 @@ func (d Decision) why() string {
 func percentText(p float64) string {
 	return strconv.FormatFloat(math.Floor(p*100)/100, 'f', -1, 64)
 }
+
+// A Reason says why a conversation is condensed or left alone.
+type Reason string
+
+// The reasons to condense.
+const (
+	ReasonThreshold  Reason = "threshold"   // its percent of the window has reached the threshold
+	ReasonMaxContext Reason = "max_context" // it is over MaxContextTokens
+	ReasonLimit      Reason = "limit"       // it is over the limit, so the model would refuse it
+	ReasonManual     Reason = "manual"      // somebody asked
+	ReasonOverflow   Reason = "overflow"    // the model has refused it
+)
+
+// The reasons to leave a conversation alone.
+const (
+	// ReasonBelow: it is not large enough.
+	ReasonBelow Reason = "below_threshold"
+	// ReasonOff: it is within its limit, and Auto is off.
+	ReasonOff Reason = "off"
+	// ReasonSmall: it is due, but below MinSize.
+	ReasonSmall Reason = "too_small"
+	// ReasonCooling: it is due, but has not grown enough since the last attempt.
+	ReasonCooling Reason = "cooling_down"
+	// ReasonNoGain: it is due, but most of what makes it due cannot be removed; or somebody
+	// asked, and nothing can be removed.
+	ReasonNoGain Reason = "nothing_to_gain"
+	// ReasonNothingNew: it is due, or somebody asked, but nothing was said since the last
+	// condensation.
+	ReasonNothingNew Reason = "nothing_new"
+	// ReasonStuck: it is over the limit, and attempts at this very conversation have not
+	// helped. [Decision.Err] says so.
+	ReasonStuck Reason = "stuck"
+	// ReasonFloor: it is over the limit, and so is what cannot be removed.
+	// [Decision.Err] is a [*FloorError].
+	ReasonFloor Reason = "floor_exceeds_window"
+)
+
+// Acts reports whether r is a reason to condense.
+func (r Reason) Acts() bool {
+	switch r {
+	case ReasonThreshold, ReasonMaxContext, ReasonLimit, ReasonManual, ReasonOverflow:
+		return true
+	case ReasonBelow, ReasonOff, ReasonSmall, ReasonCooling, ReasonNoGain, ReasonNothingNew, ReasonStuck, ReasonFloor:
+	}
+	return false
+}
+
+// ErrFloorExceedsWindow means that what may not be removed from a conversation is larger
+// than what may be sent, so that no provider can help.
+var ErrFloorExceedsWindow = errors.New("what cannot be removed exceeds the window")
+
+// A FloorError gives the numbers of an [ErrFloorExceedsWindow].
+type FloorError struct {
+	Size    Size
+	Budget  core.Budget
+	Refused int // what the model's API refused; 0 if it was not asked
+}
+
+// Error names the numbers and what to do.
+func (e *FloorError) Error() string {
+	s := e.Size
+	text := fmt.Sprintf("%v: system prompt %s + tools %s + protected messages %s = %s tokens; ",
+		ErrFloorExceedsWindow, size.Group(max(0, s.System)), size.Group(max(0, s.Tools)), size.Group(max(0, min(s.Protected, s.Messages))), size.Group(s.Floor()))
+	if e.Refused > 0 {
+		text += fmt.Sprintf("the model refused %s", size.Group(e.Refused))
+	} else {
+		text += fmt.Sprintf("at most %s may be sent (window %s, reserve %s)",
+			size.Group(e.Budget.Limit), size.Group(e.Budget.Window), size.Group(e.Budget.Reserve))
+	}
+	return text + ": use a model with a larger window, offer fewer tools, or protect fewer messages"
+}
+
+// Unwrap returns [ErrFloorExceedsWindow].
+func (e *FloorError) Unwrap() error { return ErrFloorExceedsWindow }

@@ -186,13 +186,13 @@ func TestMisbehaving(t *testing.T) {
 	refused := []string{"answer", "valid-parts", "known-ids", "unique-ids", "keep-order", "keep-role"}
 	release := make(chan struct{})
 	close(release)
-	together(t, coretest.Misbehaving(release), func(s coretest.Sin) string { return s.Name }, func(t *testing.T, sin coretest.Sin) {
+	together(t, coretest.Misbehaving(release), func(s coretest.Misbehavior) string { return s.Name }, func(t *testing.T, sin coretest.Misbehavior) {
 		p := newBench(t, "misbehaves", sin.Name).open(t)
 		if err := p.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		timeout := time.Minute
-		if slices.Contains([]string{"Hangs", "HangsForever", "Dawdles"}, sin.Name) {
+		if slices.Contains([]string{"Hangs", "HangsForever", "AnswersLate"}, sin.Name) {
 			timeout = 200 * time.Millisecond
 		}
 		req := request()

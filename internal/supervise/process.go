@@ -39,7 +39,6 @@ type Process struct {
 
 var (
 	_ core.CondensationProvider = (*Process)(nil)
-	_ core.Pinger               = (*Process)(nil)
 )
 
 // Open returns the plugin that s describes. Its program must exist and be executable. The

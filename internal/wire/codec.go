@@ -1,13 +1,22 @@
 package wire
 
 import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec that this one wraps
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
 // callOptions go with every call of a host.
@@ -77,4 +86,153 @@ func (p *bufferPool) Put(buf *[]byte) {
 	if cap(*buf) <= 4*ChunkSize {
 		p.pool.Put(buf)
 	}
+}
+
+// send sends what a peer may receive: env, or if it is larger than [MaxEnvelope] its
+// fragments, each wrapped in an envelope.
+func send[E proto.Message](env E, wrap func(*condensepb.Fragment) E, to func(E) error) error {
+	if proto.Size(env) <= MaxEnvelope {
+		return to(env)
+	}
+	data, err := proto.Marshal(env)
+	if err != nil {
+		return err
+	}
+	return fragments(data, wrap, to)
+}
+
+// fragments sends the encoding of an envelope in pieces.
+func fragments[E proto.Message](data []byte, wrap func(*condensepb.Fragment) E, to func(E) error) error {
+	for len(data) > 0 {
+		n := min(FragmentSize, len(data))
+		if err := to(wrap(&condensepb.Fragment{Data: data[:n], Last: n == len(data)})); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+func wrapRequest(f *condensepb.Fragment) *condensepb.CondenseRequest {
+	return &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Fragment{Fragment: f}}
+}
+
+func wrapResponse(f *condensepb.Fragment) *condensepb.CondenseResponse {
+	return &condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Fragment{Fragment: f}}
+}
+
+// An assembler puts fragments together.
+type assembler struct {
+	data []byte
+	max  int // of an envelope, in bytes
+}
+
+// add takes the next fragment. It returns the encoding that f completes; nil if f does
+// not.
+func (a *assembler) add(f *condensepb.Fragment) ([]byte, error) {
+	if len(a.data)+len(f.GetData()) > a.max {
+		return nil, fmt.Errorf("fragments of more than %d bytes", a.max)
+	}
+	a.data = append(a.data, f.GetData()...)
+	if !f.GetLast() {
+		if len(f.GetData()) == 0 {
+			return nil, errors.New("a fragment that is empty and not the last")
+		}
+		return nil, nil
+	}
+	data := a.data
+	a.data = nil
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}
+
+// open reports whether fragments are missing.
+func (a *assembler) open() bool { return a.data != nil }
+
+// escape stands before a name that could not travel as it is. No real name has it.
+const escape = "\ufffdhex:"
+
+// name returns s as the wire has it: a string of protobuf is UTF-8. [unname] is its
+// inverse.
+func name(s string) string {
+	if utf8.ValidString(s) && !strings.HasPrefix(s, escape) {
+		return s
+	}
+	return escape + hex.EncodeToString([]byte(s))
+}
+
+// unname returns the name that the wire has as s.
+func unname(s string) string {
+	if rest, ok := strings.CutPrefix(s, escape); ok {
+		if b, err := hex.DecodeString(rest); err == nil {
+			return string(b)
+		}
+	}
+	return s
+}
+
+// valid makes s fit for a string of protobuf that only people read.
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+const (
+	// maxEntries is how many messages and list entries one envelope may hold. Two bytes
+	// are enough to make a receiver allocate a hundred; this is what keeps 4 MiB from
+	// becoming hundreds.
+	maxEntries = 1 << 17
+	// maxNesting is how deep they may stand inside each other. The protocol has 10
+	// levels.
+	maxNesting = 32
+)
+
+// unmarshal decodes what a peer sent that is not trusted. It keeps no field that it does
+// not know.
+func unmarshal(data []byte, m proto.Message) error {
+	entries := 0
+	if err := weigh(m.ProtoReflect().Descriptor(), data, 0, &entries); err != nil {
+		return err
+	}
+	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, m)
+}
+
+// weigh adds to entries what the encoding of a message of type d would make a decoder
+// allocate, and stops where that is too much.
+func weigh(d protoreflect.MessageDescriptor, b []byte, depth int, entries *int) error {
+	if depth > maxNesting {
+		return fmt.Errorf("more than %d levels deep", maxNesting)
+	}
+	fields := d.Fields()
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		f := fields.ByNumber(num)
+		var value []byte
+		if typ == protowire.BytesType {
+			value, n = protowire.ConsumeBytes(b)
+		} else {
+			n = protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if f == nil {
+			continue
+		}
+		if f.IsList() || f.Message() != nil {
+			if *entries++; *entries > maxEntries {
+				return fmt.Errorf("more than %d entries in one message", maxEntries)
+			}
+		}
+		if f.Message() != nil && typ == protowire.BytesType {
+			if err := weigh(f.Message(), value, depth+1, entries); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

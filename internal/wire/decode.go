@@ -3,11 +3,15 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
 // errKind means that a field is not of the type that the protocol gives it.
@@ -232,4 +236,107 @@ func decodeResult(data []byte) (core.Part, error) {
 		}
 	}
 	return r, nil
+}
+
+func toStart(req *core.Request) *condensepb.Start {
+	b := req.Budget
+	s := &condensepb.Start{
+		MessageCount: int64(len(req.Messages)),
+		Budget: &condensepb.Budget{
+			Window: int64(b.Window), Reserve: int64(b.Reserve), Overhead: int64(b.Overhead),
+			Limit: int64(b.Limit), Target: int64(b.Target),
+		},
+		Trigger: name(string(req.Trigger)), Profile: name(req.Profile), Mode: name(req.Mode),
+		System: bytesOf(req.System), Environment: bytesOf(req.Environment), Instructions: bytesOf(req.Instructions),
+		Dir: bytesOf(req.Dir), Tools: bytesOf(req.Tools), Originals: bytesOf(req.Originals),
+	}
+	for _, f := range req.FilesRead {
+		s.FilesRead = append(s.FilesRead, bytesOf(f))
+	}
+	return s
+}
+
+// fromStart returns the request that s begins; it has no messages yet.
+func fromStart(s *condensepb.Start) *core.Request {
+	b := s.GetBudget()
+	req := &core.Request{
+		Budget: core.Budget{
+			Window: int(b.GetWindow()), Reserve: int(b.GetReserve()), Overhead: int(b.GetOverhead()),
+			Limit: int(b.GetLimit()), Target: int(b.GetTarget()),
+		},
+		Trigger: core.Trigger(unname(s.GetTrigger())), Profile: unname(s.GetProfile()), Mode: unname(s.GetMode()),
+		System: stringOf(s.GetSystem()), Environment: stringOf(s.GetEnvironment()), Instructions: stringOf(s.GetInstructions()),
+		Dir: stringOf(s.GetDir()), Tools: stringOf(s.GetTools()), Originals: stringOf(s.GetOriginals()),
+	}
+	for _, f := range s.GetFilesRead() {
+		req.FilesRead = append(req.FilesRead, stringOf(f))
+	}
+	return req
+}
+
+func toUsage(u core.Usage) *condensepb.Usage {
+	return &condensepb.Usage{
+		Calls: int64(u.Calls), InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens),
+		CachedTokens: int64(u.CachedTokens), Usd: u.USD, Unpriced: int64(u.Unpriced),
+	}
+}
+
+func fromUsage(u *condensepb.Usage) core.Usage {
+	return core.Usage{
+		Calls: int(u.GetCalls()), InputTokens: int(u.GetInputTokens()), OutputTokens: int(u.GetOutputTokens()),
+		CachedTokens: int(u.GetCachedTokens()), USD: u.GetUsd(), Unpriced: int(u.GetUnpriced()),
+	}
+}
+
+// What is passed on of the steps of an answer, which people read; the rest is dropped.
+const (
+	maxSteps     = 1000
+	maxStepKinds = 32      // kinds of content of a step
+	maxStepName  = 100     // bytes of a name or a kind
+	maxStepNote  = 1 << 10 // bytes
+	maxStepMS    = 1e3 * 3600 * 24 * 365
+)
+
+func toSteps(steps []core.Step) []*condensepb.Step {
+	var out []*condensepb.Step
+	for i := range steps[:min(len(steps), maxSteps)] {
+		s := &steps[i]
+		p := &condensepb.Step{
+			Name: valid(s.Name), Looked: int64(s.Looked), Changed: int64(s.Changed),
+			TokensBefore: int64(s.TokensBefore), TokensAfter: int64(s.TokensAfter),
+			Ms: float64(s.Duration) / float64(time.Millisecond), Note: []byte(s.Note),
+		}
+		for kind, n := range s.Saved {
+			if p.Saved == nil {
+				p.Saved = map[string]int64{}
+			}
+			p.Saved[valid(kind)] = int64(n)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// fromSteps returns what a plugin says of its steps, fit to be shown. A time that cannot be
+// counts as none.
+func fromSteps(steps []*condensepb.Step) []core.Step {
+	var out []core.Step
+	for _, p := range steps[:min(len(steps), maxSteps)] {
+		s := core.Step{
+			Name: line(p.GetName(), maxStepName), Looked: int(p.GetLooked()), Changed: int(p.GetChanged()),
+			TokensBefore: int(p.GetTokensBefore()), TokensAfter: int(p.GetTokensAfter()), Note: line(string(p.GetNote()), maxStepNote),
+		}
+		if ms := p.GetMs(); ms > 0 && ms <= maxStepMS {
+			s.Duration = time.Duration(math.Round(ms * float64(time.Millisecond)))
+		}
+		kinds := slices.Sorted(maps.Keys(p.GetSaved()))
+		for _, kind := range kinds[:min(len(kinds), maxStepKinds)] {
+			if s.Saved == nil {
+				s.Saved = map[string]int{}
+			}
+			s.Saved[line(kind, maxStepName)] += int(p.GetSaved()[kind])
+		}
+		out = append(out, s)
+	}
+	return out
 }
