@@ -9,11 +9,9 @@ import (
 	"github.com/condensehq/condense/internal/testkit/benchdata"
 )
 
-// BenchmarkCheck is what happens before every request to the model: a message was added,
-// and the host is asked whether the conversation is too large now. No message is one that
-// was counted before, so that the time is that of counting half a kilobyte, and all that
-// does not depend on the message. After a tenth of its length the history goes back to
-// where it was, which is not timed.
+// BenchmarkCheck is the work before every request to the model: a message was added, and the host decides
+// whether the conversation is too large. Every message is new, so the time includes counting half a
+// kilobyte. After a tenth of its length the history is rewound, which is not timed.
 func BenchmarkCheck(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
@@ -47,7 +45,7 @@ func BenchmarkCheck(b *testing.B) {
 					if err := c.Rewind(last); err != nil {
 						b.Fatal(err)
 					}
-					check() // what a rewind leaves to be found out again
+					check() // what must be computed again after a rewind
 					renew()
 					b.StartTimer()
 					clock.begin()

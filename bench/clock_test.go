@@ -5,10 +5,8 @@ import (
 	"time"
 )
 
-// A clock measures what the average that every benchmark reports does not show on a
-// machine that does other work too: the fastest call, and the time of processors, that of
-// the garbage collector included. They say how long the work takes; the average says how
-// busy the machine was.
+// A clock measures the fastest call and the processor time, including that of the garbage collector. On a
+// busy machine these say how long the work takes, while the average of a benchmark depends on the load.
 type clock struct {
 	zero         time.Time
 	began, least time.Duration

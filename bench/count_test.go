@@ -20,9 +20,8 @@ func encoding(tb testing.TB) *tokens.Encoding {
 	return e
 }
 
-// BenchmarkCount counts the 10,000 messages, text by text: for the first time, with
-// everything remembered, and by tiktoken-go. Recorded sessions are counted by the
-// benchmark of package tokens.
+// BenchmarkCount counts the 10,000 messages, text by text: with an empty cache, with a full cache, and by
+// tiktoken-go. The benchmark of package tokens counts recorded sessions.
 func BenchmarkCount(b *testing.B) {
 	var texts []string
 	messages := benchdata.Messages(10_000)

@@ -4,5 +4,5 @@ package bench_test
 
 import "time"
 
-// cpuTime returns 0: it is not known.
+// cpuTime returns 0, as the time is unknown here.
 func cpuTime() time.Duration { return 0 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the time of processors that this process has spent.
+// cpuTime returns the processor time of this process.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -1,4 +1,4 @@
-// Package bench_test times what no single package can: the host, the program as a
+// Package bench_test has the benchmarks of more than one package: the host, the program as a
 // process, and the tasks that other programs were timed on. docs/benchmarks.md has the
-// results; the benchmarks of single packages stand beside their code.
+// results; the benchmarks of single packages are in those packages.
 package bench_test

@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// open returns a host that truncates, with the built-in strategies and defaults but for the
-// window and the target, which is in percent of it.
+// open returns a host that truncates. The target is in percent of the window; everything else has its
+// default.
 func open(tb testing.TB, window int, target float64) *condense.Host {
 	tb.Helper()
 	c, err := config.New(config.Values{

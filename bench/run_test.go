@@ -16,11 +16,10 @@ import (
 	"github.com/condensehq/condense/internal/testkit/benchdata"
 )
 
-// BenchmarkRun is the program as a process, from its start to its end: it reads 10,000
-// messages of 1.2 million tokens, counts them, shortens them for a window, and writes the
-// result and the report. cpu-ms is what all its threads spent, peak-MB the most memory
-// that it had resident. Run it alone (-bench BenchmarkRun): a system may account the
-// memory of this process to those that it starts.
+// BenchmarkRun measures the program as a process, from start to end: it reads 10,000 messages of 1.2
+// million tokens, counts them, condenses them for a window, and writes the result and the report. cpu-ms
+// is the time of all threads, peak-MB the maximum resident memory. Run it alone (-bench BenchmarkRun): a
+// system may add the memory of this process to that of its children.
 func BenchmarkRun(b *testing.B) {
 	dir := b.TempDir()
 	program := filepath.Join(dir, "condense")
@@ -47,7 +46,7 @@ func BenchmarkRun(b *testing.B) {
 		{"run-200k", "run SESSION --window 200000 --provider slidingwindow -o OUT"},
 		{"run-1M", "run SESSION --window 1000000 --provider slidingwindow -o OUT"},
 		{"run-1M-journal", "run SESSION --window 1000000 --provider slidingwindow --to condense -o OUT"},
-		{"run-200k-default", "run SESSION --window 200000 -o OUT"}, // the chain that nobody has to configure
+		{"run-200k-default", "run SESSION --window 200000 -o OUT"}, // the default chain
 		{"run-1M-default", "run SESSION --window 1000000 -o OUT"},
 		{"run-unchanged", "run SESSION --window 2000000 -o OUT"},
 	} {
@@ -80,7 +79,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// resident returns the most bytes of memory that a process had.
+// resident returns the maximum resident memory of a process in bytes.
 func resident(p *os.ProcessState) int64 {
 	if usage, ok := p.SysUsage().(*syscall.Rusage); ok {
 		return maxrss(usage)
@@ -97,7 +96,7 @@ func ownPeak(tb testing.TB) int64 {
 	return maxrss(&usage)
 }
 
-// maxrss is in kilobytes everywhere but on Apple's systems.
+// maxrss is in kilobytes except on Apple's systems.
 func maxrss(usage *syscall.Rusage) int64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return int64(usage.Maxrss) //nolint:unconvert // other types on other systems

@@ -11,14 +11,14 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// BenchmarkTruncate is truncation to half the tokens, everything counted before, which
-// is what the peers were timed on.
+// BenchmarkTruncate truncates to half the tokens, with all tokens counted before. The peers were timed on
+// this task.
 //
-//	provider  decides what stays: what most peers do
-//	chain     also keeps the provider from changing anything, checks its answer against
-//	          the rules, measures it and works out the difference
-//	manage    also decides that it is due, records the condensation so that it can be
-//	          undone, and makes the report. Undoing it is not timed
+//	provider  chooses the messages, which is what most peers do
+//	chain     also copies the input, checks the result against the rules, measures it and computes the
+//	          difference
+//	manage    also decides whether it is due, records the condensation for undo, and makes the report.
+//	          Undo is not timed
 func BenchmarkTruncate(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		messages := benchdata.Messages(n)
@@ -69,7 +69,7 @@ func BenchmarkTruncate(b *testing.B) {
 		b.Run(fmt.Sprintf("manage/messages=%d", n), func(b *testing.B) {
 			h, before := open(b, used, 50), open(b, 1_000_000_000, 50)
 			c := conversation(b, messages)
-			// Every turn until now was one in which nothing was due.
+			// Nothing was due in any turn until now.
 			turn := func() {
 				if r, err := before.Manage(b.Context(), c, condense.Turn{}); err != nil || r.Acted {
 					b.Fatalf("got %+v, %v; want nothing done", r, err)

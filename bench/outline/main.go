@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// A truth is what the oracle says of a file.
+// A truth is the answer of the oracle for a file.
 type truth struct {
 	Path        string  `json:"path"`
 	Set         string  `json:"set"`
@@ -48,7 +48,7 @@ func (n *node) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&n.name, &n.line, &n.first, &n.last, &n.kind})
 }
 
-// A score adds up over the files of a language.
+// A score is the sum over the files of a language.
 type score struct {
 	files, left           int // left out
 	truth, ours, hit, end int
@@ -110,8 +110,8 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-// add compares one file and writes what differs. Unless asked for, what the oracle could
-// not parse is no truth.
+// add compares one file and writes the differences. Files that the oracle could not parse are skipped unless
+// a flag includes them.
 func (s *score) add(t truth, src string, broken bool, diff io.Writer) {
 	language := t.Language
 	if filepath.Ext(t.Path) == ".h" {
@@ -138,7 +138,7 @@ func (s *score) add(t truth, src string, broken bool, diff io.Writer) {
 	for _, n := range t.Definitions {
 		k := -1
 		for i, d := range ours {
-			// The name of a typedef may stand on its last line.
+			// The name of a typedef may be on its last line.
 			within := d.Start <= n.line && n.line < d.Body || d.Kind == "typedef" && d.End == n.line
 			if !used[i] && within && (t.Language == "markdown" || same(d.Name, n.name)) {
 				k = i

@@ -127,7 +127,7 @@ function scriptDefinition(n) {
 	return null
 }
 
-// The function of (function () { … })(), called where it stands.
+// The function of (function () { … })(), called immediately.
 function wrapped(n) {
 	if (n.type !== 'expression_statement') return null
 	let e = n.namedChildren[0]

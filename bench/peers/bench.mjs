@@ -1,6 +1,6 @@
 // Times other programs on the conversation that ../session writes: each brings it to half
 // its tokens, or as near as it can, and the tokenizers count it. A task gets its messages
-// in its own form, made anew before every run and not timed. Sizes are characters / 4, as
+// in its own form, made again before every run and not timed. Sizes are characters / 4, as
 // most of these programs count by default: cheaper than any tokenizer.
 //
 //   node bench.mjs session.json [name…]

@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkRun compares two strategies and the bounds at three shares, two windows and the
-// recorded compactions, on the sessions of the demonstration or of CONDENSE_TRACES_DIR.
+// recorded compactions, on the demo sessions or those of CONDENSE_TRACES_DIR.
 func BenchmarkRun(b *testing.B) {
 	items := lab.Demo()
 	if dir := os.Getenv("CONDENSE_TRACES_DIR"); dir != "" {

@@ -58,8 +58,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// A page shows hundreds of results: to read and count a session for each of them took most
-// of a minute, in which nothing was said.
+// A page shows hundreds of results. Each session is read and counted once, not once per result.
 func TestExamineReadsASessionOnceAndSaysHowFarItIs(t *testing.T) {
 	t.Parallel()
 	items := small()[:2]

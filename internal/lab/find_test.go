@@ -75,7 +75,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A folder of links to sessions was said to hold no transcript.
+// A folder of links to sessions has transcripts.
 func TestFindFollowsLinksButNotInCircles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestFindFollowsLinksButNotInCircles(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.path, s, c.want)
 		}
 	}
-	// A link that leads nowhere is a session that cannot be read, and the report says so.
+	// A broken link is a session that cannot be read, and the report lists it.
 	items, err := lab.Find(filepath.Join(dir, "links"))
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func read(t *testing.T, name, text string) *score.Session {
 	return s
 }
 
-// Who typed what is found out for formats that do not say it.
+// The authors of text are detected for formats that do not record them.
 func TestReadSession(t *testing.T) {
 	t.Parallel()
 	s := read(t, "/logs/project-x/one.json", `[
@@ -210,7 +210,7 @@ func TestReadSession(t *testing.T) {
 	}
 }
 
-// A session is called by its file, or by its folder where all files are called alike.
+// The name of a session is that of its file, or of its folder where all files have the same name.
 func TestSessionID(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, id, source string }{

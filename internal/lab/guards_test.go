@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// provider makes a strategy of a function.
+// provider returns a strategy that calls f.
 func provider(name string, f func(req *core.Request) ([]core.Message, error)) lab.Strategy {
 	return lab.Strategy{Name: name, Provider: framing{func(_ context.Context, req *core.Request) (*core.Result, error) {
 		m, err := f(req)
@@ -21,13 +21,12 @@ func provider(name string, f func(req *core.Request) ([]core.Message, error)) la
 	}}}
 }
 
-// framing is a provider to whose messages no frame is added: in small sessions it is more than nothing.
+// framing is a provider whose messages get no frame, which counts in small sessions.
 type framing struct{ core.ProviderFunc }
 
 func (framing) Frames() bool { return true }
 
-// say returns a message that stands for everything, and the end of the conversation that
-// must stay.
+// say returns a message that replaces everything, and the end of the conversation, which is fixed.
 func say(req *core.Request, text string) []core.Message {
 	out := []core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(text)}}}
 	for _, i := range core.Pending(req.Messages) {
@@ -44,7 +43,7 @@ func fit(req *core.Request, text string) string {
 	return text
 }
 
-// names is a bare list of what looks like a name.
+// names returns a bare list of names.
 func names(req *core.Request) ([]core.Message, error) {
 	seen := map[string]bool{}
 	var list []string
@@ -65,7 +64,7 @@ func names(req *core.Request) ([]core.Message, error) {
 	return say(req, fit(req, strings.Join(list, " "))), nil
 }
 
-// cheat returns a strategy that has read the sessions to their ends.
+// cheat returns a strategy that knows the rest of every session.
 func cheat(t *testing.T, items []lab.Item) lab.Strategy {
 	t.Helper()
 	ends := map[string][]core.Message{} // by the ID of a message, all that came after it

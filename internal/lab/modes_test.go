@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 )
 
-// Sessions of most agents name no mode, so modes could not be compared on them.
+// Rules give modes to sessions that name none.
 func TestARuleGivesAnySessionAMode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestSessionsWithoutAModeSayThatOneIsMissing(t *testing.T) {
 	}
 }
 
-// Claude Code and Codex record what is plan mode; Cline tells the model.
+// Claude Code and Codex record the plan mode; Cline names its mode in messages.
 func TestModesThatFilesRecord(t *testing.T) {
 	t.Parallel()
 	claude := func(modes ...string) string {

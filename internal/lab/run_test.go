@@ -16,7 +16,7 @@ import (
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
-// still is a clock that does not move, so that reports can be compared byte for byte.
+// still is a constant clock, so that reports can be compared byte for byte.
 func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func window(name, mode string) lab.Strategy {
@@ -74,7 +74,7 @@ func line(t *testing.T, r *lab.Report, budget, strategy string) lab.Line {
 	return lab.Line{}
 }
 
-// budgets reads budgets as people write them.
+// budgets parses budgets.
 func budgets(t *testing.T, s ...string) []lab.Budget {
 	t.Helper()
 	var out []lab.Budget
@@ -223,7 +223,7 @@ func TestCache(t *testing.T) {
 	if calls != 2*asked {
 		t.Errorf("a new version was asked %d times, want %d", calls-asked, asked)
 	}
-	// What a crash leaves behind is measured again.
+	// An incomplete file after a crash is measured again.
 	broken := 0
 	err := filepath.WalkDir(opts.Cache, func(name string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -285,8 +285,8 @@ func TestMaxUSD(t *testing.T) {
 	}
 }
 
-// When the money is spent no further call is made, not even in the session at hand, and what
-// was paid for is not paid for again.
+// At the cost limit no further call is made, not even in the current session, and results in the cache are
+// not paid for again.
 func TestMaxUSDWithinASession(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -350,7 +350,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// What cannot be read, is too short, or was there before is no sample.
+// A session that cannot be read, is too short, or is a copy is skipped.
 func TestSkipped(t *testing.T) {
 	t.Parallel()
 	items := append(small()[:1], lab.Bytes("broken.json", []byte(`{"messages": 7}`)), lab.Bytes("short.json", []byte(`[{"role":"user","content":"hello"}]`)))

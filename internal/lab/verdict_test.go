@@ -54,7 +54,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// The verdict names recall alone; what the winner loses is said with it.
+// The verdict is about recall alone, and lists the losses of the winner.
 func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
 	t.Parallel()
 	report := func(errors, recent, ms [2]float64) lab.Verdict {
@@ -82,7 +82,7 @@ func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
 	if want := "a is worse in: charm (0.10; 0.20 with b)"; newer.WorseIn() != want {
 		t.Errorf("a measure of a newer report: got %q, want %q", newer.WorseIn(), want)
 	}
-	// What is not shown, or no person notices, is no loss.
+	// A difference that is not shown, or too small to notice, is no loss.
 	v = report([2]float64{0.24, 0.245}, [2]float64{0.8, 0.4}, [2]float64{9, 0.2})
 	if v.WorseIn() != "" {
 		t.Errorf("got %q, want nothing", v.WorseIn())

@@ -1,5 +1,5 @@
-// Package browser_test opens the pages of package internal/lab/report in Chromium: as a
-// reader does, with mouse and keyboard, in light and dark, on a phone and on paper.
+// Package browser_test opens the pages of package internal/lab/report in Chromium, with mouse and keyboard, in
+// light and dark mode, on a phone and in print.
 package browser_test
 
 import (
@@ -24,10 +24,10 @@ import (
 
 const untried = "the pages are not opened in a browser"
 
-// patience is how long a single step may take; the machine may do other work too.
+// patience is the timeout of a single step, on a busy machine.
 const patience = 5 * time.Minute
 
-// A tab is a page in Chromium and what it did that it should not do.
+// A tab is a page in Chromium and a record of its forbidden actions.
 type tab struct {
 	ctx context.Context //nolint:containedctx // chromedp keeps the tab in it
 
@@ -73,7 +73,7 @@ func openTab(t *testing.T) *tab {
 	return tb
 }
 
-// hear takes down requests, and what would stand in the console.
+// hear records requests and console messages.
 func (tb *tab) hear(ev any) {
 	fault := ""
 	switch ev := ev.(type) {
@@ -130,9 +130,8 @@ func evaluate[T any](t *testing.T, tb *tab, expression string) T {
 	return v
 }
 
-// until returns the value of a JavaScript expression as soon as it is truthy. It asks
-// again and again from outside: what polls within the page needs eval, which its policy
-// forbids.
+// until returns the value of a JavaScript expression as soon as it is truthy. It polls from outside, as
+// polling in the page needs eval, which the policy of the page forbids.
 func until[T comparable](t *testing.T, tb *tab, expression string) T {
 	t.Helper()
 	var zero T
@@ -153,7 +152,7 @@ func exceptionText(e *runtime.ExceptionDetails) string {
 	return string(text)
 }
 
-// media sets what the reader's system prefers.
+// media sets the media features of the system.
 func (tb *tab) media(t *testing.T, features ...*emulation.MediaFeature) {
 	t.Helper()
 	if _, err := chromedp.Call(tb.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {

@@ -23,10 +23,10 @@ import (
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
-// hostile is what a transcript may hold to get out of the page.
+// hostile is text of a transcript that tries to escape from its element.
 const hostile = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>\u202e\u2066\u0007\u001b[31m&lt;b&gt; {{.}} ${1}"
 
-// hostileSession is a conversation full of it that is long enough to be cut.
+// hostileSession is a conversation with such text that is long enough to be cut.
 func hostileSession(t *testing.T) lab.Item {
 	t.Helper()
 	type message struct {
@@ -83,8 +83,8 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// openStrategies returns three: one that hides, inserts and rewrites, one that hides, and
-// one that does not keep to its budget.
+// openStrategies returns three strategies: one that hides, inserts and rewrites, one that hides, and one that
+// exceeds its budget.
 func openStrategies() []lab.Strategy {
 	half := slidingwindow.DefaultConfig()
 	half.Mode = "half"
@@ -126,7 +126,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// numbers checks that every mean of the report stands in a table, in full and as text.
+// numbers checks that every mean of the report is in a table, in full and as text.
 func numbers(t *testing.T, tb *tab, f *fixture) {
 	type shown struct{ Mode, Budget, Strategy, Measure, Value, Text string }
 	got := map[[4]string]shown{}
@@ -177,7 +177,7 @@ func unitOf(r *lab.Report, measure string) string {
 	return ""
 }
 
-// figures reads the points of the first figure back from where they are drawn.
+// figures reads the points of the first figure from the drawing.
 func figures(t *testing.T, tb *tab, f *fixture) {
 	until[bool](t, tb, `document.querySelector("#curve-figures .drawing svg") !== null`)
 	type drawing struct {
@@ -219,7 +219,7 @@ func figures(t *testing.T, tb *tab, f *fixture) {
 	}
 }
 
-// drill goes from a number to the sessions behind it and on to the messages of one.
+// drill follows a number to its sessions and on to the messages of one.
 func drill(t *testing.T, tb *tab, f *fixture) {
 	tb.do(t, chromedp.Click(chromedp.CSS(`section.scope:not([hidden]) tr[data-strategy="mixed"] td > button`)))
 	until[bool](t, tb, `!document.getElementById("drill").hidden`)
@@ -323,7 +323,7 @@ func keyboard(t *testing.T, tb *tab, f *fixture) {
 	until[bool](t, tb, `document.querySelector(".messages > li details").open && document.querySelector(".messages pre") !== null`)
 }
 
-// rowWithDetail returns the index of a row of mixed whose messages stand in the page.
+// rowWithDetail returns the index of a row of mixed whose messages are in the page.
 func rowWithDetail(f *fixture) int {
 	for i, r := range f.report.Rows {
 		if r.Strategy == "mixed" && strings.Contains(r.Session, "evil") {
@@ -374,7 +374,7 @@ func violations(t *testing.T, tb *tab, axe, rules, where string) {
 	}
 }
 
-// narrow checks that a phone need not scroll sideways, but within tables.
+// narrow checks that on a phone only tables scroll sideways.
 func narrow(t *testing.T, tb *tab, f *fixture) {
 	tb.do(t, chromedp.EmulateViewport(390, 844))
 	for _, view := range []string{"", "#sessions?strategy=mixed&budget=10%25&mode=&measure=panel", fmt.Sprintf("#messages?row=%d", rowWithDetail(f))} {
@@ -387,8 +387,7 @@ func narrow(t *testing.T, tb *tab, f *fixture) {
 	tb.do(t, chromedp.EmulateViewport(1400, 1000))
 }
 
-// whole checks that all of every text in a figure can be seen: the title of an axis lost the
-// tails of its letters.
+// whole checks that every text in a figure is completely visible, including the descenders of axis titles.
 func whole(t *testing.T, tb *tab, f *fixture) {
 	for _, width := range []int64{1400, 390} {
 		tb.do(t, chromedp.EmulateViewport(width, 1000))

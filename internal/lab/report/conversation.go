@@ -19,14 +19,14 @@ import (
 type ConversationOptions struct {
 	Name     string // of the file
 	Encoding string // that the counter counts with
-	// Tables are in the page as well: by tool, the largest messages, …
+	// Tables are added to the page.
 	Tables []Table
-	// MaxText is how many bytes the messages may add to the page, compressed; default 12
-	// MiB. If they are more, only the beginning and the end of long texts are there.
+	// MaxText is the maximum number of bytes that the messages add to the page, compressed; default
+	// 12 MiB. Above it, only the beginning and the end of long texts are included.
 	MaxText int
 }
 
-// A Table is something to be listed in the page.
+// A Table is a table of the page.
 type Table struct {
 	Title   string
 	Columns []Column
@@ -39,9 +39,9 @@ type Column struct {
 	Number bool
 }
 
-// WriteConversation writes d as a self-contained page: what it consists of, by kind and
-// over time, and every message of its timeline as kept, rewritten, hidden or inserted by
-// its condensations. Sizes are tokens as c counts them. The page holds the whole text.
+// WriteConversation writes d as a self-contained page: its tokens by kind and over time, and every message
+// with its state: kept, rewritten, hidden or inserted by a condensation. Sizes are tokens by c. The page
+// contains the text of the conversation.
 func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, opts *ConversationOptions) error {
 	var o ConversationOptions
 	if opts != nil {
@@ -76,7 +76,7 @@ func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, o
 	return nil
 }
 
-// A conversationPage is what the template of a conversation shows.
+// A conversationPage is the data of the template of a conversation.
 type conversationPage struct {
 	Title    string
 	Policy   string
@@ -88,7 +88,7 @@ type conversationPage struct {
 	Document *transcript.Document
 
 	Messages, Sent, Hidden, Inserted int
-	Before, After                    int // tokens: all that was ever said, what would be sent
+	Before, After                    int // tokens: of all messages, of the view
 	Kinds                            []tokens.Kind
 	KindRows                         []kindCount
 	Steps                            []step
@@ -97,20 +97,20 @@ type conversationPage struct {
 	MaxPart                          string
 }
 
-// A kindCount says how much of a kind there is.
+// A kindCount is the number of tokens of a kind.
 type kindCount struct {
 	Kind        tokens.Kind
 	Said, Sent  int
 	Share, Left string
 }
 
-// A step is what there was after a number of messages.
+// A step is the number of tokens after a number of messages.
 type step struct {
 	At     int                 `json:"at"`
 	Tokens map[tokens.Kind]int `json:"tokens"`
 }
 
-// Total returns the sum over the kinds.
+// Total returns the sum of all kinds.
 func (s step) Total() int {
 	n := 0
 	for _, v := range s.Tokens {
@@ -122,7 +122,7 @@ func (s step) Total() int {
 // Of returns the tokens of a kind.
 func (s step) Of(k tokens.Kind) int { return s.Tokens[k] }
 
-// A mark is a condensation on the timeline: after the last message that it concerns.
+// A mark is a condensation on the timeline, after the last message that it changes.
 type mark struct {
 	At      int    `json:"at"`
 	Label   string `json:"label"`
@@ -134,7 +134,7 @@ type mark struct {
 	After   int    `json:"-"`
 }
 
-// A conversationData is what the script gets.
+// A conversationData is the data of the script.
 type conversationData struct {
 	Kind          string             `json:"kind"`
 	Kinds         []tokens.Kind      `json:"kinds"`
@@ -145,7 +145,7 @@ type conversationData struct {
 
 // A conversationItem is a message of the timeline.
 type conversationItem struct {
-	At     int              `json:"at"` // -1: put there by a condensation
+	At     int              `json:"at"` // -1: inserted by a condensation
 	State  string           `json:"state"`
 	Role   core.Role        `json:"role"`
 	Kind   core.Kind        `json:"kind,omitempty"`
@@ -156,13 +156,13 @@ type conversationItem struct {
 	Needs  []int            `json:"needs"` // none
 }
 
-// Points and rows of the figure over time, at most.
+// Maximum number of points, and of rows, of the figure over time.
 const (
 	maxPoints = 400
 	maxSteps  = 20
 )
 
-// measure fills in what p and the figures say about the timeline.
+// measure sets the numbers of p and d.
 func (p *conversationPage) measure(d *conversationData, timeline []history.Entry, c *tokens.Counter) {
 	said, sent := map[tokens.Kind]int{}, map[tokens.Kind]int{}
 	if system, tools := c.Beside(p.Document.System, p.Document.Tools); system+tools > 0 {
@@ -170,7 +170,7 @@ func (p *conversationPage) measure(d *conversationData, timeline []history.Entry
 		sent[tokens.KindSystem] = system + tools
 	}
 	series := []step{{0, maps.Clone(said)}}
-	at := map[string]int{} // how many messages were said up to that one
+	at := map[string]int{} // message ID to the number of messages up to it
 	for i := range timeline {
 		e := &timeline[i]
 		if len(e.HiddenBy) == 0 {
@@ -234,7 +234,7 @@ func share(n, of int) string {
 	return fixed(100*float64(n)/float64(of), 1) + " %"
 }
 
-// sample returns at most n of the steps, the first and the last among them.
+// sample returns at most n of the steps, including the first and the last.
 func sample(s []step, n int) []step {
 	if len(s) <= n {
 		return s
@@ -274,7 +274,7 @@ func items(p *packer, timeline []history.Entry, c *tokens.Counter) []conversatio
 	return out
 }
 
-// An itemData is a value of a Table as the template shows it.
+// An itemData is a value of a Table, for the template.
 type itemData struct {
 	First, Number bool
 	Value, Text   string

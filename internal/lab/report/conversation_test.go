@@ -75,7 +75,7 @@ func TestWriteConversation(t *testing.T) {
 	}
 }
 
-// A page that would be too large says less of long texts, and that it does.
+// A page that would be too large shortens long texts, and says so.
 func TestWriteConversationBound(t *testing.T) {
 	var text strings.Builder
 	for i := range 20_000 {

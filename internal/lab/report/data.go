@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Data is what the script of a comparison gets, as JSON. Rows are columns: there may be a
-// hundred thousand of them.
+// data is the JSON for the script of a comparison. Rows are stored by column, as there may be a hundred
+// thousand of them.
 type data struct {
 	Kind       string           `json:"kind"` // comparison
 	Strategies []strategyData   `json:"strategies"`
@@ -19,14 +19,14 @@ type data struct {
 	Modes      []string         `json:"modes"`
 	Measures   []lab.Measure    `json:"measures"`
 	Kinds      []tokens.Kind    `json:"kinds"`
-	Folder     string           `json:"folder"` // that all sessions are in; not in their names
+	Folder     string           `json:"folder"` // common to all sessions and left out of their names
 	Sessions   []sessionData    `json:"sessions"`
 	Tables     []lab.Table      `json:"tables"`
 	Pairs      []lab.Difference `json:"pairs"`
 	Rounds     []roundData      `json:"rounds"`
 	Rows       columns          `json:"rows"`
 	RowsTotal  int              `json:"rows_total"`
-	// Blocks are the IDs of the elements that hold the messages of a row's session.
+	// Blocks maps a row to the ID of the element with the messages of its session.
 	Blocks map[int]string `json:"blocks"`
 }
 
@@ -58,8 +58,8 @@ type columns struct {
 	Values   map[string][]*float64 `json:"values"`
 }
 
-// newData returns the data of r with at most maxRows rows, of whole sessions; those that
-// keep names have theirs first.
+// newData returns the data of r with at most maxRows rows, of complete sessions. The sessions in keep come
+// first.
 func newData(r *lab.Report, maxRows int, keep map[string]bool) *data {
 	d := &data{
 		Kind: "comparison", Budgets: r.Budgets, Measures: r.Measures, Kinds: tokens.Kinds(),
@@ -115,8 +115,7 @@ func newData(r *lab.Report, maxRows int, keep map[string]bool) *data {
 	return d
 }
 
-// folder returns the longest folder that the names of all sessions begin with, if there
-// are several.
+// folder returns the longest common folder of the sessions, or "" for a single session.
 func folder(r *lab.Report) string {
 	if len(r.Sessions) < 2 {
 		return ""
@@ -130,7 +129,7 @@ func folder(r *lab.Report) string {
 	return common[:strings.LastIndexAny(common, `/\:`)+1]
 }
 
-// wholeSessions returns the sessions whose rows are in the page.
+// wholeSessions returns the sessions whose rows are included.
 func wholeSessions(r *lab.Report, maxRows int, keep map[string]bool) map[string]bool {
 	count := map[string]int{}
 	for i := range r.Rows {
@@ -159,7 +158,7 @@ func unfitStrategies(r *lab.Report) map[string]bool {
 	return out
 }
 
-// significant rounds to five digits, which is more than a page shows.
+// significant rounds x to five significant digits, more than a page shows.
 func significant(x float64) float64 {
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		return 0
@@ -168,7 +167,7 @@ func significant(x float64) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// A roundData is the mean over the sessions that got as far.
+// A roundData holds the means over the sessions that reached the round.
 type roundData struct {
 	Strategy string             `json:"strategy"`
 	Round    int                `json:"round"`
@@ -190,11 +189,10 @@ func rounds(r *lab.Report) []roundData {
 	return out
 }
 
-// Choose returns at most n rows of r whose details are worth including in the page, in the
-// order of r.Rows. What all strategies made of one cut under one budget is taken together,
-// as that is what a reader compares. Every mode and then every session gets one such group
-// before one gets a second; smaller sessions come first, and budgets take turns. Rows
-// without a result are left out.
+// Choose returns at most n rows of r whose details should be in the page, in the order of r.Rows. It keeps
+// the rows of all strategies for the same cut and budget together, as these are compared. Every mode, then
+// every session, gets one such group before any gets a second. Smaller sessions come first, and budgets
+// take turns. Rows without a result are left out.
 func Choose(r *lab.Report, n int) []lab.Row {
 	groups := rowGroups(r)
 	slices.SortFunc(groups, func(a, b *rowGroup) int {
@@ -214,7 +212,7 @@ func Choose(r *lab.Report, n int) []lab.Row {
 	return out
 }
 
-// A rowGroup is what the strategies made of a cut under a budget.
+// A rowGroup holds the rows of all strategies for one cut and budget.
 type rowGroup struct {
 	rows []int // indices of Report.Rows
 	rank int   // of the session in its mode, by size
@@ -251,7 +249,7 @@ func rowGroups(r *lab.Report) []*rowGroup {
 		rank := ranks[sessions[i].Mode]
 		ranks[sessions[i].Mode]++
 		for turn := range list {
-			// From the middle, as budgets are given in order of size, and one further for
+			// Begin in the middle, as budgets are usually sorted by size, and shift by one for
 			// every session.
 			g := list[(len(list)/2+rank+turn)%len(list)]
 			g.rank, g.turn = rank, turn

@@ -1,11 +1,10 @@
 // Package report renders a comparison, or one conversation, as a single HTML file.
 //
-// The file needs no network and makes no request: script, style and data are in it, and
-// a content security policy forbids everything else. All numbers are in tables that are
-// in the file as they are; the script adds figures, sorting, and the way from a number to
-// its sessions and from there to their messages. Transcripts are hostile input:
-// whatever they hold is shown as text, control characters and those that turn the
-// direction of text as visible signs.
+// The file makes no network request: it contains its script, style and data, and a content security
+// policy forbids everything else. All numbers are in tables of the file itself. The script adds figures,
+// sorting, and links from a number to its sessions and from there to their messages. Transcripts are
+// untrusted input: their content is shown as text, with visible signs for control characters and for
+// characters that change the direction of text.
 //
-// A page with details holds text of the sessions. Whoever may read the page may read that.
+// A page with details contains text of the sessions, for everyone who can read the page.
 package report

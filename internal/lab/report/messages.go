@@ -10,11 +10,11 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// maxPart is how many bytes of a part the page has; of a longer one the beginning and
-// the end do.
+// maxPart is the maximum number of bytes of a part. Of a longer part, the page has the beginning and the
+// end.
 const maxPart = 16_000
 
-// A messageData is a message as it was, which is the same whatever a strategy made of it.
+// A messageData is an original message, which all views of a session share.
 type messageData struct {
 	Role   core.Role        `json:"role"`
 	Kind   core.Kind        `json:"kind,omitempty"`
@@ -22,12 +22,12 @@ type messageData struct {
 	Tokens int              `json:"tokens"`
 }
 
-// A viewData says what became of the messages of a session: the rest of a Detail.
+// A viewData holds the states of the messages in one view: the rest of a Detail.
 type viewData struct {
 	Row     int        `json:"row"` // index of the rows of the page
 	Entries []entry    `json:"entries"`
 	Cut     string     `json:"cut"`
-	Found   []needGone `json:"found"` // by the index of sessionBlock.Needs[Cut]
+	Found   []needKept `json:"found"` // by the index of sessionBlock.Needs[Cut]
 }
 
 // An entry is a message of a view.
@@ -39,7 +39,7 @@ type entry struct {
 	New    *messageData     `json:"new,omitempty"`
 }
 
-// A needData is a [score.Need] without what became of it.
+// A needData is the part of a [score.Need] that all views share.
 type needData struct {
 	Kind     string  `json:"kind"`
 	Text     string  `json:"text"`
@@ -50,14 +50,14 @@ type needData struct {
 	Messages []int   `json:"messages"`
 }
 
-// A needGone says what became of a need.
-type needGone struct {
+// A needKept says how a view keeps a need.
+type needKept struct {
 	Need    int     `json:"need"`
 	Credit  float64 `json:"credit"`
 	Present bool    `json:"present,omitempty"`
 }
 
-// A sessionBlock holds the messages of one session and all views of it.
+// A sessionBlock holds the messages and all views of one session.
 type sessionBlock struct {
 	Messages map[int]*messageData  `json:"messages"`
 	Needs    map[string][]needData `json:"needs"` // by cut
@@ -69,19 +69,19 @@ type needKey struct {
 	text string
 }
 
-// A packer makes the blocks of the sessions.
+// A packer builds the blocks of the sessions.
 type packer struct {
 	blocks map[string]*sessionBlock
 	needs  map[string]map[string]map[needKey]int // by session and cut
 	most   int                                   // bytes of a part
-	cut    int                                   // parts that are not there in full
+	cut    int                                   // number of shortened parts
 }
 
 func newPacker() *packer {
 	return &packer{blocks: map[string]*sessionBlock{}, needs: map[string]map[string]map[needKey]int{}, most: maxPart}
 }
 
-// add puts d, the detail of the given row of the page, into the block of its session.
+// add adds d, the detail of the given row of the page, to the block of its session.
 func (p *packer) add(d *lab.Detail, row int) {
 	b := p.blocks[d.Row.Session]
 	if b == nil {
@@ -103,12 +103,12 @@ func (p *packer) add(d *lab.Detail, row int) {
 			known[k] = at
 			b.Needs[v.Cut] = append(b.Needs[v.Cut], needData{needKinds[n.Kind], line(n.Text, 200), n.Weight, n.Far, n.Last, n.By, n.Messages})
 		}
-		v.Found = append(v.Found, needGone{at, significant(n.Credit), n.Present})
+		v.Found = append(v.Found, needKept{at, significant(n.Credit), n.Present})
 	}
 	b.Views = append(b.Views, v)
 }
 
-// needKinds are words for the kinds of names.
+// needKinds are the names of the kinds in a page.
 var needKinds = map[score.UnitKind]string{
 	score.UnitPath: "path", score.UnitIdentifier: "identifier", score.UnitNumber: "number",
 	score.UnitQuoted: "quote", score.UnitName: "name",
@@ -144,18 +144,18 @@ func (p *packer) parts(parts []lab.DetailPart) []lab.DetailPart {
 	return out
 }
 
-// An embedding is the part of the details that is in the page.
+// An embedding describes the details that are in the page.
 type embedding struct {
 	elements []template.HTML
-	Views    int // that are there
-	LeftOut  int // views that do not, for the size
-	Cut      int // parts of messages that are not there in full
-	Bytes    int // that it adds to the page
+	Views    int // that are included
+	LeftOut  int // views that are left out because of their size
+	Cut      int // number of shortened parts of messages
+	Bytes    int // added to the page
 	Sessions int
 }
 
-// embedDetails makes the blocks of details and enters them in d. Sessions come in the order in
-// which they first appear in details, and stop when the next one would not fit.
+// embedDetails builds the blocks of details, and sets d.Blocks. Sessions are in the order of details. Those
+// that would exceed most bytes are left out.
 func embedDetails(d *data, r *lab.Report, details []*lab.Detail, most int) (*embedding, error) {
 	rowOf := rowIndex(d, r)
 	p := newPacker()

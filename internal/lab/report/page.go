@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// A page is what the template of a comparison shows.
+// A page is the data of the template of a comparison.
 type page struct {
 	Title, Command, Made string
 	Policy               string
@@ -27,8 +27,8 @@ type page struct {
 	Strategies []strategyData
 	Cuts       int
 	Text       *embedding
-	Folder     string // that all sessions are in
-	Rows       int    // that are in the page
+	Folder     string // common to all sessions
+	Rows       int    // in the page
 	MaxPart    string
 	Size       string // of the text
 	Modes      []*modeCard
@@ -69,7 +69,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	return p
 }
 
-// Short returns the name of a session without the folder that all are in.
+// Short returns the name of a session without the common folder.
 func (p *page) Short(name string) string {
 	return visible(strings.TrimPrefix(name, p.Folder))
 }
@@ -81,7 +81,7 @@ func kibibytes(bytes int) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 }
 
-// A builder makes what the page shows of a report.
+// A builder makes the tables of a page from a report.
 type builder struct {
 	report   *lab.Report
 	unfit    map[string]bool
@@ -89,7 +89,7 @@ type builder struct {
 	measures map[string]*lab.Measure
 }
 
-// A name is a strategy as a table names it.
+// A name is a strategy in a table.
 type name struct {
 	Name, About string
 	Bound       string // "upper bound" or "baseline"
@@ -107,7 +107,7 @@ func (b *builder) name(strategy string, bound bool) name {
 	return n
 }
 
-// A modeCard is the verdict on a mode and what it rests on: needed later, by strategy and budget.
+// A modeCard has the verdicts on a mode and the panel by strategy and budget.
 type modeCard struct {
 	Mode, Anchor   string
 	All            bool
@@ -123,13 +123,13 @@ type verdict struct {
 	Shown  bool
 	Word   string
 	Text   string
-	Worse  string // what the best loses
-	// Names are the strategies that are in the table of all verdicts, More how many do not.
+	Worse  string // in which measures the best strategy is worse
+	// Names are the strategies that the table of all verdicts shows, More is the number of others.
 	Names []string
 	More  int
 }
 
-// tooFew replaces the verdict if there are not enough sessions for one.
+// tooFew is shown instead of a verdict if there are not enough sessions.
 const tooFew = "not enough sessions"
 
 // allFew returns v, or one verdict if there are not enough sessions under every budget.
@@ -147,7 +147,7 @@ func allFew(v []verdict) []verdict {
 	return []verdict{one}
 }
 
-// maxNames is how many strategies a cell of that table names.
+// maxNames is the maximum number of strategies in a cell of that table.
 const maxNames = 2
 
 func newVerdict(v *lab.Verdict) verdict {
@@ -168,10 +168,10 @@ func newVerdict(v *lab.Verdict) verdict {
 	return out
 }
 
-// Listed returns the verdicts as they are listed.
+// Listed returns the verdicts to list.
 func (c *modeCard) Listed() []verdict { return allFew(c.Verdicts) }
 
-// Verdict returns that on a budget; nil if there is none.
+// Verdict returns the verdict on a budget, or nil.
 func (c *modeCard) Verdict(budget string) *verdict {
 	for i := range c.Verdicts {
 		if c.Verdicts[i].Budget == budget {
@@ -186,7 +186,7 @@ type modeRow struct {
 	Cells []cell // by budget
 }
 
-// A curveRow is a point of the figure: tokens left and what is kept.
+// A curveRow is a point of the figure of tokens left and what is kept.
 type curveRow struct {
 	name
 	Budget           string
@@ -283,7 +283,7 @@ type measureRow struct {
 	Sessions, Cuts, Failed, Over int
 }
 
-// groups say in which table a measure is; one that is not named is in the last.
+// groups are the tables of measures. The last has all measures that the others do not name.
 var groups = []struct{ id, title, measures string }{
 	{"kept", "What is kept", "panel far cfrr fnr4 rw grounded plain user artefacts errors recent"},
 	{"cost", "Size, time and cost", "kept size ms calls usd payback head_messages head_bytes"},
@@ -324,14 +324,14 @@ func (b *builder) scope(t *lab.Table) scope {
 	return s
 }
 
-// A kindRow is a line of the table of content types.
+// A kindRow is a row of the table of kinds.
 type kindRow struct {
 	name
 	Cells []kindCell
 	Total kindCell
 }
 
-// A kindCell is how many tokens of a kind are left.
+// A kindCell is the number of tokens of a kind that are left.
 type kindCell struct {
 	Defined bool
 	Tokens  string
@@ -339,8 +339,8 @@ type kindCell struct {
 	Value   string // to sort by
 }
 
-// kinds returns the kinds that occur and what every strategy leaves of them. The first row
-// is what was there before; cuts at which a strategy failed are in neither number.
+// kinds returns the kinds that occur and what every strategy leaves of them. Cuts at which a strategy failed
+// are not counted.
 func (b *builder) kinds(t *lab.Table) ([]tokens.Kind, []kindRow) {
 	var kinds []tokens.Kind
 	for _, k := range tokens.Kinds() {
@@ -381,7 +381,7 @@ func left(before, after int) kindCell {
 	return c
 }
 
-// A roundRow is a line of the table of repeated condensations.
+// A roundRow is a row of the table of repeated condensations.
 type roundRow struct {
 	Strategy        string
 	Round, Sessions int

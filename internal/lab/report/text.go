@@ -12,9 +12,9 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// visible returns s with everything that is invisible or acts on the text around it
-// replaced by a visible sign: C0 and C1 controls, the marks that turn the direction of
-// text, blanks without width, tags. Line ends and tabs stay; invalid UTF-8 becomes U+FFFD.
+// visible returns s with visible signs in place of characters that are invisible or act on the text around
+// them: C0 and C1 controls, characters that change the direction of text, zero-width spaces, tags. Newlines
+// and tabs are unchanged. Invalid UTF-8 becomes U+FFFD.
 func visible(s string) string {
 	if strings.IndexFunc(s, acts) < 0 && utf8.ValidString(s) && !strings.Contains(s, "\r") {
 		return s
@@ -37,7 +37,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// acts reports whether r does something instead of showing something.
+// acts reports whether r is invisible or acts on the text around it.
 func acts(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':
@@ -61,8 +61,8 @@ func line(s string, n int) string {
 	return s
 }
 
-// cut returns s, or where it has more than most bytes its beginning and its end, and how
-// many bytes are left out.
+// cut returns s, or the beginning and the end of s if it has more than most bytes, and the number of bytes
+// left out.
 func cut(s string, most int) (string, int) {
 	if len(s) <= most {
 		return s, 0
@@ -78,8 +78,8 @@ func cut(s string, most int) (string, int) {
 	return fmt.Sprintf("%s\n\n[… %s bytes are left out of this page …]\n\n%s", s[:head], thousands(out), s[tail:]), out
 }
 
-// cleaned returns a copy of r in which every name and text is visible: names are in
-// attributes and in what the script gets too, and must be the same everywhere.
+// cleaned returns a copy of r in which every name and text is visible. Names are also in attributes and in
+// the data of the script, and must be the same everywhere.
 func cleaned(r *lab.Report) *lab.Report {
 	out := *r
 	out.Strategies = each(r.Strategies, func(s *lab.StrategyInfo) { makeVisible(&s.Name, &s.About) })
@@ -103,7 +103,7 @@ func cleaned(r *lab.Report) *lab.Report {
 	return &out
 }
 
-// each returns a copy of list in which clean changed every item.
+// each returns a copy of list with clean applied to every item.
 func each[T any](list []T, clean func(*T)) []T {
 	out := slices.Clone(list)
 	for i := range out {
@@ -121,8 +121,8 @@ func makeVisible(texts ...*string) {
 // thousands writes n with commas, and a minus sign where it is negative.
 func thousands(n int) string { return strings.Replace(size.Group(n), "-", "−", 1) }
 
-// number writes v as a reader wants to see a measure of that unit. The script does the
-// same, see web/src/format.js; a test in a browser compares them.
+// number formats v for its unit. The script does the same: see web/src/format.js. A browser test compares
+// them.
 func number(unit string, v float64) string {
 	switch unit {
 	case "share":
@@ -161,7 +161,7 @@ type cell struct {
 	Text    string
 	Range   string // the interval
 	Title   string
-	// Mean, Low and High are percent of the axis from 0 to 1, for a bar.
+	// Mean, Low and High are positions of a bar, in percent of the axis from 0 to 1.
 	Mean, Low, High float64
 }
 

@@ -20,20 +20,20 @@ import (
 
 // Options adjust a page. A nil pointer and the zero value of every field mean the defaults.
 type Options struct {
-	// Title of the page; default what it is.
+	// Title of the page; there is a default.
 	Title string
-	// Command that made the comparison, to be shown; default none.
+	// Command that made the comparison; default none.
 	Command string
-	// Made is when the page was made; the zero time is not shown, and then the same input
-	// gives the same page, byte for byte.
+	// Made is the time of the page. The zero time is not shown, and then the same input gives the same
+	// page byte for byte.
 	Made time.Time
-	// MaxText is how many bytes the text of sessions may add to the page, compressed;
-	// default 12 MiB, below zero none. Sessions that do not fit are left out whole, and the
-	// page says so.
+	// MaxText is the maximum number of bytes that the text of sessions adds to the page, compressed;
+	// default 12 MiB, negative for none. Sessions that do not fit are left out completely, and the page
+	// says so.
 	MaxText int
-	// MaxRows is how many rows the page may hold for the way from a number to its sessions;
-	// default 60,000. Beyond, whole sessions are left out, and the page says so. The means
-	// are always those of all rows.
+	// MaxRows is the maximum number of rows in the page, for the links from a number to its sessions;
+	// default 60,000. Above it, complete sessions are left out, and the page says so. Means are always
+	// those of all rows.
 	MaxRows int
 }
 
@@ -51,9 +51,8 @@ func (o *Options) settled() Options {
 	return out
 }
 
-// Write writes r as a self-contained page. Details, which [lab.Examine] returns, are
-// the rows whose messages a reader can look at; each must be of a row of r, and they may
-// hold text that its readers may not see. [Choose] says which are worth it.
+// Write writes r as a self-contained page. Details, which [lab.Examine] returns, are the rows whose messages
+// the page shows. Each must be of a row of r: [Choose] selects rows. Details contain text of the sessions.
 func Write(w io.Writer, r *lab.Report, details []*lab.Detail, opts *Options) error {
 	o := opts.settled()
 	r = cleaned(r)
@@ -87,7 +86,7 @@ func keyOf(r *lab.Row) rowKey {
 	return rowKey{visible(r.Strategy), r.Budget, visible(r.Session), visible(r.Cut)}
 }
 
-// rowIndex returns where in the page the rows of r are; -1 if they are left out.
+// rowIndex returns the indices in the page of the rows of r; -1 for those that are left out.
 func rowIndex(d *data, r *lab.Report) map[rowKey]int {
 	present := map[string]bool{}
 	for _, s := range d.Rows.Session {
@@ -106,13 +105,13 @@ func rowIndex(d *data, r *lab.Report) map[rowKey]int {
 }
 
 func errNoRow(r *lab.Row) error {
-	return fmt.Errorf("html report: the detail of %s at cut %q of %s under budget %s is of no row of the report",
+	return fmt.Errorf("html report: no row of the report for the detail of %s at cut %q of %s under budget %s",
 		r.Strategy, r.Cut, r.Session, r.Budget)
 }
 
 func blockID(i int) string { return "text-" + strconv.Itoa(i) }
 
-// unitOf returns what a column's head has to say of its unit.
+// unitOf returns the unit for the head of a column, or "" if the title says it.
 func unitOf(m *lab.Measure) string {
 	if m.Unit == "share" || strings.Contains(m.Title, m.Unit) {
 		return ""
@@ -120,7 +119,7 @@ func unitOf(m *lab.Measure) string {
 	return m.Unit
 }
 
-// kindName returns how a page calls a kind; so does web/src/scopes.js.
+// kindName returns the name of a kind in a page. web/src/scopes.js has the same names.
 func kindName(k tokens.Kind) string {
 	switch k {
 	case tokens.KindToolCall:
@@ -153,17 +152,16 @@ var notice string
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// policy returns the content security policy of a page: nothing may be loaded, nothing but
-// our script may run. Styles are inline, as the plots set some; without a source to load
-// from they can carry nothing out.
+// policy returns the content security policy of a page: nothing may be loaded, and only our script may run.
+// Inline styles are allowed, as the plots set some. They cannot send data, as nothing may be loaded.
 func policy() string {
 	sum := sha256.Sum256([]byte(script))
 	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 }
 
-// block returns an element that holds v for the script, compressed: base64 cannot end an
-// element early, whatever text is in v. Its second result is how many bytes it adds to the page.
+// block returns an element with v for the script, compressed, and its size in bytes. Base64 cannot end an
+// element early, whatever text is in v.
 func block(id string, v any) (template.HTML, int, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b) // the best compression takes three times as long for 1 % less

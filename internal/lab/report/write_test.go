@@ -20,7 +20,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// hostile is text that tries to get out of wherever it is put.
+// hostile is text that tries to escape from its element or attribute.
 const hostile = "</script></style><script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{.}}]]>--><!--\u202e\u2066\x00\x1b\x7f\xff\u2028"
 
 // newReport returns a report with hostile text in every name and rows of three sessions.
@@ -104,7 +104,7 @@ func blocks(t *testing.T, page string) map[string]string {
 	return out
 }
 
-// Whatever is in names and messages, the only elements that act are ours.
+// Names and messages add no active elements to the page.
 func TestHostileText(t *testing.T) {
 	r := newReport()
 	page := write(t, r, []*lab.Detail{newDetail(r, 1, hostile)}, &report.Options{Title: hostile, Command: hostile})
@@ -200,7 +200,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// What is left out to bound the size is said, and the rest still works.
+// The page says what is left out to limit its size, and the rest works.
 func TestBounds(t *testing.T) {
 	r := newReport()
 	noise := make([]byte, 50_000)
@@ -250,7 +250,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A report without anything is a page too: one that was stopped at once.
+// An empty report is a page too, as after a run that was stopped at once.
 func TestEmpty(t *testing.T) {
 	page := write(t, &lab.Report{Format: lab.ReportFormat, Partial: true, Measures: lab.Measures()}, nil, nil)
 	if !strings.Contains(page, "Stopped early") || !strings.Contains(page, "0 sessions") {
@@ -258,7 +258,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// Choose takes what all strategies made of one cut together, and modes take turns.
+// Choose keeps the rows of all strategies for one cut together, and modes take turns.
 func TestChoose(t *testing.T) {
 	r := &lab.Report{}
 	for i, mode := range []string{"code", "code", "ask"} {

@@ -112,7 +112,7 @@ func TestLongLinesAreSplit(t *testing.T) {
 		t.Fatalf("%d pieces of %d bytes", len(got), len(text))
 	}
 	if strings.Join(got, "") != text {
-		t.Error("something was lost")
+		t.Error("text is missing")
 	}
 	// A line that lost its end has the same pieces up to there.
 	short := readLines(text[:2000])
@@ -150,7 +150,7 @@ func FuzzText(f *testing.F) {
 					t.Fatalf("sentence %d to %d of %q", start, end, l)
 				}
 			})
-			// Whoever writes a line by itself is understood the same way.
+			// A line by itself is read the same way.
 			if again := readLines(l); len(l) <= longLine && (len(again) != 1 || again[0] != l) {
 				t.Fatalf("%q is read as %q", l, again)
 			}

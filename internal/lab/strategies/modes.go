@@ -13,9 +13,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// Modes returns the winner of every mode of r as a part of condense.yaml that can be
-// loaded by itself. A mode without a winner is a comment that says why. Chains are those of
-// the strategies, by name.
+// Modes returns the best strategy of every mode of r as a part of condense.yaml that loads by itself. For a
+// mode without a best strategy there is a comment with the reason. Chains are those of a [Set].
 func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	f := fragment{declared: map[string]string{}}
 	var modes strings.Builder
@@ -55,8 +54,8 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	return b.String() + modes.String()
 }
 
-// winnerOf returns the strategy that is shown to be the best of a mode under one budget or
-// more, if it is not shown to be worse under another; and the reason, for it or against one.
+// winnerOf returns the strategy that is shown to be the best of a mode under some budget and is not shown to
+// be worse under another, and the reason. The winner is "" if there is none.
 func winnerOf(r *lab.Report, mode string) (winner, why string) {
 	var reasons []string
 	var verdicts []lab.Verdict
@@ -80,7 +79,7 @@ func winnerOf(r *lab.Report, mode string) (winner, why string) {
 	return winner, why
 }
 
-// lossesOf returns what the best strategies of a mode lose, by budget.
+// lossesOf returns the losses of the best strategies of a mode, by budget.
 func lossesOf(r *lab.Report, mode string) []string {
 	var out []string
 	for i := range r.Verdicts {
@@ -91,15 +90,14 @@ func lossesOf(r *lab.Report, mode string) []string {
 	return out
 }
 
-// A fragment collects the providers that it declares.
+// A fragment collects the providers of the configuration to be written.
 type fragment struct {
-	declared map[string]string // what each name is, as JSON
+	declared map[string]string // name to JSON
 	order    []string
 	winners  int
 }
 
-// name returns what p is called in the fragment, and declares it unless it is a strategy
-// with its default settings.
+// name returns the name of p in the fragment. It declares p unless p is a strategy with its default settings.
 func (f *fragment) name(p *config.Provider, mode string) string {
 	settings := p.Settings
 	if string(settings) == "{}" {
@@ -114,7 +112,7 @@ func (f *fragment) name(p *config.Provider, mode string) string {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		text = []byte("{}") // strings and what was JSON before
+		text = []byte("{}") // cannot happen: strings and valid JSON
 	}
 	name := p.Name
 	if name == p.Strategy {
@@ -132,7 +130,7 @@ func (f *fragment) name(p *config.Provider, mode string) string {
 
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
-// yamlWords mean something else in YAML if they are not quoted.
+// yamlWords must be quoted in YAML.
 var yamlWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 // yamlName returns s as a key or a value of YAML.

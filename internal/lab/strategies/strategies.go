@@ -26,22 +26,23 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// usual strategies are compared if none is named, in addition to those that the configuration declares.
+// usual lists the strategies that are compared by default, in addition to those of the configuration.
 var usual = []string{
 	"smart/balanced", "smart/conservative", "smart/headtail", "smart/lossless", "smart/observation_masking", "slidingwindow/budget", "slidingwindow/half",
 }
 
-// presetSettings are the settings that NAME/PRESET may mean, the first that a strategy has.
+// presetSettings are the settings that NAME/PRESET may set: the first of them that a strategy has.
 var presetSettings = []string{"preset", "mode"}
 
-// Models resolves the names of language models. An agent is the profile's model, for providers that name none.
+// Models resolves the names of language models. The agent is the model of the profile, for providers that name
+// none.
 type Models interface {
 	Model(agent, name string) (model.Generator, error)
 	// Check returns an error if the model cannot be called, for example because its key is not set.
 	Check(agent, name string) error
 }
 
-// An Opener opens strategies by what a user calls them.
+// An Opener opens strategies by name.
 type Opener struct {
 	Host     *condense.Host // owns the providers
 	Config   *config.Config
@@ -55,7 +56,7 @@ type Opener struct {
 type Set struct {
 	Strategies []lab.Strategy
 	Chains     map[string][]config.Provider // by the name of a strategy, without the truncation that follows
-	// LeftOut says why strategies that nobody named cannot be used.
+	// LeftOut are errors of default strategies that cannot be used.
 	LeftOut []error
 }
 
@@ -104,19 +105,19 @@ func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 	return out, errors.Join(errs...)
 }
 
-// A muteError says that a provider could not ask its language model as things are.
+// A muteError means that a provider cannot call its language model.
 type muteError struct {
 	provider string
 	err      error
 }
 
 func (e *muteError) Error() string {
-	return fmt.Sprintf("%s cannot ask its language model: %v", e.provider, e.err)
+	return fmt.Sprintf("%s cannot call its language model: %v", e.provider, e.err)
 }
 func (e *muteError) Unwrap() error { return e.err }
 
-// mute returns a muteError if p, in the chain of a profile, has a language model that could
-// not be asked, as its key is not set.
+// mute returns a muteError if p, in the chain of a profile, has a language model that cannot be called, for
+// example because its key is not set.
 func (b *Opener) mute(ctx context.Context, p *config.Provider, profile string) error {
 	s, err := b.Registry.Get(p.Strategy)
 	if err != nil {
@@ -145,8 +146,7 @@ func (b *Opener) mute(ctx context.Context, p *config.Provider, profile string) e
 	return nil
 }
 
-// declared returns the providers that the user's own configuration declares, but those that
-// may not be used.
+// declared returns the providers that the user's own configuration declares and that may be used.
 func (b *Opener) declared() []string {
 	return slices.DeleteFunc(b.Config.Providers(), func(name string) bool {
 		p, err := b.Config.Provider(name)
@@ -154,8 +154,7 @@ func (b *Opener) declared() []string {
 	})
 }
 
-// everything returns every preset of the strategies that can be opened without a language
-// model.
+// everything returns every preset of the strategies that can be opened without a language model.
 func (b *Opener) everything(ctx context.Context) []string {
 	var out []string
 	for s := range b.Registry.All() {
@@ -240,7 +239,7 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 	return s, chain, nil
 }
 
-// description says what a provider is, as its entry in a configuration would.
+// description returns the strategy or plugin of a provider and its settings.
 func (b *Opener) description(p config.Provider) string {
 	what := p.Strategy
 	if p.Plugin != "" {
@@ -256,8 +255,8 @@ func (b *Opener) description(p config.Provider) string {
 	return what
 }
 
-// key names all that a result follows from, so that nothing stale comes from a cache: the
-// program, what was asked for, and the models.
+// key returns a key for the cache: a hash of everything that a result depends on, which is the program, the
+// chain and the models.
 func (b *Opener) key(chain []config.Provider, profiles []string, alone bool) string {
 	program := program()
 	if program == "" {
@@ -296,8 +295,7 @@ var program = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// providers returns what one word means; if it is a chain of the configuration, also the
-// profile that the chain belongs to.
+// providers returns the providers of one word, and the profile if the word is a chain of the configuration.
 func (b *Opener) providers(word string) ([]config.Provider, string, error) {
 	for _, kind := range []struct {
 		prefix string
@@ -327,7 +325,7 @@ func (b *Opener) providers(word string) ([]config.Provider, string, error) {
 	return []config.Provider{*p}, "", nil
 }
 
-// provider returns the provider that NAME, NAME/PRESET or either with {JSON} means.
+// provider returns the provider for NAME, NAME/PRESET or either with {JSON}.
 func (b *Opener) provider(word string) (*config.Provider, error) {
 	name, settings := word, json.RawMessage(nil)
 	if i := strings.IndexByte(word, '{'); i >= 0 {
@@ -351,7 +349,7 @@ func (b *Opener) provider(word string) (*config.Provider, error) {
 		return p, nil
 	}
 	if p.Plugin != "" {
-		return nil, fmt.Errorf("%s is a plugin: say its settings as %s{JSON}", base, base)
+		return nil, fmt.Errorf("%s is a plugin: write its settings as %s{JSON}", base, base)
 	}
 	s, err := b.Registry.Get(p.Strategy)
 	if err != nil {

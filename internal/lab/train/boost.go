@@ -8,23 +8,23 @@ import (
 	"sort"
 )
 
-// Settings of the trees: few and small ones, which a file of weights can hold, and slow
-// steps. With more trees the loss on projects that were left out rises.
+// Settings of the trees. They are few and small, for a small file of weights, and shrinkage is strong. With
+// more trees the loss on projects that were left out rises.
 const (
 	trees      = 80
 	leaves     = 12
 	shrinkage  = 0.08
 	rows       = 0.5  // share of the samples that a tree is fitted to
-	leastCurve = 40.0 // of the loss, in a leaf: about what 200 samples have
-	ridge      = 20.0 // of a leaf's value, towards zero
-	bins       = 64   // steps of a feature
+	leastCurve = 40.0 // fewest second derivatives in a leaf, in sum: those of about 200 samples
+	ridge      = 20.0 // penalty on the value of a leaf
+	bins       = 64   // of a feature
 	edgesFrom  = 20_000
 )
 
-// A leaf is one of a tree that grows.
+// A leaf is a leaf of a growing tree. It has the samples order[from:to].
 type leaf struct {
 	node, from, to int
-	slope, curve   float64 // of the loss
+	slope, curve   float64 // first and second derivative of the loss
 	gain           float64 // of the best split
 	feature, bin   int
 }
@@ -38,13 +38,13 @@ type grower struct {
 	odds    []float64 // log odds so far
 	slope   []float64
 	curve   []float64
-	order   []int32 // samples that the tree at hand is fitted to, by leaf
+	order   []int32 // samples of the current tree, by leaf
 	spare   []int32
-	used    []int // features that the tree at hand may ask for
+	used    []int // features that the current tree may use
 }
 
-// boost fits trees to what the weights w leave unexplained: gradient boosting with second
-// derivatives and leaf-wise growth (Friedman, 2001; Chen and Guestrin, 2016).
+// boost fits trees to the residuals of the weights w: gradient boosting with second derivatives and
+// leaf-wise growth (Friedman, 2001; Chen and Guestrin, 2016).
 func (t *trainer) boost(w []float32, samples []sample, what string) []tree {
 	if len(samples) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func newGrower(w []float32, samples []sample, rng *rand.Rand) *grower {
 	return g
 }
 
-// bounded returns the weights of samples by their mean, none of them too large.
+// bounded returns the weights of samples, relative to their mean and at most 20.
 func bounded(samples []sample) []float64 {
 	mean := 0.0
 	for i := range samples {
@@ -107,7 +107,7 @@ func bounded(samples []sample) []float64 {
 	return w
 }
 
-// tree fits one more tree, to a share of the samples. It may ask for two thirds of the features.
+// tree fits one more tree to a random half of the samples, with two thirds of the features.
 func (g *grower) tree(rng *rand.Rand) tree {
 	for i := range g.samples {
 		p := sigmoid(g.odds[i])
@@ -156,7 +156,7 @@ func (g *grower) tree(rng *rand.Rand) tree {
 	return out
 }
 
-// leaf returns the leaf of the samples from to to, and how it is best split.
+// leaf returns the leaf of the samples order[from:to] with its best split.
 func (g *grower) leaf(at, from, to int) leaf {
 	l := leaf{node: at, from: from, to: to}
 	for _, i := range g.order[from:to] {
@@ -187,8 +187,8 @@ func (g *grower) leaf(at, from, to int) leaf {
 	return l
 }
 
-// split orders the samples of l by the side that they fall to, and returns where the second
-// begins.
+// split orders the samples of l by the side of its split, and returns the index of the first on the right
+// side.
 func (g *grower) split(l *leaf) int {
 	mid, other := l.from, 0
 	col := g.binned[l.feature]

@@ -11,10 +11,10 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// leastProjects is the number of projects that a common term appears in, at least.
+// leastProjects is the fewest projects of a common term.
 const leastProjects = 2
 
-// Common returns the terms of several projects, in the form of common.txt.
+// Common returns the terms that several projects have, in the form of common.txt.
 func Common(projects map[string][][]core.Message) string {
 	counts, names := map[uint64]int{}, map[uint64]string{}
 	for _, name := range slices.Sorted(maps.Keys(projects)) {
@@ -27,7 +27,7 @@ func Common(projects map[string][][]core.Message) string {
 					counts[t.Key]++
 				}
 			}
-			for i := range c.Lines { // names, for those that may be listed
+			for i := range c.Lines { // spellings, as terms have only hashes
 				nameTerms(c.Lines[i].Text, counts, names)
 			}
 		}
@@ -46,7 +46,7 @@ func Common(projects map[string][][]core.Message) string {
 	return b.String()
 }
 
-// nameTerms notes the spelling of terms that were counted.
+// nameTerms adds to names the spellings of counted terms in line.
 func nameTerms(line string, counts map[uint64]int, names map[uint64]string) {
 	for s := range strings.FieldsFuncSeq(line, func(r rune) bool { return !wordRune(r) }) {
 		for _, cand := range []string{s, strings.Trim(s, ".-_"), strings.TrimPrefix(s, "v")} {
@@ -67,14 +67,14 @@ func noteName(s string, counts map[uint64]int, names map[uint64]string) {
 	}
 }
 
-// keyOf returns the key of a term that is spelt s.
+// keyOf returns the key of the term with the spelling s.
 func keyOf(s string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s))
 	return h.Sum64()
 }
 
-// wordRune reports whether r may be in the middle of a name.
+// wordRune reports whether r may be inside a name.
 func wordRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '.' || r == '-'
 }

@@ -154,12 +154,12 @@ func parseFold(s string) (has func(session int) bool, err error) {
 
 const (
 	cuts        = 12
-	firstShare  = 0.15 // of the turns before the first cut
-	turnsAfter  = 6    // at least
-	turnsWithin = 40   // at most are looked at
+	firstShare  = 0.15 // share of the turns before the first cut
+	turnsAfter  = 6    // fewest turns after a cut
+	turnsWithin = 40   // turns after a cut that are read
 )
 
-// cut makes lessons of a session: it is cut before turns of the assistant, evenly.
+// cut makes lessons of a session, by cutting it before assistant turns at even distances.
 func cut(s *score.Session) []Lesson {
 	var turns []int
 	for i := range s.Messages {

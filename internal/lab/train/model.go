@@ -17,7 +17,7 @@ type Model struct {
 	common                 string
 }
 
-// NewModel returns a model without an opinion: all weights are zero.
+// NewModel returns a model whose weights are all zero.
 func NewModel(common string) *Model {
 	return &Model{terms: make([]float32, width(value.TermFeatures())), phrases: make([]float32, width(value.PhraseFeatures())), common: common}
 }
@@ -55,7 +55,7 @@ func (m *Model) Weights(note string) []byte {
 		note, lines(value.TermFeatures(), m.terms), lines(value.PhraseFeatures(), m.phrases), trees(m.termTrees), trees(m.phraseTrees))
 }
 
-// join returns the lines of a list in JSON.
+// join returns list as the lines of a JSON list or object.
 func join(list []string) string {
 	if len(list) == 0 {
 		return ""
@@ -74,7 +74,7 @@ type node struct {
 	next    int
 }
 
-// value returns what t says of x, as a difference of log odds.
+// value returns what t adds to the log odds of x.
 func (t tree) value(x []float32) float32 {
 	n := t[0]
 	for n.feature >= 0 {

@@ -21,23 +21,23 @@ type Lesson struct {
 type sample struct {
 	steps  []uint16
 	x      []float32 // what the trees see
-	weight float32   // how much it counts
+	weight float32   // in the loss
 	reused float32   // 1 if it was, less for one of many
 }
 
-// Settings of the training. Rate and epochs are those with the least loss on projects
-// that were left out: with ten times the rate or six epochs the loss on what is seen goes
-// on falling, and that on what is not rises by a tenth.
+// Settings of the training. Rate and epochs are those with the least loss on projects that were left out.
+// With ten times the rate or six epochs the loss on the training set falls further, and that on the others
+// rises by a tenth.
 const (
-	keepTerms   = 5     // of terms that were not reused, one in so many is looked at, for all
-	keepPhrases = 16    // the same of phrases
-	epochs      = 2     // how often all samples are gone through
+	keepTerms   = 5     // one in so many terms that were not reused is a sample, and counts for all
+	keepPhrases = 16    // the same for phrases
+	epochs      = 2     // passes over all samples
 	rate        = 0.015 // of AdaGrad
-	decay       = 2e-6  // of a weight, towards zero, by every sample
-	leastReused = 5.0   // a lesson that asks for less is given no more weight
+	decay       = 2e-6  // of a weight towards zero, per sample
+	leastReused = 5.0   // a lesson with fewer reused terms gets no more weight
 )
 
-// A trainer makes samples of lessons, in the same order every time.
+// A trainer makes samples of lessons. The same lessons give the same samples.
 type trainer struct {
 	lessons []Lesson
 	rng     *rand.Rand
@@ -77,7 +77,8 @@ func (m *Model) Loss(lessons []Lesson) (terms, phrases float64, err error) {
 	return terms, lossOf(m.phrases, m.phraseTrees, samples), err
 }
 
-// lossOf is per unit of what was reused, so that lessons of different length compare.
+// lossOf returns the log loss divided by the weight of the reused samples, so that lessons of different length
+// can be compared.
 func lossOf(w []float32, trees []tree, samples []sample) float64 {
 	loss, all := 0.0, 0.0
 	for i := range samples {
@@ -93,7 +94,7 @@ func lossOf(w []float32, trees []tree, samples []sample) float64 {
 	return loss / max(1e-9, all)
 }
 
-// samples makes samples of all lessons, with what m says of them so far.
+// samples makes samples of all lessons. Their features depend on what m predicts so far.
 func (t *trainer) samples(m *Model, from func(*trainer, []sample, *value.Model, *Lesson) []sample) ([]sample, error) {
 	model, err := m.open()
 	if err != nil {
@@ -173,14 +174,14 @@ func (t *trainer) phrases(out []sample, m *value.Model, l *Lesson) []sample {
 	return out
 }
 
-// fit fits weights to samples, then trees to what the weights leave unexplained.
+// fit fits weights to samples, then trees to the residuals.
 func (t *trainer) fit(samples []sample, weights int, what string) ([]float32, []tree) {
 	w := t.descend(samples, weights, what)
 	trees := t.boost(w, samples, what)
 	return w, trees
 }
 
-// descend is logistic regression by stochastic gradient descent with a rate for every weight
+// descend is logistic regression by stochastic gradient descent with a learning rate for each weight
 // (AdaGrad: Duchi, Hazan and Singer, 2011).
 func (t *trainer) descend(samples []sample, weights int, what string) []float32 {
 	mean := 0.0

@@ -9,9 +9,9 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// WriteAnthropic writes the conversation of n messages as a file: the JSON array that
-// Anthropic's Messages API takes, one message a line. It is written here and not by the
-// program, so that the peers' benchmarks stand on nothing of ours.
+// WriteAnthropic writes the conversation of n messages as the JSON array of Anthropic's Messages API, one
+// message a line. It does not use the program's encoder, so that the peers' benchmarks are independent of
+// it.
 func WriteAnthropic(out io.Writer, n int) error {
 	var b bytes.Buffer
 	b.WriteByte('[')

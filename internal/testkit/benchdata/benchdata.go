@@ -1,11 +1,10 @@
-// Package benchdata makes the conversation that the benchmarks work on: always the same,
-// of any length, in the shape of a coding agent's session. It is for tests only.
+// Package benchdata generates the conversation of the benchmarks: always the same, of any length, in the
+// shape of a coding agent's session. It is for tests only.
 //
-// Four messages make a turn: the user asks, the model calls a tool that reads a file, the
-// user's message brings the result, the model answers. Three in ten reads repeat an
-// earlier one, word for word. 10,000 messages are 5.2 MB of text, about 1.2 million tokens
-// of o200k_base; every part of a turn varies in size around its mean, so that a shorter
-// conversation is smaller in proportion.
+// A turn has four messages: the user asks, the model calls a tool that reads a file, a user message has the
+// result, the model answers. Three in ten reads repeat an earlier one verbatim. 10,000 messages have 5.2 MB
+// of text, about 1.2 million tokens of o200k_base. The size of every part of a turn varies around its mean,
+// so a shorter conversation is smaller in proportion.
 package benchdata
 
 import (
@@ -19,8 +18,8 @@ import (
 // perTurn is the number of messages in a turn.
 const perTurn = 4
 
-// Messages returns a conversation of n messages, with IDs and times and not measured. The
-// first messages of a longer one are the same. It panics if n is negative.
+// Messages returns a conversation of n messages with IDs and times, not measured. It is a prefix of every
+// longer one. Messages panics if n is negative.
 func Messages(n int) []core.Message {
 	w := writer{rand: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // it has to be the same every time
 	out := make([]core.Message, 0, n+perTurn)
@@ -37,7 +36,7 @@ func Messages(n int) []core.Message {
 
 var start = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
 
-// A read is a call of the tool, and what it answered.
+// A read is a call of the tool and its result.
 type read struct{ args, content string }
 
 func (w *writer) turn(turn int) []core.Message {

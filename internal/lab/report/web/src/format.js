@@ -1,4 +1,4 @@
-// Numbers as format.go of the package writes them.
+// Numbers as text.go of the package formats them.
 const minus = (text) => text.replace("-", "\u2212");
 
 export function thousands(n) {
