@@ -22,9 +22,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/tree"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // Options say where to look and which names exist. The zero value looks where a command line

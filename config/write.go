@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/internal/tree"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // Show returns the merged configuration as a YAML file that loads to the same configuration.

@@ -51,8 +51,8 @@ func Do(tasks ...func()) {
 	}
 }
 
-// Ranges divides the numbers 0 to n-1 into ranges of at least least numbers, and calls work for
-// each range as [Do] does.
+// Ranges divides the numbers 0 to n-1 into ranges, none shorter than least if n is not, and calls
+// work for each range as [Do] does.
 func Ranges(n, least int, work func(from, to int)) {
 	parts := max(1, min(runtime.GOMAXPROCS(0), n/least))
 	tasks := make([]func(), parts)

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/rooimport"
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write what the golden files should be")

@@ -37,6 +37,7 @@ type Pair struct {
 // A Shape is the kind of a node.
 type Shape int
 
+// The shapes of nodes.
 const (
 	Scalar Shape = iota
 	Mapping

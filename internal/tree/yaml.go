@@ -8,8 +8,9 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"github.com/condensehq/condense/internal/plain"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // ParseYAML reads one YAML document. Positions of keys and values are exact; for those of
