@@ -159,18 +159,12 @@ func (v *validator) tokenizer(p tree.Path, name *string) {
 }
 
 func (v *validator) providers() {
-	used := map[string]bool{}
-	mark := func(names []string) {
-		for _, name := range names {
-			used[name] = true
-		}
-	}
-	mark(v.c.values.Chain)
+	used := slices.Clone(v.c.values.Chain)
 	for _, p := range v.c.values.Profiles {
-		mark(p.Chain)
+		used = append(used, p.Chain...)
 	}
 	for _, m := range v.c.values.Modes {
-		mark(m.Chain)
+		used = append(used, m.Chain...)
 	}
 	for _, name := range v.c.Providers() {
 		p, provider := tree.Path{"providers", name}, v.c.values.Providers[name]
@@ -204,7 +198,7 @@ func (v *validator) providers() {
 		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) {
 			v.foreign(p, check)
 		}
-		if !used[name] && v.c.origins[p.ID()].Kind != FromPreset {
+		if !slices.Contains(used, name) && v.c.origins[p.ID()].Kind != FromPreset {
 			v.warn(p, "no chain names this provider")
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	kmaps "github.com/knadh/koanf/maps"
+
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
@@ -184,7 +186,7 @@ func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string
 		}
 		all.errs = append(all.errs, c.errs...)
 		all.soft = append(all.soft, c.soft...)
-		mergeInto(all.values, c.values)
+		kmaps.Merge(c.values, all.values)
 		maps.Copy(all.origins, c.origins)
 		maps.Copy(all.keys, c.keys)
 	}
@@ -273,16 +275,4 @@ func treeOf(v variable, s spelling, merged map[string]any) (*tree.Node, *fault) 
 func takesText(k kind) bool {
 	_, checked := textChecks[k]
 	return checked
-}
-
-// mergeInto copies src into dst, mappings key by key.
-func mergeInto(dst, src map[string]any) {
-	for k, v := range src {
-		from, both := v.(map[string]any)
-		if into, ok := dst[k].(map[string]any); ok && both {
-			mergeInto(into, from)
-			continue
-		}
-		dst[k] = v
-	}
 }

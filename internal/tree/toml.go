@@ -40,7 +40,7 @@ func ParseTOML(text []byte) (*Node, *Error) {
 		}
 		return nil, out
 	}
-	return tomlNode(values, nil, w.places, Position{1, 1}), nil
+	return w.node(values, nil, Position{1, 1}), nil
 }
 
 // tomlTooDeep finds brackets that would exhaust the stack of the parser, which has no limit of
@@ -63,47 +63,45 @@ func tomlTooDeep(text []byte) (Position, bool) {
 // A tomlPlace holds the positions of a key and its value.
 type tomlPlace struct{ key, value Position }
 
-func tomlNode(v any, p Path, places map[string]tomlPlace, at Position) *Node {
+// node makes the tree of a decoded value, which is at this position if no other is known.
+func (w *tomlWalk) node(v any, p Path, at Position) *Node {
 	out := &Node{At: at}
+	inner := func(name string, v any) Pair {
+		sub := p.With(name)
+		where, ok := w.places[sub.ID()]
+		if !ok {
+			where = tomlPlace{at, at}
+		}
+		return Pair{name, where.key, w.node(v, sub, where.value)}
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		out.Shape = Mapping
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			sub := p.With(key)
-			where, ok := places[sub.ID()]
-			if !ok {
-				where = tomlPlace{at, at}
-			}
-			out.Pairs = append(out.Pairs, Pair{key, where.key, tomlNode(v[key], sub, places, where.value)})
+			out.Pairs = append(out.Pairs, inner(key, v[key]))
 		}
+		return out
 	case []any:
 		out.Shape = Sequence
 		for i, item := range v {
-			sub := p.With(strconv.Itoa(i))
-			where, ok := places[sub.ID()]
-			if !ok {
-				where = tomlPlace{at, at}
-			}
-			out.Items = append(out.Items, tomlNode(item, sub, places, where.value))
+			out.Items = append(out.Items, inner(strconv.Itoa(i), item).Value)
 		}
-	case int64:
-		out.Value, out.Text = v, strconv.FormatInt(v, 10)
+		return out
+	case int64, bool:
+		out.Value, out.Text = v, fmt.Sprint(v)
+		return out
 	case float64:
-		out.Value, out.Text = v, strconv.FormatFloat(v, 'g', -1, 64)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			out.Value = out.Text // a string is refused where a number is expected
+		out.Text = strconv.FormatFloat(v, 'g', -1, 64)
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			out.Value = v
+			return out
 		}
-	case bool:
-		out.Value, out.Text = v, strconv.FormatBool(v)
-	case string:
-		out.Value, out.Text = v, v
 	case time.Time:
 		out.Text = v.Format(time.RFC3339Nano)
-		out.Value = out.Text
-	default: // local dates and times
+	default: // strings, local dates and times
 		out.Text = fmt.Sprint(v)
-		out.Value = out.Text
 	}
+	out.Value = out.Text // also of inf and nan: a string is refused where a number is expected
 	return out
 }
 
@@ -113,19 +111,19 @@ func (w *tomlWalk) walk(text []byte) {
 	var table Path
 	for !w.deep && w.parser.NextExpression() {
 		e := w.parser.Expression()
-		if e.Kind == unstable.KeyValue {
+		switch e.Kind { //nolint:exhaustive // other expressions are comments
+		case unstable.KeyValue:
 			w.keyValue(e, table)
-			continue
-		}
-		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable {
-			continue // a comment
-		}
-		table = w.header(e)
-		if e.Kind == unstable.ArrayTable {
-			n := w.counts[table.ID()]
-			w.counts[table.ID()] = n + 1
-			at := w.places[table.ID()].key
-			table = table.With(strconv.Itoa(n))
+		case unstable.Table:
+			var at Position
+			table, at = w.keys(e.Key(), nil)
+			w.define(table, at)
+		case unstable.ArrayTable:
+			array, _ := w.keys(e.Key(), nil)
+			n := w.counts[array.ID()]
+			w.counts[array.ID()] = n + 1
+			at := w.places[array.ID()].key
+			table = array.With(strconv.Itoa(n))
 			w.places[table.ID()] = tomlPlace{at, at}
 		}
 	}
@@ -166,14 +164,6 @@ func (w *tomlWalk) keys(it unstable.Iterator, p Path) (Path, Position) {
 		}
 	}
 	return p, at
-}
-
-func (w *tomlWalk) header(e *unstable.Node) Path {
-	p, at := w.keys(e.Key(), nil)
-	if e.Kind == unstable.Table {
-		w.define(p, at)
-	}
-	return p
 }
 
 func (w *tomlWalk) define(p Path, at Position) {
