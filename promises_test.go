@@ -43,7 +43,7 @@ func TestPromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		modes := []string{"budget", "half", "recent", "middle_out"}
 		var chain []config.Provider
-		for i := range rapid.IntRange(0, 3).Draw(rt, "candidates") {
+		for i := range rapid.IntRange(0, 3).Draw(rt, "providers") {
 			p := config.Provider{Name: fmt.Sprint("p", i), Strategy: "slidingwindow"}
 			if rapid.Bool().Draw(rt, "misbehaves") {
 				p.Strategy = "misbehaver"

@@ -178,7 +178,7 @@ func (s *setup) activate() {
 // must not cost the conversation. Roo Code's rule treats any truncation after another
 // provider so. Asked is called after every attempt.
 func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*core.Chain, error) {
-	var candidates []core.NamedProvider
+	var list []core.NamedProvider
 	for _, c := range p.Chain {
 		provider, err := s.provider(ctx, c, p.Model.Name)
 		if err != nil {
@@ -187,16 +187,16 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		if p.free() {
 			provider = unpaid{provider, c.Plugin != ""}
 		}
-		candidates = append(candidates, core.NamedProvider{
+		list = append(list, core.NamedProvider{
 			Name: c.Name, Provider: provider, Timeout: c.Timeout,
-			Fallback: p.RooRule && len(candidates) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
+			Fallback: p.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
 		})
 	}
-	if n := len(candidates); n == 0 || candidates[n-1].Name != Truncation {
-		candidates = append(candidates, core.NamedProvider{Name: Truncation, Provider: truncation(), Fallback: n > 0})
+	if n := len(list); n == 0 || list[n-1].Name != Truncation {
+		list = append(list, core.NamedProvider{Name: Truncation, Provider: truncation(), Fallback: n > 0})
 	}
 	event := Event{Profile: p.Profile, Mode: p.Mode}
-	return core.NewChain(candidates, &core.ChainOptions{
+	return core.NewChain(list, &core.ChainOptions{
 		Asking: func(name string) {
 			e := event
 			e.Kind, e.Provider = EventAsking, name

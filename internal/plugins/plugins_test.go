@@ -1,0 +1,118 @@
+package plugins_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/internal/wire"
+)
+
+// load returns a configuration with three plugins: a program, a folder with the same
+// program, and one that the file pins. The user's folder is in dir.
+func load(t *testing.T, dir string, trusted bool) *config.Config {
+	t.Helper()
+	file := filepath.Join(dir, "condense.yaml")
+	for path, text := range map[string]string{
+		filepath.Join(dir, "tool"): "#!/bin/sh\n",
+		file: "providers:\n  one: {plugin: ./tool}\n  two: {plugin: ./tool, folder: .}\n" +
+			"  three: {plugin: ./tool, sha256: " + strings.Repeat("ab", 32) + "}\n  half: {strategy: slidingwindow}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	c, err := config.Load(config.Options{
+		Path: file, Env: []string{"XDG_CONFIG_HOME=" + filepath.Join(dir, "home")},
+		Trust: func(config.Claims) bool { return trusted },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestDeclared: what approves a plugin is the user's approval of its program or folder, or
+// the checksum in the file.
+func TestDeclared(t *testing.T) {
+	dir := t.TempDir()
+	c := load(t, dir, true)
+	sum := strings.Repeat("cd", 32)
+	if err := trust.Open(c.TrustDir()).SetPin(dir, true, sum); err != nil {
+		t.Fatal(err)
+	}
+	all, err := plugins.Declared(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range all {
+		pin, err := plugins.Pin(c, p.Provider)
+		if pin != p.Pin {
+			t.Errorf("%s: Pin returns %q, Declared %q", p.Name, pin, p.Pin)
+		}
+		if (err == nil) != (p.Pin != "") {
+			t.Errorf("%s: got error %v", p.Name, err)
+		}
+		got = append(got, fmt.Sprintf("%s %.4s %s", p.Name, p.Pin, p.By))
+	}
+	file := filepath.Join(dir, "condense.yaml")
+	if s, want := strings.Join(got, "|"), "one  |three abab "+file+":4:35|two cdcd approved by you"; s != want {
+		t.Errorf("got  %s\nwant %s", s, want)
+	}
+	if _, err := plugins.Pin(c, all[0].Provider); err == nil || !strings.Contains(err.Error(), "run 'condense plugin pin one'") {
+		t.Errorf("not pinned: got %v", err)
+	}
+}
+
+// TestDeclaredWithoutTrust: a plugin that is withheld is listed with its program.
+func TestDeclaredWithoutTrust(t *testing.T) {
+	dir := t.TempDir()
+	all, err := plugins.Declared(load(t, dir, false))
+	if err != nil || len(all) != 3 {
+		t.Fatalf("got %d plugins, %v", len(all), err)
+	}
+	for _, p := range all {
+		if p.Withheld == "" || p.Plugin == "" {
+			t.Errorf("%s: withheld %q, program %q", p.Name, p.Withheld, p.Plugin)
+		}
+	}
+}
+
+// TestBroken: a crash, a panic and a violation of the protocol are faults of the plugin, an
+// error of its own is not.
+func TestBroken(t *testing.T) {
+	for err, want := range map[error]bool{
+		errors.New("no"):    false,
+		core.ErrUnavailable: false,
+		fmt.Errorf("a: %w", &supervise.CrashError{}):      true,
+		fmt.Errorf("a: %w", wire.ErrProtocol):             true,
+		&wire.RemoteError{Code: codes.Internal}:           true,
+		&wire.RemoteError{Code: codes.FailedPrecondition}: false,
+	} {
+		if got := plugins.Broken(err); got != want {
+			t.Errorf("%v: got %v", err, got)
+		}
+	}
+}
+
+// TestParseRunning: an empty value names no plugin, and another text is an error that names
+// the variable.
+func TestParseRunning(t *testing.T) {
+	if r, err := plugins.ParseRunning(""); len(r) != 0 || err != nil {
+		t.Errorf("got %v, %v", r, err)
+	}
+	if _, err := plugins.ParseRunning("tidy"); err == nil || !strings.HasPrefix(err.Error(), "CONDENSE_REATTACH: ") {
+		t.Errorf("got %v", err)
+	}
+}
