@@ -65,19 +65,14 @@ var notYet = []string{
 	"internal/dialog",
 	"internal/outline",
 	"internal/roo",
-	"internal/testkit/apilint",
 
 	"internal/remote",
-	"internal/testkit/modeltest",
-	"internal/testkit/peers",
 	"internal/value",
 	"internal/wire",
 	"model",
 	"plugin-sdk",
 	"providers",
 	"registry",
-	"test/peers",
-	"test/sdk",
 	"tokens",
 }
 

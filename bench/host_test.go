@@ -40,7 +40,7 @@ func conversation(tb testing.TB, messages []core.Message) *condense.Conversation
 	return c
 }
 
-// textOf returns the texts of a message in one.
+// textOf returns the concatenated texts of a message.
 func textOf(m *core.Message) string {
 	s := ""
 	for _, p := range m.Parts {

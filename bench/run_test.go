@@ -41,7 +41,7 @@ func BenchmarkRun(b *testing.B) {
 		name string
 		args string
 	}{
-		{"start", "version"}, // what any command takes
+		{"start", "version"}, // the time of any command
 		{"check", "check SESSION --window 1000000"},
 		{"run-200k", "run SESSION --window 200000 --provider slidingwindow -o OUT"},
 		{"run-1M", "run SESSION --window 1000000 --provider slidingwindow -o OUT"},

@@ -1,5 +1,5 @@
-// Command outline compares what package outline finds with what tree-sitter finds. It
-// reads the answers of oracle.mjs from standard input and prints a table: see
+// Command outline compares the definitions found by package outline with those of tree-sitter. It
+// reads the output of oracle.mjs from standard input and prints a table: see
 // `make outline-accuracy`.
 package main
 
@@ -50,7 +50,7 @@ func (n *node) UnmarshalJSON(data []byte) error {
 
 // A score is the sum over the files of a language.
 type score struct {
-	files, left           int // left out
+	files, left           int // skipped
 	truth, ours, hit, end int
 	bytes                 int
 	time                  time.Duration

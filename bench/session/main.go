@@ -1,5 +1,5 @@
-// Command session writes the conversation of the benchmarks to standard output, as the
-// JSON array of Anthropic's Messages API: what the programs in bench/peers read.
+// Command session writes the conversation of the benchmarks to standard output, as a JSON array of
+// Anthropic's Messages API, for the programs in bench/peers.
 package main
 
 import (

@@ -100,7 +100,7 @@ func (tb *tab) hear(ev any) {
 	}
 }
 
-// navigate opens the file at a place of it and waits until the figures are there.
+// navigate opens the file at a fragment and waits for the figures.
 func (tb *tab) navigate(t *testing.T, file, hash string) {
 	t.Helper()
 	tb.do(t, chromedp.Navigate("file://"+filepath.ToSlash(file)+hash))

@@ -164,7 +164,7 @@ func numbers(t *testing.T, tb *tab, f *fixture) {
 
 func evaluatedText(s string) float64 {
 	var v float64
-	_, _ = fmt.Sscan(strings.NewReplacer("−", "-", ",", "").Replace(s), &v) // what is no number differs
+	_, _ = fmt.Sscan(strings.NewReplacer("−", "-", ",", "").Replace(s), &v) // other text differs
 	return v
 }
 
@@ -395,7 +395,7 @@ func whole(t *testing.T, tb *tab, f *fixture) {
 			tb.navigate(t, f.file, fmt.Sprintf("?whole%d", width)+view)
 			until[bool](t, tb, `document.querySelector(".drawing svg") !== null`)
 			cut := evaluate[[]string](t, tb, `[...document.querySelectorAll(".drawing svg")].flatMap((svg) => {
-				const frame = svg.closest(".drawing").getBoundingClientRect(); // it hides what is outside
+				const frame = svg.closest(".drawing").getBoundingClientRect(); // content outside is hidden
 				return [...svg.querySelectorAll("text")].filter((t) => t.textContent.trim() !== "").flatMap((t) => {
 					const box = t.getBoundingClientRect(), by = Math.max(box.bottom - frame.bottom, frame.top - box.top, frame.left - box.left, box.right - frame.right);
 					return box.width > 0 && by > 0.1 ? [t.textContent + " by " + by.toFixed(1) + " pixels"] : [];

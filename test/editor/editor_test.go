@@ -1,5 +1,5 @@
-// Package editor_test tries the schema of configurations in the language server that
-// editors use for YAML, on the file that a new user has after `condense config init`.
+// Package editor_test tests the schema of configurations with the YAML language server of editors,
+// on the file that `condense config init` writes.
 package editor_test
 
 import (
@@ -33,7 +33,7 @@ func TestEditor(t *testing.T) {
 	if got := s.open("condense.yaml", string(text)); len(got) > 0 {
 		t.Errorf("the file that init writes has diagnostics: %q", got)
 	}
-	// From here on it is only the first line of the file that brings the schema.
+	// From here on only the first line of the file names the schema.
 	line, _, _ := strings.Cut(string(text), "\n")
 	var strategies []strategy
 	if err := json.Unmarshal(run(t, dir, program, "providers", "--json"), &strategies); err != nil {
@@ -45,7 +45,7 @@ func TestEditor(t *testing.T) {
 	diagnostics(t, s, line, strategies[0].Name)
 	completions(t, s, line, strategies)
 	hovers(t, s, line)
-	// Without that line nothing is known, or the above would prove nothing.
+	// Without that line there must be no schema, or the test above proves nothing.
 	if got := s.open("none.yaml", "treshold: 70\n"); len(got) > 0 {
 		t.Errorf("without a schema: got %q", got)
 	}

@@ -25,8 +25,8 @@ func build(t *testing.T) string {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	// The go command does not know that this test depends on those sources. It repeats a
-	// test, instead of answering from its cache, if files have changed that the test looked at.
+	// The go command does not know that this test depends on those sources. It runs a cached
+	// test again if files have changed that the test opened.
 	list, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
 		`{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, pkg).Output()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // A server is a language server with an editor's end of its standard input and output. It
-// has no network: what it knows, it knows from files.
+// has no network and reads only files.
 type server struct {
 	t        *testing.T
 	dir      string
@@ -135,8 +135,8 @@ func (s *server) wait(what string, wanted func(message) bool) message {
 	}
 }
 
-// answer gives the server the settings that editors have by default, but for the store of
-// schemas, which is in the network.
+// answer sends the server the default settings of editors, without the store of schemas, which
+// needs the network.
 func (s *server) answer(m message) {
 	s.t.Helper()
 	var result any
@@ -176,7 +176,7 @@ func (s *server) request(method string, params, into any) {
 	}
 }
 
-// call makes a request whose result is of no interest.
+// call makes a request and ignores the result.
 func (s *server) call(method string, params any) { s.t.Helper(); s.request(method, params, nil) }
 
 // open opens a text in the editor and returns its diagnostics, "line:column message".
@@ -217,7 +217,7 @@ func (s *server) at(file, text string) (position map[string]any, whole string) {
 	}, before + after
 }
 
-// complete returns what is offered at the cursor.
+// complete returns the completions at the cursor.
 func (s *server) complete(file, text string) []string {
 	s.t.Helper()
 	position, whole := s.at(file, text)
@@ -231,7 +231,7 @@ func (s *server) complete(file, text string) []string {
 	return labels
 }
 
-// hover returns what is shown about the word under the cursor.
+// hover returns the hover text at the cursor.
 func (s *server) hover(file, text string) string {
 	s.t.Helper()
 	position, whole := s.at(file, text)

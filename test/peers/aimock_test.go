@@ -44,14 +44,14 @@ func (f fixture) with(name string, value any) fixture {
 	return g
 }
 
-// aimock is the server, and the listener in front of it that sees what is sent.
+// aimock is the server with a listener in front of it that records requests.
 type aimock struct {
 	url string // of the server itself
 	tap *tap
 }
 
 // start starts aimock with an answer for every model of fixtures, in order if there are
-// several, the last one for ever.
+// several, the last one repeatedly.
 func start(t *testing.T, fixtures map[string][]fixture) *aimock {
 	t.Helper()
 	testkit.Process(t)
@@ -92,7 +92,7 @@ func start(t *testing.T, fixtures map[string][]fixture) *aimock {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")
 		if _, at, ok := strings.Cut(lines.Text(), "listening on "); ok {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // until it is gone
+			go func() { _, _ = io.Copy(io.Discard, out) }() // until it exits
 			a := &aimock{url: at}
 			a.tap = listen(t, strings.TrimPrefix(at, "http://"))
 			return a
@@ -102,7 +102,7 @@ func start(t *testing.T, fixtures map[string][]fixture) *aimock {
 	return nil
 }
 
-// journal returns how many requests for each model the server has noted.
+// journal returns the number of recorded requests for each model.
 func (a *aimock) journal(t *testing.T) map[string]int {
 	t.Helper()
 	client := &http.Client{Timeout: 10 * time.Second}

@@ -18,22 +18,22 @@ var vendors = map[string]func(remote.Options) (*remote.Client, error){"anthropic
 
 const summary = "The parser keeps a stack of widths now. The changelog remains to be written."
 
-// slowly makes the pieces of an answer so far apart that a client takes it for silence.
+// slowly delays the pieces of an answer so long that a client takes it for silence.
 const slowly = 20_000
 
-// cases are what a vendor does, and what has to come of it.
+// cases are behaviours of a vendor with the expected outcome.
 var cases = []struct {
-	name     string // of the case, and of the model that behaves so
-	vendor   string // whose case it is; empty means both
+	name     string // of the case and its model
+	vendor   string // empty means both
 	answers  []fixture
 	kind     remote.Kind // of the error; empty if there is an answer
 	is       error
 	requests int
-	unnoted  bool                     // aimock notes a request in its journal only when it begins to answer
-	silence  time.Duration            // that the client bears, if not long
-	want     model.Answer             // but for usage
+	unnoted  bool                     // aimock records a request only when it begins to answer
+	silence  time.Duration            // the client's limit, if not long
+	want     model.Answer             // without usage
 	check    func(*remote.Error) bool // of the error, if not nil
-	atLeast  time.Duration            // that it takes
+	atLeast  time.Duration            // minimum duration
 }{
 	{
 		name:     "success",
@@ -147,12 +147,12 @@ var cases = []struct {
 	},
 }
 
-// modelOf returns the name of the model that behaves as a case says.
+// modelOf returns the name of the model of a case.
 func modelOf(vendor, name string) string {
 	return vendor + "-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
 }
 
-// prompt has a tool call, so that something can be wrong with it.
+// prompt has a tool call, so that it can be invalid.
 var prompt = &model.Prompt{
 	System: "You write summaries.",
 	Messages: []core.Message{

@@ -33,8 +33,7 @@ func send(c *net.TCPConn, s string) { _, _ = io.WriteString(c, s) }
 // stay keeps a connection open until the client closes it.
 func stay(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
 
-// misbehave starts a server that reads one request of each connection and then does what
-// it should not.
+// misbehave starts a server that reads one request of each connection and then misbehaves.
 func misbehave(t *testing.T, what misbehaviour) (url string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -65,7 +64,7 @@ func misbehave(t *testing.T, what misbehaviour) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// What happens on the wire below HTTP, which aimock cannot do, has the right outcome too.
+// Faults below HTTP, which aimock cannot produce, have the right outcome too.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t)
@@ -88,7 +87,7 @@ func TestConnections(t *testing.T) {
 		{"silent within a chunk", func(c *net.TCPConn) { send(c, head+"fff\r\n"+begun); stay(c) }, remote.KindSilent, 2},
 		{"not HTTP", func(c *net.TCPConn) { send(c, "220 mail.example.com ESMTP\r\n"); stay(c) }, remote.KindCut, 2},
 		{"a header without end", func(c *net.TCPConn) { send(c, head[:17]+"X: "+strings.Repeat("x", 12<<20)) }, remote.KindCut, 2},
-		// Something comes, but never an answer: only the deadline of the caller helps.
+		// Data arrives, but no answer: only the caller's deadline ends the call.
 		{"nothing but comments", func(c *net.TCPConn) {
 			send(c, head)
 			for range 1000 {

@@ -16,8 +16,8 @@ import (
 	"github.com/condensehq/condense/internal/remote"
 )
 
-// How long a model may take, retries included: enough on a busy machine, and not much where
-// nothing but the deadline ends the wait.
+// The time-out of a model, retries included: enough on a busy machine, and short where only the
+// deadline ends the wait.
 const (
 	patience   = time.Minute
 	impatience = 3 * time.Second
@@ -28,7 +28,7 @@ var large = says(strings.Repeat("Everything that was said is said again, at leng
 // tools are those of the session, in Anthropic's form.
 const tools = `[{"name":"read_file","description":"Reads a file.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}}]`
 
-// hostCases are cases of a whole host beyond those of the clients.
+// hostCases are cases of a whole host in addition to those of the clients.
 var hostCases = []struct {
 	name     string
 	settings string // further ones of the provider
@@ -43,7 +43,7 @@ var hostCases = []struct {
 		answers: []fixture{large},
 		outcome: core.OutcomeFailed, requests: [2]int{1, 2}, reason: "saves nothing",
 	},
-	{ // the provider does not look; the host does
+	{ // the provider does not check; the host does
 		name: "a larger summary as Roo-Code would take it", settings: ", parity: roo",
 		answers: []fixture{large},
 		outcome: core.OutcomeRejected, requests: [2]int{1, 1}, reason: "growth",
@@ -67,7 +67,7 @@ var hostCases = []struct {
 	},
 }
 
-// A turn is one condensation by a host, and what came of it.
+// A turn is one condensation by a host, with its result.
 type turn struct {
 	name      string // of the case
 	model     string
@@ -113,7 +113,7 @@ func configure(t *testing.T, turns []*turn, base string) *config.Config {
 		api, _, _ := strings.Cut(u.model, "-")
 		at, key := base, "PEERS_TEST_KEY"
 		if u.unreached {
-			at = "http://127.0.0.1:9/v1" // discard: nobody listens
+			at = "http://127.0.0.1:9/v1" // discard: no server listens there
 		}
 		if strings.HasSuffix(u.model, "no-key") {
 			key = "PEERS_TEST_NO_KEY"
@@ -173,8 +173,8 @@ func hostTurns() ([]*turn, map[string][]fixture) {
 	return turns, fixtures
 }
 
-// Whatever the vendor does, a turn of the host ends in time, with the right outcome, with
-// a conversation below its limit, and with the original as it was.
+// For every behaviour of the vendor, a turn of the host ends in time, with the right outcome, a
+// conversation below its limit, and the original unchanged.
 func TestHost(t *testing.T) {
 	t.Setenv("PEERS_TEST_KEY", "sk-peers-0123456789abcdef")
 	turns, fixtures := hostTurns()
@@ -185,7 +185,7 @@ func TestHost(t *testing.T) {
 	}
 	defer h.Close()
 	var wg sync.WaitGroup
-	for _, u := range turns { // at once: most of the time they wait
+	for _, u := range turns { // concurrently: most of the time they wait
 		u.conv = condense.NewConversation()
 		if err := u.conv.Append(u.messages...); err != nil {
 			t.Fatal(err)
@@ -245,8 +245,8 @@ func (u *turn) check(t *testing.T, sent []request) {
 	u.checkOriginal(t)
 }
 
-// checkOriginal checks that the journal still has every message, and that taking the
-// condensation back brings the conversation back.
+// checkOriginal checks that the journal still has every message, and that undoing the condensation
+// restores the conversation.
 func (u *turn) checkOriginal(t *testing.T) {
 	t.Helper()
 	same := func(what string, got []core.Message) {

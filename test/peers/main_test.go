@@ -1,6 +1,6 @@
-// Package peers_test talks to a vendor of language models that nobody here wrote:
-// @copilotkit/aimock, which speaks the wire format of Anthropic and OpenAI and fails in
-// every way that they do. What it cannot do, a listener of our own does.
+// Package peers_test tests the clients with an independent mock of language models,
+// @copilotkit/aimock, which implements the wire formats of Anthropic and OpenAI and their failures.
+// A listener of our own adds failures that it lacks.
 package peers_test
 
 import (

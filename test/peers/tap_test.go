@@ -14,8 +14,7 @@ import (
 	"github.com/condensehq/condense/internal/testkit/apilint"
 )
 
-// A tap stands between a client and a server, passes on every byte, and remembers those of
-// the client.
+// A tap is a proxy between a client and a server that records the client's bytes.
 type tap struct {
 	url string
 	wg  sync.WaitGroup
@@ -30,8 +29,8 @@ type request struct {
 	body []byte
 }
 
-// listen starts a tap in front of a server. When the test ends, everything that went by
-// must be what a vendor accepts.
+// listen starts a tap in front of a server. When the test ends, a vendor must accept all recorded
+// requests.
 func listen(t *testing.T, server string) *tap {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -70,7 +69,7 @@ func (p *tap) pass(client net.Conn, address string) {
 	p.mu.Unlock()
 	go func() {
 		_, _ = io.Copy(client, server)
-		_ = client.Close() // the server is done, or gone
+		_ = client.Close() // the server has finished or disconnected
 	}()
 	buf := make([]byte, 32<<10)
 	for {
@@ -110,7 +109,7 @@ func (p *tap) requests(t *testing.T) []request {
 	return all
 }
 
-// count returns how many requests for a model went by.
+// count returns the number of requests for a model.
 func (p *tap) count(t *testing.T, model string) int {
 	t.Helper()
 	n := 0

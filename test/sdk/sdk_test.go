@@ -45,8 +45,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// tooSmall is a size in tokens. A conversation below it has nothing that could be left out
-// for the note that would stand in its place.
+// tooSmall is a size in tokens. A conversation below it has nothing that could be replaced by
+// a stub.
 const tooSmall = 1000
 
 // build returns the path of the program.
@@ -85,7 +85,7 @@ func sessions(t *testing.T) []string {
 	return all
 }
 
-// A report is what is needed of the program's.
+// A report has the needed part of the program's.
 type report struct {
 	Acted  bool
 	Tokens struct{ Before, After int }
@@ -98,12 +98,12 @@ func condense(t *testing.T, program, session, format string, window int) ([]byte
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir() // no configuration stands in or above it
+	dir := t.TempDir() // no configuration is in or above it
 	cmd := exec.CommandContext(t.Context(), program, "run", session, "--to", format,
 		"--window", strconv.Itoa(window), "--max-output", "1", "--quiet", "-o", "out.json", "--report", "report.json")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
-	const nothingToDo = 3 // what is not due is written all the same
+	const nothingToDo = 3 // the output is written anyway
 	if out, err := cmd.CombinedOutput(); err != nil && cmd.ProcessState.ExitCode() != nothingToDo {
 		t.Fatalf("condense run: %v\n%s", err, out)
 	}
@@ -123,8 +123,8 @@ func read(t *testing.T, dir, name string) []byte {
 	return data
 }
 
-// TestNoticed shows that what TestRun checks for would be noticed: a field that an SDK does
-// not know, and a conversation that the vendor would refuse.
+// TestNoticed shows that TestRun can fail: for a field that an SDK does not know, and for a
+// conversation that the vendor would reject.
 func TestNoticed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, vendor, messages, want string }{
@@ -153,7 +153,7 @@ func TestNoticed(t *testing.T) {
 }
 
 // accepts checks that the vendor's SDK takes the conversation out, loses nothing of it, and
-// sends what the vendor would accept.
+// sends a request that the vendor would accept.
 func (v *vendor) accepts(t *testing.T, out []byte) {
 	t.Helper()
 	if fault := v.fault(t, out); fault != "" {

@@ -29,7 +29,7 @@ type vendor struct {
 	// call reads a request into the SDK's own types, sends it, and returns the text of
 	// the answer and the tokens it cost.
 	call func(ctx context.Context, url string, request []byte) (text string, tokens int64, err error)
-	// respell writes an object of a request as the SDK does where the API knows two ways.
+	// respell writes an object of a request like the SDK, where the API has two spellings.
 	respell func(map[string]any)
 }
 
@@ -60,13 +60,13 @@ var vendors = []*vendor{
 			}
 			return m.Content[0].Text, m.Usage.OutputTokens, nil
 		},
-		// A string is short for one block of text.
+		// A string is shorthand for one block of text.
 		respell: func(o map[string]any) {
 			key := "content"
 			if _, ok := o["messages"]; ok {
 				key = "system"
 			} else if _, ok := o["role"]; !ok && o["type"] != "tool_result" {
-				return // such as what a tool is called with
+				return // such as the arguments of a call
 			}
 			if s, ok := o[key].(string); ok {
 				o[key] = []any{map[string]any{"type": "text", "text": s}}
@@ -109,8 +109,8 @@ var vendors = []*vendor{
 	},
 }
 
-// send sends the request with the SDK to a server that refuses what the vendor would
-// refuse, and returns what arrived there.
+// send sends the request with the SDK to a server that rejects what the vendor would
+// reject, and returns what arrived there.
 func (v *vendor) send(t *testing.T, request []byte) (sent []byte, err error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +133,7 @@ func (v *vendor) send(t *testing.T, request []byte) (sent []byte, err error) {
 	return sent, err
 }
 
-// serve returns the body of a lawful request, or the status and answer for another.
+// serve returns the body of a valid request, or the status and answer for an invalid one.
 func (v *vendor) serve(r *http.Request) (status int, body []byte) {
 	if r.Method != http.MethodPost || r.URL.Path != v.path {
 		return http.StatusNotFound, fmt.Appendf(nil, v.refusal, r.Method+" "+r.URL.Path)

@@ -1,6 +1,6 @@
 // Command eino times the reduction of tool results of github.com/cloudwego/eino on the
-// conversation that ../../session writes. It is a module of its own, so that the
-// dependency does not reach the program's.
+// conversation that ../../session writes. It is a module of its own, which
+// keeps the dependency out of the program's.
 //
 //	go run . session.json
 package main
@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string) error {
 	for _, m := range messages {
 		total += size(m)
 	}
-	// Its counter is characters / 4. All results but the newest are cleared, which leaves
+	// Its counter divides characters by 4. All results but the newest are cleared, which leaves
 	// about half.
 	reduce, err := reduction.NewClearToolResult(ctx, &reduction.ClearToolResultConfig{
 		ToolResultTokenThreshold: 1, KeepRecentTokens: total / 10,
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 	const runs = 20
 	var least time.Duration
 	for i := range runs {
-		if messages, err = decode(data); err != nil { // they are changed in place
+		if messages, err = decode(data); err != nil { // it changes them in place
 			return err
 		}
 		state := &adk.ChatModelAgentState{Messages: messages}

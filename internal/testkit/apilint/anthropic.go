@@ -12,8 +12,8 @@ var (
 	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// anthropicBlocks are the blocks that are looked into, with the fields each may have and
-// the role that may send it.
+// anthropicBlocks are the blocks whose content is checked, with the fields each may have and the
+// role that may send it.
 var anthropicBlocks = map[string]struct {
 	role   string
 	fields []string
@@ -26,8 +26,7 @@ var anthropicBlocks = map[string]struct {
 	"redacted_thinking": {"assistant", []string{"type", "data"}},
 }
 
-// anthropicOther are the blocks that are not looked into, by the role that may send
-// them.
+// anthropicOther are the blocks whose content is not checked, by the role that may send them.
 var anthropicOther = map[string][]string{
 	"user": {"document", "search_result", "container_upload"},
 	"assistant": {
@@ -37,15 +36,15 @@ var anthropicOther = map[string][]string{
 	},
 }
 
-// A place is a block and the message that it stands in.
+// A place is a block and its message.
 type place struct {
 	index int
 	block object
 }
 
-// Anthropic returns what the Messages API would refuse in raw, a request or its array of
-// messages. Messages of one role in a row are reported ("alternation") and then taken
-// together, as the API does.
+// Anthropic returns the faults for which the Messages API would reject raw, a request or its array
+// of messages. Messages of one role in a row are reported ("alternation") and then joined, as the
+// API does.
 func Anthropic(raw []byte) []Fault {
 	var l linter
 	request, messages, ok := l.open(raw)
@@ -79,7 +78,7 @@ func Anthropic(raw []byte) []Fault {
 			l.fault("first-role", "the first message is of %q", role)
 		}
 		blocks := l.anthropicContent(role, m["content"], i == len(messages)-1)
-		if role == "system" { // it takes no turn
+		if role == "system" { // it is not a turn
 			continue
 		}
 		if n := len(roles); n > 0 && roles[n-1] == role {
@@ -93,8 +92,8 @@ func Anthropic(raw []byte) []Fault {
 	return l.faults
 }
 
-// anthropicMidSystem checks where a message of the system is: behind one of the user's (or
-// a server tool's result), and before one of the assistant's or the end.
+// anthropicMidSystem checks the place of a system message: after a user message (or a server tool's
+// result), and before an assistant message or the end.
 func (l *linter) anthropicMidSystem(messages []any, i int) {
 	role := func(i int) string {
 		if i < 0 || i >= len(messages) {
@@ -271,7 +270,7 @@ func (l *linter) anthropicTools(roles []string, turns [][]place) {
 				l.fault("tool-pair", "call %q has two results", id)
 			}
 			if other {
-				l.fault("result-first", "the result of %q stands behind other content", id)
+				l.fault("result-first", "the result of %q follows other content", id)
 			}
 			results[id] = true
 		}

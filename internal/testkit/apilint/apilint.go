@@ -1,9 +1,8 @@
-// Package apilint says what the APIs of Anthropic and OpenAI would refuse in a request.
+// Package apilint finds faults for which the APIs of Anthropic and OpenAI would reject a request.
 //
-// It looks at the raw JSON that would be sent and shares no code with what writes it:
-// it is the second opinion that the tests ask. Rules come from the vendors' API
-// references and from the errors that the APIs return. A rule that only some models or
-// endpoints apply is applied.
+// It checks the raw JSON and shares no code with the encoders, as an independent oracle for
+// tests. Rules come from the vendors' API references and from the errors that the APIs return. A
+// rule of only some models or endpoints is included.
 package apilint
 
 import (
@@ -19,14 +18,14 @@ import (
 	"unicode/utf8"
 )
 
-// A Fault is one thing that the vendor would refuse.
+// A Fault is one reason for the vendor to reject a request.
 type Fault struct {
 	Index  int    // of the message, the first is 0; -1 if it concerns the request
 	Rule   string // such as "tool-pair"
-	Detail string // what is wrong, without the index: the same in another place
+	Detail string // the fault without the index, so that equal faults are equal
 }
 
-// String returns the message, the rule and what is wrong.
+// String returns the message, the rule and the fault.
 func (f Fault) String() string {
 	if f.Index < 0 {
 		return f.Rule + ": " + f.Detail
@@ -34,8 +33,8 @@ func (f Fault) String() string {
 	return fmt.Sprintf("messages[%d]: %s: %s", f.Index, f.Rule, f.Detail)
 }
 
-// Added returns the faults of after that before does not have, wherever they stand.
-// What was refused already is no fault of whoever rewrote the conversation.
+// Added returns the faults of after that before does not have, at any index. Faults of the original
+// conversation are not those of a rewrite.
 func Added(before, after []Fault) []Fault {
 	had := map[Fault]int{}
 	for _, f := range before {
@@ -65,8 +64,8 @@ func (l *linter) fault(rule, format string, args ...any) {
 	l.faults = append(l.faults, Fault{l.at, rule, fmt.Sprintf(format, args...)})
 }
 
-// open returns the request raw and its messages. A bare array is a request that has
-// nothing else.
+// open returns the request raw and its messages. A bare array is a request without other
+// members.
 func (l *linter) open(raw []byte) (request object, messages []any, ok bool) {
 	l.at = -1
 	var v any
@@ -88,13 +87,13 @@ func (l *linter) open(raw []byte) (request object, messages []any, ok bool) {
 	return request, messages, ok
 }
 
-// unicode checks that raw is text: the APIs refuse bytes that are not UTF-8 and halves
-// of surrogate pairs.
+// unicode checks that raw is text: the APIs reject bytes that are not UTF-8 and halves of surrogate
+// pairs.
 func (l *linter) unicode(raw []byte) {
 	if !utf8.Valid(raw) {
 		l.fault("utf8", "the request is not valid UTF-8")
 	}
-	high := -1 // where a low half would have to begin
+	high := -1 // where a low half must begin
 	for i := bytes.IndexByte(raw, '\\'); i >= 0 && i+1 < len(raw); {
 		size := 2
 		if raw[i+1] == 'u' && i+6 <= len(raw) {
@@ -157,7 +156,7 @@ func (l *linter) imageURL(url string) {
 	}
 }
 
-// callIDs checks that IDs of calls are lawful and used once.
+// callIDs checks that IDs of calls are valid and unique.
 type callIDs struct {
 	pattern *regexp.Regexp
 	used    map[string]bool

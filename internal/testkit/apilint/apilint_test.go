@@ -35,7 +35,7 @@ func TestLawfulRequestsHaveNoFaults(t *testing.T) {
 	}
 }
 
-// Each case breaks the lawful request in one way.
+// Each case breaks the valid request in one way.
 func TestAnthropicFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"not json", lawfulAnthropic, `{`, "json: unexpected EOF"},
@@ -63,7 +63,7 @@ func TestAnthropicFaults(t *testing.T) {
 		{"two results", `{"type":"tool_result","tool_use_id":"a"},`, `{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"a"},`, `messages[2]: tool-pair: call "a" has two results`},
 		{
 			"result behind text", `"content":[{"type":"tool_result","tool_use_id":"b"`, `"content":[{"type":"text","text":"first"},{"type":"tool_result","tool_use_id":"b"`,
-			`messages[2]: result-first: the result of "b" stands behind other content; messages[2]: result-first: the result of "a" stands behind other content`,
+			`messages[2]: result-first: the result of "b" follows other content; messages[2]: result-first: the result of "a" stands behind other content`,
 		},
 		{"failed and empty", `"tool_use_id":"a"`, `"tool_use_id":"a","is_error":true`, `messages[2]: empty: a failed tool_result without content`},
 		{"blank text in result", `"text":"x"`, `"text":""`, `messages[2]: empty: a text block without text in a tool_result`},
@@ -99,12 +99,12 @@ func TestOpenAIFaults(t *testing.T) {
 		{"id twice", `"id":"c"`, `"id":"a"`, `messages[5]: tool-id: id "a" is used twice`},
 		{"tool name", `"name":"cat"`, `"name":"c.at"`, `messages[2]: tool-name: tool "c.at"`},
 		{"arguments", `"arguments":"oops"`, `"arguments":{}`, `messages[5]: input: the arguments of a call are no string`},
-		{"lost result", `{"role":"tool","tool_call_id":"a","content":""},`, ``, `messages[2]: tool-pair: call "a" has no result behind it`},
+		{"lost result", `{"role":"tool","tool_call_id":"a","content":""},`, ``, `messages[2]: tool-pair: call "a" is not followed by its result`},
 		{"lost call", `{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}},`, ``, `messages[4]: tool-pair: the result of "a" has no call in the assistant's message before`},
 		{"two results", `{"role":"tool","tool_call_id":"a","content":""},`, `{"role":"tool","tool_call_id":"a","content":""},{"role":"tool","tool_call_id":"a","content":""},`, `messages[5]: tool-pair: call "a" has two results`},
 		{
 			"something between", `{"role":"tool","tool_call_id":"a","content":""},`, `{"role":"user","content":"wait"},{"role":"tool","tool_call_id":"a","content":""},`,
-			`messages[2]: tool-pair: call "a" has no result behind it; messages[5]: tool-pair: the result of "a" has no call in the assistant's message before`,
+			`messages[2]: tool-pair: call "a" is not followed by its result; messages[5]: tool-pair: the result of "a" has no call in the assistant's message before`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) { check(t, apilint.OpenAI, lawfulOpenAI, test.old, test.new, test.want) })

@@ -21,7 +21,7 @@ var openaiFields = map[string][]string{
 	"function":  {"role", "content", "name"},
 }
 
-// OpenAI returns what the Chat Completions API would refuse in raw, a request or its
+// OpenAI returns the faults for which the Chat Completions API would reject raw, a request or its
 // array of messages.
 func OpenAI(raw []byte) []Fault {
 	var l linter
@@ -81,14 +81,14 @@ func (l *linter) openaiOpen(asked int, order []string, open map[string]bool) {
 	l.at = asked
 	for _, id := range order {
 		if open[id] {
-			l.fault("tool-pair", "call %q has no result behind it", id)
+			l.fault("tool-pair", "call %q is not followed by its result", id)
 		}
 	}
 	l.at = at
 }
 
 func (l *linter) openaiContent(role string, m object) {
-	silent := role == "tool" // a tool may say nothing
+	silent := role == "tool" // a tool result may be empty
 	if role == "assistant" {
 		for _, k := range []string{"tool_calls", "function_call", "refusal", "audio"} {
 			if m[k] != nil {

@@ -57,7 +57,7 @@ func (w *writer) turn(turn int) []core.Message {
 	}
 }
 
-// repeats reports whether the read of a turn is one of an earlier turn.
+// repeats reports whether the read of a turn repeats an earlier one.
 func repeats(turn int) bool {
 	switch turn % 10 {
 	case 4, 7, 9:

@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// The figures that docs/benchmarks.md and the peers' measurements are for.
+// The sizes in docs/benchmarks.md and in the peers' measurements.
 const (
 	messages = 10_000
 	bytesOf  = 5_200_000
@@ -73,7 +73,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// near demands a figure within 3 percent.
+// near requires a value within 3 percent.
 func near(t *testing.T, what string, got, want int) {
 	t.Helper()
 	t.Logf("%s: %d", what, got)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A writer makes up text with the statistics that matter to a counter and to a search
-// for repetitions: common words in changing order, identifiers made of them, and
+// A writer makes text with realistic statistics for a token counter and a search for
+// repetitions: common words in changing order, identifiers made of them, and
 // punctuation and indentation as in a source file.
 type writer struct {
 	rand  *rand.Rand

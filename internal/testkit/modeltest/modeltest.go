@@ -1,4 +1,4 @@
-// Package modeltest has servers that answer as vendors of models do, or should not.
+// Package modeltest has servers that answer like vendors of models, correctly or not.
 package modeltest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/condensehq/condense/internal/testkit/apilint"
 )
 
-// A Server answers requests by a script and remembers them. What a vendor would refuse in
-// one fails the test.
+// A Server answers requests by a script and records them. A request that a vendor would reject fails
+// the test.
 type Server struct {
 	*httptest.Server
 
@@ -25,7 +25,7 @@ type Server struct {
 	seen []Request
 }
 
-// A Request is what a server has got.
+// A Request is a received request.
 type Request struct {
 	From   string // the client's address
 	Path   string
@@ -44,7 +44,7 @@ func Serve(t *testing.T, script ...http.HandlerFunc) *Server {
 	return s
 }
 
-// ServeTLS is Serve with a certificate that nobody trusts.
+// ServeTLS is Serve with an untrusted certificate.
 func ServeTLS(t *testing.T, script ...http.HandlerFunc) *Server {
 	t.Helper()
 	s := &Server{}
@@ -55,7 +55,7 @@ func ServeTLS(t *testing.T, script ...http.HandlerFunc) *Server {
 	return s
 }
 
-// close ends the server and all that is still being answered.
+// close ends the server and all running requests.
 func (s *Server) close() {
 	s.CloseClientConnections()
 	s.Close()
@@ -63,7 +63,7 @@ func (s *Server) close() {
 
 func (s *Server) handler(t *testing.T, script []http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // a client that is gone is part of some tests
+		body, _ := io.ReadAll(r.Body) // in some tests the client disconnects
 		s.mu.Lock()
 		s.seen = append(s.seen, Request{r.RemoteAddr, r.URL.RequestURI(), r.Header.Clone(), body, time.Now()})
 		n := len(s.seen)
@@ -85,7 +85,7 @@ func lint(path string, body []byte) []apilint.Fault {
 	return nil
 }
 
-// Requests returns what the server has got so far.
+// Requests returns the requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func Answer(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// Stream answers with a stream of events that have the data given.
+// Stream answers with a stream of events with the given data.
 func Stream(data ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { send(w, data) }
 }
@@ -136,8 +136,7 @@ func flush(w http.ResponseWriter) {
 	}
 }
 
-// Cut answers with a stream, or with nothing at all if there are no data, and then closes
-// the connection.
+// Cut answers with a stream, or nothing if there are no data, and then closes the connection.
 func Cut(data ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if len(data) > 0 {
@@ -147,8 +146,8 @@ func Cut(data ...string) http.HandlerFunc {
 	}
 }
 
-// Hang answers with a stream, or with nothing at all if there are no data, and then says
-// nothing more until the client is gone.
+// Hang answers with a stream, or nothing if there are no data, and then sends nothing until the
+// client disconnects.
 func Hang(data ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if len(data) > 0 {
@@ -158,7 +157,7 @@ func Hang(data ...string) http.HandlerFunc {
 	}
 }
 
-// Anthropic returns the data of a stream in which the Messages API says text.
+// Anthropic returns the data of a stream of the Messages API with text.
 func Anthropic(text string) []string {
 	return []string{
 		`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"usage":{"input_tokens":100,"cache_creation_input_tokens":20,"cache_read_input_tokens":300,"output_tokens":1}}}`,
@@ -171,7 +170,7 @@ func Anthropic(text string) []string {
 	}
 }
 
-// OpenAI returns the data of a stream in which the Chat Completions API says text.
+// OpenAI returns the data of a stream of the Chat Completions API with text.
 func OpenAI(text string) []string {
 	return []string{
 		`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
@@ -185,7 +184,7 @@ func OpenAI(text string) []string {
 func quote(s string) string {
 	raw, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a string always can be
+		panic(err) // strings can always be encoded
 	}
 	return string(raw)
 }

@@ -1,5 +1,4 @@
-// Package peers installs programs of others that tests talk to, and says what is missing
-// to run them.
+// Package peers installs programs of others for tests, and reports what is missing to run them.
 package peers
 
 import (
@@ -14,11 +13,10 @@ import (
 	"testing"
 )
 
-// Require makes a test fail, instead of being skipped, if programs of others that it needs
-// are not there. CI sets it to 1.
+// Require makes a test fail instead of skip if programs of others are missing. CI sets it to 1.
 const Require = "CONDENSE_REQUIRE_PEERS"
 
-// Missing ends a test that lacks a program of others. Untried says what is not tried.
+// Missing ends a test for which a program of others is missing. Untried names what is not tested.
 func Missing(t *testing.T, untried, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)
@@ -62,8 +60,8 @@ func Node(t *testing.T, name, untried string) (node, dir string) {
 	return node, dir
 }
 
-// install runs npm ci beside dir and then moves the result there, so that dir is complete
-// whenever it exists.
+// install runs npm ci in a temporary folder and renames it to dir, so that dir is complete whenever
+// it exists.
 func install(t *testing.T, npm, dir, untried string, files map[string][]byte) {
 	t.Helper()
 	parent := filepath.Dir(dir)
