@@ -63,7 +63,7 @@ func TestAnthropicFaults(t *testing.T) {
 		{"two results", `{"type":"tool_result","tool_use_id":"a"},`, `{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"a"},`, `messages[2]: tool-pair: call "a" has two results`},
 		{
 			"result behind text", `"content":[{"type":"tool_result","tool_use_id":"b"`, `"content":[{"type":"text","text":"first"},{"type":"tool_result","tool_use_id":"b"`,
-			`messages[2]: result-first: the result of "b" follows other content; messages[2]: result-first: the result of "a" stands behind other content`,
+			`messages[2]: result-first: the result of "b" follows other content; messages[2]: result-first: the result of "a" follows other content`,
 		},
 		{"failed and empty", `"tool_use_id":"a"`, `"tool_use_id":"a","is_error":true`, `messages[2]: empty: a failed tool_result without content`},
 		{"blank text in result", `"text":"x"`, `"text":""`, `messages[2]: empty: a text block without text in a tool_result`},
