@@ -42,6 +42,10 @@ type Options struct {
 	// Flags set single values: "profiles.code.threshold" to "70". Values have the same form
 	// as in the environment.
 	Flags map[string]string
+	// Builtin, Chain, Strategies and Tokenizers are filled in by the function Open of the root
+	// package, as far as they are nil. CheckProvider is for programs that report all faults of
+	// a file at their positions, as 'condense config check' does.
+	//
 	// Builtin are the providers that a chain may name without a declaration. Each is the
 	// strategy of the same name with its default settings.
 	Builtin []string
