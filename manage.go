@@ -174,7 +174,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	}
 	c.measure(set.Tokenizer, set.counter)
 	p := &plan{settings: set, view: c.View()}
-	p.system, p.tools = p.counter.Beside(t.System, t.Tools)
+	p.system, p.tools = p.counter.Overhead(t.System, t.Tools)
 	trigger := t.Trigger
 	if trigger == "" {
 		trigger = core.TriggerAutomatic

@@ -10,15 +10,15 @@ import (
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
-// A bpe counts by byte pair encoding: it splits text into pieces by a pattern, and pieces
-// into tokens by a vocabulary.
+// A bpe counts by byte pair encoding: it splits text into pieces by a pattern, and pieces into
+// tokens by a vocabulary.
 type bpe struct {
 	vocabulary *vocabulary
 	classes    *classes
 	split      splitter
 
-	// idle holds the workers that nobody uses. A sync.Pool would lose them, and what
-	// they have in their caches, to the garbage collector.
+	// idle holds the workers that are not in use. A sync.Pool would lose them, with their
+	// caches, to the garbage collector.
 	mu   sync.Mutex
 	idle []*worker
 }
@@ -79,7 +79,7 @@ func (b *bpe) release(w *worker) {
 }
 
 // toValid returns s with every byte that is not UTF-8 replaced by U+FFFD.
-// [strings.ToValidUTF8] is no help: it replaces a run of such bytes by one.
+// [strings.ToValidUTF8] replaces a run of such bytes by one.
 func toValid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -92,7 +92,7 @@ func toValid(s string) string {
 	return b.String()
 }
 
-// fromValid returns the offset in s of what is at offset at in valid = toValid(s).
+// fromValid converts the offset at in valid = toValid(s) to an offset in s.
 func fromValid(s, valid string, at int) int {
 	if len(s) == len(valid) { // nothing was replaced: a replacement is longer
 		return at

@@ -6,10 +6,10 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Kind says what tokens are spent on.
+// A Kind is what tokens are used for.
 type Kind string
 
-// The kinds. What a message says in texts, and its framing, is of the kind of its role.
+// The kinds. The texts of a message, and its framing, are of the kind of its role.
 const (
 	KindSystem     Kind = "system"
 	KindUser       Kind = "user"
@@ -18,8 +18,7 @@ const (
 	KindToolCall   Kind = "tool_call"
 	KindToolResult Kind = "tool_result"
 	KindImage      Kind = "image" // in a message or in a tool result
-	// KindSummary is what a condensation put there, whatever its role: summaries, extracts
-	// and markers.
+	// KindSummary is inserted by a condensation, in any role: summaries, extracts and stubs.
 	KindSummary Kind = "summary"
 )
 
@@ -29,7 +28,7 @@ var kinds = [...]Kind{KindSystem, KindUser, KindAssistant, KindReasoning, KindTo
 func Kinds() []Kind { return slices.Clone(kinds[:]) }
 
 // Breakdown returns the tokens of messages by kind. The sum over all kinds is the sum of
-// [core.MessageTokens]. Kinds that have none are absent.
+// [core.MessageTokens]. Kinds without tokens are absent.
 func (c *Counter) Breakdown(messages ...core.Message) map[Kind]int {
 	var by amounts
 	for i := range messages {
@@ -38,9 +37,9 @@ func (c *Counter) Breakdown(messages ...core.Message) map[Kind]int {
 	return by.byKind()
 }
 
-// BreakdownMeasured is [Counter.Breakdown] for messages that c has measured: their Tokens
-// are set. It counts less, and in a message of one kind nothing: what the other kinds leave
-// of the tokens of a message is of the kind with the most bytes.
+// BreakdownMeasured is [Counter.Breakdown] for messages that c has measured: their Tokens are
+// set. It counts fewer texts, and for a message of one kind none: the kind with the most bytes
+// receives what the other kinds leave of the message's tokens.
 func (c *Counter) BreakdownMeasured(messages ...core.Message) map[Kind]int {
 	var by amounts
 	for i := range messages {
@@ -57,7 +56,7 @@ func (c *Counter) BreakdownMeasured(messages ...core.Message) map[Kind]int {
 		})
 		counted[kind] += core.FramingTokens
 		rest := m.Tokens - counted.sum()
-		if rest < 0 { // another counter has measured it
+		if rest < 0 { // measured by another counter
 			c.breakDown(&by, m)
 			continue
 		}
@@ -74,7 +73,7 @@ func (c *Counter) breakDown(by *amounts, m *core.Message) {
 	by.each(kind, m.Parts, func(_ int, p core.Part) int { return c.Count(p) })
 }
 
-// amounts hold a number for each of the kinds, by its index there.
+// amounts has a number for each kind, by its index.
 type amounts [len(kinds)]int
 
 // The indices.
@@ -89,8 +88,8 @@ const (
 	atSummary
 )
 
-// each adds what amount says of each of the parts, which is not asked about tool results but
-// about what they hold. Parts without a kind of their own are of the given one.
+// each adds amount(p) for each part p, by kind. For a tool result, amount is called for its
+// content instead. Parts without a kind of their own are of the given one.
 func (a *amounts) each(kind int, parts []core.Part, amount func(kind int, p core.Part) int) {
 	for _, p := range parts {
 		k := kind
@@ -157,5 +156,5 @@ func kindOf(m *core.Message) int {
 		return atToolResult
 	case core.RoleUser:
 	}
-	return atUser // a role that is none of ours is some user's
+	return atUser // an unknown role counts as the user
 }

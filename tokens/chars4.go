@@ -8,7 +8,7 @@ import "unicode/utf8"
 // is not UTF-8 is one.
 //
 // It is 10 to 30 percent off for prose and code and counts less than half the tokens of
-// logs, hexadecimal and base64, so it is no guard against overflow.
+// logs, hexadecimal and base64, so it does not protect from overflow.
 type chars4 struct{}
 
 const unitsPerToken = 4

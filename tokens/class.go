@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A class is a set of the properties of a character that the splitters ask for. Every
-// character has exactly one of the single bits, line ends have space as well.
+// A class is a set of properties of a character that the splitters use. Every character has
+// exactly one of the single bits, line ends have space as well.
 type class uint8
 
 const (

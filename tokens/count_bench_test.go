@@ -114,7 +114,7 @@ func corpora(tb testing.TB) []corpus {
 	}
 }
 
-// A part is a string of a message, and the key that it stands under.
+// A part is a string of a message, and its key.
 type part struct{ key, text string }
 
 // sessions returns what is in the messages of the sessions that the repository has.

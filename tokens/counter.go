@@ -7,29 +7,28 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Counter counts the parts of messages by an encoding and remembers what it counted: a
-// history that is measured at every turn costs only what is new in it. It is a
-// [core.Counter], safe for concurrent use. One counter should serve all conversations
-// that use its encoding.
+// A Counter counts the parts of messages by an encoding and remembers the counts: measuring a
+// history at every turn costs only what is new. It is a [core.Counter], safe for concurrent
+// use. One counter should serve all conversations that use its encoding.
 //
 // The cost of a part is that of its texts:
 //
 //	Text        the text
-//	ToolCall    the name and the arguments, each for itself; not the ID
+//	ToolCall    the name and the arguments, counted separately; not the ID
 //	ToolResult  its content
-//	Reasoning   the text, or what is encrypted if that is more; not the signature
+//	Reasoning   the text, or the encrypted data if that is more; not the signature
 //	Opaque      the JSON of the block
 //	Image       see below
 //
-// The vendors do not say what their encoding of structure costs; [core.FramingTokens] for
-// each message stands for it.
+// The vendors do not publish what their encoding of structure costs; [core.FramingTokens] for
+// each message is the estimate.
 //
 // Images are estimated by Anthropic's published rule: a token for every 750 pixels, after
-// scaling to at most 1568 pixels on the long edge and 1600 tokens. The size is read from
-// the header of PNG, JPEG, GIF and WebP data. An image of unknown size costs 1600 tokens.
+// scaling to at most 1568 pixels on the long edge and 1600 tokens. The size is read from the
+// header of PNG, JPEG, GIF and WebP data. An image of unknown size costs 1600 tokens.
 //
-// Encrypted reasoning, which only the vendor can count, is estimated as in Codex: a token
-// for every four bytes, less 650 bytes for the envelope.
+// Encrypted reasoning, which only the vendor can count, is estimated as in Codex: a token for
+// every four bytes, less 650 bytes for the envelope.
 type Counter struct {
 	*Encoding
 	memory memory
@@ -37,7 +36,7 @@ type Counter struct {
 
 var _ core.Counter = (*Counter)(nil)
 
-// NewCounter returns a counter that has not counted anything yet.
+// NewCounter returns an empty counter.
 func NewCounter(e *Encoding) *Counter {
 	return &Counter{Encoding: e, memory: memory{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}}
 }
@@ -65,16 +64,16 @@ func (c *Counter) Count(parts ...core.Part) int {
 	return n
 }
 
-// Beside returns the tokens of what a request holds besides its messages: the system prompt,
-// with what a message costs, and the definitions of the tools as JSON.
-func (c *Counter) Beside(system string, definitions []byte) (prompt, tools int) {
+// Overhead returns the tokens of a request without its messages: the system prompt, including
+// the framing of a message, and the definitions of the tools as JSON.
+func (c *Counter) Overhead(system string, definitions []byte) (prompt, tools int) {
 	if system != "" {
 		prompt = core.FramingTokens + c.CountText(system)
 	}
 	return prompt, c.CountText(string(definitions))
 }
 
-// CountText is [Encoding.CountText] with a memory.
+// CountText is [Encoding.CountText] with memory.
 func (c *Counter) CountText(s string) int {
 	if len(s) < minRemembered {
 		return c.Encoding.CountText(s)
@@ -95,22 +94,22 @@ func encryptedTokens(s string) int {
 }
 
 const (
-	// minRemembered is the length in bytes from which a text is remembered. Shorter ones
-	// are counted in about the time it takes to look them up.
+	// minRemembered is the length in bytes from which a text is remembered. Counting a shorter
+	// one takes about as long as looking it up.
 	minRemembered = 256
-	// generation bounds the memory: it holds at most two generations, of about 4 MB each.
+	// generation limits the memory: it holds at most two generations, of about 4 MB each.
 	generation = 1 << 16
 )
 
-// A memory holds counts by content. It does not hold the content: a text is known by its
-// length and 128 bits of hash, of two seeds that nobody outside the process can know, so
-// that nobody can aim at a collision. By chance, a billion texts of the same length have
-// one with a probability of 10^-21.
+// A memory holds counts by content. It does not hold the content: a text is identified by its
+// length and 128 bits of hash, with two seeds that are secret to the process, so that
+// collisions cannot be constructed. A billion texts of the same length have one by chance with
+// a probability of 10^-21.
 type memory struct {
 	seeds [2]maphash.Seed
 	mu    sync.Mutex
-	// The generation that is filled, and the full one before it. What is still used when
-	// a generation is full moves to the next; the rest is forgotten with its generation.
+	// The generation that is filled, and the full one before it. What is still used when a
+	// generation is full moves to the next; the rest is dropped with its generation.
 	young, old map[key]int
 }
 

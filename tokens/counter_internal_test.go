@@ -50,7 +50,7 @@ func TestCounterCountsOnce(t *testing.T) {
 	}
 }
 
-// What is measured at every turn stays in memory, whatever else goes through it.
+// What is measured at every turn stays in memory, whatever else is counted.
 func TestCounterForgets(t *testing.T) {
 	t.Parallel()
 	s := new(spy)

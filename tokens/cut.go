@@ -2,17 +2,17 @@ package tokens
 
 import "unicode/utf8"
 
-// How a text is cut. Pieces depend on nothing before them, so what follows the end of a
-// piece has the same pieces on its own. What precedes it has, too, but for white space at
-// its end that would have been two pieces before a letter and is one before nothing. The
-// same holds inside a piece for its tokens: no merge crosses the border between two, so
-// the tokens before it and after it are the tokens of these bytes on their own. But a part
-// of a piece may be split otherwise than the whole. Therefore the cut is made at the last
-// token that fits, and counted; if there are more tokens than there should be, which is
-// rare, it is tried a token lower, then two, four and so on, and last between the pieces.
+// How a text is cut. A piece does not depend on what is before it, so what follows the end of
+// a piece has the same pieces on its own. So does what precedes it, except for white space at
+// its end, which may be two pieces before a letter and one at the end of the text. Inside a
+// piece the same applies to tokens: no merge crosses the border between two, so the tokens
+// before and after it are the tokens of these bytes on their own. But a part of a piece may be
+// split differently from the whole. Therefore the cut is made at the last token that fits, and
+// counted; if there are more tokens than expected, which is rare, the next attempts are one
+// token lower, then two, four and so on, and at last between the pieces.
 
-// prefix returns the length of the longest prefix of s to be found that has at most n
-// tokens, for 0 < n < len(s).
+// prefix returns the length of the longest prefix of s that it finds with at most n tokens,
+// for 0 < n < len(s).
 func (w *worker) prefix(s string, n int) int {
 	total, p, before := 0, 0, 0
 	var e int
@@ -22,7 +22,7 @@ func (w *worker) prefix(s string, n int) int {
 		}
 		e = w.split(w.classes, s, p)
 		if (e-p)/w.vocabulary.longest > n-total {
-			break // no need to count it, and it may be long
+			break // the rest is not counted: it may be long
 		}
 		size := w.piece(s, p, e)
 		if total+size > n {
@@ -46,7 +46,7 @@ func (w *worker) prefix(s string, n int) int {
 // cutAfter returns where to cut a piece so that n tokens are before, or as many as
 // possible below n.
 func (w *worker) cutAfter(piece string, n int) int {
-	// Tokens that would end near the end of what is cut off here are too many by far.
+	// Tokens that would end near the end of what is cut off here are far too many.
 	piece = piece[:min(len(piece), (n+1)*w.vocabulary.longest, maxPiece)]
 	w.merger.merge(w.vocabulary, piece)
 	starts := w.merger.starts
@@ -57,12 +57,12 @@ func (w *worker) cutAfter(piece string, n int) int {
 	return int(starts[i])
 }
 
-// suffix returns where the longest suffix of s to be found begins that has at most n
-// tokens, for 0 < n < len(s).
+// suffix returns where the longest suffix of s begins that it finds with at most n tokens, for
+// 0 < n < len(s).
 func (w *worker) suffix(s string, n int) int {
 	p := 0
 	if len(s)/w.vocabulary.longest > n {
-		// This much has more than n tokens for sure.
+		// This much certainly has more than n tokens.
 		p = nextRune(s, len(s)-(n+1)*w.vocabulary.longest)
 	}
 	total, e := w.count(s[p:]), p

@@ -73,9 +73,9 @@ func TestCuts(t *testing.T) {
 					checkCuts(t, enc, s, n, 8)
 				}
 			}
-			// Tokens of o200k_base that are not one when they stand alone, because the
-			// pattern splits them, and white space that has more tokens at the end of
-			// a text than before a number.
+			// Tokens of o200k_base that are not one on their own, because the pattern splits
+			// them, and white space that has more tokens at the end of a text than before a
+			// number.
 			const apart = "\u4e9a\u6d32AV"
 			checkCuts(t, enc, apart+"a", 1, 8)
 			checkCuts(t, enc, strings.Repeat("中", 50)+apart+"a", enc.CountText(strings.Repeat("中", 50))+1, 8)

@@ -1,16 +1,16 @@
-// Package tokens counts tokens, the unit in which language models read, are limited and
-// are paid.
+// Package tokens counts tokens, the unit in which language models read, are limited and are
+// billed.
 //
 // An [Encoding] counts text. There are two exact ones, the public vocabularies of OpenAI:
 //
 //	o200k_base   GPT-4o and later, and the default for models whose vocabulary is secret
 //	cl100k_base  GPT-3.5 and GPT-4
 //
-// and an estimate, chars4, a token for every four UTF-16 code units. The exact ones agree
-// with github.com/pkoukk/tiktoken-go on every text, which fuzzing verifies, but are one to
-// two orders of magnitude faster and never take more than linear time: tiktoken-go is
-// quadratic in the length of what has no spaces, and takes 10 minutes for a megabyte.
-// tiktoken-go is the source of the vocabularies and the oracle of the tests.
+// and an estimate, chars4, a token for every four UTF-16 code units. The exact ones agree with
+// github.com/pkoukk/tiktoken-go on every text, which fuzzing verifies, but are one to two
+// orders of magnitude faster and never take more than linear time: tiktoken-go is quadratic in
+// the length of text without spaces, and takes 10 minutes for a megabyte. tiktoken-go is the
+// source of the vocabularies and the oracle of the tests.
 package tokens
 
 import (
@@ -48,7 +48,7 @@ var encodings = []struct {
 	{Chars4, func() (engine, error) { return chars4{}, nil }},
 }
 
-// Names returns the names that [Open] knows, the default first.
+// Names returns the names that [Open] accepts, the default first.
 func Names() []string {
 	names := make([]string, len(encodings))
 	for i, e := range encodings {
@@ -57,8 +57,7 @@ func Names() []string {
 	return names
 }
 
-// Open returns the encoding of that name. The error for an unknown name lists those
-// there are.
+// Open returns the encoding with that name. The error for an unknown name lists the names.
 func Open(name string) (*Encoding, error) {
 	for _, e := range encodings {
 		if e.name == name {
@@ -77,20 +76,20 @@ func (e *Encoding) Name() string { return e.name }
 
 // CountText returns the tokens of s.
 //
-// What looks like a special token, such as <|endoftext|>, is counted as the plain text
-// that it is in a message. A byte that is not UTF-8 counts as U+FFFD, by which JSON
-// encoders replace it. CountText does not allocate, but for text that is not valid UTF-8
-// and for single words of many kilobytes.
+// What looks like a special token, such as <|endoftext|>, is counted as the plain text that it
+// is in a message. A byte that is not UTF-8 counts as U+FFFD, which JSON encoders replace it
+// by. CountText does not allocate, except for text that is not valid UTF-8 and for single
+// words of many kilobytes.
 //
-// A word (what has no space, line end, change of case or the like) of more than a
-// megabyte is counted in sections of that size, to bound the memory; the sum may then
-// differ by a token for each.
+// A word (text without a space, line end, change of case or the like) of more than a megabyte
+// is counted in sections of that size, to limit the memory; the sum may then differ by a token
+// for each.
 func (e *Encoding) CountText(s string) int { return e.engine.count(s) }
 
-// Prefix returns the beginning of s that has n tokens; all of s if it has no more. It
-// never breaks a character and its CountText is never above n. As the tokens of a text do
-// not grow evenly with it, there are texts of which a few more bytes would have fitted.
-// It takes a few times as long as counting the result.
+// Prefix returns the beginning of s that has n tokens; all of s if it has no more. It never
+// splits a character, and its CountText never exceeds n. For some texts a few more bytes would
+// fit, because the number of tokens does not grow evenly with a text. Prefix takes a few times
+// as long as counting the result.
 func (e *Encoding) Prefix(s string, n int) string {
 	switch {
 	case n <= 0:

@@ -1,12 +1,12 @@
 package tokens
 
-// linearLimit is the size in bytes of the pieces for which looking at every rank for the
+// linearLimit is the size in bytes of the pieces for which a search of all ranks for the
 // lowest is faster than a queue. Measured with BenchmarkMerge.
 const linearLimit = 32
 
 // A merger splits pieces of text into tokens by byte pair encoding: it starts from single
-// bytes and joins, as long as there are any, the two neighbors that together are the
-// token of the lowest rank, the leftmost of equals.
+// bytes and repeatedly joins the two neighbors that form the token of the lowest rank, the
+// leftmost of equals.
 type merger struct {
 	starts []int32 // the result: where the tokens begin
 
@@ -18,7 +18,7 @@ type merger struct {
 	queue rankQueue
 }
 
-// merge leaves in m.starts where the tokens of s begin.
+// merge sets m.starts to where the tokens of s begin.
 func (m *merger) merge(v *vocabulary, s string) {
 	if len(s) <= linearLimit {
 		m.linear(v, s)
@@ -58,10 +58,10 @@ func (m *merger) linear(v *vocabulary, s string) {
 	m.starts, m.ranks = starts[:len(starts)-1], ranks
 }
 
-// queued takes time linear in the size of s. It makes the merges of one rank together,
-// lowest rank first, which comes to the same as one merge at a time: a merge never makes
-// one of a lower or the same rank possible. Vocabularies have this property because they
-// were learned in the order of the ranks, and a test verifies it for those we have.
+// queued takes time linear in the size of s. It makes the merges of one rank together, lowest
+// rank first. The result is the same as with one merge at a time: a merge never makes one of a
+// lower or the same rank possible. Vocabularies have this property because they were learned
+// in the order of the ranks, and a test verifies it for ours.
 func (m *merger) queued(v *vocabulary, s string) {
 	n := len(s)
 	m.ranks, m.next, m.prev = grow(m.ranks, n+1), grow(m.next, n+1), grow(m.prev, n+1)
@@ -90,8 +90,8 @@ func (m *merger) queued(v *vocabulary, s string) {
 	for rank, list := queue.pop(); list != none; rank, list = queue.pop() {
 		for ; list != none; list = queue.nodes[list].next {
 			i := queue.nodes[list].start
-			// Merges that became impossible stay in the queue; here they are found out.
-			// Of merges that exclude each other, as in "aaa", the leftmost goes first.
+			// Merges that became impossible stay in the queue; they are detected here. Of
+			// merges that exclude each other, as in "aaa", the leftmost is first.
 			for prev[i] >= 0 && ranks[i] == rank && ranks[prev[i]] == rank {
 				i = prev[i]
 			}

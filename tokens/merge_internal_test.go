@@ -241,7 +241,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// Pieces that share a place in the cache, or much of their bytes, are told apart.
+// Pieces that share a place in the cache, or much of their bytes, are not confused.
 func TestCacheComparesWholePieces(t *testing.T) {
 	t.Parallel()
 	opened, err := encodings[0].open()

@@ -10,7 +10,7 @@ import (
 // parseVocabulary reads the .tiktoken format: a line for each token, its bytes in base64,
 // a space, its rank.
 func parseVocabulary(data []byte) (*vocabulary, error) {
-	// All tokens are decoded before the tables are made, to make them in the right size.
+	// All tokens are decoded before the tables are made, to allocate them with the right size.
 	type token struct {
 		end  int // in flat
 		rank uint32

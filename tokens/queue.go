@@ -2,9 +2,9 @@ package tokens
 
 import "math/bits"
 
-// A rankQueue holds possible merges and gives them out by rank, all of one rank at a
-// time. Ranks are small numbers, so each has a list of its own, and two levels of bit
-// sets tell which are not empty: adding and taking cost the same however many there are.
+// A rankQueue holds possible merges and returns them by rank, all of one rank at a time. Ranks
+// are small numbers, so each has a list of its own, and two levels of bit sets show which are
+// not empty: adding and removing cost the same for any number of merges.
 type rankQueue struct {
 	nodes []node
 	lists []int32  // by rank: the first node

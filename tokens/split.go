@@ -1,12 +1,12 @@
 package tokens
 
 // A splitter returns the end of the piece of s that begins at p, p < len(s). Tokens never
-// cross the border of a piece. A piece depends on nothing before p: the patterns look
-// ahead, never behind.
+// cross the border of a piece. A piece does not depend on what is before p: the patterns have
+// no lookbehind.
 //
-// The encodings define their splitters as regular expressions. These are written out by
-// hand here, as the expressions take most of the time of a general engine. Each function
-// quotes its pattern; the order of the alternatives is their priority.
+// The encodings define their splitters as regular expressions. They are hand-written here,
+// because a general engine would spend most of the time on them. Each function quotes its
+// pattern; the order of the alternatives is their priority.
 type splitter func(t *classes, s string, p int) int
 
 // splitO200k splits as o200k_base:
@@ -22,12 +22,12 @@ func splitO200k(t *classes, s string, p int) int {
 	k, n := t.at(s, p)
 	switch {
 	case k&(letter|mark) != 0:
-		// A mark may be the prefix of a word or its first character. It comes to the
-		// same but before upper case letters only: there the first alternative takes
-		// the mark alone, before the second is tried, and so does casedWord.
+		// A mark may be the prefix of a word or its first character. The results differ before
+		// upper case letters only: there the first alternative takes the mark alone, before
+		// the second is tried, and so does casedWord.
 		return t.contraction(s, t.casedWord(s, p))
 	case k&(number|eol) == 0:
-		// Anything else may stand before a word.
+		// Anything else may precede a word.
 		if e := t.casedWord(s, p+n); e > p+n {
 			return t.contraction(s, e)
 		}
@@ -84,7 +84,7 @@ func splitCL100k(t *classes, s string, p int) int {
 	case k == number:
 		return t.digits(s, p)
 	case k&eol == 0:
-		// A letter begins a word, anything else may stand before one.
+		// A letter begins a word, anything else may precede one.
 		if e := t.run(s, p+n, letter); e > p+n || k&letter != 0 {
 			return e
 		}
@@ -100,7 +100,7 @@ func (*classes) contraction(s string, p int) int {
 	if p+1 >= len(s) || s[p] != '\'' {
 		return p
 	}
-	const toLower = 'a' - 'A' // sets the bit; what is no letter matches none below
+	const toLower = 'a' - 'A' // sets the bit; characters that are not letters match none below
 	switch s[p+1] | toLower {
 	case 's', 't', 'm', 'd':
 		return p + 2

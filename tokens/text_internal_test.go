@@ -8,7 +8,7 @@ import (
 // Atoms are what decides how the patterns of the encodings split: a text made of them
 // goes through every alternative and the borders between them.
 var Atoms = []string{
-	// White space: what may stand before a word, line ends, and what is neither.
+	// White space: what may precede a word, line ends, and what is neither.
 	" ", "  ", "   ", "\t", "\n", "\n\n", "\r\n", "\r", " \n", "\n ", "\v", "\f", "\u0085", "\u00a0", "\u1680", "\u2003", "\u2028", "\u2029", "\u202f", "\u3000", "\u200b", "\ufeff",
 	// Contractions, and what only looks like them.
 	"'s", "'S", "'t", "'T", "'re", "'RE", "'rE", "'ve", "'VE", "'m", "'ll", "'Ll", "'lL", "'d", "'D", "'", "''", "'x", "'l", "'r", "'v", "’s", "'ſ", "'ſs", "'K", "'\u0345", "'É",
@@ -22,7 +22,7 @@ var Atoms = []string{
 	".", ",", "!", "?", "/", "//", "/*", "\\", "-", "--", "_", "__", "(", ")", "{", "}", "();", "\"", "`", "@", "#", "$", "€", "+", "=", "<", ">", "|", "~", "^", "…", "—", "«", "。", "、", "\x00", "\x00\x00", "\x01", "\x1b[0m", "\x7f", "\u00ad", "\ue000",
 	// Emoji: with selectors, modifiers, joiners, flags.
 	"😀", "👍🏽", "👨‍👩‍👧", "🇩🇪", "❤️", "1️⃣",
-	// Text that stands for special tokens; here it is plain text.
+	// The text of special tokens; here it is plain text.
 	"<|endoftext|>", "<|endofprompt|>", "<|fim_prefix|>", "<|im_start|>",
 	// Characters newer than many tables, unassigned ones, and noncharacters.
 	"\u1c8a", "\u0c5d", "\U0002ebf0", "\U0001fae9", "\u0378", "\U000e0080", "\ufffe", "\uffff", "\U0010ffff", "\ufffd",

@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// noRank stands for a byte string that is not a token. It is larger than every rank.
+// noRank marks a byte string that is not a token. It is larger than every rank.
 const noRank = math.MaxUint32
 
-// A vocabulary gives byte strings their rank, which is the number of the token they are;
-// lower ranks merge first.
+// A vocabulary maps byte strings to their rank, which is the number of the token that they
+// are; lower ranks merge first.
 //
-// A map[string]uint32 would do, but at a fraction of the speed. Tokens of two bytes are
-// in an array. Up to eight bytes, a token is itself the key of a hash table; above, a
-// hash of it is, and the bytes are compared.
+// A map[string]uint32 would do, at a fraction of the speed. Tokens of two bytes are in an
+// array. Up to eight bytes, a token is itself the key of a hash table; above, its hash is, and
+// the bytes are compared.
 type vocabulary struct {
 	pairs   []uint32 // by the two bytes, the first one low
 	short   table    // 3 to 8 bytes
@@ -79,8 +79,8 @@ const (
 	maxBlob  = 1 << (32 - sizeBits)
 )
 
-// newTable returns a table for n entries. It is filled to two thirds at most: emptier
-// ones are slower, for they take more of the processor's cache.
+// newTable returns a table for n entries. It is filled to two thirds at most: emptier ones are
+// slower, because they take more of the processor's cache.
 func newTable(n int) table {
 	size := 1 << bits.Len(uint(n+n/2))
 	return table{slots: make([]slot, size), mask: uint64(size - 1)}
@@ -106,14 +106,14 @@ func (t *table) find(key uint64, n int) uint32 {
 	}
 }
 
-// spread gives keys of which few bits differ a home far apart.
+// spread distributes keys that differ in few bits.
 func spread(key uint64) uint64 {
 	hi, lo := bits.Mul64(key, 0x9e3779b97f4a7c15) // 2^64 over the golden ratio
 	return hi ^ lo
 }
 
-// hash returns a hash of s, which has more than 8 bytes. It need not resist an attacker:
-// only tokens are in the table, so that nobody can make its chains longer.
+// hash returns a hash of s, which has more than 8 bytes. It need not resist an attacker: only
+// tokens are in the table, so input cannot make its chains longer.
 func hash(s string) uint64 {
 	h := uint64(len(s))
 	for i := 0; i < len(s)-8; i += 8 {
@@ -132,7 +132,7 @@ func load8(s string, i int) uint64 {
 // load returns the n bytes of s at i, 1 <= n <= 8, padded with zeros.
 func load(s string, i, n int) uint64 {
 	if i+8 <= len(s) {
-		unused := (64 - 8*n) & 63 // bits; the mask only tells the compiler so
+		unused := (64 - 8*n) & 63 // bits; the mask lets the compiler omit a check
 		return load8(s, i) << unused >> unused
 	}
 	return loadEnd(s, i, n)

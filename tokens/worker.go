@@ -7,8 +7,8 @@ const (
 	// maxKept is the size of the longest piece whose working memory a worker keeps.
 	maxKept = 1 << 16
 
-	// Words and parts of identifiers repeat, so most pieces that have to be merged have
-	// been before. A cache of them makes prose, code and JSON 30 to 50 percent faster.
+	// Words and parts of identifiers repeat, so most pieces have been merged before. A cache
+	// of them makes prose, code and JSON 30 to 50 percent faster.
 	cacheSize    = 1 << 13
 	maxCacheable = 16 // bytes of a piece
 )
@@ -20,7 +20,7 @@ type worker struct {
 	cache  [cacheSize]cached
 }
 
-// cached is the count of a piece. A new piece takes the place of an old one.
+// cached is the count of a piece. A new piece replaces an old one.
 type cached struct {
 	lo, hi uint64 // the piece, zero padded
 	size   uint8
@@ -40,8 +40,8 @@ func (w *worker) count(s string) int {
 
 // piece returns the tokens of s[p:e], which is a piece.
 func (w *worker) piece(s string, p, e int) int {
-	// A piece that is a token is not merged. This is for speed and by definition: there
-	// are tokens that merging would not arrive at.
+	// A piece that is a token is not merged. This is for speed and by definition: merging
+	// would not arrive at some tokens.
 	n := e - p
 	switch {
 	case n == 1 || w.vocabulary.rank(s, p, e) != noRank:

@@ -2,8 +2,9 @@ package outline
 
 import "strings"
 
-// A cfamily scanner reads languages whose functions have no keyword: C, C++, Java and C#.
-// A function is a name before round brackets; its statement tells what else it is.
+// A cfamily scanner reads languages whose functions have no keyword: C, C++, Java and C#. A
+// function is a name before round brackets; the rest of the statement distinguishes it from
+// calls and variables.
 type cfamily struct {
 	parser
 	c, cpp, java, csharp bool
@@ -11,7 +12,7 @@ type cfamily struct {
 
 var (
 	cContainers = set("class struct union enum namespace interface record concept")
-	// Words before round brackets that do not name a function.
+	// Words before round brackets that are not the name of a function.
 	notNames = set(`if while for switch return catch throw new else do case default int void char short long
 		float double const`)
 	cNotNames = set(`sizeof alignof decltype defined delete static_assert _Static_assert alignas _Alignas
@@ -82,7 +83,7 @@ type header struct {
 	opName  string
 }
 
-// prelude skips what may come before a statement and is no part of it.
+// prelude skips what may precede a statement and is not part of it.
 func (p *cfamily) prelude(i, n int) int {
 	for i < n {
 		switch k := p.kind(i); {
@@ -129,7 +130,7 @@ func (p *cfamily) loneMacro(i, n int) bool {
 	return j < n && p.newline(j) && (p.isWord(j) || p.kind(j) == '[')
 }
 
-// statement reads one statement and answers the index after it.
+// statement reads one statement and returns the index after it.
 func (p *cfamily) statement(i, n, depth int, class string) int {
 	i = p.prelude(i, n)
 	h := header{first: i, keyword: -1, name: -1, params: -1, equals: -1, colon: -1}

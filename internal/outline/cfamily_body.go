@@ -67,7 +67,7 @@ func (p *cfamily) functionKind(h *header, class string) string {
 	return "method"
 }
 
-// container reads a type or namespace with its members and answers the index after it.
+// container reads a type or namespace with its members and returns the index after it.
 func (p *cfamily) container(h *header, j, n, depth int) int {
 	kind := p.text(h.keyword)
 	end := p.closing(j)

@@ -14,45 +14,46 @@ import (
 	"syscall"
 )
 
-// DefaultMaxBytes is the default size above which [Files] does not read a file.
+// DefaultMaxBytes is the default size limit of [Files]: larger files are not read.
 const DefaultMaxBytes = 1 << 20
 
-// maxLinks bounds how many symbolic links lead to a file.
+// maxLinks limits how many symbolic links are followed to a file.
 const maxLinks = 16
 
-// sniffed is how much of a file is searched for a zero byte, which no text has; git's.
+// sniffed is how many bytes of a file are searched for a zero byte, which text files do not
+// have. Git uses the same number.
 const sniffed = 8000
 
 // Options adjust [Files].
 type Options struct {
-	// Root is the directory that all files must lie beneath, and that relative paths are
-	// relative to. Required.
+	// Root is the directory that must contain all files, and that relative paths are relative
+	// to. Required.
 	Root string
 	// Chars is the budget of all blocks together, in UTF-16 code units; 0 means
 	// [DefaultChars].
 	Chars int
 	// MaxBytes is the size above which a file is not read; 0 means [DefaultMaxBytes].
 	MaxBytes int64
-	// Ignore has patterns of more files not to be read, in the syntax of .gitignore,
-	// relative to Root. They win over the files named .gitignore, so !x reads what those
-	// ignore.
+	// Ignore has patterns of more files that are not read, in the syntax of .gitignore,
+	// relative to Root. They take precedence over .gitignore files, so !x reads a file that
+	// those ignore.
 	Ignore []string
 }
 
-// Files reads and folds the files of paths, in order: give the newest first, because the
+// Files reads and folds the files of paths, in order. Give the newest first, because the
 // budget of [Pack] leaves out the last ones. A path that appears twice is read once.
 //
-// These are never opened, and skipped with the reason:
+// These are never opened, and are skipped with a reason:
 //
-//   - what does not lie beneath Root, also if only a symbolic link leads out of it;
-//   - what .gitignore files ignore, beneath Root and above it up to the top of its git
+//   - what is not under Root, also if a symbolic link leads out of it;
+//   - what .gitignore files ignore, under Root and above it up to the top of its git
 //     repository, with .git/info/exclude, as git does for files that are not tracked;
 //   - what the .rooignore in Root ignores, or Options.Ignore, and what is in .git;
-//   - files of no known language, files that are not regular, and files above MaxBytes.
+//   - files of unknown languages, files that are not regular, and files above MaxBytes.
 //
-// What has a zero byte near its beginning is skipped as binary. Nothing that is wrong with
-// one file is an error of Files: it fails if Root, or what is ignored in all of it, cannot
-// be read, and with ctx.Err() if ctx ends.
+// A file with a zero byte near its beginning is skipped as binary. Files does not fail because
+// of a single file: it fails if Root, or the patterns that apply to all of it, cannot be read,
+// and with ctx.Err() if ctx ends.
 func Files(ctx context.Context, paths []string, o Options) (Folded, error) {
 	if o.Root == "" {
 		return Folded{}, errors.New("outline: no root directory")
@@ -87,7 +88,7 @@ func Files(ctx context.Context, paths []string, o Options) (Folded, error) {
 	return f, ctx.Err()
 }
 
-// A reader reads files beneath a root.
+// A reader reads files under a root.
 type reader struct {
 	root      *os.Root
 	dir, real string // the root, absolute; without links
@@ -138,7 +139,7 @@ func (r *reader) fold(name string) (string, error) {
 	return Fold(name, src), nil
 }
 
-// local is a path relative to the root, with slashes.
+// local returns a path relative to the root, with slashes.
 func (r *reader) local(name string) (string, error) {
 	rel := name
 	if filepath.IsAbs(name) {
@@ -155,7 +156,7 @@ func (r *reader) local(name string) (string, error) {
 	return filepath.ToSlash(filepath.Clean(rel)), nil
 }
 
-// resolve follows the links of a path, so that what they lead to can be checked.
+// resolve follows the symbolic links of a path, so that their target can be checked.
 func (r *reader) resolve(name string) (string, error) {
 	done := "."
 	rest := strings.Split(name, "/")
@@ -188,7 +189,7 @@ func (r *reader) resolve(name string) (string, error) {
 	return done, nil
 }
 
-// read opens a file that no link leads to. It cannot block: a pipe that takes the place of
+// read opens a file that is not reached through a link. It cannot block: a pipe that replaces
 // the file after the check is opened without waiting.
 func (r *reader) read(name string) (string, error) {
 	name = filepath.FromSlash(name)
@@ -225,5 +226,5 @@ func (r *reader) read(name string) (string, error) {
 	return string(text), nil
 }
 
-// isNotDir reports whether a path leads through something that is no directory.
+// isNotDir reports whether a path leads through something that is not a directory.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

@@ -16,8 +16,8 @@ import (
 
 const fileSrc = "func A() {\n}\n"
 
-// tree makes a directory with files of a kind each, and one beside it that is none of our
-// business.
+// tree makes a directory with files of each kind, and one next to it that is outside of the
+// root.
 func tree(t *testing.T) (root, outside string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

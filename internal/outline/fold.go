@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxSignature bounds a signature, in bytes: what is longer is data, not a signature.
+// maxSignature limits a signature, in bytes: longer ones are data, not signatures.
 const maxSignature = 240
 
-// Fold writes the outline of a file for a model to read, or "" if the language is not
-// known or nothing is defined:
+// Fold returns the outline of a file for a model to read, or "" if the language is unknown or
+// nothing is defined:
 //
 //	# server.go
 //	12--40 | type Server struct
 //	42--61 | func (s *Server) Serve(l net.Listener) error
 //
-// The first line has the name of the file, the others the first and last line of a
-// definition and its signature on one line, indented as in the file. Of definitions that
-// begin on the same line only the outer one is shown.
+// The first line has the name of the file, the others the first and last line of a definition
+// and its signature on one line, indented as in the file. Of definitions that begin on the
+// same line only the outer one is shown.
 func Fold(name, src string) string {
 	defs := Definitions(Language(name), src)
 	if len(defs) == 0 {
@@ -93,7 +93,7 @@ func lineStarts(src string) []int {
 const DefaultChars = 50_000
 
 // Roo's constants of the budget, in UTF-16 code units: with less room than minRoom left it
-// stops, else it fills the room up to cutMargin with the beginning of the outline.
+// stops, otherwise it fills the room up to cutMargin with the beginning of the outline.
 const (
 	minRoom   = 200
 	cutMargin = 100
@@ -119,7 +119,7 @@ type Block struct {
 	Cut  bool // the budget cut it; the text says so
 }
 
-// Skipped says why a file has no block.
+// Skipped reports why a file has no block.
 type Skipped struct {
 	Path string // as given
 	Err  error
@@ -134,12 +134,11 @@ func (f Folded) String() string {
 	return strings.Join(texts, "\n")
 }
 
-// Pack makes a block of what define answers for each path, in order, until chars UTF-16
-// code units are spent, as Roo-Code does: the first outline that does not fit is cut, or
-// left out if fewer than 200 units remain, and define is not asked for the paths after it.
-// A path for which define answers an error or "" is skipped. Line breaks between the
-// blocks are not counted, and the cut allows 100 units for the wrapping: a long path may
-// exceed that.
+// Pack makes a block of the result of define for each path, in order, until chars UTF-16 code
+// units are used, as Roo-Code does: the first outline that does not fit is cut, or left out if
+// fewer than 200 units remain, and define is not called for the paths after it. A path for
+// which define returns an error or "" is skipped. Line breaks between the blocks are not
+// counted, and the cut allows 100 units for the wrapping: a long path may exceed that.
 func Pack(paths []string, chars int, define func(path string) (string, error)) Folded {
 	var f Folded
 	used := 0

@@ -1,7 +1,7 @@
 package outline
 
-// A golang scanner reads Go. The parser of the standard library would do as well for files
-// that parse, at a fifth of the speed; an agent's files often do not.
+// A golang scanner reads Go. The parser of the standard library would also do for files that
+// parse, at a fifth of the speed; an agent's files often do not parse.
 type golang struct {
 	keywords
 }
@@ -15,8 +15,7 @@ func scanGo(l *language, src string) []Definition {
 	return definitions(src, p.defs)
 }
 
-// declaration reads what stands at the top of a file from i on, and answers the index
-// after it.
+// declaration reads the top-level declaration at i and returns the index after it.
 func (p *golang) declaration(i, n int) int {
 	switch {
 	case p.isWord(i) && p.text(i) == "func":

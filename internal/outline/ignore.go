@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// maxIgnoreFile bounds the size of a file with patterns, in bytes.
+// maxIgnoreFile limits the size of a file with patterns, in bytes.
 const maxIgnoreFile = 1 << 20
 
-// A level is the patterns of one file, for paths beneath its directory.
+// A level is the patterns of one file, for paths under its directory.
 type level struct {
 	source   string // for messages
 	dir      []string
 	patterns []pattern
 }
 
-// last is the last pattern of the level that names a path, or nil.
+// last returns the last pattern of the level that matches a path, or nil.
 func (l *level) last(segs []string, isDir bool) *pattern {
 	if len(segs) <= len(l.dir) {
 		return nil
@@ -40,7 +40,7 @@ func (l *level) last(segs []string, isDir bool) *pattern {
 	return nil
 }
 
-// An ignorer decides which files beneath a root may not be read. Paths have slashes.
+// An ignorer decides which files under a root may not be read. Paths have slashes.
 type ignorer struct {
 	root   *os.Root
 	above  []string          // from the top of the git repository to the root
@@ -51,8 +51,8 @@ type ignorer struct {
 	failed map[string]error  // .gitignore that cannot be read
 }
 
-// newIgnorer reads the patterns that hold for a whole root. Patterns of directories above
-// it count if they belong to the same git repository, because they do for git.
+// newIgnorer reads the patterns that apply to a whole root. Patterns of directories above it
+// apply if they belong to the same git repository, as in git.
 func newIgnorer(root *os.Root, extra []string) (*ignorer, error) {
 	g := &ignorer{root: root, nested: make(map[string]*level), failed: make(map[string]error)}
 	g.extra = &level{source: "the settings", patterns: parsePatterns(strings.Join(extra, "\n"))}
@@ -77,7 +77,7 @@ func newIgnorer(root *os.Root, extra []string) (*ignorer, error) {
 	}
 }
 
-// repository reads the patterns of a git repository that are not beneath the root.
+// repository reads the patterns of a git repository that are not under the root.
 func (g *ignorer) repository(top, dir string) error {
 	rel, err := filepath.Rel(top, dir)
 	if err != nil {
@@ -107,7 +107,7 @@ func (g *ignorer) repository(top, dir string) error {
 	return nil
 }
 
-// ignored says why a file beneath the root may not be read, or nil.
+// ignored returns why a file under the root may not be read, or nil.
 func (g *ignorer) ignored(name string) error {
 	segs := strings.Split(name, "/")
 	full := append(append([]string(nil), g.above...), segs...)
@@ -130,7 +130,7 @@ func (g *ignorer) ignored(name string) error {
 	return nil
 }
 
-// git is the pattern that decides on a path, and where it stands.
+// git returns the pattern that decides on a path, and its source.
 func (g *ignorer) git(segs, full []string, isDir bool) (*pattern, string, error) {
 	if p := g.extra.last(segs, isDir); p != nil {
 		return p, g.extra.source, nil
@@ -152,7 +152,7 @@ func (g *ignorer) git(segs, full []string, isDir bool) (*pattern, string, error)
 	return nil, "", nil
 }
 
-// level reads the .gitignore of a directory beneath the root, once.
+// level reads the .gitignore of a directory under the root, once.
 func (g *ignorer) level(dir []string) (*level, error) {
 	name := path.Join(path.Join(dir...), ".gitignore")
 	if l, ok := g.nested[name]; ok {
@@ -164,8 +164,8 @@ func (g *ignorer) level(dir []string) (*level, error) {
 	return l, err
 }
 
-// readIgnoreFile reads a file with patterns; one that does not exist has none. Git takes no
-// link for a .gitignore, hence stat; Roo follows one to a .rooignore.
+// readIgnoreFile reads a file with patterns; a missing file has none. Git does not follow a
+// link for a .gitignore, so stat is a parameter; Roo follows one for a .rooignore.
 func readIgnoreFile(root *os.Root, name string, stat func(string) (fs.FileInfo, error)) (string, error) {
 	info, err := stat(filepath.FromSlash(name))
 	if err != nil {
@@ -289,15 +289,15 @@ func (p *pattern) match(segs []string, isDir bool) bool {
 	if !p.anchored {
 		return glob(p.segments[0], segs[len(segs)-1])
 	}
-	// Git, too, compares the prefix first. It is seen in a**/b, where ** then begins what is
-	// left and stands for directories.
+	// Git also compares the prefix first. The difference shows in a**/b, where ** then begins
+	// the rest and matches directories.
 	rest, ok := strings.CutPrefix(strings.Join(segs, "/"), p.prefix)
 	return ok && matchSegments(p.segments, strings.Split(rest, "/"))
 }
 
-// matchSegments matches a path. A segment ** stands for any number of directories, and at
-// the end for at least one thing. It goes back to the last ** only, so the time is bounded
-// by the product of the lengths.
+// matchSegments matches a path. A segment ** matches any number of directories, and at the end
+// at least one name. It backtracks to the last ** only, so the time is bounded by the product
+// of the lengths.
 func matchSegments(pat, segs []string) bool {
 	i, j := 0, 0
 	star, from := -1, 0
@@ -322,7 +322,7 @@ func matchSegments(pat, segs []string) bool {
 	return i == len(pat)
 }
 
-// glob matches one segment. It goes back to the last * only.
+// glob matches one segment. It backtracks to the last * only.
 func glob(pat, s string) bool {
 	i, j := 0, 0
 	star, from := -1, 0
@@ -352,7 +352,7 @@ func glob(pat, s string) bool {
 }
 
 // globByte matches a byte with the first element of a pattern, of n bytes. Like git, it
-// knows bytes, not characters.
+// matches bytes, not characters.
 func globByte(pat string, c byte) (n int, ok bool) {
 	switch pat[0] {
 	case '?':

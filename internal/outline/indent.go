@@ -2,8 +2,8 @@ package outline
 
 import "strings"
 
-// A logical line is what a language takes for one line: physical lines that an open
-// bracket, a literal or a backslash joins. Blank lines and comments are none.
+// A logical line is one line to the language: physical lines that an open bracket, a literal
+// or a backslash joins. Blank lines and comments are skipped.
 type logical struct {
 	pos, end int // without the line break
 	indent   int // columns
@@ -15,7 +15,7 @@ type logical struct {
 type head struct {
 	name, kind string
 	function   bool // what is inside is local
-	hidden     bool // opens a scope that is no definition
+	hidden     bool // opens a scope that is not a definition
 	closed     bool // ends on the same line
 }
 
@@ -30,7 +30,7 @@ func scanIndented(split func(string) []logical, read func(string) (head, bool), 
 			depth       int
 		}
 		var open []frame
-		prev := 0 // last physical line of code before
+		prev := 0 // the previous physical line of code
 		closeTo := func(k, last int) {
 			for _, f := range open[k:] {
 				if f.def >= 0 {
@@ -74,7 +74,7 @@ func scanIndented(split func(string) []logical, read func(string) (head, bool), 
 			}
 		}
 		closeTo(0, prev)
-		// A literal that is never closed takes the last line break for one of its own.
+		// A literal that is never closed includes the last line break.
 		lines := countLines(src)
 		for i := range defs {
 			d := &defs[i]
@@ -164,8 +164,8 @@ func pythonLines(src string) []logical {
 	return out
 }
 
-// pythonStart reports whether a line begins a definition, which it cannot do within
-// brackets: one of them was never closed.
+// pythonStart reports whether a line begins a definition. It cannot do so within brackets, so
+// one of them was never closed.
 func pythonStart(s string) bool {
 	s = strings.TrimLeft(s[:min(len(s), 200)], " \t")
 	return strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "class ") || strings.HasPrefix(s, "async def ") || strings.HasPrefix(s, "@")

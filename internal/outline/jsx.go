@@ -26,8 +26,8 @@ func (x *lexer) mayOpen(i int) bool {
 	return strings.IndexByte("(,=?:&|{}[;!>", x.src[j]) >= 0
 }
 
-// element spans an element of JSX with all it contains, or answers 0. Text in it is no
-// code: an apostrophe there is no quote.
+// element returns the end of an element of JSX with all that it contains, or 0. Text in it is
+// not code: an apostrophe there is not a quote.
 func (x *lexer) element(i, depth int) int {
 	src := x.src
 	if i+1 >= len(src) || class[src[i+1]] != clsWord && src[i+1] != '>' {
@@ -71,8 +71,8 @@ func (x *lexer) guess() int {
 	return 0
 }
 
-// tag spans the rest of a tag. It answers 0 if this is none: type parameters, or the end of
-// the file.
+// tag returns the end of the rest of a tag. It returns 0 if this is not a tag: type
+// parameters, or the end of the file.
 func (x *lexer) tag(j, depth int) (end int, self bool) {
 	src := x.src
 	for first := true; j < len(src); {

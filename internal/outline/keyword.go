@@ -2,15 +2,14 @@ package outline
 
 import "strings"
 
-// A grammar says how a language with a keyword for every definition uses them.
+// A grammar describes how a language with a keyword for every definition uses them.
 type grammar struct {
 	// functions and types map a keyword to the kind it defines. The members of a type are
 	// read, the statements of a function are not.
 	functions, types map[string]string
-	// plain have no body of interest: they end at the end of the statement.
+	// plain have no body that is read: they end at the end of the statement.
 	plain map[string]string
-	// modifiers may come before a keyword on the same statement, with arguments in round
-	// brackets.
+	// modifiers may precede a keyword in a statement, with arguments in round brackets.
 	modifiers map[string]bool
 	// lines says that a line break ends a statement that could end there.
 	lines bool
@@ -41,7 +40,7 @@ func (p *keywords) scope(i, n, depth, level int) {
 	}
 }
 
-// prelude skips attributes, annotations and what a former statement left.
+// prelude skips attributes, annotations and the rest of the previous statement.
 func (p *keywords) prelude(i, n int) int {
 	for i < n {
 		switch p.kind(i) {
@@ -114,8 +113,8 @@ func (p *keywords) keyword(i int) bool {
 	return p.isWord(i) && (p.modifiers[t] || p.functions[t] != "" || p.types[t] != "" || t == "var" || t == "let")
 }
 
-// skipStatement passes a statement that defines nothing here. Blocks of extern and of
-// namespaces are looked into.
+// skipStatement skips a statement that defines nothing here. It reads the blocks of extern and
+// of namespaces.
 func (p *keywords) skipStatement(i, n, depth, level, first int) int {
 	if t := p.text(i); p.blocks && (t == "if" || t == "else" || t == "elseif") && i < n {
 		if i++; p.kind(i) == '(' {
@@ -297,8 +296,8 @@ func (p *keywords) implemented(k, n int) (name string, after int) {
 	return name, k
 }
 
-// body looks for the brace that opens the body of what has been named before k. If there
-// is none, it answers -1 and the index after the statement.
+// body finds the brace that opens the body of the definition named before k. If there is none,
+// it returns -1 and the index after the statement.
 func (p *keywords) body(k, n int) (open, end int) {
 	for k < n {
 		if p.lines && p.toks[k].nl && p.ends(k) {
@@ -357,7 +356,7 @@ func (p *keywords) end(k, n int) int {
 	return n
 }
 
-// trim is the last token of what ends before end.
+// trim returns the last token before end that is part of the statement.
 func (p *keywords) trim(end int) int { return max(end-1, 0) }
 
 // ends reports whether a statement can end before token k, which begins a line.

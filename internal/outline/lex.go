@@ -3,7 +3,7 @@ package outline
 import "strings"
 
 // A token is a word, a literal or one byte of punctuation. Comments, white space and
-// preprocessor directives are none.
+// preprocessor directives are not tokens.
 type token struct {
 	kind  byte // word, literal, or the byte itself
 	nl    bool // a line break comes before it
@@ -17,24 +17,24 @@ const (
 	literal = 'l'
 )
 
-// maxSource bounds what is scanned: offsets are 32 bits wide.
+// maxSource limits what is scanned: offsets are 32 bits wide.
 const maxSource = 1 << 30
 
-// maxGuesses bounds how often the lexer may look ahead for something that turns out not to
-// be there (an element of JSX, the end of a here document), so that it stays linear.
+// maxGuesses limits how often the lexer looks ahead for something that may not be there (an
+// element of JSX, the end of a here document), so that it stays linear.
 const maxGuesses = 8
 
-// maxNesting bounds recursion into literals that contain code.
+// maxNesting limits recursion into literals that contain code.
 const maxNesting = 64
 
-// traits say how the literals and comments of a language look.
+// traits describe the literals and comments of a language.
 type traits uint32
 
 const (
 	hashComments   traits = 1 << iota // # to the end of the line
 	nestedComments                    // /* /* */ */
 	directives                        // lines that begin with # are for a preprocessor
-	lifetimes                         // 'a is no literal, 'a' is
+	lifetimes                         // 'a is not a literal, 'a' is
 	multiline                         // "…" may contain line breaks
 	multiline1                        // '…' may
 	tripleQuotes                      // """…"""
@@ -43,15 +43,15 @@ const (
 	hashQuotes                        // #"…"#
 	backquoteRaw                      // `…` without escapes
 	templates                         // `…${ code }…`
-	regexps                           // /…/ where an operand may stand
-	jsx                               // <a>text {code}</a> where an operand may stand
+	regexps                           // /…/ where an operand may be
+	jsx                               // <a>text {code}</a> where an operand may be
 	verbatim                          // @"…""…", $"…{ code }…"
 	dollarCode                        // "…${ code }…"
 	parenCode                         // "…\( code )…"
 	hereDocs                          // <<<X
-	attributes                        // #[…] is no comment
+	attributes                        // #[…] is not a comment
 	backquoteName                     // `…` is a word
-	tags                              // code stands between <?php and ?>
+	tags                              // code is between <?php and ?>
 )
 
 type lexer struct {
@@ -74,11 +74,11 @@ type span struct{ pos, end int }
 type condition struct {
 	open, braces int  // at its beginning
 	dead         bool // its branch so far is never compiled: #if 0
-	skip         bool // tokens of the present branch are dropped
+	skip         bool // tokens of this branch are dropped
 }
 
-// lex never fails: text that is no program gives some tokens. A closing bracket that does
-// not fit is no token if it is round or square; a brace closes everything within.
+// lex never fails: text that is not a program gives some tokens. A closing bracket that does
+// not match is dropped if it is round or square; a brace closes everything within.
 func lex(src string, is traits) *lexer {
 	x := &lexer{src: src, is: is, nl: true}
 	x.toks = make([]token, 0, len(src)/5+8)
@@ -167,7 +167,7 @@ func (x *lexer) emit(kind byte, i, j int) {
 	x.nl = false
 }
 
-// punct handles everything that is not a word, a number or space, and answers the offset
+// punct handles everything that is not a word, a number or space, and returns the offset
 // after it.
 func (x *lexer) punct(i int) int {
 	if j, kind := x.skip(i, 0); j > i {
@@ -257,7 +257,7 @@ func (x *lexer) bracket(c byte, i int) {
 	x.emit(c, i, i+1)
 }
 
-// operand reports whether an operand may stand here, so that / and < are no operators.
+// operand reports whether an operand may be here, so that / and < are not operators.
 func (x *lexer) operand() bool {
 	if len(x.toks) == 0 {
 		return true
@@ -267,7 +267,7 @@ func (x *lexer) operand() bool {
 	case literal, ']':
 		return false
 	case ')':
-		// if (…) /x/: not seen; a division is much more common.
+		// if (…) /x/ is not detected; a division is much more common.
 		return false
 	case '}':
 		return t.pos+1 < int32(len(x.src)) && x.nl
@@ -341,10 +341,10 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// directive reads a line for the preprocessor, with its continuations, and answers its end.
+// directive reads a line for the preprocessor, with its continuations, and returns its end.
 //
-// Both branches of a condition are read as long as brackets balance in the first. If they
-// do not, the others are dropped: they would open the same brackets again.
+// Both branches of a condition are read if brackets balance in the first. Otherwise the other
+// branches are dropped: they would open the same brackets again.
 func (x *lexer) directive(i int) int {
 	src := x.src
 	n := len(src)

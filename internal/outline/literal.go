@@ -2,8 +2,8 @@ package outline
 
 import "strings"
 
-// skip spans a comment (kind 0) or a literal that begins at i. It answers i if there is
-// neither. Depth is that of literals within code within literals.
+// skip returns the end of a comment (kind 0) or a literal that begins at i, or i if there is
+// neither. Depth is the nesting of literals in code in literals.
 func (x *lexer) skip(i, depth int) (end int, kind byte) {
 	src := x.src
 	n := len(src)
@@ -56,7 +56,7 @@ func (x *lexer) skip(i, depth int) (end int, kind byte) {
 	return i, 0
 }
 
-// comment spans a comment in stars.
+// comment returns the end of a comment in stars.
 func (x *lexer) comment(i int) int {
 	if x.is&nestedComments == 0 {
 		if j := strings.Index(x.src[i+2:], "*/"); j >= 0 {
@@ -81,7 +81,7 @@ func (x *lexer) comment(i int) int {
 	return len(x.src)
 }
 
-// double spans what begins with a double quote.
+// double returns the end of what begins with a double quote.
 func (x *lexer) double(i, depth int) int {
 	if x.is&tripleQuotes != 0 && strings.HasPrefix(x.src[i:], `"""`) {
 		q := 3
@@ -101,7 +101,7 @@ func (x *lexer) double(i, depth int) int {
 	return x.quoted(i+1, '"', "", 0, x.is&multiline != 0, depth)
 }
 
-// triple spans a text block in q double quotes.
+// triple returns the end of a text block in q double quotes.
 func (x *lexer) triple(i, q int) int {
 	src := x.src
 	fence := src[i : i+q]
@@ -127,7 +127,7 @@ func (x *lexer) triple(i, q int) int {
 	return len(src)
 }
 
-// quoted spans a literal up to its quote. Code in it begins with opener and ends with
+// quoted returns the end of a literal up to its quote. Code in it begins with opener and ends with
 // closer. A literal that may not span lines ends before the line break.
 func (x *lexer) quoted(i int, quote byte, opener string, closer byte, lines bool, depth int) int {
 	src := x.src
@@ -153,8 +153,8 @@ func (x *lexer) quoted(i int, quote byte, opener string, closer byte, lines bool
 	return len(src)
 }
 
-// code spans code within a literal, up to and with the bracket that closes it. Brackets of
-// other kinds are not looked at.
+// code returns the end of code within a literal, up to and including the bracket that closes
+// it. Brackets of other kinds are ignored.
 func (x *lexer) code(i int, closer byte, lines bool, depth int) int {
 	src := x.src
 	opener := byte('{')
@@ -187,7 +187,7 @@ func (x *lexer) code(i int, closer byte, lines bool, depth int) int {
 	return i
 }
 
-// single spans what begins with an apostrophe.
+// single returns the end of what begins with an apostrophe.
 func (x *lexer) single(i int) (end int, kind byte) {
 	src := x.src
 	if x.is&lifetimes != 0 {
@@ -210,7 +210,7 @@ func (x *lexer) single(i int) (end int, kind byte) {
 	return x.quoted(i+1, '\'', "", 0, x.is&multiline1 != 0, 0), literal
 }
 
-// prefixed spans a raw literal whose prefix is the word from i to j, or answers 0.
+// prefixed returns the end of a raw literal whose prefix is the word from i to j, or 0.
 func (x *lexer) prefixed(i, j int) int {
 	src := x.src
 	prefix := src[i:j]
@@ -234,7 +234,7 @@ func (x *lexer) prefixed(i, j int) int {
 	return 0
 }
 
-// hashQuoted spans a raw literal whose hashes begin at j, or answers 0.
+// hashQuoted returns the end of a raw literal whose hashes begin at j, or 0.
 func (x *lexer) hashQuoted(i, j int) int {
 	src := x.src
 	k := j
@@ -251,7 +251,7 @@ func (x *lexer) hashQuoted(i, j int) int {
 	return len(src)
 }
 
-// atString spans a literal of C# with a prefix of @ and $.
+// atString returns the end of a literal of C# with a prefix of @ and $.
 func (x *lexer) atString(i, depth int) (end int, kind byte) {
 	src := x.src
 	j := i
@@ -289,7 +289,7 @@ func (x *lexer) atString(i, depth int) (end int, kind byte) {
 	return len(src), literal
 }
 
-// hereDoc spans a here document of PHP whose name begins at i, or answers 0.
+// hereDoc returns the end of a here document of PHP whose name begins at i, or 0.
 func (x *lexer) hereDoc(i int) int {
 	src := x.src
 	eol := x.line(i, len(src))
@@ -312,7 +312,7 @@ func (x *lexer) hereDoc(i int) int {
 	return 0
 }
 
-// regex spans a regular expression on one line, or answers 0.
+// regex returns the end of a regular expression on one line, or 0.
 func (x *lexer) regex(i int) int {
 	src := x.src
 	inSet := false

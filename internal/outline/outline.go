@@ -1,13 +1,13 @@
-// Package outline folds source files to their signatures, so that a model that forgets a
-// file still knows what is in it and where.
+// Package outline folds source files to their signatures, so that a model that no longer has a
+// file in its context still knows what is in it and where.
 //
-// [Definitions] finds functions, types and headings with scanners written by hand: they
-// know strings, comments and brackets, but no grammar. So they need no C compiler, take
-// time linear in the text, and answer something for text that does not parse. What they
-// find was measured against tree-sitter, language by language; see docs/outline.md.
+// [Definitions] finds functions, types and headings with hand-written scanners: they know
+// strings, comments and brackets, but no grammar. So they need no C compiler, take time linear
+// in the text, and return a result for text that does not parse. Their results were compared
+// with tree-sitter, language by language; see docs/outline.md.
 //
-// [Files] reads and folds the files that an agent has read. Nothing outside its root and
-// nothing that is ignored is ever opened.
+// [Files] reads and folds the files that an agent has read. It never opens a file outside its
+// root or one that is ignored.
 package outline
 
 import (
@@ -17,18 +17,18 @@ import (
 	"strings"
 )
 
-// A Definition is something with a name that a file defines. Lines count from 1, and
+// A Definition is a named definition in a file. Lines count from 1, and
 //
 //	1 <= Start < Body <= End+1
 //
-// Lines Start to Body-1 are its signature, lines Body to End the rest of it: the
-// statements of a function, the members of a type and the closing bracket. Body is End+1
-// if the definition has no line that is not part of the signature.
+// Lines Start to Body-1 are its signature, lines Body to End the rest: the statements of a
+// function, the members of a type and the closing bracket. Body is End+1 if every line is part
+// of the signature.
 //
 // Attributes, annotations, decorators and comments above a definition are not part of it.
 type Definition struct {
 	Name string
-	// Kind is what the language calls it, in lower case: "func", "class", "method",
+	// Kind is the language's name for it, in lower case: "func", "class", "method",
 	// "interface", "heading" and so on. The set is open.
 	Kind       string
 	Start, End int
@@ -37,13 +37,13 @@ type Definition struct {
 	Depth int
 }
 
-// Definitions finds the definitions of src that are not local to a function, in the order
-// of their Start; of two that start on the same line, the outer one is first. A definition
-// that starts within another one ends within it. It knows the languages that [Language]
-// names and answers nil for others.
+// Definitions returns the definitions of src that are not local to a function, in the order of
+// their Start; of two that start on the same line, the outer one is first. A definition that
+// starts within another one ends within it. For languages other than those of [Language] it
+// returns nil.
 //
-// It is total: malformed, hostile and binary text costs time and memory linear in its
-// length and gives some list, possibly empty. Of more than 1 GiB it is always empty.
+// It accepts any text: malformed, hostile and binary text costs time and memory linear in its
+// length and gives some list, possibly empty. For more than 1 GiB the list is always empty.
 func Definitions(language, src string) []Definition {
 	l := languages[language]
 	if l == nil || src == "" || len(src) > maxSource {
@@ -52,7 +52,7 @@ func Definitions(language, src string) []Definition {
 	return l.scan(l, src)
 }
 
-// A language is what the scanners need to know of one.
+// A language is what the scanners need to know of a language.
 type language struct {
 	exts string // extensions with the dot, separated by spaces
 	scan func(*language, string) []Definition
@@ -88,8 +88,8 @@ var byExtension = func() map[string]string {
 	return m
 }()
 
-// Language names the language of a file, in lower case ("go", "csharp", "markdown"), by
-// the extension of its name. It is "" for files that [Definitions] cannot fold.
+// Language returns the language of a file, in lower case ("go", "csharp", "markdown"), by the
+// extension of its name. It is "" for files that [Definitions] cannot fold.
 func Language(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
 	return byExtension[strings.ToLower(path.Ext(name))]
@@ -128,10 +128,10 @@ var (
 	}
 )
 
-// maxDepth bounds how deep scopes are followed. What is deeper is skipped.
+// maxDepth limits how deep scopes are followed. Deeper ones are skipped.
 const maxDepth = 60
 
-// maxAngle bounds, in tokens, how far a list of type parameters is followed.
+// maxAngle limits, in tokens, how far a list of type parameters is followed.
 const maxAngle = 400
 
 // A parser walks over tokens. All indexes it takes may be len(toks).
@@ -141,7 +141,7 @@ type parser struct {
 	defs []found
 }
 
-// A found is a definition in offsets of bytes.
+// A found is a definition as byte offsets.
 type found struct {
 	name, kind string
 	start      int // of its first byte
@@ -233,7 +233,7 @@ func (p *parser) add(name, kind string, first, open, last, depth int) {
 	p.defs = append(p.defs, f)
 }
 
-// definitions turns offsets into lines, and puts them into order.
+// definitions converts offsets to lines and sorts the result.
 func definitions(src string, fs []found) []Definition {
 	if len(fs) == 0 {
 		return nil
@@ -262,7 +262,7 @@ func definitions(src string, fs []found) []Definition {
 	return nest(defs)
 }
 
-// nest makes the definitions keep what Definitions promises, whatever the scanner found.
+// nest makes defs satisfy what Definitions promises, whatever the scanner found.
 func nest(defs []Definition) []Definition {
 	slices.SortStableFunc(defs, func(a, b Definition) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))

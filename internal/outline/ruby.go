@@ -87,7 +87,7 @@ func (r *ruby) lines() []logical {
 	return out
 }
 
-// rubyStart reports whether a line begins with what cannot stand within brackets.
+// rubyStart reports whether a line begins with a keyword that cannot be within brackets.
 func rubyStart(s string) bool {
 	s = strings.TrimLeft(s[:min(len(s), 200)], " \t")
 	for _, k := range []string{"def ", "class ", "module "} {
@@ -189,7 +189,7 @@ func rubyCloses(text string) bool {
 	return k > 0 && text[k:] == "end" && !inWord[text[k-1]] && text[k-1] != '.' && text[k-1] != ':'
 }
 
-// skip spans a comment or literal at i on the line whose code starts at begin.
+// skip returns the end of a comment or literal at i on the line whose code starts at begin.
 func (r *ruby) skip(i, begin, depth int) (end int, ok bool) {
 	src := r.src
 	next := byte(0)
@@ -240,7 +240,7 @@ func (r *ruby) skip(i, begin, depth int) (end int, ok bool) {
 	return i, false
 }
 
-// operand reports whether an operand may stand at i.
+// operand reports whether an operand may be at i.
 func (r *ruby) operand(i, begin int) bool {
 	src := r.src
 	j := i - 1
@@ -264,7 +264,7 @@ func (r *ruby) operand(i, begin int) bool {
 	return src[j] != ')' && src[j] != ']' && src[j] != '}' && src[j] != '"' && src[j] != '\'' && src[j] != '.'
 }
 
-// quoted spans a literal to its closing byte; opener, if not 0, nests.
+// quoted returns the end of a literal, after its closing byte; opener, if not 0, nests.
 func (r *ruby) quoted(i int, opener, closer byte, code bool, depth int) int {
 	src := r.src
 	for open := 1; i < len(src); i++ {
@@ -286,7 +286,7 @@ func (r *ruby) quoted(i int, opener, closer byte, code bool, depth int) int {
 	return len(src)
 }
 
-// code spans what stands in #{…}.
+// code returns the end of the code in #{…}.
 func (r *ruby) code(i, depth int) int {
 	begin := i
 	for open := 1; i < len(r.src); {
@@ -309,7 +309,7 @@ func (r *ruby) code(i, depth int) int {
 	return i
 }
 
-// percent spans %w[…] and its kin at i, or answers 0.
+// percent returns the end of a literal such as %w[…] at i, or 0.
 func (r *ruby) percent(i, depth int) int {
 	src := r.src
 	j := i + 1
@@ -335,7 +335,7 @@ func (r *ruby) percent(i, depth int) int {
 	return r.quoted(j+1, opener, closer, kind != 'q' && kind != 'w' && kind != 'i' && kind != 's', depth)
 }
 
-// hereName reads <<~X at i and answers the offset after it, or 0.
+// hereName reads <<~X at i and returns the offset after it, or 0.
 func (r *ruby) hereName(i, begin int) int {
 	src := r.src
 	j := i + 2
@@ -366,7 +366,7 @@ func (r *ruby) hereName(i, begin int) int {
 	return k
 }
 
-// documents passes the here documents that begin at i.
+// documents skips the here documents that begin at i.
 func (r *ruby) documents(i int) int {
 	src := r.src
 	for _, name := range r.here {

@@ -22,8 +22,8 @@ func (p *script) function(first, i, n, depth int, exported bool) int {
 	return p.after(open)
 }
 
-// signature reads what follows the name of a function from k: parameters, result, body. It answers the
-// brace that opens the body, or -1 and the index after the statement.
+// signature reads parameters, result and body after the name of a function, from k. It returns
+// the brace that opens the body, or -1 and the index after the statement.
 func (p *script) signature(k, n int) (open, end int) {
 	if p.kind(k) == '<' {
 		e := p.angle(k)
@@ -138,8 +138,8 @@ func (p *script) lambda(k, n int) (open, end int, ok bool) {
 	return -1, p.until(k, n), true
 }
 
-// arrowType is like typeEnd for the result of an arrow function, where the arrow after a
-// type in round brackets is part of the type only if another one follows.
+// arrowType is typeEnd for the result of an arrow function, where the arrow after a type in
+// round brackets is part of the type only if another one follows.
 func (p *script) arrowType(k, n int) int {
 	depth := 0
 	arrow := -1
@@ -263,7 +263,7 @@ func (p *script) interfaceType(first, i, n, depth int) int {
 	return p.after(open)
 }
 
-// key reads the name of a member at i, and answers the index after it.
+// key reads the name of a member at i, and returns the index after it.
 func (p *script) key(i int) (name string, after int) {
 	switch p.kind(i) {
 	case word, literal:

@@ -31,8 +31,8 @@ func (p *script) variables(first, i, n, depth, level int) int {
 	}
 }
 
-// value reads an expression from k that is given to name, and adds a definition if it is a
-// function or a class. It answers the index after it, at a comma or after the statement.
+// value reads an expression from k that is assigned to name, and adds a definition if it is a
+// function or a class. It returns the index after it, at a comma or after the statement.
 func (p *script) value(name, kind string, first, k, n, depth, level int) int {
 	if p.kind(k) == '{' {
 		p.object(k, depth, level)
@@ -152,7 +152,7 @@ func (p *script) expression(first, i, n, depth, level int) int {
 	return p.end(i, n)
 }
 
-// target reads what an assignment at i is to: the last name of a.b.c = , and the index
+// target reads the target of an assignment at i: the last name of a.b.c = , and the index
 // after the sign.
 func (p *script) target(i, n int) (name string, after int) {
 	for k := i; k < n; {
@@ -181,8 +181,8 @@ func (p *script) target(i, n int) (name string, after int) {
 	return "", 0
 }
 
-// wrapper looks into a function that is called where it stands, as modules were written
-// before there were modules: (function () { … })().
+// wrapper reads a function that is called where it is defined, as in modules of older code:
+// (function () { … })().
 func (p *script) wrapper(i, n, depth, level int) {
 	if k := p.kind(i); k == '!' || k == '+' || k == '-' || k == ';' || p.text(i) == "void" && k == word {
 		i++

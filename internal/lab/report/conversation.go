@@ -165,7 +165,7 @@ const (
 // measure sets the numbers of p and d.
 func (p *conversationPage) measure(d *conversationData, timeline []history.Entry, c *tokens.Counter) {
 	said, sent := map[tokens.Kind]int{}, map[tokens.Kind]int{}
-	if system, tools := c.Beside(p.Document.System, p.Document.Tools); system+tools > 0 {
+	if system, tools := c.Overhead(p.Document.System, p.Document.Tools); system+tools > 0 {
 		said[tokens.KindSystem] = system + tools
 		sent[tokens.KindSystem] = system + tools
 	}

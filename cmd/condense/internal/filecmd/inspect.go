@@ -153,7 +153,7 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 		kinds[k].Tokens += n
 		in.Tokens += n
 	}
-	system, tooling := counter.Beside(d.System, d.Tools)
+	system, tooling := counter.Overhead(d.System, d.Tools)
 	for _, n := range []int{system, tooling} {
 		if n > 0 {
 			add(tokens.KindSystem, n)
