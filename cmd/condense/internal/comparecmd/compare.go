@@ -1,4 +1,4 @@
-// Package comparecmd has condense compare: the face of the laboratory, package lab.
+// Package comparecmd has the command condense compare, which runs package lab.
 package comparecmd
 
 import (
@@ -42,14 +42,15 @@ type comparison struct {
 	yes, perMode, quiet                 bool
 }
 
+// Command returns condense compare.
 func Command(a *cli.App) *cobra.Command {
 	var c comparison
 	cmd := &cobra.Command{
 		Use:   "compare [PATH]...",
 		Short: "Compare strategies on recorded sessions",
-		Long: `compare cuts recorded sessions where they would have overflowed, has every strategy shorten what was there,
-and measures the result against what the agent went on to use. PATH is a transcript, a folder of them or a
-pattern; without one, or with demo:, the small sessions that come with the program are taken.
+		Long: `compare cuts recorded sessions where they would have overflowed, lets every strategy condense the messages
+before the cut, and measures the result against what the agent used afterwards. PATH is a transcript, a
+folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
 
 A strategy is, with commas between several:
   NAME              a provider of the configuration, or a strategy with its default settings
@@ -60,7 +61,7 @@ A strategy is, with commas between several:
   mode:NAME         the chain of a mode
   LABEL=...         any of these under another name
   all               every preset of the built-in strategies that needs no language model
-Each is followed by truncation, as it would be in use, unless it is alone: bare:NAME.`,
+Truncation follows each of them, as in use. bare:NAME leaves it out.`,
 		Example: `  condense compare demo:
   condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
   condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
@@ -70,27 +71,27 @@ Each is followed by truncation, as it would be in use, unless it is alone: bare:
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
-	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in them; repeatable, the first that applies holds")
-	f.StringVar(&c.writeModes, "write-modes", "", "`file` to write the winner of each mode to, as a part of condense.yaml")
-	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of what to compare (default: the providers of the configuration, and a few built-in ones)")
-	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the prefix that may be left, such as 25%, and real for what recorded compactions left (default: 10%,25%,50%)")
-	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, to what it aims at")
+	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in the text; repeatable, the first that applies is used")
+	f.StringVar(&c.writeModes, "write-modes", "", "`file` for the best strategy of each mode, as a part of condense.yaml")
+	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
+	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
+	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, with its target as the budget")
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
-	f.StringVar(&c.save, "save", "", "`file` to write the whole result to as JSON, for --against and for condense compare merge")
+	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against and for condense compare merge")
 	f.StringVar(&c.against, "against", "", "`file` of an earlier result to compare with")
-	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which to exit with 1, such as 'recall<-0.03,size>0.05': changes since --against that the data show")
-	f.StringVar(&c.shard, "shard", "", "take part `i/n` of the sessions only")
-	f.StringVar(&c.cache, "cache", "", "`folder` for what was measured, so that a run that was stopped goes on (default: in the user's cache; none for no cache)")
-	f.Uint64Var(&c.seed, "seed", 1, "seed of what is drawn at random: the same seed, the same result")
-	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to work on at a time")
-	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions so many times along their way")
-	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost so many US `dollars`; what is finished is kept")
+	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which the exit code is 1, such as 'recall<-0.03,size>0.05': changes since --against that the data show")
+	f.StringVar(&c.shard, "shard", "", "compare only part `i/n` of the sessions")
+	f.StringVar(&c.cache, "cache", "", "`folder` for results, so that a run that was stopped can continue (default: in the user's cache folder; none for no cache)")
+	f.Uint64Var(&c.seed, "seed", 1, "seed of random draws: the same seed gives the same result")
+	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to process at a time")
+	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow")
+	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
-	f.BoolVar(&c.perMode, "per-mode", false, "a table for every mode, too")
+	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "no progress on standard error")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
-	f.StringVar(&c.tokenizer, "tokenizer", "", "`name` of the encoding to count with (default: "+tokens.O200kBase+")")
+	f.StringVar(&c.tokenizer, "tokenizer", "", "`name` of the encoding for token counts (default: "+tokens.O200kBase+")")
 	cli.Complete(cmd, "tokenizer", tokens.Names())
 	cli.Complete(cmd, "output", reportFormats)
 	cmd.AddCommand(compareMergeCommand(a))
@@ -135,7 +136,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		switch {
 		case err != nil:
 			return err
-		case opts.Shard.Count < 2: // a shard may be empty; merge wants it all the same
+		case opts.Shard.Count < 2: // a shard may be empty, and merge needs it
 			return errors.Join(nothingCompared(r), modeMissing(r, c.modes))
 		}
 	}
@@ -143,7 +144,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		term.Printf(a.Stderr, "%v\n", missing)
 	}
 	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
-		term.Printf(a.Stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed once\n")
+		term.Printf(a.Stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed only once\n")
 	}
 	return errors.Join(err, conclude(a, cmd.Context(), c, r, old, conditions, &evidence{items, set, opts}))
 }
@@ -176,11 +177,11 @@ func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Ho
 	return h, set, nil
 }
 
-// stopped says how to go on after a run that did not come to its end.
+// stopped returns the error of a run that stopped early, with what the next run does.
 func stopped(err error, r *lab.Report, opts *lab.Options) error {
-	again := "there is no cache: the next run begins anew"
+	again := "there is no cache: the next run starts again"
 	if opts.Cache != "" {
-		again = "the next run goes on from there"
+		again = "the next run continues from there"
 	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
@@ -188,8 +189,8 @@ func stopped(err error, r *lab.Report, opts *lab.Options) error {
 	return fmt.Errorf("%w after %s; %s", err, size.Plural(len(r.Sessions), "session"), again)
 }
 
-// nothingCompared says why no session of r could be compared: each reason once, with the
-// first that it holds for.
+// nothingCompared returns the reasons why no session of r could be compared, each with the first session that
+// it applies to.
 func nothingCompared(r *lab.Report) error {
 	var reasons []string
 	names := map[string][]string{}
@@ -214,8 +215,8 @@ func nothingCompared(r *lab.Report) error {
 	return errors.Join(errs...)
 }
 
-// modeMissing says how sessions get a mode if some were left out for want of one; nil if none
-// was.
+// modeMissing returns an error that shows how to set the mode of sessions that were skipped because they have
+// none, or nil.
 func modeMissing(r *lab.Report, modes []string) error {
 	var without []string
 	for _, s := range r.Skipped {
@@ -234,10 +235,10 @@ func modeMissing(r *lab.Report, modes []string) error {
 		size.Plural(len(without), "session"), folder, modes[0], folder, modes[0])
 }
 
-// shownReasons is how many a person reads.
+// shownReasons is the maximum number of reasons to print.
 const shownReasons = 10
 
-// conclude writes the report where it belongs and holds it against an older one.
+// conclude writes the report and compares it with an older one.
 func conclude(a *cli.App, ctx context.Context, c *comparison, r, old *lab.Report, conditions []lab.Condition, e *evidence) error {
 	if c.save != "" {
 		if err := saveReport(c.save, r); err != nil {
@@ -284,7 +285,7 @@ func readComparison(path string) (*lab.Report, error) {
 
 const demoSessions = "demo:"
 
-// options returns what the flags say, checked.
+// options returns the checked options of the flags.
 func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition, error) {
 	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
 	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
@@ -297,7 +298,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	}
 	for _, b := range c.budgets {
 		if n, err := strconv.ParseFloat(b, 64); err == nil && 0 < n && n < 1 {
-			return nil, nil, fault("budgets", fmt.Errorf("%s is no share in percent: write %s%% for that part of the prefix", b, strconv.FormatFloat(math.Round(n*1e4)/100, 'f', -1, 64)))
+			return nil, nil, fault("budgets", fmt.Errorf("%s is not a share in percent: write %s%% for that part of the prefix", b, strconv.FormatFloat(math.Round(n*1e4)/100, 'f', -1, 64)))
 		} else if err == nil && n < 100 {
 			b += "%"
 		}
@@ -313,7 +314,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	for _, w := range c.windows {
 		budget, err := lab.ParseBudget(w)
 		if err == nil && budget.Window == 0 {
-			err = fmt.Errorf("%q is no window: want tokens, such as 32k or 200000", w)
+			err = fmt.Errorf("%q is not a window: want tokens, such as 32k or 200000", w)
 		}
 		if err != nil {
 			return nil, nil, fault("windows", err)
@@ -334,7 +335,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 		return nil, nil, cli.Usage(cmd, "--rounds: %d is negative", c.rounds)
 	}
 	if !(c.maxUSD >= 0) {
-		return nil, nil, cli.Usage(cmd, "--max-cost: %v is no amount of money", c.maxUSD)
+		return nil, nil, cli.Usage(cmd, "--max-cost: %v is not an amount of money", c.maxUSD)
 	}
 	if c.tokenizer != "" {
 		if _, err := tokens.Open(c.tokenizer); err != nil {
@@ -345,7 +346,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 		return nil, nil, cli.Usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
 	}
 	if c.failOn != "" && c.against == "" {
-		return nil, nil, cli.Usage(cmd, "--fail-on needs --against: its conditions are on what changed since")
+		return nil, nil, cli.Usage(cmd, "--fail-on needs --against: its conditions are about changes")
 	}
 	conditions, err := lab.ParseConditions(c.failOn)
 	if err != nil {
@@ -355,8 +356,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	return opts, conditions, err
 }
 
-// cacheDir returns the folder of the cache, "" for none. A machine without a home has
-// none unless told.
+// cacheDir returns the folder of the cache, or "" for none. Without a home folder there is no default.
 func (c *comparison) cacheDir() (string, error) {
 	switch c.cache {
 	case "none":
@@ -376,15 +376,15 @@ func compareMergeCommand(a *cli.App) *cobra.Command {
 	var c comparison
 	cmd := &cobra.Command{
 		Use:   "merge FILE...",
-		Short: "Put the results of shards together",
-		Long: `merge reads the files that condense compare --shard i/n --save FILE wrote, one for every i, and makes the
-report that one run over all sessions would have made.`,
+		Short: "Merge the results of shards",
+		Long: `merge reads the files that condense compare --shard i/n --save FILE wrote, one for every i, and prints the
+report that a single run over all sessions would have printed.`,
 		Example: `  condense compare sessions/ --shard 1/2 --save 1.json --quiet
   condense compare sessions/ --shard 2/2 --save 2.json --quiet
   condense compare merge 1.json 2.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage(cmd, "no file; name the results of all shards")
+				return cli.Usage(cmd, "no file: name the results of all shards")
 			}
 			if !slices.Contains(reportFormats, c.output) {
 				return cli.Usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
@@ -406,20 +406,20 @@ report that one run over all sessions would have made.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
-	f.StringVar(&c.save, "save", "", "`file` to write the whole result to as JSON")
-	f.BoolVar(&c.perMode, "per-mode", false, "a table for every mode, too")
+	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON")
+	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	cli.Complete(cmd, "output", reportFormats)
 	return cmd
 }
 
-// Evidence is what a report was made of, so that single rows can be looked into.
+// An evidence is the input of a report, for showing single rows.
 type evidence struct {
 	items []lab.Item
 	set   *strategies.Set
 	opts  *lab.Options
 }
 
-// printComparison writes the report in the format that was asked for.
+// printComparison writes the report in the chosen format.
 func printComparison(a *cli.App, ctx context.Context, c *comparison, r *lab.Report, e *evidence) error {
 	var b strings.Builder
 	var err error

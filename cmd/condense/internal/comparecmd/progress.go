@@ -20,8 +20,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// agree says what a comparison would spend on language models, if anything, and asks
-// before it does. Where no answer is possible, --yes or --max-cost must have.
+// agree prints what a comparison would spend on language models, and asks for agreement. Without a terminal
+// --yes or --max-cost is required.
 func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) error {
 	if !anyEstimates(strategies) {
 		return nil
@@ -34,7 +34,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	if u.Calls == 0 {
 		return nil
 	}
-	term.Printf(a.Stderr, "%s, %d results to measure, %d of them known: at most %s\n",
+	term.Printf(a.Stderr, "%s, %d results to measure, %d of them in the cache: at most %s\n",
 		size.Plural(plan.Sessions, "session"), plan.Rows, plan.Cached, cli.UsageText(u))
 	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
 		return nil
@@ -45,7 +45,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 		if len(free) > 0 {
 			without = ", or leave it out: --strategies '" + strings.Join(free, ",") + "'"
 		}
-		return cli.Usage(cmd, "%s would spend money: agree with --yes, bound it with --max-cost%s", strings.Join(costly, ", "), without)
+		return cli.Usage(cmd, "%s would spend money: agree with --yes, limit it with --max-cost%s", strings.Join(costly, ", "), without)
 	}
 	term.Printf(a.Stderr, "what spends it: %s\n", strings.Join(costly, ", "))
 	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
@@ -54,8 +54,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	return nil
 }
 
-// priced returns the strategies that would spend money, each with what at most, and those
-// that would not.
+// priced returns the strategies that would spend money, each with its maximum, and those that would not.
 func priced(plan lab.Plan, strategies []lab.Strategy) (costly, free []string) {
 	for i := range strategies {
 		name := strategies[i].Name
@@ -82,15 +81,14 @@ func anyEstimates(strategies []lab.Strategy) bool {
 	return false
 }
 
-// shownRows is how many results a page shows message by message.
+// shownRows is the maximum number of results that a page shows message by message.
 const shownRows = 300
 
-// writeHTML writes r as a page. The evidence says where its sessions are; without it, as of
-// shards that were put together, the page has numbers only.
+// writeHTML writes r as a page. Without evidence, as for merged shards, the page has only numbers.
 func writeHTML(a *cli.App, ctx context.Context, w io.Writer, c *comparison, r *lab.Report, e *evidence) error {
 	var details []*lab.Detail
-	if e != nil && ctx.Err() == nil { // who interrupts does not want to wait
-		// What asks a language model is left out: to show it would be to pay for it again.
+	if e != nil && ctx.Err() == nil { // an interrupted run ends at once
+		// Results of language models are left out: showing them would cost again.
 		rows := slices.DeleteFunc(report.Choose(r, shownRows), func(row lab.Row) bool { return row.Usage.Calls > 0 })
 		p := newProgress(a, c.quiet)
 		p.doing = "making the page: "
@@ -106,7 +104,7 @@ func writeHTML(a *cli.App, ctx context.Context, w io.Writer, c *comparison, r *l
 	return report.Write(w, r, details, &report.Options{Command: commandLine(os.Args)})
 }
 
-// commandLine returns args as they could be typed.
+// commandLine returns args quoted for a shell.
 func commandLine(args []string) string {
 	words := slices.Clone(args)
 	words[0] = "condense"
@@ -118,17 +116,17 @@ func commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// A progress says how far a comparison is: on a terminal in one line that
-// is written again and again, elsewhere in a line now and then, as logs like it.
+// A progress prints how far a comparison is: on a terminal in one line that is overwritten, elsewhere in a
+// line every few seconds.
 type progress struct {
 	w        io.Writer // nil: it is silent
-	doing    string    // what is in progress; empty for the measuring
+	doing    string    // prefix of the line
 	terminal bool
 	last     time.Time
 	width    int
 }
 
-// quietFor is how long nothing is said where there is no terminal.
+// quietFor is the time between lines where there is no terminal.
 const quietFor = 5 * time.Second
 
 func newProgress(a *cli.App, quiet bool) *progress {
@@ -146,7 +144,7 @@ func (p *progress) show(s lab.Progress) {
 	p.last = time.Now()
 	text := p.doing + fmt.Sprintf("%d/%d sessions, %s results", s.Done, s.Total, size.Group(s.Rows))
 	if s.Cached > 0 {
-		text += fmt.Sprintf(" (%s known)", size.Group(s.Cached))
+		text += fmt.Sprintf(" (%s in the cache)", size.Group(s.Cached))
 	}
 	if s.USD > 0 {
 		text += fmt.Sprintf(", %.4f USD", s.USD)

@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// since says what changed since an older result, and fails if a condition is broken.
+// since prints the changes since an older result, and returns an error if a condition is broken.
 func since(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) error {
 	asked := []string{lab.MeasurePanel, lab.MeasureUser, lab.MeasureKept}
 	for _, cond := range conditions {

@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// roundColumns are those of the table of rounds.
+// roundColumns are the columns of the table of rounds.
 var roundColumns = []column{
 	{lab.MeasurePanel, "needed later"},
 	{"once", "condensed once"},
@@ -24,7 +24,7 @@ var roundColumns = []column{
 	{"first_files", "files of the beginning"},
 }
 
-// writeRounds writes what is left after every round; nothing if none were asked for.
+// writeRounds writes what is left after every round, if there are rounds.
 func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 	if len(r.RoundLines) == 0 {
 		return
@@ -56,10 +56,10 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 		}
 		t.Row(row...)
 	}
-	printTable(w, t, "condensed along the way", markdown, width)
+	printTable(w, t, "condensed in rounds", markdown, width)
 }
 
-// A column of the tables for people. Everything else is in the other formats.
+// A column is a measure in a table. The other formats have all measures.
 type column struct{ measure, title string }
 
 var tableColumns = []column{
@@ -75,9 +75,8 @@ var tableColumns = []column{
 	{"usd", "USD"},
 }
 
-// writeTables writes verdicts, warnings and tables for people.
-//
-// Width is that of the terminal in characters; zero means that there is no bound.
+// writeTables writes verdicts, warnings and tables. Width is that of the terminal in characters; zero means no
+// limit.
 func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) {
 	term.Printf(w, "%s, %s, counted with %s, seed %d\n", size.Plural(len(r.Sessions), "session"), size.Plural(len(r.Rows), "result"), r.Encoding, r.Seed)
 	for _, s := range r.Skipped {
@@ -103,8 +102,7 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 	term.Printf(w, "\nShares of 1, means over sessions, with the half width of the 95 %% interval. 'condense compare --output html' shows the sessions and messages that they come from.\n")
 }
 
-// writeVerdicts says for every budget which strategy to take, over all modes and for the
-// modes of which the data say something.
+// writeVerdicts writes the verdict on every budget, over all modes and for every mode with enough sessions.
 func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 	silent := map[string][]string{}
 	for _, v := range r.Verdicts {
@@ -133,7 +131,7 @@ func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 	}
 }
 
-// writeVerdict writes a verdict, and what its winner loses, which a choice by recall hides.
+// writeVerdict writes a verdict and the losses of its winner.
 func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
 	term.Printf(w, "%s: %s\n", scope, v.Text)
 	if losses := v.WorseIn(); losses != "" {
@@ -141,7 +139,7 @@ func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
 	}
 }
 
-// winners returns the strategies that a verdict calls best, in the order of the verdicts.
+// winners returns the strategies that are shown to be the best, in the order of the verdicts.
 func winners(r *lab.Report) []string {
 	var out []string
 	for _, v := range r.Verdicts {
@@ -159,7 +157,7 @@ func bullet(markdown bool) string {
 	return ""
 }
 
-// columnsOf leaves out what no line has or is zero everywhere.
+// columnsOf returns the columns that are not empty or zero in every line.
 func columnsOf(r *lab.Report) []column {
 	var out []column
 	for _, c := range tableColumns {
@@ -235,7 +233,7 @@ func cell(l *lab.Line, measure string) string {
 	return s
 }
 
-// writeCSV writes every number of every table, one a line.
+// writeCSV writes every number of every table on a line of its own.
 func writeCSV(w io.Writer, r *lab.Report) error {
 	out := csv.NewWriter(w)
 	var errs []error
