@@ -13,21 +13,21 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// An Outcome says what came of asking a candidate.
+// An Outcome is the outcome of an [Attempt].
 type Outcome string
 
 // The outcomes.
 const (
-	OutcomeApplied      Outcome = "applied"      // lawful and on target
-	OutcomeInsufficient Outcome = "insufficient" // lawful, saves something, not on target; kept
-	OutcomeNoOp         Outcome = "no-op"        // lawful, saves nothing; dropped
+	OutcomeApplied      Outcome = "applied"      // valid and on target
+	OutcomeInsufficient Outcome = "insufficient" // valid, saves something, not on target; kept
+	OutcomeNoOp         Outcome = "no-op"        // valid, saves nothing; dropped
 	OutcomeRejected     Outcome = "rejected"     // breaks a rule; dropped
 	OutcomeFailed       Outcome = "failed"       // error, panic or no answer in time
 	OutcomeSkipped      Outcome = "skipped"      // not asked, or it could not work
 )
 
-// An Attempt reports on one candidate of a [Chain]. Tokens are the host's count of the
-// whole conversation; an attempt that was dropped has the same before and after.
+// An Attempt is a call of one provider of a [Chain]. Tokens are the host's count of the whole
+// conversation; they are equal if the result was dropped.
 type Attempt struct {
 	Provider     string        `json:"provider"`
 	Outcome      Outcome       `json:"outcome"`
@@ -40,8 +40,8 @@ type Attempt struct {
 	Err          error         `json:"-"`               // why it failed or was rejected
 }
 
-// attempt asks one candidate to work on what the candidates before it left. The messages
-// are nil unless they are to be used.
+// attempt asks one provider to work on what earlier ones left. The messages are nil unless
+// they are to be used.
 func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, state *ChainResult) (Attempt, []Message) {
 	work := *req
 	work.Messages = state.Messages
@@ -70,8 +70,8 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	}
 	messages, tokens, changed := c.adopt(&work, res.Messages)
 	if changed && state.Provider != "" {
-		// What two candidates did may be lawful each and not together: one replaces an
-		// image by a text, the other leaves the text out.
+		// Two changes may be valid separately but not together: one provider replaces an
+		// image by a text, the other removes the text.
 		if err := verify(req, &Result{Messages: messages}, true); err != nil {
 			return fail(OutcomeRejected, err)
 		}
@@ -96,8 +96,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	return att, messages
 }
 
-// owned returns a copy of an answer that its provider can no longer change: what is used is
-// what was checked.
+// owned returns a copy of a result, which its provider cannot change after the check.
 func owned(res *Result) *Result {
 	if res == nil {
 		return nil
@@ -107,20 +106,20 @@ func owned(res *Result) *Result {
 	return &c
 }
 
-// plausible returns u without what it cannot be: a report has to be written and added
-// up, whatever a provider claims.
+// plausible returns u with impossible numbers replaced by 0, so that reports can be written
+// and added up.
 func plausible(u Usage) Usage {
 	u.Calls, u.InputTokens = max(u.Calls, 0), max(u.InputTokens, 0)
 	u.OutputTokens, u.CachedTokens = max(u.OutputTokens, 0), max(u.CachedTokens, 0)
 	u.Unpriced = max(u.Unpriced, 0)
-	if !(u.USD >= 0 && u.USD <= math.MaxFloat64) { // not a number is in no range
+	if !(u.USD >= 0 && u.USD <= math.MaxFloat64) { // false for NaN too
 		u.USD = 0
 	}
 	return u
 }
 
-// reason shortens err for a report, on one line: the first of many violations and how many more there
-// are, and no more of a long text than a person would read.
+// reason shortens err to one line for a report: the first violation and the number of the
+// others, at most maxReason bytes.
 func reason(err error) string {
 	text, more := err.Error(), 0
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
@@ -128,7 +127,7 @@ func reason(err error) string {
 			text, more = errs[0].Error(), len(errs)-1
 		}
 	}
-	// On one line, so that nothing in it looks like another line of the report.
+	// One line, so that nothing in it looks like another line of the report.
 	text = plain.Line(text)
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
@@ -139,11 +138,11 @@ func reason(err error) string {
 	return text
 }
 
-// maxReason is in bytes. Errors of providers may quote what they worked on.
+// maxReason is in bytes. A provider's error may quote the conversation.
 const maxReason = 500
 
-// adopt turns a verified result into messages of the host's: what was kept is the host's
-// own message again, what is new gets an ID, and everything is measured.
+// adopt turns a verified result into the host's messages: kept ones are the host's own again,
+// new ones get an ID, and all are measured.
 func (c *Chain) adopt(req *Request, result []Message) (messages []Message, tokens int, changed bool) {
 	find := finder(req.Messages)
 	messages = make([]Message, len(result))
@@ -173,8 +172,8 @@ func (c *Chain) adopt(req *Request, result []Message) (messages []Message, token
 	return messages, tokens, changed
 }
 
-// ask calls the provider under its deadline, in a goroutine of its own, so that one that
-// panics, or never returns, does not take the caller with it.
+// ask calls the provider with its deadline, in a separate goroutine, so that a panic or a
+// call that never returns does not affect the caller.
 func (c *Chain) ask(ctx context.Context, p *NamedProvider, req *Request) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, &deadlineError{p.Timeout})
 	defer cancel()
@@ -193,8 +192,7 @@ func (c *Chain) ask(ctx context.Context, p *NamedProvider, req *Request) (*Resul
 		}()
 		a.res, a.err = p.Provider.Condense(ctx, req)
 		if a.err != nil {
-			// An error is a provider's code too. One that cannot be read, such as a nil
-			// pointer in an error, panics here and not in the caller.
+			// Reading an error runs the provider's code. If that panics, it does so here.
 			_, _ = a.err.Error(), errors.Is(a.err, ErrUnavailable)
 		}
 	}()
@@ -204,30 +202,29 @@ func (c *Chain) ask(ctx context.Context, p *NamedProvider, req *Request) (*Resul
 		if a.err == nil || time.Now().Before(end) {
 			return a.res, a.err
 		}
-		// Others may know before ctx does that its time is over: a deadline has a timer
-		// in every process that it is sent to. What is said of it depends on no race.
+		// Another process may see the deadline before ctx does. Wait for ctx, so that the
+		// error does not depend on a race.
 		select {
 		case <-ctx.Done():
 			return a.res, interrupted(ctx, a.err)
-		case <-time.After(c.opts.Grace): // of a clock that was set, perhaps
+		case <-time.After(c.opts.Grace): // the clock may have been set
 			return a.res, a.err
 		}
 	case <-ctx.Done():
 	}
-	// It may have been about to answer; one that heeds its context is waited for, so
-	// that it does not go on working after the chain has moved on.
+	// Wait for a provider that heeds its context, so that it does not work on while the
+	// chain continues.
 	grace := time.NewTimer(c.opts.Grace)
 	defer grace.Stop()
 	select {
 	case a := <-answers:
 		return a.res, interrupted(ctx, a.err)
 	case <-grace.C:
-		return nil, fmt.Errorf("%w and it did not stop when told to", context.Cause(ctx))
+		return nil, fmt.Errorf("%w and it did not stop when canceled", context.Cause(ctx))
 	}
 }
 
-// interrupted returns err with the reason why ctx ended in front, unless err is nil or
-// says so itself.
+// interrupted prefixes err with the reason why ctx ended, unless err is nil or contains it.
 func interrupted(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || errors.Is(err, cause) {
@@ -236,7 +233,7 @@ func interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// A deadlineError says that a provider did not answer in time.
+// A deadlineError means that a provider did not answer in time.
 type deadlineError struct{ after time.Duration }
 
 func (e *deadlineError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
@@ -248,13 +245,12 @@ type panicError struct {
 	stack []byte
 }
 
-// Error says what the panic was and where. It never has more than two lines' worth of
-// the stack, which a report has no room for.
+// Error returns the panic's value and position.
 func (e *panicError) Error() string {
 	return fmt.Sprintf("panic: %v%s", e.value, e.where())
 }
 
-// where finds the line that panicked: the first frame below the runtime's.
+// where returns the line that panicked: the first frame below the runtime's.
 func (e *panicError) where() string {
 	lines := strings.Split(string(e.stack), "\n")
 	for i, l := range lines {

@@ -25,7 +25,7 @@ func longSession() []core.Message {
 	return coretest.Conversation(m...)
 }
 
-// halved returns what a provider makes of the messages: the older half is hidden behind
+// halved returns a provider's result for the messages: the older half is replaced by
 // a summary, and of what stays every tenth message is rewritten.
 func halved(m []core.Message) []core.Message {
 	out := []core.Message{summary(core.Text("in short"))}
@@ -86,7 +86,7 @@ func BenchmarkGroups(b *testing.B) {
 	}
 }
 
-// BenchmarkChain measures what a chain costs beside its provider.
+// BenchmarkChain measures the cost of a chain without that of its provider.
 func BenchmarkChain(b *testing.B) {
 	req := coretest.HalfRequest(longSession())
 	p := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A place is where a call or result stands.
+// A place is the position of a call or result.
 type place struct{ message, part int }
 
 // pairs finds the call that each result answers, by definition and at quadratic cost:
@@ -40,7 +40,7 @@ func walk(m []core.Message, f func(place, core.Part)) {
 }
 
 // name names a call or result by what a provider may not change about it. Those of one
-// ID in one message are told apart by their order.
+// ID in one message are distinguished by their order.
 func name(m []core.Message, at place) string {
 	n := 0
 	key := func(p core.Part) string {

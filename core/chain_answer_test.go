@@ -105,7 +105,7 @@ func TestChainNamesNewMessagesDifferently(t *testing.T) {
 	}
 }
 
-// What a provider does to its request or answer afterwards reaches nobody.
+// Later changes of a provider to its request or answer have no effect.
 func TestChainSharesNothingWithProviders(t *testing.T) {
 	var gotReq *core.Request
 	var gave *core.Result

@@ -60,10 +60,10 @@ func TestFallbackLeavesAConversationWithinItsLimitAlone(t *testing.T) {
 }
 
 // A provider whose answer keeps the rules but saves little must not turn a conversation
-// that the last candidate could have shortened alone into an error.
+// that the last provider could have shortened alone into an error.
 func TestWeakProviderCannotExhaustTheChain(t *testing.T) {
 	t.Parallel()
-	// The last candidate can work only on messages as they came, as truncation can on some
+	// The last provider can work only on messages as they came, as truncation can on some
 	// that hold what another provider wrote.
 	var asked int
 	last := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {

@@ -118,7 +118,7 @@ func TestChainSurvivesMisbehavingProviders(t *testing.T) {
 				chain := chainOf(t, nil, sinner, next)
 				req := coretest.HalfRequest(coretest.Session())
 				was := req.Clone()
-				for range 2 { // some sin only when asked again
+				for range 2 { // some misbehave only when asked again
 					start := time.Now()
 					out, err := chain.Run(t.Context(), req)
 					if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 )
 
-// How a candidate fails stands in the report in words that help to find the fault.
+// The report says how a provider failed, in words that help to find the fault.
 func TestChainReasonsOfFailures(t *testing.T) {
 	refusal := errors.New(strings.Repeat("é", 1000))
 	tests := []struct {
@@ -73,9 +73,9 @@ func TestChainDeadlines(t *testing.T) {
 		{"in time", time.Minute, 0, answersAfter(59 * time.Second), 59 * time.Second, core.OutcomeApplied, ""},
 		{"default timeout", 0, 0, func(<-chan struct{}) core.CondensationProvider { return coretest.Misbehave("Hangs") }, core.DefaultTimeout, core.OutcomeFailed, "no answer within 2m0s: context deadline exceeded"},
 		{"late, but within the grace", time.Second, 0, answersAfter(time.Second + core.DefaultGrace - 1), time.Second + core.DefaultGrace - 1, core.OutcomeApplied, ""},
-		{"too late", time.Second, 0, answersAfter(2 * time.Second), time.Second + core.DefaultGrace, core.OutcomeFailed, "no answer within 1s and it did not stop when told to"},
+		{"too late", time.Second, 0, answersAfter(2 * time.Second), time.Second + core.DefaultGrace, core.OutcomeFailed, "no answer within 1s and it did not stop when canceled"},
 		{"more grace", time.Second, time.Minute, answersAfter(30 * time.Second), 30 * time.Second, core.OutcomeApplied, ""},
-		{"never", time.Second, time.Minute, coretest.HangsForever, 61 * time.Second, core.OutcomeFailed, "no answer within 1s and it did not stop when told to"},
+		{"never", time.Second, time.Minute, coretest.HangsForever, 61 * time.Second, core.OutcomeFailed, "no answer within 1s and it did not stop when canceled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestChainHeedsItsContext(t *testing.T) {
 }
 
 // A provider in another process has a timer of its own for the deadline, which may be the
-// first to end. The report says the same whoever knew first.
+// first to end. The report is the same for either order.
 func TestChainDeadlineKnownToProviderFirst(t *testing.T) {
 	provider := core.ProviderFunc(func(ctx context.Context, _ *core.Request) (*core.Result, error) {
 		end, _ := ctx.Deadline()

@@ -11,12 +11,10 @@
 //	no ID                      the message is new: a summary, a marker
 //	absent                     the message is hidden
 //
-// Nothing is ever deleted. The host turns the difference into an [Edit], records it
-// beside the messages (package history) and can take it back.
+// Nothing is ever deleted. The host turns the difference into an [Edit], records it next to
+// the messages (package history) and can undo it.
 //
-// A provider is not trusted, built in or not. [Verify] holds every result against the
-// rules of [Rules]; a [Chain] asks one candidate after the other, each with a deadline,
-// rejects what breaks a rule, measures with one counter, and reports every attempt.
-//
-// The package imports the standard library and a UUID generator, nothing else.
+// Providers are not trusted, built in or not. [Verify] checks every result against [Rules].
+// A [Chain] asks its providers in order, each with a deadline, rejects invalid results,
+// measures with one counter, and reports every attempt.
 package core

@@ -6,8 +6,8 @@ import (
 	"hash/maphash"
 )
 
-// An Edit is what a condensation changed, by message ID. It says nothing about messages
-// that it left alone, so it stays small, and it can be recorded, replayed and dropped.
+// An Edit is what a condensation changed, by message ID. It does not name unchanged messages,
+// so it is small; it can be recorded, replayed and dropped.
 type Edit struct {
 	// Hide names the messages that are no longer sent.
 	Hide []string `json:"hide,omitempty"`
@@ -23,8 +23,8 @@ type Rewrite struct {
 	Parts []Part
 }
 
-// An Insert puts a new message behind the message After, hidden or not; at the front if
-// After is empty.
+// An Insert adds a new message after the message After, hidden or not; at the front if After
+// is empty.
 type Insert struct {
 	After   string  `json:"after,omitempty"`
 	Message Message `json:"message"`
@@ -64,15 +64,14 @@ func (e Edit) Empty() bool {
 }
 
 // Diff returns the edit that turns before into after. IDs must be unique in each, every
-// message of after has one, and messages of both stand in the same order: [Verify] and
-// the host see to it. An inserted message is placed behind the messages that it stands
-// for, right before the next one that was kept.
+// message of after must have one, and messages in both must be in the same order; [Verify]
+// and the host ensure that. An inserted message is placed directly before the next kept one.
 func Diff(before, after []Message) Edit {
 	var e Edit
 	find := finder(before)
 	next := 0              // the first message of before that after has not passed
 	var pending []Message  // inserted, their place not yet known
-	place := func(i int) { // the pending messages stand before before[i]
+	place := func(i int) { // inserts the pending messages before before[i]
 		anchor := ""
 		if i > 0 {
 			anchor = before[i-1].ID
@@ -90,7 +89,7 @@ func Diff(before, after []Message) Edit {
 			continue
 		}
 		if next < j && e.Hide == nil {
-			// Room for all, if what is new stands in the place of what is hidden.
+			// Room for all, if the new messages replace the hidden ones.
 			e.Hide = make([]string, 0, max(0, len(before)-len(after))+len(pending))
 		}
 		for ; next < j; next++ {
@@ -109,8 +108,8 @@ func Diff(before, after []Message) Edit {
 	return e
 }
 
-// Apply returns messages as e would have them. It fails if e names a message that does
-// not exist or inserts one that does. Neither messages nor e is modified; a message that
+// Apply returns messages with e applied. It fails if e names a message that does not exist or
+// inserts one that does. Neither messages nor e is modified; a message that
 // e rewrites loses its Source and Tokens, which describe its former parts.
 func (e Edit) Apply(messages []Message) ([]Message, error) {
 	known := make(map[string]bool, len(messages))
@@ -136,7 +135,7 @@ func (e Edit) Apply(messages []Message) ([]Message, error) {
 	for _, in := range e.Insert {
 		id := in.Message.ID
 		if in.After != "" && !known[in.After] {
-			return nil, fmt.Errorf("edit inserts behind message %q, which does not exist", in.After)
+			return nil, fmt.Errorf("edit inserts after message %q, which does not exist", in.After)
 		}
 		if id == "" || known[id] || inserted[id] {
 			return nil, fmt.Errorf("edit inserts message %q: want an ID that is not in use", id)
@@ -158,9 +157,9 @@ func (e Edit) Apply(messages []Message) ([]Message, error) {
 	return out, nil
 }
 
-// finder returns a function that finds messages by ID; -1 if there is none. As long as
-// it is asked for them in their order, which is the rule, it only walks along. For a few
-// that are not ahead it looks through all; it builds an index for more.
+// finder returns a function that returns the index of the message with an ID, or -1. Calls
+// are usually in the order of the messages; then it only advances. It scans all messages for
+// the first few others, and builds an index for more.
 func finder(messages []Message) func(id string) int {
 	next, detours := 0, 0
 	var index map[string]int
@@ -195,7 +194,7 @@ func finder(messages []Message) func(id string) int {
 	}
 }
 
-// maxDetours is how often to look through all messages costs no more than an index.
+// maxDetours is the number of full scans that cost no more than building an index.
 const maxDetours = 8
 
 // An idSet holds IDs of messages. It is a table of their indices by hash, which for long
@@ -206,7 +205,7 @@ type idSet struct {
 	slots    []int32 // indices, plus one; empty ones are 0
 }
 
-// newIDSet returns a set that has room for all the messages and holds none.
+// newIDSet returns an empty set with room for all the messages.
 func newIDSet(messages []Message) *idSet {
 	size := 16
 	for size < 2*len(messages) {

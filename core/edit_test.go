@@ -133,7 +133,7 @@ func TestApplyRefusesEditsOfOtherConversations(t *testing.T) {
 	}{
 		{core.Edit{Hide: []string{"x"}}, `edit hides message "x", which does not exist`},
 		{core.Edit{Rewrite: []core.Rewrite{{ID: "x"}}}, `edit rewrites message "x", which does not exist`},
-		{insert("x", "n"), `edit inserts behind message "x", which does not exist`},
+		{insert("x", "n"), `edit inserts after message "x", which does not exist`},
 		{insert("a", "b"), `edit inserts message "b": want an ID that is not in use`},
 		{insert("a", ""), `edit inserts message "": want an ID that is not in use`},
 		{twice, `edit inserts message "n": want an ID that is not in use`},

@@ -9,8 +9,7 @@ import (
 )
 
 var (
-	// ErrInvalidRequest means that the request itself is wrong; no provider could
-	// answer it.
+	// ErrInvalidRequest means that the request itself is wrong.
 	ErrInvalidRequest = errors.New("invalid request")
 	// ErrUnavailable means that a provider cannot work at the moment and did not try;
 	// the chain skips it.
@@ -32,10 +31,10 @@ func (e *ViolationError) Error() string {
 	return fmt.Sprintf("%s: message %s: %s", e.Rule, e.Message, e.Detail)
 }
 
-// An ExhaustedError says that no candidate of a chain brought the conversation below
-// its limit. It unwraps to the errors of all attempts.
+// An ExhaustedError means that no provider of a chain brought the conversation to its limit.
+// It unwraps to the errors of all attempts.
 type ExhaustedError struct {
-	Tokens   int // what the best lawful result still had
+	Tokens   int // of the best valid result
 	Limit    int
 	Attempts []Attempt
 }

@@ -50,11 +50,11 @@ func ExampleProviderFunc() {
 	for _, m := range res.Messages {
 		fmt.Println(m.ID, m.Role, m.Parts)
 	}
-	fmt.Println("lawful:", core.Verify(req, res) == nil)
+	fmt.Println("valid:", core.Verify(req, res) == nil)
 	// Output:
 	// m1 user [Why does the build fail?]
 	// m4 assistant [A comma is missing.]
-	// lawful: true
+	// valid: true
 }
 
 func ExampleVerify() {

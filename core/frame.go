@@ -88,12 +88,10 @@ func Label(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Handle names the content of p, for those who leave it out and want it to be found
-// again: ten hexadecimal digits of a SHA-256. Equal content has the same handle wherever
-// it stands, in whatever format it was stored, and whatever was condensed since; that is
-// why neither the ID of a call nor that of a message is part of it. Of 100,000 contents
-// two share a handle with a probability of 0.5 %; whoever looks one up must expect
-// several.
+// Handle returns a name for the content of p, with which removed content can be found again:
+// ten hexadecimal digits of a SHA-256. Equal content has the same handle in every message,
+// format and condensation, so the IDs of calls and messages are not part of it. Of 100,000
+// contents, two share a handle with a probability of 0.5 %, so a lookup may find several.
 func Handle(p Part) string {
 	h := sha256.New()
 	hashPart(h, p)

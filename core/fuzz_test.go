@@ -61,7 +61,7 @@ func (t *tape) parts() []core.Part {
 
 var fuzzRoles = []core.Role{core.RoleUser, core.RoleAssistant, core.RoleUser, core.RoleAssistant, core.RoleTool, core.RoleSystem}
 
-// request reads a request; what is not lawful in one is left out.
+// request reads a request; what is invalid in one is left out.
 func (t *tape) request() *core.Request {
 	var m []core.Message
 	for i := range t.next() % 12 {
@@ -139,7 +139,7 @@ func addSeeds(f *testing.F) {
 	f.Add([]byte("\x02\xff\x01\x00\x01\x01\x02\x04\xff\x01\xef\x04\x05\x01\x06\x0e\x01\x00"))
 }
 
-// FuzzVerify: no input brings Verify down, the request is a lawful answer to itself, and
+// FuzzVerify: no input brings Verify down, the request is a valid answer to itself, and
 // what Verify accepts is sound by checks that share nothing with it.
 func FuzzVerify(f *testing.F) {
 	addSeeds(f)
@@ -149,7 +149,7 @@ func FuzzVerify(f *testing.F) {
 		was := req.Clone()
 		res := tp.result(req.Messages)
 		if err := core.Verify(req, &core.Result{Messages: req.Clone().Messages}); err != nil {
-			t.Fatalf("the request itself is unlawful: %v", err)
+			t.Fatalf("the request itself is invalid: %v", err)
 		}
 		err := core.Verify(req, res)
 		untouched(t, was, req)

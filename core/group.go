@@ -8,11 +8,11 @@ import (
 // A Span is a run of messages: those with index Start up to but not including End.
 type Span struct{ Start, End int }
 
-// Groups cuts messages into the smallest runs that keep every tool call together with
-// its result, in order and without gaps. A message that neither calls nor answers is a
-// group of its own; so is a call that nobody answered. Hiding whole groups never breaks
-// a pair. Where an ID is used more than once, a result answers the oldest call before it
-// that is still open. The cost is linear.
+// Groups divides messages into the smallest runs that keep every tool call together with its
+// result, in order and without gaps. A message without calls and results is a group of its
+// own; so is a call without a result. Hiding whole groups never separates a call from its
+// result. If an ID is used more than once, a result answers the oldest open call before it.
+// The cost is linear.
 func Groups(messages []Message) []Span {
 	reach := make([]int, len(messages)) // the last message that must stay with this one
 	var open openCalls
@@ -43,7 +43,7 @@ func Groups(messages []Message) []Span {
 	return groups
 }
 
-// groupEnd returns where the group that begins with message start ends.
+// groupEnd returns the end of the group that begins with message start.
 func groupEnd(reach []int, start int) int {
 	end := reach[start]
 	for i := start; i <= end; i++ {
@@ -77,10 +77,10 @@ type use struct {
 	call    string // ID of the call
 	tool    string // of a call; empty for a result
 	result  bool
-	partner int // index of the result or call that belongs to it; -1 if none does
+	partner int // index of the matching result or call; -1 if there is none
 }
 
-// String says what u is, for people.
+// String describes u in an error.
 func (u *use) String() string {
 	if u.result {
 		return "the result of call " + u.call
@@ -90,7 +90,7 @@ func (u *use) String() string {
 
 func sameCall(a, b use) bool { return a.call == b.call && a.result == b.result }
 
-// A pairing says which call each result answers.
+// A pairing matches calls and results.
 type pairing struct {
 	uses   []use // in order
 	starts []int // where the uses of a message start; one more than there are messages
@@ -131,7 +131,7 @@ func pairUp(messages []Message) *pairing {
 }
 
 // pending returns the indices of the calls whose results are still to come: they were not
-// answered, and whatever stands behind them is of the same turn.
+// answered, and all later messages belong to the same turn.
 func (p *pairing) pending(messages []Message) []int {
 	var calls []int
 	for k := p.starts[waiting(messages)]; k < len(p.uses); k++ {
@@ -143,7 +143,7 @@ func (p *pairing) pending(messages []Message) []int {
 }
 
 // waiting returns the index of the first message whose open calls may still be answered:
-// only the assistant and results stand behind it. It is 0 if there are no messages.
+// only messages of the assistant and results follow it. It is 0 if there are no messages.
 func waiting(messages []Message) int {
 	i := max(0, len(messages)-1)
 	for ; i > 0; i-- {
@@ -160,14 +160,14 @@ func isResult(p Part) bool {
 }
 
 // Pending returns the indices, ascending, of the messages with tool calls whose results
-// are still to come. They may be rewritten but not hidden. The cost is linear, and only
-// that of the turn that is not over if it makes no calls.
+// are still to come. They may be rewritten but not hidden. The cost is linear; only the
+// unfinished turn is read if it has no calls.
 func Pending(messages []Message) []int {
 	start := waiting(messages)
 	if !slices.ContainsFunc(messages[start:], hasCall) {
 		return nil
 	}
-	// What came before matters too: a result may answer an older call of the same ID.
+	// Earlier messages matter too: a result may answer an older call with the same ID.
 	var open openCalls
 	for i := range messages {
 		for _, part := range messages[i].Parts {
@@ -197,13 +197,12 @@ func hasCall(m Message) bool {
 	})
 }
 
-// openCalls are the tool calls of a conversation, read from its beginning, that no result
-// has answered yet. It is the one place that says which call a result answers: the oldest
-// before it of its ID that is still open. The zero value has none.
+// openCalls are the tool calls of a conversation, read from its beginning, that have no
+// result yet. A result answers the oldest open call with its ID; this is decided only here.
+// The zero value is empty.
 //
-// Nearly always a call is answered before many others are made. So a few are kept in a
-// list, which is searched in less time than a hash takes; only where more are open at one
-// time is there a map.
+// Usually few calls are open at a time. They are kept in a list, which is searched faster
+// than a hash is computed; a map is made only for more.
 type openCalls struct {
 	few  []openCall // oldest first; unused once there is a map
 	many map[string]queue
@@ -212,11 +211,11 @@ type openCalls struct {
 
 type openCall struct {
 	id   string
-	key  int // of the caller's choice
-	next int // in a queue: where the next of this ID stands
+	key  int // chosen by the caller
+	next int // in a queue: index of the next call with this ID
 }
 
-// A queue says where the oldest and the newest call of an ID stand.
+// A queue holds the indices of the oldest and the newest call with an ID.
 type queue struct{ first, last int }
 
 // maxFew is how many calls are searched one by one.
@@ -252,8 +251,7 @@ func (o *openCalls) enqueue(id string, key int) {
 	o.many[id] = q
 }
 
-// result takes the call that a result answers away and returns its key; false if none is
-// open.
+// result removes the call that a result answers and returns its key; false if none is open.
 func (o *openCalls) result(id string) (key int, ok bool) {
 	if o.many == nil {
 		for i := range o.few {

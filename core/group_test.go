@@ -64,7 +64,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Hiding any groups but those that await results is lawful for every history, however odd:
+// Hiding any groups but those that await results is valid for every history, however odd:
 // this is what they are for.
 func TestHidingWholeGroupsKeepsPairs(t *testing.T) {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"t", "c1", "c2", "c1,c2", "r1", "r2", "r1,r2", "r2,c1", "t,c1"}), 1, 14)
@@ -97,7 +97,7 @@ func TestHidingWholeGroupsKeepsPairs(t *testing.T) {
 
 // TestByDefinition compares with the definitions, at whatever cost: two messages are of one
 // group if a pair of call and result, or a chain of pairs that overlap, spans both; a call
-// is pending if nobody answered it and only the assistant and results stand behind it.
+// is pending if it has no answer and only messages of the assistant and results follow it.
 func TestByDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := anyTools(t)

@@ -18,13 +18,13 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// A Kind says what a message stands for.
+// A Kind says where a message comes from.
 type Kind string
 
 // The kinds.
 const (
 	KindOriginal Kind = ""        // it was part of the conversation
-	KindSummary  Kind = "summary" // it tells what hidden messages said
+	KindSummary  Kind = "summary" // it summarizes hidden messages
 	KindMarker   Kind = "marker"  // it says that messages are hidden
 )
 
@@ -42,15 +42,14 @@ type Message struct {
 	Protected bool
 	// Tokens is the size by the host's counter, framing included; zero if not measured.
 	Tokens int
-	// Source, if set, is the message as its file had it, byte for byte, and Parts are
-	// what it says: whoever changes Parts drops Source. Codecs write it back verbatim.
-	// Providers never see it.
+	// Source, if set, is the message in its file, byte for byte. Code that changes Parts must
+	// clear Source, because codecs write it back verbatim. Providers never see it.
 	Source json.RawMessage
 }
 
-// Equal reports whether m and n are the same message with the same words: ID, role,
-// kind and parts. This is what "verbatim" means. Time, Protected, Tokens and Source are
-// the host's and not compared.
+// Equal reports whether m and n have the same ID, role, kind and parts. This is what
+// "verbatim" means. Time, Protected, Tokens and Source belong to the host and are not
+// compared.
 func (m Message) Equal(n Message) bool {
 	return m.ID == n.ID && m.Role == n.Role && m.Kind == n.Kind && EqualParts(m.Parts, n.Parts)
 }
@@ -61,8 +60,8 @@ func (m Message) Clone() Message {
 	return m
 }
 
-// Blank reports whether m says nothing: it has no part, or only empty texts. The APIs
-// of the model vendors refuse such a message.
+// Blank reports whether m has no part, or only empty texts. Vendors' APIs refuse such a
+// message.
 func (m Message) Blank() bool { return blankParts(m.Parts) }
 
 func blankParts(parts []Part) bool {
@@ -87,8 +86,8 @@ func blank(s string) bool {
 
 // A Part is one piece of a message's content. The set is closed: [Text], [ToolCall],
 // [ToolResult], [Image], [Reasoning] and [Opaque]. Parts are values: all but ToolResult
-// are comparable, none holds bytes that could change under its reader, and a part must
-// not be modified once it stands in a message.
+// are comparable and immutable; the Content of a ToolResult must not be modified once it is in
+// a message.
 //
 //sumtype:decl
 type Part interface{ part() }
@@ -104,7 +103,7 @@ type ToolCall struct {
 	Args string // JSON as the model wrote it; usually an object, not necessarily valid
 }
 
-// A ToolResult is what a tool answered.
+// A ToolResult is a tool's answer.
 type ToolResult struct {
 	CallID  string // the [ToolCall] that it answers
 	Content []Part // Text, Image or Opaque; empty if the tool said nothing

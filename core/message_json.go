@@ -88,7 +88,7 @@ func survivesJSON(raw []byte) bool {
 	if json.Compact(b, raw) != nil || !bytes.Equal(b.Bytes(), raw) {
 		return false
 	}
-	// Parsers limit the depth to 10,000, and a message stands inside other values. What
+	// Parsers limit the depth to 10,000, and a message is inside other values. What
 	// has this few brackets cannot be too deep.
 	return bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) < 9000 ||
 		json.Valid(slices.Concat(bytes.Repeat([]byte("["), 50), raw, bytes.Repeat([]byte("]"), 50)))
@@ -153,7 +153,7 @@ func partsToJSON(parts []Part) ([]partJSON, error) {
 	return out, nil
 }
 
-// strings returns where w holds content; nil stands for no text.
+// strings returns where w holds content; nil means no text.
 func (w *partJSON) strings() [12]*string {
 	return [...]*string{
 		w.Text, &w.ID, &w.Name, &w.Args, &w.CallID, &w.MediaType, &w.Data, &w.URL,

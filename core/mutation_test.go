@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A mutation spoils a lawful result in one way. It reports false if there was nothing to
+// A mutation makes a valid result invalid in one way. It reports false if there was nothing to
 // spoil. What it is given is a copy.
 type mutation struct {
 	name, rule string
@@ -52,7 +52,7 @@ func pickPair(r *rand.Rand, m []core.Message) (call, result place, ok bool) {
 	return callOf[result], result, true
 }
 
-// only reports whether no other call, or result, of the same ID stands in the message.
+// only reports whether no other call, or result, of the same ID is in the message.
 // If one does, the loss of either looks the same.
 func only(m []core.Message, at place) bool {
 	p := m[at.message].Parts[at.part]
@@ -278,7 +278,7 @@ var mutations = []mutation{
 		}
 		pa, pb := m[a.message].Parts, m[b.message].Parts
 		if pa[a.part].(core.ToolResult).CallID == pb[b.part].(core.ToolResult).CallID {
-			return nil, false // what they say may be rewritten, so nobody could tell
+			return nil, false // what they say may be rewritten, so it cannot be detected
 		}
 		pa[a.part], pb[b.part] = pb[b.part], pa[a.part]
 		return m, true
@@ -325,11 +325,11 @@ func blankIn(req *core.Request, m core.Message) bool {
 func TestLawfulEditsPass(t *testing.T) {
 	changed := 0
 	rapid.Check(t, func(t *rapid.T) {
-		req, e := lawfulRequest(t)
+		req, e := validRequest(t)
 		was := req.Clone()
 		res := e.edit(req)
 		if err := core.Verify(req, res); err != nil {
-			t.Fatalf("got %v, want a lawful result", err)
+			t.Fatalf("got %v, want a valid result", err)
 		}
 		if broken := brokenPair(req.Messages, res.Messages); broken != "" {
 			t.Fatalf("the generator is at fault: %s", broken)
@@ -357,12 +357,12 @@ func TestLawfulEditsPass(t *testing.T) {
 	}
 }
 
-// TestMutationsAreFound proves that the test above can fail: each way to spoil a lawful
+// TestMutationsAreFound proves that the test above can fail: each way to break a valid
 // result is reported, under the name of the rule that it breaks.
 func TestMutationsAreFound(t *testing.T) {
 	spoilt := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		req, e := lawfulRequest(t)
+		req, e := validRequest(t)
 		res := e.edit(req)
 		for _, mu := range mutations {
 			m, ok := mu.spoil(e.Rand, req, (&core.Request{Messages: res.Messages}).Clone().Messages)

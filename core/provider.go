@@ -18,9 +18,9 @@ import (
 //   - return promptly once ctx is done, with an error wrapping ctx.Err();
 //   - be safe for concurrent use.
 //
-// Returning the messages as they came is lawful and means "nothing to gain here". An
-// error means that the provider could not do its work; the next one is asked. What a
-// provider says of its own numbers is never believed: the host counts.
+// Returning the messages unchanged is valid and means that nothing can be saved. After an
+// error, the next provider is asked. The host does not use a provider's own numbers; it
+// counts itself.
 type CondensationProvider interface {
 	Condense(ctx context.Context, req *Request) (*Result, error)
 }
@@ -35,26 +35,25 @@ func (f ProviderFunc) Condense(ctx context.Context, req *Request) (*Result, erro
 
 // A Result is a provider's answer.
 type Result struct {
-	// Messages are those to send from now on, oldest first. See the package comment for
-	// what an ID, its absence, and an absent message mean.
+	// Messages are to be sent instead of those of the request, oldest first. See the package
+	// comment for the meaning of IDs.
 	Messages []Message
 	// Usage is what the provider spent on models.
 	Usage Usage
-	// Steps say what the provider did, for people; optional. The host passes them on and
-	// believes none of it.
+	// Steps describe what the provider did, for reports; optional and unchecked.
 	Steps []Step
 }
 
-// A Step is what a provider says of one of the things that it did. Numbers are its own.
+// A Step is part of a provider's report about its work, with its own numbers.
 type Step struct {
 	Name         string         `json:"name"`
-	Looked       int            `json:"looked,omitempty"`  // pieces of content that were considered
-	Changed      int            `json:"changed,omitempty"` // and those that were changed
+	Looked       int            `json:"looked,omitempty"`  // pieces of content considered
+	Changed      int            `json:"changed,omitempty"` // pieces of content changed
 	Saved        map[string]int `json:"saved,omitempty"`   // tokens, by kind of content
 	TokensBefore int            `json:"tokens_before,omitempty"`
 	TokensAfter  int            `json:"tokens_after,omitempty"`
 	Duration     time.Duration  `json:"-"`
-	Note         string         `json:"note,omitempty"` // what numbers do not say
+	Note         string         `json:"note,omitempty"` // anything else
 }
 
 // MarshalJSON writes the duration in milliseconds.
@@ -66,8 +65,8 @@ func (s Step) MarshalJSON() ([]byte, error) {
 	}{plain(s), float64(s.Duration.Microseconds()) / 1000})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, so that a file that is read and written again
-// stays as it is. Times that no duration can hold count as zero.
+// UnmarshalJSON reads what MarshalJSON wrote, without loss. Times that do not fit a duration
+// become zero.
 func (s *Step) UnmarshalJSON(data []byte) error {
 	type plain Step
 	var j struct {
@@ -123,13 +122,13 @@ func Progress(ctx context.Context, fraction float64, text string) {
 	}
 }
 
-// A CostEstimator can say what a request would cost before it is made.
+// A CostEstimator estimates the cost of a request before it is made.
 type CostEstimator interface {
 	EstimateCost(ctx context.Context, req *Request) (Usage, error)
 }
 
-// EstimateCost asks p what req would cost. The error wraps [errors.ErrUnsupported] if p
-// cannot say.
+// EstimateCost returns p's estimate for req. The error wraps [errors.ErrUnsupported] if p is
+// no [CostEstimator].
 func EstimateCost(ctx context.Context, p CondensationProvider, req *Request) (Usage, error) {
 	if e, ok := p.(CostEstimator); ok {
 		return e.EstimateCost(ctx, req)

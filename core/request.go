@@ -4,30 +4,30 @@ import (
 	"slices"
 )
 
-// A Trigger says why a condensation was asked for.
+// A Trigger is the reason for a condensation.
 type Trigger string
 
 // The triggers.
 const (
 	TriggerAutomatic Trigger = "automatic" // the policy found the conversation too large
-	TriggerManual    Trigger = "manual"    // a person or program asked
+	TriggerManual    Trigger = "manual"    // the user or a program asked
 	TriggerOverflow  Trigger = "overflow"  // the model's API refused the request as too large
 )
 
 // A Request asks a provider for a shorter conversation.
 type Request struct {
-	// Messages are what would be sent, oldest first: original messages and what earlier
-	// condensations put in place of others. Tokens is set on every one.
+	// Messages are what would be sent, oldest first: original messages, and the summaries and
+	// markers of earlier condensations. Tokens is set on every one.
 	Messages []Message
 	Budget   Budget
 	Trigger  Trigger
 	// Profile and Mode name the configuration in force; either may be empty.
 	Profile, Mode string
-	// System is the system prompt that is sent beside the messages; empty if there is
-	// none or if it stands among the messages.
+	// System is the system prompt that is sent in addition to the messages; empty if there
+	// is none or if it is one of the messages.
 	System string
-	// Environment describes where the agent works (open files, time, …), as its host
-	// would tell the model; empty if unknown.
+	// Environment describes where the agent works (open files, time, …), in the form that
+	// the agent sends to the model; empty if unknown.
 	Environment string
 	// FilesRead are the files that the agent has read, newest first.
 	FilesRead []string
@@ -37,14 +37,14 @@ type Request struct {
 	// Tools are the definitions of the agent's tools as they are sent, a JSON array in the
 	// form of the vendor's API; empty if unknown.
 	Tools string
-	// Instructions are the user's own wishes for this condensation.
+	// Instructions are the user's instructions for this condensation.
 	Instructions string
-	// Originals is where the agent can read what the answer hides or rewrites, word for
-	// word: the path of a file that the host writes once the answer is applied, as the agent
-	// would open it. A provider that puts something in place of messages tells the reader.
-	// Empty means that they are kept where the agent cannot see them.
+	// Originals is the path of the file in which the agent can read, verbatim, what the result
+	// hides or rewrites, as the agent would open it. The host writes it once the result is
+	// applied. Providers name it in what they write. Empty means that the agent cannot read
+	// the originals.
 	Originals string
-	// Counter is the host's counter, the one that results are measured with.
+	// Counter is the host's counter, with which results are measured.
 	Counter Counter
 }
 
@@ -56,7 +56,7 @@ type Budget struct {
 	Reserve  int `json:"reserve"`  // kept free for the model's answer
 	Overhead int `json:"overhead"` // system prompt and tool definitions
 	Limit    int `json:"limit"`    // the most that may be sent
-	Target   int `json:"target"`   // what a condensation should end at or below; at most Limit
+	Target   int `json:"target"`   // a condensation should end at or below it; at most Limit
 }
 
 // Room returns the tokens that the messages may have for the conversation to be on

@@ -32,12 +32,12 @@ const (
 )
 
 var rules = []Rule{
-	{ruleAnswer, "A provider answers: with an error, or with at least one message if it was given any."},
+	{ruleAnswer, "A provider returns an error, or at least one message if it was given any."},
 	{ruleParts, "Content consists of the parts of this package, as values; a tool result holds no calls and no results."},
 	{ruleKnown, "An ID in the result is the ID of a message in the request; new messages have none."},
 	{ruleUnique, "No message appears twice."},
 	{ruleOrder, "Messages that stay keep their chronological order."},
-	{ruleRole, "A message that stays keeps its role and kind: nobody is made to say what another said."},
+	{ruleRole, "A message that stays keeps its role and kind: a text keeps its author."},
 	{ruleNewRole, "A new message speaks as user or assistant and is a summary or a marker; only these exist in every format."},
 	{ruleProtected, "Protected messages stay, verbatim."},
 	{ruleSystem, "System messages stay, verbatim."},
@@ -46,7 +46,7 @@ var rules = []Rule{
 	{ruleCalls, "Tool calls and results are neither invented nor moved to another message, and a call keeps its ID and tool."},
 	{rulePairs, "A tool call and its result are kept or removed together and stay matched. Calls already unanswered, and results already orphaned, may remain."},
 	{rulePending, "A tool call whose result is still to come stays: the result would arrive without it."},
-	{ruleSplit, "No new message stands between a tool call and its result, nor behind a last call whose result is still to come: results must follow at once."},
+	{ruleSplit, "No new message is between a tool call and its result, or after a last call whose result is still to come: results must follow at once."},
 	{ruleMedia, "A rewrite that takes out an image or a block of unknown kind leaves text in its place that says so."},
 	{ruleReasoning, "Reasoning stays verbatim in its message or goes: its signature covers every byte."},
 	{ruleFirst, "The conversation begins with a user message if it did so before."},

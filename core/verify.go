@@ -134,7 +134,7 @@ func (v *verifier) identity() {
 			continue
 		}
 		if j < last {
-			v.fault(ruleOrder, m.ID, "stands behind message %s, which is younger", v.req.Messages[last].ID)
+			v.fault(ruleOrder, m.ID, "is after message %s, which is newer", v.req.Messages[last].ID)
 		} else {
 			last = j
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// content checks what stands in new and rewritten messages.
+// content checks the content of new and rewritten messages.
 func (v *verifier) content() {
 	for i := range v.out {
 		if v.same[i] {
@@ -18,7 +18,7 @@ func (v *verifier) content() {
 				v.fault(ruleEmpty, m.ID, "new message %d says nothing", i)
 			}
 			if slices.ContainsFunc(m.Parts, sealed) {
-				v.fault(ruleReasoning, m.ID, "signed or encrypted reasoning stands in new message %d", i)
+				v.fault(ruleReasoning, m.ID, "signed or encrypted reasoning is in new message %d", i)
 			}
 			continue
 		}
@@ -58,8 +58,8 @@ func (v *verifier) results(m, o *Message) {
 	}
 }
 
-// media checks that what cannot be shortened was not dropped silently: that text stands
-// in its place.
+// media checks that images and blocks of unknown kind were not dropped silently: text must
+// replace them.
 func (v *verifier) media(id, where string, before, after []Part, text bool) {
 	kept := countParts(after)
 	for _, p := range before {
@@ -77,7 +77,7 @@ func (v *verifier) media(id, where string, before, after []Part, text bool) {
 		if kept[p] > 0 {
 			kept[p]--
 		} else if !text {
-			v.fault(ruleMedia, id, "%s is gone%s and no text stands in its place", what, where)
+			v.fault(ruleMedia, id, "%s is gone%s and no text replaces it", what, where)
 		}
 	}
 }

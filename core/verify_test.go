@@ -43,13 +43,13 @@ type messages = []core.Message
 const hi, note = core.Text("hi there"), core.Text(core.LeftOut)
 
 // ruleTests hold, for every rule, conversations that differ as little as they can and
-// are lawful or break that rule and no other. That the request itself is a lawful answer
+// are valid or break that rule and no other. That the request itself is a valid answer
 // is tested with each.
 var ruleTests = []struct {
 	rule, name string
 	request    messages
-	lawful     messages // nil if there is nothing to add
-	unlawful   messages
+	valid      messages // nil if there is nothing to add
+	invalid    messages
 }{
 	{
 		"answer", "all gone",
@@ -490,15 +490,15 @@ func TestRules(t *testing.T) {
 		tested[tt.rule] = true
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
 			req := &core.Request{Messages: tt.request} // without a counter: growth is another rule
-			for what, lawful := range map[string]messages{"the request itself": tt.request, "the lawful answer": tt.lawful} {
-				if lawful == nil {
+			for what, valid := range map[string]messages{"the request itself": tt.request, "the valid answer": tt.valid} {
+				if valid == nil {
 					continue
 				}
-				if err := core.Verify(req, &core.Result{Messages: lawful}); err != nil {
-					t.Errorf("%s: got %v, want it to be lawful", what, err)
+				if err := core.Verify(req, &core.Result{Messages: valid}); err != nil {
+					t.Errorf("%s: got %v, want it to be valid", what, err)
 				}
 			}
-			err := core.Verify(req, &core.Result{Messages: tt.unlawful})
+			err := core.Verify(req, &core.Result{Messages: tt.invalid})
 			if got := rulesIn(t, err); got != tt.rule {
 				t.Errorf("got the rules %q broken, want only %s:\n%v", got, tt.rule, err)
 			}
@@ -590,7 +590,7 @@ func TestVerifyWithoutMessages(t *testing.T) {
 	}
 }
 
-// A part that only claims to be one must not bring Verify down, wherever it stands.
+// A part that only claims to be one must not bring Verify down, wherever it is.
 func TestVerifySurvivesForeignParts(*testing.T) {
 	type foreign struct {
 		core.Text
@@ -609,17 +609,17 @@ func TestVerifySurvivesForeignParts(*testing.T) {
 func TestViolationSaysWhereAndWhat(t *testing.T) {
 	req := coretest.HalfRequest(coretest.Session())
 	tests := []struct {
-		sinner core.CondensationProvider
-		want   string
+		misbehaving core.CondensationProvider
+		want        string
 	}{
 		{coretest.Misbehave("DropsCall"), "keep-pairs: message m5: the result of call c1 stays without the call, which message m4 had"},
-		{coretest.Misbehave("DropsNestedImage"), "keep-media: message m5: an image is gone in the result of call c2 and no text stands in its place"},
+		{coretest.Misbehave("DropsNestedImage"), "keep-media: message m5: an image is gone in the result of call c2 and no text replaces it"},
 		{coretest.Misbehave("HidesProtected"), "keep-protected: message m14: is hidden"},
 		{coretest.Misbehave("SpeaksAsSystem"), `new-role: new message 0 has the role "system"; want user or assistant`},
 		{coretest.Misbehave("ReturnsNothing"), "answer: all 16 messages are gone"},
 	}
 	for _, tt := range tests {
-		res, err := tt.sinner.Condense(t.Context(), req)
+		res, err := tt.misbehaving.Condense(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ func (v *verifier) tools() {
 		id := v.out[u.message].ID
 		switch b := was[k]; {
 		case v.from[u.message] < 0:
-			v.fault(ruleCalls, id, "%s stands in new message %d", u, u.message)
+			v.fault(ruleCalls, id, "%s is in new message %d", u, u.message)
 		case b < 0:
 			v.fault(ruleCalls, id, "%s was not there", u)
 		case before.uses[b].tool != u.tool:
@@ -25,7 +25,7 @@ func (v *verifier) tools() {
 }
 
 // match returns, for each use in the result, which of the request it is; -1 if it was
-// not there. A use is told apart from others in its message by its call ID and by its
+// not there. A use is identified in its message by its call ID and by its
 // number among those of that ID there.
 func (v *verifier) match(before, after *pairing) []int {
 	was := make([]int, len(after.uses))
@@ -109,18 +109,18 @@ func (v *verifier) split(before, after *pairing, was []int) {
 		case was[k] < 0: // reported by tools
 		case u.result && u.partner >= 0:
 			if call := after.uses[u.partner].message; was[u.partner] >= 0 && call < u.message && fresh[u.message] > fresh[call+1] {
-				v.fault(ruleSplit, v.out[u.message].ID, "a new message stands between call %s and its result", u.call)
+				v.fault(ruleSplit, v.out[u.message].ID, "a new message is between call %s and its result", u.call)
 			}
 		case !u.result && before.uses[was[k]].partner < 0 && v.from[u.message] >= waiting:
 			if fresh[len(v.out)] > fresh[u.message+1] {
-				v.fault(ruleSplit, v.out[u.message].ID, "a new message stands behind call %s, whose result is still to come", u.call)
+				v.fault(ruleSplit, v.out[u.message].ID, "a new message is after call %s, whose result is still to come", u.call)
 			}
 		}
 	}
 }
 
-// pending checks that calls whose results are still to come were not taken away: the
-// results would arrive as orphans.
+// pending checks that calls whose results are still to come were not removed: their results
+// would be orphans.
 func (v *verifier) pending(before *pairing, was []int) {
 	kept := make([]bool, len(before.uses))
 	for _, b := range was {

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// Keeps returns a provider that finds nothing to shorten, which is lawful.
+// Keeps returns a provider that finds nothing to shorten, which is valid.
 func Keeps() core.CondensationProvider {
 	return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 		if err := ctx.Err(); err != nil {

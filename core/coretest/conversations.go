@@ -184,7 +184,7 @@ var conversations = []testCase{
 		},
 	},
 	{
-		name: "huge reasoning", about: "all that a message says was thought, at length, beside an empty text",
+		name: "huge reasoning", about: "a message consists of long reasoning and an empty text",
 		rule: "not-empty",
 		request: func() *core.Request {
 			thought := core.Reasoning{Text: strings.Repeat(prose(100)+"\n", 400), Signature: "c2lnbmVk"}

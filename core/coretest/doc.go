@@ -1,5 +1,5 @@
-// Package coretest tests implementations of [core.CondensationProvider], and whatever
-// asks them for work.
+// Package coretest tests implementations of [core.CondensationProvider] and programs that
+// call them.
 //
 // An author's test is [Run]:
 //
@@ -7,22 +7,21 @@
 //		coretest.Run(t, func(*testing.T) core.CondensationProvider { return mine.New() })
 //	}
 //
-// A program that meets a provider which somebody
-// else wrote calls [TestProvider], or [Examine] for the details; neither needs a
-// *testing.T. All go over the same table of cases.
+// A program that tests a third-party provider calls [TestProvider], or [Examine] for the
+// details; neither needs a *testing.T. All use the same table of cases.
 //
-// Who asks providers is tested with those of [Misbehaving], each of which commits one
-// sin, and with histories from [Random], which hold whatever a real conversation may.
+// To test a caller of providers, use those of [Misbehaving], each of which does one thing
+// wrong, and conversations from [Random], which hold everything that a real one may.
+// [User], [Assistant], [Call], [Result] and [Conversation] build conversations.
 //
-// # What is asked of a provider
+// # Requirements
 //
-// Every answer must be lawful by [core.Verify]; what is asked beyond that is in
-// [Contract]. A provider may decline a conversation with an error: it then counts as
-// declined, not as failed, because the host asks the next one. It may not decline the
-// cases that say so (Must in a [Verdict]): those are ordinary sessions with a budget that
-// can be met. It need not save a token anywhere.
+// Every result must be valid by [core.Verify]; [Contract] has the other requirements. A
+// provider may decline a conversation with an error: that is not a failure, because the
+// host asks the next one. It may not decline cases with Must in their [Verdict]: ordinary
+// sessions with a budget that can be met. It need not save tokens.
 //
-// Each call has a deadline of [CallTimeout]. Running into it is a failure. A provider
-// that does not return within [Promptness] after its context is done ends the
-// examination: nothing more can be learned from it, and it may still be running.
+// Each call has a deadline of [CallTimeout]; exceeding it is a failure. If a provider does
+// not return within [Promptness] after its context is done, the examination ends, because
+// the provider may still be running.
 package coretest

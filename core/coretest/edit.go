@@ -7,7 +7,7 @@ import (
 )
 
 // editor returns a provider that answers what f makes of the messages, which it may
-// change as it likes. They are a little shorter than those of the request, lawfully, so
+// change as it likes. They are a little shorter than those of the request, without an error, so
 // that what f adds is not growth as well.
 func editor(f func([]core.Message) []core.Message) core.CondensationProvider {
 	return attentive(func(req *core.Request) (*core.Result, error) {

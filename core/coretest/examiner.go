@@ -28,7 +28,7 @@ func (e *examiner) fail(name string, err error) {
 }
 
 // ask makes a call with the usual deadline and checks all that can be checked about any
-// call. The result is nil if there is none that is lawful.
+// call. The result is nil if there is no valid one.
 func (e *examiner) ask(ctx context.Context, req *core.Request) *core.Result {
 	parent := ctx
 	ctx, cancel := context.WithTimeout(parent, CallTimeout)
@@ -68,12 +68,12 @@ func (e *examiner) judge(ctx context.Context, before, req *core.Request, res *co
 	case err != nil:
 		e.declined = err
 	default:
-		return e.lawful(before, res)
+		return e.valid(before, res)
 	}
 	return nil
 }
 
-func (e *examiner) lawful(req *core.Request, res *core.Result) *core.Result {
+func (e *examiner) valid(req *core.Request, res *core.Result) *core.Result {
 	if res != nil {
 		if err := plausible(res.Usage); err != nil {
 			e.fail(ruleUsage, err)
@@ -223,7 +223,7 @@ func isLost(err error) bool {
 	return errors.As(err, &lost)
 }
 
-// A Verdict is what came of one case.
+// A Verdict is the result of one case.
 type Verdict struct {
 	Case     string
 	About    string // what the conversation holds or what is done
@@ -236,11 +236,11 @@ type Verdict struct {
 	hung bool // a call did not end in time
 }
 
-// A Report is what came of an examination.
+// A Report is the result of an examination.
 type Report struct {
 	Verdicts []Verdict
 	// Deterministic is set if the provider, asked the same twice, answered the same.
-	// Nothing demands it, but tests of whoever uses the provider are easier if it is.
+	// That is not required, but makes tests of its callers easier.
 	Deterministic bool
 	// Stopped says why cases were left out; nil if none was.
 	Stopped error

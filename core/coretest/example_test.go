@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 )
 
-// A provider that hides every other message is told what it broke, and in which case.
+// For a provider that hides every other message, the test reports the rule and the case.
 func ExampleTestProvider() {
 	everyOther := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 		if err := ctx.Err(); err != nil {

@@ -129,7 +129,7 @@ func (g *generator) exchange() {
 	for range 1 + g.IntN(3) {
 		c := core.ToolCall{ID: g.callID(), Name: words[g.IntN(4)], Args: g.args()}
 		parts = append(parts, c)
-		if !g.fault(15) { // else nobody answers it
+		if !g.fault(15) { // otherwise it has no answer
 			results = append(results, g.result(c.ID))
 		}
 	}

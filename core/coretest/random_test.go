@@ -172,7 +172,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// Well-behaved providers are lawful on whatever a conversation may hold.
+// Well-behaved providers return valid results for every conversation.
 func TestGoodProvidersOnRandomHistories(t *testing.T) {
 	for seed := range uint64(300) {
 		req := coretest.HalfRequest(random(seed, nil))

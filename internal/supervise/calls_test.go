@@ -139,7 +139,7 @@ func TestInvalidAnswers(t *testing.T) {
 		{"edits-protected", core.OutcomeRejected, `keep-protected: message m2: is rewritten.*`},
 		{"drops-half", core.OutcomeRejected, `keep-pairs: message m5: the result of call c1 stays without the call, which message m4 had.*`},
 		{"hides-all", core.OutcomeRejected, `answer: .*`},
-		{"reorders", core.OutcomeRejected, `keep-reasoning: signed or encrypted reasoning stands in new message 15.*`},
+		{"reorders", core.OutcomeRejected, `keep-reasoning: signed or encrypted reasoning is in new message 15.*`},
 		{"false-counts", core.OutcomeFailed, broken + `usage is .*`},
 	}
 	together(t, tests, func(tt test) string { return tt.program }, func(t *testing.T, tt test) {

@@ -16,7 +16,7 @@ func draw(t *rapid.T, label string) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, label), 0))
 }
 
-// An editor changes messages at random, in all the ways that are lawful.
+// An editor changes messages at random, in all valid ways.
 type editor struct {
 	*rand.Rand
 
@@ -133,8 +133,8 @@ func (e *editor) shorten(parts []core.Part) []core.Part {
 	return out
 }
 
-// lawfulRequest returns a random request and the source that made it.
-func lawfulRequest(t *rapid.T) (*core.Request, *editor) {
+// validRequest returns a random request and the source that made it.
+func validRequest(t *rapid.T) (*core.Request, *editor) {
 	r := draw(t, "seed")
 	req := coretest.HalfRequest(coretest.Random(r, &coretest.RandomOptions{Max: 30}))
 	return req, &editor{Rand: r, counter: req.Counter}
