@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Names of files, modes and strategies come from outside, and reach tables and errors.
+// Names of files, modes and strategies come from outside and appear in tables and errors.
 func TestNamesInComparisonsCannotActOnATerminal(t *testing.T) {
 	alone(t)
 	const name = "x\n" + forged + "\x1b[2J\u202e\u009b31m\u2028" + forged + "\t%s"

@@ -17,11 +17,11 @@ import (
 
 var update = flag.Bool("update", false, "write into the guides what the commands print")
 
-// Every command of the guides runs as it is written, and prints what is written below it.
+// Every command of the guides runs as written, and prints what the guide shows below it.
 //
-// A block ```console is a session in a shell: lines that begin with "$ " are typed, the
-// others come back, on either output. A block with a file's name behind its language, as in
-// ```yaml condense.yaml, is put into that file. Each section (##) begins in an empty folder.
+// A block ```console is a shell session: lines that begin with "$ " are input, the others are
+// output. A block with a file name after its language, as in ```yaml condense.yaml, is written to
+// that file. Each section (##) starts in an empty folder.
 func TestGuides(t *testing.T) {
 	testkit.Process(t)
 	for file, least := range map[string]int{
@@ -51,8 +51,8 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// The commands of README about a session of one's own, typed in order: each works, says
-// something, and the last lead back to where the first began.
+// The commands of README's section on the user's own sessions, run in order: each succeeds and
+// prints something, and the last ones undo everything.
 func TestReadmeCommandsWorkInOrder(t *testing.T) {
 	testkit.Process(t)
 	text := read(t, "../../README.md")
@@ -97,20 +97,20 @@ func TestReadmeCommandsWorkInOrder(t *testing.T) {
 	}
 }
 
-// A varying is a form of words that differ every time, and the word that stands for them.
+// A varying is a pattern for text that differs from run to run, and its replacement.
 type varying struct {
 	form *regexp.Regexp
 	word string
 }
 
-// inReports is what differs in reports of the same condensation: how long it took, and its
-// name. The numbers of tokens and messages do not.
+// inReports is what differs between reports of the same condensation: durations and IDs, but not
+// numbers of tokens and messages.
 var inReports = []varying{
 	{regexp.MustCompile(`\([0-9.]+ ms\)`), "(TIME)"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "UUID"},
 }
 
-// settled returns the lines of a guide with what varies replaced.
+// settled returns the lines of a guide with varying text replaced.
 func settled(text string, varies []varying) []string {
 	for _, v := range varies {
 		text = v.form.ReplaceAllString(text, v.word)
@@ -120,8 +120,8 @@ func settled(text string, varies []varying) []string {
 
 var fence = regexp.MustCompile("^```(\\w+) ?(\\S*)$")
 
-// replay returns the guide with the output that its commands really have, and how many
-// sessions it holds. They see env beside the usual.
+// replay returns the guide with the actual output of its commands, and the number of its sessions.
+// They run with env in addition to the usual environment.
 func replay(t *testing.T, guide string, env ...string) (got string, sessions int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -156,9 +156,9 @@ func replay(t *testing.T, guide string, env ...string) (got string, sessions int
 	return out.String(), sessions
 }
 
-// session runs the typed lines of a session in one shell, and returns the session as it
-// looks then. What is typed in a copy of this repository is run with its sessions, and the
-// program under test for the one that would be built.
+// session runs the input lines of a session in one shell and returns the session with the actual
+// output. A session that starts in a checkout of this repository gets its recorded sessions, and the
+// program under test instead of one built by go run.
 func session(t *testing.T, dir, text string, env []string) string {
 	t.Helper()
 	script := "exec 2>&1\n"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -25,16 +26,16 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script: what a user types, and what comes back. A script finds
-// the recorded sessions in $SESSIONS, testdata/plugin as a program in $PLUGIN, and a server at
-// $SPY that records in the file spied what it is sent. No process that it started outlives it.
+// TestScripts runs testdata/script: what a user types, and the output. A script has the recorded
+// sessions in $SESSIONS, testdata/plugin as a program in $PLUGIN, and at $SPY a server that records
+// requests in the file spied. No process that it started may outlive it.
 func TestScripts(t *testing.T) {
 	testkit.Process(t)
 	sessions, err := filepath.Abs("../../testdata/traces")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It is built and not this binary: what the race detector maps, no plugin may have.
+	// Not this binary: the memory limit of plugins does not allow for the race detector.
 	plugin := filepath.Join(t.TempDir(), "plugin")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
 		t.Fatalf("build the plugin: %v\n%s", err, out)
@@ -57,12 +58,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every command would end with a second of sleep
 			return nil
 		},
+		UpdateScripts:       flag.Lookup("update").Value.String() == "true",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
 }
 
-// spying records every request that comes, with its header and body, in a file.
+// spying records every request, with its header and body, in a file.
 func spying(file string) http.Handler {
 	var one sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

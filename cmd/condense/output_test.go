@@ -14,9 +14,8 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
-// A host appends to its journal while a person uses the command line on the same file. Not
-// one message that the host was told is written may be missing, and the command says why it
-// did nothing.
+// A host appends to its journal while a user runs commands on the same file. No message that the
+// host has written may be missing, and each command reports why it did nothing.
 func TestCommandUnderARunningHostLosesNoMessage(t *testing.T) {
 	testkit.Process(t)
 	path := filepath.Join(t.TempDir(), "session.jsonl")

@@ -16,13 +16,13 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
-// A new plugin compiles as it is written, whatever is saved is tried, and when it ends
-// nothing is left: no process, no goroutine, no file.
+// A new plugin compiles as written, every saved change is tried, and at the end nothing remains: no
+// process, no goroutine, no file.
 func TestDevFollowsChanges(t *testing.T) {
 	testkit.Process(t)
 	temp, work := t.TempDir(), t.TempDir()
 	for k, v := range map[string]string{
-		// Offline: all that is needed was downloaded to build this test.
+		// Offline: every dependency was downloaded to build this test.
 		"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOSUMDB": "off", "GOWORK": "off", "TMPDIR": temp,
 	} {
 		t.Setenv(k, v)
@@ -75,7 +75,7 @@ func TestDevFollowsChanges(t *testing.T) {
 	}
 }
 
-// A screen is what a person would see.
+// A screen is the output that a user sees.
 type screen struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -99,7 +99,7 @@ func (s *screen) clear() {
 	s.b.Reset()
 }
 
-// await returns when all texts are there, in this order.
+// await waits for all texts, in this order.
 func (s *screen) await(t *testing.T, texts ...string) {
 	t.Helper()
 	for end := time.Now().Add(testkit.Patience(t)); ; time.Sleep(20 * time.Millisecond) {

@@ -21,9 +21,9 @@ import (
 
 const providerGuide = "../../docs/writing-a-provider.md"
 
-// The guide for authors, typed as it is written in an empty folder outside of the
-// repository: a plugin is written, tested, pinned and used. It needs no network: all that
-// the plugin is made of was downloaded to build this test.
+// The guide for authors works as written, in an empty folder outside of the repository: a plugin is
+// written, tested, pinned and used. It needs no network: every dependency of the plugin was
+// downloaded to build this test.
 func TestProviderGuide(t *testing.T) {
 	testkit.Process(t)
 	guide := read(t, providerGuide)
@@ -48,8 +48,7 @@ func TestProviderGuide(t *testing.T) {
 	}
 }
 
-// inBuilds is what differs where a plugin is built and used: durations, checksums, names of
-// condensations.
+// inBuilds is what differs between builds and runs of a plugin: durations, checksums and IDs.
 var inBuilds = append([]varying{
 	{regexp.MustCompile(`\b[0-9.]+ ?m?s\b|\(cached\)`), "TIME"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "SHA256"},
@@ -68,7 +67,7 @@ func openHost(ctx context.Context, mine registry.Strategy) (*condense.Host, erro
 
 // end of the guide.
 
-// What the guide shows of a strategy that is compiled in is the code above, and it works.
+// The guide shows the code above for a strategy that is compiled in, and it works.
 func TestCompiledIn(t *testing.T) {
 	_, code, _ := strings.Cut(read(t, "plugin_new_test.go"), "// begin of the guide: compiled in.\n\n")
 	code, _, _ = strings.Cut(code, "\n// end of the guide.")
@@ -103,8 +102,8 @@ func TestCompiledIn(t *testing.T) {
 	}
 }
 
-// The template in Go requires what the smallest example does. Others see to it that the
-// example requires what this module does.
+// The Go template has the requirements of the smallest example. Other tests check that the example
+// has those of this module.
 func TestTemplateRequirements(t *testing.T) {
 	const example = "../../examples/plugins/keepfirst/"
 	requires := func(mod string) string {

@@ -24,8 +24,8 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// wantHarmless fails if output could act on a terminal, or if what a session says begins a
-// line of it.
+// wantHarmless fails if output could control a terminal, or if text of a session starts one of its
+// lines.
 func wantHarmless(t rapid.TB, what, output string) {
 	t.Helper()
 	if !utf8.ValidString(output) {
@@ -46,7 +46,7 @@ func wantHarmless(t rapid.TB, what, output string) {
 
 const forged = "condensation FORGED"
 
-// hostile draws names that an attacker would choose.
+// hostile draws names that an attacker might choose.
 func hostile(t *rapid.T, label string) string {
 	return "x" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
 		"\n" + forged, "\r\n" + forged, "\u2028" + forged, "\u0085" + forged, "\x1b[2J", "\x1b]0;title\x07", "\x1b]52;c;aGk=\x1b\\",
@@ -126,7 +126,7 @@ func TestNamesFromOutsideCannotActOnATerminal(t *testing.T) {
 	})
 }
 
-// Files that are no transcripts, and configurations, have keys that end in error messages.
+// Keys of invalid transcripts and configurations appear in error messages.
 func TestKeysFromOutsideCannotActOnATerminal(t *testing.T) {
 	alone(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -179,7 +179,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// What escapes the encoder is escaped, and reads as the same value.
+// Invisible characters that the encoder leaves are escaped, and decode to the same value.
 func TestJSONHasNoInvisibleCharacters(t *testing.T) {
 	var b bytes.Buffer
 	must(t, term.PrintJSON(&b, map[string]string{"a\u009b": "\u202e\u2028\x7f\U000e0041\x1b<>"}))

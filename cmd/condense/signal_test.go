@@ -18,7 +18,7 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
-// started starts the program as a process of its own, in an empty folder.
+// started starts the program as a process in an empty folder.
 func started(t *testing.T, stdin io.Reader, stdout io.Writer, args ...string) *exec.Cmd {
 	t.Helper()
 	testkit.Process(t)
@@ -32,7 +32,7 @@ func started(t *testing.T, stdin io.Reader, stdout io.Writer, args ...string) *e
 	return cmd
 }
 
-// wantExit waits for the end of a process. One that never ends fails by the test's time-out.
+// wantExit waits for the end of a process; the time-out of the test is the limit.
 func wantExit(t *testing.T, cmd *exec.Cmd, code int) {
 	t.Helper()
 	err := cmd.Wait()

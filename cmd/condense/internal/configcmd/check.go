@@ -14,10 +14,9 @@ import (
 	"github.com/condensehq/condense/internal/plugins"
 )
 
-// A configListing is what check found, as JSON.
+// A configListing is the result of check for one configuration, as JSON.
 type configListing struct {
-	// Files are those that were read; of a wrong configuration only the one that was asked
-	// for is known.
+	// Files are those that were read; of an invalid configuration, only the one that was named.
 	Files    []string      `json:"files"`
 	Faults   config.Errors `json:"faults"`
 	Warnings config.Errors `json:"warnings"`
@@ -27,14 +26,13 @@ func configCheckCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE...]",
-		Short: "Say everything that is wrong with the configuration, and where",
-		Long: `check reads the configuration as every command does, or each FILE in the place of it, and reports all faults
-at once, each with file, line and column, the key, what would be right, and the name that was probably meant.
-Every provider is opened with its settings. It exits with 0 if there is no fault (there may be warnings), with
-2 if there is one.`,
+		Short: "Report every fault of the configuration, with its position",
+		Long: `check reads the configuration as every command does, or each FILE instead, and reports all faults at once: file, line
+and column, the key, what is allowed, and the name that was probably meant. It opens every provider with its settings.
+It exits with 0 if there are no faults (there may be warnings), with 2 if there are any.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && a.ConfigPath != "" {
-				return cli.Usage(cmd, "--config and files given as arguments do not go together")
+				return cli.Usage(cmd, "--config cannot be combined with files as arguments")
 			}
 			return nil
 		},
@@ -71,7 +69,7 @@ Every provider is opened with its settings. It exits with 0 if there is no fault
 	return cmd
 }
 
-// checkConfig checks the configuration in a file, or the one in force if file is empty.
+// checkConfig checks the configuration in a file, or the active one if file is empty.
 func checkConfig(a *cli.App, file string) (configListing, error) {
 	l := configListing{Files: []string{}, Faults: config.Errors{}, Warnings: config.Errors{}}
 	if file != "" {
@@ -100,8 +98,8 @@ func checkConfig(a *cli.App, file string) (configListing, error) {
 	return l, err
 }
 
-// pinWarnings says which plugins would not be started, because nobody approved them or
-// because they are not what was approved.
+// pinWarnings reports which plugins would not be started, because they are not approved or have
+// changed since.
 func pinWarnings(c *config.Config) (config.Errors, error) {
 	declared, err := plugins.Declared(c)
 	if err != nil {
@@ -136,9 +134,9 @@ func printConfigListing(stdout, stderr io.Writer, l configListing) {
 		term.Printf(stderr, "warning: %v\n", w)
 	}
 	switch {
-	case len(l.Faults) > 0: // printed with the exit code
+	case len(l.Faults) > 0: // printed as the error
 	case len(l.Files) == 0:
-		term.Printf(stdout, "no configuration file; the defaults hold ('condense config init' writes one)\n")
+		term.Printf(stdout, "no configuration file; using the defaults ('condense config init' writes a file)\n")
 	default:
 		term.Printf(stdout, "%s: OK\n", strings.Join(l.Files, ", "))
 	}

@@ -1,5 +1,4 @@
-// Package configcmd has the commands about what the program would do: config, providers and
-// trust.
+// Package configcmd has the commands for the configuration: config, providers and trust.
 package configcmd
 
 import (
@@ -29,9 +28,9 @@ func configCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Write, check and explain the configuration",
-		Long: `One file decides when conversations are condensed, by which providers, and how far: for each profile (a model
-and its thresholds) and each mode (what the agent is doing). The commands here write such a file, say what is
-wrong with one, and where each value comes from.`,
+		Long: `One file decides when conversations are condensed, by which providers, and how far: for each profile (a model and its
+thresholds) and each mode (what the agent is doing). These commands write such a file, report its faults, and explain
+where each value comes from.`,
 		Example: `  condense config init
   condense config check
   condense config explain
@@ -51,9 +50,9 @@ func configSchemaCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Write the JSON schema of configuration files",
-		Long: `schema writes the JSON schema of configuration files: the keys with their documentation, types and limits, and
-the strategies of this program with their settings. Editors complete and check with it; 'config init' puts it
-beside the configuration, and this command brings that file up to date:
+		Long: `schema writes the JSON schema of configuration files: the keys with their documentation, types and limits, and the
+strategies of this program with their settings. Editors use it to complete and check configurations. 'config init'
+writes it next to the configuration; this command updates it:
 
   condense config schema -o condense.schema.json`,
 		Args: cli.NoArguments("name a file with --output"),
@@ -85,10 +84,10 @@ func configShowCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show the merged configuration, or what it comes to for a profile and mode",
-		Long: `show prints what defaults, files, environment and flags add up to, as a file that would load to the same, each
-value with a comment that says where it stands. With --profile or --mode it prints what holds there, nothing
-inherited any more. No secret is in it: a configuration only names where they are.`,
+		Short: "Show the merged configuration, or the values for a profile and mode",
+		Long: `show prints the configuration merged from defaults, files, environment and flags, as a file that loads to the same
+values, each with a comment on its origin. With --profile or --mode it prints the values used there, after
+inheritance. The output has no secrets: a configuration only names where they are.`,
 		Args: cli.NoArguments("'condense config explain KEY' explains one key"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Load("")
@@ -132,12 +131,12 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 		t.Row(v.Key, v.Value)
 	}
 	for _, p := range e.Resolved.Chain {
-		t.Row("provider "+p.Name, fmt.Sprintf("%s %s, %s at most, %v", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin))
+		t.Row("provider "+p.Name, fmt.Sprintf("%s %s, timeout %s, %v", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin))
 	}
 	return term.PrintText(a.Stdout, t.Text(""))
 }
 
-// duration writes d as a file has it: 2m and not 2m0s.
+// duration formats d as in a configuration: 2m, not 2m0s.
 func duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -193,7 +192,7 @@ func providersCommand(a *cli.App) *cobra.Command {
 				t.Row(s.Name, strings.Join(strings.Fields(first), " ")+".")
 			}
 			_ = term.PrintText(a.Stdout, t.Text(""))
-			term.Printf(a.Stdout, "\nEvery chain ends with truncation to the budget, which need not be named.\n'condense providers NAME' describes one and its settings.\n")
+			term.Printf(a.Stdout, "\nEvery chain ends with truncation to the budget, which is added if the chain does not name it.\n'condense providers NAME' describes one and its settings.\n")
 			return nil
 		},
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 )
 
-// What explain foretells is what happens: nothing smaller is condensed, and everything
-// larger is.
+// The forecast of explain is correct: nothing smaller is condensed, and everything larger is.
 func TestForecastIsWhatHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &config.Resolved{

@@ -25,11 +25,11 @@ func configExplainCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "explain [KEY | --profile P --mode M]",
-		Short: "Say what will happen, and where every value comes from",
-		Long: `explain says what the configuration leads to. Without arguments: what each mode and profile comes to, a line
-each. With --profile or --mode: every value there, where it stands, what it was inherited through, and the
-formula with its numbers. With KEY, such as threshold or profiles.local.window: what it means, who sets it,
-and who overrides it. --window shows the numbers for another context window.`,
+		Short: "Explain what will happen, and where every value comes from",
+		Long: `explain shows the effect of the configuration. Without arguments: one line for each mode and profile. With --profile
+or --mode: every value there, its origin, how it was inherited, and the formula with its numbers. With KEY, such as
+threshold or profiles.local.window: its meaning, where it is set, and what overrides it. --window shows the numbers
+for another context window.`,
 		Example: `  condense config explain
   condense config explain --mode architect --window 1000000
   condense config explain threshold
@@ -39,7 +39,7 @@ and who overrides it. --window shows the numbers for another context window.`,
 			case len(args) > 1:
 				return cli.Usage(cmd, "want at most one key; got %d", len(args))
 			case len(args) == 1 && (at.Given() || window != 0):
-				return cli.Usage(cmd, "a key goes with none of --profile, --mode and --window; to explain one value there, name it: modes.architect.threshold")
+				return cli.Usage(cmd, "a key cannot be combined with --profile, --mode or --window; to explain a value of a mode, name it: modes.architect.threshold")
 			}
 			return nil
 		},
@@ -97,7 +97,7 @@ func explainPlace(a *cli.App, cmd *cobra.Command, c *config.Config, at cli.Place
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
-	// The numbers are those of the rule that decides, so that they cannot differ from it.
+	// The numbers come from the rule that decides, so that they cannot differ from it.
 	e.Formula = newForecast(e.Resolved).terms()
 	if asJSON {
 		return term.PrintJSON(a.Stdout, e)
@@ -105,15 +105,14 @@ func explainPlace(a *cli.App, cmd *cobra.Command, c *config.Config, at cli.Place
 	return term.PrintText(a.Stdout, e.String())
 }
 
-// A forecast is what the rule of a profile and mode will decide. It is found by asking the
-// rule about conversations of every size, none of them with protected messages, and not by
-// arithmetic of its own.
+// A forecast is what the rule of a profile and mode will decide. It is computed by applying the rule
+// to conversations of different sizes, without protected messages, not by a second formula.
 type forecast struct {
 	resolved *config.Resolved
 	rule     policy.Rule
 	due      int             // the smallest size that reaches the threshold
 	trigger  policy.Decision // of the smallest size that is condensed
-	again    int             // new tokens before the next one, after it has ended on target
+	again    int             // new tokens before the next condensation, after one that reached its target
 }
 
 func newForecast(r *config.Resolved) *forecast {
@@ -134,10 +133,10 @@ func (f *forecast) decide(size int, s policy.State) policy.Decision {
 	return f.rule.Decide(policy.Size{Messages: size}, s, core.TriggerAutomatic)
 }
 
-// terms returns the formula with its numbers.
+// terms returns the formula and its numbers.
 func (f *forecast) terms() []config.Term {
 	r, b := f.resolved, f.trigger.Budget
-	idle := "not looked at, because auto is false"
+	idle := "not used, because auto is false"
 	row := func(name, formula string, tokens int, note string) config.Term {
 		return config.Term{Name: name, Formula: formula, Tokens: float64(tokens), Note: note}
 	}
@@ -145,9 +144,9 @@ func (f *forecast) terms() []config.Term {
 	if r.MaxOutput == 0 {
 		reserve += " (max_output is unknown)"
 	}
-	due := row("threshold", fmt.Sprintf("%s %% of %s", term.Number(r.Threshold), size.Group(r.Window)), f.due, "condense when used reaches it")
-	limit := row("limit", fmt.Sprintf("%s × (1 − %s %%) − %s", size.Group(r.Window), term.Number(r.Buffer), reserve), b.Limit, "condense when used is above it")
-	most := row("cap", "max_context_tokens", r.MaxContextTokens, "condense when used is above it")
+	due := row("threshold", fmt.Sprintf("%s %% of %s", term.Number(r.Threshold), size.Group(r.Window)), f.due, "due when used reaches it")
+	limit := row("limit", fmt.Sprintf("%s × (1 − %s %%) − %s", size.Group(r.Window), term.Number(r.Buffer), reserve), b.Limit, "due when used exceeds it")
+	most := row("cap", "max_context_tokens", r.MaxContextTokens, "due when used exceeds it")
 	if !r.Auto {
 		due.Note, most.Note = idle, idle
 	}
@@ -160,27 +159,27 @@ func (f *forecast) terms() []config.Term {
 		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", term.Number(r.Target), size.Group(r.Window)), "a condensation should end at or below it"
 	}
 	if r.StopAtLimit && r.Target == 0 && f.trigger.Used > b.Limit {
-		target.Formula, target.Note = "the limit", "Roo Code's truncation ends there"
+		target.Formula, target.Note = "the limit", "as Roo Code's truncation"
 	}
 	if f.trigger.TargetWanted > 0 {
-		target.Note = fmt.Sprintf("moved from %s, to where it is of use", size.Group(f.trigger.TargetWanted))
+		target.Note = fmt.Sprintf("moved from %s, which would be of no use", size.Group(f.trigger.TargetWanted))
 	}
 	return append(out,
-		row("trigger", "smallest size that triggers", f.trigger.Used, "because of the "+triggers[f.trigger.Reason]),
+		row("trigger", "smallest size that triggers", f.trigger.Used, "from the "+triggers[f.trigger.Reason]),
 		target,
-		row("gain", fmt.Sprintf("%s %% of %s", term.Number(r.MinGain), size.Group(f.trigger.Used)), f.trigger.MinGain, "what saves less is no success"),
-		row("again", "min_new_tokens", f.again, "must be new before the next one"),
+		row("gain", fmt.Sprintf("%s %% of %s", term.Number(r.MinGain), size.Group(f.trigger.Used)), f.trigger.MinGain, "a condensation must save as much"),
+		row("again", "min_new_tokens", f.again, "new tokens before the next condensation"),
 	)
 }
 
-// triggers are the reasons to condense unasked, as terms of the formula.
+// triggers are the reasons for automatic condensation, as terms of the formula.
 var triggers = map[policy.Reason]string{
 	policy.ReasonThreshold:  "threshold",
 	policy.ReasonLimit:      "limit",
 	policy.ReasonMaxContext: "cap",
 }
 
-// An overviewLine is what one mode, or a profile without one, comes to.
+// An overviewLine has the numbers of a mode, or of a profile that no mode uses.
 type overviewLine struct {
 	Mode    string   `json:"mode,omitempty"`
 	Profile string   `json:"profile"`
@@ -190,7 +189,7 @@ type overviewLine struct {
 	Chain   []string `json:"chain"`   // truncation is listed only if the chain names it
 }
 
-// explainAll prints a line for every mode, and for every profile that no mode uses.
+// explainAll prints a line for every mode and for every profile that no mode uses.
 func explainAll(a *cli.App, cmd *cobra.Command, c *config.Config, window int, asJSON bool) error {
 	lines, err := overview(c, window)
 	if err != nil {
@@ -210,7 +209,7 @@ func explainAll(a *cli.App, cmd *cobra.Command, c *config.Config, window int, as
 }
 
 func overview(c *config.Config, window int) ([]overviewLine, error) {
-	// The default profile comes first: it is what an unknown mode gets.
+	// The default profile is first: unknown modes use it.
 	places := []cli.Place{{}}
 	for _, m := range c.Modes() {
 		places = append(places, cli.Place{Mode: m})

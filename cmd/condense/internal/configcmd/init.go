@@ -38,12 +38,12 @@ func configImportRooCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "roo FILE|-",
 		Short: "Import a settings export of Roo Code, Zoo Code or Kilo Code",
-		Long: `import roo reads what "Export Settings" of Roo Code, Zoo Code or Kilo Code writes, and prints the configuration
-that condenses when they did. On standard error it says what it took, what it ignored and why, and what to
+		Long: `import roo reads a file from "Export Settings" of Roo Code, Zoo Code or Kilo Code, and prints a configuration that
+condenses at the same points. On standard error it reports what it imported, what it ignored and why, and what to
 check. With --write it writes condense.yaml and its schema, as 'config init' does.
 
-Such an export holds API keys in clear. None is copied: the configuration names environment variables in
-their place. Delete the export when you are done.`,
+Such an export contains API keys in plain text. None is copied: the configuration names environment variables
+instead. Delete the export when you are done.`,
 		Example: `  condense config import roo roo-code-settings.json
   condense config import roo roo-code-settings.json --write`,
 		Args: oneExport,
@@ -72,8 +72,8 @@ their place. Delete the export when you are done.`,
 		},
 	}
 	writeConfigFlags(cmd, &out, &force)
-	cmd.Flags().BoolVar(&write, "write", false, "write the file; without it, it is only shown")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was taken and ignored, and the values, as JSON")
+	cmd.Flags().BoolVar(&write, "write", false, "write the file instead of printing it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was imported and ignored, and the values, as JSON")
 	return cmd
 }
 
@@ -110,7 +110,7 @@ func printImport(w io.Writer, file string, i *rooimport.Import) {
 	for _, section := range []struct {
 		title string
 		notes []rooimport.Note
-	}{{"took", i.Took}, {"ignored", i.Ignored}, {"please check", i.Check}} {
+	}{{"imported", i.Took}, {"ignored", i.Ignored}, {"please check", i.Check}} {
 		if len(section.notes) == 0 {
 			continue
 		}
@@ -123,15 +123,15 @@ func printImport(w io.Writer, file string, i *rooimport.Import) {
 		term.Printf(w, "set these variables to your API keys:\n  %s\n", strings.Join(i.Variables, ", "))
 	}
 	if len(i.Secrets) > 0 {
-		term.Printf(w, "%s holds secrets in clear; none was copied, delete the file:\n  %s\n",
+		term.Printf(w, "%s contains secrets in plain text; none was copied; delete the file:\n  %s\n",
 			file, strings.Join(i.Secrets, "\n  "))
 	}
 }
 
 const (
 	configFile = "condense.yaml"
-	// schemaFile stands beside the configuration and is named in its first line, so that
-	// editors complete and check it without a network and whoever opened the folder.
+	// schemaFile is in the folder of the configuration, which names it in its first line. So editors
+	// can complete and check the configuration offline.
 	schemaFile = "condense.schema.json"
 )
 
@@ -143,10 +143,9 @@ func configInitCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented configuration to start from",
-		Long: `init writes condense.yaml: two chains of providers, one for each of two modes, and every setting with its
-default. Beside it goes condense.schema.json, which the first line of condense.yaml names: editors with a YAML
-language server complete and check the file with it, offline. Commit both. Nothing is overwritten unless
---force says so.`,
+		Long: `init writes condense.yaml, with two chains of providers, one for each of two modes, and every setting with its default.
+It also writes condense.schema.json, which the first line of condense.yaml names: editors with a YAML language server
+use it to complete and check the file offline. Commit both. Existing files are overwritten only with --force.`,
 		Args: cli.NoArguments("name the file with --output"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			render := func(schema string) (string, error) { return config.Init(schema, a.Names()), nil }
@@ -159,12 +158,11 @@ language server complete and check the file with it, offline. Commit both. Nothi
 
 func writeConfigFlags(cmd *cobra.Command, out *string, force *bool) {
 	cmd.Flags().StringVarP(out, "output", "o", "", "`file` to write, - for standard output (default: "+configFile+")")
-	cmd.Flags().BoolVar(force, "force", false, "overwrite what is there")
+	cmd.Flags().BoolVar(force, "force", false, "overwrite existing files")
 }
 
-// writeConfig writes a configuration that is rendered with the address of its schema, and
-// the schema beside it. Standard output gets the configuration alone, which then names no
-// schema.
+// writeConfig writes a configuration, rendered with the path of its schema, and the schema next to
+// it. To standard output it writes only the configuration, which then names no schema.
 func writeConfig(a *cli.App, cmd *cobra.Command, file string, force bool, render func(schema string) (string, error)) error {
 	if file == "-" {
 		text, err := render("")
@@ -175,7 +173,7 @@ func writeConfig(a *cli.App, cmd *cobra.Command, file string, force bool, render
 		return err
 	}
 	if ext := strings.ToLower(filepath.Ext(file)); ext != ".yaml" && ext != ".yml" {
-		return cli.Usage(cmd, "--output: %s: what is written is YAML; name the file .yaml or .yml", file)
+		return cli.Usage(cmd, "--output: %s: the output is YAML; name the file .yaml or .yml", file)
 	}
 	text, err := render("./" + schemaFile)
 	if err != nil {
@@ -185,31 +183,30 @@ func writeConfig(a *cli.App, cmd *cobra.Command, file string, force bool, render
 	if err != nil {
 		return err
 	}
-	beside := filepath.Join(filepath.Dir(file), schemaFile)
+	schemaPath := filepath.Join(filepath.Dir(file), schemaFile)
 	if err := rival(file); err != nil {
 		return err
 	}
 	if !force {
-		// A schema that is the same already is none that would be lost.
-		if err := errors.Join(absent(file, nil), absent(beside, schema)); err != nil {
+		// An identical schema may be overwritten.
+		if err := errors.Join(absent(file, nil), absent(schemaPath, schema)); err != nil {
 			return err
 		}
 	}
-	// The schema first: a configuration that names one which is not there would be refused
-	// by editors.
+	// The schema is written first: editors reject a configuration that names a missing one.
 	for _, f := range []struct {
 		path string
 		data []byte
-	}{{beside, schema}, {file, []byte(text)}} {
+	}{{schemaPath, schema}, {file, []byte(text)}} {
 		if err := cli.WriteFile(f.path, f.data, cli.NewMode); err != nil {
 			return err
 		}
 	}
-	term.Printf(a.Stderr, "wrote %s and %s\n", file, beside)
+	term.Printf(a.Stderr, "wrote %s and %s\n", file, schemaPath)
 	return trustWritten(a, file)
 }
 
-// absent returns an error if there is a file, unless with the content that is welcome.
+// absent returns an error if the file exists, unless it has the welcome content.
 func absent(path string, welcome []byte) error {
 	switch there, err := os.ReadFile(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -219,11 +216,11 @@ func absent(path string, welcome []byte) error {
 	case welcome != nil && slices.Equal(there, welcome):
 		return nil
 	}
-	return fmt.Errorf("%s exists and would be overwritten; use --force if you want that, or --output for another file", path)
+	return fmt.Errorf("%s exists; overwrite it with --force, or name another file with --output", path)
 }
 
-// rival returns an error if a configuration of another format stands in the same folder:
-// with two, neither would count.
+// rival returns an error if the folder has a configuration in another format: two in one folder are
+// an error.
 func rival(file string) error {
 	base := filepath.Base(file)
 	name := strings.TrimSuffix(base, filepath.Ext(base))
@@ -236,7 +233,7 @@ func rival(file string) error {
 			continue
 		}
 		if _, err := os.Stat(other); err == nil {
-			return fmt.Errorf("%s is there already, and two configurations in one folder are an error; remove it, or use --output for another folder", other)
+			return fmt.Errorf("%s exists, and two configurations in one folder are an error; remove it, or name a file in another folder with --output", other)
 		}
 	}
 	return nil

@@ -23,12 +23,12 @@ func trustCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
 		Short: "Show what a configuration file would start, send and read, and trust it",
-		Long: `A configuration file that came with a project chooses strategies and numbers as it likes. Before it starts a
-program, names an address, or reads an environment variable or a file, you must have seen that. trust shows
-every such part of FILE, or of the file that holds here, and asks. It approves the programs as they are now.
+		Long: `A configuration file of a project may choose strategies and numbers freely. To start a program, name an address, or
+read an environment variable or a file, it needs your agreement. trust shows every such part of FILE, or of the active
+configuration, and asks. It approves the programs as they are now.
 
-What you agreed to is kept in your own configuration folder, for this file and these parts alone: if one of them
-changes, it is not used until you have agreed again. A file in your own configuration folder needs no trust.`,
+The agreement is stored in your own configuration folder, for this file and these parts only: a part that changes is
+not used until you agree again. Files in your own configuration folder need no agreement.`,
 		Example: `  condense trust
   condense trust --list
   condense trust --remove condense.yaml`,
@@ -37,13 +37,13 @@ changes, it is not used until you have agreed again. A file in your own configur
 			case len(args) > 1:
 				return cli.Usage(cmd, "want at most one file; got %d", len(args))
 			case len(args) > 0 && a.ConfigPath != "":
-				return cli.Usage(cmd, "--config and a file given as argument do not go together")
+				return cli.Usage(cmd, "--config cannot be combined with a file as argument")
 			case list && (remove || yes || len(args) > 0):
-				return cli.Usage(cmd, "--list goes with nothing else")
+				return cli.Usage(cmd, "--list cannot be combined with anything else")
 			case remove && yes:
-				return cli.Usage(cmd, "--remove and --yes do not go together")
+				return cli.Usage(cmd, "--remove and --yes cannot be combined")
 			case remove && len(args) == 0 && a.ConfigPath == "":
-				return cli.Usage(cmd, "name the file or program to trust no longer; --list shows them")
+				return cli.Usage(cmd, "name the file or program to remove; --list shows them")
 			}
 			return nil
 		},
@@ -63,9 +63,9 @@ changes, it is not used until you have agreed again. A file in your own configur
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&yes, "yes", false, "agree without being asked, for scripts")
+	f.BoolVar(&yes, "yes", false, "agree without a question, for scripts")
 	f.BoolVar(&list, "list", false, "list what you trust")
-	f.BoolVar(&remove, "remove", false, "trust FILE, a configuration or a program, no longer")
+	f.BoolVar(&remove, "remove", false, "stop trusting FILE, a configuration or a program")
 	return cmd
 }
 
@@ -91,36 +91,36 @@ func removeTrust(a *cli.App, store trust.Store, file string) error {
 		return err
 	}
 	if len(gone) == 0 {
-		return fmt.Errorf("%s was not trusted; 'condense trust --list' lists what is", file)
+		return fmt.Errorf("%s is not trusted; 'condense trust --list' lists what is", file)
 	}
-	term.Printf(a.Stdout, "%s is trusted no longer\n", file)
+	term.Printf(a.Stdout, "%s is no longer trusted\n", file)
 	return nil
 }
 
-// A program is what a file starts, and what would approve it.
+// An approval is the state of a program that a file starts.
 type approval struct {
 	target string
 	folder bool
-	is     string // its checksum now; empty if it cannot be read
-	was    string // the checksum approved; empty if none is
-	why    error  // if it cannot be read
+	is     string // its current checksum; empty if it cannot be read
+	was    string // the approved checksum; empty if there is none
+	why    error  // why it cannot be read
 }
 
-// A request is what a file asks trust for.
+// A trustRequest is what a file needs trust for.
 type trustRequest struct {
 	config.Claims
-	digests   []string // of the claims, by every way that the file may be loaded
+	digests   []string // of the claims, for every way to load the file
 	approvals map[string]approval
 }
 
-// trust shows what the file asks for and keeps the user's agreement.
+// trustFile shows what the file needs trust for and records the user's agreement.
 func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, yes bool) error {
 	requests, err := trustRequests(a, store, file)
 	if err != nil {
 		return err
 	}
 	if len(requests) == 0 {
-		term.Printf(a.Stdout, "nothing needs trust: no program, no address, no variable and no file is named\n")
+		term.Printf(a.Stdout, "nothing needs trust: the configuration names no program, address, variable or file\n")
 		return nil
 	}
 	for i := range requests {
@@ -131,7 +131,7 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 			return err
 		}
 		if known {
-			term.Printf(a.Stdout, "it is trusted already\n")
+			term.Printf(a.Stdout, "already trusted\n")
 			continue
 		}
 		if !yes {
@@ -147,16 +147,16 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 	return nil
 }
 
-// trustWritten trusts a configuration that the user has just had written.
+// trustWritten trusts a configuration that a command of the user has just written.
 func trustWritten(a *cli.App, file string) error {
 	store := trust.Open(config.Default().TrustDir())
 	requests, err := trustRequests(a, store, file)
 	if err != nil {
-		return nil //nolint:nilerr // it is written; 'config check' says what is wrong with it
+		return nil //nolint:nilerr // 'config check' reports what is wrong with it
 	}
 	for i := range requests {
 		if err := requests[i].agree(store); err != nil {
-			return fmt.Errorf("%s is written, but not trusted: %w", file, err)
+			return fmt.Errorf("wrote %s, but cannot trust it: %w", file, err)
 		}
 	}
 	return nil
@@ -164,10 +164,10 @@ func trustWritten(a *cli.App, file string) error {
 
 func ask(a *cli.App, cmd *cobra.Command) error {
 	if !term.IsTerminal(a.Stdin) {
-		return cli.Usage(cmd, "there is no terminal to ask at: read the above, and agree with --yes")
+		return cli.Usage(cmd, "there is no terminal to ask on: read the above, and agree with --yes")
 	}
 	if !term.Confirm(a.Stdin, a.Stderr, "trust it?") {
-		return errors.New("not agreed; nothing was changed")
+		return errors.New("not agreed; nothing changed")
 	}
 	return nil
 }
@@ -180,16 +180,16 @@ func printRequest(a *cli.App, r *trustRequest) {
 		switch {
 		case !ok:
 		case ap.why != nil:
-			term.Printf(a.Stdout, "      which cannot be approved yet: %s\n", visible(ap.why.Error()))
+			term.Printf(a.Stdout, "      cannot be approved yet: %s\n", visible(ap.why.Error()))
 		case ap.was != "" && ap.was != ap.is:
-			term.Printf(a.Stdout, "      as it is now, with the checksum %s; approved before was %s\n", ap.is, ap.was)
+			term.Printf(a.Stdout, "      current checksum %s; approved was %s\n", ap.is, ap.was)
 		default:
-			term.Printf(a.Stdout, "      as it is now, with the checksum %s\n", ap.is)
+			term.Printf(a.Stdout, "      current checksum %s\n", ap.is)
 		}
 	}
 }
 
-// trustRequests returns what the file, or those in force here, ask trust for.
+// trustRequests returns what the file, or the active files, need trust for.
 func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, error) {
 	load := func(path, dir string) (*config.Config, error) {
 		opts := a.Names()
@@ -205,10 +205,10 @@ func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, 
 	if err != nil || file == "" {
 		return requests, err
 	}
-	// Found by search, it may come after the user's own file, and ask for more.
+	// When it is found by search, it is merged with the user's own file and may need more.
 	found, err := load("", filepath.Dir(file))
 	if err != nil {
-		return requests, nil //nolint:nilerr // another file here is wrong, not the one that was named
+		return requests, nil //nolint:nilerr // another file is invalid, not the one that was named
 	}
 	more, err := requestsOf(found, store)
 	if err != nil {
@@ -254,7 +254,7 @@ func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
 	return requests, nil
 }
 
-// known reports whether all of it was agreed to already.
+// known reports whether the user has agreed to all of it.
 func (r *trustRequest) known(store trust.Store) (bool, error) {
 	for _, digest := range r.digests {
 		if ok, err := store.Config(r.File, digest); !ok || err != nil {
@@ -286,7 +286,7 @@ func (r *trustRequest) agree(store trust.Store) error {
 	return nil
 }
 
-// visible returns a text that somebody else wrote so that all of it is seen as it is.
+// visible returns a text from a file with invisible characters escaped.
 func visible(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(s)

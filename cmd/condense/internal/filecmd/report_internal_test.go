@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// TestStepsInReports: whatever a step says is shown; one of a plugin need not say all.
+// A report shows everything that a step reports; steps of plugins may report less.
 func TestStepsInReports(t *testing.T) {
 	table := term.NewTable("", "", "")
 	addSteps(table, []core.Step{

@@ -9,8 +9,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 )
 
-// Tables were 170 characters wide whatever the terminal; on 80 columns they wrapped into
-// rubble.
+// Tables fit the terminal: lines that the terminal wraps are unreadable.
 func TestTablesAreNoWiderThanTheTerminalAndLoseNothing(t *testing.T) {
 	t.Parallel()
 	titles := []string{"strategy", ">sessions", ">needed later (of the oracle)", ">far back", ">user's words", ">files", ">errors", ">tokens left", ">cached prefix", ">ms"}
