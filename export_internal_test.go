@@ -2,6 +2,9 @@ package condense
 
 import "github.com/condensehq/condense/config"
 
+// FilesRead is for tests of what is detected.
+var FilesRead = filesRead
+
 // Adjust changes what every profile and mode resolves to, past the configuration.
 func (h *Host) Adjust(change func(*config.Resolved)) error {
 	h.mu.Lock()

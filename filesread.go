@@ -11,12 +11,12 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// FilesRead returns the files below dir that the agent read in messages, which are oldest
+// filesRead returns the files below dir that the agent read in messages, which are oldest
 // first: newest first, each once, with slashes and relative to dir. It detects them by the
 // tool calls, including calls in the text of older sessions of Roo-Code and Cline and shell
 // commands such as cat, and by the files that the user mentioned and the agent's program
 // inserted into the message. It reads no file.
-func FilesRead(messages []core.Message, dir string) []string {
+func filesRead(messages []core.Message, dir string) []string {
 	read := dialog.Read(messages)
 	var names []string // in order
 	for i := range messages {

@@ -36,7 +36,8 @@ type Turn struct {
 	// request asks for, both in tokens. If not 0 they replace those of the configuration.
 	Window, MaxOutput int
 	// Environment, Dir, FilesRead and Instructions are passed to the providers: see
-	// [core.Request]. With a Dir, nil FilesRead are detected by [FilesRead].
+	// [core.Request]. If Dir is set and FilesRead is nil, the files that the agent read are
+	// detected by its tool calls and the user's mentions.
 	Environment  string
 	Dir          string
 	FilesRead    []string
@@ -200,7 +201,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Instructions: t.Instructions, Counter: p.counter,
 	}
 	if t.Dir != "" && t.FilesRead == nil {
-		p.request.FilesRead = FilesRead(c.journal.Messages(), t.Dir)
+		p.request.FilesRead = filesRead(c.journal.Messages(), t.Dir)
 	}
 	if p.Originals == config.OriginalsParts && c.originals != "" {
 		if p.part, err = nextPart(c.originals); err != nil {

@@ -22,15 +22,15 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// ApprovedByUser is what approves a plugin that the user has pinned.
-const ApprovedByUser = "approved by you"
+// approvedByUser is what approves a plugin that the user has pinned.
+const approvedByUser = "approved by you"
 
 // A Plugin is a configured plugin and what approves it.
 type Plugin struct {
 	config.Provider // with its program, even if it is withheld
 
 	Pin string // the approved checksum; empty if there is none
-	By  string // the place in the configuration that approves it, or ApprovedByUser
+	By  string // the place in the configuration that approves it, or "approved by you"
 }
 
 // Declared returns the plugins that a configuration declares, in order of name.
@@ -55,7 +55,7 @@ func Declared(c *config.Config) ([]Plugin, error) {
 		} else if p.Pin, err = trust.Open(c.TrustDir()).Pin(p.Target()); err != nil {
 			return nil, err
 		} else if p.Pin != "" {
-			p.By = ApprovedByUser
+			p.By = approvedByUser
 		}
 		all = append(all, p)
 	}
