@@ -1,5 +1,5 @@
 // Package providers lists the strategies that are built in, and which of them are used if
-// nobody says otherwise.
+// nothing else is configured.
 package providers
 
 import (

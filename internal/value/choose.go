@@ -92,7 +92,7 @@ func (w *selection) fill(ctx context.Context, q *queue, limit float64) (last flo
 		q.pop()
 		w.take(s, w.cost(s))
 		last = r
-		// What stands beside kept lines became cheaper and worth more.
+		// Lines next to kept ones became cheaper, and their value rose.
 		w.offer(q, s, 2)
 	}
 	return last, nil
@@ -198,7 +198,7 @@ func (w *selection) termsOf(line *lineState) []int32 { return w.items[line.terms
 // phrasesOf returns the numbers of its phrases that are. See [Conversation.PhrasesOf].
 func (w *selection) phrasesOf(line *lineState) []int32 { return w.items[line.phrases:line.end] }
 
-// forget takes all terms and phrases as standing in no kept line.
+// forget marks all terms and phrases as missing from the kept lines.
 func (w *selection) forget() {
 	for n := range w.terms {
 		w.terms[n] = termState{name: w.estimate.Names[n], word: w.estimate.Words[n]}
@@ -219,7 +219,7 @@ func (w *selection) lineCredit(l int, s core.Span) float32 {
 	return float32(credit)
 }
 
-// keptAbove and keptBelow report whether the line beside line l is of its passage and kept.
+// keptAbove and keptBelow report whether the line next to line l is of its passage and kept.
 func (w *selection) keptAbove(l int) bool { return !w.lines[l].first && w.lines[l-1].at != 0 }
 func (w *selection) keptBelow(l int) bool { return !w.lines[l].last && w.lines[l+1].at != 0 }
 
@@ -228,7 +228,7 @@ func within(l int, s core.Span) bool { return l >= s.Start && l < s.End }
 // gain returns what keeping the lines of s adds.
 func (w *selection) gain(s core.Span) float32 {
 	gain := float32(0)
-	from, to := w.beside(s)
+	from, to := w.adjacent(s)
 	for l := from; l < to; l++ {
 		line := &w.lines[l]
 		if line.at == 0 && !within(l, s) {
@@ -259,8 +259,8 @@ func (w *selection) gain(s core.Span) float32 {
 	return gain
 }
 
-// beside returns the span of s and the lines beside it, if they are of its passage.
-func (w *selection) beside(s core.Span) (from, to int) {
+// adjacent returns the span of s and the lines next to it, if they are of its passage.
+func (w *selection) adjacent(s core.Span) (from, to int) {
 	from, to = s.Start, s.End
 	if !w.lines[from].first {
 		from--
@@ -281,7 +281,7 @@ func (w *selection) take(s core.Span, cost float64) {
 			pass.opened++
 		}
 	}
-	w.settle(w.beside(s))
+	w.settle(w.adjacent(s))
 }
 
 // pick notes that something is taken at the cost given, and returns its number.

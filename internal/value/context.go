@@ -44,7 +44,7 @@ const familyCount = 12
 func familyOf(tool string) uint8 { return families[dialog.FamilyOf(tool)] }
 
 // reuseShares are the steps of the share of the terms that a passage said first which the
-// person or the agent wrote later.
+// user or the agent wrote later.
 var reuseShares = []float64{0.001, 0.02, 0.05, 0.1, 0.2}
 
 const reuseSteps = 7 // none said first, none used, and those above
@@ -73,8 +73,8 @@ func (c *Conversation) findReuse() {
 	}
 }
 
-// findHot finds for every line when its rare terms were last written by the person or the
-// agent: lines about what is being worked on.
+// findHot finds for every line when its rare terms were last written by the user or the
+// agent: lines about the current work.
 func (c *Conversation) findHot() {
 	rare := int32(max(3, c.messages/5))
 	for l := range c.Lines {
@@ -121,7 +121,7 @@ func (c *Conversation) findWork() {
 const reach = 4
 
 // findNear finds for every line when a rare term of a line close by, not its own, was last
-// written by the person or the agent.
+// written by the user or the agent.
 func (c *Conversation) findNear() {
 	for p := range c.Passages {
 		pass := &c.Passages[p]
@@ -161,7 +161,7 @@ func (c *Conversation) nearAge(l *Line) int {
 	return steps2(c.messages-1-int(l.near), ages-1)
 }
 
-// hotAge is how long ago a rare term of line l, other than n, was written by the person
+// hotAge is how long ago a rare term of line l, other than n, was written by the user
 // or the agent, in steps; the last step is never.
 func (c *Conversation) hotAge(l *Line, n int32) int {
 	at := l.hot[0]
@@ -174,14 +174,14 @@ func (c *Conversation) hotAge(l *Line, n int32) int {
 	return steps2(c.messages-1-int(at), ages-1)
 }
 
-// What is written again after so many messages without it came back, or came back from afar:
-// it had to be remembered.
+// A term that is written again after so many messages without it came back, or came back from
+// far: it had to be remembered.
 const (
 	backAfter = 2
 	farAfter  = 8
 )
 
-// cameBack notes that the person or the agent writes term t again, in message msg.
+// cameBack notes that the user or the agent writes term t again, in message msg.
 func (c *Conversation) cameBack(t *term, msg int32) {
 	away := msg - t.last
 	if away < backAfter {
@@ -225,11 +225,11 @@ func (c *Conversation) findBacks() {
 	}
 }
 
-// A part is a word that names are made of: parse and header in parseHeader. A name that
-// was only seen says more of what comes if its parts stand in names that are in use.
+// A part is a word within a name: parse and header in parseHeader. A name that was only seen
+// is more likely to be used if its parts occur in names that are in use.
 type part struct {
 	names int32 // that have it
-	name  int32 // the one of them that the person or the agent wrote last
+	name  int32 // the one of them that the user or the agent wrote last
 	last  int32 // the message in which they did; -1 if none
 	other int32 // the last message in which they wrote another one
 }
@@ -241,7 +241,7 @@ const (
 	sharedParts = 30
 )
 
-// takeApart notes the parts of the name s, and returns where their numbers stand.
+// takeApart notes the parts of the name s, and returns the position of their numbers.
 func (c *Conversation) takeApart(s string) (from int32, count uint8) {
 	from = int32(len(c.termParts))
 	start := 0
@@ -276,7 +276,7 @@ func (c *Conversation) partsOf(t *term) []int32 {
 	return c.termParts[t.parts : t.parts+int32(t.partCount)]
 }
 
-// findPartUse finds when each part was last written by the person or the agent.
+// findPartUse finds when each part was last written by the user or the agent.
 func (c *Conversation) findPartUse() {
 	for n := range c.terms {
 		t := &c.terms[n]

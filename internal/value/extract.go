@@ -170,7 +170,7 @@ func (p *Passage) File() string {
 	return digest(p.Target)
 }
 
-// isTarget reports whether s can stand behind the name of a tool in the header of a call.
+// isTarget reports whether s can follow the name of a tool in the header of a call.
 func isTarget(s string) bool { return s != "" && !strings.ContainsAny(s, " \t[]") }
 
 // digest shortens what a call is about to what tells it apart: the name of a file, the

@@ -81,7 +81,7 @@ func (c *Conversation) termSteps(n int, rarity int, out *Steps) []uint16 {
 	p := &c.Passages[line.Passage]
 	age := steps2(c.messages-1-int(t.last), ages)
 	share := thresholds(float64(c.bytes-line.start)/float64(c.bytes+1), ageShares)
-	own := int(t.by[byHuman] + t.by[byAgent] + t.by[byCall])
+	own := int(t.by[byUser] + t.by[byAgent] + t.by[byCall])
 	ownAge := ages - 1
 	if t.lastByUs >= 0 {
 		ownAge = steps2(c.messages-1-int(t.lastByUs), ages-1)
@@ -106,7 +106,7 @@ func (c *Conversation) termSteps(n int, rarity int, out *Steps) []uint16 {
 		ownAge*counts + min(own, counts-1),
 		int(t.firstKind)*kinds + last,
 		steps2(c.messages-1-int(t.first), ages),
-		min(int(t.by[byHuman]), 2)*int(classes) + cl,
+		min(int(t.by[byUser]), 2)*int(classes) + cl,
 		steps2(int(t.by[byAgent]), counts),
 		steps2(int(t.by[byCall]), counts),
 		steps2(int(t.by[byTool]), counts)*counts + min(own, counts-1),
@@ -249,7 +249,7 @@ const rarities = 5
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// never stands for the age of what has not happened: more than any that was seen.
+// never is the age of what has not happened: more than any that was seen.
 const never = 1e5
 
 // What the trees see of a line, and of a term.
@@ -259,7 +259,7 @@ const (
 	fileAt   = 30 // what it sees of the file that a passage is about begins here
 )
 
-// A focus says what the person and the agent speak of at the end of a conversation.
+// A focus holds the terms that the user and the agent use at the end of a conversation.
 type focus struct {
 	terms    []float32 // how much each term is in it
 	lines    []float32 // of the terms of each line, in sum
@@ -383,7 +383,7 @@ func (c *Conversation) termVector(n, rarity int, odds float32, x []float32) {
 		float32(t.firstKind),
 		float32(t.messages),
 		float32(t.messages) / float32(c.messages),
-		float32(t.by[byHuman]),
+		float32(t.by[byUser]),
 		float32(t.by[byAgent]),
 		float32(t.by[byCall]),
 		float32(t.by[byTool]),

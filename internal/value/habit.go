@@ -27,9 +27,8 @@ const (
 // habitGroups is how many groups of passages there are: a kind and a family of tools each.
 const habitGroups = kinds * familyCount
 
-// Habits say what came of estimates earlier in a conversation: how much more or less than
-// the model thinks the person and the agent use again of what stands in each kind of
-// passage. One agent reads files again before it changes them, another remembers; in one
+// Habits compare estimates with what happened earlier in a conversation: how much more or less
+// than the model expects the user and the agent use again of each kind of passage. One agent reads files again before it changes them, another remembers; in one
 // project the output of commands is quoted later, in another never.
 type Habits [estimates][habitGroups]float32
 

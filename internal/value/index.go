@@ -12,7 +12,7 @@ import (
 
 // who may have written something, for counting.
 const (
-	byHuman = iota
+	byUser = iota
 	byAgent
 	byCall
 	byTool
@@ -21,7 +21,7 @@ const (
 
 // whose says who wrote the passages of each kind.
 var whose = [kinds]int{
-	dialog.KindUser: byHuman, dialog.KindAssistant: byAgent, dialog.KindReasoning: byAgent, dialog.KindToolCall: byCall,
+	dialog.KindUser: byUser, dialog.KindAssistant: byAgent, dialog.KindReasoning: byAgent, dialog.KindToolCall: byCall,
 	dialog.KindInjected: byTool, dialog.KindToolResult: byTool, dialog.KindError: byTool,
 }
 
@@ -38,11 +38,11 @@ type term struct {
 	by        [authors]int32
 	first     int32 // message
 	last      int32
-	asked     int32 // the last message in which the person wrote it; -1 if none
-	lastByUs  int32 // the last message in which the person or the agent wrote it; -1 if none did
+	asked     int32 // the last message in which the user wrote it; -1 if none
+	lastByUs  int32 // the last message in which the user or the agent wrote it; -1 if none did
 	edited    int32 // the last message in which a call changed the file of this name; -1 if none
 	planned   int32 // the last message in which a plan had it; -1 if none
-	back      int32 // how often the person or the agent wrote it when it had not been seen for a while
+	back      int32 // how often the user or the agent wrote it when it had not been seen for a while
 	far       int32 // the same, for a long while
 	lastLine  int32
 	head      int32 // the least number of a line, in its passage, that has it
@@ -53,7 +53,7 @@ type phrase struct {
 	content  uint8       // words that are no fillers
 	first    dialog.Kind // of the passage that had it first
 	messages uint8       // 255 if more
-	ours     uint8       // messages of the person and the agent among them; 255 if more
+	ours     uint8       // messages of the user and the agent among them; 255 if more
 	last     int32       // message
 	lastOurs int32       // -1 if none
 	lastLine int32
@@ -121,7 +121,7 @@ type finder struct {
 	mentions, phrases int // in all lines before
 }
 
-// find fills a block with what stands in the next lines, and reports whether there are
+// find fills a block from the next lines, and reports whether there are
 // more.
 func (x *finder) find(b *block) (more bool) {
 	b.mentions, b.phrases = b.mentions[:0], b.phrases[:0]
@@ -239,7 +239,7 @@ func (c *Conversation) mention(n int32, m *found) {
 	if who != byTool {
 		t.lastByUs = msg
 	}
-	if who == byHuman {
+	if who == byUser {
 		t.asked = msg
 	}
 	if p.Kind == dialog.KindError {

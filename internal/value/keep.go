@@ -10,9 +10,9 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// keepHuman takes what the person said: the first message, then the newest, then the rest,
+// keepUser takes the words of the user: the first message, then the newest, then the rest,
 // as far as the share goes.
-func (w *selection) keepHuman(context.Context) error {
+func (w *selection) keepUser(context.Context) error {
 	var order []int
 	for p := range w.c.Passages {
 		if w.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed {
@@ -25,7 +25,7 @@ func (w *selection) keepHuman(context.Context) error {
 	slices.Reverse(order[1:])
 	room := w.o.Shares.Human * float64(w.o.Room)
 	each := w.o.Shares.Each * room
-	// What was pasted must not crowd out what was asked: nobody gets more than a part at first.
+	// Pasted text must not crowd out requests: at first every message gets at most a part.
 	for round := range 2 {
 		for k, p := range order {
 			left := room
@@ -50,7 +50,7 @@ func (w *selection) keepHuman(context.Context) error {
 	return nil
 }
 
-// said returns the lines of a passage of the person that are to stay if there is room for
+// said returns the lines of a passage of the user that are kept if there is room for
 // them: all that are not kept yet, or, where left tokens are too few for the passage, its
 // head and the prose in the rest. What was pasted has to compete with all other lines.
 func (w *selection) said(pass core.Span, left float64) []int {
@@ -71,7 +71,7 @@ func (w *selection) said(pass core.Span, left float64) []int {
 }
 
 // keepAsked takes, of messages that have to be answered and are too large to stay whole, the
-// newest first, the beginning, the end and the prose of what the person said, then the beginning
+// newest first, the beginning, the end and the prose of what the user said, then the beginning
 // and the end of the rest, and the best of all other lines.
 func (w *selection) keepAsked(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Asked*w.asking
@@ -143,7 +143,7 @@ func (w *selection) keepRules(context.Context) error {
 
 // keepUnread takes the best lines of the results that the model has not read yet, those after
 // its last message, as far as the share goes, and then what else there is room for in it. It asked
-// for them, and what it will make of them cannot be told by what it used before.
+// for them, and earlier use does not predict what it will use of them.
 func (w *selection) keepUnread(ctx context.Context) error {
 	first := w.passageOf(w.unread)
 	limit := w.spent() + w.o.Shares.Unread*float64(w.o.Room)
@@ -210,8 +210,8 @@ func (w *selection) fillFrom(ctx context.Context, first int, limit float64, want
 }
 
 // What marks of pictures and the like may take of the room, in all: with a hundred
-// screenshots the newest are mentioned. Of little room one or two may have more. Nobody
-// learned these.
+// screenshots the newest are mentioned. Of little room one or two may have more. These
+// values were not learned.
 const (
 	mediaShare  = 0.03
 	mediaTokens = 24   // what they may have in any case,
@@ -219,7 +219,7 @@ const (
 )
 
 // keepMedia takes the marks of what has no lines: pictures first, the newest first. They
-// come after what the person said, and are left out before anything is too large.
+// come after the words of the user, and are left out before anything is too large.
 func (w *selection) keepMedia(context.Context) error {
 	w.mediaAt = make([]int32, len(w.c.Media))
 	w.marks = make([]string, len(w.c.Media))
@@ -250,7 +250,7 @@ func (w *selection) keepMedia(context.Context) error {
 // leastMark is less than any mark costs, in tokens: below it none need be made.
 const leastMark = 6
 
-// renderMedia writes the marks of message i that stand before passage p and were not
+// renderMedia writes the marks of message i that come before passage p and were not
 // written, each under the header of its passage.
 func (w *selection) renderMedia(b *extractWriter, i, p int, k int32) {
 	for ; b.media < len(w.c.Media); b.media++ {

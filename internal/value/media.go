@@ -7,10 +7,10 @@ import (
 )
 
 // A Media is content that has no lines: a picture, a document, a block of unknown kind.
-// What stands for it in an extract is a mark, "[… image h:0123456789]", in the form of the
+// In an extract a mark replaces it, "[… image h:0123456789]", in the form of the
 // one that ends a result in which lines are missing.
 type Media struct {
-	// By says in whose passage it stands: its kind, name, target and message.
+	// By describes the passage that it is in: its kind, name, target and message.
 	By Passage
 	// Before is the index of the first passage that comes after it.
 	Before int
@@ -25,7 +25,7 @@ func (m *Media) Image() bool {
 	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ")
 }
 
-// Mark returns the line that stands for m: what it is, and the handle that it is recalled
+// Mark returns the line that replaces m: what it is, and the handle that it is recalled
 // by.
 func (m *Media) Mark() string {
 	if m.mark != "" || m.part == nil {
@@ -43,7 +43,7 @@ func (m *Media) Mark() string {
 const (
 	markStart = "[" + GapMark + " "
 	imageName = "image"
-	// maxName is how long, in bytes, what a source calls a block may be to stand in a mark,
+	// maxName is the longest name of a block, in bytes, that a mark may hold,
 	// which is to cost about a dozen tokens.
 	maxName = 24
 )
@@ -72,7 +72,7 @@ func readMark(line string) (mark string, ok bool) {
 	return line, true
 }
 
-// media notes content without lines that stands behind the last passage.
+// media notes content without lines that follows the last passage.
 func (r *reader) media(by Passage, p core.Part) {
 	r.c.Media = append(r.c.Media, Media{By: by, Before: len(r.c.Passages), part: p})
 }

@@ -163,7 +163,7 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 const leastValues = 512
 
 // inOrder yields n values in order. They are made in ranges by work, which writes those
-// that are not 0 and calls nobody who minds being called by several at a time.
+// that are not 0. It calls f concurrently.
 func inOrder(n int, work func(from, to int, values []float64), yield func(n int, v float64)) {
 	values := make([]float64, min(n, 1<<16))
 	for start := 0; start < n; start += len(values) {
@@ -176,11 +176,12 @@ func inOrder(n int, work func(from, to int, values []float64), yield func(n int,
 	}
 }
 
-// phraseMessages is in how many messages a phrase may stand to be one's own: what stands
+// phraseMessages is in how many messages at most a distinctive phrase occurs: what occurs
 // in more is a formula.
 const phraseMessages = 3
 
-// logit returns the log odds of what has these steps.
+// logit returns the log-odds that the weights predict for a feature vector given as bucket
+// indices.
 func logit(w []float32, steps []uint16) float64 {
 	x := 0.0
 	for _, s := range steps {
@@ -189,8 +190,8 @@ func logit(w []float32, steps []uint16) float64 {
 	return x
 }
 
-// weight is how much it would cost to lose term n: 1 for what stands in one message of one
-// project, 0 for what stands everywhere.
+// weight is how much it would cost to lose term n: 1 for what occurs in one message of one
+// project, 0 for what occurs everywhere.
 func (c *Conversation) weight(n, rarity int) float64 {
 	t := &c.terms[n]
 	all := float64(c.messages)

@@ -11,7 +11,7 @@ import (
 // Project rules and descriptions of the environment count as injected.
 const kinds = int(dialog.KindError) + 1
 
-// A Passage is what one author said in one part of a message.
+// A Passage is the text of one author in one part of a message.
 type Passage struct {
 	Kind    dialog.Kind
 	Message int    // its index
@@ -31,7 +31,7 @@ type Passage struct {
 	file     int32 // the term that names the file it is about; -1 if none
 	family   uint8 // of the tool; see families
 	later    uint8 // how many passages of its kind and tool follow, in steps
-	back     int32 // how often a term was written again after it had last stood here; see cameBack
+	back     int32 // how often a term was written again after it had last occurred here; see cameBack
 	reuse    uint8 // how much of what it said first was written again; see reuseSteps
 	old      bool  // it is about a file or a command which a newer one is about, too
 }
@@ -49,14 +49,14 @@ type Line struct {
 	Joins bool
 	// Gap says that something was left out before it by a former condensation.
 	Gap bool
-	// Flat says that it stands for a value of JSON: no line of the text is the same.
+	// Flat says that it is made of a value of JSON: no line of the text is the same.
 	Flat     bool
 	mentions core.Span // in Conversation.mentions
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it
 	shape    uint8     // see shapeOf
 	field    uint8     // of a call; see fieldOf
-	hot      [2]int32  // the last two messages in which the person or the agent wrote one of its rare terms
+	hot      [2]int32  // the last two messages in which the user or the agent wrote one of its rare terms
 	hotTerm  int32     // the term that hot[0] is of
 	near     int32     // the last message in which such a term of a line close by was written
 	back     bool      // whether a term came back from here; see cameBack

@@ -55,7 +55,7 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// TestValuesInPlace: lines that stand for values of JSON are not counted as lines.
+// TestValuesInPlace: lines made of values of JSON are not counted as lines.
 func TestValuesInPlace(t *testing.T) {
 	var rows []string
 	for i := range 300 {
@@ -100,7 +100,7 @@ func TestMarksSave(t *testing.T) {
 	}
 }
 
-// TestCallsAndResults: in an extract a result does not stand below the call of another, and a
+// TestCallsAndResults: in an extract a result does not follow the call of another, and a
 // call that changed or read a file names it.
 func TestCallsAndResults(t *testing.T) {
 	messages := session(40)
@@ -127,7 +127,7 @@ func TestCallsAndResults(t *testing.T) {
 	}
 }
 
-// TestNewestBesideMuch: a newest message that has room stays, even where a tail beside it has none.
+// TestNewestBesideMuch: a newest message that has room is kept, even where the messages before it have none.
 func TestNewestBesideMuch(t *testing.T) {
 	messages := session(40)
 	all := tokensOf(messages)

@@ -46,7 +46,7 @@ func TestLoss(t *testing.T) {
 		w.price()
 		w.arrange()
 		w.forget()
-		if err := w.keepHuman(t.Context()); err != nil {
+		if err := w.keepUser(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		from := int32(len(w.picks) - 1)

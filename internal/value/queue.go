@@ -161,7 +161,7 @@ func (h *heap) pop() {
 	}
 }
 
-// A tally counts the kept lines in which each term and each phrase stands.
+// A tally counts the kept lines that hold each term and each phrase.
 type tally struct{ terms, phrases []int32 }
 
 func (w *selection) tally() *tally {
@@ -188,7 +188,7 @@ func (w *selection) note(t *tally, l int, by int32) {
 	}
 }
 
-// prune drops lines picked after from that are worth less than least by the token, beside
+// prune drops lines picked after from whose value per token is below least, given
 // all others that are kept: what was best of them was said again by a line that was picked
 // later, or they came along as neighbours. The picks that they are of become cheaper. It
 // returns the lines.
@@ -250,8 +250,8 @@ func (w *selection) saves(l int) float64 {
 	return cost
 }
 
-// loss returns what dropping line l takes away: what stands in no other kept line, and what
-// it gives to the lines beside it.
+// loss returns the value lost by dropping line l: that of terms and phrases in no other kept
+// line, and what it adds to adjacent lines.
 func (w *selection) loss(t *tally, l int) float32 {
 	e := w.estimate
 	loss := float32(0)

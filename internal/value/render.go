@@ -265,7 +265,7 @@ func (w *selection) lost(lines core.Span, k int32) bool {
 // and before end, and how many of its lines are missing; 0 if they cannot be counted.
 func (w *selection) shortened(text string, first, end int, k int32) (kept string, missing int) {
 	var b strings.Builder
-	at := 0 // in text, behind the last line
+	at := 0 // in text, after the last line
 	have := 0
 	gap, counted := false, false
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {

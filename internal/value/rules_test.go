@@ -91,7 +91,7 @@ func uniqueCalls(messages []core.Message) []core.Message {
 }
 
 // TestRulesThatDoNotFit: rules that are larger than the room are shortened at their end, which says
-// so and leads to the whole; the request stays beside them.
+// so and leads to the whole; the request is kept as well.
 func TestRulesThatDoNotFit(t *testing.T) {
 	body := withRules["Codex"](rules("now", 2000))
 	messages := coretest.Conversation(append(session(20), coretest.User(core.Text(body)), coretest.Assistant(core.Text("I see.")), coretest.User(core.Text("Find the zebra.")))...)

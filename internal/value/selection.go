@@ -12,7 +12,7 @@ import (
 type mode uint8
 
 const (
-	modeExtract mode = iota // its message is hidden; chosen lines stand in an extract
+	modeExtract mode = iota // its message is hidden; an extract holds the chosen lines
 	modeOpen                // its message stays; lines that are not chosen are left out in place
 	modeFixed               // it stays as it is
 )
@@ -35,7 +35,7 @@ type selection struct {
 	passages []passageState
 	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
 	terms    []termState
-	phrases  []float32 // what each is worth; 0 if it stands in a kept line
+	phrases  []float32 // the value of each; 0 if a kept line holds it
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
 	handles map[*Passage]string // of those that were rendered
@@ -44,8 +44,8 @@ type selection struct {
 	mediaAt []int32  // the pick that took the mark; 0 if none did
 }
 
-// Choosing looks at a line here and a line there, a million times in a long conversation. It
-// waits for memory most of the time: what it reads together stands together.
+// Choosing reads lines in random order, a million times in a long conversation. Most of its time
+// goes to memory access, so what it reads together is stored together.
 
 // A lineState is what choosing reads of one.
 type lineState struct {
@@ -53,7 +53,7 @@ type lineState struct {
 	at          int32 // the pick that took it; 0 if none did
 	passage     int32
 	first, last bool // of its passage
-	// Where its terms begin in work.items, and its phrases behind them, and where they end.
+	// Where its terms begin in selection.items, where its phrases follow, and where they end.
 	terms, phrases, end int32
 }
 
@@ -67,7 +67,7 @@ type passageState struct {
 // A termState is what choosing reads of one.
 type termState struct {
 	name, word float32 // what it is worth; one of them is 0
-	credit     float32 // the share that the best of the kept lines gives; 0 if it stands in none
+	credit     float32 // the share that the best of the kept lines gives; 0 if none holds it
 }
 
 func newSelection(messages []core.Message, o *Options) *selection {
@@ -118,7 +118,7 @@ func (w *selection) findRecent() {
 	}
 }
 
-// arrange decides by the shares what stays as it is, and takes back all other choices.
+// arrange decides by the shares what is kept unchanged, and clears all other choices.
 func (w *selection) arrange() {
 	clear(w.native)
 	clear(w.cut)
@@ -162,7 +162,7 @@ func (w *selection) stay() {
 	room := float64(w.o.Room)
 	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, free: room - headTokens - fixed - w.rulesTokens()}
 	// What must stay may leave little. Then the shares are of that, and what has to be answered has
-	// something even beside rules that fill all of it.
+	// something even if rules fill all of it.
 	least := 0.4 * (room - fixed)
 	w.asking = max(0, min(room, max(s.free, least)))
 	s.asked = w.o.Shares.Newest * max(0, min(room, max(1.7*s.free, least)))
@@ -249,7 +249,7 @@ func (w *selection) stays(s *staying, g int, must bool) {
 	}
 	s.base += cost
 	switch {
-	case newest && !must: // it leaves those before it half of what they may have, or is beside it
+	case newest && !must: // it leaves those before it half of their share, or has a share of its own
 		s.asked -= cost
 		if cost <= s.left {
 			s.left = max(s.left-cost, s.most/2)

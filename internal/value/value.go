@@ -1,7 +1,7 @@
-// Package value shortens a conversation by choosing, from its older part, the lines that
-// are worth most for what they cost. The newest messages stay as they are, but for lines
-// of long results; what was chosen from the rest stands before them in one message, an
-// extract. No model is called.
+// Package value shortens a conversation by choosing, from its older part, the lines with the
+// highest expected use per token. The newest messages are kept, except lines of long results.
+// The chosen lines of all others are in one message before them, an extract. No model is
+// called.
 //
 // [Read] takes a conversation apart: passages (what one author said in one part of a
 // message), their lines, and in the lines terms (names and rare words) and phrases (four
@@ -95,15 +95,14 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		o.Shares = &s
 	}
 	w := newSelection(messages, &o)
-	if err := w.foresee(ctx); err != nil {
+	if err := w.evaluate(ctx); err != nil {
 		return Result{}, err
 	}
 	res, err := w.shorten(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	// What was to stay may leave no room for anything. The newest message alone comes first,
-	// then nothing need stay.
+	// What was to be kept may leave no room. Then only the newest message is kept, then nothing.
 	bare := *o.Shares
 	for _, share := range []*float64{&bare.Tail, &bare.Newest} {
 		if res.Tokens <= o.Room {
@@ -128,8 +127,8 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	return res, nil
 }
 
-// foresee finds what every line costs and what it is worth.
-func (w *selection) foresee(ctx context.Context) error {
+// evaluate computes the cost and the value of every line.
+func (w *selection) evaluate(ctx context.Context) error {
 	var habits *Habits
 	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.Habits(w.messages) })
 	w.estimate.Follow(habits, w.c)
@@ -142,7 +141,7 @@ func (w *selection) shorten(ctx context.Context) (Result, error) {
 	w.arrange()
 	w.forget()
 	w.settle(0, len(w.lines))
-	for _, keep := range []func(context.Context) error{w.keepAsked, w.keepRules, w.keepUnread, w.keepHuman, w.keepMedia, w.keepRecent, w.choose, w.keepRest} {
+	for _, keep := range []func(context.Context) error{w.keepAsked, w.keepRules, w.keepUnread, w.keepUser, w.keepMedia, w.keepRecent, w.choose, w.keepRest} {
 		if err := keep(ctx); err != nil {
 			return Result{}, err
 		}
@@ -151,7 +150,7 @@ func (w *selection) shorten(ctx context.Context) (Result, error) {
 	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil
 }
 
-// Shares divide the room and weigh what is chosen.
+// Shares divide the room among kinds of content and weight what is chosen.
 type Shares struct {
 	Tail float64 // of the room, for the newest messages without the results in them
 	// Newest is the share of the room that the newest message, or call with its results, may
@@ -162,17 +161,17 @@ type Shares struct {
 	Asked  float64
 	Unread float64 // of the room, for lines of results that the model has not read yet
 	Recent float64 // of the room, for lines of the newest results of which none would stay
-	Human  float64 // of the room, for what the person said
-	First  float64 // of Human, for the first that the person said
+	Human  float64 // of the room, for the words of the user
+	First  float64 // of Human, for the first message of the user
 	Each   float64 // of Human, for every other thing said, before the rest is shared out
-	// Head is the share of what a message of the person gets, if that is too little for it, for
+	// Head is the share of what a message of the user gets, if that is too little for it, for
 	// its beginning. The rest is for prose: not for what was pasted.
 	Head float64
 	// Names, Words and Phrases weigh the three families; each is relative to all that is
 	// expected to be needed of it.
 	Names, Words, Phrases float64
-	// Line is the share of a name's value that its line gives by itself, Beside what the line
-	// before and the line after give each, if they are kept or there is none.
+	// Line is the share of a name's value that its line gives by itself; Beside is what the line
+	// before and the line after give each, if they are kept or missing.
 	Line, Beside float64
 	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
 	// to carry the handle of the whole.

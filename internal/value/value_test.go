@@ -51,7 +51,7 @@ func tokensOf(messages []core.Message) int {
 }
 
 // TestRandom shortens random histories, with all the faults that there are, to a random
-// share of their size: the result is lawful, and fits if what must stay does.
+// share of their size: the result is valid, and fits if what must stay does.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
@@ -79,7 +79,7 @@ func TestRandom(t *testing.T) {
 }
 
 // least returns the tokens of the groups that must stay, and of an extract that says
-// nothing, for every place where one may stand.
+// nothing, for every place where one may be.
 func least(messages []core.Message) int {
 	first := len(messages)
 	if p := core.Pending(messages); len(p) > 0 {
@@ -180,8 +180,8 @@ func TestRoomIsUsed(t *testing.T) {
 	}
 }
 
-// TestWhoSaidIt: what a person said stays, be it in a result or behind a program's words;
-// what a program wrote in the person's name does not crowd it out.
+// TestWhoSaidIt: the words of the user are kept, even in a result or after a program's words;
+// what a program wrote in a user message does not crowd them out.
 func TestWhoSaidIt(t *testing.T) {
 	rules := strings.Repeat("Every agent reads the manual of the house first, and then again. ", 60)
 	messages := coretest.Conversation(slices.Insert(session(30), 7,
@@ -332,7 +332,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// screenshots returns a session in which the person shows a picture and a document, and a
+// screenshots returns a session in which the user shows a picture and a document, and a
 // tool a picture.
 func screenshots() []core.Message {
 	m := session(30)

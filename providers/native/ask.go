@@ -75,7 +75,7 @@ const repeated = 200
 
 // tidy returns the summary that an answer holds: without the reasoning that some models
 // write before it, and without tags around it. It is an error if nothing is left or if the
-// model gave back what it was told.
+// model repeated its instructions.
 func tidy(answer, instructions string) (string, error) {
 	text := strings.TrimSpace(answer)
 	for _, tag := range []string{"think", "thinking"} {

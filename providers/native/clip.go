@@ -6,7 +6,7 @@ import (
 )
 
 // clip returns text without its middle if it has more than keep bytes, with a note of how
-// much is missing: the beginning says what it is, the end what came of it. Runes stay
+// much is missing: the beginning says what it is, the end its outcome. Runes stay
 // whole.
 func clip(text string, keep int) string {
 	if len(text) <= keep {

@@ -24,7 +24,7 @@ type Config struct {
 	MinShare       float64 `json:"min_share" doc:"the same as a share of the window; the larger of the two counts"`
 
 	SummaryRole     string `json:"summary_role" enum:"user|assistant" doc:"who says the summary; a conversation never begins with the assistant for it"`
-	Heading         string `json:"heading" doc:"what the summary begins with; %d is the number of messages that it stands for"`
+	Heading         string `json:"heading" doc:"what the summary begins with; %d is the number of messages that it replaces"`
 	Acknowledgement string `json:"acknowledgement" doc:"what the assistant answers to a summary of the user, if the user speaks next; empty for nothing"`
 	SectionMessages int    `json:"section_messages" doc:"a summary for every so many messages; 0 means one for all"`
 
@@ -33,7 +33,7 @@ type Config struct {
 	Prompt     string `json:"prompt" enum:"handover|state|section" doc:"the instructions, built in"`
 	PromptText string `json:"prompt_text" doc:"instructions of your own, in place of the built-in ones"`
 	PromptFile string `json:"prompt_file" doc:"a file with instructions of your own; a relative path starts in the folder of the configuration"`
-	PromptAs   string `json:"prompt_as" enum:"user|system" doc:"where the instructions stand: in the last message, or in the system prompt"`
+	PromptAs   string `json:"prompt_as" enum:"user|system" doc:"where the instructions are: in the last message, or in the system prompt"`
 
 	Request   string  `json:"request" enum:"text|native|prefix" doc:"how the model is shown the conversation: tools as text, tools as tools, or the unchanged request of the agent, so that the vendor's prompt cache is used"`
 	ReadFirst bool    `json:"read_first" doc:"the model also reads the first messages that stay"`
@@ -43,10 +43,10 @@ type Config struct {
 	MaxCalls  int     `json:"max_calls" doc:"the most calls to the model for one condensation"`
 	Parallel  int     `json:"parallel" doc:"how many parts are read at the same time"`
 
-	UserWordsShare  float64  `json:"user_words_share" doc:"share of the window for what the user typed, kept word for word beside the summary; 0 means none"`
+	UserWordsShare  float64  `json:"user_words_share" doc:"share of the window for what the user typed, kept verbatim next to the summary; 0 means none"`
 	UserWordsTokens int      `json:"user_words_tokens" doc:"the most tokens for it; 0 means any"`
-	CommandBlocks   bool     `json:"command_blocks" doc:"<command> blocks of the first message are repeated beside every summary"`
-	Environment     bool     `json:"environment" doc:"the environment details stand beside the summary, unless a person asked for it"`
+	CommandBlocks   bool     `json:"command_blocks" doc:"<command> blocks of the first message are repeated next to every summary"`
+	Environment     bool     `json:"environment" doc:"the environment details are added to the summary, unless the user asked for it"`
 	FoldedChars     int      `json:"folded_chars" doc:"characters for signatures from the files that were read, newest first; 0 means none"`
 	FoldedIgnore    []string `json:"folded_ignore" doc:"patterns, as in .gitignore, of files whose signatures are not wanted"`
 

@@ -82,12 +82,12 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 }
 
 // most returns the tokens that are kept of a part's summary, should the model exceed what
-// it was told.
+// its instructions.
 func (d *design) most() int { return d.output * 5 / 4 }
 
 const (
 	partHeading = 16  // tokens of the words above a part's summary
-	partNote    = 100 // tokens of what a model is told about the part that it reads
+	partNote    = 100 // tokens of the instructions about the part that the model reads
 	leastPart   = 512 // tokens below which reading in parts says nothing
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// What stands beside the text of a summary is written as Roo-Code writes it, so that each
+// What is added to the text of a summary is written as Roo-Code writes it, so that each
 // finds the other's.
 const (
 	reminderOpen   = "<system-reminder>\n"
@@ -70,7 +70,7 @@ func workflowsBlock(commands string) string {
 }
 
 // firstOriginal returns the index of the first message that is not a system's; -1 if that
-// one is not as it was said.
+// one is not verbatim.
 func firstOriginal(messages []core.Message) int {
 	for i := range messages {
 		if messages[i].Role == core.RoleSystem {
@@ -87,8 +87,8 @@ func firstOriginal(messages []core.Message) int {
 // originalsBegin is how the words begin that say where the originals are.
 const originalsBegin = "The messages that this summary stands for can be read word for word in "
 
-// originalsNote tells the reader where the words are that the summary stands for. What an
-// earlier summary among them stands for is in a file of its own, and few read one to learn
+// originalsNote says where the messages are that the summary replaces. What an
+// earlier summary among them replaces is in a file of its own, and few read one to learn
 // of the other.
 func (p *plan) originalsNote() string {
 	if p.req.Originals == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 )
 
-// TestFoldedFiles holds that the signatures of the files that were read stand beside the
+// TestFoldedFiles: the signatures of the files that were read are next to the
 // summary, newest first, each in a block of its own, within the limit; none of a file that
 // lies elsewhere or is not wanted.
 func TestFoldedFiles(t *testing.T) {

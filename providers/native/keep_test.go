@@ -89,7 +89,7 @@ func TestWhatStays(t *testing.T) {
 	}
 }
 
-// TestReadFirst holds that whoever writes the summary knows the task, though it stays, unless
+// TestReadFirst: the model that writes the summary knows the task, though it is kept, unless
 // the settings say otherwise.
 func TestReadFirst(t *testing.T) {
 	t.Parallel()

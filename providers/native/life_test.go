@@ -96,7 +96,7 @@ func (l *life) condense(trigger core.Trigger) *core.ChainResult {
 	return done
 }
 
-// outcome returns what came of the first candidate.
+// outcome returns the outcome of the first provider.
 func outcome(c *core.ChainResult) core.Outcome { return c.Attempts[0].Outcome }
 
 // text returns all that a message says.

@@ -174,7 +174,7 @@ func TestNothingIsSpentInVain(t *testing.T) {
 }
 
 // TestPresetsAreDefaults holds that a preset gives the other settings their defaults, and
-// that any of them can be set beside it.
+// that any of them can be set next to it.
 func TestPresetsAreDefaults(t *testing.T) {
 	t.Parallel()
 	var c native.Config
@@ -242,7 +242,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestPromptFileOfTheConfiguration: a relative path starts where the settings stand.
+// TestPromptFileOfTheConfiguration: a relative path starts at the file of the settings.
 func TestPromptFileOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -45,7 +45,7 @@ func Strategy() registry.Strategy {
 type Provider struct {
 	c      Config
 	gen    model.Generator
-	system string // what the model is told about its work
+	system string // the instructions of the model
 	prompt string // what it is asked for
 	fold   folder
 }

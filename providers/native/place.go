@@ -6,8 +6,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// assemble returns the messages that stay with the summaries among them. Each stands where
-// the last of its messages stood, or else the first, so that the conversation begins with
+// assemble returns the kept messages with the summaries among them. Each is where
+// the last of its messages was, or else the first, so that the conversation begins with
 // the user if it did. Ack, if not nil, follows the last one if the user speaks next.
 func (p *plan) assemble(summaries []core.Message, ack *core.Message) []core.Message {
 	out := p.place(summaries, ack, false)
@@ -27,7 +27,7 @@ func (p *plan) place(summaries []core.Message, ack *core.Message, front bool) []
 	for i := range at {
 		at[i] = kept
 	}
-	place := make([]int, len(summaries)) // the message after which a summary stands
+	place := make([]int, len(summaries)) // the message that a summary follows
 	for s, section := range p.sections {
 		for _, i := range section {
 			at[i] = s

@@ -22,7 +22,7 @@ type plan struct {
 	before int // tokens of all messages
 	room   int // tokens that the messages may have
 	text   int // tokens for the text of each summary
-	// sections holds, for every summary, the indices of the messages that it stands for.
+	// sections holds, for every summary, the indices of the messages that it replaces.
 	sections [][]int
 }
 
@@ -117,7 +117,7 @@ func (p *plan) settled(c *Config, floor int) bool {
 	return summaries
 }
 
-// summary reports whether m begins with a summary. What the user said after one may stand
+// summary reports whether m begins with a summary. What the user said after one may be
 // in the same message, in formats that take turns.
 func summary(m *core.Message) bool { return m.Kind != core.KindOriginal || dialog.HoldsInserted(m) }
 
@@ -132,7 +132,7 @@ func (c *Config) said(m *core.Message) bool {
 	return m.Parts[0] != core.Text(c.Acknowledgement) // from a format that records no kinds
 }
 
-// keepFirst keeps the groups of the first n messages while they are small beside the room.
+// keepFirst keeps the groups of the first n messages while they are small compared with the room.
 // A summary at the beginning is not what the conversation began with.
 func (p *plan) keepFirst(n, allowed int) {
 	for i := range p.groups {
@@ -148,7 +148,7 @@ func (p *plan) keepFirst(n, allowed int) {
 	}
 }
 
-// keepUnanswered keeps what the user typed last, if nobody has answered it.
+// keepUnanswered keeps what the user typed last, if it is not answered yet.
 func (p *plan) keepUnanswered(allowed int) {
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
@@ -163,7 +163,7 @@ func (p *plan) keepUnanswered(allowed int) {
 	}
 }
 
-// keepSummaries keeps the summaries of earlier sections while they are small beside the
+// keepSummaries keeps the summaries of earlier sections while they are small compared with the
 // room; otherwise they are summarized again.
 func (p *plan) keepSummaries(allowed int) {
 	for i := range p.groups {
@@ -190,7 +190,7 @@ func userTurn(m *core.Message) bool {
 }
 
 // keepRecent keeps the newest groups within the limits of the settings and within room,
-// which is what there is beside the floor and a summary.
+// which is what fixed tokens and a summary leave.
 func (p *plan) keepRecent(c *Config, floor, room int) {
 	limit := room
 	for i := range p.groups {

@@ -15,7 +15,7 @@ type preset struct {
 var presets = []preset{
 	{
 		Name:   "fresh_start",
-		Doc:    "The summary takes the place of everything before it. Commands of the task, signatures of the files read and the environment stand beside it.",
+		Doc:    "The summary replaces everything before it. Commands of the task, signatures of the files read and the environment are added to it.",
 		Source: "Roo-Code since January 2026",
 		settings: Config{
 			SummaryRole: roleUser, Heading: "## Conversation Summary\n",

@@ -26,7 +26,7 @@ var (
 
 var builtinPrompts = map[string]string{"handover": handoverPrompt, "state": statePrompt, "section": sectionPrompt}
 
-// begin is the last message where the instructions stand in the system prompt.
+// begin is the last message if the instructions are in the system prompt.
 const begin = "Write the summary now, as you were told."
 
 // A task is what a model is asked for: one summary of one run of messages.
@@ -35,11 +35,11 @@ type task struct {
 	tokens   int    // that the summary may have
 	fits     int    // tokens that it may have at the very most
 	prefix   bool   // the model is shown the agent's own request
-	kept     int    // of messages that the model sees, behind those that it is to summarize
+	kept     int    // of messages that the model sees, after those that it is to summarize
 	note     string // what else it must know
 }
 
-// instructions returns what the model is told to do.
+// instructions returns the instructions for the model.
 func (p *Provider) instructions(req *core.Request, t *task) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(p.prompt))
@@ -84,7 +84,7 @@ func userText(text string) core.Message {
 	return core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
 }
 
-// prefixPrompt returns the agent's own request with the instructions behind it, word for
+// prefixPrompt returns the agent's own request followed by the instructions, word for
 // word what the vendor has in its cache.
 func (p *Provider) prefixPrompt(req *core.Request, t *task) *model.Prompt {
 	prompt := &model.Prompt{System: req.System, Tools: req.Tools, MaxOutput: t.tokens, Cached: true}

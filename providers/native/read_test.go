@@ -308,7 +308,7 @@ func TestStaleEnvironment(t *testing.T) {
 }
 
 // TestPrefix holds that a vendor's cache can be used: the request is the agent's own, with
-// the instructions behind it and nothing before them changed.
+// the instructions after it and nothing before them changed.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	gen := &fake{info: model.Info{Window: 1 << 20}}
@@ -365,7 +365,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestPictures holds that a model sees pictures if it can, and is told of them if not,
+// TestPictures: a model sees pictures if it can, and reads of them if not,
 // also of those in the results of tools.
 func TestPictures(t *testing.T) {
 	t.Parallel()

@@ -101,7 +101,7 @@ func TestRooScenario(t *testing.T) {
 		t.Errorf("after the rewind (-before +after):\n%s", diff)
 	}
 
-	// In the middle of a turn, with a call that nobody has answered: it stays, so that its
+	// In the middle of a turn, with a call without a result: it is kept, so that its
 	// result finds it, and the model does not read of it.
 	l.say(coretest.Assistant(core.ToolCall{ID: "open", Name: "run_tests", Args: `{}`}))
 	l.condense(core.TriggerAutomatic)

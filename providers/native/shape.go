@@ -76,7 +76,7 @@ func (s *shaper) shape(messages []core.Message) []core.Message {
 	return withUserFirst(out)
 }
 
-// beginning stands before an assistant who speaks first.
+// beginning precedes an assistant who speaks first.
 const beginning = core.Text("[The conversation begins before this point.]")
 
 func withUserFirst(messages []core.Message) []core.Message {
@@ -94,8 +94,8 @@ func summarizes(m *core.Message) bool {
 	})
 }
 
-// renewed reports whether p stands beside an earlier summary and is made anew for the next
-// one, so that nobody needs to read it.
+// renewed reports whether p was added to an earlier summary and is written again for the next
+// one, so that no model needs to read it.
 func renewed(p core.Part) bool {
 	text, ok := p.(core.Text)
 	if !ok {
@@ -109,7 +109,7 @@ func renewed(p core.Part) bool {
 	return false
 }
 
-// part appends to parts what stands for p.
+// part appends to parts what replaces p.
 func (s *shaper) part(parts []core.Part, p core.Part) []core.Part {
 	switch p := p.(type) {
 	case core.Text:
@@ -224,7 +224,7 @@ func (s *shaper) shapeRoo(messages []core.Message) []core.Message {
 }
 
 // withDeferredResults returns messages with a message at the end that answers every call
-// of an assistant that no message of a user answers, wherever either stands; messages
+// of an assistant that no message of a user answers, wherever they are; messages
 // itself if there is none.
 func withDeferredResults(messages []core.Message) []core.Message {
 	answered, seen := map[string]bool{}, map[string]bool{}

@@ -2,14 +2,14 @@ package native
 
 import "github.com/condensehq/condense/core"
 
-// A partAt is where a part stands: message and index in it.
+// A partAt is the position of a part: message and index in it.
 type partAt struct{ message, part int }
 
 // A toolUse is what becomes of a call or a result that is shown as one. The zero value is
 // one that is shown as text.
 type toolUse struct {
-	answer *core.ToolResult // of a call, to stand in the very next message
-	moved  bool             // of a result: it stands behind its call now
+	answer *core.ToolResult // of a call, to move to the very next message
+	moved  bool             // of a result: it follows its call now
 }
 
 // pairTools says which calls and results of messages can be shown as such. The APIs want

@@ -15,7 +15,7 @@ import (
 )
 
 // TestRecordedSessions holds the promises on sessions of real agents: every preset brings
-// them below the target, lawfully, and every request that leaves is one that an API takes.
+// them below the target, validly, and every request that leaves is one that an API takes.
 // The directory CONDENSE_TRACES_DIR adds sessions to those of this repository.
 func TestRecordedSessions(t *testing.T) {
 	sessions := map[string][]core.Message{}
@@ -33,7 +33,7 @@ func TestRecordedSessions(t *testing.T) {
 			messages[i].Tokens = 0
 		}
 		core.Measure(coretest.Counter{}, messages)
-		if coretest.HalfRequest(messages).Budget.Target >= 2000 { // nobody condenses the others
+		if coretest.HalfRequest(messages).Budget.Target >= 2000 { // the others are not condensed
 			sessions[filepath.Base(file)] = messages
 		}
 	}

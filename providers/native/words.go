@@ -31,7 +31,7 @@ func wordsBudget(req *core.Request, c *Config) int {
 
 // userWords returns what the user typed in the messages that p hides, and what earlier
 // summaries among them repeat of what was typed before, oldest first, whatever format they
-// were kept in. Open says that nobody has answered the last of it.
+// were kept in. Open says that the last of it is not answered.
 func (p *plan) userWords() (words []string, open bool) {
 	var talk dialog.AuthorReader
 	p.hidden(func(i int, m *core.Message) {
@@ -65,13 +65,13 @@ func wordsAgain(m *core.Message) []string {
 	return said
 }
 
-// typed returns what a person wrote of a message of the user, and what a file says that the
-// person wrote for every conversation; "" if a tool wrote it all.
+// typed returns the text of a message that the user typed, and project rules, which the
+// user wrote for every conversation; "" if a tool wrote it all.
 func typed(talk *dialog.AuthorReader, m *core.Message) string {
 	var texts []string
 	for _, segments := range talk.Message(m) {
 		text := join(slices.DeleteFunc(segments, func(s dialog.Segment) bool { return s.Kind != dialog.KindUser && s.Kind != dialog.KindProjectRules }))
-		text = commandForm.ReplaceAllString(text, "") // which stand beside the summary
+		text = commandForm.ReplaceAllString(text, "") // which are next to the summary
 		if text = strings.TrimSpace(dialog.Unwrap(text)); text != "" {
 			texts = append(texts, text)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// wordsOf condenses messages, most of them long, and returns what stands beside the
+// wordsOf condenses messages, most of them long, and returns what is next to the
 // summary of what the user typed.
 func wordsOf(t *testing.T, settings string, messages ...core.Message) string {
 	t.Helper()
@@ -38,8 +38,8 @@ func wordsOf(t *testing.T, settings string, messages ...core.Message) string {
 	return ""
 }
 
-// TestWordsOfTheUser holds that what a person typed is told from what a tool wrote in the
-// person's name.
+// TestWordsOfTheUser: what the user typed is distinguished from what a tool wrote in a
+// user message.
 func TestWordsOfTheUser(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestWordsAreRepeatedOnce(t *testing.T) {
 	}
 }
 
-// TestUnansweredWords holds that a question which nobody has answered, and which is too
+// TestUnansweredWords holds that a question without an answer, which is too
 // long to stay as it is, is not said to have been dealt with.
 func TestUnansweredWords(t *testing.T) {
 	t.Parallel()

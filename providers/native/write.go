@@ -54,7 +54,7 @@ func (p *Provider) designs(plan *plan) ([]task, []*design, error) {
 }
 
 // tasks says what the model is to write for a plan: a summary of every section. What
-// stands before a section and stays is read too, if the settings say so and it is the
+// is before a section and is kept is read too, if the settings say so and it is the
 // beginning of the conversation: a summary is better if its author knows the task.
 func (p *Provider) tasks(plan *plan) []task {
 	tasks := make([]task, len(plan.sections))
@@ -104,7 +104,7 @@ func gather[T any](ctx context.Context, parallel, n int, f func(ctx context.Cont
 		wait.Go(func() {
 			defer func() {
 				// A client is somebody else's code, and a panic here is beyond the reach of
-				// whoever called the provider.
+				// the caller of the provider.
 				if r := recover(); r != nil {
 					cancel(fmt.Errorf("panic: %v", r))
 				}
@@ -129,7 +129,7 @@ func gather[T any](ctx context.Context, parallel, n int, f func(ctx context.Cont
 	return out, nil
 }
 
-// compose puts the summaries in their places and beside them what else the reader needs,
+// compose puts the summaries in their places and adds what else the reader needs,
 // as far as there is room.
 func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]core.Message, error) {
 	req := plan.req
