@@ -211,10 +211,10 @@ func (w *selection) forget() {
 func (w *selection) lineCredit(l int, s core.Span) float32 {
 	credit := w.o.Shares.Line
 	if w.lines[l].first || within(l-1, s) || w.lines[l-1].at != 0 {
-		credit += w.o.Shares.Beside
+		credit += w.o.Shares.Adjacent
 	}
 	if w.lines[l].last || within(l+1, s) || w.lines[l+1].at != 0 {
-		credit += w.o.Shares.Beside
+		credit += w.o.Shares.Adjacent
 	}
 	return float32(credit)
 }

@@ -271,7 +271,7 @@ func (w *selection) loss(t *tally, l int) float32 {
 	lends := func(k int) {
 		for _, n := range w.termsOf(&w.lines[k]) {
 			if t.terms[n] == 1 {
-				loss += float32(w.o.Shares.Beside) * e.Names[n]
+				loss += float32(w.o.Shares.Adjacent) * e.Names[n]
 			}
 		}
 	}

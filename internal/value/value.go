@@ -170,9 +170,9 @@ type Shares struct {
 	// Names, Words and Phrases weigh the three families; each is relative to all that is
 	// expected to be needed of it.
 	Names, Words, Phrases float64
-	// Line is the share of a name's value that its line gives by itself; Beside is what the line
+	// Line is the share of a name's value that its line gives by itself; Adjacent is what the line
 	// before and the line after give each, if they are kept or missing.
-	Line, Beside float64
+	Line, Adjacent float64
 	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
 	// to carry the handle of the whole.
 	HandleFrom int
@@ -180,5 +180,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Beside: 0.25, HandleFrom: 400}
+	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, HandleFrom: 400}
 }

@@ -36,7 +36,7 @@ func commandBlocks(m *core.Message) string {
 
 // workflows returns the commands of the conversation's first message, or what an earlier
 // summary repeats of them, as a block; "" if there are none or if they stay where they
-// stand.
+// are.
 func (p *plan) workflows() string {
 	messages := p.req.Messages
 	blocks := ""

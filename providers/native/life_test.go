@@ -21,8 +21,8 @@ type life struct {
 	condensed int
 }
 
-// newLife starts a conversation in a window of so many tokens, with a provider and, behind
-// it, truncation.
+// newLife starts a conversation in a window of so many tokens, with a provider, followed by
+// truncation.
 func newLife(t *testing.T, window int, p core.CondensationProvider) *life {
 	t.Helper()
 	chain, err := core.NewChain([]core.NamedProvider{

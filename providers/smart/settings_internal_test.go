@@ -10,11 +10,11 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// lender provides a model, so that no pass is refused for lack of one.
-var lender = registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
+// withModel provides a model, so that no pass is refused for lack of one.
+var withModel = registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
 
 func openError(settings string) string {
-	_, err := Strategy().Open(context.Background(), json.RawMessage(settings), lender)
+	_, err := Strategy().Open(context.Background(), json.RawMessage(settings), withModel)
 	if err == nil {
 		return ""
 	}
