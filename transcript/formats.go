@@ -26,7 +26,8 @@ import (
 //
 //  1. Write package internal/FORMAT with a variable Codec. Package codec documents the contract.
 //  2. Add a row here, before the formats that would also accept its files.
-//  3. List its imports in deps_test.go, and add files to testdata: the tests find them.
+//  3. List its imports in deps_test.go, and add a sample to testdata and to the tables of
+//     session_test.go (formats that are only read) or agents_test.go.
 //
 // No format imports another one or this package.
 var codecs = []codec.Codec{

@@ -119,6 +119,7 @@ func Messages(turns []Turn) []Turn {
 	return out
 }
 
+// Results returns results as parts.
 func Results(results []core.ToolResult) []core.Part {
 	parts := make([]core.Part, len(results))
 	for i, r := range results {

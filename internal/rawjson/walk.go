@@ -164,18 +164,25 @@ func Elements(raw []byte) iter.Seq[[]byte] {
 // not cut with a capacity: only the capacities are compared.
 func Offset(outer, inner []byte) int { return cap(outer) - cap(inner) }
 
-// IsString, isArray, isObject and isNull tell the type of the raw value by its first
-// byte.
+// IsString reports whether raw is a string, by its first byte.
 func IsString(raw []byte) bool { return len(raw) > 1 && raw[0] == '"' }
-func IsArray(raw []byte) bool  { return len(raw) > 0 && raw[0] == '[' }
+
+// IsArray reports whether raw is an array, by its first byte.
+func IsArray(raw []byte) bool { return len(raw) > 0 && raw[0] == '[' }
+
+// IsObject reports whether raw is an object, by its first byte.
 func IsObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
-func IsNull(raw []byte) bool   { return len(raw) > 0 && raw[0] == 'n' }
-func IsTrue(raw []byte) bool   { return len(raw) > 0 && raw[0] == 't' }
+
+// IsNull reports whether raw is null, by its first byte.
+func IsNull(raw []byte) bool { return len(raw) > 0 && raw[0] == 'n' }
+
+// IsTrue reports whether raw is true, by its first byte.
+func IsTrue(raw []byte) bool { return len(raw) > 0 && raw[0] == 't' }
 
 // Complete reports whether the array that begins raw is complete.
 func Complete(raw []byte) bool { return SkipValue(raw, 0) >= 0 }
 
-// Set returns the Set of names.
+// Set returns the set of names.
 func Set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))
 	for _, n := range names {

@@ -46,7 +46,7 @@ type NotOursError string
 func (why NotOursError) Error() string { return string(why) }
 
 // Unread names the files that no test replays, each with the reason.
-var Unread = map[string]string{
+var Unread = map[string]string{ //nolint:gosec // names of files, not credentials
 	"buildRequestHistory":                "merges the messages that Roo sends; the program that sends a request does that",
 	"contextTokens":                      "reads Roo's messages for the user interface, which no part of this module does",
 	"generateFoldedFileContextReal":      "uses the names of tree-sitter's queries; our outline is lexical (docs/decisions/0013-outline.md)",
@@ -57,7 +57,7 @@ var Unread = map[string]string{
 	"maybeRemoveImageBlocks":             "is done by the program that sends a request, which knows what its model reads",
 	"mergeConsecutiveApiMessages":        "merges the messages that Roo sends; the program that sends a request does that",
 	"parseSourceCodeDefinitionsForFile":  "records the output of tree-sitter; our outline is lexical (docs/decisions/0013-outline.md)",
-	"tiktokenCount":                      "counts with Roo's tokenizer and its safety margin; package tokens has its own oracle",
+	"tiktokenCount":                      "adds Roo's safety margin to a count; package tokens has its own oracle",
 	"trackFiles":                         "writes Roo's task metadata; the host finds the files in the messages (host.FilesRead)",
 	"validateAndFixToolResultIds":        "repairs a message before Roo stores it; we leave a conversation's own faults as they are (docs/rules.md)",
 }

@@ -127,8 +127,8 @@ func effective(file []message) []fate {
 
 // lastSummary returns the index of the summary that Roo begins with, or none.
 func lastSummary(file []message) int {
-	for i := len(file) - 1; i >= 0; i-- {
-		if file[i].tags.summary == "true" {
+	for i, m := range slices.Backward(file) {
+		if m.tags.summary == "true" {
 			return i
 		}
 	}

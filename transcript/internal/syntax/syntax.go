@@ -106,6 +106,7 @@ func NoContent() *Error {
 	return &Error{Found: `a message without "content"`, Want: "a message in the shape of the vendor's API"}
 }
 
+// WrongRole reports that the message raw has another role than want, or none.
 func WrongRole(raw, role []byte, want string) *Error {
 	e := &Error{Found: `no "role"`, Want: `a "role" of ` + want}
 	if role != nil {
@@ -116,6 +117,7 @@ func WrongRole(raw, role []byte, want string) *Error {
 	return e
 }
 
+// NoMessages reports that the object data has value, or nothing, as its messages.
 func NoMessages(data, value []byte) *Error {
 	e := &Error{Found: `an object without "messages"`, Want: `an array as "messages"`}
 	if value != nil {
