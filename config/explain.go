@@ -126,7 +126,7 @@ func (r *Resolved) formula() []Term {
 	if !r.Auto {
 		for i := range terms {
 			if terms[i].Name == "threshold" || terms[i].Name == "cap" {
-				terms[i].Note = "not looked at, because auto is false"
+				terms[i].Note = "ignored, because auto is false"
 			}
 		}
 	}
@@ -136,11 +136,11 @@ func (r *Resolved) formula() []Term {
 	}
 	target := Term{
 		Name: "target", Formula: percent(r.Target) + " of " + group(window), Tokens: r.Target * window / 100,
-		Note: "a condensation should end at or below it",
+		Note: "a condensation should not exceed it",
 	}
 	if r.Target == 0 {
 		target.Formula, target.Tokens = "half of the trigger", max(trigger/2, 0)
-		target.Note = "plus half of what cannot be removed"
+		target.Note = "plus half of the fixed tokens"
 	}
 	return append(terms, Term{Name: "trigger", Formula: "the " + by + " comes first", Tokens: trigger}, target)
 }

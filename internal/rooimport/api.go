@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// export is the settings export of Roo Code, and of Zoo Code and Kilo Code, which carry
-// its format on. Only what is looked at is named.
+// export has the parts that are read of a settings export of Roo Code, and of Zoo Code and Kilo
+// Code, which use the same format.
 type export struct {
 	ProviderProfiles struct {
 		CurrentAPIConfigName string
@@ -23,16 +23,16 @@ type export struct {
 	GlobalSettings map[string]any
 }
 
-// api says how a provider of Roo's is reached here. Addresses and variables are those
-// that the vendors document.
+// api is how to reach one of Roo's providers. Addresses and variables are those of the vendors'
+// documentation.
 type api struct {
 	table    string // its name in the table of models
-	modelKey string // where a profile keeps the model's id
-	api      string // empty: no client of ours speaks to it
+	modelKey string // the key of a profile with the model's id
+	api      string // empty if there is no client for it
 	baseURL  string
-	urlKey   string // where a profile keeps another address
-	urlTail  string // what such an address lacks
-	variable string // for the API key; empty: none is needed
+	urlKey   string // the key of a profile with another address
+	urlTail  string // the part of the path that such an address lacks
+	variable string // with the API key; empty if none is needed
 }
 
 var apis = map[string]api{
@@ -56,15 +56,15 @@ var apis = map[string]api{
 	"xai":           {"x-ai", "apiModelId", "openai", "https://api.x.ai/v1", "", "", "XAI_API_KEY"},
 }
 
-// secretKey tells the keys of Roo that hold secrets: apiKey, openRouterApiKey,
-// awsSecretKey, awsSessionToken, vertexJsonCredentials.
+// secretKey reports whether a key of Roo's holds a secret: apiKey, openRouterApiKey, awsSecretKey,
+// awsSessionToken, vertexJsonCredentials.
 func secretKey(key string) bool {
 	k := suggest.Fold(key)
 	return strings.HasSuffix(k, "key") && !strings.HasSuffix(k, "publickey") || strings.HasSuffix(k, "token") ||
 		strings.HasSuffix(k, "secret") || strings.HasSuffix(k, "password") || strings.HasSuffix(k, "credentials")
 }
 
-// model fills in model, window and how to reach it; it returns the keys that it used.
+// model sets the model and the window of a profile, and returns the keys that it used.
 func (r *importer) model(p *config.ProfileValues, from, name string, settings map[string]any) []string {
 	provider, _ := settings["apiProvider"].(string)
 	how, known := apis[provider]
@@ -90,20 +90,20 @@ func (r *importer) model(p *config.ProfileValues, from, name string, settings ma
 		p.Window = new(assumedWindow)
 		r.check(
 			from, tree.Path{"profiles", name, "window"}.String(),
-			fmt.Sprintf("the export does not say how large it is; %d is what Roo assumes", assumedWindow),
+			fmt.Sprintf("not in the export; %d is what Roo assumes", assumedWindow),
 		)
 	}
 	return used
 }
 
-// declare adds a model to the section models, so that it can be asked for summaries.
+// declare adds a model to the section models, so that it can write summaries.
 func (r *importer) declare(name, id string, how api, settings map[string]any, from string) {
 	m := config.ModelValues{API: how.api, Model: id, BaseURL: how.baseURL, APIKeyEnv: how.variable}
 	if own, _ := settings[how.urlKey].(string); own != "" {
 		to := tree.Path{"models", name, "base_url"}.String()
 		u, err := url.Parse(own)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			r.check(from+"."+how.urlKey, to, "no http or https address")
+			r.check(from+"."+how.urlKey, to, "not an http or https address")
 		} else {
 			if u.User != nil || u.RawQuery != "" {
 				r.Secrets = append(r.Secrets, from+"."+how.urlKey)
@@ -123,7 +123,7 @@ func (r *importer) declare(name, id string, how api, settings map[string]any, fr
 	}
 }
 
-// windowOf returns the window that a profile states itself.
+// windowOf returns the window that a profile sets.
 func windowOf(settings map[string]any) (int, string, bool) {
 	if info, ok := settings["openAiCustomModelInfo"].(map[string]any); ok && settings["apiProvider"] == "openai" {
 		if n, ok := wholeTokens(info["contextWindow"]); ok {

@@ -122,7 +122,7 @@ func (r *importer) findSecrets(n *tree.Node, p tree.Path) {
 	}
 }
 
-// setting returns a global setting and marks it as looked at.
+// setting returns a global setting and where it is, and marks it as read.
 func (r *importer) setting(key string) (any, string, bool) {
 	r.seen[key] = true
 	v, ok := r.global[key]
@@ -165,7 +165,7 @@ func (r *importer) profiles() {
 	switch {
 	case len(v.Profiles) == 0:
 	case !r.summaries:
-		r.check("Roo's summary", "profiles.*.chain", "there is no strategy "+strategy+" here; without it half of the conversation is hidden, as in Roo when a summary fails")
+		r.check("Roo's summary", "profiles.*.chain", "there is no strategy "+strategy+"; without it half of the conversation is hidden, as in Roo when a summary fails")
 	default:
 		v.Providers = map[string]config.ProviderValues{
 			summary: {Strategy: strategy, Settings: json.RawMessage(`{"preset":"fresh_start"}`)},
@@ -191,7 +191,7 @@ func (r *importer) defaultProfile() {
 	}
 	if names := slices.Sorted(maps.Keys(r.Values.Profiles)); len(names) > 0 {
 		r.Values.DefaultProfile = names[0]
-		r.check("providerProfiles.currentApiConfigName", "default_profile", "not in the export; the first profile was taken")
+		r.check("providerProfiles.currentApiConfigName", "default_profile", "not in the export; this is the first profile")
 	}
 }
 

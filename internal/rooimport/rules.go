@@ -20,7 +20,7 @@ func (r *importer) globals() {
 			r.took(from, "auto", "")
 		}
 	}
-	v.Threshold = new(100.0) // Roo's default; ours is another
+	v.Threshold = new(100.0) // Roo's default
 	if t, from, ok := r.setting("autoCondenseContextPercent"); ok {
 		p, isNumber := t.(float64)
 		switch clamped := min(max(p, 5), 100); {
@@ -38,7 +38,7 @@ func (r *importer) globals() {
 	}
 }
 
-// prompt takes the user's own condensing prompt, of the current or the older setting.
+// prompt takes the user's condensing prompt from the current or the older setting.
 func (r *importer) prompt() {
 	var texts []Note
 	if prompts, from, ok := r.setting("customSupportPrompts"); ok {
@@ -58,13 +58,13 @@ func (r *importer) prompt() {
 		switch {
 		case strings.TrimSpace(t.Note) == "":
 		case secret.Shown(t.Note):
-			r.ignored(t.From, "holds what looks like a secret")
+			r.ignored(t.From, "contains what looks like a secret")
 		case taken:
 			r.ignored(t.From, "customSupportPrompts.CONDENSE replaced it")
 		case !r.summaries || len(r.Values.Profiles) == 0:
-			r.ignored(t.From, "no profile here has summaries written")
+			r.ignored(t.From, "no profile writes summaries")
 		default:
-			// Roo-Code's prompt replaces its own; "prompt" is added to ours.
+			// In Roo Code this prompt replaces the built-in one. The setting prompt would add to it.
 			r.summarySetting("prompt_text", t.Note)
 			r.took(t.From, "providers."+summary+".settings.prompt_text", "")
 			taken = true
@@ -72,7 +72,7 @@ func (r *importer) prompt() {
 	}
 }
 
-// thresholds takes the thresholds of profiles, which are kept by the profile's id.
+// thresholds takes the thresholds of profiles, which are stored by the id of the profile.
 func (r *importer) thresholds() {
 	own, from, _ := r.setting("profileThresholds")
 	byID, _ := own.(map[string]any)
@@ -137,7 +137,7 @@ func (r *importer) modes() {
 	byMode := maps.Clone(r.export.ProviderProfiles.ModeAPIConfigs)
 	from := "providerProfiles.modeApiConfigs."
 	if len(byMode) == 0 {
-		own, at, _ := r.setting("modeApiConfigs") // where older versions kept them
+		own, at, _ := r.setting("modeApiConfigs") // of older versions
 		byMode = map[string]string{}
 		m, _ := own.(map[string]any)
 		for mode, id := range m {
@@ -169,7 +169,7 @@ func (r *importer) modes() {
 func (r *importer) summarySetting(key, value string) {
 	settings := map[string]string{"preset": "fresh_start"}
 	if p, ok := r.Values.Providers[summary]; ok {
-		_ = json.Unmarshal(p.Settings, &settings) // we wrote them
+		_ = json.Unmarshal(p.Settings, &settings) // written here, so valid
 	}
 	settings[key] = value
 	raw, _ := json.Marshal(settings) //nolint:errchkjson // strings can be encoded
@@ -179,7 +179,8 @@ func (r *importer) summarySetting(key, value string) {
 	r.Values.Providers[summary] = config.ProviderValues{Strategy: strategy, Settings: raw}
 }
 
-// condensingModel takes the profile that condenses for all, which Roo had and Zoo has.
+// condensingModel takes the profile that condenses for all others, a setting of Zoo and formerly
+// of Roo.
 func (r *importer) condensingModel() {
 	v, from, ok := r.setting("condensingApiConfigId")
 	id, _ := v.(string)
@@ -187,15 +188,15 @@ func (r *importer) condensingModel() {
 		return
 	}
 	if !r.summaries {
-		r.ignored(from, "there is no strategy "+strategy+" here")
+		r.ignored(from, "there is no strategy "+strategy)
 		return
 	}
 	name, known := r.ids[id]
 	model := r.Values.Profiles[name].Model
 	if _, declared := r.Values.Models[model]; !known || !declared {
-		r.ignored(from, "no profile with a model that can be asked has this id")
+		r.ignored(from, "no profile with a usable model has this id")
 		return
 	}
 	r.summarySetting("model", model)
-	r.took(from, "providers."+summary+".settings.model", "Roo dropped this setting in January 2026; here it holds")
+	r.took(from, "providers."+summary+".settings.model", "Roo removed this setting in January 2026; here it is in use")
 }

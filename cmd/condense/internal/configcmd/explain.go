@@ -156,7 +156,7 @@ func (f *forecast) terms() []config.Term {
 	}
 	target := row("target", "midpoint between the fixed part and the trigger", b.Target, "assuming no fixed part")
 	if r.Target > 0 {
-		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", term.Number(r.Target), size.Group(r.Window)), "a condensation should end at or below it"
+		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", term.Number(r.Target), size.Group(r.Window)), "a condensation should not exceed it"
 	}
 	if r.StopAtLimit && r.Target == 0 && f.trigger.Used > b.Limit {
 		target.Formula, target.Note = "the limit", "as Roo Code's truncation"
