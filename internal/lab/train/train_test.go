@@ -78,3 +78,39 @@ func TestTrainLearns(t *testing.T) {
 		t.Errorf("loss is %v, without training %v", after, before)
 	}
 }
+
+func TestParseFold(t *testing.T) {
+	has, err := parseFold("1/3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true, false, false, true} {
+		if has(i) != want {
+			t.Errorf("session %d is in fold 1/3: %v, want %v", i, has(i), want)
+		}
+	}
+	if has, err := parseFold(""); err != nil || has(0) {
+		t.Errorf("no fold: has session 0 or fails with %v", err)
+	}
+	for _, s := range []string{"1", "3/3", "-1/3", "0/1", "a/b", "1/3/5", "1/"} {
+		if _, err := parseFold(s); err == nil {
+			t.Errorf("fold %q is accepted", s)
+		}
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Setenv("CONDENSE_TRACES_DIR", "")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "no sessions"},
+		{[]string{"-traces", t.TempDir(), "-out", t.TempDir()}, "no transcript in it"},
+		{[]string{"-fold", "x"}, "want K/N"},
+	} {
+		if err := run(c.args, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want an error with %q", c.args, err, c.want)
+		}
+	}
+}
