@@ -18,9 +18,11 @@ type Feature struct {
 	Steps int
 }
 
-// TermFeatures and PhraseFeatures return what the weights of a model are of, in their order. The
+// TermFeatures returns the features that the weights of a model for terms are of, in their order. The
 // result is shared: do not change it.
-func TermFeatures() []Feature   { return termFeatures }
+func TermFeatures() []Feature { return termFeatures }
+
+// PhraseFeatures does so for phrases.
 func PhraseFeatures() []Feature { return phraseFeatures }
 
 // The number of features that the trees of a model see of a line, and of a term.

@@ -76,7 +76,7 @@ func TestTerms(t *testing.T) {
 		"max_retries=5, retry-after":          "identifier max_retries, identifier retry-after",
 		"the and of it":                       "",
 		"ab cd x1":                            "",
-		"config.timeout config.timeout":       "word config, word timeout",
+		"config.timeout, config.timeout":      "word config, word timeout",
 		"größere Änderung":                    "word größere, word Änderung",
 		"https://example.com/docs/a.md#intro": "word https, word example, file a.md, word intro",
 	} {

@@ -269,7 +269,7 @@ func randomGroups(messages []core.Message, budget int, seed uint64) []core.Messa
 	groups := core.Groups(messages)
 	keep := make([]bool, len(groups))
 	used := 0
-	for _, at := range rand.New(rand.NewPCG(seed, 1)).Perm(len(groups)) { //nolint:gosec // no secret
+	for _, at := range rand.New(rand.NewPCG(seed, 1)).Perm(len(groups)) {
 		n := 0
 		for i := groups[at].Start; i < groups[at].End; i++ {
 			n += messages[i].Tokens

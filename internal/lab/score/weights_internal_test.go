@@ -15,7 +15,11 @@ func TestIDF(t *testing.T) {
 		df, n int
 		want  float64
 	}{
-		{1, 1, 1}, {1, 100, 1}, {0, 100, 1}, {100, 100, math.Log(101/100.5) / math.Log(101/1.5)}, {10, 99, math.Log(100/10.5) / math.Log(100/1.5)},
+		{1, 1, 1},
+		{1, 100, 1},
+		{0, 100, 1},
+		{100, 100, math.Log(101/100.5) / math.Log(101/1.5)},
+		{10, 99, math.Log(100/10.5) / math.Log(100/1.5)},
 		{200, 100, 0}, // no more than all
 		{1, 0, 0},
 	} {
@@ -41,8 +45,15 @@ func TestRarity(t *testing.T) {
 		source string
 		want   float64
 	}{
-		{9, "known", 1}, {1, "known", 1}, {2, "known", 0.75}, {3, "known", 0.5}, {5, "known", 0}, {7, "known", 0},
-		{1, "new", 0.75}, {3, "new", 0.25}, {5, "new", 0},
+		{9, "known", 1},
+		{1, "known", 1},
+		{2, "known", 0.75},
+		{3, "known", 0.5},
+		{5, "known", 0},
+		{7, "known", 0},
+		{1, "new", 0.75},
+		{3, "new", 0.25},
+		{5, "new", 0},
 	} {
 		if got := b.rarity(c.hash, c.source); got != c.want {
 			t.Errorf("%d sources, from %s: got %v, want %v", c.hash, c.source, got, c.want)

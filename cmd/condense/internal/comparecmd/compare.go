@@ -146,7 +146,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
 		term.Printf(a.Stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed only once\n")
 	}
-	return errors.Join(err, conclude(a, cmd.Context(), c, r, old, conditions, &evidence{items, set, opts}))
+	return errors.Join(err, conclude(cmd.Context(), a, c, r, old, conditions, &evidence{items, set, opts}))
 }
 
 // openStrategies opens what --strategies names. The host owns the providers.
@@ -239,7 +239,7 @@ func modeMissing(r *lab.Report, modes []string) error {
 const shownReasons = 10
 
 // conclude writes the report and compares it with an older one.
-func conclude(a *cli.App, ctx context.Context, c *comparison, r, old *lab.Report, conditions []lab.Condition, e *evidence) error {
+func conclude(ctx context.Context, a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition, e *evidence) error {
 	if c.save != "" {
 		if err := saveReport(c.save, r); err != nil {
 			return err
@@ -250,7 +250,7 @@ func conclude(a *cli.App, ctx context.Context, c *comparison, r, old *lab.Report
 			return err
 		}
 	}
-	if err := printComparison(a, ctx, c, r, e); err != nil {
+	if err := printComparison(ctx, a, c, r, e); err != nil {
 		return err
 	}
 	if old == nil {
@@ -401,7 +401,7 @@ report that a single run over all sessions would have printed.`,
 			if err != nil {
 				return err
 			}
-			return conclude(a, cmd.Context(), &c, r, nil, nil, nil)
+			return conclude(cmd.Context(), a, &c, r, nil, nil, nil)
 		},
 	}
 	f := cmd.Flags()
@@ -420,7 +420,7 @@ type evidence struct {
 }
 
 // printComparison writes the report in the chosen format.
-func printComparison(a *cli.App, ctx context.Context, c *comparison, r *lab.Report, e *evidence) error {
+func printComparison(ctx context.Context, a *cli.App, c *comparison, r *lab.Report, e *evidence) error {
 	var b strings.Builder
 	var err error
 	switch c.output {
@@ -429,7 +429,7 @@ func printComparison(a *cli.App, ctx context.Context, c *comparison, r *lab.Repo
 	case "csv":
 		err = writeCSV(&b, r)
 	case "html":
-		err = writeHTML(a, ctx, &b, c, r, e)
+		err = writeHTML(ctx, a, &b, c, r, e)
 	default:
 		writeTables(&b, r, c.output == "md", c.perMode, term.Width(a.Stdout))
 	}

@@ -85,7 +85,7 @@ func anyEstimates(strategies []lab.Strategy) bool {
 const shownRows = 300
 
 // writeHTML writes r as a page. Without evidence, as for merged shards, the page has only numbers.
-func writeHTML(a *cli.App, ctx context.Context, w io.Writer, c *comparison, r *lab.Report, e *evidence) error {
+func writeHTML(ctx context.Context, a *cli.App, w io.Writer, c *comparison, r *lab.Report, e *evidence) error {
 	var details []*lab.Detail
 	if e != nil && ctx.Err() == nil { // an interrupted run ends at once
 		// Results of language models are left out: showing them would cost again.
