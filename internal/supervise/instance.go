@@ -55,7 +55,7 @@ type instance struct {
 func newInstance(spec *Spec, opts *Options) *instance {
 	log := opts.Logger.With("plugin", spec.Name)
 	return &instance{
-		spec: spec, log: log, grace: opts.Grace, out: newOutput(log), idleSince: time.Now(),
+		spec: spec, log: log, grace: opts.Grace, out: newOutput(log),
 		changed: make(chan struct{}, 1), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 }

@@ -276,14 +276,14 @@ func TestRecycle(t *testing.T) {
 
 // TestDrainEnds: calls on a process that is being replaced have a limit.
 func TestDrainEnds(t *testing.T) {
-	b := newBench(t, "hangs-deaf")
+	b := newBench(t, "freezes")
 	b.spec.Limits.Drain = 100 * time.Millisecond
 	p := b.open(t)
 	var old sync.WaitGroup
 	old.Go(func() {
 		wantError(t, condenseOnce(t, p), nil, "plugin acme was killed: it was replaced, and its calls did not end within 100ms")
 	})
-	eventually(t, "the call runs", func() bool { return p.Status().Calls == 1 && p.Status().PID != 0 })
+	eventually(t, "the call runs", func() bool { return b.exists("asked") })
 	p.Recycle()
 	old.Wait()
 	wantState(t, p, state{supervise.StateStopped, 1, 0})

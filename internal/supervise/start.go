@@ -152,6 +152,7 @@ func (p *Process) started(inst *instance, prog *program, err error) {
 		prog.use()
 	}
 	p.current = inst
+	inst.idleSince = time.Now() // and not when the start began
 	p.work.Go(func() { p.watch(inst) })
 }
 
