@@ -86,7 +86,11 @@ func CutField(raw []byte, name string) []byte {
 
 // Array returns values as an array.
 func Array[T ~[]byte](values []T) []byte {
-	out := []byte{'['}
+	size := len("[]") + len(values)
+	for _, v := range values {
+		size += len(v)
+	}
+	out := append(make([]byte, 0, size), '[')
 	for i, v := range values {
 		if i > 0 {
 			out = append(out, ',')

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,6 +129,16 @@ func AppendQuote(out []byte, s string) []byte {
 // Append appends text to out in which each ? is replaced by an argument: a string in quotes,
 // bytes as they are, a time as [AppendTime] has it. The text itself must not contain a ?.
 func Append(out []byte, text string, args ...any) []byte {
+	size := len(text)
+	for _, a := range args {
+		switch a := a.(type) {
+		case string:
+			size += len(a) + len(a)/16 // for escapes
+		case []byte:
+			size += len(a)
+		}
+	}
+	out = slices.Grow(out, size)
 	for _, a := range args {
 		before, after, _ := strings.Cut(text, "?")
 		out, text = append(out, before...), after
