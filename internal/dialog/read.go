@@ -17,12 +17,14 @@ type Part struct {
 	// Passages are its texts by what they are. Put together they are the text of the part: of a
 	// result that of all its contents, each on lines of its own. Images and opaque parts have none.
 	Passages []Passage
-	// Segments are the texts of a user or of a result by who wrote them, one list for each content
-	// of a result and one for a text. They are coarser than passages: what a tool wrote is one
-	// segment, whatever files it shows.
-	Segments [][]Segment
+	// Segments are a text of a user by who wrote it. They are coarser than passages: what a tool
+	// wrote is one segment, whatever files it shows. For a result see [Part.Answer].
+	Segments []Segment
 	Use      *Use // of a call or a result in a part of its own
 	Media    bool // a result that holds more than text
+
+	of *message
+	at int // its index in the message
 }
 
 // A Passage is a text of one kind.
@@ -31,6 +33,19 @@ type Passage struct {
 	Use  *Use // of a call, of a result and of what the user said about it; nil if none
 	File File // that the result of a read shows; without a path if unknown
 	Text string
+}
+
+// Answer returns who wrote what in text, which is content i of the result that p is.
+func (p *Part) Answer(i int, text core.Text) []Segment {
+	answers := at(&at(&p.of.answers, p.of.parts)[p.at], i+1)
+	for len(answers) <= i {
+		answers = append(answers, nil)
+	}
+	if answers[i] == nil {
+		answers[i] = SplitResult(string(text))
+	}
+	p.of.answers[p.at] = answers
+	return answers[i]
 }
 
 // A Use is a call to a tool with its result. Either may be missing.
@@ -52,6 +67,7 @@ func Read(messages []core.Message) *Dialog { return new(Reader).Read(messages) }
 // is not safe for concurrent use.
 type Reader struct {
 	known  map[*core.Part]*message
+	free   []message
 	parsed int
 }
 
@@ -64,7 +80,8 @@ type message struct {
 	role          core.Role
 	parts         int
 	before, after aiderReader
-	segments      [][][]Segment // by part and content
+	segments      [][]Segment   // of a user's texts, by part
+	answers       [][][]Segment // of results, by part and content; made when they are asked for
 	runs          [][]CallRun   // of an assistant's texts
 	calls         []CallInfo    // of calls
 }
@@ -81,7 +98,12 @@ func (r *Reader) message(m *core.Message, talk *AuthorReader) *message {
 		return k
 	}
 	r.parsed++
-	k := &message{role: m.Role, parts: len(m.Parts), before: talk.aider}
+	if len(r.free) == 0 {
+		r.free = make([]message, 64)
+	}
+	k := &r.free[0]
+	r.free = r.free[1:]
+	*k = message{role: m.Role, parts: len(m.Parts), before: talk.aider}
 	var said [][]Segment
 	if m.Role == core.RoleUser {
 		said = talk.Message(m)
@@ -92,26 +114,15 @@ func (r *Reader) message(m *core.Message, talk *AuthorReader) *message {
 		case core.Text:
 			switch m.Role {
 			case core.RoleUser:
-				at(&k.segments, len(m.Parts))[j] = [][]Segment{said[j]}
+				k.segments = said
 			case core.RoleAssistant:
 				at(&k.runs, len(m.Parts))[j] = SplitCalls(string(p))
 			case core.RoleSystem, core.RoleTool:
 			}
 		case core.ToolCall:
 			at(&k.calls, len(m.Parts))[j] = ParseCall(p.Name, p.Args)
-		case core.ToolResult:
-			segments := make([][]Segment, len(p.Content))
-			for c, q := range p.Content {
-				if t, ok := q.(core.Text); ok {
-					segments[c] = SplitResult(string(t))
-				}
-			}
-			at(&k.segments, len(m.Parts))[j] = segments
-		case core.Reasoning, core.Image, core.Opaque:
+		case core.ToolResult, core.Reasoning, core.Image, core.Opaque:
 		}
-	}
-	if r.known == nil {
-		r.known = map[*core.Part]*message{}
 	}
 	r.known[key] = k
 	return k
@@ -135,7 +146,11 @@ func (r *Reader) Read(messages []core.Message) *Dialog {
 	for i := range messages {
 		parts += len(messages[i].Parts)
 	}
+	if r.known == nil {
+		r.known = make(map[*core.Part]*message, len(messages))
+	}
 	all := make([]Part, parts)
+	k.passages = make([]Passage, 0, parts+parts/4)
 	var talk AuthorReader
 	for i := range messages {
 		m := &messages[i]
@@ -149,12 +164,14 @@ func (r *Reader) Read(messages []core.Message) *Dialog {
 
 // A linker finds the calls that results answer.
 type linker struct {
-	d      *Dialog
-	at     int               // the message that is read
-	parts  []Part            // of it
-	open   map[string][]*Use // ID of a native call to the uses that are not answered
-	called []*Use            // in the text of the last assistant's message, and not answered
-	answer *Use              // whose result goes on in the next text; nil if none
+	d        *Dialog
+	uses     []Use             // to be taken
+	passages []Passage         // of all messages
+	at       int               // the message that is read
+	parts    []Part            // of it
+	open     map[string][]*Use // ID of a native call to the uses that are not answered
+	called   []*Use            // in the text of the last assistant's message, and not answered
+	answer   *Use              // whose result goes on in the next text; nil if none
 }
 
 func (k *linker) message(m *core.Message, known *message) {
@@ -164,31 +181,38 @@ func (k *linker) message(m *core.Message, known *message) {
 	}
 	for j, p := range m.Parts {
 		part := &k.parts[j]
+		part.of, part.at = known, j
+		begun := len(k.passages)
 		switch p := p.(type) {
 		case core.Text:
 			k.text(m.Role, string(p), j, part, known)
 		case core.ToolCall:
 			part.Use = k.use(p.Name, known.calls[j], true)
-			part.add(KindToolCall, part.Use, p.Args)
+			k.add(KindToolCall, part.Use, p.Args)
 			k.open[p.ID] = append(k.open[p.ID], part.Use)
 		case core.ToolResult:
-			part.Segments = known.segments[j]
 			k.result(p, part)
 		case core.Reasoning:
-			part.add(KindReasoning, nil, p.Text)
+			k.add(KindReasoning, nil, p.Text)
 		case core.Image, core.Opaque:
 		}
+		part.Passages = k.passages[begun:len(k.passages):len(k.passages)]
 	}
 }
 
 func (k *linker) use(name string, info CallInfo, called bool) *Use {
-	u := &Use{Name: name, Info: info, Called: called, Message: k.at, Index: len(k.d.Uses)}
+	if len(k.uses) == 0 {
+		k.uses = make([]Use, 64)
+	}
+	u := &k.uses[0]
+	k.uses = k.uses[1:]
+	*u = Use{Name: name, Info: info, Called: called, Message: k.at, Index: len(k.d.Uses)}
 	k.d.Uses = append(k.d.Uses, u)
 	return u
 }
 
-func (p *Part) add(kind Kind, u *Use, text string) {
-	p.Passages = append(p.Passages, Passage{Kind: kind, Use: u, Text: text})
+func (k *linker) add(kind Kind, u *Use, text string) {
+	k.passages = append(k.passages, Passage{Kind: kind, Use: u, Text: text})
 }
 
 // text adds the passages of part j, a text.
@@ -197,33 +221,33 @@ func (k *linker) text(role core.Role, text string, j int, part *Part, known *mes
 	case core.RoleAssistant:
 		for _, run := range known.runs[j] {
 			if run.Tool == "" {
-				part.add(KindAssistant, nil, run.Text)
+				k.add(KindAssistant, nil, run.Text)
 				continue
 			}
 			u := k.use(run.Tool, run.About, true)
 			k.called = append(k.called, u)
-			part.add(KindToolCall, u, run.Text)
+			k.add(KindToolCall, u, run.Text)
 		}
 	case core.RoleUser:
 		part.Segments = known.segments[j]
-		for _, s := range part.Segments[0] {
-			k.segment(s, part)
+		for _, s := range part.Segments {
+			k.segment(s)
 		}
 	case core.RoleSystem:
-		part.add(KindSystem, nil, text)
+		k.add(KindSystem, nil, text)
 	case core.RoleTool:
-		part.add(KindOther, nil, text)
+		k.add(KindOther, nil, text)
 	}
 }
 
 // segment adds the passages of one segment of a user's text.
-func (k *linker) segment(s Segment, part *Part) {
+func (k *linker) segment(s Segment) {
 	switch {
 	case s.Kind == KindHeader:
 		k.answer = k.find(s)
-		part.add(KindHeader, nil, s.Text)
+		k.add(KindHeader, nil, s.Text)
 	case s.Kind != KindToolResult:
-		part.add(s.Kind, nil, s.Text)
+		k.add(s.Kind, nil, s.Text)
 	default:
 		u := k.answer
 		if u == nil { // more of a result, or one without a call
@@ -231,11 +255,11 @@ func (k *linker) segment(s Segment, part *Part) {
 			u.Message = 0
 		}
 		if strings.TrimSpace(s.Text) == "" {
-			part.add(KindOther, nil, s.Text)
+			k.add(KindOther, nil, s.Text)
 			return
 		}
 		u.IsError, u.Message = textError(s.Text), k.at
-		part.answer(u, s.Text)
+		k.answered(u, s.Text)
 		k.answer = nil
 	}
 }
@@ -293,12 +317,12 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 		text = strings.Join(texts, "\n")
 	}
 	u.Message, u.IsError = k.at, t.IsError
-	part.answer(u, text)
+	k.answered(u, text)
 }
 
-// answer adds the passages of what a tool answered: one for each file, if it shows several in
+// answered adds the passages of what a tool answered: one for each file, if it shows several in
 // Roo-Code's form, and else one; and what the user said about it.
-func (p *Part) answer(u *Use, text string) {
+func (k *linker) answered(u *Use, text string) {
 	if u.Info.Family != FamilyRead {
 		kind := KindToolResult
 		if u.Info.Family == FamilyAsk {
@@ -306,10 +330,10 @@ func (p *Part) answer(u *Use, text string) {
 		}
 		result, said := SplitFeedback(u.Name, text)
 		if result != "" || said == "" {
-			p.add(kind, u, result)
+			k.add(kind, u, result)
 		}
 		if said != "" {
-			p.add(KindUser, u, said)
+			k.add(KindUser, u, said)
 		}
 		return
 	}
@@ -323,7 +347,7 @@ func (p *Part) answer(u *Use, text string) {
 	for i := range shown {
 		shown[i].Kind, shown[i].Use = KindToolResult, u
 	}
-	p.Passages = append(p.Passages, shown...)
+	k.passages = append(k.passages, shown...)
 }
 
 // cutByTool reports whether a tool that was asked for a whole file says at the end of its

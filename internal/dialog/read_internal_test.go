@@ -34,6 +34,7 @@ func FuzzRead(f *testing.F) {
 					want = p.Args
 				case core.ToolResult:
 					want = string(p.Content[0].(core.Text))
+				case core.Image, core.Opaque, core.Reasoning:
 				}
 				part := &d.Messages[i][j]
 				got := ""
@@ -43,11 +44,15 @@ func FuzzRead(f *testing.F) {
 				if got != want {
 					t.Errorf("message %d, part %d: passages %q, want %q", i, j, got, want)
 				}
-				if part.Segments == nil {
+				segments := part.Segments
+				if r, ok := p.(core.ToolResult); ok {
+					segments = part.Answer(0, r.Content[0].(core.Text))
+				}
+				if segments == nil {
 					continue
 				}
 				got = ""
-				for _, s := range part.Segments[0] {
+				for _, s := range segments {
 					got += s.Text
 				}
 				if got != want {

@@ -152,7 +152,7 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 				at.Kind = dialog.KindToolResult
 			case said:
 				r.plain = true
-				for _, s := range parts[j].Segments[0] {
+				for _, s := range parts[j].Segments {
 					answered = r.segment(at, s, answered)
 				}
 				r.plain = false
@@ -194,16 +194,16 @@ func (r *reader) inserted(p Passage, text string) {
 // segment adds what one author said in a text of the user, and returns the call whose result
 // comes next.
 func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announced {
-	switch s.Kind {
-	case dialog.KindHeader:
+	switch {
+	case s.Kind == dialog.KindHeader:
 		return announced{s.Tool, s.Target}
-	case dialog.KindToolResult:
+	case s.Kind == dialog.KindToolResult:
 		p.Kind, p.Name, p.Target = dialog.KindToolResult, answered.name, answered.target
 		r.add(p, answered.target, s.Text)
 		return answered
-	case dialog.KindProjectRules:
+	case s.Kind == dialog.KindProjectRules:
 		p.Kind, p.Rules = dialog.KindInjected, dialog.RulesName(s.Text)
-	case dialog.KindInjected, dialog.KindEnvironment:
+	case s.Kind == dialog.KindInjected || s.Kind == dialog.KindEnvironment:
 		p.Kind = dialog.KindInjected
 	default:
 		p.Kind = dialog.KindUser
@@ -235,11 +235,12 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 	}
 	for k, q := range p.Content {
 		of.Content = k
-		if _, ok := q.(core.Text); !ok {
+		t, ok := q.(core.Text)
+		if !ok {
 			r.media(of, q)
 			continue
 		}
-		for _, s := range part.Segments[k] {
+		for _, s := range part.Answer(k, t) {
 			if s.Kind == dialog.KindToolResult {
 				r.add(of, file, s.Text)
 			} else {

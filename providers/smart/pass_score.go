@@ -135,10 +135,8 @@ func (w *work) scores() scores {
 		p := &w.pieces[i]
 		s := &out[w.message(i)]
 		bytes[w.message(i)] += len(p.text)
-		switch {
-		case p.kind == dialog.KindUser:
-			s.user = true
-		case p.kind == dialog.KindToolCall || p.kind == dialog.KindToolResult:
+		s.user = s.user || p.kind == dialog.KindUser
+		if p.kind == dialog.KindToolCall || p.kind == dialog.KindToolResult {
 			s.calls = true
 			u := p.use
 			s.wrong = s.wrong || u.IsError

@@ -228,12 +228,13 @@ func (w *work) write(b *strings.Builder, i int) {
 		box := &w.boxes[k]
 		for n := box.pieces.Start; n < box.pieces.End; n++ {
 			p := &w.pieces[n]
-			switch {
-			case p.kind == dialog.KindReasoning || p.kind == dialog.KindEnvironment:
+			if p.kind == dialog.KindReasoning || p.kind == dialog.KindEnvironment {
 				continue
-			case p.kind == dialog.KindToolCall:
+			}
+			if p.kind == dialog.KindToolCall {
 				fmt.Fprintf(b, "[calls %s]\n", p.use.Name)
-			case p.kind == dialog.KindToolResult:
+			}
+			if p.kind == dialog.KindToolResult {
 				of, isError := w.label(p)
 				fmt.Fprintf(b, "[result of %s%s]\n", strings.TrimSpace(of), map[bool]string{true: ", an error"}[isError])
 			}

@@ -30,7 +30,7 @@ named. A preset is a list of passes with a name; docs/smart.md describes both.`
 func Strategy() registry.Strategy {
 	return registry.Define(Name, doc, DefaultConfig,
 		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
-			p, err := New(c, env) //nolint:contextcheck // opening a pass does no work
+			p, err := New(c, env)
 			if err != nil {
 				return nil, err
 			}

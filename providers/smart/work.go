@@ -32,7 +32,6 @@ type piece struct {
 	fixed  bool // may not be changed: protected, awaited, or a stub already
 	gone   bool // removed without a stub of its own: that of the piece before it counts it
 	edited bool
-	rules  bool        // instructions that a file gives for every conversation
 	needed bool        // a diff can only be read with it
 	step   int32       // the pass that changed it last
 	use    *use        // that it is of; nil if none
