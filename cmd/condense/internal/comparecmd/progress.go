@@ -34,8 +34,8 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	if u.Calls == 0 {
 		return nil
 	}
-	term.Printf(a.Stderr, "%s, %d results to measure, %d of them in the cache: at most %s\n",
-		size.Plural(plan.Sessions, "session"), plan.Rows, plan.Cached, cli.UsageText(u))
+	term.Printf(a.Stderr, "%s, %s to measure, %s of them in the cache: at most %s\n",
+		size.Plural(plan.Sessions, "session"), size.Plural(plan.Rows, "result"), size.Group(plan.Cached), cli.UsageText(u))
 	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (p *progress) show(s lab.Progress) {
 		return
 	}
 	p.last = time.Now()
-	text := p.doing + fmt.Sprintf("%d/%d sessions, %s results", s.Done, s.Total, size.Group(s.Rows))
+	text := p.doing + fmt.Sprintf("%s of %s, %s", size.Group(s.Done), size.Plural(s.Total, "session"), size.Plural(s.Rows, "result"))
 	if s.Cached > 0 {
 		text += fmt.Sprintf(" (%s in the cache)", size.Group(s.Cached))
 	}
