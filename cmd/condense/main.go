@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err == nil:
 		return cli.ExitDone
 	case errors.Is(err, cli.ErrNothing):
-		if errors.As(err, new(cli.Nothing)) {
+		if errors.As(err, new(cli.NothingError)) {
 			term.Printf(stderr, "condense: %v\n", err)
 		}
 		return cli.ExitNothing

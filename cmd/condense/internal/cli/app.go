@@ -30,12 +30,13 @@ const (
 // ErrNothing ends a command that found nothing to do and has reported it.
 var ErrNothing = errors.New("nothing to do")
 
-// A Nothing is an ErrNothing with a reason to print.
-type Nothing string
+// A NothingError is an [ErrNothing] with a reason to print.
+type NothingError string
 
-func (n Nothing) Error() string { return string(n) }
+func (n NothingError) Error() string { return string(n) }
 
-func (n Nothing) Is(target error) bool { return target == ErrNothing }
+// Is reports whether target is [ErrNothing].
+func (n NothingError) Is(target error) bool { return target == ErrNothing }
 
 // A UsageError reports wrong arguments or flags.
 type UsageError struct {

@@ -110,7 +110,7 @@ kept.`,
 				return err
 			}
 			defer o.Close()
-			return repair(a, cmd.Context(), args[0], o)
+			return repair(cmd.Context(), a, args[0], o)
 		},
 	}
 	a.LimitFlag(cmd)
@@ -119,7 +119,7 @@ kept.`,
 }
 
 // repair writes the readable records of a journal.
-func repair(a *cli.App, ctx context.Context, path string, o *cli.Output) error {
+func repair(ctx context.Context, a *cli.App, path string, o *cli.Output) error {
 	opts := a.ReadOptions(path, "")
 	data, err := cli.Input(ctx, a, path, func(r io.Reader) ([]byte, error) { return transcript.ReadAll(r, opts.MaxBytes) })
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *change) flags(a *cli.App, cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&c.Out, "output", "o", "", "`file` to write to (default: standard output)")
 	cmd.Flags().BoolVarP(&c.inPlace, "in-place", "i", false, "change the file itself")
 	cmd.MarkFlagsMutuallyExclusive("output", "in-place")
-	c.Rewriting.Flags(cmd)
+	c.Flags(cmd)
 }
 
 // apply reads the file, changes its journal, and writes it.
@@ -310,7 +310,7 @@ func undoRewind(a *cli.App, d *transcript.Document) error {
 		if !cli.RecordRewinds[d.Format] {
 			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", d.Format)
 		}
-		return cli.Nothing(text)
+		return cli.NothingError(text)
 	}
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ func condensationNamed(all []history.Condensation, name, format string) (string,
 		if !cli.RecordCondensations[format] {
 			text += fmt.Sprintf("; the format %s cannot record any ('condense run --to condense' does)", format)
 		}
-		return "", cli.Nothing(text)
+		return "", cli.NothingError(text)
 	}
 	if name == "" {
 		return all[len(all)-1].ID, nil

@@ -53,7 +53,7 @@ part-N.jsonl.`,
 			case !all && len(args) == 1:
 				return cli.Usage(cmd, "nothing to recall; name a handle or a message, or list what is hidden with --hidden")
 			}
-			d, err := readOriginals(a, cmd.Context(), args[0], format)
+			d, err := readOriginals(cmd.Context(), a, args[0], format)
 			if err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ part-N.jsonl.`,
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault // files
 		}
-		return completeHandles(a, cmd.Context(), args[0], format), cobra.ShellCompDirectiveNoFileComp
+		return completeHandles(cmd.Context(), a, args[0], format), cobra.ShellCompDirectiveNoFileComp
 	}
 	a.InputFlags(cmd, &format, nil)
 	f := cmd.Flags()
@@ -94,13 +94,13 @@ part-N.jsonl.`,
 }
 
 // completeHandles returns the handles of the hidden content of a file, with descriptions.
-func completeHandles(a *cli.App, ctx context.Context, path, format string) []string {
+func completeHandles(ctx context.Context, a *cli.App, path, format string) []string {
 	quiet := *a
 	quiet.Stderr = io.Discard
 	if path == "-" {
 		return nil
 	}
-	d, err := readOriginals(&quiet, ctx, path, format)
+	d, err := readOriginals(ctx, &quiet, path, format)
 	if err != nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func completeHandles(a *cli.App, ctx context.Context, path, format string) []str
 }
 
 // readOriginals reads a transcript or a file of originals.
-func readOriginals(a *cli.App, ctx context.Context, path, format string) (*transcript.Document, error) {
+func readOriginals(ctx context.Context, a *cli.App, path, format string) (*transcript.Document, error) {
 	opts := a.ReadOptions(path, format)
 	d, err := cli.Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) {
 		data, err := transcript.ReadAll(r, opts.MaxBytes)
