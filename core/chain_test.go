@@ -99,7 +99,7 @@ func untouched(t fataler, was, is *core.Request) {
 	}
 }
 
-// A chain outlives every sinner: the next candidate gets the conversation as it was.
+// A chain survives every misbehaving provider: the next one gets the original messages.
 func TestChainSurvivesMisbehavingProviders(t *testing.T) {
 	for i, sin := range coretest.Misbehaving(nil) {
 		t.Run(sin.Name, func(t *testing.T) {

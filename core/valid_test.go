@@ -68,7 +68,7 @@ func (e *editor) edit(req *core.Request) *core.Result {
 }
 
 // lastCalls returns the index of the last message that is not all about results: a
-// summary behind it could stand where a result will.
+// summary after it could be where a result will be.
 func lastCalls(m []core.Message) int {
 	last := 0
 	for i := range m {

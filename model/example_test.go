@@ -31,7 +31,7 @@ func (m ours) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, err
 	}, nil
 }
 
-// A program that has a client of its own lends it to providers under a name.
+// A program makes its own client available to providers under a name.
 func Example() {
 	ctx := context.Background()
 	values := config.Values{

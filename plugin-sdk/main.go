@@ -1,11 +1,10 @@
-// Package pluginsdk makes a program of a strategy: a plugin that condense starts. It is
-// all that an author imports beside core and registry:
+// Package pluginsdk turns a strategy into a program: a plugin that condense starts. An author
+// imports it in addition to core and registry:
 //
 //	func main() { pluginsdk.Main(strategy) }
 //
-// The same [registry.Strategy] can be compiled into a host instead. Nothing of the
-// protocol between host and plugin is to be seen here; docs/protocol.md describes it for
-// authors in other languages. The folder is plugin-sdk, which no identifier can be.
+// The same [registry.Strategy] can be compiled into a host instead. The protocol between host
+// and plugin is hidden here; docs/protocol.md describes it for authors in other languages.
 package pluginsdk
 
 import (
@@ -31,19 +30,18 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// Main serves s to the host that started the program, and does not return. Started by
-// hand it says what the program is, with -debug it waits for a host to attach.
+// Main serves s to the host that started the program, and does not return. Started by a user,
+// the program prints its help; with -debug it waits for a host to attach.
 //
-// What the strategy logs through its Env goes to the host's log: with the context of a
-// call it is filed under that call. What it writes to standard output and standard error
-// goes there too.
+// Log records of the strategy, and what it writes to standard output and standard error, go
+// to the host's log. Records logged with the context of a call are attributed to that call.
 func Main(s registry.Strategy) {
 	os.Exit((&program{ //nolint:forbidigo // this is an author's main
 		strategy: s, args: os.Args, env: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 	}).run())
 }
 
-// A program is Main with what it takes from its process.
+// A program is Main with its process's arguments, environment and streams.
 type program struct {
 	strategy       registry.Strategy
 	args           []string
@@ -105,7 +103,7 @@ func (p *program) serve() int {
 // input, or has died.
 func (p *program) exitWithStdin() {
 	_, _ = io.Copy(io.Discard, p.stdin)
-	os.Exit(exitDone) //nolint:forbidigo // there is nobody left to answer
+	os.Exit(exitDone) //nolint:forbidigo // the host is gone
 }
 
 func (p *program) server() *wire.Server {

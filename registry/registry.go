@@ -15,8 +15,8 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 )
 
-// A Registry is a fixed set of strategies with distinct names. It never changes and is
-// safe for concurrent use. There is no global one: a program lists what it wants.
+// A Registry is an immutable set of strategies with distinct names. It is safe for concurrent
+// use. There is no global one: a program lists the strategies that it uses.
 type Registry struct {
 	byName map[string]Strategy
 }
@@ -51,7 +51,7 @@ func New(strategies ...Strategy) (*Registry, error) {
 	return r, nil
 }
 
-// Get returns the strategy of that name. The error lists those that there are.
+// Get returns the strategy with that name. The error lists all names.
 func (r *Registry) Get(name string) (Strategy, error) {
 	if s, ok := r.byName[name]; ok {
 		return s, nil
@@ -74,10 +74,9 @@ func (r *Registry) All() iter.Seq[Strategy] {
 	}
 }
 
-// home finds the object in raw, which was to be decoded into t, that has a key name which it
-// should not have: encoding/json says which key it did not know, but not where. It returns
-// the way there ("" for raw itself, "accept: ", "steps: 2: ") and the keys that the object
-// may have.
+// home finds the object in raw, which was to be decoded into t, that has the unknown key name:
+// encoding/json reports the key but not its position. It returns the path ("" for raw itself,
+// "accept: ", "steps: 2: ") and the keys that the object may have.
 func home(raw json.RawMessage, t reflect.Type, name string) (path string, keys []string, ok bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

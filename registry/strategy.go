@@ -1,5 +1,5 @@
-// Package registry describes strategies as values, so that they can be listed,
-// documented, configured and checked before anything runs.
+// Package registry describes strategies as values, so that they can be listed, documented,
+// configured and checked before they run.
 package registry
 
 import (
@@ -18,31 +18,30 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A Strategy is a way to condense: what it is called, what it does, which settings it
-// takes, and how to make a provider of it. The same value is compiled into a host or
-// served by a plugin. Make one with [Define].
+// A Strategy is a way to condense, with its name, documentation, settings and constructor.
+// The same value is compiled into a host or served by a plugin. Make one with [Define].
 type Strategy struct {
 	// Name is what users write in their configuration: lower-case letters, digits and
 	// underscores, beginning with a letter.
 	Name string
-	// Doc says what the strategy does. Its first sentence stands in lists.
+	// Doc describes the strategy. Lists show its first sentence.
 	Doc string
 
 	settings func() []Setting
 	open     func(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error)
 }
 
-// Env is what a host lends to the providers that it opens.
+// Env is what a host provides to the providers that it opens.
 type Env struct {
 	// Logger is never nil for a provider opened through [Strategy.Open].
 	Logger *slog.Logger
 	// Model returns the language model that the user's configuration calls name, or the
 	// host's choice if name is empty. The error says what to configure; a model that is
-	// configured but cannot be asked says so when it is. Model is never nil for a provider
-	// opened through Open: of a host that lends no models it returns an error.
+	// configured but unusable fails when it is called. Model is never nil for a provider
+	// opened through Open; without models it returns an error.
 	Model func(name string) (model.Generator, error)
-	// Dir is the folder that relative paths in the settings start in, that of the file
-	// they stand in; empty means the working directory.
+	// Dir is the folder for relative paths in the settings, that of the configuration file;
+	// empty means the working directory.
 	Dir string
 }
 
@@ -106,7 +105,7 @@ func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (
 		env.Logger = slog.New(slog.DiscardHandler)
 	}
 	if env.Model == nil {
-		env.Model = func(string) (model.Generator, error) { return nil, errors.New("this host lends no language models") }
+		env.Model = func(string) (model.Generator, error) { return nil, errors.New("this host has no language models") }
 	}
 	p, err := s.open(ctx, settings, env)
 	if err != nil {
@@ -135,7 +134,7 @@ func decode[C any](raw json.RawMessage, c *C) error {
 	return nil
 }
 
-// explain says what encoding/json found in terms of settings.
+// explain returns an error of encoding/json in terms of settings.
 func explain(err error, raw json.RawMessage, config any) error {
 	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
 		if wrong.Field == "" {
@@ -147,7 +146,7 @@ func explain(err error, raw json.RawMessage, config any) error {
 	if text := err.Error(); strings.HasPrefix(text, unknown) {
 		name := strings.Trim(strings.TrimPrefix(text, unknown), `"`)
 		where, names, ok := home(raw, reflect.TypeOf(config), name)
-		if !ok { // it stands twice, or nothing behind it can be read
+		if !ok { // it is a duplicate, or what follows cannot be read
 			for _, s := range describe(config) {
 				names = append(names, s.Name)
 			}

@@ -83,8 +83,7 @@ func (e *examiner) valid(req *core.Request, res *core.Result) *core.Result {
 	if len(violations) == 0 {
 		return res
 	}
-	// A provider that does something wrong with every message need not be told so for
-	// each.
+	// A violation of the same rule in many messages is reported once.
 	first := map[string]*FailureError{}
 	for _, v := range violations {
 		if f, ok := first[v.Rule]; ok {

@@ -39,9 +39,9 @@ type applied struct {
 	dropped  bool // by a rewind
 }
 
-// A hiding is one message hidden by a condensation and the message that stands for it:
-// one that the same condensation inserted, or nil if it inserted none.
-type hiding struct{ node, stand *node }
+// A hiding is a message hidden by a condensation and the message that replaces it, which the
+// same condensation inserted; nil if it inserted none.
+type hiding struct{ node, substitute *node }
 
 // Condense records and applies c, or returns an error and changes nothing. c.ID must be
 // new to the journal, as must be the IDs of inserted messages; the edit must change
@@ -122,7 +122,7 @@ func (j *Journal) check(c *Condensation, fault func(*node) string) error {
 	for i := range c.Edit.Insert {
 		in := &c.Edit.Insert[i]
 		if in.After != "" {
-			if err := named("inserts behind", in.After, false); err != nil {
+			if err := named("inserts after", in.After, false); err != nil {
 				return err
 			}
 		}
@@ -170,7 +170,7 @@ func (j *Journal) apply(c Condensation) {
 	j.assign(a)
 }
 
-// assign finds out which inserted message stands for which hidden one.
+// assign determines which inserted message replaces which hidden one.
 func (j *Journal) assign(a *applied) {
 	heads := map[string]*node{} // the first message inserted at a place
 	for i, n := range a.inserts {
@@ -178,46 +178,46 @@ func (j *Journal) assign(a *applied) {
 			heads[place] = n
 		}
 	}
-	stand := func(*node) *node { return nil }
+	substitute := func(*node) *node { return nil }
 	switch {
 	case len(heads) == 1:
-		stand = func(*node) *node { return a.inserts[0] }
+		substitute = func(*node) *node { return a.inserts[0] }
 	case len(heads) > 1:
-		stands := j.stands(a, heads)
-		stand = func(n *node) *node { return stands[n] }
+		substitutes := j.substitutes(a, heads)
+		substitute = func(n *node) *node { return substitutes[n] }
 	}
 	for i := range a.hides {
-		a.hides[i].stand = stand(a.hides[i].node)
+		a.hides[i].substitute = substitute(a.hides[i].node)
 	}
 }
 
-// stands does the work of assign for a condensation that inserted at several places.
-func (j *Journal) stands(a *applied, heads map[string]*node) map[*node]*node {
+// substitutes does the work of assign for a condensation that inserted at several places.
+func (j *Journal) substitutes(a *applied, heads map[string]*node) map[*node]*node {
 	head := make(map[*node]*node, len(a.inserts))
 	for i, n := range a.inserts {
 		head[n] = heads[a.Edit.Insert[i].After]
 	}
 	var timeline []*node
 	var messages []core.Message
-	var stand *node // for what is hidden behind all inserted messages
+	var substitute *node // of what is hidden after all inserted messages
 	for n := j.first; n != nil; n = n.next {
 		timeline, messages = append(timeline, n), append(messages, n.message)
 		if h := head[n]; h != nil {
-			stand = h
+			substitute = h
 		}
 	}
-	stands := map[*node]*node{}
+	substitutes := map[*node]*node{}
 	groups := core.Groups(messages)
 	for _, g := range slices.Backward(groups) {
-		// A group has one stand even if something was inserted in its middle: were
-		// they two, a call could come back without its result.
-		whole := stand
+		// A group has one substitute even if something was inserted in its middle: with
+		// two, a call could be shown again without its result.
+		whole := substitute
 		for i := g.End - 1; i >= g.Start; i-- {
 			if h := head[timeline[i]]; h != nil {
-				stand = h
+				substitute = h
 			}
-			stands[timeline[i]] = whole
+			substitutes[timeline[i]] = whole
 		}
 	}
-	return stands
+	return substitutes
 }

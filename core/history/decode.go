@@ -132,10 +132,10 @@ func (d *decoder) unseal(text []byte) ([]byte, error) {
 	return text, err
 }
 
-// bare reads a record that has no checksum any more.
+// bare reads a record without its checksum.
 func (d *decoder) bare(text []byte) error {
-	// A message can be told without parsing the line twice: if what is between these is
-	// one JSON value, the line is one record.
+	// A message is recognized without parsing the line twice: if one JSON value is between
+	// these, the line is one record.
 	if body, ok := bytes.CutPrefix(text, []byte(messageStart)); ok {
 		if body, ok := bytes.CutSuffix(body, []byte("}")); ok {
 			var m core.Message
@@ -151,7 +151,7 @@ func (d *decoder) bare(text []byte) error {
 	return d.apply(kind, body)
 }
 
-// split returns the name of the one record that stands in a line, and its body.
+// split returns the name of the one record in a line, and its body.
 func split(text []byte) (kind string, body json.RawMessage, err error) {
 	var fields map[string]json.RawMessage
 	if err = unmarshal(text, &fields); err != nil {

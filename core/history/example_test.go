@@ -37,7 +37,7 @@ func Example() {
 		Insert: []core.Insert{{After: "m3", Message: say("s2")}},
 	}}))
 	show("condensed again")
-	must(j.Undo("inner")) // s2 still stands for m1 and m2
+	must(j.Undo("inner")) // s2 still replaces m1 and m2
 	show("inner undone")
 	must(j.Rewind("m4")) // back to when m4 was said
 	show("rewound")

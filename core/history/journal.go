@@ -204,7 +204,7 @@ func (j *Journal) extend(added []node) {
 	}
 }
 
-// link puts n behind after, or at the front if after is nil.
+// link inserts n after the given node, or at the front if after is nil.
 func (j *Journal) link(n, after *node) {
 	n.prev = after
 	if after == nil {

@@ -83,7 +83,7 @@ func TestView(t *testing.T) {
 			"a b U d e",
 		},
 		{
-			"a summary stands for what was hidden across a message that was kept",
+			"a summary substitutes for what was hidden across a message that was kept",
 			[]string{abcde, "condense X hide a c; insert S after c", "condense Y hide S; insert T after S", "undo X"},
 			"b T d e",
 		},
@@ -162,8 +162,8 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 		{"condense Z hide b; rewrite b", `condensation "Z" rewrites message "b", which it names before`},
 		{"condense Z rewrite a", `condensation "Z" rewrites message "a", which is not in the view`},
 		{"condense Z rewrite b b", `condensation "Z" rewrites message "b", which it names before`},
-		{"condense Z hide b; insert U after a", `condensation "Z" inserts behind message "a", which is not in the view`},
-		{"condense Z hide b; insert U after nobody", `condensation "Z" inserts behind message "nobody", which does not exist`},
+		{"condense Z hide b; insert U after a", `condensation "Z" inserts after message "a", which is not in the view`},
+		{"condense Z hide b; insert U after nobody", `condensation "Z" inserts after message "nobody", which does not exist`},
 		{"condense Z hide b; insert a after b", `condensation "Z" inserts: message "a": the ID was used before in this journal`},
 		{"condense Z hide b; insert U after b; insert U", `condensation "Z" inserts message "U" twice`},
 		{"undo nothing", `undo: there is no condensation "nothing"`},
@@ -184,7 +184,7 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 			if diff := cmp.Diff(before, encode(t, j)); diff != "" {
 				t.Errorf("the log changed:\n%s", diff)
 			}
-			run(t, j, "append f", "condense Z hide b") // what was refused left no ID behind
+			run(t, j, "append f", "condense Z hide b") // a refused record must not reserve its ID
 		})
 	}
 	if err := history.New().Append(core.Message{}); err == nil || !strings.HasPrefix(err.Error(), "message 1 of the 1 to append has no ID: ") {
@@ -292,7 +292,7 @@ func TestTimelineNamesEveryoneWhoHides(t *testing.T) {
 		want string // of a, b, and the summaries that are left
 	}{
 		{"append c", "a:X,Y,Z b:X,Z S:Y T:Z U: c:"},
-		{"undo X", "a:Y,Z b:Y,Z T:Z U: c:"}, // S stood for b, and Y hides S
+		{"undo X", "a:Y,Z b:Y,Z T:Z U: c:"}, // S replaced b, and Y hides S
 		{"undo Z", "a:Y b:Y T: c:"},
 		{"undo Y", "a: b: c:"},
 	} {
@@ -307,13 +307,13 @@ func TestTimelineNamesEveryoneWhoHides(t *testing.T) {
 	}
 }
 
-// A summary that stands between a call and its result must not make them two: covered by
+// A summary between a call and its result must not make them two: covered by
 // different messages, one could come back without the other.
 func TestToolGroupHasOneStand(t *testing.T) {
 	call := core.Message{ID: "call", Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "c", Name: "read"}}}
 	result := core.Message{ID: "result", Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: "c"}}}
 	for _, tt := range []struct{ outer, want string }{
-		{"Y hide S", "call result T"}, // S stands for nothing
+		{"Y hide S", "call result T"}, // S replaces nothing
 		{"Y hide T", "S"},
 	} {
 		j := history.New()

@@ -74,9 +74,9 @@ type modelMessage struct {
 
 type modelCondensation struct {
 	history.Condensation
-	stands map[string]string // hidden message to the one that stands for it, if any
-	undone bool
-	at     int
+	substitutes map[string]string // hidden message to the one that replaces it, if any
+	undone      bool
+	at          int
 }
 
 func (m *model) append(message core.Message) {
@@ -90,7 +90,7 @@ func (m *model) index(id string) int {
 
 func (m *model) condense(c history.Condensation) {
 	m.clock++
-	mc := &modelCondensation{Condensation: c, stands: map[string]string{}, at: m.clock}
+	mc := &modelCondensation{Condensation: c, substitutes: map[string]string{}, at: m.clock}
 	m.condensations = append(m.condensations, mc)
 	for _, in := range slices.Backward(c.Edit.Insert) {
 		m.timeline = slices.Insert(m.timeline, m.index(in.After)+1, &modelMessage{Message: in.Message, by: mc, at: m.clock})
@@ -103,14 +103,14 @@ func (m *model) condense(c history.Condensation) {
 		at := m.index(id)
 		for _, g := range core.Groups(messages) {
 			if g.Start <= at && at < g.End {
-				mc.stands[id] = m.standFor(mc, g.End)
+				mc.substitutes[id] = m.substitute(mc, g.End)
 			}
 		}
 	}
 }
 
-// standFor returns the message of mc that stands for what ends before end.
-func (m *model) standFor(mc *modelCondensation, end int) string {
+// substitute returns the message of mc that replaces what ends before end.
+func (m *model) substitute(mc *modelCondensation, end int) string {
 	nearest := ""
 	for i, n := range m.timeline {
 		if n.by == mc && (i < end || nearest == "" || m.index(nearest) < end) {
@@ -137,8 +137,8 @@ func (m *model) rewind(id string) {
 
 func (m *model) hidden(id string) bool {
 	return slices.ContainsFunc(m.condensations, func(c *modelCondensation) bool {
-		stand, ok := c.stands[id]
-		return ok && (!c.undone || stand != "" && m.hidden(stand))
+		substitute, ok := c.substitutes[id]
+		return ok && (!c.undone || substitute != "" && m.hidden(substitute))
 	})
 }
 
@@ -297,7 +297,7 @@ func (w *walk) protect() {
 	id, on := rapid.SampledFrom(timeline).Draw(w.T, "message").Original.ID, rapid.Bool().Draw(w.T, "on")
 	w.must(w.journal.Protect(id, on))
 	w.model.step(false, func(m *model) { m.protected[id] = on })
-	w.undos++ // a rewind does not take it back
+	w.undos++ // a rewind does not undo it
 }
 
 func (w *walk) undoRewind() {

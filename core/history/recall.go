@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Recalled is content that was asked for by its handle, and where it stands.
+// A Recalled is content found by its handle, and where it was found.
 type Recalled struct {
 	// Part is the content: a part of Message, or of a tool result in it.
 	Part core.Part
@@ -18,12 +18,12 @@ type Recalled struct {
 	InsertedBy, RewrittenBy string
 	// Dropped says that a rewind dropped the message, or what rewrote it.
 	Dropped bool
-	// InView says that the content stands in the view, in this message.
+	// InView says that the content is in the view, in this message.
 	InView bool
 }
 
 // Recall finds content by its handle, [core.Handle], in everything that the conversation
-// ever held: hidden or not, rewritten since, inserted by condensations that are in force or
+// ever held: hidden or not, rewritten since, inserted by condensations that are active or
 // undone, dropped by a rewind. The order is that of the conversation, what a message was
 // recorded with comes before what it became, and what was dropped comes last. Equal content
 // at several places has the same handle, so there may be many; there is nil if there is none.
@@ -91,8 +91,8 @@ func holds(parts []core.Part, handle string) bool {
 	return false
 }
 
-// Handles yields the handle of every one of parts and, behind that of a tool result, the
-// handles of what is in it.
+// Handles yields the handle of each part and, after that of a tool result, the handles of its
+// content.
 func Handles(parts []core.Part) iter.Seq2[string, core.Part] {
 	return func(yield func(string, core.Part) bool) {
 		for _, p := range parts {
@@ -114,8 +114,8 @@ func Handles(parts []core.Part) iter.Seq2[string, core.Part] {
 // condense:0123456789.
 var handleForm = regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9a-f]{10})(?:[^0-9A-Za-z]|$)`)
 
-// ParseHandle returns the handle that stands in text: alone, or within what a provider
-// wrote around it, such as a whole stub. It reports false unless there is just one.
+// ParseHandle returns the handle in text: alone, or in a stub that a provider wrote. It
+// reports false unless there is exactly one.
 func ParseHandle(text string) (string, bool) {
 	found := ""
 	for rest := text; ; {

@@ -7,16 +7,15 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// Restore returns the journal behind the tags of a foreign file. Timeline holds every
-// message in order, hidden and inserted ones included; condensations what happened to
-// them, in the order of application. An edit names in Insert the messages of timeline
-// that it put there, by Message.ID alone: where they stand and what they say is taken
-// from timeline. It may hide and rewrite any message that was there when it was applied,
-// hidden or not.
+// Restore returns the journal of a file in another format. Timeline holds every message in
+// order, including hidden and inserted ones; condensations are in the order of application.
+// The Insert of an edit names messages of timeline by Message.ID alone; their position and
+// content are those of timeline. An edit may hide and rewrite any message that existed when
+// it was applied, hidden or not.
 //
-// A foreign file does not say which messages were there when a condensation took place,
-// which is what Rewind goes by. Restore takes those up to the last one that the
-// condensation names or inserted, and those that by their Time are not younger than it.
+// Such a file does not say which messages existed at the time of a condensation, which
+// Rewind needs. Restore assumes those up to the last one that the condensation names or
+// inserted, and those whose Time is not later.
 func Restore(timeline []core.Message, condensations []Condensation) (*Journal, error) {
 	r := restorer{timeline: timeline, journal: New()}
 	if err := r.own(condensations); err != nil {
@@ -49,14 +48,14 @@ type restorer struct {
 
 const original = -1
 
-// own finds out which message was inserted by which condensation.
+// own determines which condensation inserted each message.
 func (r *restorer) own(condensations []Condensation) error {
 	r.at = make(map[string]int, len(r.timeline))
 	r.owner = make([]int, len(r.timeline))
 	for i := range r.timeline {
 		id := r.timeline[i].ID
 		if _, ok := r.at[id]; ok {
-			return fmt.Errorf("message %q stands in the timeline twice", id)
+			return fmt.Errorf("message %q is in the timeline twice", id)
 		}
 		r.at[id], r.owner[i] = i, original
 	}
@@ -92,8 +91,8 @@ func (r *restorer) appendTo(end int) error {
 	return nil
 }
 
-// inserts completes the inserts of condensation c. A message goes behind the nearest one
-// before it that is older, so that it ends up where it stands whatever came between.
+// inserts completes the inserts of condensation c. A message is inserted after the nearest
+// earlier one that is older, so that its position is right whatever came between.
 func (r *restorer) inserts(c int, inserts []core.Insert) []core.Insert {
 	if len(inserts) == 0 {
 		return nil

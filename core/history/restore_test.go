@@ -66,8 +66,8 @@ func TestRestore(t *testing.T) {
 		{"a summary in front", "S a b", []string{"X hide a; insert S"}, nil, "S b"},
 		{"a marker in the middle", "a b M c", []string{"X hide b; insert M"}, nil, "a M c"},
 		{"two in one place", "a S T b", []string{"X hide a; insert T; insert S"}, nil, "S T b"},
-		{"the younger stands before the older", "a T S b", []string{"X insert S", "Y hide a; insert T"}, nil, "T S b"},
-		{"the younger stands behind the older", "a S T b", []string{"X insert S", "Y hide a; insert T"}, nil, "S T b"},
+		{"the younger substitutes before the older", "a T S b", []string{"X insert S", "Y hide a; insert T"}, nil, "T S b"},
+		{"the younger substitutes behind the older", "a S T b", []string{"X insert S", "Y hide a; insert T"}, nil, "S T b"},
 		{"interleaved", "S1 T1 a S2 T2 T3 S3 b", []string{"X insert S2; insert S1; insert S3", "Y insert T1; insert T2; insert T3"}, nil, "S1 T1 a S2 T2 T3 S3 b"},
 		{"what is hidden is hidden again", "a b S T", []string{"X hide a b; insert S", "Y hide a b S; insert T"}, nil, "T"},
 		{"hidden twice, one undone", "a b S T", []string{"X hide a b; insert S", "Y hide a S; insert T"}, []string{"undo X"}, "T"},
@@ -120,7 +120,7 @@ func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
 		condensations []string
 		want          string
 	}{
-		{"a b a", nil, `restore: message "a" stands in the timeline twice`},
+		{"a b a", nil, `restore: message "a" is in the timeline twice`},
 		{"a \xff", nil, `restore: message "\xff": the ID is not valid UTF-8`},
 		{"a", []string{"X insert S"}, `restore: condensation "X" inserts message "S", which is not in the timeline`},
 		{"a S", []string{"X insert S", "Y insert S"}, `restore: condensation "Y" inserts message "S", which condensation "X" inserted`},

@@ -96,7 +96,7 @@ func (j *Journal) drop(to *node) {
 			j.unlink(n)
 		}
 	}
-	// The rest was appended, hence stands at the end.
+	// The rest was appended, so it is at the end.
 	for j.last != nil && j.last.pos > to.pos {
 		j.last.dropped = true
 		j.unlink(j.last)
@@ -104,11 +104,10 @@ func (j *Journal) drop(to *node) {
 }
 
 // UndoRewind undoes the latest rewind that is not undone yet, and returns the ID of the
-// message that it went back to. What it dropped is there again, messages and
-// condensations, before what was recorded since. Nothing changes if it returns an error, as
-// it does if there is no such rewind, or if a condensation that was recorded since is active:
-// that one did not know of the messages, and must be undone first. The cost is that of
-// reading the journal anew.
+// message that it went back to. The dropped messages and condensations are restored before
+// what was recorded since. It fails, and changes nothing, if there is no such rewind, or if a
+// condensation recorded since is active: undo that first. The cost is that of reading the
+// journal.
 func (j *Journal) UndoRewind() (to string, err error) {
 	r, err := j.rewindToUndo()
 	if err != nil {

@@ -21,8 +21,8 @@ type Entry struct {
 	// its own.
 	RewrittenBy string
 	// HiddenBy are the IDs of the active condensations that keep it out of the view,
-	// oldest first: those that hide it themselves and, where one that did is undone,
-	// those that hide what stood for it. It is in the view if there are none.
+	// oldest first: those that hide it and, for undone ones, those that hide what replaced
+	// it. It is in the view if there are none.
 	HiddenBy []string
 }
 
@@ -61,7 +61,7 @@ func (j *Journal) hiders() map[*node][]*applied {
 		for _, h := range a.hides {
 			by := []*applied{a}
 			if a.undone {
-				by = hiders[h.stand]
+				by = hiders[h.substitute]
 			}
 			if len(by) > 0 {
 				hiders[h.node] = merge(hiders[h.node], by)

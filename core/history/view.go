@@ -55,11 +55,11 @@ func (j *Journal) epochOf(tokens int) int {
 // refresh computes the view from the timeline.
 func (j *Journal) refresh() {
 	j.pass++
-	// Newest first: what hides the message that stands for another is always younger
-	// than what put it there, so it is known by then whether that one is hidden.
+	// Newest first: a condensation that hides a substitute is always newer than the one that
+	// inserted it, so by then it is known whether the substitute is hidden.
 	for _, a := range slices.Backward(j.applied) {
 		for _, h := range a.hides {
-			if !a.undone || h.stand != nil && h.stand.gone == j.pass {
+			if !a.undone || h.substitute != nil && h.substitute.gone == j.pass {
 				h.node.gone = j.pass
 			}
 		}

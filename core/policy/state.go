@@ -57,7 +57,7 @@ type Size struct {
 	NothingNew bool `json:"nothing_new,omitempty"`
 }
 
-// Overhead returns what is sent beside the messages.
+// Overhead returns what is sent in addition to the messages.
 func (s Size) Overhead() int { return sum(s.System, s.Tools) }
 
 // Used returns the size of the conversation.

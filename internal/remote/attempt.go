@@ -20,8 +20,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// What an answer may have at most. A stream has some 300 bytes around every token, and no
-// model writes more than 200,000 of those.
+// Limits of answers. A stream has some 300 bytes for every token, and no model writes more
+// than 200,000 tokens.
 const (
 	longestStream  = 128 << 20
 	longestText    = 4 << 20
@@ -31,10 +31,10 @@ const (
 	longestRefusal = 64 << 10
 )
 
-// farewell is how long the end of a stream is waited for once everything has been said.
+// farewell is how long to wait for the end of a complete stream.
 const farewell = 100 * time.Millisecond
 
-// unknownParameter is how servers say that they do not know a parameter.
+// unknownParameter matches the errors of servers that do not know a parameter.
 var unknownParameter = regexp.MustCompile(`(?i)unsupported|not (?:be )?supported|unknown|unrecognized|unexpected|extra (?:inputs|fields)|not permitted|not allowed`)
 
 // names reports whether text has the word.
@@ -77,7 +77,7 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 	in := &watched{in: resp.Body, watch: watch, silence: silence}
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		text, _ := io.ReadAll(io.LimitReader(in, longestRefusal)) // what came of it is better than nothing
+		text, _ := io.ReadAll(io.LimitReader(in, longestRefusal)) // a part of it is better than nothing
 		return nil, refusal(resp.StatusCode, resp.Header, text)
 	}
 	r := &Reply{sent: len(body)}
@@ -90,7 +90,7 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 		return r, broken(ctx, inner, silence, err, fmt.Sprintf("after %d bytes of the answer", in.n))
 	}
 	watch.Reset(farewell)
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // to its end, so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // to its end, to reuse the connection
 	if c.vendor.Clean != nil {
 		text := c.vendor.Clean(r.Text.String())
 		r.Text.Reset()
@@ -115,8 +115,8 @@ func (c *Client) silence(ctx context.Context) time.Duration {
 	return DefaultSilence
 }
 
-// textLimit returns how many bytes an answer to p may have. Some servers pass over the
-// limit of tokens, and a model that runs on would run until the time is up.
+// textLimit returns how many bytes an answer to p may have. Some servers ignore the limit of
+// tokens, and a model could write until the deadline.
 func textLimit(p *model.Prompt) int {
 	if p.MaxOutput <= 0 || p.MaxOutput > longestText/longestToken {
 		return longestText
@@ -124,10 +124,10 @@ func textLimit(p *model.Prompt) int {
 	return max(shortestLimit, p.MaxOutput*longestToken)
 }
 
-// read reads an answer with at most limit bytes of text. An error that is not an *Error is
-// one of the connection.
+// read reads an answer with at most limit bytes of text. An error that is not an *Error comes
+// from the connection.
 func (c *Client) read(r *Reply, contentType string, in io.Reader, limit int) error {
-	kind, _, _ := mime.ParseMediaType(contentType) // what cannot be read is taken for a stream
+	kind, _, _ := mime.ParseMediaType(contentType) // anything else is read as a stream
 	switch kind {
 	case "application/json":
 		return c.readWhole(r, in)
@@ -141,7 +141,7 @@ func (c *Client) read(r *Reply, contentType string, in io.Reader, limit int) err
 		case errors.Is(err, errLongEvent):
 			return &Error{Kind: KindTooLarge, Message: err.Error()}
 		case err != nil && r.Ended:
-			return nil // all that counts was said
+			return nil // the answer is complete
 		case errors.Is(err, io.EOF):
 			return io.ErrUnexpectedEOF
 		case err != nil:
@@ -173,7 +173,7 @@ func (c *Client) readWhole(r *Reply, in io.Reader) error {
 	return nil
 }
 
-// malformed returns the error of what a vendor's decoder has met.
+// malformed returns the error of a vendor's decoder as an *Error.
 func malformed(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
@@ -181,7 +181,7 @@ func malformed(err error) *Error {
 	return &Error{Kind: KindMalformed, Message: "the answer is not what the API promises: " + err.Error(), Err: err}
 }
 
-// nothing returns the error of a reply that says nothing, if it is one.
+// nothing returns the error of a reply without text, or nil.
 func nothing(r *Reply) *Error {
 	if !r.Refused && len(strings.TrimSpace(r.Text.String())) > 0 {
 		return nil
@@ -228,7 +228,7 @@ func broken(ctx, inner context.Context, silence time.Duration, err error, when s
 
 var errManyBytes = fmt.Errorf("the answer has more than %d bytes", longestStream)
 
-// A watched is a stream that is cut off when it is silent or too long.
+// A watched is a stream that fails when it is silent or too long.
 type watched struct {
 	in      io.Reader
 	watch   *time.Timer
@@ -236,7 +236,7 @@ type watched struct {
 	n       int64
 }
 
-// Read reads what has come.
+// Read implements [io.Reader].
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.in.Read(p)
 	if w.n += int64(n); w.n > longestStream {

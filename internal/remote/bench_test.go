@@ -28,7 +28,7 @@ func long() *model.Prompt {
 	return p
 }
 
-// BenchmarkRequest is all that a client does beside waiting: writing the request and
+// BenchmarkRequest measures all work of a client without waiting: writing the request and
 // reading the answer.
 func BenchmarkRequest(b *testing.B) {
 	for _, v := range vendors {

@@ -29,8 +29,8 @@ type Client struct {
 
 var _ model.Checker = (*Client)(nil)
 
-// New returns the client of a model. It asks nobody, and a key that is missing is an error
-// only when one does. The error names all that is wrong with the options.
+// New returns the client of a model. It makes no request, and a missing key is an error only
+// when one is made. The error reports all faults of the options.
 func New(v *Vendor, o Options) (*Client, error) {
 	at, err := o.check(v)
 	if err != nil {
@@ -65,19 +65,19 @@ func either(all ...string) string {
 	return ""
 }
 
-// Info says what is known about the model.
+// Info implements [model.Generator].
 func (c *Client) Info() model.Info { return c.info }
 
 // String names the model and where it is.
 func (c *Client) String() string { return c.info.Name + " at " + c.at.Host }
 
-// GoString is String: whoever prints a client does not need what is in it.
+// GoString is String, so that no format prints the fields.
 func (c *Client) GoString() string { return c.String() }
 
-// Generate has the model answer p; see [model.Generator]. An error is an [*Error]. A
-// request that may succeed the next time is repeated as [Options] say, within the time
-// that ctx leaves. Usage is that of all attempts that the vendor began to answer, those
-// that broke off included; if an error comes without an answer, there was none.
+// Generate implements [model.Generator]. Errors are [*Error]s. A request that may succeed
+// the next time is repeated as [Options] say, within the deadline of ctx. Usage is the sum of
+// all attempts that the vendor began to answer, including interrupted ones; if an error comes
+// without an answer, there was none.
 func (c *Client) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 	began := time.Now()
 	answer, attempts, e := c.generate(ctx, p)
@@ -117,7 +117,7 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		}
 		e.Message, e.Code, e.Request = tidy(e.Message, key), tidy(e.Code, key), tidy(e.Request, key)
 		if e.Kind == KindRefused && c.learn(e) {
-			failures-- // it was not the request's fault, and there are only so many parameters
+			failures-- // not a failed attempt; the number of parameters limits this
 			continue
 		}
 		if !kinds[e.Kind].repeat || failures >= c.opts.Retry.Attempts {
@@ -125,7 +125,7 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		}
 		wait := c.opts.Retry.backoff(failures, e.Wait)
 		if end, ok := ctx.Deadline(); e.Wait > c.opts.Retry.Patience || ok && time.Until(end) <= wait {
-			return answer, attempts, c.advise(e) // which says more than that the time is up
+			return answer, attempts, c.advise(e) // says more than a timeout
 		}
 		c.opts.Logger.DebugContext(ctx, "the model is asked again", "model", c.info.Name, "kind", string(e.Kind), "error", e.Error(), "wait", wait)
 		timer := time.NewTimer(wait)
@@ -138,9 +138,9 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 	}
 }
 
-// disbelieve drops numbers of a vendor's that cannot be: tokens without end would be money
-// without end in reports, and would use up what a user has allowed to be spent. The bounds are
-// generous, because images, reasoning and what servers add are counted too.
+// disbelieve drops a vendor's impossible numbers: they would distort costs in reports and use
+// up the user's budget. The bounds are generous, because images, reasoning and text added by
+// servers count too.
 func (c *Client) disbelieve(ctx context.Context, p *model.Prompt, r *Reply) {
 	const more = 100_000
 	u := r.Usage
@@ -154,7 +154,7 @@ func (c *Client) disbelieve(ctx context.Context, p *model.Prompt, r *Reply) {
 	r.Usage, r.Written, r.Metered = core.Usage{}, 0, false
 }
 
-// charge returns what a reply took.
+// charge returns the usage and cost of a reply.
 func (c *Client) charge(r *Reply) core.Usage {
 	u := r.Usage
 	u.Calls = 1
@@ -162,7 +162,7 @@ func (c *Client) charge(r *Reply) core.Usage {
 	if c.info.Free {
 		return u
 	}
-	if !r.Metered { // something was used; nobody knows how much
+	if !r.Metered { // something was used, but not reported
 		u.USD, u.Unpriced = 0, 1
 		return u
 	}
@@ -172,14 +172,13 @@ func (c *Client) charge(r *Reply) core.Usage {
 	return u
 }
 
-// doubt warns of a server that seems to have read less than it was sent. Ollama for one
-// cuts the beginning off whatever exceeds its num_ctx, and says nothing. No common text has
-// so many bytes to a token; it is no error, because some servers leave out of the count
-// what they had in their cache.
+// doubt warns of a server that seems to have read less than it was sent. Ollama, for example,
+// silently cuts off the beginning of a prompt that exceeds its num_ctx. No common text has so
+// many bytes per token. It is no error, because some servers do not count cached tokens.
 func (c *Client) doubt(ctx context.Context, p *model.Prompt, r *Reply) {
 	const (
-		enough = 16 << 10 // bytes of text, below which nothing is said
-		most   = 10       // bytes to a token
+		enough = 16 << 10 // bytes of text below which there is no warning
+		most   = 10       // bytes per token
 	)
 	text := len(p.System)
 	for _, m := range p.Messages {
@@ -238,7 +237,7 @@ func (c *Client) advise(e *Error) *Error {
 	return e
 }
 
-// withoutQuery returns a URL without what may be a secret.
+// withoutQuery returns a URL without parts that may hold a secret.
 func withoutQuery(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// An Error says why a model gave no answer. It holds neither a key nor anything of what
-// was asked, as far as the vendor does not quote it.
+// An Error says why a model gave no answer. It contains no key, and nothing of the request
+// unless the vendor quotes it.
 type Error struct {
-	Model    string // as people call it
+	Model    string // name for display
 	Kind     Kind
-	Status   int           // of HTTP; 0 if it did not come to that
+	Status   int           // of HTTP; 0 if there was no response
 	Code     string        // the vendor's code or type of the error, if it gave one
 	Message  string        // what the vendor said, cut at 500 characters, or what happened
 	Param    string        // the parameter of the request that the vendor complains about
@@ -31,7 +31,7 @@ type Error struct {
 	Err      error         // what caused it, if that was an error
 }
 
-// Error says it in one line, without the name of the model: who asked it knows.
+// Error returns one line without the name of the model, which the caller knows.
 func (e *Error) Error() string {
 	var all []string
 	if e.Status != 0 {
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns what the error is by its kind, and what caused it.
+// Unwrap returns the error of its kind, and the cause.
 func (e *Error) Unwrap() []error {
 	var all []error
 	if w := kinds[e.Kind].wraps; w != nil {
@@ -76,8 +76,8 @@ func (e *Error) Unwrap() []error {
 
 // Reported returns the error that a vendor reports in data, as JSON: an object or an
 // object in its member "error", with a message and a code or type. Status is that of the
-// answer; 0 for an error within a stream, which has one by what it is. All vendors, and
-// the gateways before them, write it in one of few ways. It is nil if there is none.
+// answer; 0 for an error within a stream, whose status follows from its type. Vendors and
+// gateways use one of few forms. The result is nil if data holds no error.
 func Reported(status int, data []byte) *Error {
 	var whole struct {
 		Error   json.RawMessage `json:"error"`
@@ -125,7 +125,7 @@ func Reported(status int, data []byte) *Error {
 	switch {
 	case isContextLength(status, data):
 		e.Kind = KindTooLong
-	case status == 0: // within a stream, and nobody knows why
+	case status == 0: // within a stream, without a reason
 		e.Kind = KindCut
 	default:
 		e.Kind = kindOf(status, e.Code, inner.Type)
@@ -142,11 +142,11 @@ func plain(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// longestMessage is how many characters of what a vendor says are kept. Some quote the
-// whole request.
+// longestMessage is how many characters of a vendor's message are kept. Some quote the whole
+// request.
 const longestMessage = 500
 
-// tidy makes what somebody else wrote fit for one line, without secrets.
+// tidy returns a vendor's text as one line without secrets.
 func tidy(s string, known ...string) string {
 	s = secret.Redact(s, known...)
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
@@ -157,7 +157,7 @@ func tidy(s string, known ...string) string {
 	return s
 }
 
-// refusal returns the error of an answer that is none.
+// refusal returns the error of a response with an error status.
 func refusal(status int, header http.Header, body []byte) *Error {
 	e := Reported(status, body)
 	if e == nil {
@@ -193,7 +193,7 @@ func refusal(status int, header http.Header, body []byte) *Error {
 
 var errSilent = errors.New("silent")
 
-// A Kind says what went wrong, as far as it matters for what to do next.
+// A Kind is a class of errors that need the same reaction.
 type Kind string
 
 // The kinds of errors.
@@ -212,8 +212,8 @@ const (
 	KindStopped     Kind = "stopped"     // the context ended
 )
 
-// kinds says for each kind whether the request is repeated, and what the error wraps.
-// What cannot be asked at all is unavailable, so that a chain skips it and says so.
+// kinds says for each kind whether the request is repeated, and what the error wraps. A model
+// that cannot be called at all is unavailable, so that a chain skips it.
 var kinds = map[Kind]struct {
 	repeat bool
 	wraps  error
@@ -232,7 +232,7 @@ var kinds = map[Kind]struct {
 	KindStopped:     {false, nil}, // wraps the context's own
 }
 
-// deniedStatus are refusals of whoever asks or of where he asks, not of what is asked.
+// deniedStatus are refusals that concern the key, the account or the address, not the request.
 var deniedStatus = map[int]bool{
 	http.StatusUnauthorized:      true,
 	http.StatusPaymentRequired:   true,
@@ -242,8 +242,8 @@ var deniedStatus = map[int]bool{
 	http.StatusProxyAuthRequired: true,
 }
 
-// deniedCodes are refusals that come with a status of something else: of OpenAI, a quota
-// that is used up as 429, which no wait restores.
+// deniedCodes are refusals with a status that means something else: OpenAI reports an
+// exhausted quota as 429, which waiting does not restore.
 var deniedCodes = map[string]bool{
 	"insufficient_quota":         true,
 	"billing_hard_limit_reached": true,
@@ -254,7 +254,7 @@ var deniedCodes = map[string]bool{
 	"permission_error":           true,
 }
 
-// statusOverloaded is what Anthropic answers when it has too much to do.
+// statusOverloaded is Anthropic's status for an overload.
 const statusOverloaded = 529
 
 // statusOf is the status that an error within a stream would have had before it, by the

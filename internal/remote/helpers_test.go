@@ -59,7 +59,7 @@ func open(t *testing.T, v vendor, o remote.Options) *remote.Client {
 }
 
 // ask returns the answer and the error, which must be typed. An answer that is missing
-// beside an error is an empty one.
+// together with an error is an empty one.
 func ask(ctx context.Context, t *testing.T, c *remote.Client) (*model.Answer, *remote.Error) {
 	t.Helper()
 	answer, err := c.Generate(ctx, prompt)

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// CheckKey says why a request would lack its API key as things are, and what to do; nil if
-// there is one, or none is needed. Nobody is asked, and no error quotes what was read.
+// CheckKey implements [model.Checker]: it returns why a request would lack its API key, and
+// what to do, or nil. No error quotes the key.
 func (c *Client) CheckKey() error {
 	_, err := c.key()
 	return err
 }
 
-// key reads the API key, at every request anew; it is empty if none is needed.
+// key reads the API key, for every request again; it is empty if none is needed.
 func (c *Client) key() (string, error) {
 	file, variable := c.opts.keyPlace(c.vendor)
 	if file+variable != "" && c.at.Scheme == "http" && !local(c.at.Hostname()) {
@@ -44,8 +44,8 @@ func (c *Client) key() (string, error) {
 	return text, nil
 }
 
-// keyPlace returns where the key comes from: a file or an environment variable; neither if
-// none is needed, as at a server of one's own.
+// keyPlace returns the file or environment variable of the key; neither if none is needed, as
+// for a local server.
 func (o *Options) keyPlace(v *Vendor) (file, variable string) {
 	switch {
 	case o.KeyFile != "":

@@ -1,5 +1,5 @@
-// Package remote is what the clients of language models have in common that are reached
-// over HTTP: keys, streaming, deadlines, retries, errors and what is reported.
+// Package remote is the common part of clients for language models over HTTP: keys,
+// streaming, deadlines, retries, errors and usage.
 //
 // What differs between vendors is a [Vendor]; the packages below have one each.
 package remote
@@ -19,21 +19,20 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// Options say which model is asked, where and how. Only ID is required.
+// Options describe a model and how to call it. Only ID is required.
 type Options struct {
-	// Name is what people call the model, in errors and reports; empty means ID.
+	// Name is the model's name in errors and reports; empty means ID.
 	Name string
 	// ID is the model's name in the vendor's API.
 	ID string
-	// BaseURL is where the API is, if not at its vendor's: of a local server, a gateway. A
-	// path is kept, what the API has behind it is added unless it is there, and a query is
-	// sent along.
+	// BaseURL is the address of the API if it is not the vendor's own, such as a local server
+	// or a gateway. Its path is kept and completed with the API's, and its query is sent.
 	BaseURL string
 	// KeyEnv names the environment variable that holds the API key, KeyFile the file; at
 	// most one is set. They are read for every request, so that a key may change. If both
-	// are empty, the vendor's usual variable is read, but at a BaseURL no key is sent. A key
-	// goes to an https address or to this machine only: with one, a model at any other http
-	// address cannot be asked.
+	// are empty, the vendor's usual variable is read, but no key is sent to a BaseURL. A key
+	// is sent only to an https address or to this machine: with a key, a model at another
+	// http address cannot be called.
 	KeyEnv, KeyFile string
 	// Window, MaxOutput, Images, Price, Tiers and Free are those of [model.Info].
 	Window, MaxOutput int
@@ -41,19 +40,19 @@ type Options struct {
 	Price             model.Price
 	Tiers             []model.Tier
 	Free              bool
-	// Retry says how often and how soon a request is repeated; the zero value of a field
-	// means that of [DefaultRetry].
+	// Retry says how often and how soon a request is repeated; a zero field means that of
+	// [DefaultRetry].
 	Retry Retry
-	// Silence is how long the vendor may send nothing at all, before an answer and within
-	// it. Zero means [DefaultSilence], or half of the time that the context leaves if that
-	// is longer: a local model may read for minutes before it writes.
+	// Silence is how long the vendor may send nothing, before and within an answer. Zero
+	// means [DefaultSilence], or half of the remaining time of the context if that is longer:
+	// a local model may read for minutes before it writes.
 	Silence time.Duration
-	// Logger is told at debug level of requests and why they are repeated, never what is
-	// in them. It is warned if a server seems to have read only a part. Nil means nobody.
+	// Logger receives requests and the reasons of retries at debug level, never content, and
+	// a warning if a server seems to have read only a part. Nil discards them.
 	Logger *slog.Logger
 	// HTTPClient sends the requests; nil means one that uses [http.DefaultTransport], with
 	// the proxy and the certificates that the environment names. Redirects are never
-	// followed: they would carry the key and the conversation to somebody else.
+	// followed: they would send the key and the conversation elsewhere.
 	HTTPClient *http.Client
 }
 
@@ -61,18 +60,17 @@ type Options struct {
 type Retry struct {
 	// Attempts is how often a request is sent at most; 1 means that nothing is repeated.
 	Attempts int
-	// First is the wait before the second attempt. Each further one is twice as long, up
-	// to Longest. Of each, a random half is left out, so that many clients do not come
-	// back at once.
+	// First is the wait before the second attempt. Each further one is twice as long, up to
+	// Longest. Up to half of each is left out at random, so that clients do not retry at the
+	// same time.
 	First, Longest time.Duration
 	// Patience is the longest wait that a vendor may ask for. If it asks for more, or for
 	// more than the context leaves, the request fails at once.
 	Patience time.Duration
 }
 
-// DefaultRetry is what clients do that are not told otherwise: of the same order as the
-// official clients of Anthropic and OpenAI, which repeat twice, beginning with half a
-// second and up to eight, and wait a minute at a vendor's wish.
+// DefaultRetry is similar to the official clients of Anthropic and OpenAI, which repeat twice,
+// after half a second to eight, and wait up to a minute if the vendor asks for it.
 var DefaultRetry = Retry{Attempts: 4, First: 500 * time.Millisecond, Longest: 8 * time.Second, Patience: time.Minute}
 
 // DefaultSilence is how long a vendor may send nothing.
@@ -94,7 +92,7 @@ func (r Retry) orDefault() Retry {
 	return r
 }
 
-// check returns all that is wrong with o, and the URL that requests go to.
+// check returns all faults of o, and the URL of requests.
 func (o *Options) check(v *Vendor) (*url.URL, error) {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -124,7 +122,7 @@ func (o *Options) check(v *Vendor) (*url.URL, error) {
 	return at, errors.Join(errs...)
 }
 
-// endpoint returns where an API is called: what path has beyond the end of base is added.
+// endpoint returns the URL of an API: base, completed with the part of path that it lacks.
 func endpoint(base, path string) (*url.URL, error) {
 	at, err := url.Parse(base)
 	switch {
@@ -158,8 +156,8 @@ func (o *Options) info() model.Info {
 	}
 }
 
-// backoff returns how long to wait after so many attempts. A vendor that asked for a
-// wait gets it, and a little more so that not everybody returns in the same moment.
+// backoff returns how long to wait after the given number of attempts. A wait that the vendor
+// asked for is kept, plus a little so that clients do not retry at the same time.
 func (r Retry) backoff(attempts int, asked time.Duration) time.Duration {
 	d := r.First
 	for range attempts - 1 {
@@ -170,7 +168,7 @@ func (r Retry) backoff(attempts int, asked time.Duration) time.Duration {
 	d = min(d, r.Longest)
 	half := d / 2
 	if half > 0 {
-		half += rand.N(half + 1) //nolint:gosec // nobody gains by guessing it
+		half += rand.N(half + 1) //nolint:gosec // not a secret
 	}
 	if asked > 0 {
 		return asked + half/2
@@ -178,8 +176,8 @@ func (r Retry) backoff(attempts int, asked time.Duration) time.Duration {
 	return half
 }
 
-// retryAfter returns the wait that a header asks for; 0 if it asks for none or is wrong.
-// Beside the standard's seconds and date there are OpenAI's milliseconds.
+// retryAfter returns the wait that a header asks for; 0 if it is missing or invalid. In
+// addition to the standard's seconds and date there are OpenAI's milliseconds.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("retry-after-ms"), 64); err == nil {
 		return span(ms, time.Millisecond)
@@ -195,7 +193,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 }
 
 func span(n float64, unit time.Duration) time.Duration {
-	const longest = 1000 * time.Hour // nobody waits so long, and it does not overflow
+	const longest = 1000 * time.Hour // long enough, and it does not overflow
 	switch {
 	case math.IsNaN(n) || n <= 0:
 		return 0

@@ -19,23 +19,22 @@ type eventReader struct {
 	in    *bufio.Reader
 	data  []byte
 	line  []byte
-	begun bool // behind a byte order mark, if there is one
+	begun bool // a byte order mark, if any, has been read
 	cr    bool // the last line ended with CR; an LF that follows belongs to it
 }
 
-// longestLine is the most bytes that a line of a stream may have, and longestEvent those
-// of an event. A vendor sends a few words in each.
+// longestLine and longestEvent are limits in bytes. Vendors send a few words in each.
 const (
 	longestLine  = 4 << 20
 	longestEvent = 8 << 20
 )
 
-var errLongEvent = errors.New("an event of the stream is longer than any has to be")
+var errLongEvent = errors.New("an event of the stream is too long")
 
 func newEventReader(r io.Reader) *eventReader { return &eventReader{in: bufio.NewReader(r)} }
 
-// next returns the next event that has data. An event that the stream ends in is not
-// one: the error then is that of the reader, [io.EOF] at the end.
+// next returns the next event with data. An incomplete event at the end of the stream is
+// dropped; the error is that of the reader, [io.EOF] at the end.
 func (r *eventReader) next() (event, error) {
 	var e event
 	r.data = r.data[:0]
@@ -70,8 +69,7 @@ func (r *eventReader) next() (event, error) {
 	}
 }
 
-// readLine returns the next line without its end. A line that the stream ends in is
-// dropped.
+// readLine returns the next line without its end. An incomplete last line is dropped.
 func (r *eventReader) readLine() ([]byte, error) {
 	if !r.begun {
 		r.begun = true

@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// weights say how much a sentence counts beside its words. They follow Edmundson's order:
+// weights are added to the score of a sentence's words. They follow Edmundson's order:
 // cue words before place before frequency alone.
 var (
 	cues = []string{
@@ -28,9 +28,9 @@ const (
 	leadBonus   = 2   // of the first message, which says what is to be done
 	recentBonus = 2   // at the end, falling to 1 over the newest quarter
 	recentShare = 0.25
-	// rough is what counts of what is not a sentence but code, a path, a line of a log:
-	// its parts may stand in a message as text, whoever wrote them. Prose has a few words,
-	// and letters and spaces make up prosaic of it.
+	// rough is the factor for text that is not prose: code, a path, a line of a log, which
+	// any author may write. Prose has fewWords words, and prosaic of it are letters and
+	// spaces.
 	rough    = 0.2
 	prosaic  = 0.8
 	fewWords = 4
@@ -68,7 +68,7 @@ func pick(ctx context.Context, sentences []sentence, room int) ([]int, error) {
 		}
 		c, _ := heap.Pop(&queue).(candidate)
 		s := &sentences[c.index]
-		need := s.cost + headingCost // wherever it will stand
+		need := s.cost + headingCost // wherever it will be
 		if room < smallest {
 			break
 		}
@@ -218,7 +218,7 @@ func (q *queue) Push(x any) {
 	*q = append(*q, c)
 }
 
-// Pop takes the last candidate away.
+// Pop removes the last sentence.
 func (q *queue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]

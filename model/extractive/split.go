@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A sentence is a piece of a message that can stand alone.
+// A sentence is a piece of a message that makes sense alone.
 type sentence struct {
 	text    string
 	role    core.Role

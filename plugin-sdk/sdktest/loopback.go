@@ -37,13 +37,13 @@ import (
 //	})
 func Loopback(tb testing.TB, s registry.Strategy, settings json.RawMessage) core.CondensationProvider {
 	tb.Helper()
-	return LoopbackLending(tb, s, settings, nil)
+	return LoopbackModels(tb, s, settings, nil)
 }
 
-// LoopbackLending is [Loopback] with a host that lends the strategy these language models,
+// LoopbackModels is [Loopback] with a host that provides these language models,
 // by name; the one with an empty name is the host's choice. What they take is part of the
 // usage of a result, whether the strategy says so or not.
-func LoopbackLending(tb testing.TB, s registry.Strategy, settings json.RawMessage, models map[string]model.Generator) core.CondensationProvider {
+func LoopbackModels(tb testing.TB, s registry.Strategy, settings json.RawMessage, models map[string]model.Generator) core.CondensationProvider {
 	tb.Helper()
 	out := &output{w: tb.Output()}
 	log := slog.New(slog.NewTextHandler(out, nil))
@@ -81,7 +81,7 @@ func LoopbackLending(tb testing.TB, s registry.Strategy, settings json.RawMessag
 	return client
 }
 
-// lending adds to the options of a host that it lends these models; none if there are none.
+// lending adds these models to the options of a host.
 func lending(models map[string]model.Generator, opts *wire.ClientOptions) *wire.ClientOptions {
 	if len(models) == 0 {
 		return opts
@@ -91,7 +91,7 @@ func lending(models map[string]model.Generator, opts *wire.ClientOptions) *wire.
 		if m, ok := models[name]; ok {
 			return m, nil
 		}
-		return nil, fmt.Errorf("the test lends no language model %q; there are %q", name, names)
+		return nil, fmt.Errorf("the test has no language model %q; there are %q", name, names)
 	}
 	opts.Lent = func(*core.Request) []wire.LentModel {
 		var list []wire.LentModel

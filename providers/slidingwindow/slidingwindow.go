@@ -1,6 +1,6 @@
 // Package slidingwindow truncates: it hides old messages and keeps new ones. It calls no
-// model, always gives the same answer, and in its mode budget ends below the target for
-// every conversation whose protected messages fit; that is why every chain ends with it.
+// model and is deterministic. In mode budget its result is on target for every conversation
+// whose fixed tokens fit; that is why every chain ends with it.
 package slidingwindow
 
 import (
@@ -28,10 +28,10 @@ const doc = `Hides old messages and keeps new ones, in whole tool groups. No mod
 The mode "budget" keeps the first message and the newest groups that fit the target; a
 message that alone is too large is cut inside, with a note of what is missing, and so is
 the oldest one kept if much of the target would be unused without it. What the user said
-last stays in its place, whole or cut, if nobody has answered it. "half" is
+last is kept, whole or cut, if it has no answer yet. "half" is
 Roo-Code's sliding window: it keeps the first message and hides the older half of the
 rest, whatever their size. "recent" keeps only what is new, by tokens or by number of
-messages. "middle_out" keeps both ends. A marker stands where messages are hidden.`
+messages. "middle_out" keeps both ends. A marker replaces the hidden messages.`
 
 // Config are the settings of a [Provider].
 type Config struct {
@@ -82,9 +82,9 @@ type Provider struct{ c Config }
 // New returns a provider with settings that are valid.
 func New(c Config) *Provider { return &Provider{c} }
 
-// Condense implements [core.CondensationProvider]. In the modes budget, recent by tokens,
-// and middle_out it leaves a conversation that is on target alone. The cost is linear in
-// the number of messages.
+// Condense implements [core.CondensationProvider]. The modes budget, recent by tokens, and
+// middle_out do not change a conversation that is on target. The cost is linear in the number
+// of messages.
 func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -106,8 +106,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 // Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
-// modes decide which groups of a window are kept. They return false if nothing is to be
-// done.
+// modes decide which groups of a window are kept. They return false to change nothing.
 var modes = map[string]func(*window, Config) bool{
 	ModeBudget:    budget,
 	ModeHalf:      half,

@@ -306,7 +306,7 @@ func TestConformance(t *testing.T) {
 }
 
 // TestPromises holds for random histories that truncation to budget ends at or below the
-// target, lawfully (the chain sees to that), whatever the conversation holds, if the target
+// target, with a valid result (the chain checks that), whatever the conversation holds, if the target
 // is not below the floor.
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A window is the view under work: its groups, and which of them stay.
+// A window is the view with the groups to keep.
 type window struct {
 	req    *core.Request
 	groups []group
@@ -53,17 +53,17 @@ func largestMarker(counter core.Counter, messages []core.Message) int {
 	return core.MessageTokens(counter, all.marker())
 }
 
-// fits reports whether the conversation is on target as it is.
+// fits reports whether the conversation is on target already.
 func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
 
-// left is the room beside the marker and what is kept so far.
+// left is the room that the marker and the kept groups leave.
 func (w *window) left() int {
 	n := w.room - w.marker
 	for i := range w.groups {
 		if g := &w.groups[i]; g.keep {
 			n -= g.Tokens
 		} else {
-			n -= g.Least // it must find room, whatever else does
+			n -= g.Least // reserved: an open group must stay
 		}
 	}
 	return n
@@ -82,8 +82,8 @@ func (w *window) isMarker(g *group) bool {
 	return g.messages() == 1 && w.req.Messages[g.Start].Kind == core.KindMarker
 }
 
-// keepFirst keeps the groups of the first n messages, which usually set the task, while
-// they are small beside the room.
+// keepFirst keeps the groups of the first n messages, which usually set the task, while they
+// take at most a quarter of the room.
 func (w *window) keepFirst(n int) {
 	allowed := w.left() / 4
 	for i := range w.groups {
@@ -92,7 +92,7 @@ func (w *window) keepFirst(n int) {
 			return
 		}
 		if g.Pinned {
-			continue // a system prompt is not the first thing that was said
+			continue // a system prompt does not count as the first message
 		}
 		if allowed -= g.Tokens; allowed < 0 {
 			return
@@ -191,8 +191,7 @@ func (t *tally) add(m *core.Message) {
 	}
 }
 
-// marker returns the message that says what is hidden, to the model and to whoever reads
-// along.
+// marker returns the message that says what is hidden.
 func (t *tally) marker() core.Message {
 	var b strings.Builder
 	b.WriteString("[… ")

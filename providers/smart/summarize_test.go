@@ -135,7 +135,7 @@ func TestSummarizeDeadline(t *testing.T) {
 
 func TestSummarizeNeedsAModel(t *testing.T) {
 	_, err := smart.Strategy().Open(t.Context(), json.RawMessage(`{"passes": ["summarize"]}`), registry.Env{})
-	if err == nil || !strings.Contains(err.Error(), "passes: 1: summarize: this host lends no language models") {
+	if err == nil || !strings.Contains(err.Error(), "passes: 1: summarize: this host has no language models") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // New returns the client of a model; see [remote.New]. A base URL may end before or
-// behind /v1. Without one the model is Anthropic's own, with the key in ANTHROPIC_API_KEY
+// after /v1. Without one the model is Anthropic's own, with the key in ANTHROPIC_API_KEY
 // unless the options name another place.
 func New(o remote.Options) (*remote.Client, error) { return remote.New(&vendor, o) }
 
@@ -74,8 +74,7 @@ type message struct {
 	Usage      *usage  `json:"usage"`
 }
 
-// event adds an event of the stream. Kinds that are not known are let pass, as the API
-// asks of its clients.
+// event adds an event of the stream. Unknown kinds are ignored, as the API requires.
 func event(r *remote.Reply, _ string, data []byte) error {
 	var e struct {
 		Type    string  `json:"type"`
@@ -145,7 +144,7 @@ func add(r *remote.Reply, b block) {
 	}
 }
 
-// stop notes why the model stopped.
+// stop records why the model stopped.
 func stop(r *remote.Reply, reason string) {
 	switch reason {
 	case "":
@@ -173,9 +172,9 @@ func meter(r *remote.Reply, u *usage) {
 	r.Metered = r.Usage.InputTokens > 0 // nothing is read for nothing
 }
 
-// set takes a number over that a later event repeats or raises.
+// set replaces a number that a later event repeats or raises.
 func set(to *int, n *int) {
-	const most = 1e12 // what is more is wrong, and sums would overflow
+	const most = 1e12 // more is wrong, and sums would overflow
 	if n != nil {
 		*to = min(max(0, *n), most)
 	}

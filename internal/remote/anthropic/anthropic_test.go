@@ -88,7 +88,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// With Cached the request is the one that the agent has sent, and the mark stands at the
+// With Cached the request is the one that the agent has sent, and the mark is at the
 // end of what it had.
 func TestCached(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Stream(modeltest.Anthropic("Said.")...))
@@ -264,7 +264,7 @@ func TestParameterRefused(t *testing.T) {
 	}
 }
 
-// Whatever a conversation holds, the request is lawful: the server lints it.
+// For every conversation the request is valid: the server lints it.
 func TestRequestsAreLawful(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Stream(modeltest.Anthropic("Said.")...))
 	c := client(t, s)

@@ -53,9 +53,8 @@ type definition struct {
 	Schema      json.RawMessage `json:"input_schema"`
 }
 
-// tools returns the definitions to send: those of the prompt, or if it has none and calls
-// tools nevertheless, what the names of those tell, because the API refuses calls of tools
-// that nobody defined.
+// tools returns the definitions to send: those of the prompt, or, if it has none but calls
+// tools, definitions with their names only, because the API refuses calls of undefined tools.
 func tools(p *model.Prompt, sent []json.RawMessage) ([]json.RawMessage, error) {
 	known, err := remote.ParseTools(p.Tools)
 	if err != nil {
@@ -116,8 +115,8 @@ func blocks(message json.RawMessage) ([]json.RawMessage, error) {
 	return all, err
 }
 
-// mark asks the API to look into its cache up to the end of what was sent before: all but
-// the last message of p, which may stand in one message with what is before it.
+// mark makes the API cache everything up to the end of what was sent before: all but the last
+// message of p, which may be merged with the message before it.
 func mark(sent []json.RawMessage, p *model.Prompt) ([]json.RawMessage, error) {
 	if len(p.Messages) < 2 {
 		return sent, nil
@@ -144,7 +143,7 @@ func mark(sent []json.RawMessage, p *model.Prompt) ([]json.RawMessage, error) {
 				return nil, err
 			}
 			if marked == nil {
-				continue // try the one before
+				continue // try the previous block
 			}
 			all[k] = marked
 			var head struct {

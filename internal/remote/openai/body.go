@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// The parameter for the longest answer has two names. OpenAI's newer models refuse the
-// old one, and other servers do not know the new one, or worse, pass over it.
+// The parameter for the longest answer has two names. OpenAI's newer models refuse the old
+// one; other servers do not know the new one, or ignore it.
 const (
 	newLimit = "max_completion_tokens"
 	oldLimit = "max_tokens"

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/remote"
 )
 
-// New returns the client of a model; see [remote.New]. A base URL ends with what stands
+// New returns the client of a model; see [remote.New]. A base URL ends with what is
 // before /chat/completions, for most servers /v1. Without one the model is OpenAI's own,
 // with the key in OPENAI_API_KEY unless the options name another place.
 func New(o remote.Options) (*remote.Client, error) { return remote.New(&vendor, o) }
@@ -48,7 +48,7 @@ type completion struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// said is what the model says. Reasoning has fields of its own, which are passed over.
+// said is the content of an answer. Reasoning has separate fields, which are ignored.
 type said struct {
 	Content json.RawMessage `json:"content"`
 	Refusal string          `json:"refusal"`
@@ -143,7 +143,7 @@ func hear(r *remote.Reply, s said) error {
 }
 
 // textOf returns the text in content: a string, null, or an array of parts, with which
-// Mistral tells text from thought.
+// Mistral separates text from reasoning.
 func textOf(content json.RawMessage) (string, error) {
 	if len(content) == 0 || string(content) == "null" {
 		return "", nil

@@ -281,7 +281,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// Whatever a conversation holds, the request is lawful: the server lints it.
+// For every conversation the request is valid: the server lints it.
 func TestRequestsAreLawful(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Stream(modeltest.OpenAI("Said.")...))
 	c := client(t, s)

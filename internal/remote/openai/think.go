@@ -2,9 +2,8 @@ package openai
 
 import "strings"
 
-// withoutThoughts returns text without what the model thought, which local servers leave
-// at its front between the marks of DeepSeek R1 and Qwen 3. Thoughts without an end are
-// all that there is.
+// withoutThoughts returns text without the reasoning that local servers leave at its front,
+// between the tags of DeepSeek R1 and Qwen 3. Without an end tag, all text is reasoning.
 func withoutThoughts(text string) string {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
 	if !ok {

@@ -15,12 +15,11 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// TestLending: a strategy that has a model write does so as a plugin too, with what the
-// test lends it.
-func TestLending(t *testing.T) {
-	lent := map[string]model.Generator{"": extractive.New(), "cheap": extractive.New()}
+// TestModels checks that a strategy in a plugin can call the models of the host.
+func TestModels(t *testing.T) {
+	models := map[string]model.Generator{"": extractive.New(), "cheap": extractive.New()}
 	for _, settings := range []string{`{}`, `{"model":"cheap"}`} {
-		p := sdktest.LoopbackLending(t, native.Strategy(), json.RawMessage(settings), lent)
+		p := sdktest.LoopbackModels(t, native.Strategy(), json.RawMessage(settings), models)
 		res, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
 		if err != nil {
 			t.Fatal(err)
@@ -30,15 +29,15 @@ func TestLending(t *testing.T) {
 			t.Errorf("%s: got %s, %v", settings, text, err)
 		}
 	}
-	p := sdktest.LoopbackLending(t, native.Strategy(), json.RawMessage(`{"model":"dear"}`), lent)
+	p := sdktest.LoopbackModels(t, native.Strategy(), json.RawMessage(`{"model":"dear"}`), models)
 	_, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
-	if err == nil || !strings.Contains(err.Error(), `lends no language model "dear"; there are ["" "cheap"]`) {
+	if err == nil || !strings.Contains(err.Error(), `has no language model "dear"; there are ["" "cheap"]`) {
 		t.Errorf("got error %v", err)
 	}
 }
 
-// TestLendingNothing: what needs a model and has none is skipped, not broken.
-func TestLendingNothing(t *testing.T) {
+// TestModelsNothing: what needs a model and has none is skipped, not broken.
+func TestModelsNothing(t *testing.T) {
 	type none struct{}
 	s := registry.Define("asks", "A test.", func() none { return none{} },
 		func(_ context.Context, _ none, env registry.Env) (core.CondensationProvider, error) {
@@ -58,7 +57,7 @@ func TestLendingNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := got.Attempts[0]; at.Outcome != core.OutcomeSkipped || !strings.Contains(at.Reason, "lends no language model") {
+	if at := got.Attempts[0]; at.Outcome != core.OutcomeSkipped || !strings.Contains(at.Reason, "has no language model") {
 		t.Errorf("got %s: %s", at.Outcome, at.Reason)
 	}
 }
