@@ -104,11 +104,11 @@ func (e *Env) options() *supervise.Options {
 		m := e.Models()
 		return m.Model(m.Agent(req), name)
 	}
-	opts.Client.Lent = func(req *core.Request) []wire.LentModel {
-		var list []wire.LentModel
+	opts.Client.Models = func(req *core.Request) []wire.NamedModel {
+		var list []wire.NamedModel
 		m := e.Models()
 		m.Available(m.Agent(req), func(name string, info model.Info) {
-			list = append(list, wire.LentModel{Name: name, Info: info})
+			list = append(list, wire.NamedModel{Name: name, Info: info})
 		})
 		return list
 	}

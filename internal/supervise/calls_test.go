@@ -53,7 +53,7 @@ func TestHostileCalls(t *testing.T) {
 
 		{"answers-1gb", nil, broken + `edits of more than 67108864 bytes`, ready},
 		{"answers-1gb-once", nil, broken + `.*received message larger than max.*`, ready},
-		{"answers-10m", nil, broken + `insert behind message "": more than 10000 new messages`, ready},
+		{"answers-10m", nil, broken + `insert after message "": more than 10000 new messages`, ready},
 		{"answers-nothing", nil, broken + `the call ended without an answer`, ready},
 	}
 	if raceEnabled { // the detector alone takes more memory than the limit

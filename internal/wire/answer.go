@@ -18,7 +18,7 @@ type answer struct {
 
 	hidden    []bool
 	rewritten map[int][]core.Part
-	inserted  map[int][]core.Message // by the index that they stand before
+	inserted  map[int][]core.Message // by the index that they are before
 
 	bytes, inserts, parts int // so far
 }
@@ -53,7 +53,7 @@ func (a *answer) add(e *condensepb.Edit, size int) error {
 	}
 	for _, in := range e.GetInsert() {
 		if err := a.insert(in); err != nil {
-			return fmt.Errorf("insert behind message %q: %w", in.GetAfter(), err)
+			return fmt.Errorf("insert after message %q: %w", in.GetAfter(), err)
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func span(at map[string]int, r *condensepb.MessageRange) (first, last int, err e
 	}
 	last, err = index(at, r.GetLast())
 	if err == nil && last < first {
-		err = fmt.Errorf("message %q stands before %q", r.GetLast(), r.GetFirst())
+		err = fmt.Errorf("message %q is before %q", r.GetLast(), r.GetFirst())
 	}
 	return first, last, err
 }

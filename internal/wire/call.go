@@ -28,7 +28,7 @@ type call struct {
 	stream  clientStream
 	replies chan *condensepb.Reply
 	work    chan *condensepb.Callback // callbacks that take time; nil before the first
-	models  *lending                  // nil before the first is asked for
+	models  *modelUse                 // nil before the first is asked for
 	others  sync.WaitGroup
 
 	answer    answer
@@ -118,7 +118,7 @@ func (c *call) send(ctx context.Context) error {
 func (c *call) history(ctx context.Context) error {
 	start := toStart(c.req)
 	start.LogLevel = c.logLevel(ctx)
-	if lent := c.client.opts.Lent; lent != nil {
+	if lent := c.client.opts.Models; lent != nil {
 		start.Models = toLent(lent(c.req))
 	}
 	err := send(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}}, wrapRequest, c.stream.Send)

@@ -38,7 +38,7 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 		return nil
 	case *condensepb.Callback_Generate:
 		if c.client.opts.Model == nil {
-			return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host lends no language model to plugins")
+			return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host has no language model to plugins")
 		}
 		if c.countable -= size; c.countable < 0 {
 			return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count or to read in a call", limits.CountBytes)
@@ -71,7 +71,7 @@ func (c *call) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	if c.work == nil {
 		c.work = make(chan *condensepb.Callback, waiting)
 		counter := newItemCounter(c.req)
-		go func() { // not waited for: a counter cannot be told to stop
+		go func() { // not waited for: a counter cannot be canceled
 			for {
 				select {
 				case <-ctx.Done():

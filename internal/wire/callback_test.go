@@ -114,13 +114,13 @@ func TestCallbacks(t *testing.T) {
 		{name: "all", ask: items(span("m1", "m3"), span("m2", ""), part("m3", 1), content(text("12345"), text("1")), content()), want: []int64{60, 20, 13, 3, 0}},
 		{name: "nothing", ask: items(), want: nil},
 		{name: "unknown message", ask: items(span("m1", ""), span("m4", "")), code: invalid, text: `item 1: there is no message "m4"`},
-		{name: "backwards", ask: items(span("m2", "m1")), code: invalid, text: `item 0: message "m1" stands before "m2"`},
+		{name: "backwards", ask: items(span("m2", "m1")), code: invalid, text: `item 0: message "m1" is before "m2"`},
 		{name: "unknown part", ask: items(part("m1", math.MaxUint32)), code: invalid, text: `message "m1" has no part 4294967295`},
 		{name: "no item", ask: items(&pb.CountItem{}), code: invalid, text: "of a kind that this host does not know"},
 		{name: "no part", ask: items(content(text(""), &pb.Part{})), code: invalid, text: "part 1 is of a kind that this host does not know"},
 		{name: "counter panics", ask: items(content(text("x"))), counter: panicCounter{}, code: failed, text: "counting: no"},
 		{name: "too much", ask: items(content(text(strings.Repeat("x", 1000)))), limits: wire.Limits{CountBytes: 1000}, code: quota, text: "more than 1000 bytes to count"},
-		{name: "generate", ask: &pb.Callback{Call: &pb.Callback_Generate{Generate: &pb.Generate{System: []byte("Summarize.")}}}, code: unsupported, text: "this host lends no language model"},
+		{name: "generate", ask: &pb.Callback{Call: &pb.Callback_Generate{Generate: &pb.Generate{System: []byte("Summarize.")}}}, code: unsupported, text: "this host has no language model"},
 		{name: "unknown", ask: &pb.Callback{}, code: unsupported, text: "does not know what is asked for"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ type panicCounter struct{}
 
 func (panicCounter) Count(...core.Part) int { panic("no") }
 
-// TestCallbackQuota: a plugin that asks too often is told so, and cut off if it goes on.
+// TestCallbackQuota: a plugin that asks too often gets an error, and is cut off if it continues.
 func TestCallbackQuota(t *testing.T) {
 	c := serve(t, strategy(func(_ context.Context, req *core.Request, _ registry.Env) (*core.Result, error) {
 		for i := range 10 {
@@ -199,7 +199,7 @@ func TestCallbackQuota(t *testing.T) {
 	}
 }
 
-// TestDoesNotListen: a plugin that asks without end and reads no answer stands still, and
+// TestDoesNotListen: a plugin that asks without end and reads no answer blocks, and
 // costs the host nothing.
 func TestDoesNotListen(t *testing.T) {
 	p := &peer{condense: func(s stream) error {
@@ -286,7 +286,7 @@ level=ERROR msg="bad �[31m bytes" k=v
 	}
 }
 
-// TestLogFlood: what is too much is dropped, and somebody is told.
+// TestLogFlood: the excess is dropped and reported.
 func TestLogFlood(t *testing.T) {
 	var out bytes.Buffer
 	opts := &wire.ClientOptions{Logger: slog.New(slog.NewTextHandler(&out, nil)), Limits: wire.Limits{LogLines: 10}}

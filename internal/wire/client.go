@@ -24,15 +24,15 @@ type ClientOptions struct {
 	Progress func(context.Context, Progress) // told what the plugin says of its progress, from the goroutine of the call
 	Limits   Limits
 	// Model returns the language model of that name for a call with this request, or the
-	// host's choice if the name is empty; nil if the host lends none. What a plugin asks
+	// host's choice if the name is empty; nil if the host has none. What a plugin asks
 	// costs the user, and is added to the usage of its results.
 	Model func(req *core.Request, name string) (model.Generator, error)
-	// Lent lists what Model would return, as far as it is known; nil for nothing.
-	Lent func(req *core.Request) []LentModel
+	// Models lists the models that Model would return, as far as it is known; nil for nothing.
+	Models func(req *core.Request) []NamedModel
 }
 
-// A LentModel is a language model that a plugin may ask, and what is known about it.
-type LentModel struct {
+// A NamedModel is a language model that a plugin may ask, and what is known about it.
+type NamedModel struct {
 	Name string // as Generate takes it; empty for the host's choice
 	Info model.Info
 }

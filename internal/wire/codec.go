@@ -67,7 +67,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 // runs is where the encodings of runs come from and return to.
 var runs bufferPool
 
-// A bufferPool lends buffers of about one size. Those of gRPC come in sizes of 32 KiB and 1
+// A bufferPool holds buffers of about one size. Those of gRPC come in sizes of 32 KiB and 1
 // MiB and are cleared every time.
 type bufferPool struct{ pool sync.Pool }
 
@@ -151,7 +151,7 @@ func (a *assembler) add(f *condensepb.Fragment) ([]byte, error) {
 // open reports whether fragments are missing.
 func (a *assembler) open() bool { return a.data != nil }
 
-// escape stands before a name that could not travel as it is. No real name has it.
+// escape is the prefix of a name that cannot be sent verbatim. No real name has it.
 const escape = "\ufffdhex:"
 
 // name returns s as the wire has it: a string of protobuf is UTF-8. [unname] is its
@@ -181,7 +181,7 @@ const (
 	// are enough to make a receiver allocate a hundred; this is what keeps 4 MiB from
 	// becoming hundreds.
 	maxEntries = 1 << 17
-	// maxNesting is how deep they may stand inside each other. The protocol has 10
+	// maxNesting is how deeply they may be nested. The protocol has 10
 	// levels.
 	maxNesting = 32
 )

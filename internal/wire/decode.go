@@ -58,7 +58,7 @@ func nextField(data []byte) (f field, rest []byte, err error) {
 	return f, data[n+m:], nil
 }
 
-// text returns the value of f, which nobody may change any more.
+// text returns the value of f, which must not be changed afterwards.
 func (f *field) text() (string, error) {
 	if f.typ != protowire.BytesType {
 		return "", errKind
@@ -165,7 +165,7 @@ func decodePart(data []byte, top bool) (core.Part, error) {
 	return part, nil
 }
 
-// decodeKind returns the part that stands in the field num.
+// decodeKind returns the part in the field num.
 func decodeKind(num protowire.Number, data []byte, top bool) (core.Part, error) {
 	switch int(num) {
 	case numPartText:

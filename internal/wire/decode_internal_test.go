@@ -246,7 +246,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// judge checks what holds for every result, lawful or not.
+// judge checks what holds for every result, valid or not.
 func judge(t *testing.T, messages []core.Message, a *answer, res *core.Result) {
 	t.Helper()
 	_ = core.Verify(coretest.HalfRequest(messages), res) // does not panic

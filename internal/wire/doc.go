@@ -10,5 +10,5 @@
 //
 // A Client does not trust its peer. What is too large, names what does not exist or comes
 // in the wrong order ends the call with an error that wraps [ErrProtocol]; whether the
-// answer is lawful is for [core.Verify] to say.
+// answer is valid is decided by [core.Verify].
 package wire

@@ -12,13 +12,13 @@ import (
 )
 
 // unsayable are the rules of core whose breach no edit could express: a message out of
-// order, say. The host would see a lawful answer that is not the one meant, so the
+// order, say. The host would see a valid answer that is not the one meant, so the
 // plugin's end checks them. The others are for the host to judge.
 var unsayable = map[string]bool{
 	"answer": true, "valid-parts": true, "known-ids": true, "unique-ids": true, "keep-order": true, "keep-role": true,
 }
 
-// sayable reports why res cannot be told as edits of req.
+// sayable returns why res cannot be expressed as edits of req.
 func sayable(req *core.Request, res *core.Result) error {
 	rules := *req
 	rules.Counter = nil // the host measures

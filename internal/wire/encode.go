@@ -171,7 +171,7 @@ func kindNumber(p core.Part) (protowire.Number, bool) {
 	}
 }
 
-// sizeKind returns the size of what stands in that field.
+// sizeKind returns the size of the content of that field.
 func sizeKind(p core.Part) int {
 	switch p := p.(type) {
 	case core.ToolCall:
@@ -205,7 +205,7 @@ func appendRun(b []byte, messages []core.Message, body int) []byte {
 	return b
 }
 
-// laterPart is the kind of the [core.Opaque] that stands for a part of a kind that came
+// laterPart is the kind of the [core.Opaque] that replaces a part of a kind that came
 // after this code: the whole part is in its JSON, as a string of base64.
 const laterPart = "condense.v1.Part"
 
@@ -316,7 +316,7 @@ func bytesOf(s string) []byte {
 }
 
 // stringOf returns b as a string without copying it. Only for bytes that a decoder
-// allocated and nobody else holds.
+// allocated and has no other user.
 func stringOf(b []byte) string {
-	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // nobody writes to b, see above
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // b is never written to, see above
 }

@@ -16,7 +16,7 @@ import (
 var ErrProtocol = errors.New("the plugin breaks the protocol")
 
 // A RemoteError is an error of the plugin's, or of the connection to it. It wraps the
-// error of this module that its code stands for, if there is one: [core.ErrUnavailable]
+// error of this module that its code means, if there is one: [core.ErrUnavailable]
 // for Unavailable, which is also what a dead plugin looks like, [core.ErrInvalidRequest]
 // for InvalidArgument, [errors.ErrUnsupported] for Unimplemented,
 // [context.DeadlineExceeded] for DeadlineExceeded. Internal means a panic.
@@ -33,7 +33,7 @@ func (e *RemoteError) Error() string {
 	return e.Text
 }
 
-// Unwrap returns what the code stands for; nil if nothing.
+// Unwrap returns the error that the code means, or nil.
 func (e *RemoteError) Unwrap() error {
 	for _, m := range statuses {
 		if m.code == e.Code {
@@ -74,7 +74,7 @@ func fromStatus(ctx context.Context, err error) error {
 	s := status.Convert(err)
 	e := &RemoteError{Code: s.Code(), Text: printable(s.Message())}
 	if e.Code == codes.Canceled {
-		e.Code = codes.Unavailable // nobody here canceled: this is what a closed connection says
+		e.Code = codes.Unavailable // not canceled on this side: the error of a closed connection
 	}
 	return e
 }

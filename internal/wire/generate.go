@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A lending is the language models that one call may ask, and what it spent on them.
-type lending struct {
+// A modelUse holds the language models that one call may use, and what it spent on them.
+type modelUse struct {
 	call  *call
 	at    map[string]int // index of a message, by ID
 	slots chan struct{}  // one for each model that is being asked
@@ -26,12 +26,12 @@ type lending struct {
 // concurrentModels is how many models answer one call at the same time; more wait.
 const concurrentModels = 8
 
-// unknownOutput is what a model is taken to write at most if nobody knows, in tokens.
+// unknownOutput is the assumed longest answer of a model without a known one, in tokens.
 const unknownOutput = 8192
 
-func newLending(c *call) *lending {
+func newLending(c *call) *modelUse {
 	limits := &c.client.opts.Limits
-	l := &lending{
+	l := &modelUse{
 		call: c, at: make(map[string]int, len(c.req.Messages)), slots: make(chan struct{}, concurrentModels),
 		input: limits.ModelInput, output: limits.ModelOutput,
 	}
@@ -59,7 +59,7 @@ var (
 )
 
 // enqueue has a model answer cb, in a goroutine of its own that ends soon after ctx.
-func (l *lending) enqueue(ctx context.Context, cb *condensepb.Callback) {
+func (l *modelUse) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	l.call.others.Go(func() {
 		select {
 		case l.slots <- struct{}{}:
@@ -72,7 +72,7 @@ func (l *lending) enqueue(ctx context.Context, cb *condensepb.Callback) {
 }
 
 // reply answers cb. A model that panics must not cost more than this answer.
-func (l *lending) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
+func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
 	fail := func(err error) *condensepb.Reply {
 		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: valid(err.Error())}
 		for _, c := range generateCodes {
@@ -97,7 +97,7 @@ func (l *lending) reply(ctx context.Context, cb *condensepb.Callback) (r *conden
 	}}}
 }
 
-func (l *lending) generate(ctx context.Context, g *condensepb.Generate) (*model.Answer, error) {
+func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*model.Answer, error) {
 	m, err := l.call.client.opts.Model(l.call.req, g.GetModel())
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (l *lending) generate(ctx context.Context, g *condensepb.Generate) (*model.
 
 // reserve takes a call with so many tokens from what is left, and returns how many it may
 // write.
-func (l *lending) reserve(input, output int) (int, error) {
+func (l *modelUse) reserve(input, output int) (int, error) {
 	limits := &l.call.client.opts.Limits
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,7 +152,7 @@ func (l *lending) reserve(input, output int) (int, error) {
 }
 
 // prompt returns what the model is asked and its size in tokens.
-func (l *lending) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
+func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 	req := l.call.req
 	p := &model.Prompt{System: stringOf(g.GetSystem()), Tools: stringOf(g.GetTools()), Cached: g.GetCached()}
 	size := req.Counter.Count(core.Text(p.System), core.Text(p.Tools))

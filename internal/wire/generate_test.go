@@ -48,8 +48,8 @@ func says(text string) *scripted {
 	}
 }
 
-// lends returns the options of a host with one model, called cheap.
-func lends(m model.Generator) *wire.ClientOptions {
+// withModel returns the options of a host with one model, called cheap.
+func withModel(m model.Generator) *wire.ClientOptions {
 	return &wire.ClientOptions{
 		Model: func(_ *core.Request, name string) (model.Generator, error) {
 			if name != "" && name != "cheap" {
@@ -57,7 +57,7 @@ func lends(m model.Generator) *wire.ClientOptions {
 			}
 			return m, nil
 		},
-		Lent: func(*core.Request) []wire.LentModel { return []wire.LentModel{{Name: "cheap", Info: m.Info()}} },
+		Models: func(*core.Request) []wire.NamedModel { return []wire.NamedModel{{Name: "cheap", Info: m.Info()}} },
 	}
 }
 
@@ -92,7 +92,7 @@ func TestGenerate(t *testing.T) {
 			System: "Be brief.", Tools: `[{"name":"t"}]`, Cached: true, MaxOutput: 30,
 			Messages: []core.Message{m[0], m[1], m[2], changed, m[5], m[3], extra},
 		}
-	}), lends(said))
+	}), withModel(said))
 	res, err := c.Condense(t.Context(), coretest.HalfRequest(conversation))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestGenerateErrors: what a model of the host says went wrong is what the plugin is told,
+// TestGenerateErrors: the plugin receives the error of the host's model,
 // as if the model were its own, and what it cost counts all the same.
 func TestGenerateErrors(t *testing.T) {
 	spent := core.Usage{Calls: 1, InputTokens: 9, Unpriced: 1}
@@ -133,7 +133,7 @@ func TestGenerateErrors(t *testing.T) {
 		{name: "no key", err: fmt.Errorf("%w: KEY is not set", core.ErrUnavailable), is: core.ErrUnavailable, usage: spent, text: "KEY is not set"},
 		{name: "fails", err: errors.New("HTTP 500"), usage: spent, text: "HTTP 500"},
 		{name: "unknown", ask: "sheep", text: `there is no language model "sheep"`},
-		{name: "lends none", lend: &wire.ClientOptions{}, is: core.ErrUnavailable, text: "lends no language model"},
+		{name: "no model", lend: &wire.ClientOptions{}, is: core.ErrUnavailable, text: "has no language model"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := says("")
@@ -142,7 +142,7 @@ func TestGenerateErrors(t *testing.T) {
 			}
 			lend := tt.lend
 			if lend == nil {
-				lend = lends(m)
+				lend = withModel(m)
 			}
 			var seen error
 			c := serve(t, strategy(func(ctx context.Context, req *core.Request, env registry.Env) (*core.Result, error) {
@@ -180,7 +180,7 @@ func TestGenerateOutsideOfACall(t *testing.T) {
 			opened <- m
 			return coretest.Keeps(), err
 		})
-	c := serve(t, s, lends(says("hello")))
+	c := serve(t, s, withModel(says("hello")))
 	m := <-opened
 	if _, err := m.Generate(t.Context(), &model.Prompt{}); err == nil || !strings.Contains(err.Error(), "during Condense only") {
 		t.Errorf("got error %v", err)
@@ -251,7 +251,7 @@ func TestGenerateQuota(t *testing.T) {
 				}
 				return s.Send(done(nil))
 			}}
-			opts := lends(m)
+			opts := withModel(m)
 			opts.Limits = tt.limits
 			if _, err := p.client(t, opts).Condense(t.Context(), coretest.HalfRequest(chat(3))); err != nil {
 				t.Fatal(err)
@@ -274,7 +274,7 @@ func TestGenerateEndsWithTheCall(t *testing.T) {
 		<-ctx.Done()
 		return &model.Answer{Usage: core.Usage{Calls: 1, InputTokens: 3}}, ctx.Err()
 	}
-	c := serve(t, asks("", func(req *core.Request) *model.Prompt { return &model.Prompt{Messages: req.Messages} }), lends(m))
+	c := serve(t, asks("", func(req *core.Request) *model.Prompt { return &model.Prompt{Messages: req.Messages} }), withModel(m))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	res, err := c.Condense(ctx, coretest.HalfRequest(chat(3)))
@@ -319,7 +319,7 @@ func TestGenerateInParallel(t *testing.T) {
 		}
 		all.Wait()
 		return &core.Result{Messages: req.Messages}, nil // it does not say what it spent
-	}), lends(m))
+	}), withModel(m))
 	res, err := c.Condense(t.Context(), coretest.HalfRequest(chat(3)))
 	if err != nil {
 		t.Fatal(err)

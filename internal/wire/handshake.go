@@ -15,14 +15,14 @@ const ProtocolVersion = 1
 const PluginName = "condense"
 
 // Handshake is what host and plugin must agree on before anything else. The cookie is no
-// secret: it tells a plugin that a host started it, and not a person.
+// secret: it shows a plugin that a host started it, not a user.
 var Handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  ProtocolVersion,
 	MagicCookieKey:   "CONDENSE_PLUGIN_COOKIE",
 	MagicCookieValue: "8e9d1f52-4c0b-4d77-9f6b-c3c2b1d7a6e0",
 }
 
-// Environment variables that host and plugin use beside those of go-plugin.
+// Environment variables that host and plugin use in addition to those of go-plugin.
 const (
 	// EnvExitWithStdin, if it is "1", tells a plugin to exit when its standard input
 	// ends. A host that sets it holds the other end of the pipe, so that no plugin
@@ -88,7 +88,7 @@ const (
 	ChunkSize = 256 << 10
 )
 
-// Limits bound what a plugin may cost its host in one call. A zero field stands for its
+// Limits bound what a plugin may cost its host in one call. A zero field means its
 // default; a call that exceeds one ends with an error that wraps [ErrProtocol], except
 // that logs and progress are dropped and callbacks are answered with an error.
 type Limits struct {

@@ -63,7 +63,7 @@ func toolResult(content ...*pb.Part) *pb.Part {
 	return &pb.Part{Kind: &pb.Part_ToolResult{ToolResult: &pb.ToolResult{CallId: "c1", Content: content}}}
 }
 
-// unknown returns an envelope with a field that nobody knows.
+// unknown returns an envelope with an unknown field.
 func unknown[M proto.Message](m M) M {
 	m.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 900, protowire.BytesType), "later"))
 	return m
@@ -123,7 +123,7 @@ func TestPeer(t *testing.T) {
 		{name: "unknown message", send: []*pb.CondenseResponse{edit(hide("m9")), done(nil)}, want: `hide: there is no message "m9"`},
 		{name: "no message", send: []*pb.CondenseResponse{edit(hide("")), done(nil)}, want: `hide: there is no message ""`},
 		{name: "unknown end", send: []*pb.CondenseResponse{edit(hide("m1..m9")), done(nil)}, want: `hide: there is no message "m9"`},
-		{name: "backwards", send: []*pb.CondenseResponse{edit(hide("m3..m1")), done(nil)}, want: `hide: message "m1" stands before "m3"`},
+		{name: "backwards", send: []*pb.CondenseResponse{edit(hide("m3..m1")), done(nil)}, want: `hide: message "m1" is before "m3"`},
 		{name: "hidden twice", send: []*pb.CondenseResponse{edit(hide("m1..m3")), edit(hide("m2")), done(nil)}, want: `hide: message "m2" is hidden twice`},
 		{name: "hidden and rewritten", send: []*pb.CondenseResponse{edit(hide("m1")), edit(rewrite("m1", keep(0))), done(nil)}, want: `rewrite of message "m1": it is rewritten twice, or hidden`},
 		{name: "rewritten and hidden", send: []*pb.CondenseResponse{edit(rewrite("m1", keep(0))), edit(hide("m1..m2")), done(nil)}, want: `hide: message "m1" is rewritten too`},
@@ -139,7 +139,7 @@ func TestPeer(t *testing.T) {
 		{name: "nested result", send: []*pb.CondenseResponse{edit(rewrite("m1", put(nested(2)))), done(nil)}, want: "content 0: a tool result inside a tool result"},
 		{name: "absurdly nested", send: []*pb.CondenseResponse{edit(rewrite("m1", put(nested(5000)))), done(nil)}, want: "more than 32 levels deep"},
 		{name: "call in result", send: []*pb.CondenseResponse{edit(rewrite("m1", put(toolResult(&pb.Part{Kind: &pb.Part_ToolCall{}})))), done(nil)}, want: "content 0: a tool call inside a tool result"},
-		{name: "insert behind nobody", send: []*pb.CondenseResponse{edit(&pb.Edit{Insert: []*pb.Insert{{After: "x"}}}), done(nil)}, want: `insert behind message "x": there is no message "x"`},
+		{name: "insert after an unknown message", send: []*pb.CondenseResponse{edit(&pb.Edit{Insert: []*pb.Insert{{After: "x"}}}), done(nil)}, want: `insert after message "x": there is no message "x"`},
 		{name: "insert without a kind", send: []*pb.CondenseResponse{edit(&pb.Edit{Insert: []*pb.Insert{{Parts: []*pb.Part{{}}}}}), done(nil)}, want: "part 0: a part without a kind"},
 		{name: "negative usage", send: []*pb.CondenseResponse{done(&pb.Usage{Calls: -1})}, want: "usage is"},
 		{name: "usage is no number", send: []*pb.CondenseResponse{done(&pb.Usage{Usd: math.NaN()})}, want: "usage is"},
@@ -196,7 +196,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{codes.InvalidArgument, core.ErrInvalidRequest},
 		{codes.Unavailable, core.ErrUnavailable},
-		{codes.Canceled, core.ErrUnavailable}, // nobody here canceled
+		{codes.Canceled, core.ErrUnavailable}, // not canceled on this side
 		{codes.Unimplemented, errors.ErrUnsupported},
 		{codes.DeadlineExceeded, context.DeadlineExceeded}, // its own, not the call's
 		{codes.Internal, nil},

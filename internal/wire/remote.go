@@ -92,7 +92,7 @@ func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInpu
 	return inputs, nil
 }
 
-// run returns how many of messages, from the first, stand in the conversation in this
+// run returns how many of messages, from the first, are in the conversation in this
 // order and with these words.
 func (c *serverCall) run(messages []core.Message) int {
 	start, ok := c.at[messages[0].ID]
@@ -110,7 +110,7 @@ func (c *serverCall) run(messages []core.Message) int {
 	return n
 }
 
-// own returns what of u the provider spent itself: the host knows what it has lent.
+// own returns what of u the provider spent itself: the host knows the usage of its own models.
 func (c *serverCall) own(u core.Usage) core.Usage {
 	c.mu.Lock()
 	l := c.lent
@@ -148,10 +148,10 @@ func lendingError(err error) error {
 	return err
 }
 
-func toLent(models []LentModel) []*condensepb.LentModel {
-	var out []*condensepb.LentModel
+func toLent(models []NamedModel) []*condensepb.NamedModel {
+	var out []*condensepb.NamedModel
 	for _, m := range models {
-		out = append(out, &condensepb.LentModel{
+		out = append(out, &condensepb.NamedModel{
 			Name: valid(m.Name), Window: int64(m.Info.Window), MaxOutput: int64(m.Info.MaxOutput), Images: m.Info.Images,
 		})
 	}
@@ -159,7 +159,7 @@ func toLent(models []LentModel) []*condensepb.LentModel {
 }
 
 // learn takes over what a host says of its models.
-func (s *Server) learn(models []*condensepb.LentModel) {
+func (s *Server) learn(models []*condensepb.NamedModel) {
 	known := make(map[string]model.Info, len(models))
 	for _, m := range models {
 		known[m.GetName()] = model.Info{
@@ -177,7 +177,7 @@ type remoteCounter struct {
 	call   *serverCall
 
 	// The messages as they came, and the first part of each in the copy that the provider
-	// has: whoever counts all parts of a message is told what the host sent.
+	// has: counting all parts of a message returns the number that the host sent.
 	messages []core.Message
 	firsts   []*core.Part
 
@@ -222,7 +222,7 @@ func (c *remoteCounter) CountEach(contents ...[]core.Part) []int {
 	if err != nil {
 		c.cancel(fmt.Errorf("count tokens: %w", err))
 		for _, i := range ask {
-			counts[i] = core.ContentBytes(contents[i]...) / 4 // a guess that nothing comes of: the call is over
+			counts[i] = core.ContentBytes(contents[i]...) / 4 // an estimate without effect: the call is over
 		}
 		return counts
 	}

@@ -84,7 +84,7 @@ func sameMessages(t *rapid.T, what string, got, want []core.Message) {
 	}
 }
 
-// scramble returns an answer that an edit can express, lawful or not: messages hidden,
+// scramble returns an answer that an edit can express, valid or not: messages hidden,
 // rewritten in all ways, and new ones.
 func scramble(r *rand.Rand, req *core.Request) *core.Result {
 	res := &core.Result{Usage: core.Usage{Calls: r.IntN(3), InputTokens: r.IntN(1000), OutputTokens: 2, CachedTokens: 1, USD: r.Float64()}}
@@ -206,7 +206,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestConformance: what is lawful in process is so through the protocol, and what coretest
+// TestConformance: what is valid in process is valid through the protocol, and what coretest
 // finds wrong with a provider it finds here as well.
 func TestConformance(t *testing.T) {
 	for name, p := range map[string]core.CondensationProvider{

@@ -39,7 +39,7 @@ type serverCall struct {
 
 	mu      sync.Mutex
 	lastID  uint64
-	lent    core.Usage                        // what the provider was told that models of the host took
+	lent    core.Usage                        // the usage of the host's models that was reported to the provider
 	waiting map[uint64]chan *condensepb.Reply // nil when no reply will come any more
 }
 
@@ -64,7 +64,7 @@ func (s *Server) Condense(stream serverStream) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(errEnded)
 	go c.receive()
-	// The provider works on a copy, so that the difference to what came can be told
+	// The provider works on a copy, so that the difference to the request is known
 	// whatever it does; and in a goroutine of its own, so that one that does not heed its
 	// context cannot hold up the host.
 	given := req.Clone()
@@ -220,7 +220,7 @@ func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, er
 	if err := proto.Unmarshal(data, env); err != nil {
 		return nil, nil, err
 	}
-	if m := env.GetMessages(); m != nil { // with something that came later beside it
+	if m := env.GetMessages(); m != nil { // with something newer next to it
 		run, err = proto.Marshal(m)
 	}
 	return run, env, err
@@ -317,7 +317,7 @@ type callbackError struct {
 // Error returns the host's words.
 func (e *callbackError) Error() string { return "host: " + e.Text }
 
-// Unwrap returns what the code stands for; nil if nothing.
+// Unwrap returns the error that the code means, or nil.
 func (e *callbackError) Unwrap() error {
 	if e.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
 		return errors.ErrUnsupported

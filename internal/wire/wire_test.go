@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connect returns a connection to a server that register has told what to serve.
+// connect returns a connection to a server with the services of register.
 func connect(tb testing.TB, register func(grpc.ServiceRegistrar)) *grpc.ClientConn {
 	tb.Helper()
 	server := wire.NewServerTransport()

@@ -93,10 +93,10 @@ func lending(models map[string]model.Generator, opts *wire.ClientOptions) *wire.
 		}
 		return nil, fmt.Errorf("the test has no language model %q; there are %q", name, names)
 	}
-	opts.Lent = func(*core.Request) []wire.LentModel {
-		var list []wire.LentModel
+	opts.Models = func(*core.Request) []wire.NamedModel {
+		var list []wire.NamedModel
 		for _, name := range names {
-			list = append(list, wire.LentModel{Name: name, Info: models[name].Info()})
+			list = append(list, wire.NamedModel{Name: name, Info: models[name].Info()})
 		}
 		return list
 	}

@@ -36,8 +36,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestModelsNothing: what needs a model and has none is skipped, not broken.
-func TestModelsNothing(t *testing.T) {
+// TestNoModels: what needs a model and has none is skipped, not broken.
+func TestNoModels(t *testing.T) {
 	type none struct{}
 	s := registry.Define("asks", "A test.", func() none { return none{} },
 		func(_ context.Context, _ none, env registry.Env) (core.CondensationProvider, error) {
