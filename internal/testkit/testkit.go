@@ -1,5 +1,5 @@
-// Package testkit is what tests of several packages need to hold on a machine that does
-// other work too. It is for tests only.
+// Package testkit has helpers for tests of several packages: what -short skips, recorded sessions, and
+// bounds that hold on a busy machine. It is for tests only.
 package testkit
 
 import (
@@ -25,10 +25,9 @@ func Slow(tb testing.TB) {
 	}
 }
 
-// Patience is how long a test may wait for something that must happen, when the test does
-// not ask how soon: until shortly before the deadline of the test binary, and at most ten
-// minutes. A test that waits this long fails with its own message rather than with a dump of
-// all goroutines.
+// Patience is how long a test may wait for an event whose time does not matter: until shortly before
+// the deadline of the test binary, and at most ten minutes. So a test that waits in vain fails with
+// its own message, not with a dump of all goroutines.
 func Patience(tb testing.TB) time.Duration {
 	tb.Helper()
 	const most, spare = 10 * time.Minute, 15 * time.Second
@@ -40,13 +39,13 @@ func Patience(tb testing.TB) time.Duration {
 	return most
 }
 
-// Linear fails the test if the cost of work is out of proportion to its size. Prepare returns
-// the work of size n; preparing is not measured. Eight times the size costs about eight times
-// as much if the cost is linear and 64 times as much if it is quadratic; the bound is 24
-// times. What is measured is the processor time of the thread, where the system reports it;
-// goroutines that work starts are not measured. Other programs still slow a thread down
-// (caches, shared cores, garbage collection), so work that exceeds the bound is measured again
-// at twice and four times the size: quadratic work exceeds it each time.
+// Linear fails the test if the cost of work grows faster than its size. Prepare returns the work of
+// size n; preparing is not measured. Eight times the size costs about eight times as much if the cost
+// is linear and 64 times as much if it is quadratic; the bound is 24 times. Linear measures the
+// processor time of the thread, where the system reports it, without goroutines that the work starts.
+// Other programs still slow a thread down (caches, shared cores, garbage collection), so work that
+// exceeds the bound is measured again at twice and four times the size: quadratic work exceeds it
+// each time.
 func Linear(tb testing.TB, n int, prepare func(n int) (work func())) {
 	tb.Helper()
 	const factor, bound, rounds, tries = 8, 3 * 8, 3, 4
@@ -54,7 +53,7 @@ func Linear(tb testing.TB, n int, prepare func(n int) (work func())) {
 	for range rounds {
 		small, large := prepare(max(1, n/factor)), prepare(n)
 		a, b = 0, 0
-		for range tries { // the least of several: a collection of garbage may fall into one
+		for range tries { // the least of several: a garbage collection may fall into one
 			a, b = least(a, processor(small)), least(b, processor(large))
 			if b <= bound*max(a, time.Millisecond) {
 				return
@@ -63,7 +62,7 @@ func Linear(tb testing.TB, n int, prepare func(n int) (work func())) {
 		n *= 2
 	}
 	n /= 2
-	tb.Errorf("%v of processor time for a size of %d, %v for %d times that: more than in proportion", a, max(1, n/factor), b, factor)
+	tb.Errorf("%v of processor time for size %d, %v for %d times the size: more than in proportion", a, max(1, n/factor), b, factor)
 }
 
 func least(a, b time.Duration) time.Duration {
@@ -73,9 +72,9 @@ func least(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// Covered is for the TestMain of a package whose tests start their own binary: one that is
-// built to measure coverage (go test -cover) complains on its standard error unless it has a
-// folder for what it measures. The folder is that of the binary, which go test removes.
+// Covered is for the TestMain of a package whose tests start their own binary. A binary that is built
+// to measure coverage (go test -cover) prints a warning on standard error unless GOCOVERDIR is set.
+// Covered sets it to the folder of the binary, which go test removes.
 func Covered() {
 	if testing.CoverMode() == "" || os.Getenv("GOCOVERDIR") != "" {
 		return
