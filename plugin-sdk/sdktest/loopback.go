@@ -74,15 +74,15 @@ func LoopbackModels(tb testing.TB, s registry.Strategy, settings json.RawMessage
 		}
 		out.end()
 	})
-	client := wire.NewClient(conn, lending(models, &wire.ClientOptions{Host: "sdktest", Logger: log}))
+	client := wire.NewClient(conn, addModels(models, &wire.ClientOptions{Host: "sdktest", Logger: log}))
 	if err := client.Configure(tb.Context(), settings); err != nil {
 		tb.Fatalf("%s refuses its settings: %v", s.Name, err)
 	}
 	return client
 }
 
-// lending adds these models to the options of a host.
-func lending(models map[string]model.Generator, opts *wire.ClientOptions) *wire.ClientOptions {
+// addModels adds these models to the options of a host.
+func addModels(models map[string]model.Generator, opts *wire.ClientOptions) *wire.ClientOptions {
 	if len(models) == 0 {
 		return opts
 	}
