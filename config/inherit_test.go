@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // inheritable lists every field of several levels, with different values that are valid
@@ -90,6 +91,7 @@ func chainNames(r *config.Resolved) string {
 // Each field is resolved with every combination of set, absent and -1 at the four levels;
 // the nearest level with a value must win.
 func TestInheritance(t *testing.T) {
+	testkit.Slow(t)
 	for _, f := range inheritable {
 		t.Run(f.key, func(t *testing.T) {
 			file := write(t, "condense.yaml", "")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // vocabularies are those of the exact encodings.
@@ -244,6 +246,7 @@ func BenchmarkMerge(b *testing.B) {
 // Pieces that share a place in the cache, or much of their bytes, are not confused.
 func TestCacheComparesWholePieces(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	opened, err := encodings[0].open()
 	if err != nil {
 		t.Fatal(err)

@@ -168,6 +168,7 @@ func TestSameSeedSameReport(t *testing.T) {
 
 func TestShardsMerged(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	items := small()[3:]
 	opts := lab.Options{Budgets: budgets(t, "25%"), Rounds: 2}
 	whole := run(t, items, opts, window("window", "budget"))

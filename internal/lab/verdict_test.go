@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // rows makes a report of sessions on which strategy a has the panel that f returns and b
@@ -93,6 +94,7 @@ func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
 // sessions as with many.
 func TestIntervalsCover(t *testing.T) {
 	t.Parallel()
+	testkit.Slow(t)
 	const samples = 200
 	for _, sessions := range []int{6, 12, 40} {
 		rng := rand.New(rand.NewPCG(3, 4))

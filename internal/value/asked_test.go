@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -46,6 +47,7 @@ func isIn(cut, text string) bool {
 // stays a message, the last one, with its beginning and its end, and at least half of the turns stay
 // that would before a message of a few words.
 func TestLargeLastMessageLeavesTheTail(t *testing.T) {
+	testkit.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		before := session(rapid.IntRange(20, 60).Draw(rt, "turns"))
 		room := tokensOf(coretest.Conversation(before...)) * rapid.IntRange(5, 60).Draw(rt, "percent") / 100

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // number returns the number of the term that is spelt s.
@@ -407,6 +408,7 @@ func TestQueue(t *testing.T) {
 
 // The room is never exceeded if what is fixed fits, down to one token, and hardly any of it is left.
 func TestEveryRoom(t *testing.T) {
+	testkit.Slow(t)
 	var messages []core.Message
 	for i := range 60 {
 		id := fmt.Sprint("c", i)

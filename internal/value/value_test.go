@@ -433,6 +433,7 @@ func TestExtremes(t *testing.T) {
 }
 
 func TestManyMessages(t *testing.T) {
+	testkit.Slow(t)
 	messages := make([]core.Message, 0, 100_000)
 	for i := range 100_000 {
 		m := coretest.User(core.Text(fmt.Sprint("ping ", i)))
