@@ -28,7 +28,7 @@ func load(t *testing.T, dir string, trusted bool) *config.Config {
 		file: "providers:\n  one: {plugin: ./tool}\n  two: {plugin: ./tool, folder: .}\n" +
 			"  three: {plugin: ./tool, sha256: " + strings.Repeat("ab", 32) + "}\n  half: {strategy: slidingwindow}\n",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,9 +37,7 @@ type Process struct {
 	crashes  int
 }
 
-var (
-	_ core.CondensationProvider = (*Process)(nil)
-)
+var _ core.CondensationProvider = (*Process)(nil)
 
 // Open returns the plugin that s describes. Its program must exist and be executable. The
 // program is started, and its digest checked, by the first call.

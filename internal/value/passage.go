@@ -194,19 +194,20 @@ func (r *reader) inserted(p Passage, text string) {
 // segment adds what one author said in a text of the user, and returns the call whose result
 // comes next.
 func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announced {
-	switch {
-	case s.Kind == dialog.KindHeader:
+	if s.Kind == dialog.KindHeader {
 		return announced{s.Tool, s.Target}
-	case s.Kind == dialog.KindToolResult:
+	}
+	if s.Kind == dialog.KindToolResult {
 		p.Kind, p.Name, p.Target = dialog.KindToolResult, answered.name, answered.target
 		r.add(p, answered.target, s.Text)
 		return answered
-	case s.Kind == dialog.KindProjectRules:
+	}
+	p.Kind = dialog.KindUser
+	if s.Kind == dialog.KindProjectRules {
 		p.Kind, p.Rules = dialog.KindInjected, dialog.RulesName(s.Text)
-	case s.Kind == dialog.KindInjected || s.Kind == dialog.KindEnvironment:
+	}
+	if s.Kind == dialog.KindInjected || s.Kind == dialog.KindEnvironment {
 		p.Kind = dialog.KindInjected
-	default:
-		p.Kind = dialog.KindUser
 	}
 	r.add(p, "", s.Text)
 	return answered
