@@ -101,8 +101,8 @@ func untouched(t fataler, was, is *core.Request) {
 
 // A chain survives every misbehaving provider: the next one gets the original messages.
 func TestChainSurvivesMisbehavingProviders(t *testing.T) {
-	for i, sin := range coretest.Misbehaving(nil) {
-		t.Run(sin.Name, func(t *testing.T) {
+	for i, m := range coretest.Misbehaving(nil) {
+		t.Run(m.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				defer func() {
@@ -130,13 +130,13 @@ func TestChainSurvivesMisbehavingProviders(t *testing.T) {
 					untouched(t, was, req)
 					checkCondensed(t, req, out)
 					first, second := out.Attempts[0], out.Attempts[1]
-					if first.Outcome != sin.Outcome {
-						t.Errorf("got outcome %s, %s; want %s", first.Outcome, first.Reason, sin.Outcome)
+					if first.Outcome != m.Outcome {
+						t.Errorf("got outcome %s, %s; want %s", first.Outcome, first.Reason, m.Outcome)
 					}
-					if first.Outcome == core.OutcomeRejected && !strings.Contains(rulesIn(t, first.Err), sin.Rule) {
-						t.Errorf("got %v, want a violation of %s", first.Err, sin.Rule)
+					if first.Outcome == core.OutcomeRejected && !strings.Contains(rulesIn(t, first.Err), m.Rule) {
+						t.Errorf("got %v, want a violation of %s", first.Err, m.Rule)
 					}
-					if sin.Outcome != core.OutcomeInsufficient && !sameMessages(asked[len(asked)-1], req.Messages) {
+					if m.Outcome != core.OutcomeInsufficient && !sameMessages(asked[len(asked)-1], req.Messages) {
 						t.Error("the next candidate got another conversation")
 					}
 					if second.Outcome != core.OutcomeApplied || out.TokensAfter > req.Budget.Target {

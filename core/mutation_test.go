@@ -319,10 +319,10 @@ func blankIn(req *core.Request, m core.Message) bool {
 	return slices.ContainsFunc(req.Messages, func(o core.Message) bool { return o.ID == m.ID && o.Blank() })
 }
 
-// TestLawfulEditsPass: whatever is made of a conversation by hiding whole groups,
+// TestValidEditsPass: whatever is made of a conversation by hiding whole groups,
 // shortening texts and inserting summaries breaks no rule, its difference brings it
 // about, and a chain hands it on.
-func TestLawfulEditsPass(t *testing.T) {
+func TestValidEditsPass(t *testing.T) {
 	changed := 0
 	rapid.Check(t, func(t *rapid.T) {
 		req, e := validRequest(t)

@@ -42,10 +42,10 @@ func TestShortens(t *testing.T) {
 // anyMark finds what is a mark by its form, and more.
 var anyMark = regexp.MustCompile(`\[redacted\]|\[…[^\[\]]*\]|…`)
 
-// TestNobodyPutsWordsIntoTheUsersMouth holds that whatever passes for a shortened text of the
-// user consists of what the user said, in order, and that what is left out where a mark says so
-// passes.
-func TestNobodyPutsWordsIntoTheUsersMouth(t *testing.T) {
+// TestShortenKeepsUsersWords: a text that is accepted as the shortened text of the user
+// consists of the words of the user, in order, and a text with a mark for what it leaves out
+// is accepted.
+func TestShortenKeepsUsersWords(t *testing.T) {
 	words := []string{"never", "push", "to", "main", "mend", "[redacted]", "[…", "]", "…", "left", "out", "\n", "h:0123456789", "3", "delete", "[… left out]", "ü", "\xff", "[", "lines"}
 	marks := []string{"…", "[redacted]", "[…]", core.LeftOut, "[… 22 lines h:0123456789]", "[… 3 of 9 bytes left out …]"}
 	rapid.Check(t, func(t *rapid.T) {

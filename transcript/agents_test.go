@@ -394,7 +394,7 @@ func TestPropertyAgentsTakeOthersConversations(t *testing.T) {
 }
 
 // What the tools store can be sent to a model of another vendor.
-func TestAgentFilesConvertLawfully(t *testing.T) {
+func TestAgentFilesConvertValidly(t *testing.T) {
 	t.Parallel()
 	for _, format := range agents {
 		for name, data := range files(t, format) {

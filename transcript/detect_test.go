@@ -76,7 +76,7 @@ func TestRequestOfClaudeCodeIsAnthropics(t *testing.T) {
 	}
 }
 
-func TestRequestsOfEitherVendorAreToldApart(t *testing.T) {
+func TestDetectTellsVendorsApart(t *testing.T) {
 	t.Parallel()
 	const hello = `"messages":[{"role":"user","content":"hello"}]`
 	const system = `"messages":[{"role":"user","content":"hello"},{"role":"system","content":"be brief"}]`

@@ -103,7 +103,7 @@ func count(messages []core.Message, is func(core.Part) bool) int {
 
 // Whatever a conversation looks like, its conversion is valid, has the same content, and what
 // it lacks is in a warning.
-func TestPropertyConversionIsLawfulAndNamesItsLosses(t *testing.T) {
+func TestPropertyConversionIsValidAndNamesItsLosses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := wildMessages(t)
 		d := &transcript.Document{Journal: history.New(), System: rapid.SampledFrom([]string{"", "be kind"}).Draw(t, "system")}
@@ -117,7 +117,7 @@ func TestPropertyConversionIsLawfulAndNamesItsLosses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if all := faults(to, out.String()); len(all) > 0 && len(messages) > 0 {
-			t.Fatalf("%s is not lawful: %v\n%s", to, all, out.String())
+			t.Fatalf("%s is invalid: %v\n%s", to, all, out.String())
 		}
 		back, err := transcript.Read(strings.NewReader(out.String()), &transcript.ReadOptions{Format: to})
 		if err != nil {
@@ -173,7 +173,7 @@ func withoutNotes(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-func TestPropertyLawfulConversationsComeBackEqual(t *testing.T) {
+func TestPropertyValidConversationsRoundTrip(t *testing.T) {
 	for _, format := range []string{"anthropic", "openai", "trace", "condense"} {
 		t.Run(format, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

@@ -163,8 +163,8 @@ func encode(t *rapid.T, d *transcript.Document, format string) string {
 	return out.String()
 }
 
-// asTold is what a timeline tells, without what a file need not keep.
-type asTold struct {
+// timelineEntry is what a timeline reports, without what a file need not keep.
+type timelineEntry struct {
 	ID                      string
 	Role                    core.Role
 	Kind                    core.Kind
@@ -173,10 +173,10 @@ type asTold struct {
 	HiddenBy                []string
 }
 
-func told(j *history.Journal) []asTold {
-	var all []asTold
+func timeline(j *history.Journal) []timelineEntry {
+	var all []timelineEntry
 	for _, e := range j.Timeline() {
-		all = append(all, asTold{e.Message.ID, e.Message.Role, e.Message.Kind, e.Message.Parts, e.InsertedBy, e.RewrittenBy, e.HiddenBy})
+		all = append(all, timelineEntry{e.Message.ID, e.Message.Role, e.Message.Kind, e.Message.Parts, e.InsertedBy, e.RewrittenBy, e.HiddenBy})
 	}
 	return all
 }
@@ -207,7 +207,7 @@ func TestPropertyRooKeepsTheJournal(t *testing.T) {
 			if len(again.Warnings) > 0 {
 				t.Fatalf("warnings %v\n%s", again.Warnings, out)
 			}
-			if diff := cmp.Diff(told(d.Journal), told(again.Journal)); diff != "" {
+			if diff := cmp.Diff(timeline(d.Journal), timeline(again.Journal)); diff != "" {
 				t.Fatalf("timeline (-want +got):\n%s\n%s", diff, out)
 			}
 			sameUndo(t, d, again, out)
@@ -247,7 +247,7 @@ func sameUndo(t *rapid.T, d, again *transcript.Document, out string) {
 		return
 	}
 	id := rapid.SampledFrom(want).Draw(t, "undone").ID
-	undone := func(d *transcript.Document) []asTold {
+	undone := func(d *transcript.Document) []timelineEntry {
 		copied, err := transcript.Read(strings.NewReader(encode(t, d, "condense")), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +255,7 @@ func sameUndo(t *rapid.T, d, again *transcript.Document, out string) {
 		if err := copied.Journal.Undo(id); err != nil {
 			t.Fatal(err)
 		}
-		return told(copied.Journal)
+		return timeline(copied.Journal)
 	}
 	if diff := cmp.Diff(undone(d), undone(again)); diff != "" {
 		t.Fatalf("after undo of %s (-want +got):\n%s\n%s", id, diff, out)
@@ -317,7 +317,7 @@ func TestPropertyRooHoldsOthers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if diff := cmp.Diff(told(d.Journal), told(again.Journal)); diff != "" {
+		if diff := cmp.Diff(timeline(d.Journal), timeline(again.Journal)); diff != "" {
 			t.Fatalf("timeline (-want +got):\n%s\n%s", diff, out)
 		}
 		var sent []map[string]json.RawMessage

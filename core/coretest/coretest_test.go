@@ -44,8 +44,8 @@ func TestRun(t *testing.T) {
 
 // TestMisbehavingProvidersFail runs in a bubble of fake time: some hang for minutes.
 func TestMisbehavingProvidersFail(t *testing.T) {
-	for i, sin := range coretest.Misbehaving(nil) {
-		t.Run(sin.Name, func(t *testing.T) {
+	for i, m := range coretest.Misbehaving(nil) {
+		t.Run(m.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				defer func() {
@@ -54,14 +54,14 @@ func TestMisbehavingProvidersFail(t *testing.T) {
 				}()
 				report := coretest.Examine(t.Context(), coretest.Misbehaving(release)[i].Provider)
 				err := report.Err()
-				if sin.Rule == "" {
+				if m.Rule == "" {
 					if err != nil {
 						t.Errorf("got %v, want it to pass: it breaks no rule", err)
 					}
 					return
 				}
-				if rules := failedRules(err); !rules[sin.Rule] {
-					t.Errorf("got the rules %v broken, want %s among them:\n%v", rules, sin.Rule, err)
+				if rules := failedRules(err); !rules[m.Rule] {
+					t.Errorf("got the rules %v broken, want %s among them:\n%v", rules, m.Rule, err)
 				}
 				if len(err.Error()) > 100_000 {
 					t.Errorf("got a report of %d bytes, want one that can be read", len(err.Error()))
@@ -88,24 +88,24 @@ func failedRules(err error) map[string]bool {
 	return rules
 }
 
-func TestEveryRuleHasASinner(t *testing.T) {
-	sinned := map[string]bool{}
+func TestEveryRuleIsBrokenByAProvider(t *testing.T) {
+	broken := map[string]bool{}
 	names := map[string]bool{}
-	for _, sin := range coretest.Misbehaving(nil) {
-		if names[sin.Name] {
-			t.Errorf("%s stands on the shelf twice", sin.Name)
+	for _, m := range coretest.Misbehaving(nil) {
+		if names[m.Name] {
+			t.Errorf("%s is registered twice", m.Name)
 		}
-		names[sin.Name], sinned[sin.Rule] = true, true
+		names[m.Name], broken[m.Rule] = true, true
 	}
 	for _, r := range append(core.Rules(), coretest.Contract()...) {
-		if !sinned[r.Name] {
-			t.Errorf("no provider on the shelf breaks %s", r.Name)
+		if !broken[r.Name] {
+			t.Errorf("no provider breaks %s", r.Name)
 		}
-		delete(sinned, r.Name)
+		delete(broken, r.Name)
 	}
-	delete(sinned, "")
-	if len(sinned) > 0 {
-		t.Errorf("got sins against the unknown rules %v", sinned)
+	delete(broken, "")
+	if len(broken) > 0 {
+		t.Errorf("got violations of the unknown rules %v", broken)
 	}
 }
 

@@ -103,7 +103,7 @@ func Messages(turns []Turn) []Turn {
 	id := ""
 	for _, t := range turns {
 		if len(results) > 0 {
-			parts := Results(results)
+			parts := resultParts(results)
 			if t.Role == core.RoleUser {
 				t.Parts = append(parts, t.Parts...)
 			} else {
@@ -114,13 +114,13 @@ func Messages(turns []Turn) []Turn {
 		out = append(out, t)
 	}
 	if len(results) > 0 {
-		out = append(out, Turn{ID: id, Role: core.RoleUser, Parts: Results(results)})
+		out = append(out, Turn{ID: id, Role: core.RoleUser, Parts: resultParts(results)})
 	}
 	return out
 }
 
-// Results returns results as parts.
-func Results(results []core.ToolResult) []core.Part {
+// resultParts returns results as parts.
+func resultParts(results []core.ToolResult) []core.Part {
 	parts := make([]core.Part, len(results))
 	for i, r := range results {
 		parts[i] = r

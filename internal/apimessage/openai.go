@@ -122,7 +122,7 @@ func EncodeOpenAI(in *Input) []json.RawMessage {
 			warn(t.ID, "images in a tool result were moved to a user message after it: openai takes only text there")
 		}
 		if len(t.Results) > 0 {
-			add(core.RoleTool, Results(t.Results))
+			add(core.RoleTool, resultParts(t.Results))
 		}
 	}
 	return messages

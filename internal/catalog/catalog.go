@@ -125,9 +125,6 @@ func All() iter.Seq[*Model] {
 	}
 }
 
-// Source says which data the table was made from, and as of which day its prices hold.
-func Source() string { return table().source }
-
 // aliases are other names of providers, as other tools write them.
 var aliases = map[string]string{
 	"amazon-bedrock": "aws",
@@ -162,7 +159,6 @@ var (
 
 // A parsed is the table, ready for look-ups. It is made once and never changed.
 type parsed struct {
-	source     string
 	all        []*Model
 	byProvider map[string][]*Model
 	byID       map[string]*Model
@@ -188,15 +184,12 @@ var order = []string{
 
 var table = sync.OnceValue(func() *parsed {
 	var file struct {
-		Source    string
-		AsOf      string `json:"as_of"`
 		Providers map[string][]row
 	}
 	if err := json.Unmarshal(tableJSON, &file); err != nil {
 		panic("catalog: table.json: " + err.Error()) // embedded and tested; cannot happen in a build that passed
 	}
 	t := &parsed{
-		source:     file.Source + ", prices as of " + file.AsOf,
 		byProvider: map[string][]*Model{},
 		byID:       map[string]*Model{},
 	}

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -21,14 +20,9 @@ type Item struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// File returns the item of a file.
-func File(name string) Item {
+// file returns the item of a file.
+func file(name string) Item {
 	return Item{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
-}
-
-// Bytes returns the item of a transcript in memory.
-func Bytes(name string, data []byte) Item {
-	return Item{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
 // suffixes are the ends of the names of files that may contain a transcript.
@@ -69,7 +63,7 @@ func find(p string) ([]Item, error) {
 	info, err := os.Stat(p)
 	switch {
 	case err == nil && !info.IsDir():
-		return []Item{File(p)}, nil
+		return []Item{file(p)}, nil
 	case err == nil:
 		return folder(p)
 	case !strings.ContainsAny(p, "*?["):
@@ -173,7 +167,7 @@ func (w *walk) unreadable(name string, err error) {
 func (w *walk) file(name string) {
 	base := filepath.Base(name)
 	if !slices.Contains(companions, base) && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(base, s) }) {
-		w.found = append(w.found, File(name))
+		w.found = append(w.found, file(name))
 	}
 }
 

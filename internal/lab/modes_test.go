@@ -1,7 +1,9 @@
 package lab_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,7 +43,7 @@ func TestARuleGivesAnySessionAMode(t *testing.T) {
 			rules = append(rules, r)
 		}
 		file := filepath.FromSlash(c.file)
-		item := lab.Bytes(file, talk(c.says))
+		item := inMemory(file, talk(c.says))
 		r := run(t, []lab.Item{item}, lab.Options{ModeOf: rules, Budgets: budgets(t, "50%")}, window("window", "budget"))
 		if len(r.Sessions) != 1 || r.Sessions[0].Mode != c.mode {
 			t.Errorf("%s, %s, %q: sessions %+v, want the mode %q", c.rules, c.file, c.says, r.Sessions, c.mode)
@@ -67,7 +69,7 @@ func talk(says string) []byte {
 
 func TestSessionsWithoutAModeSayThatOneIsMissing(t *testing.T) {
 	t.Parallel()
-	item := lab.Bytes("/x.json", talk(""))
+	item := inMemory("/x.json", talk(""))
 	r := run(t, []lab.Item{item}, lab.Options{Modes: []string{"code"}}, window("window", "budget"))
 	if len(r.Skipped) != 1 || r.Skipped[0].Reason != lab.NoMode {
 		t.Errorf("skipped %+v, want %q", r.Skipped, lab.NoMode)
@@ -124,4 +126,9 @@ func TestModesThatFilesRecord(t *testing.T) {
 			t.Errorf("%s: mode %q, want %q", c.name, s.Mode, c.want)
 		}
 	}
+}
+
+// inMemory returns the item of a transcript in memory.
+func inMemory(name string, data []byte) lab.Item {
+	return lab.Item{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }

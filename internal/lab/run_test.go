@@ -354,7 +354,7 @@ func TestRunRefuses(t *testing.T) {
 // A session that cannot be read, is too short, or is a copy is skipped.
 func TestSkipped(t *testing.T) {
 	t.Parallel()
-	items := append(small()[:1], lab.Bytes("broken.json", []byte(`{"messages": 7}`)), lab.Bytes("short.json", []byte(`[{"role":"user","content":"hello"}]`)))
+	items := append(small()[:1], inMemory("broken.json", []byte(`{"messages": 7}`)), inMemory("short.json", []byte(`[{"role":"user","content":"hello"}]`)))
 	copied := items[0]
 	copied.Name = "zz copy"
 	r := run(t, append(items, copied), lab.Options{}, window("window", "budget"))

@@ -44,7 +44,7 @@ func ExampleFiles() {
 		}
 	}
 	folded, err := outline.Files(context.Background(), []string{"main.go", "key.go"}, outline.Options{Root: dir})
-	fmt.Println(folded, err)
+	fmt.Println(folded.Blocks[0].Text, err)
 	for _, s := range folded.Skipped {
 		fmt.Println("skipped", s.Path, s.Err)
 	}

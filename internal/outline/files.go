@@ -14,8 +14,7 @@ import (
 	"syscall"
 )
 
-// DefaultMaxBytes is the default size limit of [Files]: larger files are not read.
-const DefaultMaxBytes = 1 << 20
+const defaultMaxBytes = 1 << 20
 
 // maxLinks limits how many symbolic links are followed to a file.
 const maxLinks = 16
@@ -32,7 +31,7 @@ type Options struct {
 	// Chars is the budget of all blocks together, in UTF-16 code units; 0 means
 	// [DefaultChars].
 	Chars int
-	// MaxBytes is the size above which a file is not read; 0 means [DefaultMaxBytes].
+	// MaxBytes is the size above which a file is not read; 0 means 1 MiB.
 	MaxBytes int64
 	// Ignore has patterns of more files that are not read, in the syntax of .gitignore,
 	// relative to Root. They take precedence over .gitignore files, so !x reads a file that
@@ -62,7 +61,7 @@ func Files(ctx context.Context, paths []string, o Options) (Folded, error) {
 		o.Chars = DefaultChars
 	}
 	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultMaxBytes
+		o.MaxBytes = defaultMaxBytes
 	}
 	root, err := os.OpenRoot(o.Root)
 	if err != nil {

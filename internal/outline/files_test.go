@@ -198,8 +198,8 @@ func TestFilesBudget(t *testing.T) {
 	if len(f.Blocks) != 1 || f.Blocks[0].Cut || len(f.Skipped) != 2 || f.Skipped[1].Err.Error() != "over the budget" {
 		t.Errorf("got %+v", f)
 	}
-	if want := "<system-reminder>\n## File Context: a.go\n# a.go\n1--2 | func A()\n\n</system-reminder>"; f.String() != want {
-		t.Errorf("got %q, want %q", f.String(), want)
+	if want := "<system-reminder>\n## File Context: a.go\n# a.go\n1--2 | func A()\n\n</system-reminder>"; f.Blocks[0].Text != want {
+		t.Errorf("got %q, want %q", f.Blocks[0].Text, want)
 	}
 }
 

@@ -125,15 +125,6 @@ type Skipped struct {
 	Err  error
 }
 
-// String is the text of all blocks, separated by line breaks.
-func (f Folded) String() string {
-	texts := make([]string, len(f.Blocks))
-	for i, b := range f.Blocks {
-		texts[i] = b.Text
-	}
-	return strings.Join(texts, "\n")
-}
-
 // Pack makes a block of the result of define for each path, in order, until chars UTF-16 code
 // units are used, as Roo-Code does: the first outline that does not fit is cut, or left out if
 // fewer than 200 units remain, and define is not called for the paths after it. A path for

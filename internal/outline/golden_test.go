@@ -68,16 +68,17 @@ func TestPackGolden(t *testing.T) {
 			chars = int(*in.MaxCharacters)
 		}
 		f := outline.Pack(in.FilePaths, chars, in.define)
-		out := output{
-			Content:        f.String(),
-			Sections:       []string{},
+		sections := []string{}
+		for _, b := range f.Blocks {
+			sections = append(sections, b.Text)
+		}
+		content := strings.Join(sections, "\n")
+		return output{
+			Content:        content,
+			Sections:       sections,
 			FilesProcessed: len(f.Blocks),
 			FilesSkipped:   len(f.Skipped),
-			CharacterCount: len(utf16.Encode([]rune(f.String()))),
-		}
-		for _, b := range f.Blocks {
-			out.Sections = append(out.Sections, b.Text)
-		}
-		return out, nil
+			CharacterCount: len(utf16.Encode([]rune(content))),
+		}, nil
 	}, nil)
 }

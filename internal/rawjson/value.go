@@ -127,7 +127,7 @@ func AppendQuote(out []byte, s string) []byte {
 }
 
 // Append appends text to out in which each ? is replaced by an argument: a string in quotes,
-// bytes as they are, a time as [AppendTime] has it. The text itself must not contain a ?.
+// bytes as they are, a time in UTC with milliseconds. The text itself must not contain a ?.
 func Append(out []byte, text string, args ...any) []byte {
 	size := len(text)
 	for _, a := range args {
@@ -148,7 +148,7 @@ func Append(out []byte, text string, args ...any) []byte {
 		case []byte:
 			out = append(out, a...)
 		case time.Time:
-			out = AppendTime(out, a)
+			out = appendTime(out, a)
 		}
 	}
 	return append(out, text...)
@@ -205,9 +205,9 @@ func Time(raw []byte) time.Time {
 	return t
 }
 
-// AppendTime appends t as agents write it: UTC, with milliseconds. A time that is
+// appendTime appends t as agents write it: UTC, with milliseconds. A time that is
 // not known becomes the beginning of 1970.
-func AppendTime(out []byte, t time.Time) []byte {
+func appendTime(out []byte, t time.Time) []byte {
 	if t.IsZero() {
 		t = time.UnixMilli(0)
 	}

@@ -110,9 +110,9 @@ func (c *Client) silence(ctx context.Context) time.Duration {
 		return c.opts.Silence
 	}
 	if end, ok := ctx.Deadline(); ok {
-		return max(DefaultSilence, time.Until(end)/2)
+		return max(defaultSilence, time.Until(end)/2)
 	}
-	return DefaultSilence
+	return defaultSilence
 }
 
 // textLimit returns how many bytes an answer to p may have. Some servers ignore the limit of

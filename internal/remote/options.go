@@ -40,11 +40,11 @@ type Options struct {
 	Price             model.Price
 	Tiers             []model.Tier
 	Free              bool
-	// Retry says how often and how soon a request is repeated; a zero field means that of
-	// [DefaultRetry].
+	// Retry says how often and how soon a request is repeated. A zero field means 4 attempts,
+	// waits of half a second to 8 seconds, and a patience of a minute.
 	Retry Retry
 	// Silence is how long the vendor may send nothing, before and within an answer. Zero
-	// means [DefaultSilence], or half of the remaining time of the context if that is longer:
+	// means a minute, or half of the remaining time of the context if that is longer:
 	// a local model may read for minutes before it writes.
 	Silence time.Duration
 	// Logger receives requests and the reasons of retries at debug level, never content, and
@@ -69,25 +69,25 @@ type Retry struct {
 	Patience time.Duration
 }
 
-// DefaultRetry is similar to the official clients of Anthropic and OpenAI, which repeat twice,
+// defaultRetry is similar to the official clients of Anthropic and OpenAI, which repeat twice,
 // after half a second to eight, and wait up to a minute if the vendor asks for it.
-var DefaultRetry = Retry{Attempts: 4, First: 500 * time.Millisecond, Longest: 8 * time.Second, Patience: time.Minute}
+var defaultRetry = Retry{Attempts: 4, First: 500 * time.Millisecond, Longest: 8 * time.Second, Patience: time.Minute}
 
-// DefaultSilence is how long a vendor may send nothing.
-const DefaultSilence = time.Minute
+// defaultSilence is how long a vendor may send nothing.
+const defaultSilence = time.Minute
 
 func (r Retry) orDefault() Retry {
 	if r.Attempts == 0 {
-		r.Attempts = DefaultRetry.Attempts
+		r.Attempts = defaultRetry.Attempts
 	}
 	if r.First == 0 {
-		r.First = DefaultRetry.First
+		r.First = defaultRetry.First
 	}
 	if r.Longest == 0 {
-		r.Longest = DefaultRetry.Longest
+		r.Longest = defaultRetry.Longest
 	}
 	if r.Patience == 0 {
-		r.Patience = DefaultRetry.Patience
+		r.Patience = defaultRetry.Patience
 	}
 	return r
 }

@@ -64,8 +64,8 @@ func TestSilenceAllowed(t *testing.T) {
 	for _, tt := range []struct {
 		set, left, want time.Duration
 	}{
-		{0, 0, DefaultSilence},
-		{0, 30 * time.Second, DefaultSilence},
+		{0, 0, defaultSilence},
+		{0, 30 * time.Second, defaultSilence},
 		{0, 20 * time.Minute, 10 * time.Minute},
 		{time.Second, 20 * time.Minute, time.Second},
 	} {

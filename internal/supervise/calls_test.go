@@ -186,13 +186,13 @@ func TestMisbehaving(t *testing.T) {
 	refused := []string{"answer", "valid-parts", "known-ids", "unique-ids", "keep-order", "keep-role"}
 	release := make(chan struct{})
 	close(release)
-	together(t, coretest.Misbehaving(release), func(s coretest.Misbehavior) string { return s.Name }, func(t *testing.T, sin coretest.Misbehavior) {
-		p := newBench(t, "misbehaves", sin.Name).open(t)
+	together(t, coretest.Misbehaving(release), func(s coretest.Misbehavior) string { return s.Name }, func(t *testing.T, m coretest.Misbehavior) {
+		p := newBench(t, "misbehaves", m.Name).open(t)
 		if err := p.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		timeout := time.Minute
-		if slices.Contains([]string{"Hangs", "HangsForever", "AnswersLate"}, sin.Name) {
+		if slices.Contains([]string{"Hangs", "HangsForever", "AnswersLate"}, m.Name) {
 			timeout = 200 * time.Millisecond
 		}
 		req := request()
@@ -200,18 +200,18 @@ func TestMisbehaving(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		att, want := out.Attempts[0], sin.Outcome
+		att, want := out.Attempts[0], m.Outcome
 		switch {
-		case want == core.OutcomeRejected && slices.Contains(refused, sin.Rule):
+		case want == core.OutcomeRejected && slices.Contains(refused, m.Rule):
 			want = core.OutcomeFailed
-		case sin.Name == "LiesAboutUsage":
+		case m.Name == "LiesAboutUsage":
 			want = core.OutcomeFailed // the protocol refuses NaN
 		}
 		if att.Outcome != want {
 			t.Errorf("got %s, %q; want %s", att.Outcome, att.Reason, want)
 		}
-		if sin.Outcome == core.OutcomeRejected && !strings.Contains(att.Reason, sin.Rule+": ") && sin.Name != "ChangesCallID" && sin.Name != "KeepsOnlySystem" {
-			t.Errorf("got %q; want the rule %s", att.Reason, sin.Rule)
+		if m.Outcome == core.OutcomeRejected && !strings.Contains(att.Reason, m.Rule+": ") && m.Name != "ChangesCallID" && m.Name != "KeepsOnlySystem" {
+			t.Errorf("got %q; want the rule %s", att.Reason, m.Rule)
 		}
 		if out.TokensAfter > req.Budget.Limit {
 			t.Errorf("got %d tokens; want at most %d", out.TokensAfter, req.Budget.Limit)

@@ -270,7 +270,7 @@ func (i *instance) end() error {
 			if i.child.attached {
 				return nil
 			}
-			i.child.sys.killStrays(i.dir)
+			i.child.sys.killEscaped(i.dir)
 			return removeAll(i.dir)
 		case <-time.After(i.grace):
 		}

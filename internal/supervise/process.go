@@ -240,12 +240,10 @@ func (p *Process) shutdown() error {
 // A Status is what a [Process] is doing.
 type Status struct {
 	State   State
-	PID     int           // of the process; 0 if none runs
-	Calls   int           // that run
-	Starts  int           // so far, those that failed included
-	Crashes int           // processes that ended by themselves or had to be killed, so far
-	Last    error         // why a process last failed; nil if none failed recently
-	Retry   time.Duration // until a start or a call is tried again; 0 if it can be now
+	PID     int // of the process; 0 if none runs
+	Calls   int // that run
+	Starts  int // so far, those that failed included
+	Crashes int // processes that ended by themselves or had to be killed, so far
 }
 
 // A State is the state of a [Process].
@@ -256,9 +254,9 @@ const (
 	StateStopped  State = "stopped"  // the next call starts a process
 	StateStarting State = "starting" // calls wait
 	StateReady    State = "ready"
-	StateWaiting  State = "waiting" // a process failed; Retry says when the next may start
-	StateBroken   State = "broken"  // too many failed; none is started until Retry
-	StateOpen     State = "open"    // calls to a process that runs failed: no calls until Retry
+	StateWaiting  State = "waiting" // a process failed; the next starts after a pause
+	StateBroken   State = "broken"  // too many failed; none is started during a longer pause
+	StateOpen     State = "open"    // calls to a process that runs failed: none is sent for a while
 	StateClosed   State = "closed"
 )
 
@@ -266,27 +264,24 @@ const (
 func (p *Process) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	s := Status{State: StateStopped, Calls: len(p.slots), Starts: p.starts, Crashes: p.crashes, Last: p.restarts.last}
+	s := Status{State: StateStopped, Calls: len(p.slots), Starts: p.starts, Crashes: p.crashes}
 	if p.current != nil {
 		s.PID = p.current.child.pid()
 	}
-	delay := p.restarts.wait(now)
-	open := p.breaker.left()
+	failed := p.restarts.wait(time.Now()) > 0
 	switch {
 	case p.closed:
 		s.State = StateClosed
-	case open > 0:
-		s.State, s.Retry = StateOpen, open
-		s.Last = p.breaker.lastError()
+	case p.breaker.left() > 0:
+		s.State = StateOpen
 	case p.current != nil:
 		s.State = StateReady
 	case p.starting != nil:
 		s.State = StateStarting
-	case delay > 0 && p.restarts.broken:
-		s.State, s.Retry = StateBroken, delay
-	case delay > 0:
-		s.State, s.Retry = StateWaiting, delay
+	case failed && p.restarts.broken:
+		s.State = StateBroken
+	case failed:
+		s.State = StateWaiting
 	}
 	return s
 }

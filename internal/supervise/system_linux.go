@@ -129,7 +129,7 @@ func (system) refused(cmd *exec.Cmd, err error) bool {
 }
 
 // shares records that a process started only without namespaces. From then on plugins have
-// none. What they leave running is found by its environment, see killStrays. The host's
+// none. What they leave running is found by its environment, see killEscaped. The host's
 // memory and environment become unreadable for other processes of this user, which also
 // excludes debuggers and core dumps.
 func (system) shares() {
@@ -179,10 +179,10 @@ func sealed(src io.Reader) (*os.File, string, error) {
 // until it executes the program.
 func sealedPath(mem *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", mem.Fd()) }
 
-// killStrays kills the processes of a plugin that left its process group. It recognizes
+// killEscaped kills the processes of a plugin that left its process group. It recognizes
 // them by the environment that they inherited, which has the private folder of this one
 // process. A process that has changed its environment survives.
-func (system) killStrays(dir string) {
+func (system) killEscaped(dir string) {
 	mark := []byte("\x00" + plugin.EnvUnixSocketDir + "=" + dir + "\x00")
 	entries, _ := filepath.Glob("/proc/[0-9]*")
 	for _, e := range entries {

@@ -11,7 +11,7 @@ import (
 func sealed(io.Reader) (*os.File, string, error) { return nil, "", errors.ErrUnsupported }
 func sealedPath(*os.File) string                 { return "" }
 
-// killStrays does nothing: this system does not expose the environment of processes.
-func (system) killStrays(string) {}
+// killEscaped does nothing: this system does not expose the environment of processes.
+func (system) killEscaped(string) {}
 
 func lockThread() (unlock func()) { return func() {} }

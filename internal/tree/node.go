@@ -115,7 +115,7 @@ func Parse(format string, text []byte) (*Node, *Error) {
 	case "yaml":
 		return ParseYAML(text)
 	case "toml":
-		return ParseTOML(text)
+		return parseTOML(text)
 	default:
 		return ParseJSON(text)
 	}

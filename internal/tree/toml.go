@@ -15,10 +15,10 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// ParseTOML reads a TOML document. Values are those of the parser. Positions come from a second
+// parseTOML reads a TOML document. Values are those of the parser. Positions come from a second
 // walk over its syntax tree; they are exact for keys and for values other than arrays, which
 // have the position of their key.
-func ParseTOML(text []byte) (*Node, *Error) {
+func parseTOML(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
 	}

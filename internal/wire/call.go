@@ -129,7 +129,7 @@ func (c *call) history(ctx context.Context) error {
 		n, body := 0, 0
 		for n < len(rest) {
 			size := sizeField(sizeMessage(&rest[n]))
-			if n > 0 && body+size > ChunkSize {
+			if n > 0 && body+size > chunkSize {
 				break
 			}
 			n, body = n+1, body+size

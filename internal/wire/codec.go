@@ -77,13 +77,13 @@ func (p *bufferPool) Get(size int) *[]byte {
 		*buf = (*buf)[:size]
 		return buf
 	}
-	buf := make([]byte, size, max(size, ChunkSize+ChunkSize/8))
+	buf := make([]byte, size, max(size, chunkSize+chunkSize/8))
 	return &buf
 }
 
 // Put takes a buffer back, unless it is much larger than the others.
 func (p *bufferPool) Put(buf *[]byte) {
-	if cap(*buf) <= 4*ChunkSize {
+	if cap(*buf) <= 4*chunkSize {
 		p.pool.Put(buf)
 	}
 }
@@ -104,7 +104,7 @@ func send[E proto.Message](env E, wrap func(*condensepb.Fragment) E, to func(E) 
 // fragments sends the encoding of an envelope in pieces.
 func fragments[E proto.Message](data []byte, wrap func(*condensepb.Fragment) E, to func(E) error) error {
 	for len(data) > 0 {
-		n := min(FragmentSize, len(data))
+		n := min(fragmentSize, len(data))
 		if err := to(wrap(&condensepb.Fragment{Data: data[:n], Last: n == len(data)})); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func sayable(req *core.Request, res *core.Result) error {
 }
 
 // edits calls emit with the edits that turn before, whose indexes by ID are at, into
-// after, no more than [ChunkSize] of them at a time.
+// after, no more than [chunkSize] of them at a time.
 func edits(before, after []core.Message, at map[string]int, emit func(*condensepb.Edit) error) error {
 	named := append([]core.Message(nil), after...)
 	for i, serial := 0, 0; i < len(named); i++ {
@@ -126,7 +126,7 @@ func weight(parts []core.Part) int {
 
 func (b *batch) added(size, weight int) error {
 	b.size += size
-	if b.n += weight; b.size < ChunkSize && b.n < maxBatch {
+	if b.n += weight; b.size < chunkSize && b.n < maxBatch {
 		return nil
 	}
 	return b.flush()

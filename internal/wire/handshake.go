@@ -80,12 +80,12 @@ const (
 	// MaxEnvelope is the largest message on a stream: what is larger travels in
 	// fragments. gRPC refuses 4 MiB and more by default; the rest is slack.
 	MaxEnvelope = 3 << 20
-	// FragmentSize is the size of a fragment's data.
-	FragmentSize = 1 << 20
-	// ChunkSize is what the host puts into one run of messages before it begins the
+	// fragmentSize is the size of a fragment's data.
+	fragmentSize = 1 << 20
+	// chunkSize is what the host puts into one run of messages before it begins the
 	// next. Smaller costs more CPU (64 KiB: a fifth more), larger costs memory and leaves
 	// the plugin idle for longer at the beginning.
-	ChunkSize = 256 << 10
+	chunkSize = 256 << 10
 )
 
 // Limits bound what a plugin may cost its host in one call. A zero field means its
@@ -136,7 +136,7 @@ func (l Limits) withDefaults() Limits {
 }
 
 // DialTuning returns options for a host's connection to a plugin. Nearly all that it
-// carries is written by the host, in runs of [ChunkSize]: a larger buffer than gRPC's 32
+// carries is written by the host, in runs of [chunkSize]: a larger buffer than gRPC's 32
 // KiB means fewer calls of the system.
 func DialTuning() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithWriteBufferSize(128 << 10)}

@@ -12,27 +12,27 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// TestSins: what a chain makes of a provider that does something wrong does not depend on
+// TestMisbehavingProvider: what a chain makes of a provider that does something wrong does not depend on
 // which side of the protocol it is on. What no edit can express, the plugin's own end
 // finds; the chain then has an error that names the rule.
-func TestSins(t *testing.T) {
+func TestMisbehavingProvider(t *testing.T) {
 	unsayable := map[string]bool{"answer": true, "valid-parts": true, "known-ids": true, "unique-ids": true, "keep-order": true, "keep-role": true}
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	for _, sin := range coretest.Misbehaving(release) {
-		t.Run(sin.Name, func(t *testing.T) {
-			if sin.Name == "AnswersLate" {
+	for _, m := range coretest.Misbehaving(release) {
+		t.Run(m.Name, func(t *testing.T) {
+			if m.Name == "AnswersLate" {
 				return // sleeps for longer than a test may: HangsForever is the same here
 			}
 			t.Parallel()
-			want, named := sin.Outcome, ""
+			want, named := m.Outcome, ""
 			switch {
-			case unsayable[sin.Rule]:
-				want, named = core.OutcomeFailed, sin.Rule+": "
-			case sin.Name == "LiesAboutUsage":
+			case unsayable[m.Rule]:
+				want, named = core.OutcomeFailed, m.Rule+": "
+			case m.Name == "LiesAboutUsage":
 				want, named = core.OutcomeFailed, "usage is"
 			}
-			srv := wire.NewServer(provided(sin.Provider), nil)
+			srv := wire.NewServer(provided(m.Provider), nil)
 			c := wire.NewClient(connect(t, srv.Register), nil)
 			if err := c.Configure(t.Context(), nil); err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func TestSins(t *testing.T) {
 			}
 			var attempt core.Attempt
 			req := coretest.HalfRequest(coretest.Session())
-			if sin.Outcome != core.OutcomeFailed { // others should not fail because the machine is busy
+			if m.Outcome != core.OutcomeFailed { // others should not fail because the machine is busy
 				chain, err = core.NewChain([]core.NamedProvider{{Name: "plugin", Provider: c}}, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -92,10 +92,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestAnswersAreLawful holds that whatever the conversation and the summary, the answer
+// TestAnswersAreValid holds that whatever the conversation and the summary, the answer
 // breaks no rule, is smaller than what it replaces, and within the room where there is
 // any.
-func TestAnswersAreLawful(t *testing.T) {
+func TestAnswersAreValid(t *testing.T) {
 	forEachPreset(t, func(t *testing.T, name string) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {

@@ -128,8 +128,8 @@ func read(t *testing.T, dir, name string) []byte {
 func TestNoticed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, vendor, messages, want string }{
-		{"lawful", "anthropic", `[{"role":"user","content":"Hello."}]`, ""},
-		{"lawful", "openai", `[{"role":"user","content":"Hello."}]`, ""},
+		{"valid", "anthropic", `[{"role":"user","content":"Hello."}]`, ""},
+		{"valid", "openai", `[{"role":"user","content":"Hello."}]`, ""},
 		{"unknown field", "anthropic", `[{"role":"user","content":"Hello.","ts":17}]`, `"ts"`},
 		{"unknown field", "openai", `[{"role":"user","content":"Hello.","ts":17}]`, `"ts"`},
 		{"unknown block", "anthropic", `[{"role":"user","content":[{"type":"poem","lines":3}]}]`, "messages[0]: "},

@@ -81,9 +81,6 @@ func NewScorer(cut Cut, background *Background) *Scorer {
 	return s
 }
 
-// Cut returns the cut of s.
-func (s *Scorer) Cut() Cut { return s.cut }
-
 // readPrefix indexes the prefix; the indices in its lines are those of f.
 func readPrefix(cut *Cut, f *future, artefacts map[uint64]bool) prefix {
 	p := prefix{

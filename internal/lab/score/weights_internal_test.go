@@ -144,3 +144,6 @@ func TestReportsFault(t *testing.T) {
 		}
 	}
 }
+
+// Cut returns the cut of s.
+func (s *Scorer) Cut() Cut { return s.cut }

@@ -265,7 +265,7 @@ func TestParameterRefused(t *testing.T) {
 }
 
 // For every conversation the request is valid: the server lints it.
-func TestRequestsAreLawful(t *testing.T) {
+func TestRequestsAreValid(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Stream(modeltest.Anthropic("Said.")...))
 	c := client(t, s)
 	for seed := range uint64(150) {

@@ -282,7 +282,7 @@ func TestWhole(t *testing.T) {
 }
 
 // For every conversation the request is valid: the server lints it.
-func TestRequestsAreLawful(t *testing.T) {
+func TestRequestsAreValid(t *testing.T) {
 	s := modeltest.Serve(t, modeltest.Stream(modeltest.OpenAI("Said.")...))
 	c := client(t, s)
 	for seed := range uint64(150) {

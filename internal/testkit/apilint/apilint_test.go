@@ -26,7 +26,7 @@ const (
 {"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"ls","arguments":"oops"}}]}]}`
 )
 
-func TestLawfulRequestsHaveNoFaults(t *testing.T) {
+func TestValidRequestsHaveNoFaults(t *testing.T) {
 	if got := apilint.Anthropic([]byte(lawfulAnthropic)); len(got) > 0 {
 		t.Errorf("Anthropic: got %v, want none", got)
 	}

@@ -30,19 +30,19 @@ func TestEveryRuleHasARepair(t *testing.T) {
 func TestFaultsNameTheRepair(t *testing.T) {
 	release := make(chan struct{})
 	close(release)
-	for _, sin := range coretest.Misbehaving(release) {
-		if sin.Outcome != core.OutcomeRejected {
+	for _, m := range coretest.Misbehaving(release) {
+		if m.Outcome != core.OutcomeRejected {
 			continue
 		}
 		req := coretest.HalfRequest(coretest.Session())
-		res, err := sin.Provider.Condense(t.Context(), req)
+		res, err := m.Provider.Condense(t.Context(), req)
 		if err != nil {
-			t.Fatalf("%s: %v", sin.Name, err)
+			t.Fatalf("%s: %v", m.Name, err)
 		}
 		var b bytes.Buffer
 		printFaults(&b, fmt.Errorf("plugin x: %w", core.Verify(req, res)))
-		if !strings.Contains(b.String(), "    "+sin.Rule+": ") || !strings.Contains(b.String(), repairs[sin.Rule]) {
-			t.Errorf("%s breaks %s; printed:\n%s", sin.Name, sin.Rule, b.String())
+		if !strings.Contains(b.String(), "    "+m.Rule+": ") || !strings.Contains(b.String(), repairs[m.Rule]) {
+			t.Errorf("%s breaks %s; printed:\n%s", m.Name, m.Rule, b.String())
 		}
 	}
 }
