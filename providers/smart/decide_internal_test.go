@@ -112,3 +112,29 @@ func TestWhatIsNotUsed(t *testing.T) {
 		})
 	}
 }
+
+// TestCacheStep: the report says how many messages a prompt cache still serves, and when
+// rewriting the others pays off.
+func TestCacheStep(t *testing.T) {
+	message := func(id string, tokens int) core.Message {
+		return core.Message{ID: id, Role: core.RoleUser, Parts: []core.Part{core.Text(id)}, Tokens: tokens}
+	}
+	before := []core.Message{message("a", 10), message("b", 990), message("c", 1000)}
+	for _, tt := range []struct {
+		after []core.Message
+		want  string
+	}{
+		{[]core.Message{message("x", 100)}, "prompt cache: prefix kept 0 of 3 messages; rewriting pays off after 1 turn"},
+		{[]core.Message{before[0], message("y", 500)}, "prompt cache: prefix kept 1 of 3 messages; rewriting pays off after 5 turns"},
+		{[]core.Message{before[0], before[1], message("z", 999)}, "prompt cache: prefix kept 2 of 3 messages (50 % of the tokens); rewriting pays off after 12,488 turns"},
+		{before[:2], "prompt cache: prefix kept 2 of 3 messages (50 % of the tokens); nothing to rewrite"},
+	} {
+		if got := cacheStep(&core.Request{Messages: before}, tt.after); got.Name != "cache" || got.Note != tt.want {
+			t.Errorf("got %s %q, want %q", got.Name, got.Note, tt.want)
+		}
+	}
+	one := before[:1]
+	if got, want := cacheStep(&core.Request{Messages: one}, []core.Message{message("x", 1)}).Note, "prompt cache: prefix kept 0 of 1 message; rewriting pays off after 2 turns"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

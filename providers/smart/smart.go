@@ -268,17 +268,21 @@ func size(messages []core.Message) int {
 // cacheStep reports how much of the conversation is unchanged before the first change: a
 // vendor's prompt cache still serves that prefix.
 func cacheStep(req *core.Request, after []core.Message) core.Step {
-	same, tokens := 0, 0
-	for same < len(after) && same < len(req.Messages) && req.Messages[same].Equal(after[same]) {
-		tokens += req.Messages[same].Tokens
-		same++
+	kept, tokens := 0, 0
+	for kept < len(after) && kept < len(req.Messages) && req.Messages[kept].Equal(after[kept]) {
+		tokens += req.Messages[kept].Tokens
+		kept++
 	}
-	all := max(1, size(req.Messages))
+	all, left := max(1, size(req.Messages)), size(after)
+	share, rewriting := "", "nothing to rewrite"
+	if percent := 100 * tokens / all; percent > 0 {
+		share = fmt.Sprintf(" (%d %% of the tokens)", percent)
+	}
 	// In a cache that reads at a tenth of the price and writes at five quarters, everything after
 	// the change is written once, and every later turn saves a tenth of what was removed.
-	left := size(after)
-	turns := 1.25 * float64(left-tokens) / (0.1 * float64(max(1, all-left)))
-	return core.Step{Name: "cache", Note: fmt.Sprintf(
-		"message %s of %s is the first that changed; %.1f %% of the tokens stay in a prompt cache, and rewriting it pays off after %.0f turns",
-		numbers.Group(same+1), numbers.Group(len(req.Messages)), 100*float64(tokens)/float64(all), math.Ceil(turns))}
+	if turns := math.Ceil(1.25 * float64(left-tokens) / (0.1 * float64(max(1, all-left)))); turns > 0 {
+		rewriting = "rewriting pays off after " + numbers.Plural(int(turns), "turn")
+	}
+	return core.Step{Name: "cache", Note: fmt.Sprintf("prompt cache: prefix kept %s of %s%s; %s",
+		numbers.Group(kept), numbers.Plural(len(req.Messages), "message"), share, rewriting)}
 }
