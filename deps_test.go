@@ -64,7 +64,7 @@ var mayImport = map[string]string{
 	"internal/parallel":                "",
 	"internal/secret":                  "",
 	"internal/testkit/peers":           "",
-	"internal/dialog":                  "core",
+	"internal/dialog":                  "core internal/rawjson",
 	"internal/testkit/benchdata":       "core",
 	"bench/peers/eino":                 "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":                    "internal/outline",

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A Family is a kind of tool.
@@ -129,45 +132,72 @@ var (
 // about. Arguments that are not an object are ignored.
 func ParseCall(name, args string) CallInfo {
 	u := CallInfo{Family: FamilyOf(name)}
-	var a map[string]json.RawMessage
-	if json.Unmarshal([]byte(args), &a) != nil {
+	raw := []byte(args)
+	if !json.Valid(raw) {
 		return u
 	}
-	get := func(keys []string) string {
-		for _, k := range keys {
-			if s := text(a[k]); s != "" {
-				return s
-			}
-		}
-		return ""
-	}
-	u.Family = refine(u.Family, text(a["command"]))
-	file := get(pathKeys)
-	if file != "" {
+	var known [8]field
+	a := appendFields(known[:0], raw)
+	u.Family = refine(u.Family, rawjson.Text(a.get("command")))
+	if file := a.first(pathKeys); file != "" {
 		u.Files = append(u.Files, File{CleanPath(file), ranges(a)})
 	}
-	var files []map[string]json.RawMessage
-	if raw, ok := a["files"]; ok && json.Unmarshal(raw, &files) == nil {
-		for _, f := range files {
-			if p := text(f["path"]); p != "" {
+	if files := slices.Collect(rawjson.Elements(a.get("files"))); !slices.ContainsFunc(files, notObject) {
+		for _, raw := range files {
+			f := appendFields(nil, raw)
+			if p := rawjson.Text(f.get("path")); p != "" {
 				u.Files = append(u.Files, File{CleanPath(p), ranges(f)})
 			}
 		}
 	}
 	switch u.Family {
 	case FamilyCommand:
-		u.Target = get(commandKeys)
+		u.Target = a.first(commandKeys)
 	case FamilySearch, FamilyWeb:
-		u.Target = get(queryKeys)
+		u.Target = a.first(queryKeys)
 	case FamilyUnknown, FamilyRead, FamilyWrite, FamilyEdit, FamilyList, FamilyPlan, FamilyAsk, FamilyDelegate, FamilyDone:
 	}
 	if u.Target == "" && len(u.Files) > 0 {
 		u.Target = u.Files[0].Path
 	}
 	if u.Target == "" {
-		u.Target = cmp.Or(get(commandKeys), get(queryKeys))
+		u.Target = cmp.Or(a.first(commandKeys), a.first(queryKeys))
 	}
 	return u
+}
+
+func notObject(raw []byte) bool { return !rawjson.IsObject(raw) && !rawjson.IsNull(raw) }
+
+// fields are those of a JSON object, in order. Their keys and values refer to its bytes.
+type fields []field
+
+type field struct{ key, value []byte }
+
+func appendFields(to fields, object []byte) fields {
+	for key, value := range rawjson.Fields(object) {
+		to = append(to, field{key, value})
+	}
+	return to
+}
+
+// get returns the value of key, the last one if there are several; nil if there is none.
+func (f fields) get(key string) []byte {
+	for i := len(f) - 1; i >= 0; i-- {
+		if string(f[i].key) == key {
+			return f[i].value
+		}
+	}
+	return nil
+}
+
+// first returns the first of the values of keys that is a string and not empty.
+func (f fields) first(keys []string) string {
+	for _, k := range keys {
+		if s := rawjson.Text(f.get(k)); s != "" {
+			return s
+		}
+	}
+	return ""
 }
 
 // refine returns the family of a call to an editor whose one tool reads, writes and edits.
@@ -185,39 +215,38 @@ func refine(f Family, command string) Family {
 }
 
 // ranges returns the lines that a call asks for. Agents have five ways to give them.
-func ranges(a map[string]json.RawMessage) LineRange {
-	if s := text(a["line_range"]); s != "" {
+func ranges(a fields) LineRange {
+	if s := rawjson.Text(a.get("line_range")); s != "" {
 		return ParseRange(s)
 	}
 	for _, k := range []string{"view_range", "line_ranges", "lineRanges"} {
-		raw, ok := a[k]
-		if !ok {
+		raw := a.get(k)
+		if raw == nil {
 			continue
 		}
-		var pair []json.RawMessage
-		if json.Unmarshal(raw, &pair) != nil || len(pair) == 0 {
+		pair := slices.Collect(rawjson.Elements(raw))
+		if len(pair) == 0 {
 			continue
 		}
 		if len(pair) == 2 && number(pair[0]) != 0 {
 			return LineRange{number(pair[0]), max(number(pair[1]), 0)}
 		}
 		if len(pair) == 1 {
-			var inner []json.RawMessage
-			if s := text(pair[0]); s != "" {
+			if s := rawjson.Text(pair[0]); s != "" {
 				return ParseRange(s)
 			}
-			if json.Unmarshal(pair[0], &inner) == nil && len(inner) == 2 {
+			if inner := slices.Collect(rawjson.Elements(pair[0])); len(inner) == 2 {
 				return LineRange{number(inner[0]), max(number(inner[1]), 0)}
 			}
 		}
 		return SeveralRanges
 	}
 	for _, k := range [][2]string{{"start_line", "end_line"}, {"startLine", "endLine"}, {"start_line_one_indexed", "end_line_one_indexed_inclusive"}} {
-		if r := (LineRange{number(a[k[0]]), number(a[k[1]])}); r != (LineRange{}) {
+		if r := (LineRange{number(a.get(k[0])), number(a.get(k[1]))}); r != (LineRange{}) {
 			return r
 		}
 	}
-	offset, limit := number(a["offset"]), number(a["limit"])
+	offset, limit := number(a.get("offset")), number(a.get("limit"))
 	if offset == 0 && limit == 0 {
 		return LineRange{}
 	}
@@ -250,16 +279,8 @@ func CleanPath(p string) string {
 	return path.Clean(strings.TrimSpace(p))
 }
 
-func text(raw json.RawMessage) string {
-	var s string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
-}
-
 // number reads 12 and "12".
-func number(raw json.RawMessage) int {
+func number(raw []byte) int {
 	if len(raw) == 0 {
 		return 0
 	}

@@ -17,14 +17,10 @@ type Part struct {
 	// Passages are its texts by what they are. Put together they are the text of the part: of a
 	// result that of all its contents, each on lines of its own. Images and opaque parts have none.
 	Passages []Passage
-	// Segments are a text of a user by who wrote it. They are coarser than passages: what a tool
-	// wrote is one segment, whatever files it shows. For a result see [Part.Answer].
-	Segments []Segment
 	Use      *Use // of a call or a result in a part of its own
-	Media    bool // a result that holds more than text
-
-	of *message
-	at int // its index in the message
+	of       *message
+	at       int32 // its index in the message
+	Media    bool  // a result that holds more than text
 }
 
 // A Passage is a text of one kind.
@@ -33,6 +29,15 @@ type Passage struct {
 	Use  *Use // of a call, of a result and of what the user said about it; nil if none
 	File File // that the result of a read shows; without a path if unknown
 	Text string
+}
+
+// Segments returns who wrote what in a text of a user; nil for any other part. Segments are
+// coarser than passages: what a tool wrote is one segment, whatever files it shows.
+func (p *Part) Segments() []Segment {
+	if p.of.user == nil {
+		return nil
+	}
+	return p.of.user.segments[p.at]
 }
 
 // Answer returns who wrote what in text, which is content i of the result that p is.
@@ -66,8 +71,9 @@ func Read(messages []core.Message) *Dialog { return new(Reader).Read(messages) }
 // taken apart once. What a message held must not be changed in place. The zero value is ready. It
 // is not safe for concurrent use.
 type Reader struct {
-	known  map[*core.Part]*message
-	free   []message
+	known  map[*core.Part]*message // by the first part; nil before the second conversation
+	fresh  [][]message             // that are not in known
+	calls  []CallInfo              // room for those of messages
 	parsed int
 }
 
@@ -77,54 +83,83 @@ func (r *Reader) Parsed() int { return r.parsed }
 // A message is what can be known of a message without those before it, but for the notices of
 // aider in these.
 type message struct {
-	role          core.Role
-	parts         int
-	before, after aiderReader
-	segments      [][]Segment   // of a user's texts, by part
-	answers       [][][]Segment // of results, by part and content; made when they are asked for
-	runs          [][]CallRun   // of an assistant's texts
-	calls         []CallInfo    // of calls
+	key     *core.Part // its first part
+	role    core.Role
+	parts   int
+	user    *userMessage  // nil if it is not a user's
+	runs    [][]CallRun   // of an assistant's texts with calls, by part
+	calls   []CallInfo    // of calls in parts of their own, in order
+	answers [][][]Segment // of results, by part and content; made when they are asked for
 }
 
-// message takes m apart unless that was done before.
-func (r *Reader) message(m *core.Message, talk *AuthorReader) *message {
+type userMessage struct {
+	segments      [][]Segment // of texts, by part
+	before, after aiderReader
+}
+
+// index makes the messages of the conversations read so far known.
+func (r *Reader) index() {
+	for _, list := range r.fresh {
+		if r.known == nil {
+			r.known = make(map[*core.Part]*message, len(list))
+		}
+		for i := range list {
+			r.known[list[i].key] = &list[i]
+		}
+	}
+	r.fresh = nil
+}
+
+// add returns a new message. There is room for so many if it is the first of a conversation.
+func (r *Reader) add(m message, room int) *message {
+	last := len(r.fresh) - 1
+	if last < 0 || len(r.fresh[last]) == cap(r.fresh[last]) {
+		r.fresh = append(r.fresh, make([]message, 0, room))
+		last++
+	}
+	r.fresh[last] = append(r.fresh[last], m)
+	return &r.fresh[last][len(r.fresh[last])-1]
+}
+
+// message takes m apart unless that was done before. If it was not, room is made for so many.
+func (r *Reader) message(m *core.Message, talk *AuthorReader, room int) *message {
 	if len(m.Parts) == 0 {
 		return &message{}
 	}
 	talk.aider.ran = false // it is about one message
 	key := &m.Parts[0]
-	if k := r.known[key]; k != nil && k.role == m.Role && k.parts == len(m.Parts) && (m.Role != core.RoleUser || k.before == talk.aider) {
-		talk.aider = k.after
+	if k := r.known[key]; k != nil && k.role == m.Role && k.parts == len(m.Parts) && (k.user == nil || k.user.before == talk.aider) {
+		if k.user != nil {
+			talk.aider = k.user.after
+		}
 		return k
 	}
 	r.parsed++
-	if len(r.free) == 0 {
-		r.free = make([]message, 64)
-	}
-	k := &r.free[0]
-	r.free = r.free[1:]
-	*k = message{role: m.Role, parts: len(m.Parts), before: talk.aider}
-	var said [][]Segment
+	k := r.add(message{key: key, role: m.Role, parts: len(m.Parts)}, room)
 	if m.Role == core.RoleUser {
-		said = talk.Message(m)
+		k.user = &userMessage{before: talk.aider}
+		k.user.segments = talk.Message(m)
+		k.user.after = talk.aider
 	}
-	k.after = talk.aider
+	if cap(r.calls)-len(r.calls) < len(m.Parts) {
+		r.calls = make([]CallInfo, 0, max(64, len(m.Parts)))
+	}
+	begun := len(r.calls)
 	for j, p := range m.Parts {
 		switch p := p.(type) {
 		case core.Text:
-			switch m.Role {
-			case core.RoleUser:
-				k.segments = said
-			case core.RoleAssistant:
-				at(&k.runs, len(m.Parts))[j] = SplitCalls(string(p))
-			case core.RoleSystem, core.RoleTool:
+			if m.Role != core.RoleAssistant {
+				continue
+			}
+			if runs := SplitCalls(string(p)); runs != nil {
+				at(&k.runs, len(m.Parts))[j] = runs
 			}
 		case core.ToolCall:
-			at(&k.calls, len(m.Parts))[j] = ParseCall(p.Name, p.Args)
+			r.calls = append(r.calls, ParseCall(p.Name, p.Args))
 		case core.ToolResult, core.Reasoning, core.Image, core.Opaque:
 		}
 	}
-	r.known[key] = k
+	k.calls = r.calls[begun:len(r.calls):len(r.calls)]
 	return k
 }
 
@@ -146,8 +181,11 @@ func (r *Reader) Read(messages []core.Message) *Dialog {
 	for i := range messages {
 		parts += len(messages[i].Parts)
 	}
-	if r.known == nil {
-		r.known = make(map[*core.Part]*message, len(messages))
+	const fewer = 64
+	room := len(messages)
+	if r.fresh != nil || r.known != nil {
+		r.index()
+		room = min(room, fewer) // most are known
 	}
 	all := make([]Part, parts)
 	k.passages = make([]Passage, 0, parts+parts/4)
@@ -156,7 +194,7 @@ func (r *Reader) Read(messages []core.Message) *Dialog {
 		m := &messages[i]
 		k.at, k.parts = i, all[:len(m.Parts):len(m.Parts)]
 		all = all[len(m.Parts):]
-		k.message(m, r.message(m, &talk))
+		k.message(m, r.message(m, &talk, room))
 		k.d.Messages[i] = k.parts
 	}
 	return k.d
@@ -179,15 +217,17 @@ func (k *linker) message(m *core.Message, known *message) {
 	if m.Role == core.RoleAssistant {
 		k.called = k.called[:0]
 	}
+	calls := known.calls
 	for j, p := range m.Parts {
 		part := &k.parts[j]
-		part.of, part.at = known, j
+		part.of, part.at = known, int32(j)
 		begun := len(k.passages)
 		switch p := p.(type) {
 		case core.Text:
-			k.text(m.Role, string(p), j, part, known)
+			k.text(m.Role, string(p), part)
 		case core.ToolCall:
-			part.Use = k.use(p.Name, known.calls[j], true)
+			part.Use = k.use(p.Name, calls[0], true)
+			calls = calls[1:]
 			k.add(KindToolCall, part.Use, p.Args)
 			k.open[p.ID] = append(k.open[p.ID], part.Use)
 		case core.ToolResult:
@@ -215,11 +255,17 @@ func (k *linker) add(kind Kind, u *Use, text string) {
 	k.passages = append(k.passages, Passage{Kind: kind, Use: u, Text: text})
 }
 
-// text adds the passages of part j, a text.
-func (k *linker) text(role core.Role, text string, j int, part *Part, known *message) {
+// text adds the passages of a text.
+func (k *linker) text(role core.Role, text string, part *Part) {
 	switch role {
 	case core.RoleAssistant:
-		for _, run := range known.runs[j] {
+		if part.of.runs == nil || part.of.runs[part.at] == nil {
+			if text != "" {
+				k.add(KindAssistant, nil, text)
+			}
+			return
+		}
+		for _, run := range part.of.runs[part.at] {
 			if run.Tool == "" {
 				k.add(KindAssistant, nil, run.Text)
 				continue
@@ -229,8 +275,7 @@ func (k *linker) text(role core.Role, text string, j int, part *Part, known *mes
 			k.add(KindToolCall, u, run.Text)
 		}
 	case core.RoleUser:
-		part.Segments = known.segments[j]
-		for _, s := range part.Segments {
+		for _, s := range part.Segments() {
 			k.segment(s)
 		}
 	case core.RoleSystem:

@@ -44,7 +44,7 @@ func FuzzRead(f *testing.F) {
 				if got != want {
 					t.Errorf("message %d, part %d: passages %q, want %q", i, j, got, want)
 				}
-				segments := part.Segments
+				segments := part.Segments()
 				if r, ok := p.(core.ToolResult); ok {
 					segments = part.Answer(0, r.Content[0].(core.Text))
 				}

@@ -13,7 +13,7 @@ type CallRun struct {
 }
 
 // SplitCalls finds the calls in an assistant's text, for agents whose tools are called in text.
-// The runs, put together, are the text. The cost is linear.
+// The runs, put together, are the text; there are none if it holds no call. The cost is linear.
 func SplitCalls(text string) []CallRun {
 	var out []CallRun
 	from := 0 // where prose began
@@ -44,7 +44,7 @@ func SplitCalls(text string) []CallRun {
 		out = append(out, CallRun{Text: text[i:stop], Tool: name, About: xmlUse(name, text[i:stop])})
 		from, at = stop, stop
 	}
-	if from < len(text) {
+	if out != nil && from < len(text) {
 		out = append(out, CallRun{Text: text[from:]})
 	}
 	return out

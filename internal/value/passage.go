@@ -152,7 +152,7 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 				at.Kind = dialog.KindToolResult
 			case said:
 				r.plain = true
-				for _, s := range parts[j].Segments {
+				for _, s := range parts[j].Segments() {
 					answered = r.segment(at, s, answered)
 				}
 				r.plain = false

@@ -76,7 +76,7 @@ func (w *work) cut(i, limit int) {
 		u = p.use
 	}
 	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
-	t := understand(p.text, u, p.file)
+	t := understand(p.text, u, p.of.File)
 	text, ok := t.cut(bytes, s)
 	if !ok || len(t.units) == 1 {
 		text, ok = cutMiddle(p.text, bytes/2, bytes/2, s)

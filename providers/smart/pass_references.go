@@ -37,10 +37,10 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 				continue
 			}
 			u := p.use
-			if u.Info.Target == "" && p.file.Path == "" {
+			if u.Info.Target == "" && p.of.File.Path == "" {
 				continue
 			}
-			k := key{u.Name, u.Info.Target, p.file.Path}
+			k := key{u.Name, u.Info.Target, p.of.File.Path}
 			at, ok := newest[k]
 			if hasStub(p.text) {
 				if ok && strings.Contains(p.text, stubMark+": "+patchThe) {
@@ -186,12 +186,12 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 			}
 			u := p.use
 			switch {
-			case p.kind == dialog.KindToolResult && u.Info.Family == dialog.FamilyRead && p.file.Path != "" && !u.IsError:
+			case p.kind == dialog.KindToolResult && u.Info.Family == dialog.FamilyRead && p.of.File.Path != "" && !u.IsError:
 				if isStub(p.text) {
 					continue
 				}
 				w.looked()
-				if at := covered(p.file); at >= 0 && c.Reads {
+				if at := covered(p.of.File); at >= 0 && c.Reads {
 					what := seeNewer
 					if w.pieces[at].text == p.text {
 						what = sameText
@@ -199,8 +199,8 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					w.leave(i, stub{where: w.refer(i, what, at)})
 					continue
 				}
-				if p.file.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[p.file.Path]) < maxSights {
-					below[p.file.Path] = append(below[p.file.Path], sight{p.file.Range, i})
+				if p.of.File.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[p.of.File.Path]) < maxSights {
+					below[p.of.File.Path] = append(below[p.of.File.Path], sight{p.of.File.Range, i})
 				}
 			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError:
 				w.looked()

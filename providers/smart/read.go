@@ -48,7 +48,7 @@ func (w *work) box(i, j int, part *dialog.Part) {
 	left := m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal
 	for k := range part.Passages {
 		pass := &part.Passages[k]
-		p := piece{box: len(w.boxes), kind: pass.Kind, file: pass.File, text: pass.Text, tokens: texts}
+		p := piece{box: len(w.boxes), kind: pass.Kind, of: pass, text: pass.Text, tokens: texts}
 		if pass.Use != nil {
 			p.use = &w.uses[pass.Use.Index]
 			w.link(p.use, pass.Kind)

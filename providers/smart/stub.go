@@ -136,13 +136,16 @@ func stubLines(line string) int {
 // maxDigest is how many bytes of what a call is about a stub repeats.
 const maxDigest = 60
 
+// plainTarget replaces what would end a stub, or break its line.
+var plainTarget = strings.NewReplacer("[", "(", "]", ")", "\t", " ")
+
 // digest shortens the target of a call to one line that cannot be taken for the end of a
 // stub. Of a path it keeps the end, of anything else the beginning.
 func digest(target string) string {
 	if i := strings.IndexAny(target, "\r\n"); i >= 0 {
 		target = target[:i]
 	}
-	target = strings.NewReplacer("[", "(", "]", ")", "\t", " ").Replace(target)
+	target = plainTarget.Replace(target)
 	if len(target) <= maxDigest {
 		return target
 	}

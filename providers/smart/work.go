@@ -32,10 +32,10 @@ type piece struct {
 	fixed  bool // may not be changed: protected, awaited, or a stub already
 	gone   bool // removed without a stub of its own: that of the piece before it counts it
 	edited bool
-	needed bool        // a diff can only be read with it
-	step   int32       // the pass that changed it last
-	use    *use        // that it is of; nil if none
-	file   dialog.File // for the result of a read: what it shows
+	needed bool            // a diff can only be read with it
+	step   int32           // the pass that changed it last
+	use    *use            // that it is of; nil if none
+	of     *dialog.Passage // as it was read
 	text   string
 	tokens int // exact if the box has no other piece, else in proportion to its bytes
 }
@@ -121,7 +121,7 @@ func (w *work) repeated() int {
 		}
 		if p.use != nil {
 			u := p.use
-			path := p.file.Path
+			path := p.of.File.Path
 			if path == "" && p.kind == dialog.KindToolCall && len(u.Info.Files) > 0 {
 				path = u.Info.Files[0].Path
 			}
@@ -280,8 +280,8 @@ func (w *work) label(p *piece) (of string, isError bool) {
 		return "text", false
 	}
 	target := u.Info.Target
-	if p.file.Path != "" {
-		target = p.file.Path
+	if p.of.File.Path != "" {
+		target = p.of.File.Path
 	}
 	return strings.TrimSpace(u.Name + " " + digest(target)), u.IsError && p.kind == dialog.KindToolResult
 }
