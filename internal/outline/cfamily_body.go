@@ -72,11 +72,7 @@ func (p *cfamily) container(h *header, j, n, depth int) int {
 	kind := p.text(h.keyword)
 	end := p.closing(j)
 	name := p.containerName(h, j)
-	inner := depth
-	if name != "" {
-		p.add(name, kind, h.first, j, end, depth)
-		inner++
-	}
+	inner := p.add(name, kind, h.first, j, end, depth)
 	from := j + 1
 	switch kind {
 	case "enum":

@@ -242,11 +242,7 @@ func (p *keywords) typ(first, i, n, depth, level int, kind string) (next int, ok
 		p.add(name, kind, first, -1, p.trim(end), depth)
 		return end, true
 	}
-	p.add(name, kind, first, open, p.closing(open), depth)
-	inner := depth
-	if name != "" {
-		inner++
-	}
+	inner := p.add(name, kind, first, open, p.closing(open), depth)
 	if kind != "struct" && kind != "union" && kind != "enum" || p.lines {
 		p.scope(open+1, min(p.closing(open), n), inner, level+1)
 	}

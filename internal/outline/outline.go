@@ -219,10 +219,13 @@ func (p *parser) angle(i int) int {
 }
 
 // add records a definition whose first, opening and last tokens are given; open is -1 if
-// there is no body.
-func (p *parser) add(name, kind string, first, open, last, depth int) {
-	if name == "" || first >= len(p.toks) {
-		return
+// there is no body. It returns the depth of definitions within this one.
+func (p *parser) add(name, kind string, first, open, last, depth int) (inner int) {
+	if name == "" {
+		return depth
+	}
+	if first >= len(p.toks) {
+		return depth + 1
 	}
 	f := found{name: name, kind: kind, start: int(p.toks[first].pos), body: -1, depth: depth}
 	if open >= 0 && open < len(p.toks) {
@@ -231,6 +234,7 @@ func (p *parser) add(name, kind string, first, open, last, depth int) {
 	last = min(last, len(p.toks)-1)
 	f.end = max(int(p.toks[last].end)-1, f.start)
 	p.defs = append(p.defs, f)
+	return depth + 1
 }
 
 // definitions converts offsets to lines and sorts the result.

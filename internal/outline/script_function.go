@@ -199,11 +199,7 @@ func (p *script) class(first, i, n, depth, level int, exported bool) int {
 	if open >= n {
 		return n
 	}
-	p.add(name, "class", first, open, p.closing(open), depth)
-	inner := depth
-	if name != "" {
-		inner++
-	}
+	inner := p.add(name, "class", first, open, p.closing(open), depth)
 	p.members(open+1, min(p.closing(open), n), inner, level+1)
 	return p.after(open)
 }

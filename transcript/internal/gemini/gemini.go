@@ -33,9 +33,6 @@ var Codec = codec.Codec{
 }
 
 func detectGemini(data []byte) bool {
-	if at := rawjson.SkipSpace(data, 0); !rawjson.IsObject(data[at:]) {
-		return false
-	}
 	session, project, messages := false, false, []byte(nil)
 	for k, v := range rawjson.Fields(data) {
 		switch string(k) {

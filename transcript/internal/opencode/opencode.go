@@ -40,9 +40,6 @@ var Codec = codec.Codec{
 }
 
 func detectOpenCode(data []byte) bool {
-	if at := rawjson.SkipSpace(data, 0); !rawjson.IsObject(data[at:]) {
-		return false
-	}
 	var info, messages []byte
 	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
