@@ -26,7 +26,7 @@ var mayImport = map[string]string{
 	"registry":                         "core internal/suggest model",
 	"model":                            "core",
 	"internal/remote":                  "core model internal/apimessage internal/secret",
-	"internal/testkit/modeltest":       "internal/testkit/apilint",
+	"internal/testkit/modeltest":       "internal/testkit/apilint github.com/google/go-cmp",
 	"internal/remote/anthropic":        "core model internal/apimessage internal/remote",
 	"internal/remote/openai":           "core model internal/apimessage internal/remote",
 	"model/extractive":                 "core model",

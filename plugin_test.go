@@ -111,13 +111,7 @@ func TestReattach(t *testing.T) {
 	p := plug(t)
 	cmd := exec.CommandContext(t.Context(), p.program, "-debug")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Start(t, cmd)
 	value := ""
 	for lines := bufio.NewScanner(out); value == "" && lines.Scan(); {
 		if v, ok := strings.CutPrefix(lines.Text(), "CONDENSE_REATTACH='"); ok {

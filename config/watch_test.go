@@ -58,23 +58,11 @@ func watch(t *testing.T, opts config.Options, on *config.WatchOptions) *config.W
 	return w
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(testkit.Patience(t))
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		time.Sleep(tick)
-	}
-}
-
 func threshold(w *config.Watcher) float64 { return *w.Current().Values().Threshold }
 
 func runs(t *testing.T, w *config.Watcher, want float64) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("threshold %v runs", want), func() bool { return threshold(w) == want })
+	testkit.Eventually(t, fmt.Sprintf("threshold %v runs", want), func() bool { return threshold(w) == want })
 }
 
 func overwrite(t *testing.T, file, text string) {
@@ -112,7 +100,7 @@ func TestWatch(t *testing.T) {
 	if err := os.Remove(opts.Path); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the deletion is reported", func() bool {
+	testkit.Eventually(t, "the deletion is reported", func() bool {
 		return w.Err() != nil && strings.Contains(w.Err().Error(), "no such file")
 	})
 	if got := threshold(w); got != 52 {
@@ -129,7 +117,7 @@ func TestWatch(t *testing.T) {
 	t.Log("wrong: reported once, with its place")
 	before := len(n.failures())
 	overwrite(t, opts.Path, "threshold: 3\nauto: maybe\n")
-	eventually(t, "the fault is reported", func() bool { return w.Err() != nil })
+	testkit.Eventually(t, "the fault is reported", func() bool { return w.Err() != nil })
 	errs, ok := errors.AsType[config.Errors](w.Err())
 	if !ok || len(errs) != 2 || errs[0].Origin.Line != 1 || errs[1].Origin.Line != 2 {
 		t.Errorf("got %v, want both faults", w.Err())
@@ -144,11 +132,11 @@ func TestWatch(t *testing.T) {
 
 	t.Log("changed back to what runs")
 	overwrite(t, opts.Path, "threshold: 53\n")
-	eventually(t, "the fault is over", func() bool { return w.Err() == nil })
+	testkit.Eventually(t, "the fault is over", func() bool { return w.Err() == nil })
 
 	t.Log("emptied: somebody is writing")
 	overwrite(t, opts.Path, "")
-	eventually(t, "the empty file is reported", func() bool { return w.Err() != nil })
+	testkit.Eventually(t, "the empty file is reported", func() bool { return w.Err() != nil })
 	if got := threshold(w); got != 53 {
 		t.Errorf("with an empty file: got %v, want 53", got)
 	}
@@ -197,17 +185,17 @@ func TestWatchSearch(t *testing.T) {
 	overwrite(t, filepath.Join(root, "repo/sub/condense.json"), `{"threshold": 62}`)
 	runs(t, w, 62)
 	overwrite(t, filepath.Join(root, "repo/sub/condense.yaml"), "threshold: 63\n")
-	eventually(t, "two files in one place are reported", func() bool { return w.Err() != nil })
+	testkit.Eventually(t, "two files in one place are reported", func() bool { return w.Err() != nil })
 	if err := os.Remove(filepath.Join(root, "repo/sub/condense.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the fault is over", func() bool { return w.Err() == nil })
+	testkit.Eventually(t, "the fault is over", func() bool { return w.Err() == nil })
 
 	// A file that was used and is gone is an error, until Reload accepts it.
 	if err := os.Remove(filepath.Join(root, "repo/sub/condense.json")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the file is missed", func() bool { return w.Err() != nil })
+	testkit.Eventually(t, "the file is missed", func() bool { return w.Err() != nil })
 	if got := threshold(w); got != 62 {
 		t.Errorf("got %v, want 62 to run on", got)
 	}
@@ -297,13 +285,13 @@ func TestWatchUnderFire(t *testing.T) {
 			replace(t, opts.Path, text(i))
 		}
 		if i%50 == 4 { // some of them are loaded
-			eventually(t, "it runs", func() bool { return w.Current().Values().MinNewTokens.Tokens == i })
+			testkit.Eventually(t, "it runs", func() bool { return w.Current().Values().MinNewTokens.Tokens == i })
 		}
 	}
 	replace(t, opts.Path, text(rewrites+1))
-	eventually(t, "the last one runs", func() bool { return w.Current().Values().MinNewTokens.Tokens == rewrites+1 })
+	testkit.Eventually(t, "the last one runs", func() bool { return w.Current().Values().MinNewTokens.Tokens == rewrites+1 })
 	overwrite(t, opts.Path, "threshold: 3\n")
-	eventually(t, "the last fault is reported", func() bool { return w.Err() != nil })
+	testkit.Eventually(t, "the last fault is reported", func() bool { return w.Err() != nil })
 	if got := w.Current().Values().MinNewTokens.Tokens; got != rewrites+1 {
 		t.Errorf("in the end %d runs, want %d", got, rewrites+1)
 	}
@@ -330,7 +318,7 @@ func TestWatchTrust(t *testing.T) {
 	w := watch(t, config.Options{Path: file, Env: []string{"XDG_CONFIG_HOME=" + home}}, n.options(tick))
 	changes := func(want int) {
 		t.Helper()
-		eventually(t, fmt.Sprint("change ", want), func() bool {
+		testkit.Eventually(t, fmt.Sprint("change ", want), func() bool {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			return len(n.changed) >= want
@@ -353,7 +341,7 @@ func TestWatchTrust(t *testing.T) {
 	if err := trust.Open(w.Current().TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the user's trust counts", func() bool { return !withheld() })
+	testkit.Eventually(t, "the user's trust counts", func() bool { return !withheld() })
 	if f := n.failures(); len(f) > 0 {
 		t.Errorf("got %q", f)
 	}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,36 +38,18 @@ func self(tb testing.TB, strategy string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// A lockedBuffer collects output of several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 type process struct {
 	*wire.Client
 
 	plugin         *plugin.Client
-	stdout, stderr *lockedBuffer
+	stdout, stderr *testkit.Log
 }
 
 // launch starts a plugin as go-plugin does, with its default environment; or attaches to one
 // that runs already if cmd is nil.
 func launch(tb testing.TB, cmd *exec.Cmd, reattach *plugin.ReattachConfig, tls bool) *process {
 	tb.Helper()
-	p := &process{stdout: &lockedBuffer{}, stderr: &lockedBuffer{}}
+	p := &process{stdout: &testkit.Log{}, stderr: &testkit.Log{}}
 	c := &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(&wire.Plugin{}),
@@ -139,9 +120,7 @@ func TestProcess(t *testing.T) {
 	if n := len(res.Messages); n >= len(req.Messages) {
 		t.Errorf("%d of %d messages were kept", n, len(req.Messages))
 	}
-	for deadline := time.Now().Add(testkit.Patience(t)); p.stdout.String() == "" && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	testkit.Eventually(t, "text on standard output", func() bool { return p.stdout.String() != "" })
 	p.plugin.Kill()
 	if !p.plugin.Exited() {
 		t.Error("it has not exited")
@@ -266,13 +245,7 @@ func TestExitWithStdin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Start(t, cmd)
 	line := make([]byte, 1) // it has started to serve
 	if _, err := io.ReadFull(out, line); err != nil {
 		t.Fatal(err)
@@ -295,13 +268,7 @@ func TestExitWithStdin(t *testing.T) {
 // TestDebug attaches to a plugin that was started by hand, as its output says.
 func TestDebug(t *testing.T) {
 	cmd := self(t, "tail", "-debug")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Start(t, cmd)
 	var said bytes.Buffer
 	line := regexp.MustCompile(wire.EnvReattach + `='(.*)'`)
 	for buf := make([]byte, 512); !line.Match(said.Bytes()); {

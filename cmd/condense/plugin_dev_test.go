@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +26,7 @@ func TestDevFollowsChanges(t *testing.T) {
 		t.Setenv(k, v)
 	}
 	t.Chdir(work)
-	var said screen
+	var said testkit.Log
 	if code := run(t.Context(), []string{"plugin", "new", "tidy"}, nil, &said, &said); code != cli.ExitDone {
 		t.Fatalf("plugin new: exit code %d\n%s", code, said.String())
 	}
@@ -37,7 +35,7 @@ func TestDevFollowsChanges(t *testing.T) {
 	defer cancel()
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, []string{"plugin", "dev", "tidy"}, nil, &said, &said) }()
-	said.await(t, "tidy             insufficient 3,716 -> 3,573 tokens", "truncation       applied", "waiting for a change")
+	await(t, &said, "tidy             insufficient 3,716 -> 3,573 tokens", "truncation       applied", "waiting for a change")
 
 	source := filepath.Join("tidy", "provider.go")
 	text, err := os.ReadFile(source)
@@ -49,16 +47,16 @@ func TestDevFollowsChanges(t *testing.T) {
 		if !strings.Contains(string(text), old) {
 			t.Fatalf("%s does not contain %q", source, old)
 		}
-		said.clear()
+		said.Reset()
 		if err := os.WriteFile(source, []byte(strings.ReplaceAll(string(text), old, instead)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	save("if m.Protected {", "if m.Protected { messages[i].Parts = nil")
-	said.await(t, "provider.go changed", "tidy             rejected", "keep-protected: message m2: ",
+	await(t, &said, "provider.go changed", "tidy             rejected", "keep-protected: message m2: ",
 		"repair: skip messages with Protected set", "truncation       applied", "waiting for a change")
 	save("return nil, err", "return err")
-	said.await(t, "provider.go changed", "./provider.go:", "waiting for a change")
+	await(t, &said, "provider.go changed", "./provider.go:", "waiting for a change")
 
 	cancel()
 	select {
@@ -75,35 +73,11 @@ func TestDevFollowsChanges(t *testing.T) {
 	}
 }
 
-// A screen is the output that a user sees.
-type screen struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-func (s *screen) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.b.Reset()
-}
-
-// await waits for all texts, in this order.
-func (s *screen) await(t *testing.T, texts ...string) {
+// await waits until said contains all texts, in this order.
+func await(t *testing.T, said *testkit.Log, texts ...string) {
 	t.Helper()
 	for end := time.Now().Add(testkit.Patience(t)); ; time.Sleep(20 * time.Millisecond) {
-		rest, all := s.String(), true
+		rest, all := said.String(), true
 		for _, text := range texts {
 			i := strings.Index(rest, text)
 			if all = all && i >= 0; !all {
@@ -115,7 +89,7 @@ func (s *screen) await(t *testing.T, texts ...string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("it does not say %q; it says\n%s", texts, s.String())
+			t.Fatalf("it does not say %q; it says\n%s", texts, said.String())
 		}
 	}
 }

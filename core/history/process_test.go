@@ -160,13 +160,7 @@ func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
 	var steps []string
 	for kill := range 25 {
 		cmd := writer(t, path, strconv.Itoa(kill), -1)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Start(t, cmd)
 		lines := bufio.NewScanner(out)
 		for range 1 + random.IntN(40) {
 			if !lines.Scan() {

@@ -49,13 +49,7 @@ func TestKilledWriterLeavesAWholeFile(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), program)
 		cmd.Env = append(os.Environ(), asWriter+"="+path)
 		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Start(t, cmd)
 		lines := bufio.NewScanner(out)
 		for range 1 + kill%4 {
 			if !lines.Scan() {

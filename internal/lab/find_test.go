@@ -53,15 +53,7 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			t.Errorf("%v: %v", c.paths, err)
 		}
-		var got []string
-		for _, it := range items {
-			rel, err := filepath.Rel(dir, it.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, filepath.ToSlash(rel))
-		}
-		if s := strings.Join(got, " "); s != c.want {
+		if s := below(t, dir, items); s != c.want {
 			t.Errorf("%v: got %s, want %s", c.paths, s, c.want)
 		}
 	}
@@ -107,15 +99,7 @@ func TestFindFollowsLinksButNotInCircles(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.path, err)
 		}
-		var got []string
-		for _, it := range items {
-			rel, err := filepath.Rel(dir, it.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, filepath.ToSlash(rel))
-		}
-		if s := strings.Join(got, " "); s != c.want {
+		if s := below(t, dir, items); s != c.want {
 			t.Errorf("%s: got %s, want %s", c.path, s, c.want)
 		}
 	}
@@ -329,4 +313,18 @@ type estimator struct{ core.CondensationProvider }
 
 func (estimator) EstimateCost(_ context.Context, _ *core.Request) (core.Usage, error) {
 	return core.Usage{Calls: 1, InputTokens: 100, USD: 0.5}, nil
+}
+
+// below returns the names of items relative to dir.
+func below(t *testing.T, dir string, items []lab.Item) string {
+	t.Helper()
+	var names []string
+	for _, it := range items {
+		rel, err := filepath.Rel(dir, it.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.ToSlash(rel))
+	}
+	return strings.Join(names, " ")
 }

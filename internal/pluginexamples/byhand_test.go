@@ -63,13 +63,7 @@ func TestDebug(t *testing.T) {
 	each(t, func(t *testing.T, l *language) {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(l.tricks.dir(t), l.tricks.program), "-debug")
 		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Start(t, cmd)
 		at := attachment(t, out, "tricks")
 		if at.Protocol != "grpc" || at.ProtocolVersion != wire.ProtocolVersion || at.Pid != cmd.Process.Pid || !at.Test || at.Addr.Network != "unix" {
 			t.Errorf("it says %+v", at)
@@ -79,7 +73,7 @@ func TestDebug(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close() //nolint:errcheck // the test is over
-		log := &journal{}
+		log := &testkit.Log{}
 		settings(t, wire.NewClient(conn, &wire.ClientOptions{Logger: slog.New(slog.NewTextHandler(log, nil))}), log)
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
@@ -113,7 +107,7 @@ func attachment(t *testing.T, out io.Reader, name string) wire.Reattach {
 }
 
 // settings tries invalid settings, whose faults are all reported at once, and valid ones.
-func settings(t *testing.T, client *wire.Client, log *journal) {
+func settings(t *testing.T, client *wire.Client, log *testkit.Log) {
 	t.Helper()
 	if _, err := client.Condense(t.Context(), request("tell")); err == nil || !strings.Contains(err.Error(), "not configured yet") {
 		t.Errorf("before it has settings: got %v", err)
@@ -168,13 +162,7 @@ func TestHostDies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		stdout := testkit.Start(t, cmd)
 		line, err := bufio.NewReader(stdout).ReadString('\n')
 		if err != nil || !strings.HasPrefix(line, "1|1|unix|"+sockets) || !strings.HasSuffix(line, "|grpc|\n") {
 			t.Fatalf("handshake %q (%v)", line, err)

@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -241,7 +240,7 @@ func (w withoutPackages) ReadDir(name string) ([]fs.DirEntry, error) {
 type plugin struct {
 	*supervise.Process
 
-	log *journal
+	log *testkit.Log
 }
 
 // open opens the plugin in f as if a user had pinned it, and closes it when the test ends. Its
@@ -260,7 +259,7 @@ func open(tb testing.TB, f folder, settings string, adjust ...func(*supervise.Sp
 	if err != nil {
 		tb.Fatal(err)
 	}
-	log := &journal{}
+	log := &testkit.Log{}
 	opts := &supervise.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), TempDir: temp}
 	for _, f := range adjust {
 		f(&spec, opts)
@@ -285,24 +284,4 @@ func open(tb testing.TB, f folder, settings string, adjust ...func(*supervise.Sp
 		}
 	})
 	return &plugin{p, log}
-}
-
-// A journal is a log for concurrent writing and reading.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements [io.Writer].
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-// String returns what has been logged.
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }

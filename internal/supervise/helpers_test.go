@@ -3,7 +3,6 @@
 package supervise_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -28,7 +27,7 @@ import (
 type bench struct {
 	spec supervise.Spec
 	opts supervise.Options
-	log  *journal
+	log  *testkit.Log
 	dir  string
 }
 
@@ -96,7 +95,7 @@ func newBench(t *testing.T, program string, args ...string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{log: &journal{}, dir: dir}
+	b := &bench{log: &testkit.Log{}, dir: dir}
 	// The last argument identifies the processes of this test.
 	args = append([]string{"plugin", program}, append(args, "in="+dir)...)
 	b.spec = supervise.Spec{Name: "acme", Path: exe, SHA256: sum, Args: args, Plaintext: true}
@@ -197,16 +196,6 @@ func zombies() []string {
 	return found
 }
 
-// eventually waits until ok.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(testkit.Patience(t)); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func openFiles(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -221,22 +210,4 @@ func openFiles(t *testing.T) []string {
 		}
 	}
 	return out
-}
-
-// A journal is a log that can be read while it is written.
-type journal struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.String()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire"
 )
 
@@ -199,7 +200,7 @@ func TestAbandonedCalls(t *testing.T) {
 	for range 2 {
 		wantError(t, within(t, p, 50*time.Millisecond), context.DeadlineExceeded, "no answer in time")
 	}
-	eventually(t, "another process", func() bool {
+	testkit.Eventually(t, "another process", func() bool {
 		now := p.Status().PID
 		return p.Ping(t.Context()) == nil && now != 0 && now != pid
 	})
@@ -215,8 +216,8 @@ func TestIdleStop(t *testing.T) {
 		if err := condenseOnce(t, p); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "stopped", func() bool { return p.Status().State == supervise.StateStopped })
-		eventually(t, "gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+		testkit.Eventually(t, "stopped", func() bool { return p.Status().State == supervise.StateStopped })
+		testkit.Eventually(t, "gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
 		wantState(t, p, state{supervise.StateStopped, n + 1, 0})
 	}
 }
@@ -233,7 +234,7 @@ func TestTooManyCalls(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "two calls", func() bool { return p.Status().Calls == 2 && b.exists("began") })
+	testkit.Eventually(t, "two calls", func() bool { return p.Status().Calls == 2 && b.exists("began") })
 	wantError(t, within(t, p, 20*time.Millisecond), core.ErrUnavailable, "plugin acme: 2 calls run, as many as it may have")
 	calls.Go(func() { // this one has time to wait
 		if err := condenseOnce(t, p); err != nil {
@@ -261,17 +262,17 @@ func TestRecycle(t *testing.T) {
 		}
 	}
 	calls.Go(call)
-	eventually(t, "the call runs", func() bool { return b.exists("began") })
+	testkit.Eventually(t, "the call runs", func() bool { return b.exists("began") })
 	was := p.Status().PID
 	p.Recycle()
 	calls.Go(call)
-	eventually(t, "another process", func() bool { pid := p.Status().PID; return pid != 0 && pid != was })
+	testkit.Eventually(t, "another process", func() bool { pid := p.Status().PID; return pid != 0 && pid != was })
 	if got := len(processes(t, "in="+b.dir)); got != 2 {
 		t.Errorf("got %d processes; want the old one and the new one", got)
 	}
 	must(os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600))
 	calls.Wait()
-	eventually(t, "the old process is gone", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
+	testkit.Eventually(t, "the old process is gone", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
 }
 
 // TestDrainEnds: calls on a process that is being replaced have a limit.
@@ -283,7 +284,7 @@ func TestDrainEnds(t *testing.T) {
 	old.Go(func() {
 		wantError(t, condenseOnce(t, p), nil, "plugin acme was killed: it was replaced, and its calls did not end within 100ms")
 	})
-	eventually(t, "the call runs", func() bool { return b.exists("asked") })
+	testkit.Eventually(t, "the call runs", func() bool { return b.exists("asked") })
 	p.Recycle()
 	old.Wait()
 	wantState(t, p, state{supervise.StateStopped, 1, 0})
@@ -308,7 +309,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 		t.Helper()
 		var call sync.WaitGroup
 		call.Go(func() { wantError(t, condenseOnce(t, p), supervise.ErrClosed, "closed") })
-		eventually(t, "a process", func() bool { return len(processes(t, "in="+b.dir)) == 1 && p.Status().State == is })
+		testkit.Eventually(t, "a process", func() bool { return len(processes(t, "in="+b.dir)) == 1 && p.Status().State == is })
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
@@ -364,7 +365,7 @@ func TestImpatientCaller(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	eventually(t, "starting", func() bool { return p.Status().State == supervise.StateStarting })
+	testkit.Eventually(t, "starting", func() bool { return p.Status().State == supervise.StateStarting })
 	err := within(t, p, time.Millisecond)
 	wantError(t, err, core.ErrUnavailable, "plugin acme: it is still starting")
 	patient.Wait()
@@ -387,9 +388,7 @@ func TestAttach(t *testing.T) {
 	b := newBench(t, "debugged")
 	cmd := exec.CommandContext(t.Context(), b.spec.Path, b.spec.Args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+b.dir)
-	out, err := cmd.StdoutPipe()
-	must(err)
-	must(cmd.Start())
+	out := testkit.Start(t, cmd)
 	defer func() {
 		must(cmd.Process.Signal(os.Interrupt))
 		must(cmd.Wait())

@@ -233,7 +233,7 @@ func TestUnpinned(t *testing.T) {
 	if err := condenseOnce(t, p); err != nil { // at once: what failed was another program
 		t.Error(err)
 	}
-	eventually(t, "one process", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
+	testkit.Eventually(t, "one process", func() bool { return len(processes(t, "in="+b.dir)) == 1 })
 }
 
 // TestTree pins a plugin of several files.
@@ -300,9 +300,7 @@ func TestSweep(t *testing.T) {
 func startHost(t *testing.T, b *bench, host *exec.Cmd) {
 	t.Helper()
 	host.Stderr = b.log
-	out, err := host.StdoutPipe()
-	must(err)
-	must(host.Start())
+	out := testkit.Start(t, host)
 	if line, err := io.ReadAll(io.LimitReader(out, 6)); err != nil || string(line) != "ready\n" {
 		t.Errorf("the host says %q, %v", line, err)
 	}
@@ -331,7 +329,7 @@ func TestHostKilled(t *testing.T) {
 		must(host.Process.Kill())
 		killed := time.Now()
 		_ = host.Wait()
-		eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+		testkit.Eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
 		t.Logf("the plugin was gone after %s", time.Since(killed))
 		nextHost(t, b)
 	})
@@ -344,11 +342,11 @@ func TestDetachedChildrenDieWithTheHost(t *testing.T) {
 	b := newBench(t, "leaves-daemons")
 	host := exec.CommandContext(t.Context(), b.spec.Path, "plugin", "host", "leaves-daemons", b.spec.SHA256, b.dir)
 	startHost(t, b, host)
-	eventually(t, "both daemons run", func() bool { return len(processes(t, "sleeps")) >= 2 && len(processes(t, "in="+b.dir)) == 3 })
+	testkit.Eventually(t, "both daemons run", func() bool { return len(processes(t, "sleeps")) >= 2 && len(processes(t, "in="+b.dir)) == 3 })
 	must(host.Process.Kill())
 	killed := time.Now()
 	_ = host.Wait()
-	eventually(t, "everything is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+	testkit.Eventually(t, "everything is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
 	t.Logf("gone after %s", time.Since(killed))
 	nextHost(t, b)
 }
@@ -389,7 +387,7 @@ func TestPluginsRunWhereNamespacesAreRefused(t *testing.T) {
 	}
 	must(host.Process.Kill())
 	_ = host.Wait()
-	eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
+	testkit.Eventually(t, "the plugin is gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
 	nextHost(t, b)
 }
 

@@ -50,13 +50,7 @@ func start(t *testing.T, dir string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Start(t, cmd)
 	s := &server{t: t, dir: dir, in: in, messages: make(chan message, 1000)}
 	done := make(chan struct{})
 	go func() {

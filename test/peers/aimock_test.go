@@ -76,14 +76,8 @@ func start(t *testing.T, fixtures map[string][]fixture) *aimock {
 	}
 	cmd := exec.CommandContext(t.Context(), node, filepath.Join(dir, "node_modules", "@copilotkit", "aimock", "dist", "cli.js"),
 		"-p", "0", "-f", file, "--strict", "--journal-max", "0")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Start(t, cmd)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -35,36 +35,17 @@ func client(t *testing.T, s *modeltest.Server, change ...func(*remote.Options)) 
 	return c
 }
 
-func user(parts ...core.Part) core.Message { return core.Message{Role: core.RoleUser, Parts: parts} }
-
-func assistant(parts ...core.Part) core.Message {
-	return core.Message{Role: core.RoleAssistant, Parts: parts}
-}
-
 // session is a conversation with a call, an image and a thought.
 func session() *model.Prompt {
 	return &model.Prompt{
 		System: "You are an agent.",
 		Messages: []core.Message{
-			user(core.Text("Look at this."), core.Image{MediaType: "image/png", Data: png}),
-			assistant(core.Reasoning{Text: "hm", Signature: "sig"}, core.Text("I read it."), core.ToolCall{ID: "call.1", Name: "read_file", Args: `{"path":"a.go"}`}),
-			{Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "call.1", Content: []core.Part{core.Text("package a")}}}},
-			user(core.Text("Summarize.")),
+			coretest.User(core.Text("Look at this."), core.Image{MediaType: "image/png", Data: png}),
+			coretest.Assistant(core.Reasoning{Text: "hm", Signature: "sig"}, core.Text("I read it."), core.ToolCall{ID: "call.1", Name: "read_file", Args: `{"path":"a.go"}`}),
+			coretest.Tool(coretest.Result("call.1", "package a")),
+			coretest.User(core.Text("Summarize.")),
 		},
 		MaxOutput: 500,
-	}
-}
-
-// same compares the JSON of a request with what is wanted.
-func same(t *testing.T, s *modeltest.Server, n int, want string) {
-	t.Helper()
-	var got, wanted any
-	s.Decode(t, n, &got)
-	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wanted, got); diff != "" {
-		t.Errorf("request %d (-want +got):\n%s", n, diff)
 	}
 }
 
@@ -74,7 +55,7 @@ func TestRequest(t *testing.T) {
 	if _, err := c.Generate(t.Context(), session()); err != nil {
 		t.Fatal(err)
 	}
-	same(t, s, 0, `{
+	s.Same(t, 0, `{
 		"model": "claude-haiku-4-5", "max_tokens": 500, "stream": true, "system": "You are an agent.",
 		"tools": [{"name": "read_file", "input_schema": {"type": "object"}}], "tool_choice": {"type": "none"},
 		"messages": [
@@ -99,7 +80,7 @@ func TestCached(t *testing.T) {
 	if _, err := c.Generate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	same(t, s, 0, `{
+	s.Same(t, 0, `{
 		"model": "claude-haiku-4-5", "max_tokens": 500, "stream": true, "system": "You are an agent.",
 		"tools": [{"name": "read_file", "description": "Reads.", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}],
 		"messages": [
@@ -108,7 +89,7 @@ func TestCached(t *testing.T) {
 			{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "package a", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "Summarize."}]}
 		]}`)
 
-	p.Messages = append(p.Messages[:3:3], assistant(core.Text("Done.")), user(core.Text(" "), core.Text("Summarize.")))
+	p.Messages = append(p.Messages[:3:3], coretest.Assistant(core.Text("Done.")), coretest.User(core.Text(" "), core.Text("Summarize.")))
 	if _, err := c.Generate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +111,7 @@ func TestMaxTokens(t *testing.T) {
 	} {
 		s := modeltest.Serve(t, modeltest.Stream(modeltest.Anthropic("Said.")...))
 		c := client(t, s, func(o *remote.Options) { o.MaxOutput = tt.longest })
-		if _, err := c.Generate(t.Context(), &model.Prompt{Messages: []core.Message{user(core.Text("Hi"))}, MaxOutput: tt.asked}); err != nil {
+		if _, err := c.Generate(t.Context(), &model.Prompt{Messages: []core.Message{coretest.User(core.Text("Hi"))}, MaxOutput: tt.asked}); err != nil {
 			t.Fatal(err)
 		}
 		var r struct {
@@ -203,7 +184,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := modeltest.Serve(t, modeltest.Stream(tt.data...))
-			answer, err := client(t, s).Generate(t.Context(), &model.Prompt{Messages: []core.Message{user(core.Text("Hi"))}})
+			answer, err := client(t, s).Generate(t.Context(), &model.Prompt{Messages: []core.Message{coretest.User(core.Text("Hi"))}})
 			if tt.kind != "" {
 				var e *remote.Error
 				if !errors.As(err, &e) || e.Kind != tt.kind || !strings.Contains(e.Error(), tt.says) || answer.Text != "" {
@@ -228,7 +209,7 @@ func TestWhole(t *testing.T) {
 		modeltest.Answer(200, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`),
 		modeltest.Answer(200, `{"ok":true}`))
 	c := client(t, s)
-	p := &model.Prompt{Messages: []core.Message{user(core.Text("Hi"))}}
+	p := &model.Prompt{Messages: []core.Message{coretest.User(core.Text("Hi"))}}
 	answer, err := c.Generate(t.Context(), p)
 	want := &model.Answer{Text: "Said.", Usage: core.Usage{Calls: 1, InputTokens: 9, CachedTokens: 4, OutputTokens: 2, Unpriced: 1}}
 	if diff := cmp.Diff(want, answer); err != nil || diff != "" {
@@ -270,7 +251,7 @@ func TestRequestsAreValid(t *testing.T) {
 	c := client(t, s)
 	for seed := range uint64(150) {
 		p := &model.Prompt{Messages: coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil), Cached: seed%2 == 0}
-		p.Messages = append(p.Messages, user(core.Text("Summarize.")))
+		p.Messages = append(p.Messages, coretest.User(core.Text("Summarize.")))
 		if _, err := c.Generate(t.Context(), p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -293,7 +274,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := c.Generate(t.Context(), &model.Prompt{Messages: []core.Message{user(core.Text("Hi"))}})
+		answer, err := c.Generate(t.Context(), &model.Prompt{Messages: []core.Message{coretest.User(core.Text("Hi"))}})
 		var e *remote.Error
 		if err != nil && !errors.As(err, &e) || err == nil && strings.TrimSpace(answer.Text) == "" {
 			t.Errorf("got %+v, %v", answer, err)

@@ -35,30 +35,16 @@ func client(t *testing.T, s *modeltest.Server, change ...func(*remote.Options)) 
 	return c
 }
 
-func user(parts ...core.Part) core.Message { return core.Message{Role: core.RoleUser, Parts: parts} }
-
 func session() *model.Prompt {
 	return &model.Prompt{
 		System: "You are an agent.",
 		Messages: []core.Message{
-			user(core.Text("Look at this."), core.Image{MediaType: "image/png", Data: png}),
-			{Role: core.RoleAssistant, Parts: []core.Part{core.Reasoning{Text: "hm"}, core.Text("I read it."), core.ToolCall{ID: "call.1", Name: "read_file", Args: `{"path":"a.go"}`}}},
-			{Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "call.1", Content: []core.Part{core.Text("package a")}}}},
-			user(core.Text("Summarize.")),
+			coretest.User(core.Text("Look at this."), core.Image{MediaType: "image/png", Data: png}),
+			coretest.Assistant(core.Reasoning{Text: "hm"}, core.Text("I read it."), core.ToolCall{ID: "call.1", Name: "read_file", Args: `{"path":"a.go"}`}),
+			coretest.Tool(coretest.Result("call.1", "package a")),
+			coretest.User(core.Text("Summarize.")),
 		},
 		MaxOutput: 500,
-	}
-}
-
-func same(t *testing.T, s *modeltest.Server, n int, want string) {
-	t.Helper()
-	var got, wanted any
-	s.Decode(t, n, &got)
-	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wanted, got); diff != "" {
-		t.Errorf("request %d (-want +got):\n%s", n, diff)
 	}
 }
 
@@ -71,7 +57,7 @@ func TestRequest(t *testing.T) {
 	if _, err := c.Generate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	same(t, s, 0, `{
+	s.Same(t, 0, `{
 		"model": "qwen3:8b", "max_tokens": 500, "stream": true, "stream_options": {"include_usage": true}, "tool_choice": "none",
 		"tools": [{"type": "function", "function": {"name": "read_file", "description": "Reads.", "parameters": {"type": "object"}}}],
 		"messages": [
@@ -100,19 +86,19 @@ func TestTurns(t *testing.T) {
 	c := client(t, s)
 	image := core.Image{MediaType: "image/png", Data: png}
 	p := &model.Prompt{MaxOutput: 500, Messages: []core.Message{
-		user(core.Text("a <b>"), core.Text("c")),
-		user(core.Text("d")),
-		{Role: core.RoleAssistant, Parts: []core.Part{core.Text("e"), core.Text("f")}},
-		user(core.Text("g"), image),
-		user(core.Text("h")),
-		{Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "1", Name: "x", Args: "{}"}}},
-		user(core.ToolResult{CallID: "1", Content: []core.Part{core.Text("i"), core.Text("j")}}),
-		user(core.Text("k")),
+		coretest.User(core.Text("a <b>"), core.Text("c")),
+		coretest.User(core.Text("d")),
+		coretest.Assistant(core.Text("e"), core.Text("f")),
+		coretest.User(core.Text("g"), image),
+		coretest.User(core.Text("h")),
+		coretest.Assistant(core.ToolCall{ID: "1", Name: "x", Args: "{}"}),
+		coretest.User(coretest.Result("1", "i", "j")),
+		coretest.User(core.Text("k")),
 	}}
 	if _, err := c.Generate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	same(t, s, 0, `{
+	s.Same(t, 0, `{
 		"model": "qwen3:8b", "max_tokens": 500, "stream": true, "stream_options": {"include_usage": true},
 		"messages": [
 			{"role": "user", "content": "a <b>\n\nc\n\nd"},
@@ -287,7 +273,7 @@ func TestRequestsAreValid(t *testing.T) {
 	c := client(t, s)
 	for seed := range uint64(150) {
 		p := &model.Prompt{Messages: coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil), Cached: seed%2 == 0}
-		p.Messages = append(p.Messages, user(core.Text("Summarize.")))
+		p.Messages = append(p.Messages, coretest.User(core.Text("Summarize.")))
 		if _, err := c.Generate(t.Context(), p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/condensehq/condense/internal/testkit/apilint"
 )
 
@@ -101,6 +103,19 @@ func (s *Server) Decode(t *testing.T, n int, to any) {
 	}
 	if err := json.Unmarshal(all[n].Body, to); err != nil {
 		t.Fatalf("%v\n%s", err, all[n].Body)
+	}
+}
+
+// Same compares the body of the nth request with JSON.
+func (s *Server) Same(t *testing.T, n int, want string) {
+	t.Helper()
+	var got, wanted any
+	s.Decode(t, n, &got)
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Errorf("request %d (-want +got):\n%s", n, diff)
 	}
 }
 
