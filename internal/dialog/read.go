@@ -386,7 +386,7 @@ func (k *linker) answered(u *Use, text string) {
 	if files := u.Info.Files; len(shown) == 1 && shown[0].File.Path == "" && len(files) == 1 {
 		shown[0].File = files[0]
 		if files[0].Range.Whole() && cutByTool(text) {
-			shown[0].File.Range = LineRange{First: 1, Last: countLines(text)}
+			shown[0].File.Range = LineRange{First: 1, Last: CountLines(text)}
 		}
 	}
 	for i := range shown {
@@ -483,8 +483,8 @@ func textError(s string) bool {
 	return strings.Contains(s, "<error>") || strings.Contains(s, "The tool execution failed")
 }
 
-// countLines returns the lines of s; a newline at the end begins none.
-func countLines(s string) int {
+// CountLines returns the lines of s; a newline at the end begins none.
+func CountLines(s string) int {
 	if s == "" {
 		return 0
 	}

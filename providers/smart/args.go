@@ -38,7 +38,7 @@ func (w *work) shortenCall(i, keep int, where string) {
 		wholeTags(s, gaps)
 		cut = gaps[0].Start
 		return s[:cut] + gaps[0].fill(s, stub{
-			lines: countLines(s[cut:]), bytes: len(s) - cut, gap: true, of: of, where: where, handle: w.handle(p),
+			lines: dialog.CountLines(s[cut:]), bytes: len(s) - cut, gap: true, of: of, where: where, handle: w.handle(p),
 		}), true
 	}
 	if text, ok := mapStrings(p.text, shorten); ok {

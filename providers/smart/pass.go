@@ -90,6 +90,17 @@ func defineOpen[C any](name string, c class, source, doc string, defaults C, ope
 	}
 }
 
+// atLeast returns an error if the setting called name is below least.
+func atLeast(least int, name string, n int) error {
+	switch {
+	case n >= least:
+		return nil
+	case least == 0:
+		return fmt.Errorf("%s: %d is negative", name, n)
+	}
+	return fmt.Errorf("%s: %d is below %d", name, n, least)
+}
+
 // A step is a pass in a list, with its settings.
 type step struct {
 	pass   *pass

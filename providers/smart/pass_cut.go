@@ -1,6 +1,7 @@
 package smart
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -18,65 +19,61 @@ type cutSettings struct {
 
 // Validate says which setting is out of range.
 func (s *cutSettings) Validate() error {
-	switch {
-	case s.Tokens < 40:
-		return fmt.Errorf("tokens: %d is below 40", s.Tokens)
-	case s.Start < s.Tokens:
-		return fmt.Errorf("start: %d is below tokens, %d", s.Start, s.Tokens)
-	case s.Keep < 0:
-		return fmt.Errorf("keep: %d is negative", s.Keep)
+	return limits(s.Tokens, s.Start, s.Keep)
+}
+
+// limits reports which of the settings that both passes have is out of range.
+func limits(tokens, start, keep int) error {
+	if start < tokens {
+		return cmp.Or(atLeast(40, "tokens", tokens), fmt.Errorf("start: %d is below tokens, %d", start, tokens))
 	}
-	return nil
+	return cmp.Or(atLeast(40, "tokens", tokens), atLeast(0, "keep", keep))
 }
 
 var cutPass = define("cut", classLossy, "",
 	"Cuts long results by what they are: of a JSON array the first elements, the last and those unlike the others stay, of a log what went wrong, of a diff what changed, of code the signatures, of a table the header.",
 	cutSettings{Tokens: 120, Start: 2000, Keep: 2},
 	func(ctx context.Context, w *work, c cutSettings) error {
-		answered := w.answered()
-		answered = answered[:max(0, len(answered)-c.Keep)]
-		for limit := c.Start; ; limit = max(c.Tokens, limit/2) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			for _, k := range answered {
-				if w.met() {
-					return nil
-				}
-				for i := w.uses[k].results.Start; i < w.uses[k].results.End; i++ {
-					if limit == c.Start {
-						w.looked()
-					}
-					if w.pieces[i].kind != dialog.KindToolResult {
-						continue
-					}
-					w.cut(i, limit)
-				}
-			}
-			if limit == c.Tokens {
+		return w.cutResults(ctx, c.Start, c.Tokens, c.Keep, w.cut)
+	})
+
+// cutResults calls cut with every result except those of the newest keep calls, oldest first,
+// until the target is met. The first round has the limit start; each further round halves it,
+// down to least.
+func (w *work) cutResults(ctx context.Context, start, least, keep int, cut func(i, limit int)) error {
+	answered := w.answered()
+	answered = answered[:max(0, len(answered)-keep)]
+	for limit := start; ; limit = max(least, limit/2) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, u := range answered {
+			if w.met() {
 				return nil
 			}
+			for i := u.results.Start; i < u.results.End; i++ {
+				if limit == start {
+					w.looked()
+				}
+				if w.pieces[i].kind == dialog.KindToolResult {
+					cut(i, limit)
+				}
+			}
 		}
-	})
+		if limit == least {
+			return nil
+		}
+	}
+}
 
 // cut shortens piece i to about limit tokens by its structure.
 func (w *work) cut(i, limit int) {
 	p := &w.pieces[i]
-	if !w.tooLong(p, limit) {
+	s, bytes, ok := w.gapStub(i, limit, 0)
+	if !ok {
 		return
 	}
-	s := stub{gap: true}
-	w.describe(i, &s)
-	room := limit - w.count(s.String())
-	if room <= 0 {
-		return
-	}
-	var u *use
-	if p.use != nil {
-		u = p.use
-	}
-	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
-	t := understand(p.text, u, p.of.File)
+	t := understand(p.text, p.use, p.of.File)
 	text, ok := t.cut(bytes, s)
 	if !ok || len(t.units) == 1 {
 		text, ok = cutMiddle(p.text, bytes/2, bytes/2, s)
@@ -84,6 +81,21 @@ func (w *work) cut(i, limit int) {
 	if ok {
 		w.put(i, text)
 	}
+}
+
+// gapStub returns the stub of a gap in piece i, and how many bytes of the text may stay next to
+// it within limit tokens, minus spare. It reports false if the piece is not too long or nothing
+// may stay.
+func (w *work) gapStub(i, limit, spare int) (s stub, bytes int, ok bool) {
+	p := &w.pieces[i]
+	if !w.tooLong(p, limit) {
+		return s, 0, false
+	}
+	s.gap = true
+	w.describe(i, &s)
+	room := limit - w.count(s.String()) - spare
+	// Bytes per token, as the text has them on average.
+	return s, int(int64(len(p.text)) * int64(room) / int64(p.tokens)), room > 0
 }
 
 // tooLong reports whether a piece may be cut to limit. One that was cut already may be
@@ -105,62 +117,28 @@ type headTailSettings struct {
 
 // Validate says which setting is out of range.
 func (s *headTailSettings) Validate() error {
-	switch {
-	case s.Tokens < 40:
-		return fmt.Errorf("tokens: %d is below 40", s.Tokens)
-	case s.Start < s.Tokens:
-		return fmt.Errorf("start: %d is below tokens, %d", s.Start, s.Tokens)
-	case !(s.Head >= 0 && s.Head <= 1):
+	if !(s.Head >= 0 && s.Head <= 1) {
 		return fmt.Errorf("head: %v is not between 0 and 1", s.Head)
-	case s.Keep < 0:
-		return fmt.Errorf("keep: %d is negative", s.Keep)
 	}
-	return nil
+	return limits(s.Tokens, s.Start, s.Keep)
 }
 
 var headTailPass = define("headtail", classLossy, "",
 	"Keeps the beginning and the end of long results, in whole lines where there are any.",
 	headTailSettings{Tokens: 120, Start: 2000, Head: 0.5, Keep: 2},
-	func(_ context.Context, w *work, c headTailSettings) error {
-		answered := w.answered()
-		answered = answered[:max(0, len(answered)-c.Keep)]
-		for limit := c.Start; ; limit = max(c.Tokens, limit/2) {
-			for _, k := range answered {
-				if w.met() {
-					return nil
-				}
-				for i := w.uses[k].results.Start; i < w.uses[k].results.End; i++ {
-					if limit == c.Start {
-						w.looked()
-					}
-					if w.pieces[i].tokens > limit && w.pieces[i].kind == dialog.KindToolResult {
-						w.headTail(i, limit, c.Head)
-					}
-				}
-			}
-			if limit == c.Tokens {
-				return nil
-			}
-		}
+	func(ctx context.Context, w *work, c headTailSettings) error {
+		return w.cutResults(ctx, c.Start, c.Tokens, c.Keep, func(i, limit int) { w.headTail(i, limit, c.Head) })
 	})
 
 // headTail cuts the middle out of piece i, so that about limit tokens stay, of which the
 // beginning gets the share head.
 func (w *work) headTail(i, limit int, head float64) {
-	p := &w.pieces[i]
-	if !w.tooLong(p, limit) {
+	s, bytes, ok := w.gapStub(i, limit, 2)
+	if !ok {
 		return
 	}
-	s := stub{gap: true}
-	w.describe(i, &s)
-	room := limit - w.count(s.String()) - 2
-	if room <= 0 {
-		return
-	}
-	// Bytes per token, as the text has them on average.
-	bytes := int(int64(len(p.text)) * int64(room) / int64(p.tokens))
-	text, ok := cutMiddle(p.text, int(head*float64(bytes)), bytes-int(head*float64(bytes)), s)
-	if ok {
+	first := int(head * float64(bytes))
+	if text, ok := cutMiddle(w.pieces[i].text, first, bytes-first, s); ok {
 		w.put(i, text)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,12 +17,7 @@ type digestSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *digestSettings) Validate() error {
-	if s.Tokens < 60 {
-		return fmt.Errorf("tokens: %d is below 60", s.Tokens)
-	}
-	return nil
-}
+func (s *digestSettings) Validate() error { return atLeast(60, "tokens", s.Tokens) }
 
 var digestPass = onDemand(define("digest", classLossy, "",
 	"Puts a message at the head that says what was asked, which files were touched and what became of them, the last errors and the open work. It adds tokens: list it before passes that take out more. A later condensation brings it up to date: there is one, and it keeps what it said of messages that are hidden by then.",

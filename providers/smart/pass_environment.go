@@ -2,7 +2,6 @@ package smart
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,12 +14,7 @@ type environmentSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *environmentSettings) Validate() error {
-	if s.Keep < 1 {
-		return fmt.Errorf("keep: %d is below 1", s.Keep)
-	}
-	return nil
-}
+func (s *environmentSettings) Validate() error { return atLeast(1, "keep", s.Keep) }
 
 var environmentPass = define("environment", classSuperseded, "",
 	"Of the blocks that describe the surroundings (environment_details of Roo-Code and Cline, environment_context of Codex), the newest stays.",
@@ -93,7 +87,7 @@ func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 	gone, gap := stub{gap: true}, false
 	for _, s := range own {
 		if s.title == "" && strings.HasPrefix(s.text, "<") || s.title != "" && newer[s.title] {
-			gone.lines, gone.bytes = gone.lines+countLines(s.text), gone.bytes+len(s.text)
+			gone.lines, gone.bytes = gone.lines+dialog.CountLines(s.text), gone.bytes+len(s.text)
 			if !gap && kept.Len() > 0 { // the stub marks the first gap
 				kept.WriteString(gapSign + "\n")
 			}

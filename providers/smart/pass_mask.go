@@ -1,8 +1,8 @@
 package smart
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,12 +18,7 @@ type maskSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *maskSettings) Validate() error {
-	if s.Keep < 0 {
-		return fmt.Errorf("keep: %d is negative", s.Keep)
-	}
-	return nil
-}
+func (s *maskSettings) Validate() error { return atLeast(0, "keep", s.Keep) }
 
 var maskPass = define("mask", classLossy,
 	"OpenHands observation_masking; Anthropic clear_tool_uses_20250919",
@@ -31,11 +26,10 @@ var maskPass = define("mask", classLossy,
 	maskSettings{Keep: 10, Errors: true, Except: []string{}},
 	func(_ context.Context, w *work, c maskSettings) error {
 		answered := w.answered()
-		for _, k := range answered[:max(0, len(answered)-c.Keep)] {
+		for _, u := range answered[:max(0, len(answered)-c.Keep)] {
 			if c.UntilTarget && w.met() {
 				break
 			}
-			u := &w.uses[k]
 			w.looked()
 			if u.IsError && !c.Errors || slices.Contains(c.Except, u.Name) {
 				continue
@@ -49,14 +43,14 @@ var maskPass = define("mask", classLossy,
 	})
 
 // answered returns the uses that have a result, oldest first.
-func (w *work) answered() []int {
-	var out []int
+func (w *work) answered() []*use {
+	var out []*use
 	for k := range w.uses {
 		if u := &w.uses[k]; u.results.Start < u.results.End && !w.hidden[u.Message] {
-			out = append(out, k)
+			out = append(out, u)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b int) int { return w.uses[a].results.Start - w.uses[b].results.Start })
+	slices.SortStableFunc(out, func(a, b *use) int { return a.results.Start - b.results.Start })
 	return out
 }
 
@@ -69,10 +63,7 @@ type pruneSettings struct {
 
 // Validate says which setting is out of range.
 func (s *pruneSettings) Validate() error {
-	if s.Protect < 0 || s.Minimum < 0 || s.Turns < 0 {
-		return fmt.Errorf("protect, minimum and turns: %d, %d, %d; none may be negative", s.Protect, s.Minimum, s.Turns)
-	}
-	return nil
+	return cmp.Or(atLeast(0, "protect", s.Protect), atLeast(0, "minimum", s.Minimum), atLeast(0, "turns", s.Turns))
 }
 
 var prunePass = define("prune", classLossy,
@@ -81,11 +72,9 @@ var prunePass = define("prune", classLossy,
 	pruneSettings{Protect: 40_000, Minimum: 20_000, Turns: 2, Except: []string{"skill"}},
 	func(_ context.Context, w *work, c pruneSettings) error {
 		last := w.turnFromEnd(c.Turns)
-		var prune []int
+		var prune []*use
 		kept, gain := 0, 0
-		answered := w.answered()
-		for _, k := range slices.Backward(answered) {
-			u := &w.uses[k]
+		for _, u := range slices.Backward(w.answered()) {
 			if u.Message >= last || slices.ContainsFunc(c.Except, func(n string) bool { return strings.EqualFold(n, u.Name) }) {
 				continue
 			}
@@ -93,28 +82,23 @@ var prunePass = define("prune", classLossy,
 				continue
 			}
 			w.looked()
-			n := w.resultTokens(k)
+			n := 0
+			for _, p := range w.pieces[u.results.Start:u.results.End] {
+				n += p.tokens
+			}
 			if kept += n; kept > c.Protect {
-				prune = append(prune, k)
+				prune = append(prune, u)
 				gain += n
 			}
 		}
 		if gain <= c.Minimum {
 			return nil
 		}
-		for _, k := range slices.Backward(prune) {
-			w.clear(&w.uses[k])
+		for _, u := range slices.Backward(prune) {
+			w.clear(u)
 		}
 		return nil
 	})
-
-func (w *work) resultTokens(k int) int {
-	n := 0
-	for i := w.uses[k].results.Start; i < w.uses[k].results.End; i++ {
-		n += w.pieces[i].tokens
-	}
-	return n
-}
 
 // turnFromEnd returns the message with which the nth turn from the end began: the message
 // of a user's words. It is the number of messages if n is 0, and 0 if there are fewer.

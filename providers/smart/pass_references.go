@@ -16,13 +16,10 @@ type nearSettings struct {
 
 // Validate says which setting is out of range.
 func (s *nearSettings) Validate() error {
-	if s.Tokens < 0 {
-		return fmt.Errorf("tokens: %d is negative", s.Tokens)
-	}
 	if !(s.Share > 0 && s.Share <= 1) {
 		return fmt.Errorf("share: %v is not above 0 and at most 1", s.Share)
 	}
-	return nil
+	return atLeast(0, "tokens", s.Tokens)
 }
 
 var nearPass = referring(define("near_duplicates", classLossless, "",
@@ -89,12 +86,7 @@ type duplicatesSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *duplicatesSettings) Validate() error {
-	if s.Tokens < 0 {
-		return fmt.Errorf("tokens: %d is negative", s.Tokens)
-	}
-	return nil
-}
+func (s *duplicatesSettings) Validate() error { return atLeast(0, "tokens", s.Tokens) }
 
 var duplicatesPass = referring(define("duplicates", classLossless, "",
 	"Of tool results, injected texts and long texts of the assistant that appear more than once, verbatim, the newest is kept.",

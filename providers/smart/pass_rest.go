@@ -1,8 +1,8 @@
 package smart
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -16,10 +16,7 @@ type argsSettings struct {
 
 // Validate says which setting is out of range.
 func (s *argsSettings) Validate() error {
-	if s.Over < 0 || s.Head < 0 || s.Keep < 0 {
-		return fmt.Errorf("over, head and keep: %d, %d, %d; none may be negative", s.Over, s.Head, s.Keep)
-	}
-	return nil
+	return cmp.Or(atLeast(0, "over", s.Over), atLeast(0, "head", s.Head), atLeast(0, "keep", s.Keep))
 }
 
 var argsPass = define("args", classLossy,
@@ -50,12 +47,7 @@ type reasoningSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *reasoningSettings) Validate() error {
-	if s.Turns < 1 {
-		return fmt.Errorf("turns: %d is below 1", s.Turns)
-	}
-	return nil
-}
+func (s *reasoningSettings) Validate() error { return atLeast(1, "turns", s.Turns) }
 
 var reasoningPass = define("reasoning", classLossy,
 	"Anthropic context editing, clear_thinking_20251015: the last turn stays",
@@ -100,10 +92,7 @@ type proseSettings struct {
 
 // Validate says which setting is out of range.
 func (s *proseSettings) Validate() error {
-	if s.Tokens < 40 || s.Keep < 0 {
-		return fmt.Errorf("tokens: %d, keep: %d; want at least 40 and 0", s.Tokens, s.Keep)
-	}
-	return nil
+	return cmp.Or(atLeast(40, "tokens", s.Tokens), atLeast(0, "keep", s.Keep))
 }
 
 var prosePass = define("prose", classLossy, "",

@@ -3,7 +3,6 @@ package smart
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,45 +23,46 @@ type scoreSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *scoreSettings) Validate() error {
-	if s.KeepUsers < 0 {
-		return fmt.Errorf("keep_users: %d is negative", s.KeepUsers)
-	}
-	return nil
-}
+func (s *scoreSettings) Validate() error { return atLeast(0, "keep_users", s.KeepUsers) }
 
 var scorePass = onDemand(define("score", classLossy,
 	"Roo-Code's documented smart truncation, with its points; the order is kept and pairs stay whole",
 	"Hides whole messages, those with the fewest points first and of equals the oldest, until the target is met. The first message and the last never go.",
 	scoreSettings{Error: 10, Calls: 8, Files: 7, User: 5, Short: -3, Thinking: -2, KeepUsers: 2},
 	func(_ context.Context, w *work, c scoreSettings) error {
-		groups := w.groups()
-		points := make([]int, len(groups))
-		about := w.scores()
-		users := c.KeepUsers
-		for k := len(groups) - 1; k >= 0; k-- {
-			g := &groups[k]
-			w.looked()
-			s := about.group(g.Span)
-			points[k] = s.points(&c)
-			if s.user && !s.calls && users > 0 {
-				users--
-				g.stays = true
-			}
-			if s.calls && c.KeepCalls || s.wrong && c.KeepError {
-				g.stays = true
-			}
-		}
-		order := make([]int, 0, len(groups))
-		for k := range groups {
-			if !groups[k].stays {
-				order = append(order, k)
-			}
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(points[a], points[b]) })
-		w.hideInOrder(groups, order)
+		w.hideByPoints(&c)
 		return nil
 	}))
+
+// hideByPoints hides groups until the target is met, those with the fewest points first and of
+// equals the oldest.
+func (w *work) hideByPoints(c *scoreSettings) {
+	groups := w.groups()
+	points := make([]int, len(groups))
+	about := w.scores()
+	users := c.KeepUsers
+	for k := len(groups) - 1; k >= 0; k-- {
+		g := &groups[k]
+		w.looked()
+		s := about.group(g.Span)
+		points[k] = s.points(c)
+		if s.user && !s.calls && users > 0 {
+			users--
+			g.stays = true
+		}
+		if s.calls && c.KeepCalls || s.wrong && c.KeepError {
+			g.stays = true
+		}
+	}
+	order := make([]int, 0, len(groups))
+	for k := range groups {
+		if !groups[k].stays {
+			order = append(order, k)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(points[a], points[b]) })
+	w.hideInOrder(groups, order)
+}
 
 // hideInOrder hides groups until the target is met, the markers counted. If the target
 // cannot be met, all of them go.
@@ -160,34 +160,13 @@ type windowSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *windowSettings) Validate() error {
-	if s.KeepUsers < 0 {
-		return fmt.Errorf("keep_users: %d is negative", s.KeepUsers)
-	}
-	return nil
-}
+func (s *windowSettings) Validate() error { return atLeast(0, "keep_users", s.KeepUsers) }
 
 var windowPass = onDemand(define("window", classLossy,
 	"Roo-Code's documented sliding window; the first message stays and pairs stay whole",
 	"Hides whole messages, the oldest first, until the target is met. The first message and the last never go.",
 	windowSettings{},
 	func(_ context.Context, w *work, c windowSettings) error {
-		groups := w.groups()
-		about := w.scores()
-		users := c.KeepUsers
-		for k := len(groups) - 1; k >= 0 && users > 0; k-- {
-			if s := about.group(groups[k].Span); s.user && !s.calls {
-				users--
-				groups[k].stays = true
-			}
-		}
-		var order []int
-		for k := range groups {
-			w.looked()
-			if !groups[k].stays {
-				order = append(order, k)
-			}
-		}
-		w.hideInOrder(groups, order)
+		w.hideByPoints(&scoreSettings{KeepUsers: c.KeepUsers}) // all have the same points
 		return nil
 	}))

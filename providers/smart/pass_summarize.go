@@ -38,11 +38,9 @@ func (s *summarizeSettings) Validate() error {
 	if s.What != summarizeBlock && s.What != summarizeSection && s.What != summarizeBefore {
 		errs = append(errs, fmt.Errorf("what: %q is none of block, section, before", s.What))
 	}
-	if s.Keep < 0 || s.Over < 0 {
-		errs = append(errs, fmt.Errorf("keep and over: %d, %d; none may be negative", s.Keep, s.Over))
-	}
-	if s.Tokens < 1 || s.Parallel < 1 || !(s.Seconds > 0 && s.Seconds <= 3600) {
-		errs = append(errs, fmt.Errorf("tokens, parallel and seconds: %d, %d, %v; want at least 1, at least 1, above 0 and at most 3600", s.Tokens, s.Parallel, s.Seconds))
+	errs = append(errs, atLeast(0, "keep", s.Keep), atLeast(0, "over", s.Over), atLeast(1, "tokens", s.Tokens), atLeast(1, "parallel", s.Parallel))
+	if !(s.Seconds > 0 && s.Seconds <= 3600) {
+		errs = append(errs, fmt.Errorf("seconds: %v is not above 0 and at most 3600", s.Seconds))
 	}
 	return errors.Join(errs...)
 }

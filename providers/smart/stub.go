@@ -162,18 +162,6 @@ func digest(target string) string {
 	return target[:cut] + "…"
 }
 
-// countLines returns the lines of s; a newline at the end begins none.
-func countLines(s string) int {
-	if s == "" {
-		return 0
-	}
-	n := strings.Count(s, "\n")
-	if s[len(s)-1] != '\n' {
-		n++
-	}
-	return n
-}
-
 // marker returns the message that replaces n hidden messages.
 func (w *work) marker(n int) core.Message {
 	text := fmt.Sprintf("%s%d messages%s%s", stubStart, n, stubMark, stubEnd)

@@ -227,7 +227,7 @@ func (w *work) clear(u *use) {
 		if p.fixed {
 			return
 		}
-		lines, size, tokens = lines+countLines(p.text), size+len(p.text), tokens+p.tokens
+		lines, size, tokens = lines+dialog.CountLines(p.text), size+len(p.text), tokens+p.tokens
 	}
 	if b.media && !b.mediaGone {
 		s.media = true
@@ -258,7 +258,7 @@ func (w *work) clear(u *use) {
 func (w *work) describe(i int, s *stub) {
 	p := &w.pieces[i]
 	if s.lines == 0 && s.bytes == 0 {
-		s.lines, s.bytes = countLines(p.text), len(p.text)
+		s.lines, s.bytes = dialog.CountLines(p.text), len(p.text)
 	}
 	s.of, s.isError = w.label(p)
 	if w.boxes[p.box].users && p.use != nil {
