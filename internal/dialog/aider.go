@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// An aiderReader tells which texts aider wrote: it keeps its own notices, and what the
-// commands print that the user runs with /run, in the same record as what is typed. It is
-// told every text of the user's in order. Known are aider's notices (its sources, io.py and
-// commands.py, and recorded sessions).
+// An aiderReader detects the texts that aider wrote. Aider records its own notices, and the
+// output of commands that the user runs with /run, as if the user had typed them. The reader
+// must get every text of the user, in order. It knows aider's notices from its sources (io.py
+// and commands.py) and from recorded sessions.
 type aiderReader struct {
-	is     bool   // a notice of aider's was there
-	ran    bool   // a command was run right before, in the same message
-	output string // the first line that the last one printed
+	is     bool   // a notice of aider was read
+	ran    bool   // the previous text of the message runs a command
+	output string // the first line of the last command's output
 }
 
-// leastOutput is the size in bytes from which on a line is taken for the beginning of the
-// output that it was the beginning of before.
+// leastOutput is the least size in bytes of a first line by which repeated output is
+// recognized.
 const leastOutput = 12
 
 // wrote reports whether aider, or what it ran, wrote text.
@@ -56,7 +56,7 @@ func runs(text string) bool {
 	return strings.HasPrefix(text, "!")
 }
 
-// notice is how a line of aider's begins.
+// notice matches the beginning of a notice of aider.
 var notice = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`Tokens: [\d.,]+k? sent, `, `Aider v\d`, `Applied edit to \S`, `Commit [0-9a-f]{7} `, `Committing \S+ before applying edits`,
 	`Removed: [0-9a-f]{7} `, `Removed \S+ from the chat$`, `Added \S+ to the chat\.?$`, `\^C again to exit$`, `\^C KeyboardInterrupt$`,
@@ -64,8 +64,8 @@ var notice = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`The LLM did not conform to the edit format\.`, `Diff since [0-9a-f]{7}\.\.\.`,
 }, "|") + `)`)
 
-// announces reports whether one of the first lines of text is a notice: before the first
-// there may be a command line or the name of a file.
+// announces reports whether one of the first lines of text is a notice. A command line or the
+// name of a file may come before it.
 func announces(text string) bool {
 	const first = 3
 	n := 0

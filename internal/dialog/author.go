@@ -33,10 +33,10 @@ type AuthorReader struct {
 func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 	r.aider.ran = false
 	out := make([][]Segment, len(m.Parts))
-	var answers answer // what follows a header, but for what is marked, is its text
-	result := false    // a result in a part of its own came before
-	command := false   // the tag of a command came right before
-	skills := 0        // launched skills whose text has not come yet
+	var answers answer // the header whose result the next unmarked text is
+	result := false    // an earlier part is a result
+	command := false   // the previous text is the tag of a command
+	skills := 0        // launched skills whose text is still to come
 	for i, p := range m.Parts {
 		if r, ok := p.(core.ToolResult); ok {
 			result = true
@@ -220,8 +220,8 @@ func authorOf(b block, text string) Kind {
 	return b.by
 }
 
-// shown returns who wrote a block in the result of a tool. There, what looks like project
-// rules may be content of a file.
+// shown returns who wrote a block in the result of a tool, where apparent project rules may be
+// the content of a file.
 func shown(b block) Kind {
 	if b.by == KindProjectRules {
 		return KindInjected

@@ -173,6 +173,7 @@ type fields []field
 
 type field struct{ key, value []byte }
 
+// appendFields appends the members of a valid JSON object. Another value has none.
 func appendFields(to fields, object []byte) fields {
 	for key, value := range rawjson.Fields(object) {
 		to = append(to, field{key, value})
@@ -182,9 +183,9 @@ func appendFields(to fields, object []byte) fields {
 
 // get returns the value of key, the last one if there are several; nil if there is none.
 func (f fields) get(key string) []byte {
-	for i := len(f) - 1; i >= 0; i-- {
-		if string(f[i].key) == key {
-			return f[i].value
+	for _, m := range slices.Backward(f) {
+		if string(m.key) == key {
+			return m.value
 		}
 	}
 	return nil

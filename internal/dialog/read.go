@@ -80,8 +80,8 @@ type Reader struct {
 // Parsed returns how many messages were taken apart.
 func (r *Reader) Parsed() int { return r.parsed }
 
-// A message is what can be known of a message without those before it, but for the notices of
-// aider in these.
+// A message is what a message holds, read by itself. Of the messages before it, only aider's
+// notices matter.
 type message struct {
 	key     *core.Part // its first part
 	role    core.Role
@@ -97,7 +97,7 @@ type userMessage struct {
 	before, after aiderReader
 }
 
-// index makes the messages of the conversations read so far known.
+// index adds the messages in fresh to known.
 func (r *Reader) index() {
 	for _, list := range r.fresh {
 		if r.known == nil {
@@ -110,7 +110,7 @@ func (r *Reader) index() {
 	r.fresh = nil
 }
 
-// add returns a new message. There is room for so many if it is the first of a conversation.
+// add adds m to fresh, in a list with that room if the last one is full.
 func (r *Reader) add(m message, room int) *message {
 	last := len(r.fresh) - 1
 	if last < 0 || len(r.fresh[last]) == cap(r.fresh[last]) {
@@ -121,7 +121,7 @@ func (r *Reader) add(m message, room int) *message {
 	return &r.fresh[last][len(r.fresh[last])-1]
 }
 
-// message takes m apart unless that was done before. If it was not, room is made for so many.
+// message takes m apart unless that was done before. See add for room.
 func (r *Reader) message(m *core.Message, talk *AuthorReader, room int) *message {
 	if len(m.Parts) == 0 {
 		return &message{}
@@ -181,11 +181,10 @@ func (r *Reader) Read(messages []core.Message) *Dialog {
 	for i := range messages {
 		parts += len(messages[i].Parts)
 	}
-	const fewer = 64
 	room := len(messages)
 	if r.fresh != nil || r.known != nil {
 		r.index()
-		room = min(room, fewer) // most are known
+		room = min(room, 64) // most are known
 	}
 	all := make([]Part, parts)
 	k.passages = make([]Passage, 0, parts+parts/4)

@@ -16,7 +16,7 @@ import (
 const minArgument = 200
 
 // shortenCall replaces the long arguments of the call in piece i by stubs, after the first
-// keep bytes of each. Where says where the content, or what supersedes it, is.
+// keep bytes of each. Where locates the content, or what supersedes it.
 func (w *work) shortenCall(i, keep int, where string) {
 	p := &w.pieces[i]
 	if p.fixed || p.gone || len(p.text) < minArgument {
@@ -118,7 +118,7 @@ func quote(s string) []byte {
 var contentElements = []string{"content", "diff", "result", "message", "arguments", "args", "todos", "operations", "follow_up", "question"}
 
 // mapElement shortens the content of elements that hold text of any length, in a call of the
-// text protocol: all elements of the first name of which f shortens one.
+// text protocol. It uses the first name with an element that f shortens.
 func mapElement(call string, f func(string) (string, bool)) (string, bool) {
 	elements := dialog.Pairs(call)
 	for _, name := range contentElements {

@@ -155,12 +155,12 @@ func steps(list []PassConfig, env registry.Env) ([]step, error) {
 	return out, errors.Join(errs...)
 }
 
-// Accept are conditions that a result must meet, or nothing is changed and the next
-// provider of the chain is asked. The zero value asks for nothing.
+// Accept are conditions for a result. If it does not meet them, nothing is changed and the next
+// provider of the chain runs. The zero value has no conditions.
 type Accept struct {
-	Messages int  `json:"messages"` // of the conversation that must be left, summaries and markers not counted
-	Users    int  `json:"users"`    // newest messages with a user's words that must be left, word for word
-	First    bool `json:"first"`    // the first message must be left, word for word
+	Messages int  `json:"messages"` // the least number that must remain, without summaries and markers
+	Users    int  `json:"users"`    // how many of the newest messages of the user must remain unchanged
+	First    bool `json:"first"`    // the first message must remain unchanged
 }
 
 // Validate says which condition is out of range.
@@ -175,8 +175,8 @@ func (a *Accept) Validate() error {
 	return errors.Join(errs...)
 }
 
-// refuses says which condition the conversation does not meet; empty if it meets all. A
-// condition that the request did not meet either is not asked for.
+// refuses says which condition the conversation does not meet; empty if it meets all. Conditions
+// that the request did not meet either are ignored.
 func (a *Accept) refuses(w *work, before, after []core.Message) string {
 	left := map[string]*core.Message{}
 	n := 0

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// unifiedDiff returns what turns a into b, as the hunks of a unified diff without context,
-// the line numbers being those of GNU diff -U0. It finds what is common by patience: the
-// lines that occur once in both texts, in the longest order that they have in common, then
-// the same between them. Where there is no such line, everything is replaced; the outcome
-// is right if not always the smallest. The cost is n log n in the number of lines.
+// unifiedDiff returns the hunks of a unified diff without context that turns a into b, with the
+// line numbers of GNU diff -U0. It is a patience diff: it matches the lines that occur once in
+// both texts, in their longest common order, and then recurses between them. Where there is no
+// such line, everything is replaced, so the diff is correct but not always the smallest. The cost
+// is n log n in the number of lines.
 func unifiedDiff(a, b string) string {
 	d := differ{a: splitLines(a), b: splitLines(b)}
 	d.walk(0, len(d.a), 0, len(d.b))
@@ -83,8 +83,8 @@ func (d *differ) walk(a0, a1, b0, b1 int) {
 	d.walk(a0, a1, b0, b1)
 }
 
-// anchors returns the lines that occur once in both, as pairs of indices, in the longest
-// order that they have in common.
+// anchors returns the lines that occur once in both, as pairs of indices, in their longest common
+// order.
 func (d *differ) anchors(a0, a1, b0, b1 int) [][2]int {
 	type seen struct{ inA, inB, a, b int }
 	lines := make(map[string]*seen, a1-a0)

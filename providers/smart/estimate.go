@@ -17,8 +17,8 @@ func (p *Provider) asksModel() bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool { return s.pass.class == classModel })
 }
 
-// An asking provider has a pass that calls a language model. It is a type of its own so that
-// callers that estimate costs need not run the passes of providers that call none.
+// An asking provider has a pass that calls a language model. It is a separate type so that callers
+// that estimate costs do not run the passes of providers that call none.
 type asking struct{ *Provider }
 
 // EstimateCost implements [core.CostEstimator]. It says what req costs at the most, in calls,
@@ -51,16 +51,16 @@ func (w *work) estimate(gen model.Generator, prompts []*model.Prompt) {
 	}
 }
 
-// An Opportunity says what one pass, with its default settings and alone, would save.
+// An Opportunity says what one pass would save by itself, with its default settings.
 type Opportunity struct {
 	Class string // lossless, superseded or lossy
 	core.Step
 }
 
-// Opportunities tries passes on the conversation of req, each for itself, and changes
-// nothing. Those that need a model, that add something, or that take out as much as they are
-// told to (value, window, score) are left out. Passes that stop when the target is met stop there: give a
-// target of one token to learn what they could save at most. The error is that of ctx.
+// Opportunities tries each pass separately on the conversation of req and changes nothing. It
+// leaves out passes that need a model, that add something, or that remove as much as the target
+// asks for (value, window, score). Passes that stop when the target is met do so here, too: a
+// target of one token gives the most that they can save. The error is that of ctx.
 func Opportunities(ctx context.Context, req *core.Request) ([]Opportunity, error) {
 	if req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)

@@ -6,11 +6,11 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A group is a run of messages that stay or go together, and whether it may go.
+// A group is a run of messages that are hidden together or not at all.
 type group struct {
 	core.Span
 	tokens int
-	stays  bool // it holds what is protected, awaited, a summary or a system message
+	stays  bool // never hidden: it is protected, awaited, a summary or a system message
 }
 
 // groups returns the runs that may be hidden without breaking a pair. The first message of
@@ -35,8 +35,7 @@ func (w *work) groups() []group {
 			out[k].stays = out[k].stays || out[k].End > pending[0]
 		}
 	}
-	// What the conversation began with is the task. System messages and what earlier
-	// condensations put in front do not count.
+	// The first original message is the task.
 	for k := range out {
 		if m := &w.msgs[out[k].Start]; m.Role != core.RoleSystem && m.Kind == core.KindOriginal {
 			out[k].stays = true
@@ -108,12 +107,5 @@ func hides(m *core.Message) int {
 	if !isMarker(m) {
 		return 1
 	}
-	n := 0
-	for _, c := range []byte(markerText(m)[len(stubStart):]) {
-		if c < '0' || c > '9' || n > 1<<30 {
-			break
-		}
-		n = 10*n + int(c-'0')
-	}
-	return max(n, 1)
+	return stubCount(markerText(m))
 }

@@ -36,7 +36,7 @@ var digestPass = onDemand(define("digest", classLossy, "",
 				at, old = i, readDigest(markerText(m))
 				continue
 			}
-			w.hide(group{Span: core.Span{Start: i, End: i + 1}}) // of a time when they were not replaced
+			w.hide(group{Span: core.Span{Start: i, End: i + 1}}) // of a version that did not replace digests
 		}
 		if at < 0 && len(w.head) > 0 {
 			return nil
@@ -73,7 +73,7 @@ func isDigest(m *core.Message) bool {
 	return ok && strings.HasPrefix(string(t), digestHead)
 }
 
-// since returns the first message that a digest with those marks does not tell of.
+// since returns the first message that a digest with those marks does not cover.
 func (w *work) since(marks []string) int {
 	for i := len(w.msgs) - 1; i >= 0 && len(marks) > 0; i-- {
 		if w.msgs[i].ID != "" && slices.Contains(marks, digestMark(w.msgs[i].ID)) {
@@ -83,8 +83,8 @@ func (w *work) since(marks []string) int {
 	return 0
 }
 
-// digestMarks returns the marks of what a digest made now tells of: the newest message,
-// and the newest that is sure to stay, should passes that follow hide the other.
+// digestMarks returns the marks of a digest made now: of the newest message and, as later passes
+// may hide that one, of the newest protected message.
 func (w *work) digestMarks() []string {
 	var marks []string
 	for i := len(w.msgs) - 1; i >= 0; i-- {
@@ -106,7 +106,7 @@ func digestMark(id string) string {
 	return "#" + hex.EncodeToString(sum[:4])
 }
 
-// digest says what is there from message from on.
+// digest describes the messages from index from on.
 func (w *work) digest(from int) digestText {
 	var d digestText
 	d.lists[digestAsked] = w.asked(from)
@@ -129,7 +129,7 @@ func (w *work) asked(from int) []string {
 	return out
 }
 
-// plan quotes the newest list of what is to be done.
+// plan quotes the newest list of open work.
 func (w *work) plan(from int) []string {
 	for _, u := range slices.Backward(w.uses) {
 		if u.Info.Family != dialog.FamilyPlan || !u.Called || u.Message < from || isStub(w.pieces[u.call].text) {
@@ -144,8 +144,8 @@ func (w *work) plan(from int) []string {
 	return nil
 }
 
-// lastErrors quotes the results of the newest calls that failed, unless the same call
-// succeeded since, and says of which calls that is true.
+// lastErrors quotes the results of the newest calls that failed and that did not succeed later.
+// It also returns the calls that succeeded when they were last made.
 func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
 	mended = map[string]bool{}
 	seen := map[string]bool{}
@@ -169,7 +169,7 @@ func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
 	return quoted, mended
 }
 
-// filesTouched lists files, those touched last first, with what was last done to them.
+// filesTouched lists files with the last operation on each, most recent first.
 func (w *work) filesTouched(from int) []string {
 	done := map[dialog.Family]string{dialog.FamilyRead: "read", dialog.FamilyWrite: "written", dialog.FamilyEdit: "edited"}
 	var out []string
@@ -208,7 +208,7 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-// The form of a digest, which a later condensation reads again:
+// The form of a digest, which a later condensation parses:
 //
 //	[Digest of the conversation so far, …]
 //	Asked:
@@ -217,10 +217,10 @@ func oneLine(s string, n int) string {
 //	- src/a.go (read)
 //	(as of #0a1b2c3d)
 //
-// Of each list the newest entry is the last. What begins with # names the newest message
-// that the digest tells of.
+// The newest entry of each list is the last. The words that begin with # are marks of the newest
+// messages that the digest covers.
 
-// digestHead begins every digest; by it an earlier one is known.
+// digestHead begins every digest and identifies it.
 const digestHead = "[Digest of the conversation so far, made by rule, not by a model. What it lists has been done already.]"
 
 const (
@@ -244,7 +244,7 @@ const (
 	digestErrorsMost = 3
 )
 
-// A digestText is what a digest says.
+// A digestText is the content of a digest.
 type digestText struct {
 	lists  [digestLists][]string // newest first
 	mended map[string]bool       // calls that succeeded when they were last made
@@ -256,7 +256,7 @@ func (d *digestText) same(e *digestText) bool {
 	return slices.EqualFunc(d.lists[:], e.lists[:], slices.Equal[[]string])
 }
 
-// readDigest reads what text wrote.
+// readDigest parses what text wrote.
 func readDigest(s string) digestText {
 	var d digestText
 	list := -1
@@ -279,7 +279,7 @@ func readDigest(s string) digestText {
 	return d
 }
 
-// follow adds to d, which tells what came later, what old told and what still holds.
+// follow adds to d the entries of old, an earlier digest, that still hold.
 func (d *digestText) follow(old *digestText) {
 	asked := d.lists[digestAsked]
 	for _, e := range old.lists[digestAsked] {
@@ -314,8 +314,7 @@ func (d *digestText) follow(old *digestText) {
 	}
 }
 
-// callOf returns the call that an entry about an error begins with, or as much of it as can
-// be distinguished from the error.
+// callOf returns the call that an entry about an error begins with, up to the first ": ".
 func callOf(entry string) string {
 	call, _, _ := strings.Cut(entry, ": ")
 	return call
@@ -329,7 +328,7 @@ func pathOf(entry string) string {
 	return entry
 }
 
-// text writes the digest in at most limit tokens: of each list the newest entries.
+// text writes the digest in at most limit tokens, with the newest entries of each list.
 func (d *digestText) text(limit int, count func(string) int) string {
 	asOf := ""
 	if len(d.marks) > 0 {

@@ -48,7 +48,7 @@ var layoutPass = define("layout", classLossless, "",
 		return nil
 	})
 
-// compactJSON takes the space between the values of a JSON object or array that has some.
+// compactJSON removes the space between the values of a JSON object or array of several lines.
 func compactJSON(s string) (string, bool) {
 	t := strings.TrimSpace(s)
 	if len(t) < 2 || t[0] != '{' && t[0] != '[' || !strings.Contains(t, "\n") {
@@ -106,7 +106,7 @@ func escapeEnd(s string, i int) int {
 				return i + 1
 			}
 			if s[i] < 0x20 || s[i] > 0x7e {
-				return i // not a sequence after all
+				return i // not a sequence
 			}
 		}
 		return i
@@ -132,7 +132,7 @@ func escapeEnd(s string, i int) int {
 	return i
 }
 
-// trimSpace takes the space at the end of lines, and all but one of several empty lines.
+// trimSpace removes the space at the end of lines, and all but one of consecutive empty lines.
 func trimSpace(s string) string {
 	if !strings.Contains(s, " \n") && !strings.Contains(s, "\t\n") && !strings.Contains(s, "\r\n") && !strings.Contains(s, "\n\n\n") &&
 		!strings.HasSuffix(s, " ") {

@@ -65,7 +65,7 @@ var summarizePass = defineOpen("summarize", classModel,
 		return func(ctx context.Context, w *work) error { return w.summarize(ctx, gen, &c) }, nil
 	})
 
-// A job is one call to the model: what it reads, and what becomes of the answer.
+// A job is one call to the model: its input, and the use of its answer.
 type job struct {
 	text   string
 	tokens int
@@ -139,8 +139,7 @@ func (w *work) summarize(ctx context.Context, gen model.Generator, c *summarizeS
 	return nil
 }
 
-// blockJobs are the results that are long enough, as many as the target needs, oldest
-// first.
+// blockJobs returns a job for each long result, oldest first, as many as the target needs.
 func (w *work) blockJobs(c *summarizeSettings) []job {
 	var jobs []job
 	saved := 0
@@ -163,8 +162,8 @@ func (w *work) blockJobs(c *summarizeSettings) []job {
 	return jobs
 }
 
-// sectionJobs are the runs of groups between two turns of the user, or all of them at once,
-// that may be hidden and are long enough.
+// sectionJobs returns a job for each long run of groups between two turns of the user that may be
+// hidden, or one job for all of them.
 func (w *work) sectionJobs(c *summarizeSettings) []job {
 	var jobs []job
 	var run []group
@@ -219,7 +218,7 @@ func (w *work) sectionJobs(c *summarizeSettings) []job {
 	return jobs
 }
 
-// write writes message i as a model reads it that is to shorten it.
+// write writes message i in the form for the model that shortens it.
 func (w *work) write(b *strings.Builder, i int) {
 	fmt.Fprintf(b, "<%s>\n", w.msgs[i].Role)
 	for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {

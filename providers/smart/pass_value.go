@@ -58,7 +58,7 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		if res.Tokens >= size(before) {
 			return nil
 		}
-		w.step.Changed += max(1, changed) // perhaps no line went, but pictures
+		w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
 		w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
 		return nil
 	})))
@@ -79,7 +79,7 @@ func (w *work) shortenNewestCalls() {
 	most := int(value.DefaultShares().Newest*float64(w.room)) / max(1, len(calls))
 	for _, c := range calls {
 		if w.pieces[c].tokens > most {
-			const part = 0.5 // of what they may have: the rest is worth more elsewhere
+			const part = 0.5 // of that share; the rest is better spent on other lines
 			w.shortenCall(c, int(part*4*float64(most)), "")
 		}
 	}
@@ -106,8 +106,8 @@ func systems(messages []core.Message) int {
 	return n
 }
 
-// withoutReferences returns messages in which the stubs of former condensations no longer say where
-// their content is: it need not be whole any more.
+// withoutReferences returns messages in which the stubs of earlier condensations no longer say
+// where their content is, since it may be cut by now.
 func (w *work) withoutReferences(messages []core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
@@ -125,8 +125,8 @@ func (w *work) withoutReferences(messages []core.Message) []core.Message {
 	return messages
 }
 
-// keepWords restores the texts of was in parts where other words than those of stubs were changed:
-// the user typed them.
+// keepWords restores the texts of was in parts in which more than stubs was changed: the user
+// typed those words.
 func keepWords(parts, was []core.Part, originals string) {
 	for j, p := range parts {
 		t, ok := p.(core.Text)
@@ -136,7 +136,7 @@ func keepWords(parts, was []core.Part, originals string) {
 	}
 }
 
-// original returns m as it was when the provider was asked; nil for a new message.
+// original returns m as it was in the request; nil for a new message.
 func (w *work) original(m *core.Message) *core.Message {
 	if m.ID == "" {
 		return nil
@@ -153,8 +153,8 @@ func (w *work) original(m *core.Message) *core.Message {
 	return nil
 }
 
-// counterpart returns the index in was of what the part p, at index j of n, was made of; -1
-// if unknown.
+// counterpart returns the index in was of the part that p, at index j of n, was made from; -1 if
+// unknown.
 func counterpart(was []core.Part, p core.Part, j, n int) int {
 	switch p := p.(type) {
 	case core.ToolCall:
@@ -180,7 +180,7 @@ func counterpart(was []core.Part, p core.Part, j, n int) int {
 	return -1
 }
 
-// continueWith goes on with other messages, which a pass has made of those of the work.
+// continueWith replaces the messages of the work by those that a pass made from them.
 func (w *work) continueWith(messages []core.Message) {
 	req := *w.req
 	req.Messages = messages
@@ -190,8 +190,8 @@ func (w *work) continueWith(messages []core.Message) {
 	*w = *next
 }
 
-// mapTexts returns parts with other texts, results and arguments, as f makes them, and whether
-// one is another.
+// mapTexts returns parts with f applied to their texts, results and arguments, and whether one
+// changed.
 func mapTexts(parts []core.Part, f func(string) (string, bool)) (_ []core.Part, changed bool) {
 	put := func(i int, p core.Part) {
 		if !changed {

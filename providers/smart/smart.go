@@ -121,7 +121,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 type progress struct {
 	done    []*core.Step // by pass, in all rounds; nil if it did not run
 	changed bool         // in this round
-	lossy   bool         // a pass took out what is nowhere else
+	lossy   bool         // a pass removed content that appears nowhere else
 	covered bool         // a pass will select lines, so passes that leave references do not run
 }
 
@@ -138,13 +138,13 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 			case round > 0 && s.pass.class == classModel:
 				continue // a model is asked once
 			case round > 0 && s.pass.refers && at.lossy:
-				continue // what it would refer to may not be whole any more
+				continue // the text that it would refer to may be cut by now
 			}
 			if end := p.selects(i); s.pass.refers && round == 0 && end > i {
 				if err := p.decide(ctx, w, &at, i, end); err != nil {
 					return nil, err
 				}
-				i-- // again: it is covered, or done
+				i-- // run it again if it is covered; otherwise it is done
 				if !at.covered {
 					i = end - 1
 				}
@@ -200,9 +200,10 @@ func (p *Provider) selects(i int) int {
 }
 
 // decide decides whether the passes from i on meet the target without the one at end, which selects
-// lines. If they do, they are done. If they do not, those that leave references must not run: what
-// they refer to would not stay whole. Nothing is lost by it, since a line that appears elsewhere
-// adds nothing to the selection. Where it is plain that they cannot, they are not tried.
+// lines. If they do, their result is used. If they do not, passes that leave references must not
+// run, because the selection may cut the text that they refer to. Nothing is lost: a line that
+// appears elsewhere adds nothing to the selection. Passes that clearly cannot meet the target are
+// not tried.
 func (p *Provider) decide(ctx context.Context, w *work, at *progress, i, end int) error {
 	all := !slices.ContainsFunc(p.steps[i:end], func(s step) bool { return !s.pass.refers })
 	at.covered = all && !p.steps[end].always && w.tokens-w.repeated() > w.room
@@ -240,7 +241,7 @@ func (p *Provider) enough(gain, before int, req *core.Request) bool {
 	return gain >= p.c.MinGain && float64(gain) >= p.c.MinShare*float64(before)
 }
 
-// addStep adds what a pass did to what it did in rounds before, if any.
+// addStep adds the step s of a pass to d, its step in earlier rounds, if any.
 func addStep(d *core.Step, s core.Step) *core.Step {
 	if d == nil {
 		return &s

@@ -114,21 +114,25 @@ func hasStub(text string) bool {
 	return i >= 0 && strings.Contains(text[i:], stubMark)
 }
 
-// stubLines returns how many lines a line of text replaces: one, unless it is the stub of
-// a gap.
+// stubLines returns how many lines of the original a line of text is: one, unless it is a stub.
 func stubLines(line string) int {
 	if !isStub(line) {
 		return 1
 	}
+	if !strings.Contains(line, " lines") {
+		return 1
+	}
+	return stubCount(line)
+}
+
+// stubCount returns the number that a stub begins with; 1 if there is none.
+func stubCount(stub string) int {
 	n := 0
-	for _, c := range []byte(strings.TrimSpace(line)[len(stubStart):]) {
+	for _, c := range []byte(strings.TrimSpace(stub)[len(stubStart):]) {
 		if c < '0' || c > '9' || n > 1<<30 {
 			break
 		}
 		n = 10*n + int(c-'0')
-	}
-	if !strings.Contains(line, " lines") {
-		return 1
 	}
 	return max(n, 1)
 }
@@ -139,8 +143,8 @@ const maxDigest = 60
 // plainTarget replaces what would end a stub, or break its line.
 var plainTarget = strings.NewReplacer("[", "(", "]", ")", "\t", " ")
 
-// digest shortens the target of a call to one line that cannot be taken for the end of a
-// stub. Of a path it keeps the end, of anything else the beginning.
+// digest shortens the target of a call to one line that holds no end of a stub. It keeps the
+// end of a path and the beginning of anything else.
 func digest(target string) string {
 	if i := strings.IndexAny(target, "\r\n"); i >= 0 {
 		target = target[:i]
@@ -176,15 +180,15 @@ func (w *work) marker(n int) core.Message {
 	return m
 }
 
-// A gap is a run of a text that is to be left out, and the tags that are kept next
-// to its stub so that no element of the protocol is left with one tag.
+// A gap is a run of text to remove, and the tags to keep next to its stub, so that every
+// element of the protocol keeps both of its tags.
 type gap struct {
 	core.Span
 	ends, opens string
 }
 
-// wholeTags gives gaps, which ascend, the tags whose counterparts are outside of them, and
-// widens those that begin or end within a tag.
+// wholeTags adds to each gap the tags in it whose counterparts are outside of it, and widens a
+// single gap that begins or ends within a tag. Gaps are in ascending order.
 func wholeTags(text string, gaps []gap) {
 	elements := dialog.Pairs(text)
 	if len(elements) == 0 {
@@ -221,8 +225,8 @@ func wholeTags(text string, gaps []gap) {
 	}
 }
 
-// fill returns the replacement of a gap: its stub, and the tags on a line of their own
-// if what is left out had lines.
+// fill returns the replacement of a gap: its stub and its tags, on a separate line if the
+// removed text has several lines.
 func (g *gap) fill(text string, s stub) string {
 	if g.ends == "" && g.opens == "" {
 		return s.String()

@@ -18,9 +18,9 @@ type box struct {
 	pieces     core.Span
 	tokens     int    // of the part as it came, its media included
 	media      bool   // a result that holds images or blocks of unknown kind
-	mediaGone  bool   // and they were taken out
+	mediaGone  bool   // those were removed
 	result     bool   // it is a result
-	users      bool   // it is a text of a user: what is left of it has to be pieces and marks; see core.Shortens
+	users      bool   // it is a text of a user, which core.Shortens limits to pieces of it and marks
 	handleText string // the handle of the part as it came; see work.handle
 }
 
@@ -30,14 +30,14 @@ type piece struct {
 	box    int
 	kind   dialog.Kind
 	fixed  bool // may not be changed: protected, awaited, or a stub already
-	gone   bool // removed without a stub of its own: that of the piece before it counts it
+	gone   bool // removed without a stub of its own: the stub of the piece before it includes it
 	edited bool
-	needed bool            // a diff can only be read with it
+	needed bool            // a diff refers to it
 	step   int32           // the pass that changed it last
-	use    *use            // that it is of; nil if none
+	use    *use            // nil if it is of no call
 	of     *dialog.Passage // as it was read
 	text   string
-	tokens int // exact if the box has no other piece, else in proportion to its bytes
+	tokens int // exact if the box has one piece, else estimated from its share of the bytes
 }
 
 // A use is a call to a tool with its result. Either may be missing.
@@ -63,20 +63,20 @@ type work struct {
 	head   []core.Message // new, in front of all but system messages
 	told   map[int]string // the summary of a run of hidden messages, by the first of them
 
-	first []core.Message // as the provider was given them
-	base  map[string]int // and where each is, by its ID; made when it is needed
+	first []core.Message // the messages of the request
+	base  map[string]int // index in first by ID; made on first use
 
 	tokens int // of all messages: exact once settled, before that an estimate
-	room   int // what tokens should come down to
+	room   int // the target for tokens
 	usage  core.Usage
-	dry    bool       // models are not asked: what they would cost is added to usage
+	dry    bool       // estimate only: no model is called, the cost is added to usage
 	step   *core.Step // of the pass that runs
-	steps  int32      // how many ran, with that one
+	steps  int32      // how many ran, that one included
 	placed bool       // a stub says where the agent can read originals
 }
 
-// newWork takes the conversation apart. The cost is linear; nothing is counted but what
-// shares a message with something else.
+// newWork takes the conversation apart. The cost is linear: only parts that share a message with
+// others are counted.
 func newWork(req *core.Request, env registry.Env, room int, reader *dialog.Reader) *work {
 	n := len(req.Messages)
 	w := &work{
@@ -96,7 +96,7 @@ func newWork(req *core.Request, env registry.Env, room int, reader *dialog.Reade
 	return w
 }
 
-// clone returns a copy of w that can be changed by itself.
+// clone returns a copy of w. Changing one does not change the other.
 func (w *work) clone() *work {
 	c := *w
 	c.msgs, c.hidden, c.dirty = slices.Clone(w.msgs), slices.Clone(w.hidden), slices.Clone(w.dirty)
@@ -104,8 +104,8 @@ func (w *work) clone() *work {
 	return &c
 }
 
-// repeated returns the tokens of all pieces of which a later one may hold the content: the most
-// that references can save.
+// repeated returns the tokens of all pieces whose content a later piece may repeat: the most that
+// references can save.
 func (w *work) repeated() int {
 	type key struct{ name, target, path string }
 	about, files, texts := map[key]bool{}, map[string]bool{}, map[uint64]bool{}
@@ -151,7 +151,7 @@ func (w *work) met() bool { return w.tokens <= w.room }
 // count returns the tokens of a text.
 func (w *work) count(s string) int { return w.req.Counter.Count(core.Text(s)) }
 
-// looked says that the pass considered a piece.
+// looked counts a piece that the pass considered.
 func (w *work) looked() { w.step.Looked++ }
 
 // put gives piece i another text, if that is smaller. It reports whether it did.
@@ -176,7 +176,7 @@ func (w *work) drop(i int) {
 	p.text, p.tokens, p.gone, p.edited = "", 0, true, true
 }
 
-// book notes that n tokens were saved in p.
+// book records that n tokens were saved in p.
 func (w *work) book(p *piece, n int) {
 	w.tokens -= n
 	if p.step != w.steps {
@@ -262,7 +262,7 @@ func (w *work) describe(i int, s *stub) {
 	}
 	s.of, s.isError = w.label(p)
 	if w.boxes[p.box].users && p.use != nil {
-		s.of = "" // its header says it, and a mark has no names that the user did not say
+		s.of = "" // its header names the call, and a mark in a user's text must not add names
 	}
 	s.handle = w.handle(p)
 }
@@ -286,7 +286,7 @@ func (w *work) label(p *piece) (of string, isError bool) {
 	return strings.TrimSpace(u.Name + " " + digest(target)), u.IsError && p.kind == dialog.KindToolResult
 }
 
-// handle returns the handle of the part that p is of, as the provider was given it.
+// handle returns the handle of the part of p, as it was in the request.
 func (w *work) handle(p *piece) string {
 	b := &w.boxes[p.box]
 	if b.handleText == "" {
@@ -295,8 +295,8 @@ func (w *work) handle(p *piece) string {
 	return b.handleText
 }
 
-// handleOf returns the handle of what part j of m was when the provider was given it: the one
-// under which its text is found again.
+// handleOf returns the handle of part j of m as it was in the request, under which the original
+// is stored.
 func (w *work) handleOf(m *core.Message, j int) string {
 	part := m.Parts[j]
 	if was := w.original(m); was != nil {
@@ -384,7 +384,7 @@ func (w *work) join(b *box) string {
 	return s.String()
 }
 
-// content returns what a result says after its texts became one.
+// content returns the content of a result whose texts became one text.
 func content(was []core.Part, text string, mediaGone bool) []core.Part {
 	out := []core.Part{core.Text(text)}
 	for _, p := range was {
