@@ -19,8 +19,8 @@ func Keeps() core.CondensationProvider {
 	})
 }
 
-// Truncates returns a provider that hides the oldest groups, as many as it must, and
-// says so in a marker.
+// Truncates returns a provider that hides as many of the oldest groups as necessary and
+// inserts a marker with their number.
 func Truncates() core.CondensationProvider {
 	return shortener(func(hidden []core.Message) core.Message {
 		m := User(core.Text(fmt.Sprintf("[%d messages left out]", len(hidden))))
@@ -29,8 +29,8 @@ func Truncates() core.CondensationProvider {
 	})
 }
 
-// Summarizes returns a provider that puts a summary in the place of the oldest groups,
-// without a model: it has the first words of each message.
+// Summarizes returns a provider that replaces the oldest groups by a summary. It uses no
+// model: the summary has the first words of each message.
 func Summarizes() core.CondensationProvider {
 	return shortener(func(hidden []core.Message) core.Message {
 		var text strings.Builder
@@ -48,10 +48,10 @@ func Summarizes() core.CondensationProvider {
 	})
 }
 
-// shortener returns a provider that hides the oldest groups until the rest is on target,
-// but no system message, none that is protected, and neither the last nor one that still
-// awaits a result, and puts what note
-// makes of them before the rest. If that is no shorter, it keeps everything.
+// shortener returns a provider that hides the oldest groups until the rest meets the
+// target, and inserts note(hidden) before the rest. It keeps system messages, protected
+// messages, the last group and groups with pending calls. If the result is not shorter, it
+// keeps everything.
 func shortener(note func(hidden []core.Message) core.Message) core.CondensationProvider {
 	return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 		if err := ctx.Err(); err != nil {
@@ -64,7 +64,7 @@ func shortener(note func(hidden []core.Message) core.Message) core.CondensationP
 		at := -1 // where the note goes
 		var kept, hidden []core.Message
 		groups := core.Groups(req.Messages)
-		last := groups[max(0, len(groups)-1)].Start // from here on, all stay
+		last := groups[max(0, len(groups)-1)].Start // everything from here on is kept
 		if pending := core.Pending(req.Messages); len(pending) > 0 {
 			last = min(last, pending[0])
 		}

@@ -29,7 +29,7 @@ var contract = []core.Rule{
 	{Name: ruleUsage, Text: "Usage is what was spent on models: no number of it is negative, infinite or no number."},
 }
 
-// Contract returns what is asked of a provider beyond [core.Rules].
+// Contract returns the requirements for a provider in addition to [core.Rules].
 func Contract() []core.Rule { return slices.Clone(contract) }
 
 // rule returns the rule of that name.
@@ -70,7 +70,7 @@ type testCase struct {
 	name    string
 	about   string
 	rule    string // the name of the rule that it is mainly about
-	must    bool   // an error will not do
+	must    bool   // an error is a failure
 	request func() *core.Request
 	check   func(ctx context.Context, e *examiner, req *core.Request) // nil: ask once
 }
@@ -93,7 +93,7 @@ func (c *testCase) run(ctx context.Context, p core.CondensationProvider) Verdict
 // cases is the conformance suite: conversations first, conduct after them.
 var cases = append(conversations, conduct...)
 
-// conduct are the cases about how a provider behaves.
+// conduct has the cases that test behavior, not results.
 var conduct = []testCase{
 	{
 		name: "cancelled", about: "the context is done before the call",
@@ -183,8 +183,8 @@ var conduct = []testCase{
 	},
 }
 
-// interrupted makes a call whose context is done or will be soon. An answer is as good
-// as an error only if the provider may have been faster.
+// interrupted makes a call whose context is done or will be soon. A result instead of an
+// error is accepted only if the provider may have finished first.
 func (e *examiner) interrupted(ctx context.Context, req *core.Request, mayAnswer bool) {
 	before := req.Clone()
 	res, err := call(ctx, e.provider, req)
@@ -193,12 +193,13 @@ func (e *examiner) interrupted(ctx context.Context, req *core.Request, mayAnswer
 	}
 	e.judge(ctx, before, req, res, err)
 	if errors.Is(e.declined, ctx.Err()) {
-		e.declined = nil // as it should
+		e.declined = nil // the error is required
 	}
 }
 
-// concurrently makes all calls at once, and looks at the answers when all are in: a
-// provider may not touch a request after returning, the examiner not before.
+// concurrently makes all calls at the same time, and checks the results after the last has
+// returned: a provider may not modify a request after returning, and the examiner may not
+// read it before.
 func (e *examiner) concurrently(parent context.Context, reqs ...*core.Request) {
 	ctx, cancel := context.WithTimeout(parent, CallTimeout)
 	defer cancel()
@@ -220,8 +221,8 @@ func (e *examiner) concurrently(parent context.Context, reqs ...*core.Request) {
 	}
 }
 
-// adopt returns after as a host would hand it out: what was kept is the host's own, what
-// is new has an ID, everything is measured.
+// adopt returns after as a host passes it on: kept messages are the host's own, new ones
+// have an ID, and all are measured.
 func adopt(before, after []core.Message) ([]core.Message, error) {
 	named := make([]core.Message, len(after))
 	for i, m := range after {

@@ -24,7 +24,7 @@ func message(role core.Role, parts []core.Part) core.Message {
 	return core.Message{Role: role, Parts: parts}
 }
 
-// Protected returns m, protected.
+// Protected returns m with Protected set.
 func Protected(m core.Message) core.Message {
 	m.Protected = true
 	return m
@@ -35,7 +35,7 @@ func Call(id string) core.ToolCall {
 	return core.ToolCall{ID: id, Name: "read", Args: `{"path": "src/` + id + `.go"}`}
 }
 
-// Result returns what the call answered: the texts, one part for each.
+// Result returns the result of the call, with one text part for each text.
 func Result(id string, texts ...string) core.ToolResult {
 	r := core.ToolResult{CallID: id}
 	for _, s := range texts {
@@ -44,14 +44,13 @@ func Result(id string, texts ...string) core.ToolResult {
 	return r
 }
 
-// Image returns an inline picture that differs from those of other numbers.
+// Image returns an inline image, a different one for each n.
 func Image(n int) core.Image {
 	return core.Image{MediaType: "image/png", Data: fmt.Sprintf("iVBORw0KGgo%08dAAAA", n)}
 }
 
-// Conversation returns the messages with what a host gives them: the IDs m1, m2, … to
-// those that have none, a time a minute after the last one's, and their tokens by
-// [Counter].
+// Conversation returns the messages as a host provides them: it sets the IDs m1, m2, … of
+// those that have none, times one minute apart, and their tokens by [Counter].
 func Conversation(messages ...core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
@@ -66,8 +65,8 @@ func Conversation(messages ...core.Message) []core.Message {
 
 var start = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
 
-// Request returns the request to bring messages to target tokens, which are the limit
-// too. The counter is [Counter].
+// Request returns the request to condense messages to target tokens, which is also the
+// limit. The counter is [Counter].
 func Request(messages []core.Message, target int) *core.Request {
 	return &core.Request{
 		Messages:  messages,
@@ -78,7 +77,7 @@ func Request(messages []core.Message, target int) *core.Request {
 	}
 }
 
-// HalfRequest returns the request to bring messages to half their size.
+// HalfRequest returns the request to condense messages to half their size.
 func HalfRequest(messages []core.Message) *core.Request {
 	req := Request(messages, 0)
 	half := req.Tokens() / 2
@@ -86,10 +85,9 @@ func HalfRequest(messages []core.Message) *core.Request {
 	return req
 }
 
-// Session returns a conversation that holds everything that there is: a system prompt,
-// protected messages, reasoning, parallel calls, results in one message and in several,
-// pictures, blocks of unknown kind, a summary of older messages, and a last call that
-// awaits its result.
+// Session returns a conversation with every kind of content: a system prompt, protected
+// messages, reasoning, parallel calls, results in one message and in several, images, blocks
+// of unknown kind, a summary of older messages, and a last call that is pending.
 func Session() []core.Message {
 	return Conversation(
 		System(core.Text("You are a careful engineer. Answer briefly and run the tests.")),
@@ -114,8 +112,8 @@ func Session() []core.Message {
 	)
 }
 
-// A Counter counts one token for every four bytes of a text, a started four included.
-// It is quick and additive, and no tokenizer: right for tests, wrong for users.
+// A Counter counts one token for every four bytes of a text, rounded up. It is fast and
+// additive, but not a tokenizer: use it in tests only.
 type Counter struct{}
 
 // Count returns the tokens of parts.

@@ -7,8 +7,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// conversations are the cases that ask once and look at the answer. Each has a budget of
-// half its size unless it says otherwise.
+// conversations has the cases that make one call and check the result. The budget is half
+// the size of the conversation unless the case sets another one.
 var conversations = []testCase{
 	{
 		name: "session", about: "an ordinary session, its results in user messages",
@@ -255,7 +255,7 @@ var conversations = []testCase{
 	},
 }
 
-// half returns the request to bring the messages to half their size.
+// half returns the request to condense the messages to half their size.
 func half(messages func() []core.Message) func() *core.Request {
 	return func() *core.Request { return HalfRequest(messages()) }
 }

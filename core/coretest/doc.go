@@ -10,16 +10,16 @@
 // A program that tests a third-party provider calls [TestProvider], or [Examine] for the
 // details; neither needs a *testing.T. All use the same table of cases.
 //
-// To test a caller of providers, use those of [Misbehaving], each of which does one thing
-// wrong, and conversations from [Random], which hold everything that a real one may.
+// To test a caller of providers, use the providers of [Misbehaving], each of which does one
+// thing wrong, and conversations from [Random], with everything that occurs in real ones.
 // [User], [Assistant], [Call], [Result] and [Conversation] build conversations.
 //
 // # Requirements
 //
 // Every result must be valid by [core.Verify]; [Contract] has the other requirements. A
 // provider may decline a conversation with an error: that is not a failure, because the
-// host asks the next one. It may not decline cases with Must in their [Verdict]: ordinary
-// sessions with a budget that can be met. It need not save tokens.
+// host asks the next provider. It must not decline the cases with Must in their [Verdict]:
+// ordinary sessions with a budget that can be met. It need not save tokens.
 //
 // Each call has a deadline of [CallTimeout]; exceeding it is a failure. If a provider does
 // not return within [Promptness] after its context is done, the examination ends, because

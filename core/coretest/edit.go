@@ -6,9 +6,9 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// editor returns a provider that answers what f makes of the messages, which it may
-// change as it likes. They are a little shorter than those of the request, without an error, so
-// that what f adds is not growth as well.
+// editor returns a provider whose result is f of the messages, a copy that f may modify.
+// They are a little shorter than those of the request, in a valid way, so that a result to
+// which f adds something is not longer than the request.
 func editor(f func([]core.Message) []core.Message) core.CondensationProvider {
 	return attentive(func(req *core.Request) (*core.Result, error) {
 		m := cloneMessages(req.Messages)
@@ -17,7 +17,7 @@ func editor(f func([]core.Message) []core.Message) core.CondensationProvider {
 	})
 }
 
-// rewriter is an editor that offers f every message until f has changed one.
+// rewriter is an editor that calls f with each message until f has changed one.
 func rewriter(f func(*core.Message) bool) core.CondensationProvider {
 	return editor(func(m []core.Message) []core.Message {
 		for i := range m {
@@ -29,8 +29,8 @@ func rewriter(f func(*core.Message) bool) core.CondensationProvider {
 	})
 }
 
-// makeRoom cuts the longest text among the results of tools, or else among messages,
-// that are neither protected nor the system's.
+// makeRoom cuts the longest text in tool results, or else in messages that are neither
+// protected nor system messages.
 func makeRoom(m []core.Message) {
 	var best []core.Part
 	length := 40 // shorter ones are not worth it
@@ -57,7 +57,7 @@ func makeRoom(m []core.Message) {
 	}
 }
 
-// insertNote puts a new message of ours before m[i], or at the end if there are fewer.
+// insertNote inserts a new message before m[i], or at the end if m is shorter.
 func insertNote(m []core.Message, i int, note core.Message) []core.Message {
 	return slices.Insert(m, min(i, len(m)), note)
 }
@@ -69,8 +69,7 @@ func find[T core.Part](m core.Message) int {
 
 func has[T core.Part](m core.Message) bool { return find[T](m) >= 0 }
 
-// replace puts f(p) in the place of every part p of type T and reports whether that
-// changed m.
+// replace replaces every part p of type T by f(p) and reports whether that changed m.
 func replace[T core.Part](m *core.Message, f func(T) core.Part) bool {
 	parts := slices.Clone(m.Parts)
 	for i, p := range parts {
@@ -83,8 +82,8 @@ func replace[T core.Part](m *core.Message, f func(T) core.Part) bool {
 	return changed
 }
 
-// dropper returns a provider that takes the first part of type T out of a message which
-// says something without it.
+// dropper returns a provider that removes the first part of type T from a message that has
+// other content.
 func dropper[T core.Part]() core.CondensationProvider {
 	return rewriter(func(m *core.Message) bool {
 		i := find[T](*m)

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// An examiner asks a provider for one case and notes what is wrong with the answers.
+// An examiner makes the calls of one case and records what is wrong with the results.
 type examiner struct {
 	provider core.CondensationProvider
 	name     string // of the case
@@ -27,8 +27,8 @@ func (e *examiner) fail(name string, err error) {
 	e.failures = append(e.failures, &FailureError{Case: e.name, Rule: rule(name), Err: err})
 }
 
-// ask makes a call with the usual deadline and checks all that can be checked about any
-// call. The result is nil if there is no valid one.
+// ask makes a call with the usual deadline and makes the checks that apply to every call.
+// The result is nil if there is no valid one.
 func (e *examiner) ask(ctx context.Context, req *core.Request) *core.Result {
 	parent := ctx
 	ctx, cancel := context.WithTimeout(parent, CallTimeout)
@@ -39,8 +39,7 @@ func (e *examiner) ask(ctx context.Context, req *core.Request) *core.Result {
 	return e.judge(ctx, before, req, res, err)
 }
 
-// late notes that a call failed because it ran into the usual deadline, that of ctx and
-// not of parent.
+// late records that a call exceeded the usual deadline, that of ctx and not of parent.
 func (e *examiner) late(parent, ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil && parent.Err() == nil {
 		e.hung = true
@@ -48,7 +47,7 @@ func (e *examiner) late(parent, ctx context.Context, err error) {
 	}
 }
 
-// judge checks the answer to req, which was before when it was handed over.
+// judge checks the result for req. Before is a copy of req from before the call.
 func (e *examiner) judge(ctx context.Context, before, req *core.Request, res *core.Result, err error) *core.Result {
 	if errors.Is(err, errStuck) {
 		e.hung = true
@@ -120,7 +119,7 @@ func plausible(u core.Usage) error {
 	return nil
 }
 
-// sameRequest says how is differs from was.
+// sameRequest describes how is differs from was.
 func sameRequest(was, is *core.Request) error {
 	if err := sameMessages(was.Messages, is.Messages); err != nil {
 		return err
@@ -142,7 +141,7 @@ func sameRequest(was, is *core.Request) error {
 	return nil
 }
 
-// sameMessages says how is differs from was.
+// sameMessages describes how is differs from was.
 func sameMessages(was, is []core.Message) error {
 	if len(was) != len(is) {
 		return fmt.Errorf("%d messages became %d", len(was), len(is))
@@ -179,8 +178,8 @@ type lostError struct{ how string }
 
 func (e *lostError) Error() string { return e.how }
 
-// call asks p in a goroutine of its own, so that what goes wrong there is a finding and
-// not the end of the examination.
+// call calls p in its own goroutine, so that a panic there is a failure of the case and
+// does not end the examination.
 func call(ctx context.Context, p core.CondensationProvider, req *core.Request) (*core.Result, error) {
 	type answer struct {
 		res *core.Result
@@ -238,7 +237,7 @@ type Verdict struct {
 // A Report is the result of an examination.
 type Report struct {
 	Verdicts []Verdict
-	// Deterministic is set if the provider, asked the same twice, answered the same.
+	// Deterministic is set if the provider gave the same result for the same request twice.
 	// That is not required, but makes tests of its callers easier.
 	Deterministic bool
 	// Stopped says why cases were left out; nil if none was.
@@ -281,8 +280,8 @@ func TestProvider(ctx context.Context, p core.CondensationProvider) error {
 	return Examine(ctx, p).Err()
 }
 
-// Run runs every case as a subtest of t, each with a provider that open returns. What
-// open has to release it releases with t.Cleanup.
+// Run runs every case as a subtest of t, each with a provider that open returns. Open
+// releases its resources with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) core.CondensationProvider) {
 	t.Helper()
 	for i := range cases {
@@ -303,7 +302,7 @@ func Run(t *testing.T, open func(t *testing.T) core.CondensationProvider) {
 	}
 }
 
-// deterministic asks p the same twice and compares.
+// deterministic sends p the same request twice and compares the results.
 func deterministic(ctx context.Context, p core.CondensationProvider) bool {
 	e := examiner{provider: p}
 	req := HalfRequest(Session())

@@ -24,19 +24,19 @@ const (
 // RandomOptions adjust [Random]. A nil pointer and the zero value of every field mean the
 // defaults.
 type RandomOptions struct {
-	// Max is the most messages that there may be; default 40. There may be none.
+	// Max is the largest number of messages; default 40. The history may be empty.
 	Max int
 	// Protocol is how tools are called; default: any.
 	Protocol Protocol
-	// Tidy leaves out what one well-kept session of one vendor does not hold: faults of
-	// any kind (orphans, IDs used twice, blank messages, bytes that are not UTF-8),
-	// messages of enormous size, system messages in the middle, protected messages and
-	// those of earlier condensations. The last calls may still await their results.
+	// Tidy leaves out what does not occur in a proper session of one vendor: faults of any
+	// kind (orphans, duplicate IDs, blank messages, bytes that are not UTF-8), very large
+	// messages, system messages in the middle, protected messages and those of earlier
+	// condensations. The last calls may be pending.
 	Tidy bool
 }
 
-// Random returns a history made up from r: the same for the same state of r. It is
-// measured by [Counter], its messages have the IDs m1, m2, …, and none has a Source.
+// Random returns a random history: the same for the same state of r. It is measured by
+// [Counter], its messages have the IDs m1, m2, …, and none has a Source.
 //
 // A property test with a generator of its own draws a seed from it:
 //

@@ -20,9 +20,9 @@ type Condensation struct {
 	// TokensBefore and TokensAfter are measured by the host, with the same scope.
 	TokensBefore int `json:"tokens_before,omitempty"`
 	TokensAfter  int `json:"tokens_after,omitempty"`
-	// Attempts report on everyone who was asked.
+	// Attempts has a report for every provider of the chain.
 	Attempts []core.Attempt `json:"attempts,omitempty"`
-	// Originals is the file that what it hid or rewrote was written to besides, as
+	// Originals is the file with a copy of the messages that it hid or rewrote, as
 	// [EncodeOriginals] writes it; empty if there is none.
 	Originals string    `json:"originals,omitempty"`
 	Edit      core.Edit `json:"edit"`
@@ -72,7 +72,8 @@ func (n *node) inView() string {
 	return ""
 }
 
-// inTimeline is the weaker condition on what a foreign or stored condensation may name.
+// inTimeline is the weaker check for the messages that a foreign or stored condensation
+// names.
 func (n *node) inTimeline() string {
 	if n.dropped {
 		return "was dropped by a rewind"
@@ -80,8 +81,8 @@ func (n *node) inTimeline() string {
 	return ""
 }
 
-// check returns an error if c cannot be applied. Fault says what is wrong with a message
-// that c names, if anything.
+// check returns an error if c cannot be applied. Fault returns what is wrong with a message
+// that c names, or "".
 func (j *Journal) check(c *Condensation, fault func(*node) string) error {
 	switch {
 	case c.ID == "":
@@ -170,7 +171,7 @@ func (j *Journal) apply(c Condensation) {
 	j.assign(a)
 }
 
-// assign determines which inserted message replaces which hidden one.
+// assign determines for each hidden message the inserted one that replaces it.
 func (j *Journal) assign(a *applied) {
 	heads := map[string]*node{} // the first message inserted at a place
 	for i, n := range a.inserts {
@@ -191,7 +192,7 @@ func (j *Journal) assign(a *applied) {
 	}
 }
 
-// substitutes does the work of assign for a condensation that inserted at several places.
+// substitutes is assign for a condensation that inserted messages at several places.
 func (j *Journal) substitutes(a *applied, heads map[string]*node) map[*node]*node {
 	head := make(map[*node]*node, len(a.inserts))
 	for i, n := range a.inserts {
@@ -209,8 +210,8 @@ func (j *Journal) substitutes(a *applied, heads map[string]*node) map[*node]*nod
 	substitutes := map[*node]*node{}
 	groups := core.Groups(messages)
 	for _, g := range slices.Backward(groups) {
-		// A group has one substitute even if something was inserted in its middle: with
-		// two, a call could be shown again without its result.
+		// A group has one substitute even if a message was inserted within it: with two, a
+		// call could be restored to the view without its result.
 		whole := substitute
 		for i := g.End - 1; i >= g.Start; i-- {
 			if h := head[timeline[i]]; h != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Recovery says what [Decode] left out: a last line that was not written to its end.
+// A Recovery describes what [Decode] left out: an incomplete last line.
 type Recovery struct {
 	Line  int    // its number; the header is line 1
 	Bytes int    // its length, a newline included
 	Text  string // how it begins
 }
 
-// String says what was left out, for people.
+// String describes what was left out, for users.
 func (r *Recovery) String() string {
 	return fmt.Sprintf("line %d was not completely written and is left out: %d bytes, which begin %q", r.Line, r.Bytes, r.Text)
 }
@@ -39,11 +39,11 @@ func quote(line []byte) string {
 	return strings.ToValidUTF8(string(line), "\uFFFD")
 }
 
-// Decode reads what [Encode] or a [File] wrote. A last line without its newline that is not
-// complete is what a crash leaves; it is left out and reported, and the journal is as
-// it was before that record. Anything else that is wrong gives an error with the number of
-// the line: also a single bit, unless the file is of version 1, which has no checksums. There
-// is no limit to the length of a line.
+// Decode reads the output of [Encode] or a [File]. An incomplete last line without a newline
+// is the result of a crash; it is left out and reported, and the journal is as it was before
+// that record. Any other damage is an error with the number of the line, even a single wrong
+// bit, unless the file is of version 1, which has no checksums. The length of a line is not
+// limited.
 func Decode(r io.Reader) (*Journal, *Recovery, error) {
 	d := newDecoder(r)
 	if err := d.run(); err != nil {
@@ -97,8 +97,8 @@ func (d *decoder) run() error {
 	return nil
 }
 
-// torn reports whether a faulty line without newline may be the beginning of one that a
-// crash cut off. It is not if it is complete, or was before its newline became another byte.
+// torn reports whether a faulty line without a newline may be one that a crash cut off. It is
+// not if it is complete, or if only its newline was replaced by another byte.
 func torn(text []byte) bool {
 	return len(text) > 0 && !json.Valid(text) && !json.Valid(text[:len(text)-1])
 }
@@ -134,8 +134,8 @@ func (d *decoder) unseal(text []byte) ([]byte, error) {
 
 // bare reads a record without its checksum.
 func (d *decoder) bare(text []byte) error {
-	// A message is recognized without parsing the line twice: if one JSON value is between
-	// these, the line is one record.
+	// A message is recognized without parsing the line twice: if there is one JSON value
+	// between this prefix and suffix, the line is one record.
 	if body, ok := bytes.CutPrefix(text, []byte(messageStart)); ok {
 		if body, ok := bytes.CutSuffix(body, []byte("}")); ok {
 			var m core.Message
@@ -167,7 +167,7 @@ func split(text []byte) (kind string, body json.RawMessage, err error) {
 	return kind, body, nil
 }
 
-// unmarshal is json.Unmarshal with errors that speak of JSON and not of Go.
+// unmarshal is json.Unmarshal with errors in terms of JSON, not of Go.
 func unmarshal(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	var mismatch *json.UnmarshalTypeError
@@ -282,8 +282,8 @@ func (d *decoder) header(text []byte) error {
 		return err
 	}
 	if !json.Valid(text) {
-		// Never taken for a crash: what is not a journal must not be treated as a
-		// damaged one, and one that lost its header lost what messages mean.
+		// Never treated as the result of a crash: the file may not be a journal at all, and
+		// without the header the meaning of the messages is unknown.
 		if bytes.HasPrefix(text, []byte(headerStart)) && d.last() {
 			return fmt.Errorf("the header is cut off after %d bytes, before anything was recorded; remove the file and begin again", len(text))
 		}
@@ -293,7 +293,7 @@ func (d *decoder) header(text []byte) error {
 	if err != nil || kind != "condense" {
 		return fmt.Errorf("found %q; %s", quote(text), want)
 	}
-	// The version first: another one may mean another shape of the rest.
+	// The version first: another version may have another structure.
 	var v struct {
 		Version int `json:"version"`
 	}

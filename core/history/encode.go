@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// version is that of the format. It changes when a program that knows the former one
-// would misunderstand a file, or refuse it without a good reason; a field more in a record
+// version is the version of the format. It changes when a program for the previous version
+// would misread a file, or refuse it without a good reason. An additional field in a record
 // is not such a change. Version 1 had no checksums.
 const version = 2
 
@@ -22,7 +22,7 @@ type header struct {
 	Meta    json.RawMessage `json:"meta,omitempty"`
 }
 
-// reference is the body of the records that only name something.
+// reference is the body of the records that only refer to something.
 type reference struct {
 	ID     string `json:"id,omitempty"`     // undo: the condensation; protect, unprotect: the message
 	Rewind string `json:"rewind,omitempty"` // undo: the message that a rewind went back to
@@ -40,8 +40,8 @@ type reference struct {
 //	{"protect":{"id":…},"crc":…}                             and "unprotect"
 //
 // The checksum is the CRC-32C (Castagnoli) of the line up to the comma before it, as eight
-// lower-case hexadecimal digits. Records are in the order in which things happened, and
-// none is left out: what [Decode] makes of them is j, and encoding that gives the same bytes.
+// lower-case hexadecimal digits. The log has all records in the order of the events: [Decode]
+// returns a journal equal to j, and encoding that gives the same bytes.
 func Encode(w io.Writer, j *Journal) error {
 	if _, err := w.Write(appendHeader(nil, j.id, j.meta)); err != nil {
 		return err
@@ -103,7 +103,8 @@ func appendRecord(b []byte, r record, sealed bool) ([]byte, error) {
 const messageStart = `{"message":`
 
 func appendHeader(b []byte, id string, meta json.RawMessage) []byte {
-	// By hand: an encoder would make base64 of invalid UTF-8, or escape what need not be.
+	// Not by an encoder: it would write invalid UTF-8 as base64, and escape more than
+	// necessary.
 	start := len(b)
 	b = append(b, headerStart+`"version":`...)
 	b = fmt.Append(b, version)
@@ -119,7 +120,7 @@ func appendHeader(b []byte, id string, meta json.RawMessage) []byte {
 // headerStart is how every journal begins.
 const headerStart = `{"condense":{`
 
-// sealForm is how a line ends that has a checksum; sealed lines end with nothing else.
+// sealForm is the end of every line that has a checksum.
 const (
 	sealStart = `,"crc":"`
 	sealEnd   = `"}`
@@ -128,7 +129,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal ends the line that begins at start with the checksum of it.
+// seal appends the checksum of the line that begins at start.
 func seal(b []byte, start int) []byte {
 	b = appendSeal(b, crc32.Checksum(b[start:], castagnoli))
 	return append(b, '\n')
@@ -154,7 +155,7 @@ func unseal(text []byte) (record []byte, sealed bool, err error) {
 	return text[:end+1], true, nil
 }
 
-// errDamaged says that a line is not as it was written.
+// errDamaged means that a line was modified after it was written.
 var errDamaged = errors.New("the line is damaged: it does not have its checksum")
 
 func appendJSON(b []byte, v any) ([]byte, error) {

@@ -11,18 +11,17 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 )
 
-// A File is a journal on disk. What changes the journal is written to the file first and
-// takes effect only if that went well. Messages are handed to the operating system;
-// condensations, undos and rewinds are on the disk when their method returns, and so is
-// everything when Close does.
+// A File is a journal on disk. A change is written to the file first and takes effect only
+// if the write succeeds. Messages are passed to the operating system; condensations, undos
+// and rewinds are synced to disk before their method returns, and Close syncs everything.
 //
-// A process that dies in the middle of a write leaves a part of a line at the end. [Open]
-// reports it, and the next write removes it.
+// A process that dies during a write leaves an incomplete line at the end. [Open] reports
+// it, and the next write removes it.
 //
 // Only one File at a time can have a journal open, in all programs: the file is locked until
-// Close, or until the process ends. Any program can read it with [Decode]. Programs that
-// do not lock are noticed as well: if the file was moved, removed, replaced or written to since
-// it was opened, nothing is written and an error says so. What the journal holds can then be
+// Close, or until the process ends. Any program can read it with [Decode]. Changes by
+// programs that do not lock are detected as well: if the file was moved, removed, replaced or
+// written to since it was opened, writing fails with an error. The journal can then be
 // written to another file with [Encode].
 type File struct {
 	*Journal
@@ -93,13 +92,13 @@ func Open(path string) (*File, *Recovery, error) {
 	return f, d.recovery, nil
 }
 
-// locate keeps the path such that a change of the working directory does not matter.
+// locate makes the path independent of the working directory.
 func (f *File) locate(path string) (err error) {
 	f.path, err = filepath.Abs(path)
 	return err
 }
 
-// take locks the file that is open.
+// take locks the open file.
 func (f *File) take() (err error) {
 	if f.lock, err = acquire(f.path); err != nil {
 		return err
@@ -111,7 +110,7 @@ func (f *File) take() (err error) {
 	return err
 }
 
-// release gives the lock up and closes the file.
+// release releases the lock and closes the file.
 func (f *File) release() error {
 	err := f.file.Close()
 	if f.lock != nil {
@@ -120,8 +119,8 @@ func (f *File) release() error {
 	return err
 }
 
-// Close brings what was written to the disk, closes the file and gives up the lock. The
-// journal can still be read, but not changed.
+// Close syncs the file to disk, closes it and releases the lock. The journal can still be
+// read, but not changed.
 func (f *File) Close() error { return errors.Join(f.file.Sync(), f.release()) }
 
 // inPlace returns an error unless the file is still the one at its path, as it was written.
@@ -144,8 +143,8 @@ func (f *File) inPlace() error {
 	return nil
 }
 
-// write appends lines in one call. If that fails the file is left, or at the next write
-// becomes, as it was.
+// write appends lines in one call. If that fails, the file is unchanged, or is restored by
+// the next write.
 func (f *File) write(lines []byte, sync bool) error {
 	if err := f.inPlace(); err != nil {
 		return err

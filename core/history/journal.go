@@ -12,12 +12,12 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Journal holds the messages of one conversation and its condensations. It keeps the
-// messages it is given, not copies of their content, and hands the same content out:
-// neither side may modify parts or Source afterwards.
+// A Journal holds the messages of one conversation and its condensations. It does not copy
+// the content of messages, neither when it stores nor when it returns them: neither side may
+// modify parts or Source afterwards.
 //
-// A Journal may be read concurrently. It must not be used by others while a method that
-// changes it runs; slices that were handed out before are safe to read even then.
+// A Journal may be read concurrently. It must not be used while a method that changes it
+// runs; slices that it returned before are safe to read even then.
 // The zero value is not ready; use [New].
 type Journal struct {
 	id   string
@@ -93,12 +93,12 @@ func newJournal(id string) *Journal {
 // ID returns the UUID of the journal.
 func (j *Journal) ID() string { return j.id }
 
-// Meta returns what [Journal.SetMeta] was given, nil at first. It must not be modified.
+// Meta returns the argument of the last [Journal.SetMeta], or nil. It must not be modified.
 func (j *Journal) Meta() json.RawMessage { return j.meta }
 
-// SetMeta makes the header of the journal carry meta, which the journal does not
-// interpret. It fails if meta is not JSON. Whitespace between tokens is dropped, every
-// other byte kept. The meta of a [File] is fixed when it is created.
+// SetMeta stores meta in the header of the journal, which does not interpret it. It fails if
+// meta is not JSON. Whitespace between tokens is removed, every other byte kept. The meta of
+// a [File] cannot change after it is created.
 func (j *Journal) SetMeta(meta json.RawMessage) error {
 	if j.store != nil {
 		return errors.New("meta: the header of a file is not written twice")
@@ -116,8 +116,8 @@ func (j *Journal) SetMeta(meta json.RawMessage) error {
 }
 
 // Append records messages at the end of the conversation: all of them or, if it returns
-// an error, none. Every one needs an ID that no message of this journal ever had, be it
-// hidden or dropped by now. The cost does not depend on the messages already there.
+// an error, none. Each needs an ID that no message of this journal ever had, including hidden
+// and dropped ones. The cost does not depend on the number of earlier messages.
 func (j *Journal) Append(messages ...core.Message) error {
 	for i := range messages {
 		if messages[i].ID == "" {
@@ -128,7 +128,7 @@ func (j *Journal) Append(messages ...core.Message) error {
 	if err != nil {
 		return err
 	}
-	if j.store != nil { // otherwise the records would be made for nothing
+	if j.store != nil { // otherwise nothing reads the records
 		records := make([]record, len(added))
 		for i := range added {
 			records[i].message = &added[i]
@@ -248,7 +248,7 @@ func (j *Journal) Message(id string) (core.Message, bool) {
 func (n *node) inForce() bool { return !n.dropped && (n.by == nil || !n.by.undone) }
 
 // Messages returns the conversation as it was recorded, oldest first: every message that
-// was appended and not dropped by a rewind, without what condensations inserted.
+// was appended and not dropped by a rewind, without messages that condensations inserted.
 func (j *Journal) Messages() []core.Message {
 	var all []core.Message
 	for n := j.first; n != nil; n = n.next {

@@ -9,12 +9,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrInUse says that a journal cannot be opened because another [File] has it open, in
-// this program or another one.
+// ErrInUse means that a journal cannot be opened because another [File] has it open, in this
+// program or another one.
 var ErrInUse = errors.New("it is open for writing already, in this program or another one; close it there first")
 
-// A Lock keeps a journal from being opened by [Open], and is what an open [File] holds. The
-// system gives it up when the process ends, however that happens.
+// A Lock prevents [Open] from opening a journal; every open [File] holds one. The system
+// releases it when the process ends, also by a crash.
 type Lock struct{ flock *flock.Flock }
 
 // Acquire takes the lock of the file path, for a program that replaces the file by another
@@ -50,7 +50,7 @@ func acquire(path string) (*Lock, error) {
 
 const separateLock = runtime.GOOS == "windows"
 
-// Release gives the lock up.
+// Release releases the lock.
 func (l *Lock) Release() error {
 	err := l.flock.Unlock()
 	if separateLock {
@@ -60,8 +60,8 @@ func (l *Lock) Release() error {
 	return err
 }
 
-// holds reports whether the lock is one of the file that info describes. It is not if the
-// file was replaced before it was opened.
+// holds reports whether the lock is for the file that info describes. It is not if the file
+// was replaced before it was opened.
 func (l *Lock) holds(info os.FileInfo) bool {
 	if separateLock {
 		return true

@@ -12,9 +12,9 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// An originalLine is a line of a file of originals.
+// An originalLine is a line of a file with originals.
 type originalLine struct {
-	// Handles are those of the parts of the message, and of what is in its tool results.
+	// Handles are those of the parts of the message and of the content of its tool results.
 	Handles []string     `json:"handles"`
 	Message core.Message `json:"message"`
 }
@@ -25,12 +25,12 @@ const originalStart = `{"handles":`
 // IsOriginals reports whether data begins as [EncodeOriginals] begins.
 func IsOriginals(data []byte) bool { return bytes.HasPrefix(data, []byte(originalStart)) }
 
-// EncodeOriginals writes messages as JSON, one a line, each with the handles of what is in
-// it, so that an agent finds by them what a condensation took out of its sight:
+// EncodeOriginals writes messages as JSON, one a line, each with the handles of its content,
+// by which an agent finds content that a condensation removed:
 //
 //	{"handles":["0123456789"],"message":{…}}     see [core.Message.MarshalJSON]
 //
-// Source is left out: it says once more what Parts say.
+// Source is left out: it repeats Parts.
 func EncodeOriginals(w io.Writer, messages []core.Message) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -49,7 +49,7 @@ func EncodeOriginals(w io.Writer, messages []core.Message) error {
 	return nil
 }
 
-// DecodeOriginals reads what [EncodeOriginals] wrote. The error names the line.
+// DecodeOriginals reads the output of [EncodeOriginals]. The error names the line.
 func DecodeOriginals(r io.Reader) ([]core.Message, error) {
 	in := bufio.NewReader(r)
 	var messages []core.Message

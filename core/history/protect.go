@@ -2,11 +2,11 @@ package history
 
 import "fmt"
 
-// Protect has the message id kept verbatim by every condensation from now on, or with on
-// false not any more, whatever [core.Message.Protected] said when it was recorded. It says
-// nothing about condensations before: a message that is hidden stays hidden. A rewind does
-// not change it, and neither does an undo. Nothing changes if it returns an error, as it does
-// if the message is not part of the conversation. The cost is linear in the timeline.
+// Protect sets or clears the protection of the message id: condensations keep a protected
+// message verbatim. It overrides [core.Message.Protected] as recorded. It has no effect on
+// earlier condensations: a hidden message stays hidden. Rewinds and undos do not change it.
+// It is an error if the message is not part of the conversation; then nothing changes. The
+// cost is linear in the timeline.
 func (j *Journal) Protect(id string, on bool) error {
 	n, err := j.protectable(id)
 	if err != nil {

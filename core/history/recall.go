@@ -9,25 +9,25 @@ import (
 
 // A Recalled is content found by its handle, and where it was found.
 type Recalled struct {
-	// Part is the content: a part of Message, or of a tool result in it.
+	// Part is the content: a part of Message, or of one of its tool results.
 	Part core.Part
-	// Message holds it: as it was recorded, or as condensation RewrittenBy had it.
+	// Message contains it: as it was recorded, or as condensation RewrittenBy rewrote it.
 	Message core.Message
 	// InsertedBy is the ID of the condensation that inserted the message; empty if it was
-	// appended. RewrittenBy is empty if the content was there when the message came.
+	// appended. RewrittenBy is empty if the message had the content when it was recorded.
 	InsertedBy, RewrittenBy string
-	// Dropped says that a rewind dropped the message, or what rewrote it.
+	// Dropped is set if a rewind dropped the message, or the condensation that rewrote it.
 	Dropped bool
-	// InView says that the content is in the view, in this message.
+	// InView is set if the content is in the view, in this message.
 	InView bool
 }
 
 // Recall finds content by its handle, [core.Handle], in everything that the conversation
-// ever held: hidden or not, rewritten since, inserted by condensations that are active or
-// undone, dropped by a rewind. The order is that of the conversation, what a message was
-// recorded with comes before what it became, and what was dropped comes last. Equal content
-// at several places has the same handle, so there may be many; there is nil if there is none.
-// The cost is linear in the bytes of the conversation.
+// ever contained: hidden or not, rewritten since, inserted by condensations that are active
+// or undone, dropped by a rewind. The results are in the order of the conversation, with the
+// recorded content of a message before its rewrites, and dropped content last. Equal content
+// in several places has the same handle, so there may be several results. Without any the
+// result is nil. The cost is linear in the bytes of the conversation.
 func (j *Journal) Recall(handle string) []Recalled {
 	var found []Recalled
 	look := func(n *node, parts []core.Part, by *applied, dropped bool) bool {
@@ -74,7 +74,7 @@ func (j *Journal) Recall(handle string) []Recalled {
 	return found
 }
 
-// parts returns what n says in the view, if it is there.
+// parts returns the parts of n in the view; nil if it is not in the view.
 func (n *node) parts() []core.Part {
 	if r := n.rewritten(); r != nil {
 		return r.parts
@@ -110,12 +110,12 @@ func Handles(parts []core.Part) iter.Seq2[string, core.Part] {
 	}
 }
 
-// handleForm is a handle as a word of its own, or at the end of one such as #0123456789 or
-// condense:0123456789.
+// handleForm matches a handle as a separate word, or at the end of a word such as
+// #0123456789 or condense:0123456789.
 var handleForm = regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9a-f]{10})(?:[^0-9A-Za-z]|$)`)
 
-// ParseHandle returns the handle in text: alone, or in a stub that a provider wrote. It
-// reports false unless there is exactly one.
+// ParseHandle returns the handle in text, which may be the stub of a provider. It reports
+// false unless there is exactly one.
 func ParseHandle(text string) (string, bool) {
 	found := ""
 	for rest := text; ; {

@@ -11,10 +11,10 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A LineError is about a line of a damaged journal that could not be kept as it is.
+// A LineError describes a line of a damaged journal that could not be kept as it is.
 type LineError struct {
 	Line int
-	// Err says what is wrong, and what was done about it.
+	// Err describes the damage and how it was repaired.
 	Err error
 }
 
@@ -22,13 +22,12 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Repair reads a journal of which [Decode] cannot read every line, and returns one with all
-// that can be read, and what could not, in the order of the lines. A line that is damaged is
-// left out, and so is a later one that makes no sense without it: the messages that such a
-// condensation hid are in view, those that such a rewind dropped are there again. Messages
-// of the same ID, as two programs leave them that wrote without a lock, are all kept under
-// IDs of their own. A damaged header is replaced by one with another ID and without meta.
-// The error is that of r, or says that there is no journal.
+// Repair reads a damaged journal. It returns a journal of all readable lines, and an error
+// for each other line, in order. A damaged line is left out, and so is a later line that
+// depends on it: messages that such a condensation hid are in the view, and messages that
+// such a rewind dropped are restored. Messages with the same ID, which two programs write
+// that do not lock, are all kept, with new IDs. A damaged header is replaced by one with
+// another ID and without meta. The error is that of r, or that the data is not a journal.
 func Repair(r io.Reader) (*Journal, []*LineError, error) {
 	d := newDecoder(r)
 	d.repair = &repair{used: map[string]int{}}
@@ -46,7 +45,7 @@ func Repair(r io.Reader) (*Journal, []*LineError, error) {
 	return d.journal, faults, nil
 }
 
-// A repair is what a decoder does about lines that it cannot read.
+// A repair is the handling of unreadable lines in a decoder.
 type repair struct {
 	faults []*LineError
 	used   map[string]int // how often an ID was used, of those that were used twice
@@ -54,11 +53,11 @@ type repair struct {
 
 func (r *repair) add(line int, err error) { r.faults = append(r.faults, &LineError{line, err}) }
 
-// line saves what it can of a line that cannot be read for the reason err.
+// line recovers what is readable of a line that cannot be read because of err.
 func (r *repair) line(d *decoder, text []byte, err error) {
 	if d.line == 1 {
 		d.journal = New()
-		// Of which version it was cannot be known, so both kinds of lines are taken.
+		// Its version is unknown, so both kinds of lines are accepted.
 		d.mixed = true
 		r.add(1, fmt.Errorf("%w; there is a new header, without the system prompt, the tools and the former format", err))
 		return
@@ -76,7 +75,7 @@ func (r *repair) line(d *decoder, text []byte, err error) {
 	r.add(d.line, fmt.Errorf("%w; it is left out", err))
 }
 
-// sealedIn returns the records in a line that have their checksum. There are several if a
+// sealedIn returns the records in a line that have a valid checksum. There are several if a
 // newline was damaged.
 func sealedIn(text []byte) [][]byte {
 	var records [][]byte
@@ -99,7 +98,7 @@ func sealedIn(text []byte) [][]byte {
 	}
 }
 
-// message gives a message another ID if its own was used.
+// message gives a message a new ID if its own is already used.
 func (r *repair) message(d *decoder, m *core.Message) {
 	was := m.ID
 	for d.journal.nodes[m.ID] != nil {
@@ -111,7 +110,7 @@ func (r *repair) message(d *decoder, m *core.Message) {
 	}
 }
 
-// condensation takes out of an edit what names messages that are missing.
+// condensation removes references to missing messages from an edit.
 func (r *repair) condensation(d *decoder, c *Condensation) {
 	missing := 0
 	gone := func(id string) bool {

@@ -118,7 +118,7 @@ func (r *restorer) inserts(c int, inserts []core.Insert) []core.Insert {
 	return out
 }
 
-// moment returns how much of the timeline was there when c took place.
+// moment returns how many messages of the timeline existed at the time of c.
 func (r *restorer) moment(c *Condensation) int {
 	end := 0
 	see := func(id string) {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Undo takes the condensation id back, for good: what it inserted leaves the view, and
-// what it hid or rewrote is there again as it was, unless another condensation hides or
-// rewrites it too or covers it (see the package comment). Nothing changes if Undo returns
-// an error, as it does if there is no such condensation or it is undone already. The cost
-// is linear in the timeline.
+// Undo undoes the condensation id permanently: messages that it inserted leave the view, and
+// messages that it hid or rewrote are restored, unless another condensation also hides,
+// rewrites or covers them (see the package comment). It is an error if there is no such
+// condensation or it is already undone; then nothing changes. The cost is linear in the
+// timeline.
 func (j *Journal) Undo(id string) error {
 	a, err := j.undoable(id)
 	if err != nil {
@@ -42,11 +42,11 @@ func (j *Journal) undo(a *applied) {
 	a.undone = true
 }
 
-// Rewind goes back to when the message id was recorded: by itself or, if it is a summary
-// or marker, with its condensation. Messages and condensations recorded later are
-// dropped. A condensation that was undone stays undone, so the view is what it was then
-// without such. Nothing changes if it returns an error, as it does if the message is not
-// part of the conversation. The cost is linear in the timeline.
+// Rewind returns to the state in which the message id was recorded; a summary or marker was
+// recorded with its condensation. Later messages and condensations are dropped. A
+// condensation that was undone since stays undone, so the view may differ from that of the
+// time. It is an error if the message is not part of the conversation; then nothing changes.
+// The cost is linear in the timeline.
 func (j *Journal) Rewind(id string) error {
 	n, err := j.rewindable(id)
 	if err != nil {
@@ -79,7 +79,7 @@ func (j *Journal) rewind(to *node, r *rewound) {
 	j.drop(to)
 }
 
-// drop does what a rewind does.
+// drop applies a rewind.
 func (j *Journal) drop(to *node) {
 	for len(j.applied) > 0 {
 		a := j.applied[len(j.applied)-1]
@@ -121,7 +121,7 @@ func (j *Journal) UndoRewind() (to string, err error) {
 	return r.to, nil
 }
 
-// ErrNoRewind says that there is no rewind to undo.
+// ErrNoRewind means that there is no rewind to undo.
 var ErrNoRewind = errors.New("undo: there is no rewind")
 
 func (j *Journal) rewindToUndo() (*rewound, error) {
@@ -139,8 +139,8 @@ func (j *Journal) rewindToUndo() (*rewound, error) {
 	return nil, ErrNoRewind
 }
 
-// undoRewind makes the journal what it is without the rewind r: every record is applied
-// again. Each still can be, because without r there is more to refer to, and not less.
+// undoRewind rebuilds the journal without the rewind r: it applies every record again. That
+// cannot fail: without r there are more messages to refer to, not fewer.
 func (j *Journal) undoRewind(r *rewound) {
 	r.undone = true
 	log := append(j.log, record{undoRewind: r})
@@ -172,8 +172,8 @@ func (j *Journal) undoRewind(r *rewound) {
 	}
 }
 
-// Dropped returns what rewinds dropped that are not undone, as it was recorded and in
-// the order in which it was: messages, and what condensations had inserted.
+// Dropped returns the messages that were dropped by rewinds that are not undone, as recorded
+// and in the order of recording, including those that condensations inserted.
 func (j *Journal) Dropped() []Entry {
 	var entries []Entry
 	for _, r := range j.log {

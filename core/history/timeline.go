@@ -7,12 +7,12 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// An Entry is a message of the timeline and what became of it.
+// An Entry is a message of the timeline and its state.
 type Entry struct {
-	// Message is as in the view, or as it would be there if it were not hidden.
+	// Message is the message as in the view, or as it would be if it were not hidden.
 	Message core.Message
-	// Original is as it was recorded. Message differs from it if it was rewritten, and in
-	// Protected if [Journal.Protect] changed that.
+	// Original is the message as recorded. Message differs from it if it was rewritten, and
+	// in Protected if [Journal.Protect] changed that.
 	Original core.Message
 	// InsertedBy is the ID of the condensation that inserted it; empty if it was
 	// appended.

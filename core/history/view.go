@@ -6,17 +6,17 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// View returns the messages that would be sent, oldest first. The slice is read-only. It
-// stays as it is, whatever happens to the journal, and may be read while that happens.
-// The cost is constant.
+// View returns the messages that would be sent, oldest first. The slice is read-only. Later
+// changes of the journal do not affect it, and it may be read during them. The cost is
+// constant.
 func (j *Journal) View() []core.Message { return slices.Clip(j.view) }
 
 // Len returns the number of messages in the view.
 func (j *Journal) Len() int { return len(j.view) }
 
-// Settled reports whether the view is as an active condensation left it, one that put
-// something in place of messages: nothing was appended since, and what was condensed since
-// only hid or rewrote. The cost is linear in what was recorded since.
+// Settled reports whether the view is the result of an active condensation that inserted a
+// message: nothing was appended since, and later condensations only hid or rewrote. The cost
+// is linear in the records since.
 func (j *Journal) Settled() bool {
 	for _, r := range slices.Backward(j.log) {
 		switch a := r.condensation; {
@@ -29,14 +29,14 @@ func (j *Journal) Settled() bool {
 	return false
 }
 
-// Tokens returns the sum of Tokens over the view, at constant cost. Messages that were
-// not measured count zero; after [Journal.Measure] there are none.
+// Tokens returns the sum of Tokens over the view, at constant cost. Messages that were not
+// measured count as zero; after [Journal.Measure] all are measured.
 func (j *Journal) Tokens() int { return j.tokens }
 
-// Measure counts the view with c, whatever it was measured with before, and makes c the
-// counter of the journal: what enters the view later is counted with it, except for
-// messages that come with Tokens set, which are taken to be measured with c. Messages
-// outside the view are not counted until they enter it. Nothing is written to a [File].
+// Measure counts the view with c and makes c the counter of the journal: messages that enter
+// the view later are counted with it, except messages with Tokens set, which must be measured
+// with c. Messages outside the view are not counted until they enter it. Nothing is written
+// to a [File].
 func (j *Journal) Measure(c core.Counter) {
 	j.counter = c
 	j.epoch++
@@ -71,8 +71,8 @@ func (j *Journal) refresh() {
 			size++
 		}
 	}
-	// Always a new array: the old one is in the hands of others. The room to spare
-	// lets the next messages be appended without another copy.
+	// Always a new array: callers have the old one. The spare capacity allows the next
+	// messages to be appended without another copy.
 	j.view, j.tokens = make([]core.Message, 0, size+size/8+8), 0
 	for n := j.first; n != nil; n = n.next {
 		if n.shown {
@@ -89,7 +89,7 @@ func (j *Journal) show(n *node) {
 	j.tokens += m.Tokens
 }
 
-// current returns n as it is sent, measured, and what rewrote it, if anything.
+// current returns n as it is sent, measured, and the condensation that rewrote it, or nil.
 func (j *Journal) current(n *node) (core.Message, *applied) {
 	r := n.rewritten()
 	if r == nil && j.counter != nil && n.epoch != j.epoch {
@@ -102,7 +102,7 @@ func (j *Journal) current(n *node) (core.Message, *applied) {
 	if r == nil {
 		return m, nil
 	}
-	// Source says what the parts were.
+	// Source describes the original parts.
 	m.Parts, m.Source = r.parts, nil
 	if j.counter != nil && r.epoch != j.epoch {
 		r.tokens, r.epoch = core.MessageTokens(j.counter, m), j.epoch

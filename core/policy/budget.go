@@ -2,31 +2,30 @@ package policy
 
 import "github.com/condensehq/condense/core"
 
-// Budget returns what a conversation of this size may have if the trigger leads to a
-// condensation. Target is at most Limit.
+// Budget returns the budget of a condensation with this trigger, for a conversation of
+// this size. Target is at most Limit.
 //
 // The target lies between the floor and the top, which is the smallest of: the limit;
 // the threshold and MaxContextTokens, if Auto is set and they are so far above the floor
 // that a quarter of them can be removed; and, for a manual trigger, the conversation as it
-// is. It is half way between the two, or where Rule.Target puts it, and not below MinSize;
-// but then MinNewTokens away from the top, so that the conversation is not due again at
-// once, and MinNewTokens away from the floor, so that something can stay; if there is no
-// room for both, half way. Last, it is lowered if a conversation within its limit would not
-// save MinGain by reaching it. For a manual trigger, summaries count as part of the floor.
+// is. It is half way between the two, or at Rule.Target, and not below MinSize. It keeps a
+// distance of MinNewTokens to the top, so that the conversation is not due again at once,
+// and to the floor, so that some messages can be kept; without room for both, it is half way.
+// Finally it is lowered if a conversation within its limit would not save MinGain by
+// reaching it. For a manual trigger, summaries count as part of the floor.
 //
 // With StopAtLimit, a conversation over its limit has the limit as its target, unless
 // Rule.Target is set.
 //
 // On overflow the model's API has refused a conversation that may be within the limit.
-// How far the count is off is not known, so the limit becomes three quarters of what was
-// refused, and again after every refusal; but at least a quarter of what can be removed
-// stays.
+// The error of the count is unknown, so the limit becomes three quarters of the refused
+// size, and again after every refusal; but at least a quarter of what can be removed is kept.
 func (r Rule) Budget(size Size, trigger core.Trigger) core.Budget {
 	b, _ := r.budget(size, trigger)
 	return b
 }
 
-// budget also returns the target that was wished for, before anything moved it.
+// budget also returns the wanted target, before any adjustment.
 func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) {
 	used, floor := size.Used(), size.floor(trigger)
 	b = core.Budget{Window: r.Window, Reserve: r.reserve(), Overhead: size.Overhead(), Limit: r.limit()}
@@ -74,15 +73,15 @@ func (r Rule) top(floor, limit int) int {
 	return top
 }
 
-// counts reports whether a size that makes a conversation due, below its limit, has an
-// effect for this floor. It has none if most of it is the floor: the conversation would be
-// due again and again, and lose nearly all that was said each time.
+// counts reports whether a trigger size below the limit has an effect for this floor. It has
+// none if most of it is the floor: the conversation would be due again and again, and lose
+// nearly all of its messages each time.
 func (r Rule) counts(due, floor int) bool {
 	return due > floor && (r.IgnoreFixed || due-floor >= due/leastRemovable)
 }
 
 // refusedLimit is the limit after an API has refused used tokens. It is below used, so
-// that a conversation of which nothing can be removed is found to exceed it.
+// that a conversation of which nothing can be removed exceeds it.
 func refusedLimit(used, floor int) int {
 	threeQuarters := used/4*3 + used%4*3/4
 	return min(max(threeQuarters, floor+(used-floor)/4), used-1)

@@ -6,11 +6,11 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// Decide says whether a conversation of this size is to be condensed now. It is asked
-// once before every request to the model ([core.TriggerAutomatic]), when somebody wants
-// a condensation ([core.TriggerManual]), and when the model's API has refused the
-// conversation as too large ([core.TriggerOverflow]). An unknown trigger counts as
-// automatic. It never panics, whatever the numbers.
+// Decide decides whether to condense a conversation of this size now. Call it once before
+// every request to the model ([core.TriggerAutomatic]), when the user asks for a condensation
+// ([core.TriggerManual]), and when the model's API has refused the conversation as too large
+// ([core.TriggerOverflow]). An unknown trigger counts as automatic. Decide does not panic for
+// any numbers.
 func (r Rule) Decide(size Size, s State, trigger core.Trigger) Decision {
 	used := size.Used()
 	share := float64(100*float64(used)) / float64(r.Window)
@@ -83,7 +83,8 @@ func (r Rule) wanted(d *Decision, reached bool) Reason {
 	return why
 }
 
-// finite replaces what JSON cannot write, and what a window of 0 leads to, by 0.
+// finite replaces NaN and infinities, which JSON does not have, by 0. A window of 0 causes
+// them.
 func finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0

@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// A Decision says whether to condense, why, and every number that led there. Percent and
-// Threshold are percent of the window, all other numbers are tokens.
+// A Decision has the decision whether to condense, its reason, and all numbers that it
+// depends on. Percent and Threshold are percent of the window, all other numbers are tokens.
 type Decision struct {
 	Act     bool         `json:"act"`
 	Reason  Reason       `json:"reason"`
@@ -26,30 +26,29 @@ type Decision struct {
 	MinSize          int     `json:"min_size,omitempty"`
 	// Budget is for the request to the providers.
 	Budget core.Budget `json:"budget"`
-	// TargetWanted is the target before it was moved to where it can be reached and is
-	// of use; 0 if it was not moved.
+	// TargetWanted is the target before it was adjusted to be reachable and useful; 0 if it
+	// was not adjusted.
 	TargetWanted int `json:"target_wanted,omitempty"`
 	// MinGain is the least that a condensation must save to be a success; at least 1.
 	MinGain int `json:"min_gain"`
-	// Grown is what was added since the last attempt, and MinNewTokens what must have
-	// been for a conversation within its limit to be due again. Both are 0 before the
-	// first.
+	// Grown is the number of tokens added since the last attempt, and MinNewTokens the
+	// number required for a conversation within its limit to be due again. Both are 0 before
+	// the first attempt.
 	Grown        int `json:"grown,omitempty"`
 	MinNewTokens int `json:"min_new_tokens,omitempty"`
 }
 
-// Worth reports whether a condensation that leaves the conversation with this many
-// tokens is a success: it saves MinGain, or it saves something and is what gets the
-// conversation within its limit. A host drops any other result.
+// Worth reports whether a condensation to this many tokens is a success: it saves MinGain, or
+// it saves less and brings the conversation within its limit. A host discards any other
+// result.
 func (d Decision) Worth(tokens int) bool {
 	limit := d.Budget.Limit
 	return tokens <= d.Used-d.MinGain || d.Used > limit && tokens <= limit
 }
 
-// Err returns an error if the conversation is over its limit and it is of no use to ask
-// a provider: a [*FloorError], which wraps [ErrFloorExceedsWindow], or one that says
-// that the attempts so far have not helped. With IgnoreFixed, d may act nevertheless;
-// the error counts.
+// Err returns an error if the conversation is over its limit and no provider can help: a
+// [*FloorError], which wraps [ErrFloorExceedsWindow], or an error that earlier attempts
+// have not helped. With IgnoreFixed, Act may be set nevertheless; the error takes precedence.
 func (d Decision) Err() error {
 	switch {
 	case d.Floor > d.Budget.Limit:
@@ -64,7 +63,7 @@ func (d Decision) Err() error {
 	return nil
 }
 
-// String says in a line what is done and why.
+// String describes the decision and its reason in one line.
 func (d Decision) String() string {
 	if !d.Act {
 		return notActing[d.Reason] + ": " + d.why()
@@ -81,7 +80,7 @@ func (d Decision) String() string {
 	return text
 }
 
-// notActing says in general what the reasons not to act mean.
+// notActing has the general meaning of the reasons not to act.
 var notActing = map[Reason]string{
 	ReasonBelow:      "not due",
 	ReasonOff:        "not due",
@@ -133,7 +132,7 @@ func (d Decision) why() string {
 	return string(d.Reason)
 }
 
-// percentText rounds down, so that what is below a threshold never looks like it.
+// percentText rounds down, so that a number below a threshold is never shown as equal to it.
 func percentText(p float64) string {
 	return strconv.FormatFloat(math.Floor(p*100)/100, 'f', -1, 64)
 }
@@ -145,8 +144,8 @@ type Reason string
 const (
 	ReasonThreshold  Reason = "threshold"   // its percent of the window has reached the threshold
 	ReasonMaxContext Reason = "max_context" // it is over MaxContextTokens
-	ReasonLimit      Reason = "limit"       // it is over the limit, so the model would refuse it
-	ReasonManual     Reason = "manual"      // somebody asked
+	ReasonLimit      Reason = "limit"       // it is over the limit: the model would refuse it
+	ReasonManual     Reason = "manual"      // the user asked
 	ReasonOverflow   Reason = "overflow"    // the model has refused it
 )
 
@@ -160,14 +159,14 @@ const (
 	ReasonSmall Reason = "too_small"
 	// ReasonCooling: it is due, but has not grown enough since the last attempt.
 	ReasonCooling Reason = "cooling_down"
-	// ReasonNoGain: it is due, but most of what makes it due cannot be removed; or somebody
-	// asked, and nothing can be removed.
+	// ReasonNoGain: it is due, but most of it cannot be removed; or the user asked, and
+	// nothing can be removed.
 	ReasonNoGain Reason = "nothing_to_gain"
-	// ReasonNothingNew: it is due, or somebody asked, but nothing was said since the last
-	// condensation.
+	// ReasonNothingNew: it is due, or the user asked, but it has no new messages since the
+	// last condensation.
 	ReasonNothingNew Reason = "nothing_new"
-	// ReasonStuck: it is over the limit, and attempts at this very conversation have not
-	// helped. [Decision.Err] says so.
+	// ReasonStuck: it is over the limit, and attempts have not helped since it last changed.
+	// [Decision.Err] is an error.
 	ReasonStuck Reason = "stuck"
 	// ReasonFloor: it is over the limit, and so is what cannot be removed.
 	// [Decision.Err] is a [*FloorError].
@@ -184,8 +183,8 @@ func (r Reason) Acts() bool {
 	return false
 }
 
-// ErrFloorExceedsWindow means that what may not be removed from a conversation is larger
-// than what may be sent, so that no provider can help.
+// ErrFloorExceedsWindow means that the fixed tokens of a conversation exceed its limit, so
+// that no provider can help.
 var ErrFloorExceedsWindow = errors.New("what cannot be removed exceeds the window")
 
 // A FloorError gives the numbers of an [ErrFloorExceedsWindow].
@@ -195,7 +194,7 @@ type FloorError struct {
 	Refused int // what the model's API refused; 0 if it was not asked
 }
 
-// Error names the numbers and what to do.
+// Error returns the numbers and what to do.
 func (e *FloorError) Error() string {
 	s := e.Size
 	text := fmt.Sprintf("%v: system prompt %s + tools %s + protected messages %s = %s tokens; ",

@@ -1,5 +1,5 @@
-// Package policy says when a conversation is to be condensed, and how far. It is pure
-// functions of numbers: no clock, no model, no state of its own.
+// Package policy decides when to condense a conversation, and how far. It has pure
+// functions of numbers: no clock, no model, no state.
 //
 // The formulas, all numbers in tokens by the host's counter unless they say percent:
 //
@@ -13,23 +13,22 @@
 //
 //	percent >= threshold, or used > limit, or used > max context tokens (if set)
 //
-// and then down to a target well below the point at which it would be due again. One
-// that is over its limit is always due, because the model would refuse it. One that is
-// merely over the user's threshold is left alone if nothing would come of it: see
-// [Reason].
+// and then to a target well below the size at which it is due again. A conversation over
+// its limit is always due, because the model would refuse it. One that only exceeds the
+// user's threshold is not condensed if that would save too little: see [Reason].
 //
 // A host keeps one [State] per conversation and asks once before every request to the
 // model:
 //
 //	d := rule.Decide(size, state, core.TriggerAutomatic)
 //	if err := d.Err(); err != nil {
-//		return err // it cannot be made to fit: say so before a model is paid
+//		return err // it cannot fit: report it before a model is paid
 //	}
 //	if d.Act {
 //		tokens := … // condense to d.Budget; keep the result only if d.Worth(its tokens)
 //		state = state.After(d, tokens)
 //	}
 //
-// The thresholds, the reserve and the buffer are Roo-Code's. [Exceptions] turn off what its
-// rule lacks.
+// The thresholds, the reserve and the buffer are those of Roo-Code. [Exceptions] turn off
+// the parts that its rule does not have.
 package policy

@@ -9,36 +9,34 @@ import (
 )
 
 const (
-	// unknownReserve is Roo-Code's reserve for a model that does not say how much it may
-	// write.
+	// unknownReserve is Roo-Code's reserve for a model with an unknown maximum output.
 	unknownReserve = 8192
-	// unknownReserveShare bounds it: the window divided by this. Roo-Code bounds the
-	// maxima in its model table alike. Without it a window of 8,000 has a negative limit.
+	// unknownReserveShare limits it to the window divided by this, as Roo-Code limits the
+	// maxima in its model table. Otherwise a window of 8,000 would have a negative limit.
 	unknownReserveShare = 5
-	// leastRemovable is the part of a threshold that must be removable for it to have an
-	// effect: one divided by this.
+	// A threshold has an effect only if the share 1/leastRemovable of it can be removed.
 	leastRemovable = 4
-	// regrowPercent of the window is what a conversation must grow by after attempts
-	// that did not help. It is not for configuration to remove.
+	// regrowPercent is how much of the window a conversation must grow by after attempts
+	// that did not help. It is deliberately not configurable.
 	regrowPercent = 10
 
 	minThreshold = 5
 	maxThreshold = 100
 )
 
-// A Rule says when to condense and how far. The zero value of a field means none or
-// unknown where that makes sense; [Default] has the recommended values. A Rule that
-// [Rule.Validate] refuses is safe to use, but what it decides means little.
+// A Rule defines when to condense and how far. The zero value of a field means none or
+// unknown where that makes sense; [Default] returns the recommended values. A Rule that
+// [Rule.Validate] refuses is safe to use, but its decisions are not meaningful.
 type Rule struct {
 	// Window is the model's context window in tokens.
 	Window int
-	// MaxOutput is the most tokens that the model may answer with, as the host will
-	// request it; 0 if unknown.
+	// MaxOutput is the maximum output, in tokens, that the host requests of the model; 0 if
+	// unknown.
 	MaxOutput int
 	// Buffer is the percent of the window, 0 to 90, that is kept free because no count is
 	// exact.
 	Buffer float64
-	// Auto is false if only a conversation over its limit is condensed unasked.
+	// Auto is false if only a conversation over its limit is condensed automatically.
 	Auto bool
 	// Threshold is the percent of the window, 5 to 100, at which a conversation is due.
 	Threshold float64
@@ -70,7 +68,7 @@ type Exceptions struct {
 	StopAtLimit bool
 	// IgnoreFixed decides as if everything could be removed.
 	IgnoreFixed bool
-	// Eager attempts a condensation however little it may save: MinSize, MinNewTokens and
+	// Eager attempts a condensation even if it can save little: MinSize, MinNewTokens and
 	// attempts that did not help do not prevent it.
 	Eager bool
 	// Unchecked makes every rule valid: numbers out of range are used as they are.
@@ -78,7 +76,7 @@ type Exceptions struct {
 }
 
 // Default returns the recommended rule for a window, in tokens. The decision record on
-// policy says where the numbers come from.
+// policy has the sources of the numbers.
 func Default(window int) Rule {
 	return Rule{
 		Window: window, Buffer: 10, Auto: true, Threshold: 80,
@@ -122,7 +120,7 @@ func (r Rule) Validate() error {
 // within is false for NaN.
 func within(x, low, high float64) bool { return x >= low && x <= high }
 
-// reserve is what is kept free for the answer.
+// reserve is the number of tokens kept free for the answer.
 func (r Rule) reserve() int {
 	switch {
 	case r.MaxOutput != 0:
@@ -134,7 +132,7 @@ func (r Rule) reserve() int {
 	}
 }
 
-// limit is the most that may be sent. An integer exceeds the rounded number exactly when
+// limit is the largest size that may be sent. An integer exceeds the rounded number exactly when
 // it exceeds the float64, so the rounding changes no decision. The conversion of the
 // product keeps the compiler from fusing it with the subtraction, which would give other
 // numbers on some processors.
@@ -152,8 +150,8 @@ func (r Rule) minGain(removable int) int {
 	return max(1, floorInt(math.Ceil(percentOf(r.MinGain, removable))))
 }
 
-// wait is what the conversation must have grown by since the last attempt before it can
-// be due again below its limit.
+// wait is how much the conversation must grow after an attempt before it can be due again
+// below its limit.
 func (r Rule) wait(s State) int {
 	switch {
 	case r.Eager || s == State{}:
@@ -167,7 +165,7 @@ func (r Rule) wait(s State) int {
 
 func percentOf(percent float64, n int) float64 { return float64(percent*float64(n)) / 100 }
 
-// floorInt rounds down to the nearest int there is; NaN gives 0.
+// floorInt rounds down to an int, within the range of int; NaN gives 0.
 func floorInt(x float64) int {
 	switch x = math.Floor(x); {
 	case x >= math.MaxInt:

@@ -7,23 +7,22 @@ import (
 )
 
 // patience is how many attempts in a row may fail to help before the conversation must
-// have changed: a second one, because the first may have met an outage. It is Hermes's
-// number.
+// change: two, because the first may have failed by an outage. Hermes uses the same number.
 const patience = 2
 
-// A State is what a host remembers of one conversation between decisions. The zero value
-// is a conversation that was never condensed, and is right after a rewind or an undo. It
-// can be stored as JSON.
+// A State is what a host stores for one conversation between decisions. The zero value is
+// for a conversation that was never condensed, and for one after a rewind or an undo. It can
+// be stored as JSON.
 type State struct {
 	Size        int `json:"size,omitempty"`        // tokens right after the last attempt
-	Ineffective int `json:"ineffective,omitempty"` // attempts in a row that were no success
+	Ineffective int `json:"ineffective,omitempty"` // attempts in a row without success
 	Limit       int `json:"limit,omitempty"`       // the limit at the last attempt
 }
 
 // After returns the state after the attempt that d led to, which left the conversation
 // with this many tokens, in the scope of d.Used: d.Used itself if the attempt failed or
-// its result was dropped. An attempt that its caller canceled is none. If d does not act,
-// the state stays as it is.
+// its result was discarded. An attempt that its caller canceled does not count. If d.Act is
+// not set, the state does not change.
 func (s State) After(d Decision, tokens int) State {
 	if !d.Act {
 		return s
@@ -35,38 +34,38 @@ func (s State) After(d Decision, tokens int) State {
 	return next
 }
 
-// stuck reports whether a further attempt at a conversation over its limit would be the
-// same as those that have not helped: nothing was added, and no more is asked for.
+// stuck reports whether another attempt at a conversation over its limit would repeat those
+// that have not helped: nothing was added, and the limit is not lower.
 func (s State) stuck(used, limit int) bool {
 	return s.Ineffective >= patience && used <= s.Size && limit >= s.Limit
 }
 
-// A Size says what a conversation consists of, in tokens by the host's counter. Negative
-// numbers count as 0, and sums stop at the largest int.
+// A Size is the size of a conversation by part, in tokens by the host's counter. Negative
+// numbers count as 0, and sums are limited to the largest int.
 type Size struct {
 	System    int `json:"system"`    // the system prompt
 	Tools     int `json:"tools"`     // the definitions of the tools
 	Messages  int `json:"messages"`  // all messages, the last one included
 	Protected int `json:"protected"` // those of Messages that may not be removed
-	// Summaries are those of Messages that earlier condensations put in place of others
-	// and that may be removed. A manual condensation does not count on them.
+	// Summaries are those of Messages that earlier condensations inserted and that may be
+	// removed. A manual condensation does not expect to remove them.
 	Summaries int `json:"summaries,omitempty"`
-	// NothingNew says that the conversation is as the last condensation left it, or that
-	// nothing but summaries could be removed. Such a conversation is left alone unless it
-	// is over its limit: to summarize a summary saves little and loses much.
+	// NothingNew is set if the conversation has not changed since the last condensation, or
+	// if only summaries could be removed. Such a conversation is not condensed unless it is
+	// over its limit: summarizing a summary saves little and loses much.
 	NothingNew bool `json:"nothing_new,omitempty"`
 }
 
-// Overhead returns what is sent in addition to the messages.
+// Overhead returns the tokens that are sent in addition to the messages.
 func (s Size) Overhead() int { return sum(s.System, s.Tools) }
 
 // Used returns the size of the conversation.
 func (s Size) Used() int { return sum(s.System, s.Tools, s.Messages) }
 
-// Floor returns what no condensation can go below.
+// Floor returns the fixed tokens, which no condensation can remove.
 func (s Size) Floor() int { return sum(s.System, s.Tools, min(s.Protected, s.Messages)) }
 
-// floor returns what a condensation by this trigger should leave.
+// floor returns the smallest size that a condensation by this trigger should reach.
 func (s Size) floor(trigger core.Trigger) int {
 	if trigger == core.TriggerManual {
 		return min(sum(s.Floor(), s.Summaries), s.Used())
