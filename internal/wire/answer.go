@@ -10,7 +10,7 @@ import (
 )
 
 // An answer collects the edits of a call and applies them to the host's own messages, so
-// that what the plugin did not name, or could not see, stays as it is.
+// that everything the plugin did not change, or did not receive, is kept.
 type answer struct {
 	messages []core.Message
 	at       map[string]int // ID to index in messages
@@ -27,7 +27,7 @@ func newAnswer(messages []core.Message, limits Limits) answer {
 	return answer{messages: messages, limits: limits}
 }
 
-// add takes in edits of the given encoded size.
+// add adds edits of the given encoded size.
 func (a *answer) add(e *condensepb.Edit, size int) error {
 	if a.at == nil {
 		a.at = make(map[string]int, len(a.messages))
@@ -116,7 +116,7 @@ func (a *answer) rewrite(r *condensepb.Rewrite) error {
 	return nil
 }
 
-// newParts returns what the parts given become.
+// newParts returns the given parts after the edits.
 func (a *answer) newParts(was []core.Part, to []*condensepb.NewPart, top bool) ([]core.Part, error) {
 	if err := a.room(len(to)); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (a *answer) newPart(was []core.Part, n *condensepb.NewPart, top bool) (core
 	}
 }
 
-// put returns a part that the plugin made.
+// put returns a new part of the plugin.
 func (a *answer) put(p *condensepb.Part, top bool) (core.Part, error) {
 	switch k := p.GetKind().(type) {
 	case nil:
@@ -186,7 +186,7 @@ func (a *answer) put(p *condensepb.Part, top bool) (core.Part, error) {
 	return fromPart(p), nil
 }
 
-// room reports an error if n parts more are too many.
+// room returns an error if n more parts exceed the limit.
 func (a *answer) room(n int) error {
 	if a.parts += n; a.parts > a.limits.NewParts {
 		return fmt.Errorf("more than %d parts in new and rewritten messages", a.limits.NewParts)
@@ -221,7 +221,7 @@ func (a *answer) insert(in *condensepb.Insert) error {
 	return nil
 }
 
-// result returns the messages as the edits have them.
+// result returns the messages after the edits.
 func (a *answer) result(d *condensepb.Done) (*core.Result, error) {
 	u := d.GetUsage()
 	if u.GetCalls() < 0 || u.GetInputTokens() < 0 || u.GetOutputTokens() < 0 || u.GetCachedTokens() < 0 || u.GetUnpriced() < 0 ||

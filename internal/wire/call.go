@@ -19,9 +19,9 @@ import (
 
 type clientStream = grpc.BidiStreamingClient[condensepb.CondenseRequest, condensepb.CondenseResponse]
 
-// A call is one condensation as the host sees it. Its goroutine receives, a second one
-// sends, a third counts: a peer that only sends while the other does the same comes to a
-// halt when the windows of HTTP/2 are full.
+// A call is the host's side of one condensation. Its goroutine receives, a second one sends,
+// a third counts: if both peers only sent, both would block when the flow-control windows of
+// HTTP/2 are full.
 type call struct {
 	client  *Client
 	req     *core.Request
@@ -37,14 +37,14 @@ type call struct {
 	countable int // bytes that may still be counted
 }
 
-// waiting is how many replies, and how many callbacks, may wait. A plugin that asks for
-// more without reading the answers waits in its turn.
+// waiting is how many replies, and how many callbacks, may wait. A plugin that makes more
+// callbacks without reading the replies is blocked.
 const waiting = 64
 
 // Condense asks the plugin for a shorter conversation. Messages of the result that the
-// plugin kept are those of req. It returns within moments of ctx being done, whatever the
-// plugin does. An error of the plugin's is a [*RemoteError]. A result that comes with an
-// error says only what was spent on models of the host.
+// plugin kept are those of req. It returns promptly when ctx is done, whatever the plugin
+// does. An error of the plugin is a [*RemoteError]. A result that is returned with an error
+// has only the usage of the host's models.
 func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	if req == nil || req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
@@ -83,8 +83,8 @@ func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result,
 	}
 }
 
-// charge adds to the result what the host's models cost, whatever the plugin says of it.
-// A call that failed has a result for that alone.
+// charge adds the usage of the host's models to the result, whatever the plugin reports. A
+// call that failed has a result for that only.
 func (c *call) charge(res *core.Result) *core.Result {
 	if c.models == nil || c.models.spent == (core.Usage{}) {
 		return res
@@ -96,8 +96,8 @@ func (c *call) charge(res *core.Result) *core.Result {
 	return res
 }
 
-// send sends the history, and replies as they become ready, until ctx is done. Its error
-// is of this end; what is wrong with the stream, receive finds out.
+// send sends the history, and replies as they become ready, until ctx is done. Its error is
+// of this end; receive detects errors of the stream.
 func (c *call) send(ctx context.Context) error {
 	err := c.history(ctx)
 	for err == nil {
@@ -114,12 +114,12 @@ func (c *call) send(ctx context.Context) error {
 	return err
 }
 
-// history sends the request: what is needed to begin, then runs of messages.
+// history sends the request: the start message, then runs of messages.
 func (c *call) history(ctx context.Context) error {
 	start := toStart(c.req)
 	start.LogLevel = c.logLevel(ctx)
-	if lent := c.client.opts.Models; lent != nil {
-		start.Models = toLent(lent(c.req))
+	if list := c.client.opts.Models; list != nil {
+		start.Models = toModels(list(c.req))
 	}
 	err := send(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}}, wrapRequest, c.stream.Send)
 	if err != nil {
@@ -204,12 +204,12 @@ func (c *call) receive(ctx context.Context) (*core.Result, error) {
 				return nil, broken("%w", err)
 			}
 			return res, nil
-		default: // of a kind that came later: to be ignored
+		default: // of a later version: ignored
 		}
 	}
 }
 
-// next returns the next envelope, put together if it came in fragments, and its size in
+// next returns the next envelope, assembled if it was sent in fragments, and its size in
 // bytes.
 func (c *call) next() (*condensepb.CondenseResponse, int, error) {
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
-// callback answers what the plugin asks for, or has it answered.
+// callback answers a callback of the plugin, or queues it.
 func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) error {
 	limits := &c.client.opts.Limits
 	refuse := func(code condensepb.CallbackError_Code, format string, args ...any) error {
@@ -24,7 +24,7 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 	}
 	c.seen.callbacks++
 	switch over := c.seen.callbacks - limits.Callbacks; {
-	case over > heedless:
+	case over > excess:
 		return broken("it goes on calling back, %d times above the limit of %d", over, limits.Callbacks)
 	case over > 0:
 		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d callbacks in a call", limits.Callbacks)
@@ -53,11 +53,11 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 	}
 }
 
-// heedless is how many callbacks above the limit a plugin may have open when it learns of
-// the limit.
-const heedless = 1000
+// excess is how many callbacks above the limit a plugin may have open when it learns of the
+// limit.
+const excess = 1000
 
-// put has r sent.
+// put queues r for sending.
 func (c *call) put(ctx context.Context, r *condensepb.Reply) {
 	select {
 	case c.replies <- r:
@@ -65,8 +65,8 @@ func (c *call) put(ctx context.Context, r *condensepb.Reply) {
 	}
 }
 
-// enqueue has cb answered in another goroutine: counting takes time, and receiving has to
-// go on so that the end of ctx is noticed.
+// enqueue has cb answered by another goroutine: counting takes time, and receiving must
+// continue so that the end of ctx is detected.
 func (c *call) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	if c.work == nil {
 		c.work = make(chan *condensepb.Callback, waiting)
@@ -88,8 +88,8 @@ func (c *call) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	}
 }
 
-// An itemCounter counts for a plugin. It holds nothing of the request that its owner could
-// change: it may outlive the call.
+// An itemCounter counts for a plugin. It shares no data with the request that the owner of
+// the request could change: it may outlive the call.
 type itemCounter struct {
 	messages []core.Message
 	counter  core.Counter
@@ -104,8 +104,7 @@ func newItemCounter(req *core.Request) *itemCounter {
 	return c
 }
 
-// reply answers cb. A counter that panics is the host's fault, and must not cost more
-// than this answer.
+// reply answers cb. A panic of the counter, which is the host's, makes only this reply fail.
 func (c *itemCounter) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
 	r = &condensepb.Reply{Id: cb.GetId()}
 	fail := func(code condensepb.CallbackError_Code, err error) {
@@ -118,7 +117,7 @@ func (c *itemCounter) reply(ctx context.Context, cb *condensepb.Callback) (r *co
 	}()
 	items := cb.GetCountTokens().GetItems()
 	counts := &condensepb.TokenCounts{Tokens: make([]int64, len(items)), FramingTokens: core.FramingTokens}
-	work := 0 // messages summed up, so that a million ranges over everything are refused
+	work := 0 // messages summed, so that a million ranges over all messages are refused
 	for i, item := range items {
 		if err := ctx.Err(); err != nil {
 			fail(condensepb.CallbackError_CODE_FAILED, err)
@@ -183,7 +182,7 @@ var levels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// logLevel returns the least level that the host's log takes.
+// logLevel returns the lowest level that the host's log records.
 func (c *call) logLevel(ctx context.Context) string {
 	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
 		if c.client.opts.Logger.Enabled(ctx, l) {
@@ -193,7 +192,7 @@ func (c *call) logLevel(ctx context.Context) string {
 	return levelName(slog.LevelError)
 }
 
-// log writes what the plugin says to the host's log.
+// log writes a record of the plugin to the host's log.
 func (c *call) log(ctx context.Context, l *condensepb.Log) {
 	limit := c.client.opts.Limits.LogLines
 	switch c.seen.lines++; {
@@ -221,18 +220,18 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 	if !ok {
 		level = slog.LevelInfo
 	}
-	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...) //nolint:sloglint // the words are the plugin's
+	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...) //nolint:sloglint // the message is the plugin's
 }
 
-// line returns what a plugin says as one line of at most so many bytes.
+// line returns a text of the plugin as one line of at most the given number of bytes.
 func line(s string, most int) string {
-	s = oneLine(printable(valid(s[:min(len(s), 4*most)]))) // what is more is not worth cleaning
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")  // a character that was cut through
+	s = oneLine(printable(valid(s[:min(len(s), 4*most)]))) // cleaning more is a waste
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")  // a character that was cut
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// progress tells the host how far the plugin is.
+// progress reports the progress of the plugin to the host.
 func (c *call) progress(ctx context.Context, p *condensepb.Progress) {
 	if c.client.opts.Progress == nil {
 		return

@@ -21,30 +21,30 @@ import (
 type ClientOptions struct {
 	Host     string                          // name and version of the host, for the plugin's logs
 	Logger   *slog.Logger                    // for what the plugin logs in a call; default: discard
-	Progress func(context.Context, Progress) // told what the plugin says of its progress, from the goroutine of the call
+	Progress func(context.Context, Progress) // receives the plugin's progress, in the goroutine of the call
 	Limits   Limits
 	// Model returns the language model of that name for a call with this request, or the
-	// host's choice if the name is empty; nil if the host has none. What a plugin asks
-	// costs the user, and is added to the usage of its results.
+	// host's choice if the name is empty; nil if the host has none. The usage of the model is
+	// added to that of the plugin's results.
 	Model func(req *core.Request, name string) (model.Generator, error)
-	// Models lists the models that Model would return, as far as it is known; nil for nothing.
+	// Models lists the models that Model would return, as far as they are known; nil for none.
 	Models func(req *core.Request) []NamedModel
 }
 
-// A NamedModel is a language model that a plugin may ask, and what is known about it.
+// A NamedModel is a language model that a plugin may use, and the available information.
 type NamedModel struct {
 	Name string // as Generate takes it; empty for the host's choice
 	Info model.Info
 }
 
-// A Progress is what a plugin says of how far it is.
+// A Progress is a plugin's report of its progress.
 type Progress struct {
 	Fraction float64 // 0 to 1; negative if unknown
 	Text     string  // one line
 }
 
-// A Client is the host's end of the protocol: a plugin, seen as a provider. It is safe
-// for concurrent use, starts nothing and closes nothing.
+// A Client is the host's end of the protocol: a provider that calls a plugin. It is safe for
+// concurrent use. It neither starts nor closes anything.
 type Client struct {
 	rpc  condensepb.ProviderServiceClient
 	opts ClientOptions
@@ -65,17 +65,16 @@ func NewClient(conn grpc.ClientConnInterface, opts *ClientOptions) *Client {
 	return c
 }
 
-// A Description is what a plugin says of itself. Its texts are the plugin's, without
-// control characters.
+// A Description is a plugin's description of itself. Its texts have no control characters.
 type Description struct {
 	Name     string
 	Version  string
 	Doc      string
-	SDK      string // the library that it speaks the protocol with
+	SDK      string // the library that implements the protocol
 	Settings []registry.Setting
 }
 
-// Describe asks the plugin what it is. Nothing need have been configured.
+// Describe asks the plugin for its description. It need not be configured.
 func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	res, err := c.rpc.Describe(ctx, &condensepb.DescribeRequest{Host: c.opts.Host}, callOptions...)
 	if err != nil {
@@ -99,14 +98,14 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	return d, nil
 }
 
-// A SettingsError says what a plugin finds wrong with its settings.
+// A SettingsError lists the problems that a plugin reports about its settings.
 type SettingsError struct {
 	Problems []Problem // at least one
 }
 
-// A Problem is something wrong with a setting.
+// A Problem is a problem of a setting.
 type Problem struct {
-	Key     string // nested ones joined by "."; empty if it concerns no single setting
+	Key     string // nested keys are joined by "."; empty if it concerns no single setting
 	Message string
 }
 
@@ -122,9 +121,9 @@ func (e *SettingsError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Configure gives the plugin its settings, a JSON object; empty means the defaults. It
-// may be repeated: calls that run keep the settings that they began with. Settings that
-// the plugin refuses leave the former ones in force and are a [*SettingsError].
+// Configure sends the plugin its settings, a JSON object; empty means the defaults. It may be
+// repeated: running calls keep the settings that they began with. If the plugin refuses the
+// settings, the previous ones stay in force and the error is a [*SettingsError].
 func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error {
 	res, err := c.rpc.Configure(ctx, &condensepb.ConfigureRequest{Settings: settings}, callOptions...)
 	if err != nil {
@@ -140,5 +139,6 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 	return e
 }
 
-// printable removes from a plugin's text what could act on a terminal or forge a log.
+// printable removes control characters from a plugin's text, which could act on a terminal
+// or forge lines of a log.
 func printable(s string) string { return plain.Strip(s, "\n\t") }

@@ -21,30 +21,30 @@ import (
 
 // callOptions go with every call of a host.
 var callOptions = []grpc.CallOption{
-	grpc.MaxCallRecvMsgSize(MaxEnvelope + 64<<10), // some slack for those who count differently
+	grpc.MaxCallRecvMsgSize(MaxEnvelope + 64<<10), // some slack, because peers may count differently
 	grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto"), true}),
 }
 
-// NewServerTransport returns the gRPC server for a plugin. It needs no more than what is
-// given to it beyond its defaults, and certainly no larger limits.
+// NewServerTransport returns the gRPC server for a plugin, with opts in addition to its
+// defaults. Do not raise the limits.
 func NewServerTransport(opts ...grpc.ServerOption) *grpc.Server {
 	return grpc.NewServer(append(opts, grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), false}))...)
 }
 
-// A received is a message as it came: it is weighed, or decoded by hand.
+// A received is a message that is not decoded: it is weighed, or decoded by hand.
 type received []byte
 
-// An encoded is a message that is encoded already. Sending it frees it.
+// An encoded is an encoded message. Sending it frees it.
 type encoded struct{ buf mem.Buffer }
 
-// A codec is gRPC's for protobuf, with a door for [received] and [encoded].
+// A codec is gRPC's codec for protobuf, which passes [received] and [encoded] through.
 type codec struct {
 	encoding.CodecV2
 
-	careful bool // with what it decodes
+	careful bool // it limits what it decodes
 }
 
-// Marshal encodes v, if need be.
+// Marshal encodes v, unless it is an [encoded].
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if e, ok := v.(*encoded); ok {
 		return mem.BufferSlice{e.buf}, nil
@@ -52,7 +52,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// Unmarshal decodes data, unless it is to be left alone.
+// Unmarshal decodes data, unless v is a [received].
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if r, ok := v.(*received); ok {
 		*r = data.Materialize()
@@ -64,7 +64,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// runs is where the encodings of runs come from and return to.
+// runs is the pool of buffers for the encodings of runs.
 var runs bufferPool
 
 // A bufferPool holds buffers of about one size. Those of gRPC come in sizes of 32 KiB and 1
@@ -81,15 +81,14 @@ func (p *bufferPool) Get(size int) *[]byte {
 	return &buf
 }
 
-// Put takes a buffer back, unless it is much larger than the others.
+// Put returns a buffer to the pool, unless it is much larger than the others.
 func (p *bufferPool) Put(buf *[]byte) {
 	if cap(*buf) <= 4*chunkSize {
 		p.pool.Put(buf)
 	}
 }
 
-// send sends what a peer may receive: env, or if it is larger than [MaxEnvelope] its
-// fragments, each wrapped in an envelope.
+// send sends env or, if it is larger than [MaxEnvelope], its fragments, each in an envelope.
 func send[E proto.Message](env E, wrap func(*condensepb.Fragment) E, to func(E) error) error {
 	if proto.Size(env) <= MaxEnvelope {
 		return to(env)
@@ -121,14 +120,14 @@ func wrapResponse(f *condensepb.Fragment) *condensepb.CondenseResponse {
 	return &condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Fragment{Fragment: f}}
 }
 
-// An assembler puts fragments together.
+// An assembler assembles fragments.
 type assembler struct {
 	data []byte
 	max  int // of an envelope, in bytes
 }
 
-// add takes the next fragment. It returns the encoding that f completes; nil if f does
-// not.
+// add adds the next fragment. It returns the complete encoding, or nil if fragments are
+// missing.
 func (a *assembler) add(f *condensepb.Fragment) ([]byte, error) {
 	if len(a.data)+len(f.GetData()) > a.max {
 		return nil, fmt.Errorf("fragments of more than %d bytes", a.max)
@@ -154,8 +153,7 @@ func (a *assembler) open() bool { return a.data != nil }
 // escape is the prefix of a name that cannot be sent verbatim. No real name has it.
 const escape = "\ufffdhex:"
 
-// name returns s as the wire has it: a string of protobuf is UTF-8. [unname] is its
-// inverse.
+// name returns s as it is sent: a string of protobuf is UTF-8. [unname] is its inverse.
 func name(s string) string {
 	if utf8.ValidString(s) && !strings.HasPrefix(s, escape) {
 		return s
@@ -163,7 +161,7 @@ func name(s string) string {
 	return escape + hex.EncodeToString([]byte(s))
 }
 
-// unname returns the name that the wire has as s.
+// unname returns the name that was sent as s.
 func unname(s string) string {
 	if rest, ok := strings.CutPrefix(s, escape); ok {
 		if b, err := hex.DecodeString(rest); err == nil {
@@ -173,21 +171,19 @@ func unname(s string) string {
 	return s
 }
 
-// valid makes s fit for a string of protobuf that only people read.
+// valid returns s as valid UTF-8, for texts that only users read.
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 const (
-	// maxEntries is how many messages and list entries one envelope may hold. Two bytes
-	// are enough to make a receiver allocate a hundred; this is what keeps 4 MiB from
-	// becoming hundreds.
+	// maxEntries is how many messages and list entries one envelope may hold. Two bytes can
+	// make a receiver allocate a hundred; this limit keeps 4 MiB from becoming hundreds.
 	maxEntries = 1 << 17
 	// maxNesting is how deeply they may be nested. The protocol has 10
 	// levels.
 	maxNesting = 32
 )
 
-// unmarshal decodes what a peer sent that is not trusted. It keeps no field that it does
-// not know.
+// unmarshal decodes data of an untrusted peer. It discards unknown fields.
 func unmarshal(data []byte, m proto.Message) error {
 	entries := 0
 	if err := weigh(m.ProtoReflect().Descriptor(), data, 0, &entries); err != nil {
@@ -196,8 +192,8 @@ func unmarshal(data []byte, m proto.Message) error {
 	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, m)
 }
 
-// weigh adds to entries what the encoding of a message of type d would make a decoder
-// allocate, and stops where that is too much.
+// weigh adds to entries the number of entries that a decoder would allocate for the encoding
+// of a message of type d, and stops at the limit.
 func weigh(d protoreflect.MessageDescriptor, b []byte, depth int, entries *int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("more than %d levels deep", maxNesting)

@@ -17,8 +17,7 @@ import (
 // errKind means that a field is not of the type that the protocol gives it.
 var errKind = errors.New("a field of another type")
 
-// runOf returns the body of the envelope data if it is a run of messages and nothing
-// else.
+// runOf returns the body of the envelope data if it is only a run of messages.
 func runOf(data []byte) ([]byte, bool) {
 	num, typ, n := protowire.ConsumeTag(data)
 	if n < 0 || num != numRequestMessages || typ != protowire.BytesType {
@@ -44,7 +43,7 @@ func nextField(data []byte) (f field, rest []byte, err error) {
 	}
 	f.num, f.typ = num, typ
 	var m int
-	switch typ { //nolint:exhaustive // what is of another type is passed over
+	switch typ { //nolint:exhaustive // other types are skipped
 	case protowire.BytesType:
 		f.value, m = protowire.ConsumeBytes(data[n:])
 	case protowire.VarintType:
@@ -66,7 +65,7 @@ func (f *field) text() (string, error) {
 	return stringOf(f.value), nil
 }
 
-// decodeRun appends the messages of the run body to messages. They take over its bytes.
+// decodeRun appends the messages of the run body to messages. They share its bytes.
 func decodeRun(body []byte, messages []core.Message) ([]core.Message, error) {
 	d := decoder{}
 	for len(body) > 0 {
@@ -139,8 +138,8 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 	return m, nil
 }
 
-// decodePart returns the part that data has. A part of a kind that came later is kept as
-// it is.
+// decodePart returns the part in data. A part of an unknown kind, of a later version, is
+// kept as it is.
 func decodePart(data []byte, top bool) (core.Part, error) {
 	var part core.Part
 	for rest := data; len(rest) > 0; {
@@ -256,7 +255,7 @@ func toStart(req *core.Request) *condensepb.Start {
 	return s
 }
 
-// fromStart returns the request that s begins; it has no messages yet.
+// fromStart returns the request of s, without messages.
 func fromStart(s *condensepb.Start) *core.Request {
 	b := s.GetBudget()
 	req := &core.Request{
@@ -288,7 +287,7 @@ func fromUsage(u *condensepb.Usage) core.Usage {
 	}
 }
 
-// What is passed on of the steps of an answer, which people read; the rest is dropped.
+// Limits for the steps of an answer, which users read; the rest is dropped.
 const (
 	maxSteps     = 1000
 	maxStepKinds = 32      // kinds of content of a step
@@ -317,8 +316,8 @@ func toSteps(steps []core.Step) []*condensepb.Step {
 	return out
 }
 
-// fromSteps returns what a plugin says of its steps, fit to be shown. A time that cannot be
-// counts as none.
+// fromSteps returns the steps that a plugin reports, safe to print. An impossible time counts
+// as none.
 func fromSteps(steps []*condensepb.Step) []core.Step {
 	var out []core.Step
 	for _, p := range steps[:min(len(steps), maxSteps)] {

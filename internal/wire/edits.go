@@ -11,15 +11,15 @@ import (
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
-// unsayable are the rules of core whose breach no edit could express: a message out of
-// order, say. The host would see a valid answer that is not the one meant, so the
-// plugin's end checks them. The others are for the host to judge.
-var unsayable = map[string]bool{
+// notInEdits are the rules of core whose violations edits cannot express, such as a wrong
+// order of messages. The host would receive a valid result that is not the intended one, so
+// the plugin's end checks them. The host checks the others.
+var notInEdits = map[string]bool{
 	"answer": true, "valid-parts": true, "known-ids": true, "unique-ids": true, "keep-order": true, "keep-role": true,
 }
 
-// sayable returns why res cannot be expressed as edits of req.
-func sayable(req *core.Request, res *core.Result) error {
+// expressible returns an error if res cannot be expressed as edits of req.
+func expressible(req *core.Request, res *core.Result) error {
 	rules := *req
 	rules.Counter = nil // the host measures
 	all, ok := core.Verify(&rules, res).(interface{ Unwrap() []error })
@@ -28,7 +28,7 @@ func sayable(req *core.Request, res *core.Result) error {
 	}
 	var errs []error
 	for _, err := range all.Unwrap() {
-		if v := new(core.ViolationError); errors.As(err, &v) && unsayable[v.Rule] {
+		if v := new(core.ViolationError); errors.As(err, &v) && notInEdits[v.Rule] {
 			errs = append(errs, err)
 		}
 	}
@@ -39,12 +39,12 @@ func sayable(req *core.Request, res *core.Result) error {
 	return errors.Join(errs...)
 }
 
-// edits calls emit with the edits that turn before, whose indexes by ID are at, into
-// after, no more than [chunkSize] of them at a time.
+// edits calls emit with the edits that turn before into after, in batches of about
+// [chunkSize] bytes. At has the indexes of before by ID.
 func edits(before, after []core.Message, at map[string]int, emit func(*condensepb.Edit) error) error {
 	named := append([]core.Message(nil), after...)
 	for i, serial := 0, 0; i < len(named); i++ {
-		for named[i].ID == "" { // Diff wants a name; the host will give another
+		for named[i].ID == "" { // Diff requires an ID; the host sets another
 			serial++
 			if id := "new-" + strconv.Itoa(serial); !has(at, id) {
 				named[i].ID = id
@@ -108,11 +108,11 @@ type batch struct {
 	size, n int
 }
 
-// maxBatch bounds the weight of an edit, so that it stays below maxEntries however many
-// entries the last one added has.
+// maxBatch limits the weight of an edit before the last entry is added, so that it stays
+// below maxEntries.
 const maxBatch = maxEntries / 8
 
-// weight returns a bound of the entries that a message of these parts has in an edit.
+// weight returns an upper bound of the entries of a message with these parts in an edit.
 func weight(parts []core.Part) int {
 	n := 1
 	for _, p := range parts {
@@ -141,7 +141,7 @@ func (b *batch) flush() error {
 	return b.emit(e)
 }
 
-// newParts tells is in terms of was, so that what stays needs no bytes.
+// newParts encodes is as references to was, so that unchanged parts take no space.
 func newParts(was, is []core.Part) ([]*condensepb.NewPart, error) {
 	m := newMatcher(was)
 	out := make([]*condensepb.NewPart, len(is))
@@ -171,7 +171,7 @@ func newParts(was, is []core.Part) ([]*condensepb.NewPart, error) {
 	return out, nil
 }
 
-// A matcher finds parts among those that a message had.
+// A matcher finds parts among the previous parts of a message.
 type matcher struct {
 	was     []core.Part
 	at      map[core.Part]int // of what is comparable: all but tool results

@@ -13,10 +13,9 @@ import (
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
-// The history is nearly all that ever crosses the wire, so it is written, and read in
-// decode.go, by hand: no structure is built only to be turned into another, and no text
-// is copied more than once. What is written is what the generated code would write, field
-// numbers and all; tests hold one against the other.
+// The history is nearly all of the traffic, so it is encoded here, and decoded in decode.go,
+// by hand: without intermediate structures, and without copying a text more than once. The
+// output is the same as that of the generated code; tests compare the two.
 
 // The numbers of the fields concerned, from condense.proto.
 const (
@@ -47,7 +46,7 @@ const (
 // one byte for its tag.
 func sizeField(n int) int { return 1 + protowire.SizeBytes(n) }
 
-// sizeStrings returns the size of strings in fields of their own; empty ones are left out.
+// sizeStrings returns the size of strings in separate fields; empty ones are left out.
 func sizeStrings(fields ...string) int {
 	n := 0
 	for _, s := range fields {
@@ -110,7 +109,7 @@ func appendMessage(b []byte, m *core.Message) []byte {
 	return b
 }
 
-// sizePart returns the size of p. What is no part of core, as a value, has none.
+// sizePart returns the size of p; 0 for types that are not parts of core.
 func sizePart(p core.Part) int {
 	if t, ok := p.(core.Text); ok {
 		return sizeField(len(t))
@@ -205,11 +204,11 @@ func appendRun(b []byte, messages []core.Message, body int) []byte {
 	return b
 }
 
-// laterPart is the kind of the [core.Opaque] that replaces a part of a kind that came
-// after this code: the whole part is in its JSON, as a string of base64.
+// laterPart is the kind of the [core.Opaque] that replaces a part of a kind from a later
+// version: the whole part is in its JSON, as a string of base64.
 const laterPart = "condense.v1.Part"
 
-// toParts returns parts as the wire has them. The result shares the bytes of parts.
+// toParts returns parts as they are sent. The result shares the bytes of parts.
 func toParts(parts []core.Part) ([]*condensepb.Part, error) {
 	if len(parts) == 0 {
 		return nil, nil
@@ -255,7 +254,7 @@ func toPart(p core.Part) (*condensepb.Part, error) {
 	return w, nil
 }
 
-// fromParts returns the parts that the wire has. They take over the bytes of parts.
+// fromParts returns received parts. The result shares the bytes of parts.
 func fromParts(parts []*condensepb.Part) []core.Part {
 	if len(parts) == 0 {
 		return nil
@@ -291,7 +290,7 @@ func fromPart(w *condensepb.Part) core.Part {
 	}
 }
 
-// encodeLater keeps the encoding of a part that this code does not know.
+// encodeLater encodes a part of a kind that this version does not know.
 func encodeLater(raw []byte) core.Part {
 	return core.Opaque{Kind: laterPart, JSON: strconv.Quote(base64.StdEncoding.EncodeToString(raw))}
 }
@@ -309,14 +308,14 @@ func decodeLater(json string) (*condensepb.Part, error) {
 	return w, proto.Unmarshal(raw, w)
 }
 
-// bytesOf returns the bytes of s without copying them. They are only encoded, never
-// written to: a history of 50 MB is not to be copied once more on its way.
+// bytesOf returns the bytes of s without copying them, because a history may have 50 MB. They
+// are only encoded, never written to.
 func bytesOf(s string) []byte {
 	return unsafe.Slice(unsafe.StringData(s), len(s)) //nolint:gosec // read-only, see above
 }
 
-// stringOf returns b as a string without copying it. Only for bytes that a decoder
-// allocated and has no other user.
+// stringOf returns b as a string without copying it. Only for bytes that a decoder allocated
+// and that have no other user.
 func stringOf(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // b is never written to, see above
 }

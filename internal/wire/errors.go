@@ -11,12 +11,12 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// ErrProtocol means that the plugin does not keep to the protocol: it sent too much, or
-// named what does not exist. It is a fault of the plugin's, not of this call.
+// ErrProtocol means that the plugin violates the protocol: it sent too much, or referred to
+// something that does not exist. The plugin is at fault, not this call.
 var ErrProtocol = errors.New("the plugin breaks the protocol")
 
-// A RemoteError is an error of the plugin's, or of the connection to it. It wraps the
-// error of this module that its code means, if there is one: [core.ErrUnavailable]
+// A RemoteError is an error of the plugin, or of the connection to it. It wraps the error of
+// this module that corresponds to its code, if there is one: [core.ErrUnavailable]
 // for Unavailable, which is also what a dead plugin looks like, [core.ErrInvalidRequest]
 // for InvalidArgument, [errors.ErrUnsupported] for Unimplemented,
 // [context.DeadlineExceeded] for DeadlineExceeded. Internal means a panic.
@@ -25,7 +25,7 @@ type RemoteError struct {
 	Text string
 }
 
-// Error returns the plugin's words.
+// Error returns the plugin's message.
 func (e *RemoteError) Error() string {
 	if e.Text == "" {
 		return e.Code.String()
@@ -33,7 +33,7 @@ func (e *RemoteError) Error() string {
 	return e.Text
 }
 
-// Unwrap returns the error that the code means, or nil.
+// Unwrap returns the error that corresponds to the code, or nil.
 func (e *RemoteError) Unwrap() error {
 	for _, m := range statuses {
 		if m.code == e.Code {
@@ -43,7 +43,7 @@ func (e *RemoteError) Unwrap() error {
 	return nil
 }
 
-// statuses is how errors cross the boundary, in both directions. The first match wins.
+// statuses maps errors to codes and back. The first match is used.
 var statuses = []struct {
 	err  error
 	code codes.Code
@@ -55,7 +55,7 @@ var statuses = []struct {
 	{context.Canceled, codes.Canceled},
 }
 
-// toStatus is what a plugin answers for err.
+// toStatus returns the status that a plugin sends for err.
 func toStatus(err error) error {
 	for _, m := range statuses {
 		if errors.Is(err, m.err) {
@@ -65,7 +65,7 @@ func toStatus(err error) error {
 	return status.Error(codes.Unknown, valid(err.Error()))
 }
 
-// fromStatus is what a host makes of the error of a call with ctx.
+// fromStatus returns the host's error for the status of a call with ctx.
 func fromStatus(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		// Whatever gRPC says, this is why.

@@ -23,7 +23,7 @@ type modelUse struct {
 	spent         core.Usage
 }
 
-// concurrentModels is how many models answer one call at the same time; more wait.
+// concurrentModels is how many requests to models one call may have at the same time.
 const concurrentModels = 8
 
 // unknownOutput is the assumed longest answer of a model without a known one, in tokens.
@@ -58,7 +58,7 @@ var (
 	errInvalid = errors.New("invalid")
 )
 
-// enqueue has a model answer cb, in a goroutine of its own that ends soon after ctx.
+// enqueue has a model answer cb, in a separate goroutine that ends soon after ctx.
 func (l *modelUse) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	l.call.others.Go(func() {
 		select {
@@ -71,7 +71,7 @@ func (l *modelUse) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	})
 }
 
-// reply answers cb. A model that panics must not cost more than this answer.
+// reply answers cb. A panic of the model makes only this reply fail.
 func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
 	fail := func(err error) *condensepb.Reply {
 		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: valid(err.Error())}
@@ -130,8 +130,8 @@ func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*model
 	return answer, err
 }
 
-// reserve takes a call with so many tokens from what is left, and returns how many it may
-// write.
+// reserve subtracts a call with the given number of input tokens from the remaining quota,
+// and returns how many tokens it may write.
 func (l *modelUse) reserve(input, output int) (int, error) {
 	limits := &l.call.client.opts.Limits
 	l.mu.Lock()
@@ -151,7 +151,7 @@ func (l *modelUse) reserve(input, output int) (int, error) {
 	return output, nil
 }
 
-// prompt returns what the model is asked and its size in tokens.
+// prompt returns the prompt and its size in tokens.
 func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 	req := l.call.req
 	p := &model.Prompt{System: stringOf(g.GetSystem()), Tools: stringOf(g.GetTools()), Cached: g.GetCached()}

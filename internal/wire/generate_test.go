@@ -98,7 +98,7 @@ func TestGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := (core.Usage{Calls: 3, InputTokens: 57, OutputTokens: 10, CachedTokens: 5, USD: 1.5}); res.Usage != want {
-		t.Errorf("got usage %+v; want %+v: its own and what was lent, nothing twice", res.Usage, want)
+		t.Errorf("got usage %+v; want %+v: its own and that of the models, nothing twice", res.Usage, want)
 	}
 	if got := ids(res.Messages); !slices.Equal(got, []string{`["in short"]`}) {
 		t.Errorf("got %q", got)

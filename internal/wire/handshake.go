@@ -7,15 +7,15 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ProtocolVersion is the version of the protocol: the 1 of condense.v1. It changes only
-// when an old peer could not work with a new one any more.
+// ProtocolVersion is the version of the protocol: the 1 of condense.v1. It changes only when
+// old and new peers are incompatible.
 const ProtocolVersion = 1
 
 // PluginName is the name under which go-plugin dispenses the client of a plugin.
 const PluginName = "condense"
 
-// Handshake is what host and plugin must agree on before anything else. The cookie is no
-// secret: it shows a plugin that a host started it, not a user.
+// Handshake must be the same in host and plugin. The cookie is not a secret: it shows a
+// plugin that it was started by a host, not by a user.
 var Handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  ProtocolVersion,
 	MagicCookieKey:   "CONDENSE_PLUGIN_COOKIE",
@@ -28,13 +28,13 @@ const (
 	// ends. A host that sets it holds the other end of the pipe, so that no plugin
 	// outlives it. Without it a plugin leaves standard input alone.
 	EnvExitWithStdin = "CONDENSE_PLUGIN_EXIT_WITH_STDIN"
-	// EnvReattach tells a host of plugins that run already, under a debugger for
-	// instance: a JSON object from the name of a configured provider to a [Reattach].
+	// EnvReattach lists plugins that are already running, for instance under a debugger: a
+	// JSON object from the name of a configured provider to a [Reattach].
 	EnvReattach = "CONDENSE_REATTACH"
 )
 
-// A Reattach says where a plugin runs that somebody else started. It is what a plugin in
-// debug mode prints, and has the form that Terraform's providers made common.
+// A Reattach is the address of a running plugin that the host did not start. A plugin in
+// debug mode prints it. The format is that of Terraform's providers.
 type Reattach struct {
 	Protocol        string // "grpc"
 	ProtocolVersion int
@@ -49,7 +49,7 @@ type ReattachAddr struct {
 	String  string
 }
 
-// A Plugin is either end of the protocol as go-plugin wants it.
+// A Plugin is either end of the protocol in the form that go-plugin requires.
 type Plugin struct {
 	plugin.NetRPCUnsupportedPlugin
 
@@ -75,22 +75,22 @@ func (p *Plugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.
 	return NewClient(conn, p.Options), nil
 }
 
-// Sizes in bytes that both ends keep to.
+// Sizes in bytes, for both ends.
 const (
-	// MaxEnvelope is the largest message on a stream: what is larger travels in
-	// fragments. gRPC refuses 4 MiB and more by default; the rest is slack.
+	// MaxEnvelope is the largest message on a stream: larger ones are sent in fragments.
+	// gRPC refuses 4 MiB and more by default; the rest is slack.
 	MaxEnvelope = 3 << 20
 	// fragmentSize is the size of a fragment's data.
 	fragmentSize = 1 << 20
-	// chunkSize is what the host puts into one run of messages before it begins the
-	// next. Smaller costs more CPU (64 KiB: a fifth more), larger costs memory and leaves
-	// the plugin idle for longer at the beginning.
+	// chunkSize is the size at which the host ends a run of messages. A smaller one costs
+	// more CPU (64 KiB: a fifth more), a larger one costs memory and leaves the plugin idle
+	// for longer at the beginning.
 	chunkSize = 256 << 10
 )
 
-// Limits bound what a plugin may cost its host in one call. A zero field means its
-// default; a call that exceeds one ends with an error that wraps [ErrProtocol], except
-// that logs and progress are dropped and callbacks are answered with an error.
+// Limits limit the resources that a plugin may use in one call. A zero field means its
+// default. A call that exceeds a limit ends with an error that wraps [ErrProtocol], except
+// that excess logs and progress are dropped and excess callbacks are answered with an error.
 type Limits struct {
 	// AnswerBytes bounds the encoded edits of a call. Default 64 MiB.
 	AnswerBytes int
@@ -103,10 +103,10 @@ type Limits struct {
 	Callbacks int
 	// CountBytes bounds the content that is counted for a plugin. Default 256 MiB.
 	CountBytes int
-	// ModelCalls bounds how often language models of the host are asked. Default 64.
+	// ModelCalls bounds the requests to language models of the host. Default 64.
 	ModelCalls int
-	// ModelInput and ModelOutput bound, in tokens, what they read by the host's counter
-	// and write by their own. Defaults 4,000,000 and 500,000.
+	// ModelInput and ModelOutput bound their input, in tokens by the host's counter, and
+	// their output, in tokens by their own. Defaults 4,000,000 and 500,000.
 	ModelInput, ModelOutput int
 	// LogLines bounds how many lines are logged for a call; the rest is dropped. Default
 	// 1,000. A line is cut at 8 KiB.

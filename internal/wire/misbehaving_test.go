@@ -16,7 +16,7 @@ import (
 // which side of the protocol it is on. What no edit can express, the plugin's own end
 // finds; the chain then has an error that names the rule.
 func TestMisbehavingProvider(t *testing.T) {
-	unsayable := map[string]bool{"answer": true, "valid-parts": true, "known-ids": true, "unique-ids": true, "keep-order": true, "keep-role": true}
+	notInEdits := map[string]bool{"answer": true, "valid-parts": true, "known-ids": true, "unique-ids": true, "keep-order": true, "keep-role": true}
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	for _, m := range coretest.Misbehaving(release) {
@@ -27,7 +27,7 @@ func TestMisbehavingProvider(t *testing.T) {
 			t.Parallel()
 			want, named := m.Outcome, ""
 			switch {
-			case unsayable[m.Rule]:
+			case notInEdits[m.Rule]:
 				want, named = core.OutcomeFailed, m.Rule+": "
 			case m.Name == "LiesAboutUsage":
 				want, named = core.OutcomeFailed, "usage is"

@@ -11,13 +11,13 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A remoteModel is a language model of the host as a provider in a plugin sees it.
+// A remoteModel is a language model of the host for a provider in a plugin.
 type remoteModel struct {
 	server *Server
 	name   string
 }
 
-// errNoCall is what becomes of a question outside of a call.
+// errNoCall is the error of a request outside of a call.
 var errNoCall = errors.New("a language model of the host can be asked during Condense only, with the context of the call")
 
 // Generate has the host ask the model, within the call of ctx.
@@ -43,7 +43,7 @@ func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Ans
 	}
 	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: g}})
 	if err != nil {
-		return nil, lendingError(err)
+		return nil, refusal(err)
 	}
 	got := r.GetGenerated()
 	if got == nil {
@@ -51,13 +51,13 @@ func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Ans
 	}
 	usage := fromUsage(got.GetUsage())
 	c.mu.Lock()
-	c.lent = c.lent.Add(usage)
+	c.modelUsage = c.modelUsage.Add(usage)
 	c.mu.Unlock()
 	return &model.Answer{Text: stringOf(got.GetText()), Truncated: got.GetTruncated(), Usage: usage}, nil
 }
 
-// Info says what the host said of the model when it made its last call: nothing is known
-// before the first, and of models that the host's configuration does not declare.
+// Info returns the information that the host sent with its last call: none before the first
+// call, and none for models that the host's configuration does not declare.
 func (m *remoteModel) Info() model.Info {
 	if known := m.server.models.Load(); known != nil {
 		if i, ok := (*known)[m.name]; ok {
@@ -67,7 +67,7 @@ func (m *remoteModel) Info() model.Info {
 	return model.Info{Name: m.name}
 }
 
-// inputs returns messages as a host takes them: those of the conversation by name.
+// inputs returns messages in the form for the host: those of the conversation by reference.
 func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInput, error) {
 	var inputs []*condensepb.GenerateInput
 	for i := 0; i < len(messages); {
@@ -92,8 +92,8 @@ func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInpu
 	return inputs, nil
 }
 
-// run returns how many of messages, from the first, are in the conversation in this
-// order and with these words.
+// run returns how many of messages, from the first, are in the conversation in this order
+// with the same content.
 func (c *serverCall) run(messages []core.Message) int {
 	start, ok := c.at[messages[0].ID]
 	if !ok {
@@ -110,10 +110,11 @@ func (c *serverCall) run(messages []core.Message) int {
 	return n
 }
 
-// own returns what of u the provider spent itself: the host knows the usage of its own models.
+// own returns the part of u that the provider spent itself: the host knows the usage of its
+// own models.
 func (c *serverCall) own(u core.Usage) core.Usage {
 	c.mu.Lock()
-	l := c.lent
+	l := c.modelUsage
 	c.mu.Unlock()
 	return core.Usage{
 		Calls: max(u.Calls-l.Calls, 0), InputTokens: max(u.InputTokens-l.InputTokens, 0),
@@ -122,7 +123,7 @@ func (c *serverCall) own(u core.Usage) core.Usage {
 	}
 }
 
-// cents returns an amount without what only floating-point arithmetic left of it.
+// cents returns an amount without the rounding errors of floating-point arithmetic.
 func cents(usd float64) float64 {
 	const least = 1e-9
 	if usd < least {
@@ -131,8 +132,8 @@ func cents(usd float64) float64 {
 	return usd
 }
 
-// lendingError is what the refusal of a model means to its provider.
-func lendingError(err error) error {
+// refusal returns the provider's error for a model that the host refuses.
+func refusal(err error) error {
 	var refused *callbackError
 	if !errors.As(err, &refused) {
 		return err
@@ -148,7 +149,7 @@ func lendingError(err error) error {
 	return err
 }
 
-func toLent(models []NamedModel) []*condensepb.NamedModel {
+func toModels(models []NamedModel) []*condensepb.NamedModel {
 	var out []*condensepb.NamedModel
 	for _, m := range models {
 		out = append(out, &condensepb.NamedModel{
@@ -158,7 +159,7 @@ func toLent(models []NamedModel) []*condensepb.NamedModel {
 	return out
 }
 
-// learn takes over what a host says of its models.
+// learn stores the host's information about its models.
 func (s *Server) learn(models []*condensepb.NamedModel) {
 	known := make(map[string]model.Info, len(models))
 	for _, m := range models {
@@ -169,21 +170,21 @@ func (s *Server) learn(models []*condensepb.NamedModel) {
 	s.models.Store(&known)
 }
 
-// A remoteCounter is the host's counter as a provider in a plugin sees it.
+// A remoteCounter is the host's counter for a provider in a plugin.
 type remoteCounter struct {
 	//nolint:containedctx // Count has no context: it belongs to the call that it was made for
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	call   *serverCall
 
-	// The messages as they came, and the first part of each in the copy that the provider
-	// has: counting all parts of a message returns the number that the host sent.
+	// The received messages, and the first part of each in the copy for the provider:
+	// counting all parts of a message returns the number that the host sent.
 	messages []core.Message
 	firsts   []*core.Part
 
 	mu    sync.Mutex
 	known map[*core.Part]int // index of the message whose first part it is; nil before it is needed
-	seen  map[core.Part]int  // what was counted, of what is comparable
+	seen  map[core.Part]int  // counts of comparable parts
 }
 
 func newRemoteCounter(ctx context.Context, cancel context.CancelCauseFunc, call *serverCall, messages, given []core.Message) *remoteCounter {
@@ -197,16 +198,16 @@ func newRemoteCounter(ctx context.Context, cancel context.CancelCauseFunc, call 
 	return c
 }
 
-// Count asks the host. If it cannot be asked, the call is lost, and an estimate lets the
-// provider come to its end.
+// Count asks the host. If that fails, the call has failed, and Count returns an estimate so
+// that the provider can finish.
 func (c *remoteCounter) Count(parts ...core.Part) int {
 	return c.CountEach(parts)[0]
 }
 
-// CountEach counts every list of parts for itself, in one round trip.
+// CountEach counts each list of parts separately, in one round trip.
 func (c *remoteCounter) CountEach(contents ...[]core.Part) []int {
 	counts := make([]int, len(contents))
-	var ask []int // indexes of what is not known
+	var ask []int // indexes of unknown counts
 	c.mu.Lock()
 	for i, parts := range contents {
 		n, ok := c.lookup(parts)
@@ -239,7 +240,7 @@ func (c *remoteCounter) CountEach(contents ...[]core.Part) []int {
 	return counts
 }
 
-// lookup returns what is known of parts.
+// lookup returns the known count of parts.
 func (c *remoteCounter) lookup(parts []core.Part) (int, bool) {
 	if len(parts) == 0 {
 		return 0, true

@@ -56,12 +56,12 @@ func NewServer(s registry.Strategy, opts *ServerOptions) *Server {
 	return srv
 }
 
-// Register makes s answer what r is asked.
+// Register registers s with r.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	condensepb.RegisterProviderServiceServer(r, s)
 }
 
-// Describe says what the strategy is.
+// Describe describes the strategy.
 func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*condensepb.DescribeResponse, error) {
 	s.opts.Logger.Debug("described", "host", req.GetHost()) //nolint:sloglint // belongs to no call
 	res := &condensepb.DescribeResponse{
@@ -77,8 +77,8 @@ func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*
 	return res, nil
 }
 
-// Configure opens a provider with new settings, which calls use from now on. The former
-// one is closed when its last call has ended.
+// Configure opens a provider with new settings, for all later calls. The previous one is
+// closed when its last call has ended.
 func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest) (res *condensepb.ConfigureResponse, err error) {
 	// The provider may keep its context for as long as it is open; the call's ends with
 	// the call.
@@ -112,13 +112,13 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 	return res, nil
 }
 
-// model returns the host's language model of that name. Whether there is one, the host
-// says when it is asked.
+// model returns the host's language model of that name. Whether it exists is known only when
+// it is used.
 func (s *Server) model(name string) (model.Generator, error) {
 	return &remoteModel{server: s, name: name}, nil
 }
 
-// problems sorts what [registry.Strategy.Open] says by setting.
+// problems splits the error of [registry.Strategy.Open] by setting.
 func problems(s registry.Strategy, err error) []Problem {
 	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
 	text = strings.TrimPrefix(text, "settings: ")
@@ -152,7 +152,7 @@ type opened struct {
 	end      context.CancelFunc
 }
 
-// acquire returns the provider in force; call its calls.Done.
+// acquire returns the current provider; call its calls.Done after use.
 func (s *Server) acquire() (*opened, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *Server) acquire() (*opened, error) {
 	return s.current, nil
 }
 
-// replace puts o into force; nil for none.
+// replace makes o the current provider; nil for none.
 func (s *Server) replace(o *opened) {
 	s.mu.Lock()
 	was := s.current
@@ -214,15 +214,15 @@ func (c *serverCall) progress(fraction float64, text string) {
 	_ = c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Progress{Progress: p}})
 }
 
-// A callHandler sends records to the host of the call that they are logged in, and leaves
-// those without one to next.
+// A callHandler sends records to the host of the call in which they are logged. Records
+// outside of a call go to next.
 type callHandler struct {
 	next   slog.Handler
 	groups string // prefix of keys, with a dot at its end
 	attrs  []slog.Attr
 }
 
-// Enabled reports whether the host of a call wants to know.
+// Enabled reports whether the host of the call records the level.
 func (h *callHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	if c, ok := callOf(ctx); ok {
 		return level >= c.level
@@ -230,7 +230,7 @@ func (h *callHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle sends r, or has next handle it.
+// Handle sends r, or passes it to next.
 func (h *callHandler) Handle(ctx context.Context, r slog.Record) error {
 	c, ok := callOf(ctx)
 	if !ok {
@@ -260,7 +260,7 @@ func (h *callHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &n
 }
 
-// WithGroup returns a handler that puts name before the keys to come.
+// WithGroup returns a handler that prefixes later keys with name.
 func (h *callHandler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h

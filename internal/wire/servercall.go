@@ -21,12 +21,12 @@ import (
 
 type serverStream = grpc.BidiStreamingServer[condensepb.CondenseRequest, condensepb.CondenseResponse]
 
-// errEnded is what becomes of a callback whose call has ended.
+// errEnded is the error of a callback whose call has ended.
 var errEnded = errors.New("the call has ended")
 
-// A serverCall is one condensation as the plugin sees it. Its methods are safe for
-// concurrent use: a provider may log, count and report from many goroutines, and go on
-// with it after the call has ended.
+// A serverCall is the plugin's side of one condensation. Its methods are safe for concurrent
+// use: a provider may log, count and report from many goroutines, even after the call has
+// ended.
 type serverCall struct {
 	stream    serverStream
 	fragments assembler
@@ -37,13 +37,13 @@ type serverCall struct {
 	sending sync.Mutex // held while sending, so that fragments stay together
 	ended   bool       // guarded by sending
 
-	mu      sync.Mutex
-	lastID  uint64
-	lent    core.Usage                        // the usage of the host's models that was reported to the provider
-	waiting map[uint64]chan *condensepb.Reply // nil when no reply will come any more
+	mu         sync.Mutex
+	lastID     uint64
+	modelUsage core.Usage                        // the usage of the host's models that was reported to the provider
+	waiting    map[uint64]chan *condensepb.Reply // nil when no reply will come any more
 }
 
-// Condense asks the provider for a shorter conversation and sends how it differs.
+// Condense asks the provider for a shorter conversation and sends the difference.
 func (s *Server) Condense(stream serverStream) error {
 	o, err := s.acquire()
 	if err != nil {
@@ -64,9 +64,9 @@ func (s *Server) Condense(stream serverStream) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(errEnded)
 	go c.receive()
-	// The provider works on a copy, so that the difference to the request is known
-	// whatever it does; and in a goroutine of its own, so that one that does not heed its
-	// context cannot hold up the host.
+	// The provider works on a copy, so that the difference to the request is known even if
+	// it modifies the messages, and in a separate goroutine, so that a provider that ignores
+	// its context does not block the host.
 	given := req.Clone()
 	given.Counter = newRemoteCounter(ctx, cancel, c, req.Messages, given.Messages)
 	answers := make(chan providerAnswer, 1)
@@ -82,7 +82,7 @@ func (s *Server) Condense(stream serverStream) error {
 	select {
 	case a := <-answers:
 		if cause := context.Cause(ctx); cause != nil && stream.Context().Err() == nil {
-			return toStatus(cause) // a callback failed, and with it whatever the provider made of it
+			return toStatus(cause) // a callback failed, so the provider's result is not valid
 		}
 		if a.err != nil {
 			return a.err
@@ -98,7 +98,7 @@ type providerAnswer struct {
 	err error // a status
 }
 
-// ask calls the provider. No panic of it, or of its error, gets further than this.
+// ask calls the provider. It recovers panics of the provider and of its error.
 func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request) (a providerAnswer) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -133,7 +133,7 @@ func where(stack []byte) string {
 	return ""
 }
 
-// history receives the request. Nothing else comes before it is complete.
+// history receives the request. The host sends nothing else before it is complete.
 func (c *serverCall) history(s *Server) (*core.Request, error) {
 	_, env, err := c.next()
 	if err != nil {
@@ -174,8 +174,8 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	return req, nil
 }
 
-// next returns the next envelope, put together if it came in fragments: the body of a run
-// of messages, which is not decoded yet, or anything else.
+// next returns the next envelope, assembled if it was sent in fragments: the undecoded body
+// of a run of messages, or anything else.
 func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err error) {
 	for {
 		var data received
@@ -211,7 +211,8 @@ func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err er
 	}
 }
 
-// decodeRequest returns the body of the run of messages that data is, or what else it is.
+// decodeRequest returns the body of data if it is a run of messages, or else the decoded
+// envelope.
 func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
 	if run, ok := runOf(data); ok {
 		return run, nil, nil
@@ -226,7 +227,7 @@ func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, er
 	return run, env, err
 }
 
-// receive hands replies to those who wait for them, until the stream ends.
+// receive passes replies to the callbacks that wait for them, until the stream ends.
 func (c *serverCall) receive() {
 	for {
 		_, env, err := c.next()
@@ -241,7 +242,7 @@ func (c *serverCall) receive() {
 		}
 		r := env.GetReply()
 		if r == nil {
-			continue // of a kind that came later
+			continue // of a later version
 		}
 		c.mu.Lock()
 		ch := c.waiting[r.GetId()]
@@ -263,8 +264,8 @@ func (c *serverCall) send(env *condensepb.CondenseResponse) error {
 	return send(env, wrapResponse, c.stream.Send)
 }
 
-// end keeps goroutines that the provider left behind away from the stream, which must
-// not be used when its handler has returned.
+// end stops goroutines of the provider that still run from using the stream, which must not
+// be used after its handler has returned.
 func (c *serverCall) end() {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -307,17 +308,17 @@ func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condens
 	}
 }
 
-// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported]
-// if the host does not do what was asked for.
+// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if
+// the host does not support the request.
 type callbackError struct {
 	Code condensepb.CallbackError_Code
 	Text string
 }
 
-// Error returns the host's words.
+// Error returns the host's message.
 func (e *callbackError) Error() string { return "host: " + e.Text }
 
-// Unwrap returns the error that the code means, or nil.
+// Unwrap returns the error that corresponds to the code, or nil.
 func (e *callbackError) Unwrap() error {
 	if e.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
 		return errors.ErrUnsupported
@@ -329,9 +330,9 @@ func fromCallbackError(e *condensepb.CallbackError) error {
 	return &callbackError{e.GetCode(), e.GetMessage()}
 }
 
-// answer sends how res differs from req, and that it is complete.
+// answer sends the difference of res to req, and the end mark.
 func (c *serverCall) answer(req *core.Request, res *core.Result) error {
-	if err := sayable(req, res); err != nil {
+	if err := expressible(req, res); err != nil {
 		return toStatus(err)
 	}
 	err := edits(req.Messages, res.Messages, c.at, func(e *condensepb.Edit) error {
