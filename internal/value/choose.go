@@ -15,8 +15,8 @@ const (
 	rounds = 2
 )
 
-// choose takes lines, best first, until the room is used; then it drops those that others
-// made needless, and fills the room again.
+// choose takes lines, best first, until the room is used. Then it drops lines that later ones made
+// unnecessary, and fills the room again.
 func (w *selection) choose(ctx context.Context) error {
 	from := int32(len(w.picks) - 1)
 	q := newQueue(w.candidates(0, len(w.passages), w.eligible))
@@ -43,8 +43,8 @@ func (w *selection) eligible(p int) bool {
 	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].Outdated
 }
 
-// candidates returns what may be chosen at first of the passages of which from is the first
-// and to the one after the last, if they are wanted, in several lists. The order in which they come makes no difference to a queue.
+// candidates returns, in several lists, the runs of lines that may be chosen at first from the
+// wanted passages between from and to. A queue does not depend on their order.
 func (w *selection) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
@@ -68,8 +68,8 @@ func (w *selection) candidates(from, to int, wanted func(p int) bool) (lists [][
 	return lists
 }
 
-// fill takes the best of q until so many tokens are used, and returns what the last that it took
-// was worth by the token; 0 if it took none.
+// fill takes the best candidates of q until so many tokens are used. It returns the value per token
+// of the last one; 0 if it took none.
 func (w *selection) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
 	for n := 0; w.spent() < limit; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -98,7 +98,7 @@ func (w *selection) fill(ctx context.Context, q *queue, limit float64) (last flo
 	return last, nil
 }
 
-// offer adds to q what may be chosen around the lines of s, and so many more on each side.
+// offer adds to q the candidates around the lines of s and around so many more on each side.
 func (w *selection) offer(q *queue, s core.Span, more int) {
 	pass := w.c.Passages[w.lines[s.Start].passage].Lines
 	w.spans(core.Span{Start: max(pass.Start, s.Start-more), End: min(pass.End, s.End+more)}, pass, func(s core.Span) {
@@ -108,8 +108,8 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 	})
 }
 
-// spans yields what may be chosen at once around the lines of near: each of them, and each
-// with its neighbours.
+// spans yields the candidates around the lines of near: each line by itself, and each with its
+// neighbours.
 func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
 		if w.lines[l].at != 0 {
@@ -124,7 +124,7 @@ func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 
 func (w *selection) spent() float64 { return w.picks[len(w.picks)-1] }
 
-// rate is what taking s is worth by the token; 0 if nothing.
+// rate returns the value per token of taking s; 0 if it has none.
 func (w *selection) rate(s core.Span) float32 {
 	gain := w.gain(s)
 	if gain <= 0 {
@@ -133,8 +133,7 @@ func (w *selection) rate(s core.Span) float32 {
 	return gain / float32(w.cost(s))
 }
 
-// cost returns the tokens of the lines of s that are not kept, and of what is written
-// around them.
+// cost returns the tokens of the lines of s that are not kept, and of the text around them.
 func (w *selection) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
@@ -284,7 +283,7 @@ func (w *selection) take(s core.Span, cost float64) {
 	w.settle(w.adjacent(s))
 }
 
-// pick notes that something is taken at the cost given, and returns its number.
+// pick records a choice with its cost, and returns its number.
 func (w *selection) pick(cost float64) int32 {
 	at := int32(len(w.picks))
 	if at == 1 {
@@ -295,7 +294,7 @@ func (w *selection) pick(cost float64) int32 {
 	return at
 }
 
-// settle notes what the kept lines between from and to hold.
+// settle adds the terms and phrases of the kept lines between from and to.
 func (w *selection) settle(from, to int) {
 	for l := from; l < to; l++ {
 		line := &w.lines[l]

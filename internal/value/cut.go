@@ -44,8 +44,9 @@ func (w *selection) cutText(text string, first, end int, k int32) string {
 	return b.String()
 }
 
-// gaps returns the bytes of a text that are not kept, in order. What says nothing between two
-// lines goes with them; what is of no passage, such as the header of a result, stays.
+// gaps returns the bytes of a text that are not kept, in order. Lines without a letter or digit
+// between two removed lines are removed, too. Text of no passage, such as the header of a result,
+// is kept.
 func (w *selection) gaps(text string, first, end int, k int32) []core.Span {
 	var out []core.Span
 	at, gap := 0, true // gap: what is before at may go
@@ -81,8 +82,8 @@ func (w *selection) gaps(text string, first, end int, k int32) []core.Span {
 	return wholeElements(text, out)
 }
 
-// wholeElements returns gaps without the tags of elements of which only one would be left: both
-// stay, or both go.
+// wholeElements returns gaps changed so that of every element both tags are kept or both are
+// removed.
 func wholeElements(text string, gaps []core.Span) []core.Span {
 	if len(gaps) == 0 {
 		return nil

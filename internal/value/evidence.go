@@ -11,15 +11,15 @@ import (
 	"github.com/condensehq/condense/internal/parallel"
 )
 
-// A Feature is something that a model sees of a term or phrase, in one of a few steps. The weight
-// of a step is in the model. A feature of two things has a step for each pair.
+// A Feature is a property of a term or phrase, as one of a few steps. The model has a weight for
+// each step. A feature of two properties has a step for each pair.
 type Feature struct {
 	Name  string
 	Steps int
 }
 
-// TermFeatures returns the features that the weights of a model for terms are of, in their order. The
-// result is shared: do not change it.
+// TermFeatures returns the features of terms, in the order of a model's weights. The result is
+// shared: do not change it.
 func TermFeatures() []Feature { return termFeatures }
 
 // PhraseFeatures does so for phrases.
@@ -34,8 +34,8 @@ const (
 // Steps has room for the steps of a term or phrase.
 type Steps [40]uint16
 
-// Evidence is what a model sees of the terms and phrases of a conversation. It never changes and
-// is safe for concurrent use. [Model.Estimate] values it, and training fits a model to it.
+// Evidence holds the features of the terms and phrases of a conversation. It never changes and is
+// safe for concurrent use. [Model.Estimate] rates it, and training fits a model to it.
 type Evidence struct {
 	c      *Conversation
 	rarity []uint8   // of every term
@@ -44,7 +44,7 @@ type Evidence struct {
 	focus  *focus
 }
 
-// Evidence returns what m sees of c. The cost is linear.
+// Evidence returns the features of c for m. The cost is linear.
 func (m *Model) Evidence(c *Conversation) *Evidence {
 	v := &Evidence{c: c, rarity: make([]uint8, len(c.terms)), odds: make([]float64, len(c.terms))}
 	odds := make([]float32, len(c.terms))
@@ -88,14 +88,14 @@ func (v *Evidence) TermVector(n int, x []float32) {
 	v.c.termVector(n, int(v.rarity[n]), float32(sigmoid(v.odds[n])), x)
 }
 
-// A TermInfo says of a term what training needs to know besides its features.
+// A TermInfo holds the properties of a term that training needs besides its features.
 type TermInfo struct {
 	Key      uint64 // FNV-1a hash of its spelling
 	Messages int    // that have it; 0 if it only names a file
 	Word     bool   // a rare word, not a name
 }
 
-// Term returns what is known of term n.
+// Term returns the properties of term n.
 func (c *Conversation) Term(n int) TermInfo {
 	t := &c.terms[n]
 	return TermInfo{Key: c.termAt.keys[n], Messages: int(t.messages), Word: t.class == classWord}
@@ -197,8 +197,8 @@ func firsts(n int) []int32 {
 	return out
 }
 
-// knownTerms returns what the agent has from elsewhere: the words of the system prompt,
-// the names of tools and of their parameters.
+// knownTerms returns the terms that the agent knows from elsewhere: those of the system prompt and
+// the names of tools and their parameters.
 func knownTerms(s *Sequel) map[uint64]bool {
 	out := map[uint64]bool{}
 	var x lexer

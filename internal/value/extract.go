@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// The form of an extract: a message that holds lines of messages that are hidden. A
-// later condensation reads it again, as what it is made of.
+// The form of an extract, a message with lines of hidden messages. A later condensation parses it
+// into the passages that it was made of.
 //
 // The header of every section begins with a mark that nothing else in the extract contains: it is
 // chosen after the content is known, and the first line announces it. Whatever a file or a tool
@@ -162,7 +162,7 @@ func cutHandle(s string) (rest, handle string) {
 	return s[:i], s[i+1+len(handleMark):]
 }
 
-// File returns what the file is called that p is about; empty if it is not about one.
+// File returns the name of the file that p is about; empty if it is about none.
 func (p *Passage) File() string {
 	if p.file < 0 {
 		return ""
@@ -173,8 +173,8 @@ func (p *Passage) File() string {
 // isTarget reports whether s can follow the name of a tool in the header of a call.
 func isTarget(s string) bool { return s != "" && !strings.ContainsAny(s, " \t[]") }
 
-// digest shortens what a call is about to what tells it apart: the name of a file, the
-// beginning of a command or a pattern.
+// digest shortens the target of a call to what identifies it: the name of a file, the beginning of
+// a command or a pattern.
 func digest(target string) string {
 	const most = 32
 	target, _, _ = strings.Cut(strings.TrimSpace(target), "\n")
@@ -311,7 +311,7 @@ func readLine(line *string, mark string) (p Passage, header, literal bool) {
 	return readHeader(strings.TrimPrefix(rest, " ")), true, false
 }
 
-// readHeader reads what Header wrote.
+// readHeader parses what Header wrote.
 func readHeader(s string) Passage {
 	var p Passage
 	s, p.Handle = cutHandle(s)

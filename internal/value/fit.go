@@ -52,7 +52,7 @@ func (w *selection) fit() (messages []core.Message, tokens int, pick int32) {
 	return best, size, bestK
 }
 
-// pickAt returns the last pick that ends within size tokens, by estimate.
+// pickAt returns the last pick that ends within an estimated size tokens.
 func (w *selection) pickAt(size float64, last int32) int32 {
 	return int32(sort.Search(int(last), func(k int) bool { return w.picks[k+1] > size }))
 }

@@ -27,13 +27,14 @@ const (
 // habitGroups is how many groups of passages there are: a kind and a family of tools each.
 const habitGroups = kinds * familyCount
 
-// Habits compare estimates with what happened earlier in a conversation: how much more or less
-// than the model expects the user and the agent use again of each kind of passage. One agent reads files again before it changes them, another remembers; in one
-// project the output of commands is quoted later, in another never.
+// Habits compare estimates with the earlier part of a conversation: how much more or less of each
+// kind of passage the user and the agent use again than the model expects. One agent reads files
+// again before it changes them, another does not; one project quotes the output of commands,
+// another never does.
 type Habits [estimates][habitGroups]float32
 
-// Habits compares what the model would have said of a part of messages with what was
-// written after it. It is nil if there is too little of either. Messages must be measured.
+// Habits compares the model's estimates for a part of messages with what was written after that
+// part. It is nil if either is too short. Messages must be measured.
 // The cost is bounded.
 func (m *Model) Habits(messages []core.Message) *Habits {
 	return m.habits(messages, new(dialog.Reader))

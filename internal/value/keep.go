@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// keepUser takes the words of the user: the first message, then the newest, then the rest,
-// as far as the share goes.
+// keepUser takes the words of the user, up to their share of the room: the first message, then the
+// newest, then the rest.
 func (w *selection) keepUser(context.Context) error {
 	var order []int
 	for p := range w.c.Passages {
@@ -97,7 +97,7 @@ func (w *selection) keepAsked(ctx context.Context) error {
 	return w.fillFrom(ctx, first, limit, func(p int) bool { return w.cut[w.c.Passages[p].Message] && w.eligible(p) })
 }
 
-// takeEnds takes lines from the beginning of a passage and from its end, as far as room goes.
+// takeEnds takes lines from both ends of a passage, up to room tokens.
 func (w *selection) takeEnds(lines core.Span, room float64) {
 	const head, tail = 0.4, 0.3 // of the room
 	from := w.spent()
@@ -109,7 +109,7 @@ func (w *selection) takeEnds(lines core.Span, room float64) {
 	}
 }
 
-// takeLine takes line l unless so much is spent then. It reports whether it is there.
+// takeLine takes line l unless that would exceed the limit. It reports whether the line is kept.
 func (w *selection) takeLine(l int, limit float64) bool {
 	if w.lines[l].at != 0 {
 		return true
@@ -128,8 +128,7 @@ func (w *selection) passageOf(i int) int {
 	return sort.Search(len(w.c.Passages), func(p int) bool { return w.c.Passages[p].Message >= i })
 }
 
-// keepRules takes the project's rules, the newest version of each: they go only when there
-// is nothing else left that could.
+// keepRules takes the newest version of each of the project's rules. They are removed last.
 func (w *selection) keepRules(context.Context) error {
 	for p := range w.c.Passages {
 		if pass := &w.c.Passages[p]; pass.Rules != "" && !pass.Outdated && w.passages[p].mode != modeFixed {
@@ -156,14 +155,14 @@ func (w *selection) keepUnread(ctx context.Context) error {
 	return err
 }
 
-// answers reports whether passage p is of the answer of a tool and may be shortened.
+// answers reports whether passage p is a result that may be shortened.
 func (w *selection) answers(p int) bool {
 	k := w.c.Passages[p].Kind
 	return w.eligible(p) && (k == dialog.KindToolResult || k == dialog.KindError)
 }
 
-// keepRecent takes the best line of each of the newest results, the newest first, as far as
-// the share goes.
+// keepRecent takes the best line of each of the newest results, newest first, up to their share of
+// the room.
 func (w *selection) keepRecent(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Recent*float64(w.o.Room)
 	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
@@ -184,8 +183,8 @@ func (w *selection) keepRecent(ctx context.Context) error {
 	return nil
 }
 
-// keepRest gives what is left of the room to lines that add nothing to the others, the newest
-// first: a line that is repeated is left out for want of room alone.
+// keepRest fills the remaining room with lines that add nothing to the others, newest first. A
+// repeated line is left out only if there is no room.
 func (w *selection) keepRest(context.Context) error {
 	limit := w.most()
 	for p, pass := range slices.Backward(w.c.Passages) {
@@ -247,7 +246,7 @@ func (w *selection) keepMedia(context.Context) error {
 	return nil
 }
 
-// leastMark is less than any mark costs, in tokens: below it none need be made.
+// leastMark is less than the cost of any mark, in tokens: with less room, none is made.
 const leastMark = 6
 
 // renderMedia writes the marks of message i that come before passage p and were not

@@ -25,8 +25,7 @@ func (m *Media) Image() bool {
 	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ")
 }
 
-// Mark returns the line that replaces m: what it is, and the handle that it is recalled
-// by.
+// Mark returns the line that replaces m: its kind and its handle.
 func (m *Media) Mark() string {
 	if m.mark != "" || m.part == nil {
 		return m.mark
@@ -48,7 +47,7 @@ const (
 	maxName = 24
 )
 
-// isName reports whether a block of kind s is called so in a mark.
+// isName reports whether a mark may contain s, the kind of a block.
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
@@ -58,7 +57,7 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxName
 }
 
-// readMark reads what Mark wrote.
+// readMark parses what Mark wrote.
 func readMark(line string) (mark string, ok bool) {
 	s, ok := strings.CutPrefix(line, markStart)
 	if !ok {
@@ -72,7 +71,7 @@ func readMark(line string) (mark string, ok bool) {
 	return line, true
 }
 
-// media notes content without lines that follows the last passage.
+// media adds content without lines that follows the last passage.
 func (r *reader) media(by Passage, p core.Part) {
 	r.c.Media = append(r.c.Media, Media{By: by, Before: len(r.c.Passages), part: p})
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A candidate is a run of lines, and what it was worth by the token when it was last
-// looked at.
+// A candidate is a run of lines with its value per token when it was last computed.
 type candidate struct {
 	rate       float32
 	start, end int32
@@ -104,8 +103,8 @@ func (q *queue) worsen(rate float32) {
 	q.best.sink(0)
 }
 
-// A heap has the best candidate first: what container/heap does, but no call through an
-// interface and nothing allocated.
+// A heap has the best candidate first, like container/heap, without interface calls and
+// allocations.
 type heap []candidate //nolint:recvcheck // only push and pop change its length
 
 // order makes a heap of any candidates.
@@ -115,7 +114,7 @@ func (h heap) order() {
 	}
 }
 
-// sink puts candidate i, which may have become worse, where it belongs.
+// sink restores the order of the heap after candidate i became worse.
 func (h heap) sink(i int) {
 	c := h[i]
 	for {
@@ -174,7 +173,8 @@ func (w *selection) tally() *tally {
 	return t
 }
 
-// note adds what line l has to t, and phrases that the line before begins if it is kept.
+// note adds to t the terms and phrases of line l, and the phrases that begin in the line before it
+// if that is kept.
 func (w *selection) note(t *tally, l int, by int32) {
 	for _, n := range w.termsOf(&w.lines[l]) {
 		t.terms[n] += by

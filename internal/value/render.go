@@ -81,8 +81,8 @@ type extractWriter struct {
 	media int      // the first that was not looked at
 }
 
-// open writes the header of p. The call above, if it was the last that was written, need
-// not be named again, nor the file that p is about if it is known.
+// open writes the header of p. It does not repeat the call if that is directly above, nor the file
+// of p if it is known.
 func (b *extractWriter) open(p *Passage, handle string, known bool) {
 	answers := b.call != nil && b.call.Call == p.Call && b.call.Name == p.Name && b.call.Target == p.Target
 	b.text.WriteByte('\n')
@@ -94,8 +94,8 @@ func (b *extractWriter) open(p *Passage, handle string, known bool) {
 	}
 }
 
-// renderExtract writes the kept lines of passages from to to, which are those of message i,
-// and the marks of what else it holds.
+// renderExtract writes the kept lines of the passages between from and to, those of message i, and
+// the marks of its other content.
 func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
@@ -236,8 +236,8 @@ func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 	return m
 }
 
-// inPlace returns what is kept of a text, that of the passages from first on and before end, and
-// says what is missing.
+// inPlace returns the kept lines of the text of the passages between first and end, with marks for
+// those that are missing.
 func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
 	text, _ := was.(core.Text)
 	pass := &w.c.Passages[first]
@@ -309,7 +309,7 @@ func (w *selection) shortenedValues(first, end int, k int32) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// account says how much of every kind stayed with the first k picks.
+// account returns how much of every kind is kept with the first k picks.
 func (w *selection) account(k int32) map[string]Account {
 	k = max(k, 1)
 	out := map[string]Account{}

@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/internal/parallel"
 )
 
-// A mode says what may become of a passage.
+// A mode says how a passage may be changed.
 type mode uint8
 
 const (
@@ -92,7 +92,7 @@ func newSelection(messages []core.Message, o *Options) *selection {
 	return w
 }
 
-// findRecent finds which messages the model has not read, and which have the newest results.
+// findRecent finds the messages that the model has not read and those with the newest results.
 func (w *selection) findRecent() {
 	w.former = make([]bool, len(w.messages))
 	for p := range w.c.Passages {
@@ -118,7 +118,7 @@ func (w *selection) findRecent() {
 	}
 }
 
-// arrange decides by the shares what is kept unchanged, and clears all other choices.
+// arrange decides by the shares which messages are kept unchanged, and clears all other choices.
 func (w *selection) arrange() {
 	clear(w.native)
 	clear(w.cut)
@@ -192,7 +192,7 @@ func (w *selection) stay() {
 	}
 }
 
-// musts returns the groups that must stay, and their tokens.
+// musts returns the groups that must be kept, and their tokens.
 func (w *selection) musts() (must []bool, tokens float64) {
 	first := len(w.messages) // of a turn that is not over
 	if pending := core.Pending(w.messages); len(pending) > 0 {
@@ -280,7 +280,7 @@ func (w *selection) long(pass *Passage) bool {
 	return false
 }
 
-// short returns how many tokens a result in message i may have to be left as it is.
+// short returns the size in tokens up to which a result in message i is left unchanged.
 func (w *selection) short(i int) int {
 	if i >= w.recent {
 		return shortText
@@ -304,8 +304,8 @@ const (
 	headTokens = 80
 	stubTokens = 14
 	gapTokens  = 2
-	// shortText is how large a text may be, of those that were not read yet and the newest
-	// results, that is left as it is: a mark saves little and says nothing.
+	// shortText is the size up to which unread texts and the newest results are left unchanged: a
+	// mark would save little.
 	shortText = 60
 	// recentResults is how many results are the newest.
 	recentResults = 10
