@@ -156,9 +156,9 @@ func TestChangeOfWhatIsTrusted(t *testing.T) {
 	}
 }
 
-// TestCheckoutCannotBendWhatIsTheUsers: a project's file that adds to a provider or model of the
+// TestCheckoutCannotChangeTheUsersSettings: a project's file that adds to a provider or model of the
 // user's own file changes neither its address or program nor what is sent to it.
-func TestCheckoutCannotBendWhatIsTheUsers(t *testing.T) {
+func TestCheckoutCannotChangeTheUsersSettings(t *testing.T) {
 	users := "providers: {ours: {plugin: /bin/ours, env: [KEY], settings: {to: me}}}\n" +
 		"models: {m: {api: openai, model: gpt-4.1, base_url: \"https://mine.example\", api_key_env: MINE}}\n"
 	c, _ := checkout(t, "chain: [ours]\n"+

@@ -30,7 +30,7 @@ func idsOf(ms []core.Message) string {
 
 func sameMessages(a, b []core.Message) bool { return slices.EqualFunc(a, b, core.Message.Equal) }
 
-func TestDiffPlacesInsertedMessagesBehindWhatTheyStandFor(t *testing.T) {
+func TestDiffInsertsAfterReplacedMessages(t *testing.T) {
 	for _, tt := range []struct{ name, before, after, hide, insert string }{
 		{"nothing changed", "a b c", "a b c", "", ""},
 		{"summary of the middle", "a b c d", "a S d", "b c", "S after c"},

@@ -259,7 +259,7 @@ func TestJournalFromNothing(t *testing.T) {
 }
 
 // A file with equal IDs everywhere takes no longer than one with different ones.
-func TestEqualIDsAreNoTrap(t *testing.T) {
+func TestReadEqualIDs(t *testing.T) {
 	testkit.Linear(t, 10_000, func(n int) func() {
 		file := equalIDs(n)
 		return func() {

@@ -302,7 +302,7 @@ func TestPropertyRooGoesOn(t *testing.T) {
 }
 
 // A file of Roo's holds conversations of any origin, whole.
-func TestPropertyRooHoldsOthers(t *testing.T) {
+func TestPropertyRooStoresOtherFormats(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := &transcript.Document{Journal: history.New()}

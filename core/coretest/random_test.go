@@ -99,7 +99,7 @@ var ordinary = []string{
 	"parallel calls", "pending",
 }
 
-func TestRandomHoldsEverything(t *testing.T) {
+func TestRandomHasEveryContent(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(500) {
 		m := random(seed, nil)

@@ -9,7 +9,7 @@ import (
 
 // A disk that is full in the middle of a write: here the limit on the size of files,
 // which the kernel enforces in the same way, byte by byte.
-func TestAWriteThatFailsHalfwayLeavesNothingBehind(t *testing.T) {
+func TestFailedWriteLeavesNoPartialLine(t *testing.T) {
 	f, path := create(t)
 	run(t, f.Journal, "append a b")
 	before := content(t, path)

@@ -60,7 +60,7 @@ func extend(t *testing.T, path, text string) {
 	}
 }
 
-func TestFileHoldsTheLogAfterEveryStep(t *testing.T) {
+func TestFileHasTheLogAfterEveryStep(t *testing.T) {
 	f, path := create(t)
 	for _, step := range []string{
 		"append a b c", "condense X hide a; rewrite b; insert S after a", "append d", "undo X",

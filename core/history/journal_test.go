@@ -309,7 +309,7 @@ func TestTimelineNamesEveryoneWhoHides(t *testing.T) {
 
 // A summary between a call and its result must not make them two: covered by
 // different messages, one could come back without the other.
-func TestToolGroupHasOneStand(t *testing.T) {
+func TestToolGroupHasOneSubstitute(t *testing.T) {
 	call := core.Message{ID: "call", Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "c", Name: "read"}}}
 	result := core.Message{ID: "result", Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: "c"}}}
 	for _, tt := range []struct{ outer, want string }{

@@ -418,7 +418,7 @@ func (w *walk) decoded() {
 	}
 }
 
-func TestJournalKeepsItsPromises(t *testing.T) {
+func TestJournalAgainstModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &walk{T: t, journal: history.New(), model: &model{protected: map[string]bool{}}, calls: map[string][2]string{}, moments: map[string]snapshot{}}

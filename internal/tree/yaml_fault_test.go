@@ -63,7 +63,7 @@ var slips = map[string]func(line string) string{
 
 // Of the slips that make a file invalid, more than nine in ten are found in their line or in
 // the one after it; the parser alone finds fewer.
-func TestSlipsAreFoundInTheirLine(t *testing.T) {
+func TestMistakesAreFoundInTheirLine(t *testing.T) {
 	found, parser, total := 0, 0, 0
 	for name, text := range written(t) {
 		lines := strings.Split(text, "\n")

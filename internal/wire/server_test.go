@@ -85,9 +85,9 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what a provider leaves running when it has answered does no harm to this
+// TestGoroutineAfterCall: what a provider leaves running when it has answered does no harm to this
 // call or the next.
-func TestLeftBehind(t *testing.T) {
+func TestGoroutineAfterCall(t *testing.T) {
 	var left sync.WaitGroup
 	c := serve(t, strategy(func(ctx context.Context, req *core.Request, env registry.Env) (*core.Result, error) {
 		counter := req.Counter

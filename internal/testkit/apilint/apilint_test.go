@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	lawfulAnthropic = `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"Be brief."}],"messages":[
+	validAnthropic = `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"Be brief."}],"messages":[
 {"role":"user","content":"Look"},
 {"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"s"},{"type":"tool_use","id":"a","name":"ls","input":{}},{"type":"tool_use","id":"b","name":"cat","input":{"f":"x"}}]},
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]},{"type":"tool_result","tool_use_id":"a"},{"type":"text","text":"go on"}]},
 {"role":"system","content":"The user opened a file."},
 {"role":"assistant","content":[{"type":"tool_use","id":"c","name":"ls","input":{}}]}]}`
 
-	lawfulOpenAI = `{"model":"m","messages":[
+	validOpenAI = `{"model":"m","messages":[
 {"role":"system","content":"Be brief."},
 {"role":"user","content":[{"type":"text","text":"Look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},
 {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"cat","arguments":"{\"f\":\"x\"}"}}]},
@@ -27,10 +27,10 @@ const (
 )
 
 func TestValidRequestsHaveNoFaults(t *testing.T) {
-	if got := apilint.Anthropic([]byte(lawfulAnthropic)); len(got) > 0 {
+	if got := apilint.Anthropic([]byte(validAnthropic)); len(got) > 0 {
 		t.Errorf("Anthropic: got %v, want none", got)
 	}
-	if got := apilint.OpenAI([]byte(lawfulOpenAI)); len(got) > 0 {
+	if got := apilint.OpenAI([]byte(validOpenAI)); len(got) > 0 {
 		t.Errorf("OpenAI: got %v, want none", got)
 	}
 }
@@ -38,9 +38,9 @@ func TestValidRequestsHaveNoFaults(t *testing.T) {
 // Each case breaks the valid request in one way.
 func TestAnthropicFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
-		{"not json", lawfulAnthropic, `{`, "json: unexpected EOF"},
-		{"no messages", lawfulAnthropic, `{}`, "messages: want an array"},
-		{"empty", lawfulAnthropic, `[]`, "messages: want at least one"},
+		{"not json", validAnthropic, `{`, "json: unexpected EOF"},
+		{"no messages", validAnthropic, `{}`, "messages: want an array"},
+		{"empty", validAnthropic, `[]`, "messages: want at least one"},
 		{"first role", `{"role":"user","content":"Look"},`, ``, `messages[0]: first-role: the first message is of "assistant"`},
 		{"unknown role", `"role":"user","content":"Look"`, `"role":"system","content":"Look"`, `messages[0]: system-place: a message of the system after ""; messages[0]: first-role: the first message is of "system"`},
 		{"system in a row", `{"role":"user","content":"Look"},`, `{"role":"user","content":"Look"},{"role":"system","content":"a"},{"role":"system","content":"b"},`, `messages[1]: system-place: a message of the system before "system"; messages[2]: system-place: a message of the system after "system"`},
@@ -77,13 +77,13 @@ func TestAnthropicFaults(t *testing.T) {
 		{"lone surrogate", `go on`, `\ud83d on`, `surrogate: half of a surrogate pair`},
 		{"surrogates in the wrong order", `go on`, `\ude00\ud83d`, `surrogate: half of a surrogate pair; surrogate: half of a surrogate pair`},
 	} {
-		t.Run(test.name, func(t *testing.T) { check(t, apilint.Anthropic, lawfulAnthropic, test.old, test.new, test.want) })
+		t.Run(test.name, func(t *testing.T) { check(t, apilint.Anthropic, validAnthropic, test.old, test.new, test.want) })
 	}
 }
 
 func TestOpenAIFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
-		{"not an object", lawfulOpenAI, `[3]`, "messages[0]: messages: want an object"},
+		{"not an object", validOpenAI, `[3]`, "messages[0]: messages: want an object"},
 		{"unknown role", `"role":"system"`, `"role":"model"`, `messages[0]: role: role "model"`},
 		{"blank", `"Be brief."`, `""`, `messages[0]: empty: a message of "system" without content`},
 		{"null", `"Be brief."`, `null`, `messages[0]: empty: a message of "system" without content`},
@@ -107,17 +107,17 @@ func TestOpenAIFaults(t *testing.T) {
 			`messages[2]: tool-pair: call "a" is not followed by its result; messages[5]: tool-pair: the result of "a" has no call in the assistant's message before`,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) { check(t, apilint.OpenAI, lawfulOpenAI, test.old, test.new, test.want) })
+		t.Run(test.name, func(t *testing.T) { check(t, apilint.OpenAI, validOpenAI, test.old, test.new, test.want) })
 	}
 }
 
-func check(t *testing.T, lint func([]byte) []apilint.Fault, lawful, old, by, want string) {
+func check(t *testing.T, lint func([]byte) []apilint.Fault, valid, old, by, want string) {
 	t.Helper()
-	if !strings.Contains(lawful, old) {
-		t.Fatalf("the lawful request does not hold %s", old)
+	if !strings.Contains(valid, old) {
+		t.Fatalf("the valid request does not contain %s", old)
 	}
 	var got []string
-	for _, f := range lint([]byte(strings.Replace(lawful, old, by, 1))) {
+	for _, f := range lint([]byte(strings.Replace(valid, old, by, 1))) {
 		got = append(got, f.String())
 	}
 	if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
