@@ -25,7 +25,7 @@ func Start(tb testing.TB, cmd *exec.Cmd) io.ReadCloser {
 // Eventually waits until ok, and fails the test if that never happens.
 func Eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(Patience(tb)); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(Patience(tb)); !ok(); time.Sleep(2 * time.Millisecond) { //nolint:forbidigo // for conditions without an event to wait for
 		if time.Now().After(end) {
 			tb.Fatalf("never: %s", what)
 		}
