@@ -12,45 +12,45 @@ import (
 // Config are the settings of a [Provider]. Tokens are those of the host's counter, shares
 // are of the window of the agent's model.
 type Config struct {
-	Preset string `json:"preset" enum:"fresh_start|keep_recent|rolling|sections" doc:"gives every other setting its default"`
+	Preset string `json:"preset" enum:"fresh_start|keep_recent|rolling|sections" doc:"sets the defaults of all other settings"`
 
-	KeepFirst      int     `json:"keep_first" doc:"messages at the beginning that stay, unless they take more than a quarter of the room"`
-	RecentMessages int     `json:"recent_messages" doc:"the most recent messages that stay; 0 means any number. If all three limits of what is recent are 0, nothing of it stays"`
-	RecentTokens   int     `json:"recent_tokens" doc:"the most tokens of recent messages that stay; 0 means any"`
-	RecentShare    float64 `json:"recent_share" doc:"the largest share of the window for recent messages; 0 means any"`
-	KeepUnanswered bool    `json:"keep_unanswered" doc:"what the user typed after the assistant's last word stays as it is, unless it takes more than a quarter of the room"`
-	SnapToUser     bool    `json:"snap_to_user" doc:"what is recent begins with a message of the user, if there is one"`
-	MinTokens      int     `json:"min_tokens" doc:"more recent messages stay until the conversation has this many tokens; it never passes the target for it"`
-	MinShare       float64 `json:"min_share" doc:"the same as a share of the window; the larger of the two counts"`
+	KeepFirst      int     `json:"keep_first" doc:"messages kept at the beginning, unless they take more than a quarter of the room"`
+	RecentMessages int     `json:"recent_messages" doc:"largest number of recent messages to keep; 0 means any number. If all three limits of recent messages are 0, none are kept"`
+	RecentTokens   int     `json:"recent_tokens" doc:"largest number of tokens of recent messages to keep; 0 means any"`
+	RecentShare    float64 `json:"recent_share" doc:"largest share of the window for recent messages; 0 means any"`
+	KeepUnanswered bool    `json:"keep_unanswered" doc:"keep what the user typed after the last message of the assistant unchanged, unless it takes more than a quarter of the room"`
+	SnapToUser     bool    `json:"snap_to_user" doc:"begin the recent messages with a user message, if there is one"`
+	MinTokens      int     `json:"min_tokens" doc:"keep more recent messages until the conversation has this many tokens, but never beyond the target"`
+	MinShare       float64 `json:"min_share" doc:"the same as a share of the window; the larger of the two applies"`
 
-	SummaryRole     string `json:"summary_role" enum:"user|assistant" doc:"who says the summary; a conversation never begins with the assistant for it"`
-	Heading         string `json:"heading" doc:"what the summary begins with; %d is the number of messages that it replaces"`
-	Acknowledgement string `json:"acknowledgement" doc:"what the assistant answers to a summary of the user, if the user speaks next; empty for nothing"`
-	SectionMessages int    `json:"section_messages" doc:"a summary for every so many messages; 0 means one for all"`
+	SummaryRole     string `json:"summary_role" enum:"user|assistant" doc:"role of the summary; a conversation never begins with the assistant because of it"`
+	Heading         string `json:"heading" doc:"first words of the summary; %d is the number of messages that it replaces"`
+	Acknowledgement string `json:"acknowledgement" doc:"answer of the assistant to a summary with the role user, if a user message is next; empty for none"`
+	SectionMessages int    `json:"section_messages" doc:"number of messages for each summary; 0 means one summary for all"`
 
-	Model      string `json:"model" doc:"the model that writes, as the configuration calls it; empty leaves it to the host"`
-	MaxOutput  int    `json:"max_output" doc:"the most tokens of a summary; half of the room if that is less"`
-	Prompt     string `json:"prompt" enum:"handover|state|section" doc:"the instructions, built in"`
-	PromptText string `json:"prompt_text" doc:"instructions of your own, in place of the built-in ones"`
-	PromptFile string `json:"prompt_file" doc:"a file with instructions of your own; a relative path starts in the folder of the configuration"`
+	Model      string `json:"model" doc:"name of the configured model that writes; empty means the host's choice"`
+	MaxOutput  int    `json:"max_output" doc:"largest size of a summary in tokens; half of the room if that is less"`
+	Prompt     string `json:"prompt" enum:"handover|state|section" doc:"name of built-in instructions"`
+	PromptText string `json:"prompt_text" doc:"your own instructions instead of the built-in ones"`
+	PromptFile string `json:"prompt_file" doc:"file with your own instructions; relative to the folder of the configuration"`
 	PromptAs   string `json:"prompt_as" enum:"user|system" doc:"where the instructions are: in the last message, or in the system prompt"`
 
 	Request   string  `json:"request" enum:"text|native|prefix" doc:"how the model is shown the conversation: tools as text, tools as tools, or the unchanged request of the agent, so that the vendor's prompt cache is used"`
-	ReadFirst bool    `json:"read_first" doc:"the model also reads the first messages that stay"`
+	ReadFirst bool    `json:"read_first" doc:"the model also reads the first messages that are kept"`
 	Margin    float64 `json:"margin" doc:"share of the summary model's window that a request leaves free, because tokenizers differ"`
-	ClipChars int     `json:"clip_chars" doc:"if a request is too long, the characters that are left of a tool's result or arguments"`
-	Overlap   float64 `json:"overlap" doc:"if a conversation is read in parts, the share of a part that repeats the one before"`
-	MaxCalls  int     `json:"max_calls" doc:"the most calls to the model for one condensation"`
-	Parallel  int     `json:"parallel" doc:"how many parts are read at the same time"`
+	ClipChars int     `json:"clip_chars" doc:"if a request is too long: characters to keep of a tool's result or arguments"`
+	Overlap   float64 `json:"overlap" doc:"if a conversation is read in parts: share of a part that repeats the one before"`
+	MaxCalls  int     `json:"max_calls" doc:"largest number of calls to the model for one condensation"`
+	Parallel  int     `json:"parallel" doc:"number of parts read at the same time"`
 
 	UserWordsShare  float64  `json:"user_words_share" doc:"share of the window for what the user typed, kept verbatim next to the summary; 0 means none"`
-	UserWordsTokens int      `json:"user_words_tokens" doc:"the most tokens for it; 0 means any"`
-	CommandBlocks   bool     `json:"command_blocks" doc:"<command> blocks of the first message are repeated next to every summary"`
-	Environment     bool     `json:"environment" doc:"the environment details are added to the summary, unless the user asked for it"`
-	FoldedChars     int      `json:"folded_chars" doc:"characters for signatures from the files that were read, newest first; 0 means none"`
-	FoldedIgnore    []string `json:"folded_ignore" doc:"patterns, as in .gitignore, of files whose signatures are not wanted"`
+	UserWordsTokens int      `json:"user_words_tokens" doc:"largest number of tokens for it; 0 means any"`
+	CommandBlocks   bool     `json:"command_blocks" doc:"repeat <command> blocks of the first message next to every summary"`
+	Environment     bool     `json:"environment" doc:"add the environment details to the summary, unless the user requested it"`
+	FoldedChars     int      `json:"folded_chars" doc:"characters for signatures of the files that were read, newest first; 0 means none"`
+	FoldedIgnore    []string `json:"folded_ignore" doc:"patterns, as in .gitignore, of files without signatures"`
 
-	Parity string `json:"parity" enum:"none|roo" doc:"roo: do as Roo-Code does where this provider is more careful, for comparisons; the host may reject the result"`
+	Parity string `json:"parity" enum:"none|roo" doc:"roo: behave as Roo-Code where this provider is more careful, for comparisons; the host may reject the result"`
 }
 
 // DefaultConfig returns the settings of the default preset, fresh_start.

@@ -36,10 +36,10 @@ messages. "middle_out" keeps both ends. A marker replaces the hidden messages.`
 // Config are the settings of a [Provider].
 type Config struct {
 	Mode      string  `json:"mode" enum:"budget|half|recent|middle_out" doc:"what is hidden"`
-	KeepFirst int     `json:"keep_first" doc:"budget: messages at the beginning that stay, unless they take more than a quarter of the room"`
-	Fraction  float64 `json:"fraction" doc:"half: share of the messages after the first that is hidden, rounded down to an even number"`
-	Messages  int     `json:"messages" doc:"recent: how many of the newest messages stay; 0 means as many as fit the target"`
-	HeadShare float64 `json:"head_share" doc:"middle_out: share of the room that the beginning gets"`
+	KeepFirst int     `json:"keep_first" doc:"budget: messages kept at the beginning, unless they take more than a quarter of the room"`
+	Fraction  float64 `json:"fraction" doc:"half: share of the messages after the first to hide, rounded down to an even number"`
+	Messages  int     `json:"messages" doc:"recent: number of newest messages to keep; 0 means as many as fit the target"`
+	HeadShare float64 `json:"head_share" doc:"middle_out: share of the room for the beginning"`
 }
 
 // DefaultConfig returns the default settings: mode budget, the first message kept.

@@ -15,12 +15,12 @@ import (
 
 // Config are the settings of a [Provider].
 type Config struct {
-	Preset   string       `json:"preset" enum:"lossless|conservative|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"a list of passes with a name; empty means balanced unless passes are given"`
+	Preset   string       `json:"preset" enum:"lossless|conservative|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"name of a list of passes; empty means balanced unless passes are given"`
 	Passes   []PassConfig `json:"passes" doc:"passes of your own instead of a preset's, in order: names, or objects with the key pass and the settings of that pass; at least one"`
-	Land     float64      `json:"land" doc:"where lossy passes stop, as a share of the room that messages have on target; 0 means what the preset says"`
-	MinGain  int          `json:"min_gain" doc:"tokens that must be saved in all, unless the target is met; else nothing is changed"`
+	Land     float64      `json:"land" doc:"where lossy passes stop, as a share of the room for messages at the target; 0 means the preset's value"`
+	MinGain  int          `json:"min_gain" doc:"tokens that must be saved in total unless the target is met, else nothing is changed"`
 	MinShare float64      `json:"min_share" doc:"the same, as a share of the conversation"`
-	Accept   Accept       `json:"accept" doc:"what must be left, or nothing is changed and the next provider is asked: messages (how many), users (newest messages of the user, word for word), first (the first message)"`
+	Accept   Accept       `json:"accept" doc:"what must remain, else nothing is changed and the next provider is called: messages (their number), users (newest user messages, verbatim), first (the first message)"`
 }
 
 // DefaultConfig returns the default settings.

@@ -68,6 +68,17 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// TestLayoutAfterCutIsDoneAtOnce checks that a second run finds nothing that the first one left.
+func TestLayoutAfterCutIsDoneAtOnce(t *testing.T) {
+	lines := strings.Repeat("some words in a line  \n\n\n\n", 100)
+	const passes = `{"pass":"headtail","tokens":40,"keep":0}, "layout"`
+	first := run(t, passes, join(say("Go."), tool("1", "bash", `{"command":"make"}`, lines), say("And?"))...)
+	second := run(t, passes, first.Messages...)
+	if got, want := results(second.Messages)[0], results(first.Messages)[0]; got != want || strings.Contains(got, "\n\n\n") {
+		t.Errorf("first run: %q\nsecond:    %q", want, got)
+	}
+}
+
 func TestSuperseded(t *testing.T) {
 	body, short := code(1, 200), code(2, 150)
 	for _, tt := range []struct {

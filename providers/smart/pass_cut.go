@@ -12,9 +12,9 @@ import (
 )
 
 type cutSettings struct {
-	Tokens int `json:"tokens" doc:"what a result may have at the end, when the target is not met"`
-	Start  int `json:"start" doc:"what a result may have at first; halved until the target is met"`
-	Keep   int `json:"keep" doc:"results of the newest calls that stay whole"`
+	Tokens int `json:"tokens" doc:"smallest size to which a result is cut if the target is not met"`
+	Start  int `json:"start" doc:"size to which results are cut first; halved until the target is met"`
+	Keep   int `json:"keep" doc:"number of newest calls whose results are kept whole"`
 }
 
 // Validate says which setting is out of range.
@@ -31,7 +31,7 @@ func limits(tokens, start, keep int) error {
 }
 
 var cutPass = define("cut", classLossy, "",
-	"Cuts long results by what they are: of a JSON array the first elements, the last and those unlike the others stay, of a log what went wrong, of a diff what changed, of code the signatures, of a table the header.",
+	"Cuts long results by their type: keeps the first, last and unusual elements of a JSON array, the failures of a log, the changes of a diff, the signatures of code, the header of a table.",
 	cutSettings{Tokens: 120, Start: 2000, Keep: 2},
 	func(ctx context.Context, w *work, c cutSettings) error {
 		return w.cutResults(ctx, c.Start, c.Tokens, c.Keep, w.cut)
@@ -109,10 +109,10 @@ func (w *work) tooLong(p *piece, limit int) bool {
 }
 
 type headTailSettings struct {
-	Tokens int     `json:"tokens" doc:"what a result may have at the end, when the target is not met"`
-	Start  int     `json:"start" doc:"what a result may have at first; halved until the target is met"`
-	Head   float64 `json:"head" doc:"share of it that the beginning gets"`
-	Keep   int     `json:"keep" doc:"results of the newest calls that stay whole"`
+	Tokens int     `json:"tokens" doc:"smallest size to which a result is cut if the target is not met"`
+	Start  int     `json:"start" doc:"size to which results are cut first; halved until the target is met"`
+	Head   float64 `json:"head" doc:"share of it for the beginning"`
+	Keep   int     `json:"keep" doc:"number of newest calls whose results are kept whole"`
 }
 
 // Validate says which setting is out of range.

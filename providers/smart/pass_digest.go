@@ -13,7 +13,7 @@ import (
 )
 
 type digestSettings struct {
-	Tokens int `json:"tokens" doc:"what the digest may have"`
+	Tokens int `json:"tokens" doc:"largest size of the digest"`
 }
 
 // Validate says which setting is out of range.

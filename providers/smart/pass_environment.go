@@ -9,15 +9,15 @@ import (
 )
 
 type environmentSettings struct {
-	Keep     int  `json:"keep" doc:"newest blocks that stay"`
-	Sections bool `json:"sections" doc:"sections that no newer block has stay too, such as the list of files in Roo-Code's first block"`
+	Keep     int  `json:"keep" doc:"number of newest blocks to keep"`
+	Sections bool `json:"sections" doc:"also keep sections that no newer block has, such as the list of files in Roo-Code's first block"`
 }
 
 // Validate says which setting is out of range.
 func (s *environmentSettings) Validate() error { return atLeast(1, "keep", s.Keep) }
 
 var environmentPass = define("environment", classSuperseded, "",
-	"Of the blocks that describe the surroundings (environment_details of Roo-Code and Cline, environment_context of Codex), the newest stays.",
+	"Keeps the newest of the blocks that describe the environment (environment_details of Roo-Code and Cline, environment_context of Codex).",
 	environmentSettings{Keep: 1},
 	func(_ context.Context, w *work, c environmentSettings) error {
 		kept := 0

@@ -10,18 +10,18 @@ import (
 )
 
 type layoutSettings struct {
-	Terminal bool `json:"terminal" doc:"escape sequences of terminals go, and of a line that was overwritten its last state stays"`
-	Space    bool `json:"space" doc:"spaces at the end of lines go, and of several empty lines one stays"`
-	JSON     bool `json:"json" doc:"JSON is written without indentation, every number and key as it was"`
+	Terminal bool `json:"terminal" doc:"remove escape sequences of terminals; of overwritten lines keep the last state"`
+	Space    bool `json:"space" doc:"remove trailing space, and keep one of several empty lines"`
+	JSON     bool `json:"json" doc:"write JSON without indentation; numbers and keys stay unchanged"`
 }
 
 var layoutPass = define("layout", classLossless, "",
-	"Takes out of tool results what says nothing: escape sequences, progress bars, space at the end of lines, indentation of JSON. What a read shows stays as it is, because edits quote it.",
+	"Removes what carries no information from tool results: escape sequences, progress bars, trailing space, indentation of JSON. Results of reads stay unchanged, because edits quote them.",
 	layoutSettings{Terminal: true, Space: true, JSON: true},
 	func(_ context.Context, w *work, c layoutSettings) error {
 		for i := range w.pieces {
 			p := &w.pieces[i]
-			if p.kind != dialog.KindToolResult || p.fixed || p.gone || p.edited {
+			if p.kind != dialog.KindToolResult || p.fixed || p.gone {
 				continue
 			}
 			if p.use.Info.Family == dialog.FamilyRead {

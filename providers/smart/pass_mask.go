@@ -10,11 +10,11 @@ import (
 )
 
 type maskSettings struct {
-	Keep        int      `json:"keep" doc:"results of the newest calls that stay"`
-	UntilTarget bool     `json:"until_target" doc:"oldest first, and no more than the target needs"`
-	Inputs      bool     `json:"inputs" doc:"long arguments of the calls go too"`
-	Except      []string `json:"except" doc:"tools whose results stay"`
-	Errors      bool     `json:"errors" doc:"results of failed calls go too"`
+	Keep        int      `json:"keep" doc:"number of newest calls whose results are kept"`
+	UntilTarget bool     `json:"until_target" doc:"remove the oldest first, and no more than the target requires"`
+	Inputs      bool     `json:"inputs" doc:"also remove long arguments of the calls"`
+	Except      []string `json:"except" doc:"tools whose results are kept"`
+	Errors      bool     `json:"errors" doc:"also remove results of failed calls"`
 }
 
 // Validate says which setting is out of range.
@@ -22,7 +22,7 @@ func (s *maskSettings) Validate() error { return atLeast(0, "keep", s.Keep) }
 
 var maskPass = define("mask", classLossy,
 	"OpenHands observation_masking; Anthropic clear_tool_uses_20250919",
-	"Takes out the results of all but the newest tool calls, pictures included.",
+	"Removes the results of all but the newest tool calls, including images.",
 	maskSettings{Keep: 10, Errors: true, Except: []string{}},
 	func(_ context.Context, w *work, c maskSettings) error {
 		answered := w.answered()
@@ -55,10 +55,10 @@ func (w *work) answered() []*use {
 }
 
 type pruneSettings struct {
-	Protect int      `json:"protect" doc:"tokens of the newest results that stay"`
-	Minimum int      `json:"minimum" doc:"tokens that must go, or none do"`
-	Turns   int      `json:"turns" doc:"turns of the user, counted from the end, whose results stay"`
-	Except  []string `json:"except" doc:"tools whose results stay"`
+	Protect int      `json:"protect" doc:"tokens of the newest results to keep"`
+	Minimum int      `json:"minimum" doc:"tokens that must be removed, else nothing is"`
+	Turns   int      `json:"turns" doc:"number of newest user turns whose results are kept"`
+	Except  []string `json:"except" doc:"tools whose results are kept"`
 }
 
 // Validate says which setting is out of range.
@@ -68,7 +68,7 @@ func (s *pruneSettings) Validate() error {
 
 var prunePass = define("prune", classLossy,
 	"opencode prune: 40,000 protected, at least 20,000 pruned, 2 turns, never the tool skill",
-	"Takes out old results, except a number of newest tokens of results, if enough would be removed.",
+	"Removes old results beyond a number of newest tokens, if enough would be removed.",
 	pruneSettings{Protect: 40_000, Minimum: 20_000, Turns: 2, Except: []string{"skill"}},
 	func(_ context.Context, w *work, c pruneSettings) error {
 		last := w.turnFromEnd(c.Turns)

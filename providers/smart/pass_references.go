@@ -10,8 +10,8 @@ import (
 )
 
 type nearSettings struct {
-	Tokens int     `json:"tokens" doc:"size below which a result is left alone"`
-	Share  float64 `json:"share" doc:"the diff must be smaller than this share of what it replaces"`
+	Tokens int     `json:"tokens" doc:"size below which a result is not changed"`
+	Share  float64 `json:"share" doc:"largest diff, as a share of what it replaces"`
 }
 
 // Validate says which setting is out of range.
@@ -23,7 +23,7 @@ func (s *nearSettings) Validate() error {
 }
 
 var nearPass = referring(define("near_duplicates", classLossless, "",
-	"Of results of the same call with the same arguments, the newest stays; older ones become what turns the newest into them, as a unified diff, if that is much smaller. Every diff is applied before it is used.",
+	"Keeps the newest result of equal calls with equal arguments. Older ones become a unified diff from the newest, if that is much smaller. Every diff is verified before it is used.",
 	nearSettings{Tokens: 100, Share: 0.5},
 	func(ctx context.Context, w *work, c nearSettings) error {
 		type key struct{ name, target, path string }
@@ -82,14 +82,14 @@ func (w *work) asDiff(i, at int, share float64) bool {
 }
 
 type duplicatesSettings struct {
-	Tokens int `json:"tokens" doc:"size below which a repeated text is left alone"`
+	Tokens int `json:"tokens" doc:"size below which a repeated text is not changed"`
 }
 
 // Validate says which setting is out of range.
 func (s *duplicatesSettings) Validate() error { return atLeast(0, "tokens", s.Tokens) }
 
 var duplicatesPass = referring(define("duplicates", classLossless, "",
-	"Of tool results, injected texts and long texts of the assistant that appear more than once, verbatim, the newest is kept.",
+	"Keeps the newest copy of tool results, injected texts and long texts of the assistant that appear more than once, verbatim.",
 	duplicatesSettings{Tokens: 40},
 	func(_ context.Context, w *work, c duplicatesSettings) error {
 		seed := maphash.MakeSeed()
@@ -144,14 +144,14 @@ func (w *work) refer(i int, what string, at int) string {
 }
 
 type supersededSettings struct {
-	Reads  bool `json:"reads" doc:"what a read showed goes if a later read shows the same lines of the file or more"`
-	Writes bool `json:"writes" doc:"what a call wrote goes if a later read shows the whole file"`
-	By     bool `json:"by_writes" doc:"a later call that writes the whole file counts as a read of it"`
-	Runs   bool `json:"runs" doc:"what a command, a list or a search answered goes if the same call was made again later, whatever it answered then"`
+	Reads  bool `json:"reads" doc:"remove what a read showed if a later read shows the same lines of the file or more"`
+	Writes bool `json:"writes" doc:"remove what a call wrote if a later read shows the whole file"`
+	By     bool `json:"by_writes" doc:"count a later call that writes the whole file as a read of it"`
+	Runs   bool `json:"runs" doc:"remove the result of a command, list or search if the same call was made again later, whatever its result was"`
 }
 
 var supersededPass = referring(define("superseded", classSuperseded, "",
-	"Takes out old states of files of which a newer state appears below. Ranges of lines are respected.",
+	"Removes old states of files of which a newer state appears later. Ranges of lines are respected.",
 	supersededSettings{Reads: true, Writes: true},
 	func(_ context.Context, w *work, c supersededSettings) error {
 		// From the newest on: which lines of each file are shown below, and where.

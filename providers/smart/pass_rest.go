@@ -10,8 +10,8 @@ import (
 
 type argsSettings struct {
 	Over int `json:"over" doc:"size in bytes above which an argument is shortened"`
-	Head int `json:"head" doc:"bytes of it that stay"`
-	Keep int `json:"keep" doc:"newest calls that stay whole"`
+	Head int `json:"head" doc:"bytes of it to keep"`
+	Keep int `json:"keep" doc:"number of newest calls to keep whole"`
 }
 
 // Validate says which setting is out of range.
@@ -43,15 +43,15 @@ var argsPass = define("args", classLossy,
 	})
 
 type reasoningSettings struct {
-	Turns int `json:"turns" doc:"newest turns of the user whose reasoning stays; at least 1: vendors want it back while tools run"`
+	Turns int `json:"turns" doc:"number of newest user turns whose reasoning is kept; at least 1, because vendors require it while tools run"`
 }
 
 // Validate says which setting is out of range.
 func (s *reasoningSettings) Validate() error { return atLeast(1, "turns", s.Turns) }
 
 var reasoningPass = define("reasoning", classLossy,
-	"Anthropic context editing, clear_thinking_20251015: the last turn stays",
-	"Takes out the reasoning of old turns. It is signed, so it is removed as a whole, without a stub.",
+	"Anthropic context editing, clear_thinking_20251015: the last turn is kept",
+	"Removes the reasoning of old turns. It is signed, so it is removed as a whole, without a stub.",
 	reasoningSettings{Turns: 1},
 	func(_ context.Context, w *work, c reasoningSettings) error {
 		last := w.turnFromEnd(c.Turns)
@@ -86,8 +86,8 @@ func (w *work) saysMore(msg int) bool {
 }
 
 type proseSettings struct {
-	Tokens int `json:"tokens" doc:"what a text of the assistant may have"`
-	Keep   int `json:"keep" doc:"newest messages that stay whole"`
+	Tokens int `json:"tokens" doc:"largest size of a text of the assistant"`
+	Keep   int `json:"keep" doc:"number of newest messages to keep whole"`
 }
 
 // Validate says which setting is out of range.
@@ -96,7 +96,7 @@ func (s *proseSettings) Validate() error {
 }
 
 var prosePass = define("prose", classLossy, "",
-	"Keeps the beginning and the end of long texts of the assistant and of those put into the user's mouth, the oldest first, until the target is met. What a user said stays.",
+	"Cuts long texts of the assistant and injected texts to their beginning and end, the oldest first, until the target is met. What the user typed is kept.",
 	proseSettings{Tokens: 200, Keep: 10},
 	func(_ context.Context, w *work, c proseSettings) error {
 		for i := range w.pieces {

@@ -11,23 +11,23 @@ import (
 )
 
 type scoreSettings struct {
-	Error     int  `json:"error" doc:"points of messages in which something failed"`
-	Calls     int  `json:"calls" doc:"points of messages that call tools"`
-	Files     int  `json:"files" doc:"points of messages about files"`
-	User      int  `json:"user" doc:"points of what a user said"`
-	Short     int  `json:"short" doc:"points of messages of less than 50 bytes"`
-	Thinking  int  `json:"thinking" doc:"points of messages in which thinking is mentioned"`
-	KeepUsers int  `json:"keep_users" doc:"newest messages of the user that never go"`
-	KeepCalls bool `json:"keep_calls" doc:"messages that call tools never go"`
-	KeepError bool `json:"keep_errors" doc:"messages in which something failed never go"`
+	Error     int  `json:"error" doc:"points for messages in which something failed"`
+	Calls     int  `json:"calls" doc:"points for messages that call tools"`
+	Files     int  `json:"files" doc:"points for messages about files"`
+	User      int  `json:"user" doc:"points for messages of the user"`
+	Short     int  `json:"short" doc:"points for messages of less than 50 bytes"`
+	Thinking  int  `json:"thinking" doc:"points for messages that mention thinking"`
+	KeepUsers int  `json:"keep_users" doc:"number of newest user messages that are never hidden"`
+	KeepCalls bool `json:"keep_calls" doc:"never hide messages that call tools"`
+	KeepError bool `json:"keep_errors" doc:"never hide messages in which something failed"`
 }
 
 // Validate says which setting is out of range.
 func (s *scoreSettings) Validate() error { return atLeast(0, "keep_users", s.KeepUsers) }
 
 var scorePass = onDemand(define("score", classLossy,
-	"Roo-Code's documented smart truncation, with its points; the order is kept and pairs stay whole",
-	"Hides whole messages, those with the fewest points first and of equals the oldest, until the target is met. The first message and the last never go.",
+	"Roo-Code's documented smart truncation, with its points; order and pairs are kept",
+	"Hides whole messages, those with the fewest points first (of equal ones the oldest), until the target is met. The first and the last message are never hidden.",
 	scoreSettings{Error: 10, Calls: 8, Files: 7, User: 5, Short: -3, Thinking: -2, KeepUsers: 2},
 	func(_ context.Context, w *work, c scoreSettings) error {
 		w.hideByPoints(&c)
@@ -156,15 +156,15 @@ func (w *work) scores() scores {
 }
 
 type windowSettings struct {
-	KeepUsers int `json:"keep_users" doc:"newest messages of the user that never go"`
+	KeepUsers int `json:"keep_users" doc:"number of newest user messages that are never hidden"`
 }
 
 // Validate says which setting is out of range.
 func (s *windowSettings) Validate() error { return atLeast(0, "keep_users", s.KeepUsers) }
 
 var windowPass = onDemand(define("window", classLossy,
-	"Roo-Code's documented sliding window; the first message stays and pairs stay whole",
-	"Hides whole messages, the oldest first, until the target is met. The first message and the last never go.",
+	"Roo-Code's documented sliding window; the first message and pairs are kept",
+	"Hides whole messages, the oldest first, until the target is met. The first and the last message are never hidden.",
 	windowSettings{},
 	func(_ context.Context, w *work, c windowSettings) error {
 		w.hideByPoints(&scoreSettings{KeepUsers: c.KeepUsers}) // all have the same points

@@ -23,13 +23,13 @@ const (
 
 type summarizeSettings struct {
 	What     string  `json:"what" enum:"block|section|before" doc:"block: each long result by itself; section: each old turn of the user with what followed; before: everything before the newest messages, at once"`
-	Model    string  `json:"model" doc:"the configured model that writes; empty means the host's choice"`
-	Keep     int     `json:"keep" doc:"newest messages that stay as they are"`
-	Over     int     `json:"over" doc:"tokens below which a block or section is left alone"`
-	Tokens   int     `json:"tokens" doc:"the longest summary that is asked for"`
-	Parallel int     `json:"parallel" doc:"calls at one time"`
-	Seconds  float64 `json:"seconds" doc:"deadline of one call"`
-	Prompt   string  `json:"prompt" doc:"the instructions for the model; empty means a built-in prompt"`
+	Model    string  `json:"model" doc:"name of the configured model that writes; empty means the host's choice"`
+	Keep     int     `json:"keep" doc:"number of newest messages to keep unchanged"`
+	Over     int     `json:"over" doc:"tokens below which a block or section is not summarized"`
+	Tokens   int     `json:"tokens" doc:"largest summary to ask for"`
+	Parallel int     `json:"parallel" doc:"concurrent calls"`
+	Seconds  float64 `json:"seconds" doc:"deadline of a call"`
+	Prompt   string  `json:"prompt" doc:"instructions for the model; empty means the built-in prompt"`
 }
 
 // Validate says which setting is out of range.

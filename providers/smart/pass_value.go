@@ -10,8 +10,8 @@ import (
 )
 
 type valueSettings struct {
-	Tail  float64 `json:"tail" doc:"share of the room for the newest messages, which stay but for lines of long results; 0 means the measured default"`
-	Human float64 `json:"human" doc:"share of the room for what the user said; 0 means the measured default"`
+	Tail  float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
+	Human float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
 }
 
 // Validate says which setting is out of range.
@@ -23,7 +23,7 @@ func (s *valueSettings) Validate() error {
 }
 
 var valuePass = onDemand(choosing(define("value", classLossy, "",
-	"Keeps the newest messages, and of all before them the lines with the highest expected use per token, in one message. The expected use of a line is learned from recorded sessions: see docs/decisions/0017-value.md.",
+	"Keeps the newest messages, and in one message the lines of all earlier ones with the highest expected use per token. The expected use of a line is learned from recorded sessions: see docs/decisions/0017-value.md.",
 	valueSettings{},
 	func(ctx context.Context, w *work, c valueSettings) error {
 		if w.met() {

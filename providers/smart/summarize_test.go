@@ -22,7 +22,7 @@ import (
 // A writer is a model for tests.
 type writer struct {
 	answer  func(ctx context.Context, p *model.Prompt) (string, error)
-	at, max atomic.Int32 // calls at one time
+	at, max atomic.Int32 // concurrent calls
 }
 
 func (w *writer) Info() model.Info { return model.Info{Name: "writer"} }
@@ -86,7 +86,7 @@ func TestSummarize(t *testing.T) {
 				t.Errorf("got %d summaries, want %d", summaries, want.summaries)
 			}
 			if w.max.Load() > 4 {
-				t.Errorf("got %d calls at one time, want at most 4", w.max.Load())
+				t.Errorf("got %d concurrent calls, want at most 4", w.max.Load())
 			}
 			if !strings.Contains(got, code(7, 1500)) || !strings.Contains(got, "Answer 7.") {
 				t.Error("the newest messages are not as they were")
