@@ -149,10 +149,10 @@ func refusal(err error) error {
 	return err
 }
 
-func toModels(models []NamedModel) []*condensepb.NamedModel {
-	var out []*condensepb.NamedModel
+func toModels(models []NamedModel) []*condensepb.LentModel {
+	var out []*condensepb.LentModel
 	for _, m := range models {
-		out = append(out, &condensepb.NamedModel{
+		out = append(out, &condensepb.LentModel{
 			Name: valid(m.Name), Window: int64(m.Info.Window), MaxOutput: int64(m.Info.MaxOutput), Images: m.Info.Images,
 		})
 	}
@@ -160,7 +160,7 @@ func toModels(models []NamedModel) []*condensepb.NamedModel {
 }
 
 // learn stores the host's information about its models.
-func (s *Server) learn(models []*condensepb.NamedModel) {
+func (s *Server) learn(models []*condensepb.LentModel) {
 	known := make(map[string]model.Info, len(models))
 	for _, m := range models {
 		known[m.GetName()] = model.Info{

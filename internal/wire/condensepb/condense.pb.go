@@ -774,7 +774,7 @@ type Start struct {
 	Dir           []byte                 `protobuf:"bytes,11,opt,name=dir,proto3" json:"dir,omitempty"`                             // the agent's working directory; read no file outside of it. Empty if unknown
 	Tools         []byte                 `protobuf:"bytes,12,opt,name=tools,proto3" json:"tools,omitempty"`                         // definitions of the agent's tools as sent to the model, a JSON array; empty if unknown
 	Originals     []byte                 `protobuf:"bytes,13,opt,name=originals,proto3" json:"originals,omitempty"`                 // path at which the agent can read what the answer hides or rewrites; empty if there is none
-	Models        []*NamedModel          `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`                       // known models for Generate
+	Models        []*LentModel           `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`                       // known models for Generate
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,15 +900,15 @@ func (x *Start) GetOriginals() []byte {
 	return nil
 }
 
-func (x *Start) GetModels() []*NamedModel {
+func (x *Start) GetModels() []*LentModel {
 	if x != nil {
 		return x.Models
 	}
 	return nil
 }
 
-// A NamedModel is a language model that the host provides. Sizes are in tokens, 0 if unknown.
-type NamedModel struct {
+// A LentModel is a language model that the host provides. Sizes are in tokens, 0 if unknown.
+type LentModel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // for Generate; empty for the host's choice
 	Window        int64                  `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
@@ -918,20 +918,20 @@ type NamedModel struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *NamedModel) Reset() {
-	*x = NamedModel{}
+func (x *LentModel) Reset() {
+	*x = LentModel{}
 	mi := &file_condense_v1_condense_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *NamedModel) String() string {
+func (x *LentModel) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*NamedModel) ProtoMessage() {}
+func (*LentModel) ProtoMessage() {}
 
-func (x *NamedModel) ProtoReflect() protoreflect.Message {
+func (x *LentModel) ProtoReflect() protoreflect.Message {
 	mi := &file_condense_v1_condense_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -943,33 +943,33 @@ func (x *NamedModel) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use NamedModel.ProtoReflect.Descriptor instead.
-func (*NamedModel) Descriptor() ([]byte, []int) {
+// Deprecated: Use LentModel.ProtoReflect.Descriptor instead.
+func (*LentModel) Descriptor() ([]byte, []int) {
 	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *NamedModel) GetName() string {
+func (x *LentModel) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *NamedModel) GetWindow() int64 {
+func (x *LentModel) GetWindow() int64 {
 	if x != nil {
 		return x.Window
 	}
 	return 0
 }
 
-func (x *NamedModel) GetMaxOutput() int64 {
+func (x *LentModel) GetMaxOutput() int64 {
 	if x != nil {
 		return x.MaxOutput
 	}
 	return 0
 }
 
-func (x *NamedModel) GetImages() bool {
+func (x *LentModel) GetImages() bool {
 	if x != nil {
 		return x.Images
 	}
@@ -3527,7 +3527,7 @@ var file_condense_v1_condense_proto_goTypes = []any{
 	(*CondenseResponse)(nil),  // 8: condense.v1.CondenseResponse
 	(*Fragment)(nil),          // 9: condense.v1.Fragment
 	(*Start)(nil),             // 10: condense.v1.Start
-	(*NamedModel)(nil),        // 11: condense.v1.NamedModel
+	(*LentModel)(nil),         // 11: condense.v1.LentModel
 	(*Budget)(nil),            // 12: condense.v1.Budget
 	(*Messages)(nil),          // 13: condense.v1.Messages
 	(*Message)(nil),           // 14: condense.v1.Message
@@ -3577,7 +3577,7 @@ var file_condense_v1_condense_proto_depIdxs = []int32{
 	27, // 10: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
 	9,  // 11: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
 	12, // 12: condense.v1.Start.budget:type_name -> condense.v1.Budget
-	11, // 13: condense.v1.Start.models:type_name -> condense.v1.NamedModel
+	11, // 13: condense.v1.Start.models:type_name -> condense.v1.LentModel
 	14, // 14: condense.v1.Messages.messages:type_name -> condense.v1.Message
 	15, // 15: condense.v1.Message.parts:type_name -> condense.v1.Part
 	16, // 16: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
