@@ -120,7 +120,7 @@ func hovers(t *testing.T, s *server, line string) {
 	t.Helper()
 	for i, h := range []struct{ text, want string }{
 		{"thre¦shold: 70\n", "Percent of the context window"},
-		{"providers:\n  mine:\n    strategy: slidingwindow\n    settings:\n      keep_¦first: 2\n", "messages at the beginning that stay"},
+		{"providers:\n  mine:\n    strategy: slidingwindow\n    settings:\n      keep_¦first: 2\n", "messages kept at the beginning"},
 	} {
 		// The server escapes what Markdown would take for markup.
 		got := strings.ReplaceAll(s.hover(fmt.Sprintf("hover%d.yaml", i), line+"\n"+h.text), "&nbsp;", " ")
