@@ -29,7 +29,7 @@ func FixedGroups(c Counter, messages []Message) []FixedGroup {
 	for k, span := range spans {
 		in := messages[span.Start:span.End]
 		g := &groups[k]
-		*g = FixedGroup{Span: span, Tokens: TotalTokens(in), Pinned: slices.ContainsFunc(in, isPinned)}
+		*g = FixedGroup{Span: span, Tokens: TotalTokens(in), Pinned: anyPinned(in)}
 		if span.End > open && !g.Pinned {
 			_, least := Cut(c, in, 0)
 			g.Open, g.Least = true, min(least, g.Tokens)
@@ -47,7 +47,7 @@ const leastNote = 64
 // The messages must be measured by c. The cost is linear.
 func FixedTokens(c Counter, messages []Message) int {
 	all := TotalTokens(messages)
-	if openTurn(messages) == len(messages) && !slices.ContainsFunc(messages, isPinned) {
+	if openTurn(messages) == len(messages) && !anyPinned(messages) {
 		return min(all, leastNote)
 	}
 	fixed := leastNote
@@ -71,7 +71,14 @@ func TotalTokens(messages []Message) int {
 	return n
 }
 
-func isPinned(m Message) bool { return m.Protected || m.Role == RoleSystem }
+func anyPinned(messages []Message) bool {
+	for i := range messages {
+		if m := &messages[i]; m.Protected || m.Role == RoleSystem {
+			return true
+		}
+	}
+	return false
+}
 
 // openTurn returns the index of the first message of an unfinished turn; the number of
 // messages if there is none.

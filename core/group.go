@@ -62,7 +62,7 @@ func KeepGroups(messages []Message, keep func(i int) bool) []Message {
 	for _, g := range Groups(messages) {
 		for i := g.Start; i < g.End; i++ {
 			_, waits := slices.BinarySearch(pending, i)
-			if waits || isPinned(messages[i]) || keep(i) {
+			if waits || anyPinned(messages[i:i+1]) || keep(i) {
 				out = append(out, messages[g.Start:g.End]...)
 				break
 			}

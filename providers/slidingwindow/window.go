@@ -17,7 +17,7 @@ type window struct {
 
 // A group is a tool group of the view.
 type group struct {
-	core.FixedGroup
+	*core.FixedGroup
 	keep bool
 	cut  []core.Message // replaces the group if it was too large; nil if it was not
 }
@@ -28,7 +28,8 @@ func newWindow(req *core.Request) *window {
 	fixed := core.FixedGroups(req.Counter, req.Messages)
 	w := &window{req: req, room: req.Budget.Room(), groups: make([]group, len(fixed))}
 	pinned := 0
-	for k, g := range fixed {
+	for k := range fixed {
+		g := &fixed[k]
 		w.groups[k] = group{FixedGroup: g, keep: g.Pinned}
 		if g.Pinned {
 			pinned += g.Tokens
