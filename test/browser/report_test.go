@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,7 +43,8 @@ func hostileSession(t *testing.T) lab.Item {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lab.Bytes(`<i title="x">"evil'`+"\u202e"+`.json`, data)
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	return lab.Item{Name: `<i title="x">"evil'` + "\u202e" + `.json`, Open: open}
 }
 
 // A fixture is a report, and the page of it.
