@@ -96,6 +96,9 @@ var mayImport = map[string]string{
 	"transcript/internal/openai":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
+	"internal/live/store":           "modernc.org/sqlite",
+	"internal/live/store/storetest": "internal/live/store",
+
 	"internal/supervise":                          "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
 	"internal/wire":                               "core internal/plain registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",

@@ -1,0 +1,226 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/store/storetest"
+)
+
+func TestMemory(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.Store { return store.Memory() }, nil)
+}
+
+func TestSQLite(t *testing.T) {
+	var path string
+	open := func(t *testing.T) store.Store {
+		t.Helper()
+		return sqlite(t, path)
+	}
+	storetest.Run(t, func(t *testing.T) store.Store {
+		t.Helper()
+		path = filepath.Join(t.TempDir(), "new folder", "state ?#%.db")
+		return open(t)
+	}, open)
+}
+
+func sqlite(t *testing.T, path string) store.Store {
+	t.Helper()
+	s, err := store.SQLite(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestFilesArePrivate: the store holds parts of conversations.
+func TestFilesArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(dir, "serve.db")
+	s := sqlite(t, path)
+	defer func() { _ = s.Close() }()
+	if err := s.Save(t.Context(), &store.Record{ID: "r", Data: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", p, info.Mode())
+		}
+		files++
+		return err
+	})
+	if err != nil || files < 3 { // the folder, the file, its log
+		t.Errorf("%d files (%v)", files, err)
+	}
+}
+
+func TestRefusedFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	newer := filepath.Join(dir, "newer.db")
+	if err := sqlite(t, newer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.SetVersion(newer, 99); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		write("text.db", strings.Repeat("this is no database\n", 100)): "not a database",
+		write("file", "") + "/serve.db":                                "not a directory",
+		dir:                                                            "directory",
+		newer:                                                          "made by a newer version of condense",
+	} {
+		s, err := store.SQLite(t.Context(), path)
+		if err == nil {
+			_ = s.Close()
+			t.Errorf("%s was opened", path)
+		} else if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got error %v, want the path and %q", path, err, want)
+		}
+	}
+}
+
+// TestMain lets the test start itself as a process that writes until it is killed.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("CONDENSE_TEST_STORE"); path != "" {
+		writeForever(path)
+	}
+	os.Exit(m.Run())
+}
+
+func writeForever(path string) {
+	ctx := context.Background()
+	s, err := store.SQLite(ctx, path)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	r := &store.Record{ID: "r"}
+	for i := 0; ; i++ {
+		r.Data = []byte(strings.Repeat(strconv.Itoa(i)+" ", 10_000))
+		r.Updated = time.Now()
+		if err := s.Save(ctx, r); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(i)
+	}
+}
+
+// TestKilledWriterLosesNothing: what Save returned for is there after kill -9, whole.
+func TestKilledWriterLosesNothing(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "serve.db")
+	for round := range 5 {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Remove(path + "-wal")
+		_ = os.Remove(path + "-shm")
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = append(os.Environ(), "CONDENSE_TEST_STORE="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		last := -1
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if last, err = strconv.Atoi(lines.Text()); err != nil {
+				t.Fatal(lines.Text())
+			}
+			if last == 10+7*round {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = cmd.Wait() // it was killed
+		s := sqlite(t, path)
+		found, err := s.Load(t.Context(), store.Key{})
+		if err != nil || len(found) != 1 {
+			t.Fatalf("found %d records (%v)", len(found), err)
+		}
+		n, _, _ := strings.Cut(string(found[0].Data), " ")
+		got, err := strconv.Atoi(n)
+		if err != nil || got < last || string(found[0].Data) != strings.Repeat(n+" ", 10_000) {
+			t.Errorf("found %d, and %d was saved (%v)", got, last, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFullDisk: a store that cannot write says so, with its path, and keeps what it has.
+func TestFullDisk(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "serve.db")
+	// Blocks of 512 bytes: files can grow to about 1 MB, the log first.
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 2000; exec "$0"`, self)
+	cmd.Env = append(os.Environ(), "CONDENSE_TEST_STORE="+path)
+	out, err := cmd.Output()
+	if err == nil {
+		t.Fatal("the process wrote forever")
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	fault := lines[len(lines)-1]
+	if !strings.HasPrefix(fault, "store "+path+": write: ") {
+		t.Fatalf("got %q, want an error with the path", fault)
+	}
+	s := sqlite(t, path)
+	found, err := s.Load(t.Context(), store.Key{})
+	if err != nil || len(found) != 1 || !strings.HasPrefix(string(found[0].Data), lines[len(lines)-2]+" ") {
+		t.Errorf("%d records (%v), want what was saved last, %s", len(found), err, lines[len(lines)-2])
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkSave is what an epoch waits for: a state of 200 kB, synced.
+func BenchmarkSave(b *testing.B) {
+	s, err := store.SQLite(b.Context(), filepath.Join(b.TempDir(), "serve.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &store.Record{ID: "r", Data: make([]byte, 200_000)}
+	for b.Loop() {
+		if err := s.Save(b.Context(), r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,281 @@
+// Package storetest has the tests that every store of the gateway must pass.
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/store"
+)
+
+// Run tests a kind of store. Open returns a new, empty one; Run closes it. Reopen returns the
+// same store as another process would open it, while the first one is open; nil means that
+// the kind cannot be shared.
+func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testing.T) store.Store) {
+	for name, test := range map[string]func(*testing.T, store.Store){
+		"records come back latest first":   records,
+		"keys never meet":                  keys,
+		"the second writer has a conflict": conflicts,
+		"of many writers one wins":         race,
+		"data is not shared":               copies,
+		"old and many records expire":      expires,
+		"bad keys are refused":             refuses,
+		"an ended context is an error":     canceled,
+		"secrets stay":                     secrets,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			test(t, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if reopen == nil {
+		return
+	}
+	t.Run("two processes share records and secrets", func(t *testing.T) {
+		a := open(t)
+		b := reopen(t)
+		shared(t, a, b)
+		if err := errors.Join(a.Close(), b.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+var (
+	mine = store.Key{Tenant: "t1", API: "messages", Agent: "a1", Session: "s1"}
+	noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+)
+
+func save(t *testing.T, s store.Store, r *store.Record) {
+	t.Helper()
+	if err := s.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, s store.Store, k store.Key) []store.Record {
+	t.Helper()
+	found, err := s.Load(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func ids(found []store.Record) string {
+	var b strings.Builder
+	for _, r := range found {
+		b.WriteString(r.ID + " ")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func records(t *testing.T, s store.Store) {
+	if got := load(t, s, mine); len(got) != 0 {
+		t.Errorf("an empty store has %d records", len(got))
+	}
+	for i, data := range [][]byte{[]byte("one"), nil, bytes.Repeat([]byte{0, 1, 0xff}, 1<<20)} {
+		r := &store.Record{ID: "r" + strconv.Itoa(i), Key: mine, Updated: noon.Add(time.Duration(i) * time.Millisecond), Data: data}
+		save(t, s, r)
+		if r.Version != 1 {
+			t.Errorf("version %d after the first save", r.Version)
+		}
+		got := load(t, s, mine)[0]
+		if got.ID != r.ID || got.Key != mine || got.Version != 1 || !got.Updated.Equal(r.Updated) || !bytes.Equal(got.Data, data) {
+			t.Errorf("got %s %v version %d at %v, %d bytes; want what was saved", got.ID, got.Key, got.Version, got.Updated, len(got.Data))
+		}
+	}
+	first := load(t, s, mine)[2]
+	first.Updated, first.Data = noon.Add(time.Hour), []byte("one more")
+	save(t, s, &first)
+	if got := ids(load(t, s, mine)); got != "r0 r2 r1" {
+		t.Errorf("got %s, want the latest first", got)
+	}
+	if got := load(t, s, mine)[0]; got.Version != 2 || string(got.Data) != "one more" {
+		t.Errorf("got version %d with %q", got.Version, got.Data)
+	}
+}
+
+func keys(t *testing.T, s store.Store) {
+	all := []store.Key{
+		{},
+		{Tenant: "t1"},
+		{API: "t1"},
+		{Agent: "t1"},
+		{Session: "t1"},
+		mine,
+		{Tenant: "t2", API: "messages", Agent: "a1", Session: "s1"},
+		{Tenant: "t1", API: "messages", Agent: "A1", Session: "s1"},
+		{Tenant: "t1", API: "messages", Session: "a1s1"},
+		{Tenant: "t1", API: "messages", Agent: "a1s1"},
+	}
+	for i, k := range all {
+		save(t, s, &store.Record{ID: "r" + strconv.Itoa(i), Key: k, Updated: noon})
+	}
+	for i, k := range all {
+		if got := ids(load(t, s, k)); got != "r"+strconv.Itoa(i) {
+			t.Errorf("key %+v has %s", k, got)
+		}
+	}
+	other := &store.Record{ID: "r5", Key: all[6], Version: 1, Updated: noon, Data: []byte("taken")}
+	if err := s.Save(t.Context(), other); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a record moved to another tenant: %v", err)
+	}
+}
+
+func conflicts(t *testing.T, s store.Store) {
+	r := &store.Record{ID: "r", Key: mine, Updated: noon, Data: []byte("1")}
+	save(t, s, r)
+	late := *r
+	save(t, s, r)
+	for _, version := range []int64{0, 1, 3} {
+		late.Version, late.Data = version, []byte("late")
+		if err := s.Save(t.Context(), &late); !errors.Is(err, store.ErrConflict) || late.Version != version {
+			t.Errorf("version %d: got error %v and version %d, want a conflict", version, err, late.Version)
+		}
+	}
+	if got := load(t, s, mine); len(got) != 1 || string(got[0].Data) != "1" || got[0].Version != 2 {
+		t.Errorf("the record was changed: %+v", got)
+	}
+	if err := s.Save(t.Context(), &store.Record{ID: "new", Key: mine, Version: 1}); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a record that is gone: got error %v, want a conflict", err)
+	}
+}
+
+func race(t *testing.T, s store.Store) {
+	const writers = 8
+	save(t, s, &store.Record{ID: "r", Key: mine, Updated: noon})
+	won := make([]bool, writers)
+	var wait sync.WaitGroup
+	for i := range writers {
+		wait.Go(func() {
+			r := &store.Record{ID: "r", Key: mine, Version: 1, Updated: noon, Data: []byte(strconv.Itoa(i))}
+			switch err := s.Save(t.Context(), r); {
+			case err == nil:
+				won[i] = true
+			case !errors.Is(err, store.ErrConflict):
+				t.Errorf("writer %d: %v", i, err)
+			}
+		})
+	}
+	wait.Wait()
+	got := load(t, s, mine)[0]
+	winners := 0
+	for i, w := range won {
+		if w {
+			winners++
+			if string(got.Data) != strconv.Itoa(i) {
+				t.Errorf("writer %d won, and the data is of %s", i, got.Data)
+			}
+		}
+	}
+	if winners != 1 {
+		t.Errorf("%d of %d writers won", winners, writers)
+	}
+}
+
+func copies(t *testing.T, s store.Store) {
+	r := &store.Record{ID: "r", Key: mine, Updated: noon, Data: []byte("abc")}
+	save(t, s, r)
+	r.Data[0] = 'x'
+	load(t, s, mine)[0].Data[1] = 'x'
+	if got := load(t, s, mine)[0].Data; string(got) != "abc" {
+		t.Errorf("got %s: the store shares memory with its callers", got)
+	}
+}
+
+func expires(t *testing.T, s store.Store) {
+	for i := range 10 {
+		save(t, s, &store.Record{ID: "r" + strconv.Itoa(i), Key: mine, Updated: noon.Add(time.Duration(i) * time.Hour), Data: make([]byte, 100)})
+	}
+	for _, step := range []struct {
+		before   time.Time
+		maxBytes int64
+		deleted  int
+		left     string
+	}{
+		{noon, 0, 0, "r9 r8 r7 r6 r5 r4 r3 r2 r1 r0"},
+		{noon.Add(2 * time.Hour), 0, 2, "r9 r8 r7 r6 r5 r4 r3 r2"},
+		{noon, 450, 4, "r9 r8 r7 r6"},
+		{noon.Add(8 * time.Hour), 100, 3, "r9"},
+		{noon, 99, 1, ""},
+	} {
+		n, err := s.Expire(t.Context(), step.before, step.maxBytes)
+		if got := ids(load(t, s, mine)); err != nil || n != step.deleted || got != step.left {
+			t.Errorf("expire before %v, %d bytes: deleted %d (%v), left %q; want %d, %q", step.before, step.maxBytes, n, err, got, step.deleted, step.left)
+		}
+	}
+}
+
+func refuses(t *testing.T, s store.Store) {
+	for _, bad := range []string{"a b", "a\x00b", "a'b", "é", "a\nb", strings.Repeat("x", 257), `a\b`, "a*b"} {
+		for _, k := range []store.Key{{Tenant: bad}, {API: bad}, {Agent: bad}, {Session: bad}} {
+			if _, err := s.Load(t.Context(), k); err == nil {
+				t.Errorf("load took the key %q", k)
+			}
+			if err := s.Save(t.Context(), &store.Record{ID: "r", Key: k}); err == nil {
+				t.Errorf("save took the key %q", k)
+			}
+		}
+	}
+	if err := s.Save(t.Context(), &store.Record{Key: mine}); err == nil {
+		t.Error("save took a record without an ID")
+	}
+}
+
+func canceled(t *testing.T, s store.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Save(ctx, &store.Record{ID: "r", Key: mine}); !errors.Is(err, context.Canceled) {
+		t.Errorf("save: %v", err)
+	}
+	if _, err := s.Load(ctx, mine); !errors.Is(err, context.Canceled) {
+		t.Errorf("load: %v", err)
+	}
+	save(t, s, &store.Record{ID: "r", Key: mine, Updated: noon}) // the store goes on
+}
+
+func secrets(t *testing.T, s store.Store) {
+	seen := map[string]bool{}
+	for _, name := range []string{"tenants", "other", "tenants"} {
+		b, err := s.Secret(t.Context(), name)
+		if err != nil || len(b) != 32 {
+			t.Fatalf("got %d bytes, %v", len(b), err)
+		}
+		seen[string(b)] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("%d different secrets for two names", len(seen))
+	}
+}
+
+func shared(t *testing.T, a, b store.Store) {
+	r := &store.Record{ID: "r", Key: mine, Updated: noon, Data: []byte("of a")}
+	save(t, a, r)
+	got := load(t, b, mine)
+	if len(got) != 1 || string(got[0].Data) != "of a" {
+		t.Fatalf("the other process finds %+v", got)
+	}
+	got[0].Data = []byte("of b")
+	save(t, b, &got[0])
+	if err := a.Save(t.Context(), r); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("got error %v, want a conflict", err)
+	}
+	one, err := a.Secret(t.Context(), "tenants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.Secret(t.Context(), "tenants")
+	if err != nil || !bytes.Equal(one, other) {
+		t.Errorf("two processes have different secrets (%v)", err)
+	}
+}
