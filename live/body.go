@@ -1,0 +1,86 @@
+package live
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A body is that of a request.
+type body struct {
+	raw     []byte // as it came
+	decoded []byte // the same as raw if it is not compressed; nil if it cannot be looked at
+	rest    io.Reader
+}
+
+// readBody reads the body of r. One that is larger than limit, before or after decompression, or
+// has an unknown encoding, is not decoded. The error is that of reading.
+func readBody(r *http.Request, limit int64) (*body, error) {
+	raw, err := readUpTo(r.Body, limit, r.ContentLength)
+	if err != nil {
+		return nil, err
+	}
+	b := &body{raw: raw}
+	if int64(len(raw)) > limit {
+		b.rest = r.Body
+		return b, nil
+	}
+	b.decoded, _ = decode(raw, r.Header.Get("Content-Encoding"), limit) // what cannot be decoded is forwarded
+	return b, nil
+}
+
+// reader returns the whole body as it came.
+func (b *body) reader() io.Reader {
+	if b.rest == nil {
+		return bytes.NewReader(b.raw)
+	}
+	return io.MultiReader(bytes.NewReader(b.raw), b.rest)
+}
+
+// readUpTo reads at most limit+1 bytes. Size is the number of bytes that are expected, -1 if
+// it is unknown.
+func readUpTo(r io.Reader, limit, size int64) ([]byte, error) {
+	var buf bytes.Buffer
+	if size >= 0 && size <= limit {
+		const spare = bytes.MinRead // or the last read would double the buffer
+		buf.Grow(int(size) + spare)
+	}
+	_, err := buf.ReadFrom(io.LimitReader(r, limit+1))
+	return buf.Bytes(), err
+}
+
+func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
+	var from io.Reader
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "identity":
+		return raw, nil
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(bytes.NewReader(raw))
+		if err != nil {
+			return nil, err
+		}
+		from = z
+	case "zstd":
+		z, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)+1)) //nolint:gosec // not negative
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		from = z
+	default:
+		return nil, fmt.Errorf("unknown content encoding %s", clip(encoding))
+	}
+	out, err := readUpTo(from, limit, -1)
+	if err == nil && int64(len(out)) > limit {
+		err = fmt.Errorf("more than %d bytes after decompression", limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

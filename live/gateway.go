@@ -1,0 +1,347 @@
+// Package live condenses the conversations of running agents: a [Gateway] is an HTTP handler
+// between agents and the APIs of their language models.
+//
+// An agent is given the gateway as its base URL and needs nothing else. Requests with a
+// conversation (Anthropic's Messages, OpenAI's Chat Completions and Responses) are condensed when
+// they come near the model's window, by the chain of the [condense.Host]; everything else is
+// passed through. A request that needs nothing leaves as it came, byte for byte, and answers are
+// never changed, delayed or collected.
+//
+//	h, err := condense.Open(ctx, nil)
+//	…
+//	g, err := live.New(h, nil)
+//	…
+//	defer g.Close()
+//	err = (&http.Server{Addr: "127.0.0.1:8765", Handler: g, ReadHeaderTimeout: 10 * time.Second}).ListenAndServe()
+//
+// A server must not set a WriteTimeout, which would cut long answers.
+package live
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/condensehq/condense"
+)
+
+// Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
+type Options struct {
+	// Upstreams are the base URLs of the APIs by name. The default of "anthropic" and "openai" is
+	// the vendor's own; a path /NAME/… of the gateway leads to the upstream NAME, which may speak
+	// any of the APIs that the gateway knows.
+	Upstreams map[string]string
+	// Token, if not empty, must be sent by every client, in the header X-Condense-Token or as the
+	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
+	// answered, and only if they call it by a name or address of the loopback.
+	Token string
+
+	// Profile and Mode are used for requests that name none and match no rule; see
+	// [condense.Turn]. A request names them in the headers X-Condense-Profile and X-Condense-Mode,
+	// or in its path: /profile/NAME/…, /mode/NAME/…
+	Profile, Mode string
+	// Rules choose a profile or mode for requests that name none. The first that matches counts.
+	Rules []Rule
+
+	// Observe forwards every request as it came, and counts in [Stats] what would have been saved.
+	Observe bool
+	// Ingest says what happens to a tool result before it is sent for the first time, and Epoch
+	// when and how far the history is condensed.
+	Ingest Ingest
+	Epoch  EpochOptions
+
+	// MaxBody is the size in bytes of the largest request body that is looked at, after
+	// decompression; larger ones are passed through. Default 32 MB.
+	MaxBody int64
+	// Deadline limits the time that condensing may take while a request waits. Default 5 s.
+	Deadline time.Duration
+	// ExpectedTurns is how many requests are expected to follow, for the question whether
+	// shortening a cached conversation pays. Default 20.
+	ExpectedTurns int
+
+	// Record is called with every condensable request after it was answered. It must not change
+	// what it is given, or keep it: the bodies hold the conversation.
+	Record func(context.Context, *Exchange)
+	Logger *slog.Logger // default: nothing is logged. Credentials and bodies never are.
+	// Now is the clock, for tests.
+	Now func() time.Time
+}
+
+// A Rule chooses the profile or the mode of a request. It matches if all that is set matches.
+type Rule struct {
+	Model  string // pattern of [path.Match] for the model's name
+	Agent  string // name of the agent: claude, codex, opencode, pi …
+	System string // a phrase in the system prompt, or in a system message
+	// Profile and Mode are the choice.
+	Profile, Mode string
+}
+
+// Ingest are the settings for new tool results. The zero value removes only what loses nothing.
+type Ingest struct {
+	// Off forwards tool results as they came.
+	Off bool
+	// MaxResult is the size in tokens above which a result is shortened to its most relevant
+	// lines, with a handle; 0 means never. The agent needs a way to recall the rest.
+	MaxResult int
+}
+
+// EpochOptions say when the history is condensed other than by the limits of the profile, and
+// how far. The zero value is right for most.
+type EpochOptions struct {
+	// Target is the size to condense to, in percent of the window. 0 means the target of the
+	// profile or, if it has none, a quarter of what there is: while a vendor's cache is warm,
+	// shallow cuts cost more than they save.
+	Target float64
+	// IgnoreCold and IgnorePayback leave out an occasion: the vendor's cache has expired; the
+	// cost of writing a shorter history to the cache is less than what reading it saves.
+	IgnoreCold, IgnorePayback bool
+	// MinSize is the size in tokens below which only the limits count. Default 20,000.
+	MinSize int
+}
+
+// An Exchange is a condensable request as the gateway saw it.
+type Exchange struct {
+	Time    time.Time
+	API     string // messages, chat or responses
+	Tenant  string // a keyed hash of the credentials
+	Agent   string
+	Session string
+	Lineage string // identifies the conversation within the session
+	Model   string
+	// Received is the body from the client and Sent the one for the vendor, both decompressed.
+	Received, Sent []byte
+	Epoch          *Epoch // not nil if the history was condensed for this request
+}
+
+const (
+	defaultMaxBody  = 32 << 20
+	defaultDeadline = 5 * time.Second
+	defaultTurns    = 20
+	defaultMinSize  = 20_000
+)
+
+// A Gateway forwards the requests of agents and condenses their conversations. It is safe for
+// concurrent use.
+type Gateway struct {
+	host    *condense.Host
+	builtin *condense.Host // the built-in chain, which needs no language model
+	current atomic.Pointer[settings]
+	stats   counters
+
+	life   context.Context //nolint:containedctx // of the work beside requests; ends with Close
+	stop   context.CancelFunc
+	beside sync.WaitGroup
+}
+
+// Settings are checked options.
+type settings struct {
+	Options
+	upstreams map[string]*upstream
+}
+
+// New returns a gateway that condenses with host, which must stay open until the gateway is
+// closed.
+func New(host *condense.Host, opts *Options) (*Gateway, error) {
+	if host == nil {
+		return nil, errors.New("live: no host: open one with condense.Open")
+	}
+	g := &Gateway{host: host}
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	g.life, g.stop = context.WithCancel(context.Background())
+	if g.builtin, err = condense.Open(g.life, nil); err != nil {
+		g.stop()
+		return nil, err
+	}
+	g.current.Store(s)
+	g.stats.since = s.Now()
+	return g, nil
+}
+
+// Reload makes the gateway use other options from the next request on.
+// If it returns an error, nothing has changed.
+func (g *Gateway) Reload(opts *Options) error {
+	s, err := newSettings(opts)
+	if err != nil {
+		return err
+	}
+	for _, u := range g.current.Swap(s).upstreams {
+		u.transport.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Close ends the work beside requests and frees what the gateway holds. Requests in progress are
+// not ended: shut the server down first. The host and the store stay open.
+func (g *Gateway) Close() error {
+	g.stop()
+	g.beside.Wait()
+	for _, u := range g.current.Load().upstreams {
+		u.transport.CloseIdleConnections()
+	}
+	return g.builtin.Close()
+}
+
+// vendors are the upstreams that exist without configuration.
+var vendors = map[string]string{
+	"anthropic": "https://api.anthropic.com",
+	"openai":    "https://api.openai.com",
+}
+
+// reserved are first parts of paths with a meaning of their own.
+var reserved = []string{"condense", "mode", "profile", "token", "v1"}
+
+func newSettings(opts *Options) (*settings, error) {
+	s := &settings{upstreams: map[string]*upstream{}}
+	if opts != nil {
+		s.Options = *opts
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.MaxBody == 0 {
+		s.MaxBody = defaultMaxBody
+	}
+	if s.Deadline == 0 {
+		s.Deadline = defaultDeadline
+	}
+	if s.Epoch.MinSize == 0 {
+		s.Epoch.MinSize = defaultMinSize
+	}
+	if s.ExpectedTurns == 0 {
+		s.ExpectedTurns = defaultTurns
+	}
+	var errs []error
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{{"MaxBody", s.MaxBody}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}} {
+		if limit.value < 0 {
+			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))
+		}
+	}
+	all := maps.Clone(vendors)
+	maps.Copy(all, s.Upstreams)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		u, err := newUpstream(name, all[name])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s.upstreams[name] = u
+	}
+	if p := s.Epoch.Target; !(p >= 0 && p < 100) { // NaN too
+		errs = append(errs, fmt.Errorf("live: Epoch.Target: %v is not a percentage", p))
+	}
+	for i := range s.Rules {
+		if err := s.Rules[i].check(); err != nil {
+			errs = append(errs, fmt.Errorf("live: rules[%d]: %w", i, err))
+		}
+	}
+	return s, errors.Join(errs...)
+}
+
+// ServeHTTP forwards a request.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := g.current.Load()
+	t := s.route(r)
+	if status, text := s.refuse(r, &t); status != 0 {
+		t.refuse(w, status, text)
+		return
+	}
+	switch {
+	case t.status:
+		g.serveStatus(w)
+	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
+		w.WriteHeader(http.StatusOK)
+	case t.api != "" && r.Method == http.MethodPost:
+		g.converse(w, r, s, &t)
+	default:
+		s.forward(w, r, &t, nil)
+	}
+}
+
+// refuse returns a status and a reason if the request must not be answered. Pages in a browser
+// can send requests to the loopback, under any name (DNS rebinding), so the name and the origin
+// are checked.
+func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
+	switch {
+	case s.Token != "" && subtle.ConstantTimeCompare([]byte(t.token), []byte(s.Token)) != 1:
+		return http.StatusUnauthorized, "condense: this gateway needs its token, in the header X-Condense-Token or in the base URL: /token/TOKEN"
+	case s.Token == "" && !isLoopback(r.RemoteAddr):
+		return http.StatusForbidden, "condense: this gateway answers only clients on its own machine; to change that, set a token"
+	case s.Token == "" && !isLoopback(r.Host):
+		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host) + "; use 127.0.0.1 or localhost"
+	case !allowedOrigin(r):
+		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
+	case isUpgrade(r):
+		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP (Codex: supports_websockets = false)"
+	}
+	return 0, ""
+}
+
+func isUpgrade(r *http.Request) bool {
+	for _, v := range r.Header.Values("Connection") {
+		for token := range strings.SplitSeq(v, ",") {
+			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
+				return true
+			}
+		}
+	}
+	return r.Method == http.MethodConnect || r.Header.Get("Upgrade") != ""
+}
+
+// allowedOrigin reports whether the request is from no web page, or from one of the loopback or of
+// the gateway's own name.
+func allowedOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && (isLoopback(u.Host) || u.Host == r.Host)
+}
+
+// isLoopback reports whether a host, with or without a port, names this machine.
+func isLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if i := strings.IndexByte(host, '%'); i >= 0 { // the zone of an IPv6 address
+		host = host[:i]
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
+}
+
+// clip shortens a text from a request for a message.
+func clip(s string) string {
+	const longest = 80
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	if len(s) > longest {
+		s = s[:longest] + "…"
+	}
+	return s
+}

@@ -1,0 +1,115 @@
+package live
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Stats are what a gateway did since it was made. Tokens are as the vendors count them; what was
+// not sent is estimated from how the vendor counted the rest.
+type Stats struct {
+	Since    time.Time `json:"since"`
+	Observe  bool      `json:"observe,omitempty"` // nothing was changed: Saved is what would have been
+	Requests int       `json:"requests"`          // with a conversation
+	Passed   int       `json:"passed"`            // of those, as they came
+	Tokens   Tokens    `json:"tokens"`
+	// Cost is by the price table, in US dollars. Requests to models without a known price are
+	// not in it; Unpriced counts them.
+	Cost     float64 `json:"cost"`
+	Saved    float64 `json:"cost_saved"`
+	Unpriced int     `json:"unpriced,omitempty"`
+	// Epochs are the newest, oldest first; EpochCount counts all.
+	Epochs     []Epoch        `json:"epochs"`
+	EpochCount int            `json:"epoch_count"`
+	Ingested   int            `json:"ingested"` // tool results that were shortened before they were first sent
+	Errors     map[string]int `json:"errors"`   // by kind
+}
+
+// Tokens of requests and answers.
+type Tokens struct {
+	Received   int `json:"received"` // what the clients' histories are
+	Sent       int `json:"sent"`     // what the vendors counted
+	Saved      int `json:"saved"`    // the difference
+	CacheRead  int `json:"cache_read"`
+	CacheWrite int `json:"cache_write"`
+	Output     int `json:"output"`
+}
+
+// An Epoch is one condensation of a history. All numbers are tokens.
+type Epoch struct {
+	Time    time.Time `json:"time"`
+	Agent   string    `json:"agent,omitempty"`
+	Model   string    `json:"model"`
+	Lineage string    `json:"lineage"`
+	Reason  string    `json:"reason"` // window, threshold, cold, changed, payback, overflow
+	Before  int       `json:"before"`
+	After   int       `json:"after"`
+	// Turns is how many requests it was expected to take until the epoch has paid for itself.
+	Turns float64 `json:"turns,omitempty"`
+	// CacheRead and CacheWrite are what the vendor reported for the first request after it.
+	CacheRead  int     `json:"cache_read"`
+	CacheWrite int     `json:"cache_write"`
+	Millis     float64 `json:"ms"`
+}
+
+// keptEpochs is how many epochs the statistics remember.
+const keptEpochs = 100
+
+type counters struct {
+	since time.Time
+
+	mu sync.Mutex
+	s  Stats
+}
+
+func (c *counters) add(change func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.s)
+}
+
+func (c *counters) request() { c.add(func(s *Stats) { s.Requests++ }) }
+
+// fault counts an error.
+func (c *counters) fault(kind string) {
+	c.add(func(s *Stats) {
+		if s.Errors == nil {
+			s.Errors = map[string]int{}
+		}
+		s.Errors[kind]++
+	})
+}
+
+// epoch adds an epoch and returns a function that changes it later.
+func (c *counters) epoch(e Epoch) {
+	c.add(func(s *Stats) {
+		s.EpochCount++
+		s.Epochs = append(s.Epochs[max(0, len(s.Epochs)-keptEpochs+1):], e)
+	})
+}
+
+// Stats returns what the gateway did so far.
+func (g *Gateway) Stats() Stats {
+	g.stats.mu.Lock()
+	defer g.stats.mu.Unlock()
+	s := g.stats.s
+	s.Since = g.stats.since
+	s.Observe = g.current.Load().Observe
+	s.Epochs = slices.Clone(s.Epochs)
+	s.Errors = maps.Clone(s.Errors)
+	return s
+}
+
+// serveStatus answers GET /condense/status.
+func (g *Gateway) serveStatus(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(g.Stats()); err != nil {
+		g.current.Load().Logger.Debug("status could not be sent", "err", err)
+	}
+}

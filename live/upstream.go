@@ -1,0 +1,237 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An upstream is an API that requests are forwarded to.
+type upstream struct {
+	name      string
+	base      *url.URL
+	transport *http.Transport
+}
+
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func newUpstream(name, base string) (*upstream, error) {
+	if !nameRule.MatchString(name) || slices.Contains(reserved, name) {
+		return nil, fmt.Errorf("live: upstream %q: use letters, digits, dots and dashes, and none of %s", name, strings.Join(reserved, ", "))
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("live: upstream %s: %w", name, err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("live: upstream %s: %q must be a URL such as https://api.example.com, without user, query or fragment", name, base)
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
+	t.DisableCompression = true                          // the client decides, and gets the bytes as they are
+	t.ResponseHeaderTimeout = 0                          // a model may think for minutes before its first byte
+	t.MaxIdleConnsPerHost = 64                           // sub-agents run in parallel
+	t.ExpectContinueTimeout = time.Second
+	return &upstream{name: name, base: u, transport: t}, nil
+}
+
+// An api is the form of a request, as [wire.API] has it; empty if it has no conversation.
+type target struct {
+	upstream *upstream
+	path     string // escaped, without the parts for the gateway
+	api      string
+	count    bool // asks for the number of tokens only
+	status   bool
+	token    string
+
+	profile, mode string // named by the request
+}
+
+// conversations are the paths below /v1 whose requests carry a conversation.
+var conversations = map[string]target{
+	"/messages":              {api: "messages"},
+	"/messages/count_tokens": {api: "messages", count: true},
+	"/chat/completions":      {api: "chat"},
+	"/responses":             {api: "responses"},
+}
+
+// route reads the path of a request: parts for the gateway, then the path for the upstream.
+func (s *settings) route(r *http.Request) target {
+	h := r.Header
+	t := target{
+		path: r.URL.EscapedPath(), token: h.Get("X-Condense-Token"),
+		profile: h.Get("X-Condense-Profile"), mode: h.Get("X-Condense-Mode"),
+	}
+	named := ""
+	for named == "" {
+		first, rest, more := strings.Cut(strings.TrimPrefix(t.path, "/"), "/")
+		value, after, deeper := strings.Cut(rest, "/")
+		switch {
+		case s.upstreams[first] != nil && more:
+			named, t.path = first, "/"+rest
+			continue
+		case first == "token" && deeper:
+			t.token = value
+		case first == "mode" && deeper && nameRule.MatchString(value):
+			t.mode = value
+		case first == "profile" && deeper && nameRule.MatchString(value):
+			t.profile = value
+		case t.path == "/condense/status":
+			t.status = true
+			fallthrough
+		default:
+			named = "-"
+			continue
+		}
+		t.path = "/" + after
+	}
+	c := conversations[strings.TrimPrefix(t.path, "/v1")]
+	t.api, t.count = c.api, c.count
+	if named == "-" {
+		named = owner(&t, h)
+	}
+	t.upstream = s.upstreams[named]
+	return t
+}
+
+// owner returns the vendor that a path belongs to. Some, such as /v1/models and /v1/files, exist
+// at both: then the headers that only one of them knows decide.
+func owner(t *target, h http.Header) string {
+	const anthropic, openai = "anthropic", "openai"
+	switch {
+	case t.api == "messages" || strings.HasPrefix(t.path, "/v1/messages/") || strings.HasPrefix(t.path, "/api/"):
+		return anthropic
+	case t.api != "" || strings.HasPrefix(t.path, "/v1/responses") || strings.HasPrefix(t.path, "/v1/chat/"):
+		return openai
+	case h.Get("Anthropic-Version") != "" || h.Get("X-Api-Key") != "":
+		return anthropic
+	}
+	return openai
+}
+
+// address is the URL at the upstream.
+func (u *upstream) address(t *target, query string) (*url.URL, error) {
+	path := t.path
+	if strings.HasSuffix(u.base.Path, "/v1") { // a base URL as SDKs of OpenAI want it
+		path = strings.TrimPrefix(path, "/v1")
+	}
+	out := *u.base
+	out.RawPath = u.base.EscapedPath() + path
+	out.RawQuery = query
+	var err error
+	out.Path, err = url.PathUnescape(out.RawPath)
+	return &out, err
+}
+
+// forward sends the request on and copies the answer as it comes. Via, if not nil, sends it in
+// place of the transport.
+func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, via http.RoundTripper) {
+	u := t.upstream
+	to, err := u.address(t, r.URL.RawQuery)
+	if err != nil {
+		t.refuse(w, http.StatusBadRequest, "condense: the path of the request is invalid")
+		return
+	}
+	if via == nil {
+		via = u.transport
+	}
+	p := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL = to
+			p.Out.Host = ""
+			for name := range p.Out.Header {
+				if strings.HasPrefix(name, "X-Condense-") {
+					p.Out.Header.Del(name) // for the gateway
+				}
+			}
+		},
+		Transport:     via,
+		FlushInterval: -1, // at once
+		BufferPool:    buffers,
+		ErrorLog:      slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil { // the client has gone
+				panic(http.ErrAbortHandler)
+			}
+			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.name+" cannot be reached: "+reason(err))
+		},
+	}
+	p.ServeHTTP(w, r)
+}
+
+// reason is an error of the transport without the URL, which may hold a key.
+func reason(err error) string {
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "time-out"
+	}
+	return clip(err.Error())
+}
+
+// refuse answers with an error in the form of the vendor's API, so that the client's own handling
+// of errors works.
+func (t *target) refuse(w http.ResponseWriter, status int, text string) {
+	var body any
+	if t.api == "messages" || t.upstream != nil && t.upstream.name == "anthropic" {
+		body = map[string]any{"type": "error", "error": map[string]any{"type": anthropicType(status), "message": text}}
+	} else {
+		body = map[string]any{"error": map[string]any{"message": text, "type": openaiType(status), "param": nil, "code": nil}}
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		raw = []byte(`{}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(raw)
+}
+
+// anthropicType is the type that Anthropic's API gives errors of a status:
+// platform.claude.com/docs/en/api/errors.
+func anthropicType(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	}
+	if status < http.StatusInternalServerError {
+		return "invalid_request_error"
+	}
+	return "api_error"
+}
+
+func openaiType(status int) string {
+	if status < http.StatusInternalServerError {
+		return "invalid_request_error"
+	}
+	return "server_error"
+}
+
+// buffers are for copying answers.
+var buffers = new(bufferPool)
+
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return *b
+	}
+	return make([]byte, 32<<10)
+}
+
+func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }
