@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/store"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -42,6 +43,9 @@ type Options struct {
 	// the vendor's own; a path /NAME/… of the gateway leads to the upstream NAME, which may speak
 	// any of the APIs that the gateway knows.
 	Upstreams map[string]string
+	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
+	// SQLite file, which is made if it does not exist. Empty or "memory" means memory.
+	Store string
 	// Token, if not empty, must be sent by every client, in the header X-Condense-Token or as the
 	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
 	// answered, and only if they call it by a name or address of the loopback.
@@ -138,10 +142,11 @@ type Gateway struct {
 	builtin *condense.Host // the built-in chain, which needs no language model
 	current atomic.Pointer[settings]
 	stats   counters
+	store   store.Store
 
-	life   context.Context //nolint:containedctx // of the work beside requests; ends with Close
+	life   context.Context //nolint:containedctx // of the work in the background; ends with Close
 	stop   context.CancelFunc
-	beside sync.WaitGroup
+	background sync.WaitGroup
 }
 
 // Settings are checked options.
@@ -156,15 +161,26 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 	if host == nil {
 		return nil, errors.New("live: no host: open one with condense.Open")
 	}
-	g := &Gateway{host: host}
 	s, err := newSettings(opts)
 	if err != nil {
 		return nil, err
 	}
+	opened := store.Memory()
+	if s.Store != "" && s.Store != "memory" {
+		if opened, err = store.SQLite(context.Background(), s.Store); err != nil {
+			return nil, fmt.Errorf("live: %w", err)
+		}
+	}
+	return start(host, s, opened)
+}
+
+func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
+	g := &Gateway{host: host, store: opened}
 	g.life, g.stop = context.WithCancel(context.Background())
+	var err error
 	if g.builtin, err = condense.Open(g.life, nil); err != nil {
 		g.stop()
-		return nil, err
+		return nil, errors.Join(err, opened.Close())
 	}
 	g.current.Store(s)
 	g.stats.since = s.Now()
@@ -184,15 +200,15 @@ func (g *Gateway) Reload(opts *Options) error {
 	return nil
 }
 
-// Close ends the work beside requests and frees what the gateway holds. Requests in progress are
-// not ended: shut the server down first. The host and the store stay open.
+// Close ends the work in the background, closes the store and frees what the gateway holds. Requests in progress are
+// not ended: shut the server down first. The host stays open.
 func (g *Gateway) Close() error {
 	g.stop()
-	g.beside.Wait()
+	g.background.Wait()
 	for _, u := range g.current.Load().upstreams {
 		u.transport.CloseIdleConnections()
 	}
-	return g.builtin.Close()
+	return errors.Join(g.builtin.Close(), g.store.Close())
 }
 
 // vendors are the upstreams that exist without configuration.
