@@ -144,8 +144,8 @@ type Gateway struct {
 	stats   counters
 	store   store.Store
 
-	life   context.Context //nolint:containedctx // of the work in the background; ends with Close
-	stop   context.CancelFunc
+	life       context.Context //nolint:containedctx // of the work in the background; ends with Close
+	stop       context.CancelFunc
 	background sync.WaitGroup
 }
 
@@ -187,7 +187,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	return g, nil
 }
 
-// Reload makes the gateway use other options from the next request on.
+// Reload makes the gateway use other options from the next request on, except Store.
 // If it returns an error, nothing has changed.
 func (g *Gateway) Reload(opts *Options) error {
 	s, err := newSettings(opts)
