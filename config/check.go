@@ -152,8 +152,11 @@ func otherPlace(key string, not place) place {
 }
 
 func (p place) article() string {
-	if p == atTop {
+	switch {
+	case p == atTop:
 		return "the top level"
+	case strings.HasPrefix(string(p), string(inServe)):
+		return string(p)
 	}
 	return "a " + string(p)
 }
@@ -164,6 +167,9 @@ func (c *checker) field(f field, n *tree.Node, p tree.Path) (any, bool) {
 	empty := n.Shape == tree.Scalar && n.Value == nil
 	if f.kind == kindNames || f.kind == kindVariables {
 		return c.names(f, n, p)
+	}
+	if f.kind == kindObjects {
+		return c.objects(f, n, p)
 	}
 	if f.kind == kindSection || f.kind == kindObject || f.kind == kindFree {
 		if empty {
@@ -191,7 +197,7 @@ func (c *checker) field(f field, n *tree.Node, p tree.Path) (any, bool) {
 		}
 		return nil, false
 	}
-	if text, ok := v.(string); ok && f.kind == kindPath {
+	if text, ok := v.(string); ok && f.kind == kindPath && !slices.Contains(f.enum, text) {
 		return c.absolute(text), true
 	}
 	return v, true
@@ -209,6 +215,28 @@ func (c *checker) absolute(file string) string {
 		return filepath.Clean(file)
 	}
 	return filepath.Join(c.dir, file)
+}
+
+// objects reads a list of objects.
+func (c *checker) objects(f field, n *tree.Node, p tree.Path) (any, bool) {
+	if n.Shape == tree.Scalar && n.Value == nil {
+		return nil, false // a list whose lines are all commented out
+	}
+	if n.Shape != tree.Sequence {
+		c.fail(n.At, p, &fault{problem: "is " + n.Describe(), allowed: "must be " + f.allowed()})
+		return nil, false
+	}
+	out := []any{}
+	for i, item := range n.Items {
+		sub := p.With(strconv.Itoa(i))
+		if item.Shape != tree.Mapping {
+			c.fail(item.At, sub, &fault{problem: "is " + item.Describe(), allowed: "must be a mapping with the keys " + strings.Join(keysAt(f.of), ", ")})
+			out = append(out, map[string]any{}) // the others keep their positions
+			continue
+		}
+		out = append(out, c.object(item, f.of, sub))
+	}
+	return out, true
 }
 
 // places records the positions of the values of a free mapping.
@@ -356,7 +384,7 @@ func (c *checker) secrets(n *tree.Node, p tree.Path) {
 	case tree.Mapping:
 		for _, pair := range n.Pairs {
 			if s, ok := pair.Value.Value.(string); ok && s != "" && secretKey(pair.Key) && !looksSecret(s) {
-				c.fail(pair.Value.At, p.With(pair.Key), &fault{problem: "is a literal secret", allowed: c.advice()})
+				c.fail(pair.Value.At, p.With(pair.Key), &fault{problem: "is a literal secret", allowed: advice(p)})
 				continue
 			}
 			c.secrets(pair.Value, p.With(pair.Key))
@@ -367,11 +395,15 @@ func (c *checker) secrets(n *tree.Node, p tree.Path) {
 		}
 	case tree.Scalar:
 		if s, ok := n.Value.(string); ok && looksSecret(s) {
-			c.fail(n.At, p, &fault{problem: "contains what looks like a literal secret", allowed: c.advice()})
+			c.fail(n.At, p, &fault{problem: "contains what looks like a literal secret", allowed: advice(p)})
 		}
 	}
 }
 
-func (c *checker) advice() string {
-	return strings.Replace(secretAdvice, "%s", "api_key_env", 1)
+func advice(p tree.Path) string {
+	key := "api_key_env"
+	if len(p) > 0 && p[0] == string(inServe) {
+		key = "token_env"
+	}
+	return fmt.Sprintf(secretAdvice, key)
 }

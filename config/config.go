@@ -231,12 +231,7 @@ func (o *Options) def(f field) any {
 // defaults is the lowest layer.
 func defaults(opts Options) *checker {
 	c := newChecker(&opts, opts.Dir, func(tree.Position) Origin { return Origin{Kind: FromDefault} })
-	for _, f := range fieldsAt(atTop) {
-		if def := opts.def(f); def != nil {
-			c.values[f.key] = def
-			c.origins[f.key] = Origin{Kind: FromDefault}
-		}
-	}
+	c.values = c.defaults(atTop, nil)
 	window := tree.Path{"profiles", defaultProfile, "window"}
 	c.values["profiles"] = map[string]any{defaultProfile: map[string]any{"window": int64(defaultWindow)}}
 	providers := map[string]any{}
@@ -254,6 +249,22 @@ func defaults(opts Options) *checker {
 		c.origins[p.ID()] = Origin{Kind: FromDefault}
 	}
 	return c
+}
+
+// defaults returns the defaults of the fields at a place, and of the objects in it.
+func (c *checker) defaults(at place, p tree.Path) map[string]any {
+	values := map[string]any{}
+	for _, f := range fieldsAt(at) {
+		def := c.opts.def(f)
+		if f.kind == kindObject {
+			def = c.defaults(f.of, p.With(f.key))
+		}
+		if def != nil {
+			values[f.key] = def
+			c.origins[p.With(f.key).ID()] = Origin{Kind: FromDefault}
+		}
+	}
+	return values
 }
 
 // add merges a layer over what is there.
@@ -335,15 +346,19 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 			}
 		}
 	}
-	declared, _ := c.values["models"].(map[string]any)
-	for name, v := range declared {
+	other := func(p tree.Path, v any, env, file string) {
 		above, _ := v.(map[string]any)
-		for key, other := range map[string]string{"api_key_env": "api_key_file", "api_key_file": "api_key_env"} {
+		for key, other := range map[string]string{env: file, file: env} {
 			if above[key] != nil && above[other] == nil {
-				b.remove(tree.Path{"models", name, other})
+				b.remove(p.With(other))
 			}
 		}
 	}
+	declared, _ := c.values["models"].(map[string]any)
+	for name, v := range declared {
+		other(tree.Path{"models", name}, v, "api_key_env", "api_key_file")
+	}
+	other(tree.Path{"serve"}, c.values["serve"], "token_env", "token_file")
 }
 
 func (b *builder) remove(p tree.Path) {

@@ -12,6 +12,12 @@ const (
 	inProvider place = "provider"
 	inModel    place = "model"
 	inPrice    place = "price"
+
+	inServe     place = "serve"
+	inUpstreams place = "serve.upstreams"
+	inIngest    place = "serve.ingest"
+	inEpoch     place = "serve.epoch"
+	inRule      place = "serve.modes"
 )
 
 // A kind says how a field's value is written and read.
@@ -32,10 +38,13 @@ const (
 	kindHash           // SHA-256, 64 hexadecimal digits
 	kindVariable       // the name of an environment variable
 	kindURL            // http or https
-	kindPath           // a file, relative to the one that names it
+	kindAddress        // host:port, to listen on
+	kindBytes          // 4000, "4k", "4Ki"
+	kindPath           // a file, relative to the one that names it, or one of field.enum
 	kindFree           // any mapping, passed on as JSON
 	kindObject         // an object with the fields of field.of
 	kindSection        // a mapping of names to objects with the fields of field.of
+	kindObjects        // a list of objects with the fields of field.of
 )
 
 // A reference is the kind of thing that a name refers to.
@@ -43,6 +52,7 @@ type reference string
 
 const (
 	toProfile   reference = "profile"
+	toMode      reference = "mode"
 	toProvider  reference = "provider"
 	toModel     reference = "model"
 	toStrategy  reference = "strategy"
@@ -60,6 +70,7 @@ type field struct {
 	fraction bool    // numbers below 1 are fractions: 0.1 is 10 %
 	inherits bool    // -1 inherits
 	soft     bool    // a preset may lift the limits, see [policy.Exceptions]
+	secure   bool    // of addresses: https, or on this machine
 	refers   reference
 	enum     []string
 	of       place
@@ -231,7 +242,115 @@ var fields = []field{
 	{key: "output", kind: kindDollars, in: []place{inPrice}, example: "15", doc: "US dollars per million output tokens."},
 	{key: "cache_read", kind: kindDollars, in: []place{inPrice}, example: "0.3", doc: "US dollars per million input tokens read from the cache."},
 	{key: "cache_write", kind: kindDollars, in: []place{inPrice}, example: "3.75", doc: "US dollars per million input tokens written to the cache."},
+	{
+		key: "serve", kind: kindObject, of: inServe, in: []place{atTop},
+		doc: "The gateway between agents and the APIs of vendors: condense serve and condense wrap.",
+	},
+	{
+		key: "listen", kind: kindAddress, in: []place{inServe}, def: "127.0.0.1:8765", example: "127.0.0.1:8765",
+		doc: "The address to listen on. Port 0 takes a free one. An address that is not on this machine's loopback needs a token. Needs trust. Read at the start only.",
+	},
+	{
+		key: "upstreams", kind: kindObject, of: inUpstreams, in: []place{inServe},
+		doc: "The APIs that requests are forwarded to, without /v1. Needs trust.",
+	},
+	{key: "anthropic", kind: kindURL, secure: true, in: []place{inUpstreams}, def: "https://api.anthropic.com", example: "https://api.anthropic.com", doc: "The API for requests in Anthropic's protocol."},
+	{key: "openai", kind: kindURL, secure: true, in: []place{inUpstreams}, def: "https://api.openai.com", example: "https://api.openai.com", doc: "The API for requests in OpenAI's protocols, Chat Completions and Responses."},
+	{
+		key: "store", kind: kindPath, enum: []string{StoreMemory}, in: []place{inServe}, example: "./gateway.db",
+		doc: "The file that keeps what a restart must not lose: what was condensed, never a key. Absent means condense/serve.db in $XDG_STATE_HOME or ~/.local/state. With memory, a restart costs one write of the vendor's prompt cache for each conversation that was condensed. A file needs trust. Read at the start only.",
+	},
+	{
+		key: "token_env", kind: kindVariable, in: []place{inServe}, example: "CONDENSE_TOKEN",
+		doc: "The environment variable with the token that clients must send. Required off the loopback. Needs trust. Either this or token_file; absent means that no token is needed.",
+	},
+	{
+		key: "token_file", kind: kindPath, in: []place{inServe}, example: "/run/secrets/condense",
+		doc: "The file with the token that clients must send, relative to the file that names it. Needs trust. Either this or token_env.",
+	},
+	{
+		key: "observe", kind: kindBool, in: []place{inServe}, def: false, example: "true",
+		doc: "Forward every request untouched, and report what would have been saved.",
+	},
+	{
+		key: "record", kind: kindPath, enum: []string{RecordOff}, in: []place{inServe}, def: RecordOff, example: "./sessions",
+		doc: "The folder in which every conversation is recorded as a journal that only you can read, for condense view, recall and compare. off records nothing. A folder needs trust.",
+	},
+	{
+		key: "max_body", kind: kindBytes, in: []place{inServe}, def: int64(64 << 20), min: 1024, max: 1 << 30, example: "64Mi",
+		doc: "Bytes of a request, uncompressed, up to which it is read and condensed.",
+	},
+	{
+		key: "deadline", kind: kindDuration, in: []place{inServe}, def: "5s", example: "5s",
+		doc: "How long a request may wait for a condensation. After that it is forwarded as it would have been without. Providers that ask a model work beside the requests and are not held to it.",
+	},
+	{
+		key: "drain", kind: kindDuration, in: []place{inServe}, def: "30s", example: "30s",
+		doc: "How long answers in progress may go on after the first signal to end. A second signal ends at once.",
+	},
+	{
+		key: "ingest", kind: kindObject, of: inIngest, in: []place{inServe},
+		doc: "What happens to a tool result before it is sent for the first time.",
+	},
+	{
+		key: "lossless", kind: kindBool, in: []place{inIngest}, def: true, example: "true",
+		doc: "Shorten new tool results where nothing is lost: their layout.",
+	},
+	{
+		key: "max_result", kind: kindTokens, in: []place{inIngest}, def: int64(0), max: maxTokens, example: "8k",
+		doc: "Tokens above which a new tool result is shortened to its relevant lines, with a handle for the rest. 0 shortens none. An agent that has not read a result yet may ask for it again.",
+	},
+	{
+		key: "epoch", kind: kindObject, of: inEpoch, in: []place{inServe},
+		doc: "When everything older is condensed in one step, and how far. Between two epochs nothing that was sent changes. The limit and the threshold of the profile always make one.",
+	},
+	{
+		key: "target", kind: kindPercent, in: []place{inEpoch}, def: 25.0, max: 90, example: "25",
+		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile.",
+	},
+	{
+		key: "cold", kind: kindBool, in: []place{inEpoch}, def: true, example: "true",
+		doc: "Condense when the vendor's prompt cache has expired or is lost anyway: after a pause longer than its lifetime, or because the agent changed its model, tools or effort.",
+	},
+	{
+		key: "payback", kind: kindBool, in: []place{inEpoch}, def: true, example: "true",
+		doc: "Condense when the turns that are still to be expected save more than the epoch costs, by the vendor's prices of its cache.",
+	},
+	{
+		key: "min_size", kind: kindTokens, in: []place{inEpoch}, def: int64(20_000), max: maxTokens, example: "20k",
+		doc: "Tokens below which neither cold nor payback makes an epoch.",
+	},
+	{
+		key: "modes", kind: kindObjects, of: inRule, in: []place{inServe},
+		doc: "Rules for the profile or mode of a request, in order: the first whose conditions all hold decides. A header or the path of the request comes first; without either, and without a rule, the default profile holds.",
+	},
+	{
+		key: "model", kind: kindText, min: 1, in: []place{inRule}, example: "claude-haiku-*",
+		doc: "Holds for requests for this model; * is any text.",
+	},
+	{
+		key: "agent", kind: kindText, min: 1, in: []place{inRule}, example: "claude-code",
+		doc: "Holds for requests of this agent, by its name in condense agent status.",
+	},
+	{
+		key: "system", kind: kindText, min: 1, in: []place{inRule}, example: `"Plan mode is active"`,
+		doc: "Holds for requests with this phrase in the system prompt.",
+	},
+	{
+		key: "mode", kind: kindName, refers: toMode, in: []place{inRule}, example: "plan",
+		doc: "The mode of these requests. Either this or profile.",
+	},
+	{
+		key: "profile", kind: kindName, refers: toProfile, in: []place{inRule}, example: "sonnet",
+		doc: "The profile of these requests. Either this or mode.",
+	},
 }
+
+// The words that the keys store and record accept in place of a path.
+const (
+	StoreMemory = "memory" // nothing outlives the process
+	RecordOff   = "off"
+)
 
 const (
 	// inherit is the number that inherits.

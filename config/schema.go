@@ -59,6 +59,8 @@ func (s *schemaWriter) field(f field) schema {
 const (
 	percentPattern  = `^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)\s*%$`
 	countPattern    = `^[0-9][0-9_]*(\.[0-9]+)?\s*([kKmM]i?)?$`
+	addressPattern  = `^(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]+):[0-9]{1,5}$`
+	securePattern   = `^(https://[^/@]+|http://(localhost|127(\.[0-9]+){3}|\[::1\])(:[0-9]+)?)(/.*)?$`
 	durationPattern = `^\+?([0-9]*\.?[0-9]+(ns|us|µs|μs|ms|s|m|h))+$`
 	namePattern     = `^\S(.*\S)?$` // what of badName a pattern can express
 )
@@ -79,7 +81,9 @@ func (s *schemaWriter) value(f field) schema {
 		return list(pattern(variableName.String()))
 	case kindName:
 		return s.name(f)
-	case kindPercent, kindTokens, kindAmount, kindDollars:
+	case kindObjects:
+		return schema{"type": []string{"array", "null"}, "items": s.object(f.of)}
+	case kindPercent, kindTokens, kindBytes, kindAmount, kindDollars:
 		return numberSchema(f)
 	case kindBool:
 		return schema{"type": "boolean"}
@@ -91,7 +95,12 @@ func (s *schemaWriter) value(f field) schema {
 		return pattern("^[0-9a-fA-F]{64}$")
 	case kindVariable:
 		return pattern(variableName.String())
+	case kindAddress:
+		return pattern(addressPattern)
 	case kindURL:
+		if f.secure {
+			return schema{"type": "string", "format": "uri", "pattern": securePattern}
+		}
 		return schema{"type": "string", "format": "uri", "pattern": "^https?://[^/@]+(/.*)?$"}
 	case kindFree:
 		return schema{"type": optionalObject}
@@ -114,7 +123,7 @@ func numberSchema(f field) schema {
 		return number
 	}
 	alternatives := []schema{number}
-	if f.kind == kindTokens || f.kind == kindAmount {
+	if f.kind == kindTokens || f.kind == kindBytes || f.kind == kindAmount {
 		number["type"] = "integer"
 		alternatives = append(alternatives, pattern(countPattern))
 	}

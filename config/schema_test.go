@@ -76,6 +76,7 @@ func TestSchemaAccepts(t *testing.T) {
 		"threshold: -1\nbuffer: 0.1\nmax_context_tokens: 50%\nmin_new_tokens: 4k\nmax_output: 8_192\n",
 		"threshold: 70%\nprofiles:\n  a: {window: 32Ki, preset: roo, threshold: 120, max_output: -5000}\n",
 		"profiles:\n  a/b.c: {window: 1M}\nmodes:\n  x: a/b.c\n  y:\nproviders:\n",
+		serving,
 		"chain: [native, mine]\nproviders:\n  mine: {plugin: ./x, settings: {anything: [1]}}\n",
 	} {
 		load(t, text) // or the test proves nothing
@@ -97,6 +98,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"extends-unknown": true, "extends-circle": true, "extends-itself": true,
 		"provider-without-strategy": true, // another layer may have it
 		"secret-in-model":           true, "api-key-twice": true,
+		"serve-off-the-loopback": true, "serve-token-twice": true,
 		// Not valid documents:
 		"duplicate-key": true, "two-documents": true,
 		"alias-circle": true, "not-a-number": true,

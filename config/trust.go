@@ -54,11 +54,14 @@ func (c *Claims) Remedy() string {
 	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", disk.FromHere(c.File), disk.FromHere(c.File))
 }
 
-// Names returns the providers and models that the claims are about, as in "provider ours".
+// Names returns what the claims are about: "provider ours", "model cheap", "serve.listen".
 func (c *Claims) Names() []string {
 	var names []string
 	for _, part := range c.Parts {
 		name := strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
+		if part.path[0] == string(inServe) {
+			name = part.Key
+		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -86,9 +89,9 @@ func users(file string, env environment) bool {
 	return false
 }
 
-// judge finds the parts of a file's layer that need trust. Without trust, it removes those that
-// change a provider or model of a lower layer, and withholds the providers and models that this
-// layer declares.
+// judge finds the parts of a file's layer that need trust. Without trust, it removes those of the
+// section serve and those that change a provider or model of a lower layer, and withholds the
+// providers and models that this layer declares.
 func (b *builder) judge(file string, c *checker) {
 	if users(file, environment(b.opts.Env)) {
 		return
@@ -114,7 +117,7 @@ func (b *builder) judge(file string, c *checker) {
 	before := b.k.Raw()
 	for _, part := range claims.Parts {
 		entry := part.path[:2]
-		if _, below := lookup(before, entry); !below {
+		if _, below := lookup(before, entry); !below && entry[0] != string(inServe) {
 			b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
 			continue
 		}
@@ -169,7 +172,37 @@ func (b *builder) claimsOf(c *checker) []Claim {
 			section.claims(entry, below, p, add)
 		}
 	}
+	serve, _ := c.values[string(inServe)].(map[string]any)
+	serveClaims(serve, add)
 	return parts
+}
+
+// serveKeys are the keys of the section serve that say where conversations and keys go and who
+// may send them.
+var serveKeys = []struct{ key, does string }{
+	{"listen", "listens on this address"},
+	{"upstreams", "sends conversations, with the keys of your agents, to this address"},
+	{"store", "keeps what it condensed in this file"},
+	{"token_env", "lets in who knows the value of this environment variable"},
+	{"token_file", "lets in who knows the content of this file"},
+	{"record", "writes your conversations into this folder"},
+}
+
+func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
+	for _, k := range serveKeys {
+		f, _ := fieldAt(inServe, k.key)
+		p := tree.Path{string(inServe), k.key}
+		switch v := serve[k.key].(type) {
+		case map[string]any:
+			for _, name := range sortedKeys(v) {
+				add(p.With(name), v[name], k.does)
+			}
+		case string:
+			if !slices.Contains(f.enum, v) {
+				add(p, v, k.does)
+			}
+		}
+	}
 }
 
 // providerKeys are the keys that say which program runs and with what input. They include

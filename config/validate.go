@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -45,6 +46,7 @@ func (v *validator) validate() {
 	}
 	v.providers()
 	v.models()
+	v.serve()
 	v.cycles()
 	v.softErrors()
 	v.numbers()
@@ -238,6 +240,36 @@ func (v *validator) models() {
 		p, model := tree.Path{"models", name}, v.c.values.Models[name]
 		if model.APIKeyEnv != "" && model.APIKeyFile != "" {
 			v.fail(p.With("api_key_file"), &fault{problem: "cannot be combined with api_key_env", allowed: "set one of the two"})
+		}
+	}
+}
+
+// serve checks the section serve: its tokens, and the names of its rules.
+func (v *validator) serve() {
+	s := v.c.values.Serve
+	p := tree.Path{string(inServe)}
+	if s.TokenEnv != "" && s.TokenFile != "" {
+		v.fail(p.With("token_file"), &fault{problem: "cannot be combined with token_env", allowed: "set one of the two"})
+	}
+	if host, _, err := net.SplitHostPort(s.Listen); err == nil && !v.faulty(p.With("listen")) && !Loopback(host) && s.TokenEnv == "" && s.TokenFile == "" {
+		v.fail(p.With("listen"), &fault{
+			problem: "is not on the loopback, and no token is set: whoever reaches it could send requests",
+			allowed: "set serve.token_env or serve.token_file too, or listen on 127.0.0.1",
+		})
+	}
+	for i, rule := range s.Modes {
+		at := p.With("modes").With(strconv.Itoa(i))
+		switch {
+		case v.faulty(at):
+		case (rule.Mode == "") == (rule.Profile == ""):
+			v.fail(at, &fault{problem: "does not choose", allowed: "must have either mode or profile"})
+		case rule.Profile != "":
+			v.profile(at.With("profile"), rule.Profile)
+		case !slices.Contains(v.c.Modes(), rule.Mode):
+			v.fail(at.With("mode"), unknownName(toMode, rule.Mode, v.c.Modes()))
+		}
+		if rule.Model == "" && rule.Agent == "" && rule.System == "" && !v.faulty(at) && i < len(s.Modes)-1 {
+			v.warn(at, "holds for every request, so the rules after it never do")
 		}
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -38,6 +39,8 @@ func (f *field) scalarValue(n *tree.Node) (any, *fault) {
 	if !ok {
 		if _, isNumber := number(n.Value); f.kind == kindDuration && isNumber {
 			wrong.suggestion = n.Text + "s"
+		} else if isNumber && f.kind == kindAddress {
+			wrong.suggestion = "127.0.0.1:" + n.Text
 		} else {
 			wrong.allowed += "; write it in quotes: " + strconv.Quote(n.Text)
 		}
@@ -56,6 +59,7 @@ var readers = map[kind]func(f *field, n *tree.Node, wrong *fault) (any, *fault){
 	kindBool:    (*field).boolValue,
 	kindPercent: (*field).percentValue,
 	kindTokens:  (*field).tokensValue,
+	kindBytes:   (*field).tokensValue,
 	kindAmount:  (*field).tokensValue,
 	kindDollars: (*field).dollarsValue,
 }
@@ -68,6 +72,7 @@ var textChecks = map[kind]func(f *field, s string, wrong *fault) *fault{
 	kindHash:     func(_ *field, s string, wrong *fault) *fault { return unless(sha256Hex.MatchString(s), wrong) },
 	kindVariable: (*field).checkVariable,
 	kindURL:      (*field).checkURL,
+	kindAddress:  checkAddress,
 	kindName:     notBlank,
 	kindPath:     notBlank,
 	kindText: func(f *field, s string, wrong *fault) *fault {
@@ -115,10 +120,33 @@ func (f *field) checkVariable(s string, wrong *fault) *fault {
 func (f *field) checkURL(s string, wrong *fault) *fault {
 	u, err := url.Parse(s)
 	if err == nil && u.User != nil {
-		wrong.problem, wrong.allowed = "contains a user or password", "must be "+f.allowed()+" without them; use api_key_env"
+		wrong.problem, wrong.allowed = "contains a user or password", "must be "+f.allowed()+" without them"
+		if !f.secure {
+			wrong.allowed += "; use api_key_env"
+		}
 		return wrong
 	}
-	return unless(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"), wrong)
+	ok := err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	if ok && f.secure && u.Scheme == "http" && !Loopback(u.Hostname()) {
+		wrong.problem = "would send keys and conversations unencrypted"
+		return wrong
+	}
+	return unless(ok, wrong)
+}
+
+// Loopback reports whether a host name or address is that of the machine itself.
+func Loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func checkAddress(_ *field, s string, wrong *fault) *fault {
+	host, port, err := net.SplitHostPort(s)
+	n, errPort := strconv.ParseUint(port, 10, 16)
+	if err == nil && errPort == nil && host == "" {
+		wrong.problem, wrong.suggestion = "names no host", "127.0.0.1:"+strconv.FormatUint(n, 10)
+	}
+	return unless(err == nil && errPort == nil && hostName.MatchString(host), wrong)
 }
 
 func (f *field) boolValue(n *tree.Node, wrong *fault) (any, *fault) {
@@ -139,6 +167,7 @@ func (f *field) dollarsValue(n *tree.Node, wrong *fault) (any, *fault) {
 
 var (
 	sha256Hex    = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+	hostName     = regexp.MustCompile(`^[0-9A-Za-z._:%-]+$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	percentText  = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*%$`)
 )
@@ -227,6 +256,8 @@ func (f *field) allowed() string {
 		s = limits("a percentage")
 	case kindTokens:
 		s = limits("a number of tokens")
+	case kindBytes:
+		s = limits("a number of bytes")
 	case kindAmount:
 		s = limits("a number of tokens") + `, or a share of the window as in "2%"`
 	case kindText, kindName:
@@ -246,7 +277,16 @@ func (f *field) allowed() string {
 		s = "a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
 	case kindSection:
 		s = "a mapping of names to " + string(f.of) + "s"
-	case kindBool, kindDollars, kindDuration, kindHash, kindURL, kindPath, kindFree:
+	case kindObjects:
+		s = "a list of mappings with the keys " + strings.Join(keysAt(f.of), ", ")
+	case kindPath:
+		s = strings.Join(append([]string{"a path"}, f.enum...), ", or ")
+	case kindURL:
+		s = "an http or https address"
+		if f.secure {
+			s = "an https address, or an http address of this machine"
+		}
+	case kindBool, kindDollars, kindDuration, kindHash, kindAddress, kindFree:
 		s = allowedTexts[f.kind]
 	}
 	if f.inherits {
@@ -261,7 +301,6 @@ var allowedTexts = map[kind]string{
 	kindDollars:  "a number of US dollars, 0 or more",
 	kindDuration: "a duration above 0 with its unit, as in 45s or 2m",
 	kindHash:     "a SHA-256 checksum: 64 hexadecimal digits",
-	kindURL:      "an http or https address",
-	kindPath:     "a path",
+	kindAddress:  "a host and a port, as in 127.0.0.1:8765",
 	kindFree:     "a mapping of settings",
 }

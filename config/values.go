@@ -22,6 +22,7 @@ type Values struct {
 	Modes     map[string]ModeValues     `json:"modes,omitempty"`
 	Providers map[string]ProviderValues `json:"providers,omitempty"`
 	Models    map[string]ModelValues    `json:"models,omitempty"`
+	Serve     *ServeValues              `json:"serve,omitempty"`
 }
 
 // YAML returns v as a configuration file, without the values that v leaves to the defaults. The

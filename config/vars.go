@@ -19,6 +19,7 @@ const envPrefix = "CONDENSE_"
 // reservedVariables begin with the prefix but set no value.
 var reservedVariables = []string{
 	pathVariable,
+	"CONDENSE_TOKEN",         // the usual variable for serve.token_env
 	"CONDENSE_REATTACH",      // a plugin in a debugger
 	"CONDENSE_CHROMIUM",      // a browser for tests
 	"CONDENSE_TRACES_DIR",    // recorded sessions for tests
@@ -236,6 +237,10 @@ func listed(names []string) string {
 func (s spelling) known(merged map[string]any) []string {
 	var keys []string
 	for _, f := range fieldsAt(atTop) {
+		if f.kind == kindObject {
+			keys = append(keys, s.within(f, s.write(f.key))...)
+			continue
+		}
 		if f.kind != kindSection {
 			keys = append(keys, s.write(f.key))
 			continue
@@ -245,6 +250,20 @@ func (s spelling) known(merged map[string]any) []string {
 			for _, inner := range keysAt(f.of) {
 				keys = append(keys, s.write(f.key)+s.between+s.write(name)+s.between+s.write(inner))
 			}
+		}
+	}
+	return keys
+}
+
+// within lists the keys of an object and of the objects in it.
+func (s spelling) within(object field, prefix string) []string {
+	var keys []string
+	for _, f := range fieldsAt(object.of) {
+		key := prefix + s.between + s.write(f.key)
+		if f.kind == kindObject {
+			keys = append(keys, s.within(f, key)...)
+		} else {
+			keys = append(keys, key)
 		}
 	}
 	return keys

@@ -143,7 +143,28 @@ func Init(schema string, opts Options) string {
 			break
 		}
 	}
+	b.WriteString(initServe)
+	initObject(&b, inServe, "#   ")
 	return b.String()
+}
+
+// initObject writes the fields of a place that have a default, as comments.
+func initObject(b *strings.Builder, at place, indent string) {
+	for _, f := range fieldsAt(at) {
+		line := fmt.Sprintf("%s%s: %s", indent, f.key, compact(f.def))
+		switch {
+		case f.kind == kindObject:
+			line = indent + f.key + ":"
+		case f.def == nil:
+			continue
+		case f.kind == kindBytes:
+			line = indent + f.key + ": " + f.example
+		}
+		fmt.Fprintf(b, "%-28s # %s\n", line, firstSentence(f.doc))
+		if f.kind == kindObject {
+			initObject(b, f.of, indent+"  ")
+		}
+	}
 }
 
 // has reports whether there is a strategy of that name.
@@ -165,6 +186,12 @@ const initHead = `# When and how condense condenses, for each profile and mode. 
 threshold: 80                # Percent of the context window at which to condense
 
 # The other settings of this level, with their defaults:
+`
+
+const initServe = `
+# The gateway between agents and their vendors, 'condense serve' and 'condense wrap'. It works
+# without any of this:
+# serve:
 `
 
 // A starter is a pair of chains to start from.

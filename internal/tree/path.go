@@ -33,7 +33,7 @@ func (p Path) String() string {
 	before := ""
 	for i, name := range p {
 		n, err := strconv.Atoi(name)
-		inList := err == nil && (before == "chain" || before == "env")
+		inList := err == nil && (before == "chain" || before == "env" || before == "modes" && i == 2) // serve.modes
 		before = name
 		if inList {
 			fmt.Fprintf(&b, "[%d]", n)

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// ServeValues are the section serve: the gateway between agents and the APIs of vendors.
+type ServeValues struct {
+	Listen    string          `json:"listen,omitempty"`
+	Upstreams *UpstreamValues `json:"upstreams,omitempty"`
+	Store     string          `json:"store,omitempty"` // a path, or [StoreMemory]
+	TokenEnv  string          `json:"token_env,omitempty"`
+	TokenFile string          `json:"token_file,omitempty"`
+	Observe   *bool           `json:"observe,omitempty"`
+	Record    string          `json:"record,omitempty"`   // a folder, or [RecordOff]
+	MaxBody   *int64          `json:"max_body,omitempty"` // bytes
+	Deadline  string          `json:"deadline,omitempty"`
+	Drain     string          `json:"drain,omitempty"`
+	Ingest    *IngestValues   `json:"ingest,omitempty"`
+	Epoch     *EpochValues    `json:"epoch,omitempty"`
+	Modes     []ServeRule     `json:"modes,omitzero"`
+}
+
+// UpstreamValues are the base URLs of the vendors' APIs.
+type UpstreamValues struct {
+	Anthropic string `json:"anthropic,omitempty"`
+	OpenAI    string `json:"openai,omitempty"`
+}
+
+// IngestValues say what happens to a tool result before it is sent for the first time.
+type IngestValues struct {
+	Lossless  *bool `json:"lossless,omitempty"`
+	MaxResult *int  `json:"max_result,omitempty"` // tokens, 0 for no limit
+}
+
+// EpochValues say when everything older is condensed, and how far.
+type EpochValues struct {
+	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for the profile's target
+	Cold    *bool    `json:"cold,omitempty"`
+	Payback *bool    `json:"payback,omitempty"`
+	MinSize *int     `json:"min_size,omitempty"` // tokens
+}
+
+// A ServeRule chooses the profile or the mode of requests. An empty condition always holds.
+type ServeRule struct {
+	Model   string `json:"model,omitempty"`  // of the request; * is any text
+	Agent   string `json:"agent,omitempty"`  // its name
+	System  string `json:"system,omitempty"` // a phrase in the system prompt
+	Mode    string `json:"mode,omitempty"`   // one of Mode and Profile is set
+	Profile string `json:"profile,omitempty"`
+}
+
+// Serve has the values of the section serve, complete. It shares no memory with the
+// configuration.
+type Serve struct {
+	Listen    string            // host and port
+	Upstreams map[string]string // base URLs without /v1 of "anthropic" and "openai"
+	// Store is the absolute path of a file, or [StoreMemory]. It is empty if none is set and the
+	// user has no home folder.
+	Store string
+	// TokenEnv is the variable and TokenFile the absolute path of the file with the token that
+	// clients must send. At most one is set.
+	TokenEnv, TokenFile string
+	Observe             bool
+	Record              string        // absolute path of the folder; empty to record nothing
+	MaxBody             int64         // bytes
+	Deadline, Drain     time.Duration // positive
+	Lossless            bool          // ingest
+	MaxResult           int           // ingest: tokens, 0 for no limit
+	Target              float64       // of an epoch: percent of the window, 0 for that of the profile
+	Cold, Payback       bool          // reasons for an epoch
+	MinSize             int           // tokens, for these reasons
+	Rules               []ServeRule   // the first that holds decides
+}
+
+// Serve returns the section serve.
+func (c *Config) Serve() Serve {
+	v := c.values.Serve // complete: the defaults are its lowest layer
+	s := Serve{
+		Listen:    v.Listen,
+		Upstreams: map[string]string{"anthropic": v.Upstreams.Anthropic, "openai": v.Upstreams.OpenAI},
+		Store:     either(v.Store, defaultStore(environment(c.opts.Env))),
+		TokenEnv:  v.TokenEnv, TokenFile: v.TokenFile,
+		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
+		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
+		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize,
+		Rules: slices.Clone(v.Modes),
+	}
+	if s.Record == RecordOff {
+		s.Record = ""
+	}
+	s.Deadline, _ = time.ParseDuration(v.Deadline) // checked when it was read
+	s.Drain, _ = time.ParseDuration(v.Drain)
+	return s
+}
+
+// defaultStore is a file in the folder for state of the XDG Base Directory Specification, on
+// every system.
+func defaultStore(env environment) string {
+	dir := env.get("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home := either(env.get("HOME"), env.get("USERPROFILE"))
+		if home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "condense", "serve.db")
+}
