@@ -282,7 +282,7 @@ var fields = []field{
 	},
 	{
 		key: "deadline", kind: kindDuration, in: []place{inServe}, def: "5s", example: "5s",
-		doc: "How long a request may wait for a condensation. After that it is forwarded as it would have been without. Providers that ask a model work beside the requests and are not held to it.",
+		doc: "How long a request may wait for a condensation. After that it is forwarded as it would have been without. Providers that ask a model work in the background and are not held to it.",
 	},
 	{
 		key: "drain", kind: kindDuration, in: []place{inServe}, def: "30s", example: "30s",

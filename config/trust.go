@@ -183,8 +183,8 @@ var serveKeys = []struct{ key, does string }{
 	{"listen", "listens on this address"},
 	{"upstreams", "sends conversations, with the keys of your agents, to this address"},
 	{"store", "keeps what it condensed in this file"},
-	{"token_env", "lets in who knows the value of this environment variable"},
-	{"token_file", "lets in who knows the content of this file"},
+	{"token_env", "lets in callers who know the value of this environment variable"},
+	{"token_file", "lets in callers who know the content of this file"},
 	{"record", "writes your conversations into this folder"},
 }
 

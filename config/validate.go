@@ -253,7 +253,7 @@ func (v *validator) serve() {
 	}
 	if host, _, err := net.SplitHostPort(s.Listen); err == nil && !v.faulty(p.With("listen")) && !Loopback(host) && s.TokenEnv == "" && s.TokenFile == "" {
 		v.fail(p.With("listen"), &fault{
-			problem: "is not on the loopback, and no token is set: whoever reaches it could send requests",
+			problem: "is not on the loopback, and no token is set: everyone who reaches it could send requests",
 			allowed: "set serve.token_env or serve.token_file too, or listen on 127.0.0.1",
 		})
 	}
