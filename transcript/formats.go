@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/openai"
 	"github.com/condensehq/condense/transcript/internal/opencode"
 	"github.com/condensehq/condense/transcript/internal/pi"
+	"github.com/condensehq/condense/transcript/internal/responses"
 	"github.com/condensehq/condense/transcript/internal/roo"
 	"github.com/condensehq/condense/transcript/internal/syntax"
 	"github.com/condensehq/condense/transcript/internal/trace"
@@ -39,6 +40,7 @@ var codecs = []codec.Codec{
 	gemini.Codec,
 	roo.Codec,
 	trace.Codec,
+	responses.Codec,
 	openai.Codec,
 	anthropic.Codec,
 }

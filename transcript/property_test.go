@@ -315,6 +315,9 @@ func shorter(parts []core.Part) []core.Part {
 	return out
 }
 
+// unmarked are the formats that cannot mark a failure.
+var unmarked = map[string]bool{"openai": true, "codex": true, "responses": true}
+
 // Through any two formats in a row a conversation keeps who says what in which order, which
 // result answers which call, and which results are failures where both formats can say so.
 func TestPropertyEveryFormatKeepsRolesPairsAndFailures(t *testing.T) {
@@ -325,7 +328,6 @@ func TestPropertyEveryFormatKeepsRolesPairsAndFailures(t *testing.T) {
 			formats = append(formats, f.Name)
 		}
 	}
-	unmarked := map[string]bool{"openai": true, "codex": true} // they cannot mark a failure
 	said := func(messages []core.Message, failures bool) []string {
 		var all []string
 		calls := map[string]int{} // IDs may change; the number of the call does not

@@ -44,6 +44,20 @@ var odd = []struct{ name, format, data string }{
 	{"reasoning and refusal", "openai", `[{"role":"assistant","reasoning_content":"hm","content":"a"},{"role":"assistant","reasoning":"hm","content":null,"refusal":"no"},{"role":"assistant","content":[{"type":"refusal","refusal":"no"}],"audio":{"id":"x"}}]`},
 	{"arguments that are an object", "openai", `[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"n","arguments":{"a":1}}}]}]`},
 
+	{"responses request", "responses", `{"model": "gpt-5.5", "instructions": "be brief", "input": [ {"type":"message","role":"developer","content":[{"type":"input_text","text":"s"}]},
+ {"role":"user","content":"a"},{"type":"message","role":"user","content":[{"type":"input_text","text":"b"},{"type":"input_image","image_url":"data:image/png;base64,aaaa","detail":"low"},{"type":"input_file","file_id":"f"}]}
+ ], "tools": [{"type":"function","name":"n"}], "store": false, "max_output_tokens": 9, "prompt_cache_key": "k"}` + "\n"},
+	{"responses items", "responses", "[{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"hm\"}],\"encrypted_content\":\"e\"},\r\n" + `{"type":"function_call","id":"fc_1","call_id":"c1","name":"n","arguments":"{\"a\": 1}","status":"completed"},{"type":"custom_tool_call","call_id":"c2","name":"apply_patch","input":"free text"},
+{"type":"local_shell_call","id":"ls","call_id":"c3","status":"completed","action":{"type":"exec","command":["ls"]}},{"type":"apply_patch_call","call_id":"c4","status":"completed","operation":{"type":"delete_file","path":"x"}},
+{"type":"shell_call","call_id":"c5","action":{"commands":["ls"]}},{"type":"computer_call","call_id":"c6","action":{"type":"screenshot"}},{"type":"future_tool_call","call_id":"c7","what":1},
+{"type":"function_call_output","call_id":"c1","output":"x"},{"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"y"},{"type":"input_image","image_url":"https://x/y.png"}]},
+{"type":"local_shell_call_output","id":"c3","output":"{}"},{"type":"apply_patch_call_output","call_id":"c4","status":"completed"},{"type":"shell_call_output","call_id":"c5","output":[{"stdout":"o","stderr":"e","outcome":{"type":"exit","exit_code":0}}]},
+{"type":"computer_call_output","call_id":"c6","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,aaaa"}},{"type":"future_tool_call_output","call_id":"c7","output":[1]},
+{"type":"web_search_call","id":"ws","status":"completed","action":{"type":"search","query":"q"}},{"type":"message","id":"msg_1","role":"assistant","phase":"final","content":[{"type":"output_text","text":"t","annotations":[]},{"type":"refusal","refusal":"no"}]},{"type":"compaction_trigger"}]`},
+	{"responses, what only the vendor understands", "responses", `{"input":[{"type":"compaction","encrypted_content":"e"},{"type":"additional_tools","tools":[]},{"type":"configuration_update","x":1e400},{"type":"mcp_approval_request","id":"a","name":"n","arguments":"{}","server_label":"s"},{"type":"mcp_approval_response","approval_request_id":"a","approve":true},{"type":"mcp_call","id":"c","approval_request_id":"a"},{"type":"hologram","x":1},{"type":"ghost_snapshot"}]}`},
+	{"responses answer", "responses", `{"id":"resp_1","object":"response","model":"gpt-5.5","instructions":[{"type":"message","role":"system","content":"be brief"}],"output":[{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"t","annotations":[]}]}],"usage":{}}`},
+	{"responses, nothing said", "responses", `{"model":"gpt-5.5","input":[ ]}`},
+
 	{"recorded", "trace", `{"id":"x","source":"s","messages":[{"role":"user","origin":"human","content":[{"type":"text","text":"a","origin":"injected"}]},{"role":"user","origin":"tool","content":[{"type":"tool_result","tool_use_id":"t","content":""}]}],"compactions":[{"at":1}],"stats":{}}`},
 	{"recorded, empty", "trace", `{"source":"s","messages":[]}`},
 }

@@ -55,6 +55,19 @@ var OpenAI = API{
 	Blocks: map[core.Role][]string{core.RoleUser: {"input_audio", "file"}},
 }
 
+// Responses is OpenAI's Responses API.
+var Responses = API{
+	Name: "responses", Vendor: "openai", MaxID: 64, MaxName: 64,
+	reasoning: true,
+	Blocks: map[core.Role][]string{
+		core.RoleUser: {"input_file"},
+		core.RoleAssistant: {
+			"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools",
+		},
+	},
+	inner: []string{"input_file"},
+}
+
 // A Turn is a message before it is encoded.
 type Turn struct {
 	ID      string // of the first message in it, for warnings

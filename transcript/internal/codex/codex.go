@@ -28,6 +28,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/items"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
 	"github.com/condensehq/condense/transcript/internal/syntax"
@@ -51,7 +52,7 @@ var Codec = codec.Codec{
 func detect(data []byte) bool {
 	for raw := range jsonl.Head(data, 20) {
 		var kind, role, record string
-		var payload, id, instructions bool
+		var payload, id, instructions, answer bool
 		for k, v := range rawjson.Fields(raw) {
 			switch string(k) {
 			case "type":
@@ -64,6 +65,8 @@ func detect(data []byte) bool {
 				id = true
 			case "instructions", "git":
 				instructions = true
+			case "object": // an answer of the API has instructions too
+				answer = true
 			case "role":
 				role = rawjson.Text(v)
 			}
@@ -71,7 +74,7 @@ func detect(data []byte) bool {
 		switch {
 		case payload && slices.Contains(kinds, kind):
 			return true
-		case record == "state", id && instructions && kind == "" && role == "":
+		case record == "state", id && instructions && !answer && kind == "" && role == "":
 			return true
 		case !payload && record == "":
 			return false
@@ -141,7 +144,7 @@ func (r *rollout) messages(data []byte) ([]session.Message, error) {
 			continue
 		}
 		n++
-		m, sent, bad := decodeItem(l.payload)
+		m, sent, bad := items.Decode(l.payload)
 		if bad != nil {
 			return nil, bad.In(data, l.payload, n)
 		}
@@ -173,7 +176,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.
 	summary := rawjson.Text(rawjson.Field(l.payload, "message"))
 	if replacement := rawjson.Field(l.payload, "replacement_history"); rawjson.IsArray(replacement) {
 		for item := range rawjson.Elements(replacement) {
-			m, sent, err := decodeItem(item)
+			m, sent, err := items.Decode(item)
 			if err != nil {
 				err.Offset += rawjson.Offset(l.payload, item)
 				return c, err

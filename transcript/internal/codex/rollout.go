@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/items"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
@@ -111,7 +112,7 @@ func (r *rollout) rollBack() {
 			if rawjson.Text(rawjson.Field(l.payload, "role")) != string(core.RoleUser) {
 				continue
 			}
-			if m, _, bad := decodeItem(l.payload); bad == nil && m.Role == core.RoleUser && !contextual(m.Parts) {
+			if m, _, bad := items.Decode(l.payload); bad == nil && m.Role == core.RoleUser && !contextual(m.Parts) {
 				turns = append(turns, i)
 			}
 		case "event_msg":

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
+	"github.com/condensehq/condense/transcript/internal/items"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
 )
@@ -144,7 +145,7 @@ func (w *rolloutWriter) write() {
 		case i == w.base && w.replacement != nil:
 			raw = w.rebase(raw)
 		case e != nil && e.RewrittenBy != "":
-			for _, item := range patchItem(l.payload, &e.Message) {
+			for _, item := range items.Patch(l.payload, &e.Message) {
 				w.writeItem(item, raw, when)
 			}
 			continue
@@ -162,7 +163,7 @@ func (w *rolloutWriter) writeNew(i int, when time.Time) {
 		if !m.Time.IsZero() {
 			when = m.Time
 		}
-		for _, item := range encodeItems(m) {
+		for _, item := range items.Encode(m) {
 			w.writeItem(item, nil, when)
 		}
 	}
@@ -188,7 +189,7 @@ func rolloutRecord(kind string, payload []byte, when time.Time) []byte {
 
 // rebase returns the compacted line raw with w.replacement as its history.
 func (w *rolloutWriter) rebase(raw []byte) []byte {
-	var items [][]byte
+	var all [][]byte
 	for _, e := range w.replacement {
 		was := []byte(e.Original.Source)
 		if payload := rawjson.Field(was, "payload"); payload != nil {
@@ -196,15 +197,15 @@ func (w *rolloutWriter) rebase(raw []byte) []byte {
 		}
 		switch {
 		case was == nil:
-			items = append(items, encodeItems(&e.Message)...)
+			all = append(all, items.Encode(&e.Message)...)
 		case e.RewrittenBy == "":
-			items = append(items, was)
+			all = append(all, was)
 		default:
-			items = append(items, patchItem(was, &e.Message)...)
+			all = append(all, items.Patch(was, &e.Message)...)
 		}
 	}
 	payload := rawjson.Field(raw, "payload")
-	return rawjson.ReplaceValue(raw, payload, rawjson.SetField(payload, "replacement_history", rawjson.Array(items)))
+	return rawjson.ReplaceValue(raw, payload, rawjson.SetField(payload, "replacement_history", rawjson.Array(all)))
 }
 
 // responses is OpenAI's Responses API.
@@ -240,7 +241,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		for _, r := range t.Results {
 			m.Parts = append(m.Parts, r)
 		}
-		for _, item := range encodeItems(&m) {
+		for _, item := range items.Encode(&m) {
 			record("response_item", item)
 		}
 	}

@@ -26,7 +26,7 @@ var Codec = codec.Codec{
 }
 
 func read(data []byte, f *codec.File) error {
-	if err := request.ReadArray(f, data, decode); err != nil {
+	if err := request.ReadArray(f, data, "messages", decode); err != nil {
 		return err
 	}
 	for k, v := range rawjson.Fields(data) {

@@ -17,20 +17,20 @@ import (
 type decoder func(raw []byte) (core.Message, *syntax.Error)
 
 // ReadArray fills f with the messages of a JSON file: the file itself if it is an array,
-// otherwise its member "messages".
-func ReadArray(f *codec.File, data []byte, decode decoder) error {
+// otherwise its member with the given name.
+func ReadArray(f *codec.File, data []byte, member string, decode decoder) error {
 	if err := syntax.Validate(data); err != nil {
 		return err
 	}
 	start := rawjson.SkipSpace(data, 0)
 	array := data[start:rawjson.SkipValue(data, start)]
 	if rawjson.IsObject(array) {
-		array = rawjson.Field(data, "messages")
+		array = rawjson.Field(data, member)
 		if !rawjson.IsArray(array) {
-			return syntax.NoMessages(data, array)
+			return syntax.NoMessages(data, member, array)
 		}
 	} else if !rawjson.IsArray(array) {
-		return &syntax.Error{Offset: start, Found: syntax.Describe(array), Want: "an array of messages, or an object with messages"}
+		return &syntax.Error{Offset: start, Found: syntax.Describe(array), Want: "an array of messages, or an object with " + member}
 	}
 	e := &f.Envelope
 	base := rawjson.Offset(data, array)
@@ -70,7 +70,7 @@ func ReadArray(f *codec.File, data []byte, decode decoder) error {
 
 // ReadAnthropic reads an array of messages, or a request with one.
 func ReadAnthropic(data []byte, f *codec.File) error {
-	if err := ReadArray(f, data, blocks.DecodeMessage); err != nil {
+	if err := ReadArray(f, data, "messages", blocks.DecodeMessage); err != nil {
 		return err
 	}
 	for k, v := range rawjson.Fields(data) {

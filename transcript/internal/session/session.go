@@ -58,7 +58,7 @@ func Open(data []byte, f *codec.File) (*Reader, []byte, error) {
 	}
 	records := rawjson.Field(data, "messages")
 	if !rawjson.IsArray(records) {
-		return nil, nil, syntax.NoMessages(data, records)
+		return nil, nil, syntax.NoMessages(data, "messages", records)
 	}
 	return &Reader{File: f, Data: data, Taken: codec.IDs{}}, records, nil
 }

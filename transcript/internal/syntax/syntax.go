@@ -117,12 +117,13 @@ func WrongRole(raw, role []byte, want string) *Error {
 	return e
 }
 
-// NoMessages reports that the object data has value, or nothing, as its messages.
-func NoMessages(data, value []byte) *Error {
-	e := &Error{Found: `an object without "messages"`, Want: `an array as "messages"`}
+// NoMessages reports that the object data has value, or nothing, as the member that holds its
+// messages.
+func NoMessages(data []byte, member string, value []byte) *Error {
+	e := &Error{Found: fmt.Sprintf("an object without %q", member), Want: fmt.Sprintf("an array as %q", member)}
 	if value != nil {
 		e.Offset = rawjson.Offset(data, value)
-		e.Found = Describe(value) + ` as "messages"`
+		e.Found = fmt.Sprintf("%s as %q", Describe(value), member)
 	}
 	return e
 }

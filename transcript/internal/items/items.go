@@ -1,4 +1,7 @@
-package codex
+// Package items reads and writes the items of OpenAI's Responses API, which Codex stores
+// unchanged. An item is a message, reasoning, a call, a result, or something that only the
+// vendor understands.
+package items
 
 import (
 	"encoding/json"
@@ -11,9 +14,9 @@ import (
 	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
-// decodeItem returns the message that an item of OpenAI's Responses API is, and whether the
+// Decode returns the message that an item of OpenAI's Responses API is, and whether the
 // model receives it. ID is the item's own, if it has one.
-func decodeItem(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
+func Decode(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return m, false, &syntax.Error{Found: syntax.Describe(raw) + " as an item", Want: "an object"}
 	}
@@ -32,6 +35,9 @@ func decodeItem(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 		}
 	}
 	m.Role = core.RoleAssistant
+	if kind == "" && rawjson.Field(raw, "role") != nil { // the short form of a message
+		kind = "message"
+	}
 	switch kind {
 	case "":
 		return m, false, syntax.Missing(raw, "item", "type", "a string")
@@ -58,26 +64,34 @@ func decodeItem(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 		}
 		m.Parts = []core.Part{call}
 		return m, true, nil
-	case "local_shell_call", "tool_search_call":
-		if rawjson.IsString(callID) {
-			tool := strings.TrimSuffix(kind, "_call")
-			m.Parts = []core.Part{core.ToolCall{ID: rawjson.Text(callID), Name: tool, Args: string(rawjson.Field(raw, argumentsOf[kind]))}}
-			return m, true, nil
-		}
-	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+	case "function_call_output", "custom_tool_call_output":
 		if !rawjson.IsString(callID) {
 			return m, false, syntax.Missing(raw, kind, "call_id", "a string")
 		}
-		m.Role = core.RoleTool
-		content, failed := decodeOutput(rawjson.Field(raw, "output"))
-		m.Parts = []core.Part{core.ToolResult{CallID: rawjson.Text(callID), Content: content, IsError: failed}}
-		return m, true, nil
 	case "tool_search_output":
 		if rawjson.IsString(callID) {
 			m.Role = core.RoleTool
 			m.Parts = []core.Part{core.ToolResult{CallID: rawjson.Text(callID), Content: []core.Part{core.Opaque{Kind: "tools", JSON: string(rawjson.Field(raw, "tools"))}}}}
 			return m, true, nil
 		}
+	case "local_shell_call_output":
+		if callID == nil { // as OpenAI's reference has it
+			callID = rawjson.Field(raw, "id")
+		}
+	}
+	// The vendor pairs all calls and results by call_id, those of kinds that are not known here too.
+	if tool, ok := strings.CutSuffix(kind, "_call"); ok && rawjson.IsString(callID) {
+		m.Parts = []core.Part{core.ToolCall{ID: rawjson.Text(callID), Name: tool, Args: string(rawjson.Field(raw, argumentsOf[kind]))}}
+		return m, true, nil
+	}
+	if strings.HasSuffix(kind, "_call_output") && rawjson.IsString(callID) {
+		m.Role = core.RoleTool
+		content, failed := decodeOutput(rawjson.Field(raw, "output"))
+		if kind == "shell_call_output" {
+			content = decodeShell(content)
+		}
+		m.Parts = []core.Part{core.ToolResult{CallID: rawjson.Text(callID), Content: content, IsError: failed}}
+		return m, true, nil
 	}
 	m.Parts = []core.Part{core.Opaque{Kind: kind, JSON: string(raw)}}
 	return m, true, nil
@@ -87,8 +101,11 @@ func decodeItem(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 var argumentsOf = map[string]string{
 	"function_call":    "arguments",
 	"custom_tool_call": "input",
-	"local_shell_call": "action",
 	"tool_search_call": "arguments",
+	"local_shell_call": "action",
+	"shell_call":       "action",
+	"computer_call":    "action",
+	"apply_patch_call": "operation",
 }
 
 func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *syntax.Error) {
@@ -121,13 +138,15 @@ func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *syntax.
 // decodeItemBlock returns the part that a block of content is.
 func decodeItemBlock(block []byte) core.Part {
 	var kind string
-	var said, image []byte
+	var said, refusal, image []byte
 	for k, v := range rawjson.Fields(block) {
 		switch string(k) {
 		case "type":
 			kind = rawjson.Text(v)
 		case "text":
 			said = v
+		case "refusal":
+			refusal = v
 		case "image_url":
 			image = v
 		}
@@ -136,6 +155,10 @@ func decodeItemBlock(block []byte) core.Part {
 	case "input_text", "output_text", "text":
 		if rawjson.IsString(said) {
 			return core.Text(rawjson.Unquote(said))
+		}
+	case "refusal":
+		if rawjson.IsString(refusal) {
+			return core.Text(rawjson.Unquote(refusal))
 		}
 	case "input_image":
 		if url := rawjson.Text(image); url != "" {
@@ -183,8 +206,24 @@ func decodeOutput(raw []byte) (content []core.Part, failed bool) {
 	return content, failed
 }
 
-// encodeItems returns m as items.
-func encodeItems(m *core.Message) [][]byte {
+// decodeShell returns the chunks of a shell's output, which are objects with stdout and stderr,
+// as texts.
+func decodeShell(content []core.Part) []core.Part {
+	for i, p := range content {
+		chunk, ok := p.(core.Opaque)
+		if !ok {
+			continue
+		}
+		raw := []byte(chunk.JSON)
+		if out, failure := rawjson.Text(rawjson.Field(raw, "stdout")), rawjson.Text(rawjson.Field(raw, "stderr")); out != "" || failure != "" {
+			content[i] = core.Text(out + failure)
+		}
+	}
+	return content
+}
+
+// Encode returns m as items.
+func Encode(m *core.Message) [][]byte {
 	var items [][]byte
 	var said []core.Part
 	flush := func() {
@@ -276,18 +315,27 @@ func encodeOutput(content []core.Part) []byte {
 	if len(content) == 0 {
 		return []byte(`""`)
 	}
-	if t, ok := content[0].(core.Text); ok && len(content) == 1 {
-		return rawjson.AppendQuote(nil, string(t))
+	if t, ok := firstText(content); ok && len(content) == 1 {
+		return rawjson.AppendQuote(nil, t)
 	}
 	return encodeBlocks(core.RoleUser, content)
 }
 
-// patchItem returns the item was, changed to the parts of m. The result is one item, unless no
+// firstText returns the first of parts, if it is a text.
+func firstText(parts []core.Part) (string, bool) {
+	if len(parts) == 0 {
+		return "", false
+	}
+	t, ok := parts[0].(core.Text)
+	return string(t), ok
+}
+
+// Patch returns the item was, changed to the parts of m. The result is one item, unless no
 // single item can hold m.
-func patchItem(was []byte, m *core.Message) [][]byte {
-	old, sent, bad := decodeItem(was)
+func Patch(was []byte, m *core.Message) [][]byte {
+	old, sent, bad := Decode(was)
 	if bad != nil || !sent {
-		return encodeItems(m)
+		return Encode(m)
 	}
 	if core.EqualParts(old.Parts, m.Parts) {
 		return [][]byte{was}
@@ -299,34 +347,70 @@ func patchItem(was []byte, m *core.Message) [][]byte {
 	if len(m.Parts) == 1 && len(old.Parts) == 1 {
 		switch p := m.Parts[0].(type) {
 		case core.ToolCall:
-			o, ok := old.Parts[0].(core.ToolCall)
-			if args := argumentsOf[kind]; ok && o.ID == p.ID && o.Name == p.Name && args != "" {
-				value := rawjson.AppendQuote(nil, p.Args)
-				if !rawjson.IsString(rawjson.Field(was, args)) && json.Valid([]byte(p.Args)) {
-					value = []byte(p.Args)
-				}
-				return [][]byte{rawjson.SetField(was, args, value)}
+			if o, ok := old.Parts[0].(core.ToolCall); ok && o.ID == p.ID && o.Name == p.Name {
+				return [][]byte{patchCall(was, kind, p.Args)}
 			}
 		case core.ToolResult:
-			o, ok := old.Parts[0].(core.ToolResult)
-			if output := rawjson.Field(was, "output"); ok && o.CallID == p.CallID && output != nil {
-				value := encodeOutput(p.Content)
-				if rawjson.IsObject(output) {
-					value = rawjson.SetField(output, "content", value)
-				}
-				return [][]byte{rawjson.SetField(was, "output", value)}
+			if o, ok := old.Parts[0].(core.ToolResult); ok && o.CallID == p.CallID {
+				return [][]byte{patchOutput(was, kind, p.Content)}
 			}
 		case core.Text, core.Image, core.Reasoning, core.Opaque:
 		}
 	}
-	return encodeItems(m)
+	return Encode(m)
+}
+
+// patchCall returns the call was with other arguments. Those of functions and custom tools are a
+// string; other tools take an object only, so that they are left as they are if args is none.
+func patchCall(was []byte, kind, args string) []byte {
+	field := argumentsOf[kind]
+	value := []byte(args)
+	switch {
+	case rawjson.IsString(rawjson.Field(was, field)):
+		value = rawjson.AppendQuote(nil, args)
+	case field == "" || !rawjson.IsObject(value) || !json.Valid(value):
+		return was
+	}
+	return rawjson.SetField(was, field, value)
+}
+
+// patchOutput returns the result was with other content. The output of functions and custom
+// tools is a string or an array of blocks, that of a shell is chunks, that of other tools of the
+// vendor a string; any other shape cannot hold a text and is left as it is.
+func patchOutput(was []byte, kind string, content []core.Part) []byte {
+	output := rawjson.Field(was, "output")
+	value := encodeOutput(content)
+	switch {
+	case output == nil:
+		return was
+	case kind == "function_call_output", kind == "custom_tool_call_output":
+		if rawjson.IsObject(output) {
+			value = rawjson.SetField(output, "content", value)
+		}
+	case kind == "shell_call_output":
+		var chunk []byte // the last one says how the command ended
+		for c := range rawjson.Elements(output) {
+			chunk = c
+		}
+		if !rawjson.IsObject(chunk) {
+			return was
+		}
+		text := rawjson.AppendQuote(nil, blocks.Join(content))
+		chunk = rawjson.SetField(rawjson.SetField(chunk, "stdout", text), "stderr", []byte(`""`))
+		value = rawjson.Array([][]byte{chunk})
+	case rawjson.IsString(output):
+		value = rawjson.AppendQuote(nil, blocks.Join(content))
+	default:
+		return was
+	}
+	return rawjson.SetField(was, "output", value)
 }
 
 func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 	for _, p := range m.Parts {
 		switch p.(type) {
 		case core.ToolCall, core.ToolResult, core.Reasoning:
-			return encodeItems(m)
+			return Encode(m)
 		case core.Text, core.Image, core.Opaque:
 		}
 	}
@@ -335,6 +419,9 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 		raw = append(raw, block)
 	}
 	if len(raw) != len(old) { // the content was a string
+		if t, ok := firstText(m.Parts); ok && len(m.Parts) == 1 {
+			return [][]byte{rawjson.SetField(was, "content", rawjson.AppendQuote(nil, t))}
+		}
 		raw, old = nil, nil
 	}
 	content := []byte{'['}
@@ -349,8 +436,20 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 			content = append(content, raw[j]...)
 		default: // a text
 			t, _ := m.Parts[i].(core.Text)
-			content = append(content, rawjson.SetField(raw[j], "text", rawjson.AppendQuote(nil, string(t)))...)
+			content = append(content, patchText(raw[j], string(t))...)
 		}
 	}
 	return [][]byte{rawjson.SetField(was, "content", append(content, ']'))}
+}
+
+// patchText returns the block was with another text.
+func patchText(was []byte, text string) []byte {
+	field := "text"
+	if rawjson.Text(rawjson.Field(was, "type")) == "refusal" {
+		field = "refusal"
+	}
+	if rawjson.IsArray(rawjson.Field(was, "annotations")) { // they point into the text by position
+		was = rawjson.SetField(was, "annotations", []byte("[]"))
+	}
+	return rawjson.SetField(was, field, rawjson.AppendQuote(nil, text))
 }
