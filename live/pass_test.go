@@ -1,0 +1,394 @@
+package live_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/live"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A vendor records what reaches it.
+type vendor struct {
+	*httptest.Server
+	mu     sync.Mutex
+	answer http.HandlerFunc // nil: an empty object
+	got    []seen
+}
+
+type seen struct {
+	method, uri, host string
+	header            http.Header
+	body              []byte
+}
+
+func newVendor(t *testing.T) *vendor {
+	t.Helper()
+	v := &vendor{}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has gone
+		}
+		v.mu.Lock()
+		v.got = append(v.got, seen{r.Method, r.RequestURI, r.Host, r.Header, body})
+		answer := v.answer
+		v.mu.Unlock()
+		if answer != nil {
+			answer(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	}))
+	t.Cleanup(v.Close)
+	return v
+}
+
+func (v *vendor) last(t *testing.T) seen {
+	t.Helper()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.got) == 0 {
+		t.Fatal("nothing reached the vendor")
+	}
+	return v.got[len(v.got)-1]
+}
+
+// serve starts a gateway between the vendor and the returned address.
+func serve(t *testing.T, v *vendor, change func(*live.Options)) (*live.Gateway, *httptest.Server) {
+	t.Helper()
+	return serveWith(t, v.URL, nil, change)
+}
+
+func serveWith(t *testing.T, vendor string, host *condense.Options, change func(*live.Options)) (*live.Gateway, *httptest.Server) {
+	t.Helper()
+	h, err := condense.Open(t.Context(), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := &live.Options{Upstreams: map[string]string{"anthropic": vendor, "openai": vendor}}
+	if change != nil {
+		change(opts)
+	}
+	g, err := live.New(h, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(g)
+	t.Cleanup(func() {
+		s.Close()
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return g, s
+}
+
+// send sends a request and returns the status and the body of the answer.
+func send(t *testing.T, method, url string, header map[string]string, body []byte) (*http.Response, []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range header {
+		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, got
+}
+
+// What needs nothing leaves as it came: oddities of JSON, unknown fields and headers, compressed
+// bodies.
+func TestPassedThroughByteForByte(t *testing.T) {
+	v := newVendor(t)
+	_, s := serve(t, v, nil)
+	odd := []byte("{ \"model\":\"claude-opus-4-8\",\"max_tokens\" : 1e3,\t\"messages\":[{\"role\":\"user\",\"content\":\"caf\\u00e9 \xe2\x82\xac\"}], \"new\":{\"b\":1.0,\"a\":[]}, \"model\":\"claude-opus-4-8\"}\n")
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write(odd); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, path, encoding string
+		body                 []byte
+	}{
+		{"messages", "/v1/messages?beta=true&x=%2f;y", "", odd},
+		{"chat", "/v1/chat/completions", "", odd},
+		{"responses", "/v1/responses", "", []byte(`{"model":"gpt-6","input":"hello","store":false}`)},
+		{"gzip", "/v1/messages", "gzip", zipped.Bytes()},
+		{"zstd", "/v1/responses", "zstd", enc.EncodeAll(odd, nil)},
+		{"unknown encoding", "/v1/responses", "br", []byte("\x00\x01")},
+		{"no JSON", "/v1/messages", "", []byte(`{"messages": [`)},
+		{"not gzip", "/v1/messages", "gzip", []byte(`{}`)},
+		{"empty", "/v1/messages", "", nil},
+		{"other path", "/v1/files/a%2Fb", "", []byte("\xff\x00")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			header := map[string]string{
+				"Content-Type": "application/json", "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "b,a", "X-Unknown": "1",
+				"User-Agent": "agent/1", "X-Api-Key": "k", "Accept-Encoding": "br",
+			}
+			if tt.encoding != "" {
+				header["Content-Encoding"] = tt.encoding
+			}
+			send(t, http.MethodPost, s.URL+tt.path, maps.Clone(header), tt.body)
+			got := v.last(t)
+			if sha256.Sum256(got.body) != sha256.Sum256(tt.body) {
+				t.Errorf("body: got %q, want %q", got.body, tt.body)
+			}
+			if got.uri != tt.path {
+				t.Errorf("path: got %s, want %s", got.uri, tt.path)
+			}
+			if want := strings.TrimPrefix(v.URL, "http://"); got.host != want {
+				t.Errorf("host: got %s, want %s", got.host, want)
+			}
+			got.header.Del("Content-Length")
+			for name, value := range header {
+				if g := got.header.Get(name); g != value {
+					t.Errorf("header %s: got %q, want %q", name, g, value)
+				}
+				got.header.Del(name)
+			}
+			if len(got.header) > 0 {
+				t.Errorf("added headers: %v", got.header)
+			}
+		})
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	a, o, d := newVendor(t), newVendor(t), newVendor(t)
+	_, s := serve(t, a, func(opts *live.Options) {
+		opts.Upstreams = map[string]string{"anthropic": a.URL, "openai": o.URL + "/v1", "deepseek": d.URL + "/api"}
+	})
+	for _, tt := range []struct {
+		method, path, header string
+		want                 *vendor
+		uri                  string
+	}{
+		{"POST", "/v1/messages?beta=true", "", a, "/v1/messages?beta=true"},
+		{"POST", "/v1/messages/batches", "", a, "/v1/messages/batches"},
+		{"POST", "/api/event_logging/batch", "", a, "/api/event_logging/batch"},
+		{"GET", "/v1/models?limit=1000", "X-Api-Key", a, "/v1/models?limit=1000"},
+		{"GET", "/v1/models", "Authorization", o, "/v1/models"},
+		{"POST", "/v1/chat/completions", "", o, "/v1/chat/completions"},
+		{"POST", "/v1/responses/compact", "", o, "/v1/responses/compact"},
+		{"POST", "/responses", "", o, "/v1/responses"},
+		{"POST", "/anthropic/v1/files", "", a, "/v1/files"},
+		{"POST", "/openai/v1/files", "", o, "/v1/files"},
+		{"POST", "/deepseek/v1/chat/completions", "", d, "/api/v1/chat/completions"},
+		{"POST", "/mode/plan/v1/messages", "", a, "/v1/messages"},
+		{"POST", "/mode/plan/profile/deep/deepseek/v1/messages", "", d, "/api/v1/messages"},
+		{"POST", "/mode/a%2Fb/v1/messages", "", o, "/v1/mode/a%2Fb/v1/messages"},
+		{"GET", "/", "", o, "/v1/"},
+	} {
+		t.Run(tt.method+tt.path, func(t *testing.T) {
+			header := map[string]string{"X-Condense-Mode": "ask"}
+			if tt.header != "" {
+				header[tt.header] = "k"
+			}
+			send(t, tt.method, s.URL+tt.path, header, nil)
+			got := tt.want.last(t)
+			if got.method != tt.method || got.uri != tt.uri {
+				t.Errorf("got %s %s, want %s %s", got.method, got.uri, tt.method, tt.uri)
+			}
+			if got.header.Get("X-Condense-Mode") != "" {
+				t.Error("a header for the gateway was forwarded")
+			}
+		})
+	}
+	t.Run("probe", func(t *testing.T) {
+		a.Close()
+		o.Close()
+		if res, _ := send(t, http.MethodHead, s.URL+"/", nil, nil); res.StatusCode != http.StatusOK {
+			t.Errorf("got %s", res.Status)
+		}
+	})
+}
+
+func TestWhoIsAnswered(t *testing.T) {
+	v := newVendor(t)
+	_, open := serve(t, v, nil)
+	_, closed := serve(t, v, func(o *live.Options) { o.Token = "s3cret" })
+	for _, tt := range []struct {
+		name, url string
+		header    map[string]string
+		want      int
+	}{
+		{"loopback", open.URL, nil, 200},
+		{"localhost", open.URL, map[string]string{"Host": "localhost:1"}, 200},
+		{"a page that rebinds its name", open.URL, map[string]string{"Host": "evil.example:80"}, 403},
+		{"a page", open.URL, map[string]string{"Origin": "https://evil.example"}, 403},
+		{"a sandboxed page", open.URL, map[string]string{"Origin": "null"}, 403},
+		{"a page of this machine", open.URL, map[string]string{"Origin": "http://localhost:3000"}, 200},
+		{"WebSocket", open.URL, map[string]string{"Connection": "Upgrade", "Upgrade": "websocket"}, 426},
+		{"no token", closed.URL, nil, 401},
+		{"wrong token", closed.URL, map[string]string{"X-Condense-Token": "s3cre"}, 401},
+		{"token", closed.URL, map[string]string{"X-Condense-Token": "s3cret", "Host": "gateway.example"}, 200},
+		{"token in the path", closed.URL + "/token/s3cret", nil, 200},
+		{"a page, with the token", closed.URL + "/token/s3cret", map[string]string{"Origin": "https://evil.example"}, 403},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := len(v.got)
+			res, body := send(t, http.MethodPost, tt.url+"/v1/messages", tt.header, []byte(`{}`))
+			if res.StatusCode != tt.want {
+				t.Fatalf("got %s: %s", res.Status, body)
+			}
+			if reached := len(v.got) > before; reached != (tt.want == 200) {
+				t.Errorf("reached the vendor: %t", reached)
+			}
+			if tt.want != 200 && !bytes.Contains(body, []byte(`{"error":{"message":`)) && !bytes.Contains(body, []byte(`"type":"error"`)) {
+				t.Errorf("not an error of the vendor's form: %s", body)
+			}
+		})
+	}
+	if res, _ := send(t, http.MethodGet, closed.URL+"/condense/status", nil, nil); res.StatusCode != 401 {
+		t.Errorf("status without a token: %s", res.Status)
+	}
+}
+
+// The vendor's own words reach the client, 413 for a large body too.
+func TestVendorsErrorsAreUntouched(t *testing.T) {
+	v := newVendor(t)
+	const text = "{\"type\":\"error\", \"error\":{\"type\":\"request_too_large\",\"message\":\"\\u0052equest exceeds\"}}\n"
+	v.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.Header().Set("Request-Id", "req_1")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		_, _ = io.WriteString(w, text)
+	}
+	_, s := serve(t, v, func(o *live.Options) { o.MaxBody = 1000 })
+	large := bytes.Repeat([]byte(`{"model": "m"}`), 1000)
+	res, body := send(t, http.MethodPost, s.URL+"/v1/messages", nil, large)
+	if res.StatusCode != http.StatusRequestEntityTooLarge || string(body) != text || res.Header.Get("Retry-After") != "7" || res.Header.Get("Request-Id") != "req_1" {
+		t.Errorf("got %s %v %s", res.Status, res.Header, body)
+	}
+	if got := v.last(t).body; !bytes.Equal(got, large) {
+		t.Errorf("%d bytes reached the vendor, want %d", len(got), len(large))
+	}
+}
+
+func TestUpstreamCannotBeReached(t *testing.T) {
+	v := newVendor(t)
+	_, s := serve(t, v, nil)
+	v.Close()
+	res, body := send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Api-Key": "sk-secret"}, []byte(`{}`))
+	if res.StatusCode != http.StatusBadGateway || !strings.HasPrefix(string(body), `{"error":{"message":"condense: upstream anthropic cannot be reached`) || bytes.Contains(body, []byte("sk-secret")) {
+		t.Errorf("got %s %s", res.Status, body)
+	}
+}
+
+// Every event reaches the client as soon as the vendor sends it, and the vendor's request ends
+// when the client goes.
+func TestStreamsAreNotCollected(t *testing.T) {
+	v := newVendor(t)
+	step, gone := make(chan string), make(chan struct{})
+	v.answer = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		for {
+			select {
+			case text := <-step:
+				_, _ = io.WriteString(w, text)
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				close(gone)
+				return
+			}
+		}
+	}
+	_, s := serve(t, v, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/messages", strings.NewReader(`{"model":"m","messages":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := []string{"event: ping\ndata: {}\n\n", "data: half \xe2", "\x82\xac of a letter\n\n"}
+	go func() { step <- events[0] }()
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for i, want := range events {
+		if i > 0 {
+			step <- want
+		}
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(res.Body, got); err != nil || string(got) != want {
+			t.Fatalf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	cancel()
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		t.Error("the request to the vendor goes on")
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	h, err := condense.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for _, tt := range []struct {
+		want string
+		opts live.Options
+	}{
+		{`upstream openai: "api.example.com" must be a URL`, live.Options{Upstreams: map[string]string{"openai": "api.example.com"}}},
+		{`upstream "v1"`, live.Options{Upstreams: map[string]string{"v1": "http://a"}}},
+		{"MaxBody: -1 is negative", live.Options{MaxBody: -1}},
+		{"Epoch.Target: 100 is not a percentage", live.Options{Epoch: live.EpochOptions{Target: 100}}},
+		{"rules[0]: set a profile or a mode", live.Options{Rules: []live.Rule{{Model: "x"}}}},
+		{`model: "[" is not a pattern`, live.Options{Rules: []live.Rule{{Model: "[", Mode: "plan"}}}},
+	} {
+		if _, err := live.New(h, &tt.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+	}
+	if _, err := live.New(nil, nil); err == nil {
+		t.Error("no host: no error")
+	}
+}
