@@ -1,0 +1,127 @@
+package catalog
+
+import (
+	_ "embed"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/model"
+)
+
+//go:embed caching.json
+var cachingJSON []byte
+
+// A Caching is what a vendor says about its prompt cache for one model, and whether the model's
+// thinking is bound. Zero is not known, except for Bound and Automatic.
+type Caching struct {
+	// Bound says that a thinking block is valid only after exactly the system prompt, tools and
+	// messages that it was written after. Claude models that the table does not know are bound:
+	// removing valid thinking costs a little, sending invalid thinking is refused.
+	Bound     bool
+	Automatic bool          // prefixes are cached without being marked
+	MinPrefix int           // tokens of the shortest prefix that is cached
+	Lifetime  time.Duration // of an entry, if the request does not say
+	Read      float64       // price of a token that is read from the cache, as a share of the input price
+	Write     float64       // price of a token that is written to the cache, likewise
+	WriteHour float64       // of one that is written for an hour
+}
+
+// CachingOf returns what is known about the cache of the model of this name, in any form that
+// [Lookup] understands. Price is what its tokens cost; if it is zero, the price of the table.
+func CachingOf(name string, price model.Price) Caching {
+	id := cachingName(name)
+	var c Caching
+	for _, r := range cachingRows() {
+		if r.matches(id) {
+			c = r.Caching
+			break
+		}
+	}
+	if price == (model.Price{}) {
+		if m, err := Lookup(name); err == nil {
+			price = m.Price
+		}
+	}
+	if price.Input > 0 && price.CacheRead > 0 {
+		c.Read = price.CacheRead / price.Input
+	}
+	if price.Input > 0 && price.CacheWrite > 0 {
+		c.Write = price.CacheWrite / price.Input
+	}
+	return c
+}
+
+// Prices returns the prices of writing and reading a token of the cache as shares of the input price,
+// for a request that asks for entries of this lifetime. Where nothing is cached, both are 1. They
+// are 0 if they are not known.
+func (c Caching) Prices(ttl time.Duration) (write, read float64) {
+	if ttl == 0 && !c.Automatic && c.Write > 0 {
+		return 1, 1
+	}
+	if ttl >= time.Hour && c.WriteHour > 0 {
+		return c.WriteHour, c.Read
+	}
+	return c.Write, c.Read
+}
+
+type cachingRow struct {
+	rules []rule
+	Caching
+}
+
+func (r *cachingRow) matches(id string) bool {
+	for _, rule := range r.rules {
+		if rule.match(id) {
+			return true
+		}
+	}
+	return false
+}
+
+var cachingRows = sync.OnceValue(func() []cachingRow {
+	var file struct {
+		Rows []struct {
+			Match             []string
+			Bound, Automatic  bool
+			Min               int
+			Lifetime          string
+			Read, Write, Hour float64
+		}
+	}
+	if err := json.Unmarshal(cachingJSON, &file); err != nil {
+		panic("catalog: caching.json: " + err.Error()) // embedded and tested
+	}
+	rows := make([]cachingRow, len(file.Rows))
+	for i, r := range file.Rows {
+		rows[i].Caching = Caching{Bound: r.Bound, Automatic: r.Automatic, MinPrefix: r.Min, Read: r.Read, Write: r.Write, WriteHour: r.Hour}
+		if r.Lifetime != "" {
+			d, err := time.ParseDuration(r.Lifetime)
+			if err != nil {
+				panic("catalog: caching.json: " + err.Error())
+			}
+			rows[i].Lifetime = d
+		}
+		for _, m := range r.Match {
+			rows[i].rules = append(rows[i].rules, rule{m[0], m[1:]})
+		}
+	}
+	return rows
+})
+
+// servedAs is what stands before the vendor's name of a model, and after it.
+var servedAs = regexp.MustCompile(`^.*/|^.*\.(?:anthropic|openai)\.|^(?:anthropic|openai)\.|[-@](?:\d{8}|\d{4}-\d{2}-\d{2})(?:-v\d+(?::\d+)?)?$|-v\d+(?::\d+)?$|-latest$|:[a-z0-9]+$|\[\w+\]$`)
+
+// cachingName returns the part of a model's name that the rows of caching.json match.
+func cachingName(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	for {
+		short := servedAs.ReplaceAllString(name, "")
+		if short == name || short == "" {
+			return strings.ReplaceAll(name, ".", "-")
+		}
+		name = short
+	}
+}
