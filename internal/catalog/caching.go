@@ -111,7 +111,7 @@ var cachingRows = sync.OnceValue(func() []cachingRow {
 	return rows
 })
 
-// servedAs is what stands before the vendor's name of a model, and after it.
+// servedAs is what others put before the name of a model, and after it.
 var servedAs = regexp.MustCompile(`^.*/|^.*\.(?:anthropic|openai)\.|^(?:anthropic|openai)\.|[-@](?:\d{8}|\d{4}-\d{2}-\d{2})(?:-v\d+(?::\d+)?)?$|-v\d+(?::\d+)?$|-latest$|:[a-z0-9]+$|\[\w+\]$`)
 
 // cachingName returns the part of a model's name that the rows of caching.json match.
