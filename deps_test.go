@@ -73,6 +73,7 @@ var mayImport = map[string]string{
 	"internal/testkit/roo":             "internal/rawjson",
 	"internal/testkit/golden":          "github.com/google/go-cmp",
 	"internal/testkit/apilint":         "",
+	"internal/testkit/upstream":        "",
 	"internal/testkit":                 "golang.org/x/sys",
 
 	// No format imports another one or the front.

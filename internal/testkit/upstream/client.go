@@ -1,0 +1,344 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and goes on
+// until an answer has no calls. It moves its cache markers as agents do, and returns thinking as it came. It is not safe for
+// concurrent use.
+type Client struct {
+	URL      string // such as that of an httptest.Server, without /v1
+	API      API
+	Model    string
+	Session  string // sent as agents do; "" sends none
+	Agent    string // of a sub-agent
+	Header   http.Header
+	Stream   bool
+	Thinking string // "", "adaptive" or "enabled"
+	Unmarked bool   // without cache markers
+	System   string // "" is a short text
+	HTTP     *http.Client
+	Run      func(command string) string // nil is Output
+
+	History []object // messages or items: tests may change it between requests
+	Body    []byte   // of the last request
+	Answer  []byte   // of the last request: body or stream, as it came
+	Prompt  int      // tokens of the last prompt, by the vendor's report
+}
+
+// ErrRefused is the error of an answer that is none: a status other than 200, or an error in the stream.
+var ErrRefused = errors.New("refused")
+
+// ErrIncomplete is the error of a stream without its last event.
+var ErrIncomplete = errors.New("the stream has no end")
+
+// Say sends a message of the user and plays until the model has no more calls. It returns the last text.
+func (c *Client) Say(ctx context.Context, message string) (string, error) {
+	if c.API == Messages {
+		c.History = append(c.History, object{"role": "user", "content": []any{object{"type": "text", "text": message}}})
+	} else {
+		c.History = append(c.History, object{"role": "user", "content": message})
+	}
+	for {
+		answer, calls, err := c.Step(ctx)
+		if err != nil || !calls {
+			return answer, err
+		}
+	}
+}
+
+// Step sends the history once and adds the answer and the results of its calls to it.
+func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error) {
+	c.Body = encode(c.request())
+	path := map[API]string{Messages: "/v1/messages", Chat: "/v1/chat/completions", Responses: "/v1/responses"}[c.API]
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, bytes.NewReader(c.Body))
+	if err != nil {
+		return "", false, err
+	}
+	for k, list := range c.Header {
+		req.Header[k] = list
+	}
+	set := func(name, value string) {
+		if req.Header.Get(name) == "" && value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	set("Content-Type", "application/json")
+	set("X-Claude-Code-Agent-Id", c.Agent)
+	if c.API == Messages {
+		set("X-Api-Key", "dummy")
+		set("Anthropic-Version", "2023-06-01")
+		set("X-Claude-Code-Session-Id", c.Session)
+	} else {
+		set("Authorization", "Bearer dummy")
+		set("Session-Id", c.Session)
+	}
+	client := c.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return "", false, err
+	}
+	defer res.Body.Close()
+	if c.Answer, err = io.ReadAll(res.Body); err != nil {
+		return "", false, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return "", false, fmt.Errorf("%w: %d %s", ErrRefused, res.StatusCode, c.Answer)
+	}
+	var items []object
+	if c.Stream {
+		items, err = c.assemble(c.Answer)
+	} else {
+		items, err = c.read(c.Answer)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	answer, calls = c.remember(items)
+	return answer, calls, nil
+}
+
+// request is the next body.
+func (c *Client) request() object {
+	schema := object{"type": "object", "properties": object{"command": object{"type": "string"}}, "required": []any{"command"}}
+	system := firstOf(c.System, "You are an agent. Use the tool.")
+	o := object{"model": c.Model, "stream": c.Stream}
+	switch c.API {
+	case Messages:
+		o["max_tokens"] = 8192
+		o["tools"] = []any{object{"name": "Bash", "description": "Run a command.", "input_schema": schema}}
+		block := object{"type": "text", "text": system}
+		if o["system"] = []any{block}; !c.Unmarked {
+			block["cache_control"] = object{"type": "ephemeral"}
+		}
+		o["messages"] = c.marked()
+		switch c.Thinking {
+		case "adaptive":
+			o["thinking"] = object{"type": "adaptive"}
+		case "enabled":
+			o["thinking"] = object{"type": "enabled", "budget_tokens": 1024}
+		}
+	case Chat:
+		o["messages"] = append([]object{{"role": "system", "content": system}}, c.History...)
+		o["tools"] = []any{object{"type": "function", "function": object{"name": "bash", "parameters": schema}}}
+		if c.Stream {
+			o["stream_options"] = object{"include_usage": true}
+		}
+	default:
+		o["instructions"], o["input"], o["store"] = system, c.History, false
+		o["tools"] = []any{object{"type": "function", "name": "shell", "parameters": schema, "strict": false}}
+		if c.Thinking != "" {
+			o["reasoning"], o["include"] = object{"effort": "medium", "summary": "auto"}, []any{"reasoning.encrypted_content"}
+		}
+		if c.Session != "" {
+			o["prompt_cache_key"] = c.Session
+		}
+	}
+	return o
+}
+
+// marked returns the history with a cache marker on the last block.
+func (c *Client) marked() []object {
+	out := append([]object(nil), c.History...)
+	if n := len(out); n > 0 && !c.Unmarked {
+		if blocks, _ := out[n-1]["content"].([]any); len(blocks) > 0 {
+			last, _ := blocks[len(blocks)-1].(object)
+			blocks = append(append([]any(nil), blocks[:len(blocks)-1]...), with(last, "cache_control", object{"type": "ephemeral"}))
+			out[n-1] = with(out[n-1], "content", blocks)
+		}
+	}
+	return out
+}
+
+func decodeObject(data []byte) object {
+	var o object
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&o) != nil {
+		return object{}
+	}
+	return o
+}
+
+// read returns what a body adds to the history.
+func (c *Client) read(body []byte) ([]object, error) {
+	o := decodeObject(body)
+	c.usage(o)
+	switch c.API {
+	case Messages:
+		return []object{{"role": "assistant", "content": o["content"]}}, nil
+	case Chat:
+		choices, _ := o["choices"].([]any)
+		if len(choices) == 0 {
+			return nil, fmt.Errorf("%w: no choices: %s", ErrRefused, body)
+		}
+		first, _ := choices[0].(object)
+		message, _ := first["message"].(object)
+		return []object{message}, nil
+	}
+	return objects(o["output"]), nil
+}
+
+func (c *Client) usage(o object) {
+	u, ok := o["usage"].(object)
+	if !ok {
+		return
+	}
+	c.Prompt = 0
+	for _, name := range []string{"input_tokens", "prompt_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"} {
+		if n, ok := u[name].(json.Number); ok {
+			i, _ := n.Int64()
+			c.Prompt += int(i)
+		}
+	}
+}
+
+func objects(v any) []object {
+	list, _ := v.([]any)
+	out := make([]object, 0, len(list))
+	for _, x := range list {
+		o, _ := x.(object)
+		out = append(out, o)
+	}
+	return out
+}
+
+// assemble returns what a stream adds to the history.
+func (c *Client) assemble(stream []byte) ([]object, error) {
+	var content []any
+	message, ended := object{"role": "assistant"}, false
+	var items []object
+	for part := range strings.SplitSeq(string(stream), "\n\n") {
+		_, data, _ := strings.Cut(part, "data: ")
+		if data == "[DONE]" {
+			ended = true
+			continue
+		}
+		if data == "" {
+			continue
+		}
+		e := decodeObject([]byte(data))
+		switch kind := text(e["type"]); {
+		case kind == "error" || kind == "response.failed" || e["error"] != nil:
+			return nil, fmt.Errorf("%w: %s", ErrRefused, data)
+		case kind == "message_start":
+			m, _ := e["message"].(object)
+			c.usage(m)
+		case kind == "content_block_start":
+			content = append(content, e["content_block"])
+		case kind == "content_block_delta":
+			block, _ := content[len(content)-1].(object)
+			delta, _ := e["delta"].(object)
+			for _, field := range []string{"text", "thinking", "signature", "partial_json"} {
+				if s, ok := delta[field]; ok {
+					block[field] = text(block[field]) + text(s)
+				}
+			}
+		case kind == "content_block_stop":
+			block, _ := content[len(content)-1].(object)
+			if s, ok := block["partial_json"]; ok {
+				block["input"] = decodeObject([]byte(text(s)))
+				delete(block, "partial_json")
+			}
+		case kind == "message_stop" || kind == "response.completed":
+			ended = true
+			r, _ := e["response"].(object)
+			c.usage(r)
+		case kind == "response.output_item.done":
+			item, _ := e["item"].(object)
+			items = append(items, item)
+		case c.API == Chat:
+			c.usage(e)
+			for _, choice := range objects(e["choices"]) {
+				delta, _ := choice["delta"].(object)
+				grow(message, delta)
+			}
+		}
+	}
+	switch {
+	case !ended:
+		return nil, ErrIncomplete
+	case c.API == Messages:
+		return []object{{"role": "assistant", "content": content}}, nil
+	case c.API == Chat:
+		return []object{message}, nil
+	}
+	return items, nil
+}
+
+// grow adds a delta of Chat Completions to a message.
+func grow(message, delta object) {
+	if s := text(delta["content"]); s != "" {
+		message["content"] = text(message["content"]) + s
+	}
+	calls, _ := message["tool_calls"].([]any)
+	for _, d := range objects(delta["tool_calls"]) {
+		more, _ := d["function"].(object)
+		if d["id"] != nil {
+			calls = append(calls, object{"id": d["id"], "type": "function", "function": more})
+			continue
+		}
+		call, _ := calls[len(calls)-1].(object)
+		f, _ := call["function"].(object)
+		f["arguments"] = text(f["arguments"]) + text(more["arguments"])
+	}
+	if len(calls) > 0 {
+		message["tool_calls"] = calls
+	}
+}
+
+// remember adds an answer and the results of its calls to the history.
+func (c *Client) remember(items []object) (answer string, calls bool) {
+	c.History = append(c.History, items...)
+	run := c.Run
+	if run == nil {
+		run = Output
+	}
+	command := func(arguments any) string {
+		o, ok := arguments.(object)
+		if !ok {
+			o = decodeObject([]byte(text(arguments)))
+		}
+		return run(text(o["command"]))
+	}
+	var results []any
+	for _, item := range items {
+		switch {
+		case c.API == Messages:
+			for _, b := range objects(item["content"]) {
+				answer += text(b["text"])
+				if b["type"] == "tool_use" {
+					results = append(results, object{"type": "tool_result", "tool_use_id": b["id"], "content": command(b["input"])})
+				}
+			}
+		case c.API == Chat:
+			answer += text(item["content"])
+			for _, call := range objects(item["tool_calls"]) {
+				f, _ := call["function"].(object)
+				c.History = append(c.History, object{"role": "tool", "tool_call_id": call["id"], "content": command(f["arguments"])})
+				calls = true
+			}
+		case item["type"] == "function_call":
+			c.History = append(c.History, object{"type": "function_call_output", "call_id": item["call_id"], "output": command(item["arguments"])})
+			calls = true
+		case item["type"] == "message":
+			answer += plainText(item["content"])
+		}
+	}
+	if len(results) > 0 {
+		c.History = append(c.History, object{"role": "user", "content": results})
+		calls = true
+	}
+	return answer, calls
+}

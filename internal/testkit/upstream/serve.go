@@ -1,0 +1,146 @@
+package upstream
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// ServeHTTP answers a request as the vendor of its path does.
+func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return // the client is gone
+	}
+	sum := sha256.Sum256(body)
+	r := &Record{
+		API: paths[req.URL.Path], Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
+		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
+	}
+	r.Gone, r.Finished = r.gone, r.finished
+	defer close(r.finished)
+	v.mu.Lock()
+	v.records = append(v.records, r)
+	r.N = len(v.records)
+	v.mu.Unlock()
+
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Request-Id", identifier("req", r.N))
+	w.Header().Set("X-Request-Id", identifier("req", r.N))
+	switch {
+	case req.Method == http.MethodHead:
+	case req.Method == http.MethodGet && r.Path == "/v1/models":
+		_, _ = w.Write(listing(req.Header))
+	case r.API == "" || req.Method != http.MethodPost:
+		v.refuse(w, r, &refusal{status: http.StatusNotFound, rule: "path", kind: "not_found_error", text: "Not found: " + req.Method + " " + r.Path})
+	default:
+		v.prompt(w, req, r)
+	}
+}
+
+// prompt answers one of the paths that take prompts.
+func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
+	body, f := decode(r)
+	if f != nil {
+		v.refuse(w, r, f)
+		return
+	}
+	p, f := parse(r.API, body, req.Header)
+	if p != nil {
+		p.count = strings.HasSuffix(r.Path, "/count_tokens")
+		v.mu.Lock()
+		r.Session, r.Agent, r.Model, r.Stream, r.Tokens = p.session, p.agent, p.model, p.stream, v.tokens(p.size)
+		v.mu.Unlock()
+	}
+	if f == nil {
+		f = v.check(p)
+	}
+	if f != nil && f.rule == "window" && v.o.StreamOverflow && p.api == Responses && p.stream {
+		v.note(r, 200, f)
+		w.Header().Set("Content-Type", "text/event-stream")
+		v.send(w, req, r, f.failed(p, r.N), &Fault{})
+		return
+	}
+	if f != nil {
+		v.refuse(w, r, f)
+		return
+	}
+	fault := &Fault{}
+	if v.o.Fault != nil {
+		if x := v.o.Fault(r); x != nil {
+			fault = x
+		}
+	}
+	if fault.Status != 0 {
+		if fault.RetryAfter != "" {
+			w.Header().Set("Retry-After", fault.RetryAfter)
+		}
+		v.refuse(w, r, trouble[fault.Status])
+		return
+	}
+	v.mu.Lock()
+	if r.Side = v.side(p); r.Side == "" {
+		r.Conversation, r.Step = v.next(p)
+	}
+	u := usage{prompt: r.Tokens}
+	a := v.play(p, r)
+	r.Usage = Usage{u.prompt, u.read, u.write, a.tokens}
+	r.Status = http.StatusOK
+	v.mu.Unlock()
+	if p.stream && !p.count {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	v.send(w, req, r, a.render(p, u), fault)
+}
+
+// usage is what an answer reports.
+type usage struct {
+	prompt, read, write int
+	long                int  // part of write that lives for an hour
+	writes              bool // OpenAI: written tokens are reported
+}
+
+// decode returns the body without its compression.
+func decode(r *Record) ([]byte, *refusal) {
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+		return r.Body, nil
+	case "gzip":
+		z, err := gzip.NewReader(bytes.NewReader(r.Body))
+		if err == nil {
+			var body []byte
+			if body, err = io.ReadAll(z); err == nil {
+				return body, nil
+			}
+		}
+		return nil, invalid("encoding", "The request body is not valid gzip: "+err.Error())
+	default:
+		return nil, &refusal{status: http.StatusUnsupportedMediaType, rule: "encoding", text: "Unsupported content encoding: " + encoding}
+	}
+}
+
+// note records a refusal.
+func (v *Vendor) note(r *Record, status int, f *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r.Status, r.Rule, r.Error = status, f.rule, f.text
+}
+
+// refuse answers with an error.
+func (v *Vendor) refuse(w http.ResponseWriter, r *Record, f *refusal) {
+	v.note(r, f.status, f)
+	api := r.API
+	if api == "" && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && r.Header.Get("Anthropic-Version") == "" {
+		api = Chat
+	}
+	body := f.render(api, r.N)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(f.status)
+	_, _ = w.Write(body)
+}

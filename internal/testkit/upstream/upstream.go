@@ -1,0 +1,265 @@
+// Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI Chat
+// Completions and OpenAI Responses, plays an agent's loop by a script, and is as strict as the vendors are.
+//
+// It refuses what they refuse, in their words: prompts above its window, calls without results, misplaced roles, too many
+// cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures and numbers are
+// functions of the requests, and its clock is set by the test. What a client sent, and what was wrong with it, is recorded.
+//
+// Tokens are counted by a fixed rule: the bytes of the prompt's blocks as compact JSON with sorted keys and without cache markers,
+// divided by [Options.BytesPerToken], rounded up. The data of an image counts as 6,400 bytes.
+//
+// Sources of rules and texts: the vendors' API references and the errors that the APIs return.
+package upstream
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// API is one of the three wire formats.
+type API string
+
+// The wire formats.
+const (
+	Messages  API = "messages"  // Anthropic Messages
+	Chat      API = "chat"      // OpenAI Chat Completions
+	Responses API = "responses" // OpenAI Responses
+)
+
+// Options configure a vendor. The zero value is usable.
+type Options struct {
+	// Script is what the model does in each conversation, one step per request that counts as a turn. Nil is Loop(45, 6000, nil).
+	// After the last step every turn is answered with the text "Done.".
+	Script []Step
+	// Window is the number of tokens that a prompt may have; 0 is 200,000.
+	Window int
+	// BytesPerToken is the rule for counting; 0 is 4.
+	BytesPerToken float64
+	// StreamOverflow reports a prompt above the window in a stream after a status of 200: Responses only.
+	StreamOverflow bool
+	// Model says what is checked for a model; nil is ModelOf.
+	Model func(name string) Model
+	// Now is the clock; nil is a clock that never moves.
+	Now func() time.Time
+	// Fault says what goes wrong with the answer to a request; nil, or a nil result, is nothing. It is called for every request
+	// that is not refused, from several goroutines.
+	Fault func(*Record) *Fault
+}
+
+// A Step is one answer of the model.
+type Step struct {
+	Text     string   // said before the calls, or the answer if there are none
+	Commands []string // run by the client's shell tool, one call each
+}
+
+// A Model is what the vendor checks for one model.
+type Model struct {
+	Bound   bool // thinking is bound to everything before it
+	Minimum int  // tokens of the smallest prefix that is cached
+	Prefill bool // the last message may be the assistant's
+	Writes  bool // OpenAI: usage reports tokens written to the cache
+}
+
+// models are the first match of a part of the name. Minimum: Anthropic's documentation on prompt caching.
+var models = []struct {
+	part string
+	Model
+}{
+	{"fable-5-1", Model{Bound: true, Minimum: 512}},
+	{"mythos-5-1", Model{Bound: true, Minimum: 512}},
+	{"opus-5-5", Model{Bound: true, Minimum: 512}},
+	{"sonnet-5-5", Model{Bound: true, Minimum: 512}},
+	{"opus-5", Model{Minimum: 512}},
+	{"fable-5", Model{Minimum: 512}},
+	{"opus-4-7", Model{Minimum: 2048}},
+	{"opus-4-6", Model{Minimum: 4096}},
+	{"opus-4-5", Model{Minimum: 4096, Prefill: true}},
+	{"haiku-4-5", Model{Minimum: 4096, Prefill: true}},
+	{"sonnet-4-5", Model{Minimum: 1024, Prefill: true}},
+	{"claude", Model{Minimum: 1024}},
+	{"gpt-5.6", Model{Minimum: 1024, Writes: true}},
+	{"gpt-6", Model{Minimum: 1024, Writes: true}},
+}
+
+// ModelOf returns what the vendor checks for the model of that name.
+func ModelOf(name string) Model {
+	for _, m := range models {
+		if strings.Contains(name, m.part) {
+			return m.Model
+		}
+	}
+	return Model{Minimum: 1024}
+}
+
+// A Record is one request and what became of it.
+type Record struct {
+	N            int // from 1, in the order of arrival
+	API          API // empty for other paths
+	Method, Path string
+	Query        string
+	Header       http.Header
+	Body         []byte // as it came, possibly compressed
+	Sum          string // SHA-256 of Body, in hexadecimal
+	Session      string // the client's identifier of the session, "" if there is none
+	Agent        string // that of a sub-agent
+	Conversation string // the vendor's name for the conversation; "" for side calls and refused requests
+	Model        string
+	Stream       bool
+	Side         string // why the request is no turn of a conversation; "" if it is one
+	Step         int    // the step that was played, from 1
+	Tokens       int    // of the prompt
+	Status       int
+	Rule         string // the rule that the request broke, such as "pairs" or "window"; "" if it was accepted
+	Error        string // the text of the refusal
+	Usage        Usage
+	Gone         <-chan struct{} // closed when the client went away before the answer was complete
+	Finished     <-chan struct{} // closed when the request has been answered, or given up
+
+	gone, finished chan struct{}
+}
+
+// Usage is what the vendor reports, in tokens. Prompt is all of the prompt.
+type Usage struct{ Prompt, CacheRead, CacheWrite, Output int }
+
+// A Vendor answers requests. It is safe for concurrent use.
+type Vendor struct {
+	o Options
+
+	mu            sync.Mutex
+	records       []*Record
+	conversations map[string]*conversation
+}
+
+// New returns a vendor.
+func New(o Options) *Vendor {
+	if o.Script == nil {
+		o.Script = Loop(45, 6000, nil)
+	}
+	if o.Window == 0 {
+		o.Window = 200_000
+	}
+	if o.BytesPerToken == 0 {
+		o.BytesPerToken = 4
+	}
+	if o.Model == nil {
+		o.Model = ModelOf
+	}
+	if o.Now == nil {
+		o.Now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+	}
+	return &Vendor{o: o, conversations: map[string]*conversation{}}
+}
+
+// Records returns all requests so far, in the order of arrival.
+func (v *Vendor) Records() []Record {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := make([]Record, len(v.records))
+	for i, r := range v.records {
+		out[i] = *r
+	}
+	return out
+}
+
+// Refusals returns the requests that broke a rule, without those that were only too large.
+func (v *Vendor) Refusals() []Record {
+	return slices.DeleteFunc(v.Records(), func(r Record) bool { return r.Rule == "" || r.Rule == "window" })
+}
+
+// Turns returns the accepted requests that counted as turns of a conversation.
+func (v *Vendor) Turns() []Record {
+	return slices.DeleteFunc(v.Records(), func(r Record) bool { return r.Step == 0 })
+}
+
+// Played returns the number of steps played, by conversation.
+func (v *Vendor) Played() map[string]int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	played := map[string]int{}
+	for _, c := range v.conversations {
+		played[c.id] = c.played
+	}
+	return played
+}
+
+// tokens returns the tokens of so many bytes.
+func (v *Vendor) tokens(n int) int {
+	t := float64(n) / v.o.BytesPerToken
+	if float64(int(t)) < t {
+		return int(t) + 1
+	}
+	return int(t)
+}
+
+// refusal is an error that the vendor answers with.
+type refusal struct {
+	status int
+	rule   string
+	kind   string // Anthropic's error type, or OpenAI's code
+	param  string // OpenAI only
+	text   string
+}
+
+// invalid is a refusal with status 400.
+func invalid(rule, text string) *refusal { return &refusal{status: 400, rule: rule, text: text} }
+
+// render returns the body of the refusal. n makes the identifier of the request.
+func (f *refusal) render(api API, n int) []byte {
+	if api == Chat || api == Responses {
+		o := object{"message": f.text, "type": "invalid_request_error", "param": nil, "code": nil}
+		if f.param != "" {
+			o["param"] = f.param
+		}
+		if f.kind != "" {
+			o["code"] = f.kind
+		}
+		if f.status == http.StatusTooManyRequests {
+			o["type"] = "rate_limit_error"
+		} else if f.status >= 500 {
+			o["type"] = "server_error"
+		}
+		return encode(object{"error": o})
+	}
+	kind := f.kind
+	if kind == "" {
+		kind = "invalid_request_error"
+	}
+	return encode(object{"type": "error", "error": object{"type": kind, "message": f.text}, "request_id": identifier("req", n)})
+}
+
+type object = map[string]any
+
+// encode returns the JSON of v: compact, keys sorted. Everything that is encoded here came from JSON or is plain data.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the vendors do not
+	if err := e.Encode(v); err != nil {
+		panic("upstream: " + err.Error()) // a fault of this package
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// digest is a short name of parts, in hexadecimal.
+func digest(parts ...string) string {
+	sum := sha256.Sum256(encode(parts))
+	return hex.EncodeToString(sum[:6])
+}
+
+// paths are the requests that are prompts.
+var paths = map[string]API{
+	"/v1/messages":              Messages,
+	"/v1/messages/count_tokens": Messages,
+	"/v1/chat/completions":      Chat,
+	"/v1/responses":             Responses,
+}
+
+// catalog is what GET /v1/models lists.
+var catalog = []string{"claude-opus-5-5", "claude-sonnet-5-5", "claude-opus-5", "claude-sonnet-5", "claude-haiku-4-5", "gpt-5.6", "gpt-5.4"}

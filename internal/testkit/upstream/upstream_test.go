@@ -1,0 +1,90 @@
+package upstream_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve starts a vendor.
+func serve(t *testing.T, o upstream.Options) (*upstream.Vendor, *httptest.Server) {
+	t.Helper()
+	v := upstream.New(o)
+	s := httptest.NewServer(v)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return v, s
+}
+
+var models = map[upstream.API]string{upstream.Messages: "claude-opus-5-5", upstream.Chat: "gpt-5.4", upstream.Responses: "gpt-5.6"}
+
+// TestLoop plays 45 calls over each wire, streaming and not, with thinking bound to what comes before it.
+func TestLoop(t *testing.T) {
+	for api, model := range models {
+		for _, stream := range []bool{false, true} {
+			for _, thinking := range []string{"", "adaptive", "enabled"} {
+				for _, session := range []string{"", "s1"} {
+					t.Run(fmt.Sprintf("%s/%v/%s/%s", api, stream, thinking, session), func(t *testing.T) {
+						v, s := serve(t, upstream.Options{Script: upstream.Loop(45, 6000, map[int]string{7: "the code is 4711"})})
+						c := &upstream.Client{URL: s.URL, API: api, Model: model, Stream: stream, Thinking: thinking, Session: session, HTTP: s.Client()}
+						answer, err := c.Say(t.Context(), "Play all steps.")
+						if err != nil || answer != "All 45 steps are done." {
+							t.Fatalf("%q, %v", answer, err)
+						}
+						if n := len(v.Turns()); n != 46 {
+							t.Errorf("%d turns, want 46", n)
+						}
+						last := v.Records()[45]
+						if bytes := 45 * 6000; len(last.Body) < bytes*9/10 || len(last.Body) > bytes*3/2 {
+							t.Errorf("the last body has %d bytes", len(last.Body))
+						}
+						if !strings.Contains(string(last.Body), "the code is 4711") {
+							t.Error("the needle is missing")
+						}
+						if c.Prompt != last.Tokens {
+							t.Errorf("the client read %d tokens, the vendor counted %d", c.Prompt, last.Tokens)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestOverflow plays a client that does not condense against a window of 60,000 tokens.
+func TestOverflow(t *testing.T) {
+	words := map[upstream.API]string{
+		upstream.Messages:  "tokens > 60000 maximum",
+		upstream.Chat:      `"code":"context_length_exceeded"`,
+		upstream.Responses: "Your input exceeds the context window of this model. Please adjust your input and try again.",
+	}
+	for api, model := range models {
+		for _, late := range []bool{false, true} {
+			v, s := serve(t, upstream.Options{Window: 60_000, StreamOverflow: late})
+			c := &upstream.Client{URL: s.URL, API: api, Model: model, Stream: true, Session: "s1", HTTP: s.Client()}
+			_, err := c.Say(t.Context(), "Play all steps.")
+			if !errors.Is(err, upstream.ErrRefused) || !strings.Contains(err.Error(), words[api]) {
+				t.Errorf("%s: %v", api, err)
+			}
+			all := v.Records()
+			last := all[len(all)-1]
+			want := 400
+			if late && api == upstream.Responses {
+				want = 200
+			}
+			if last.Rule != "window" || last.Tokens <= 60_000 || last.Status != want || last.Step != 0 {
+				t.Errorf("%s: rule %q, %d tokens, status %d", api, last.Rule, last.Tokens, last.Status)
+			}
+		}
+	}
+}
