@@ -198,18 +198,39 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
+// WriteOptions adjust [Document.WriteWith]. A nil pointer means the defaults.
+type WriteOptions struct {
+	// Format is the name of the format; empty means the format that the document was read from.
+	Format string
+	// Apart keeps user messages apart that a condensation made adjacent. In the formats of the
+	// vendors' APIs (anthropic, openai) they become one message otherwise, because some servers
+	// refuse two in a row; the vendors' own accept them. With Apart every message that is written
+	// in the format of its origin and was not condensed has exactly its bytes, save for messages of the
+	// system that Anthropic's API accepts in one piece only.
+	Apart bool
+}
+
 // Write writes the document in the named format; empty means the format that it was read from.
 // If it returns an error that is not from w, nothing was written.
 //
 // In the format of its origin, what did not change is written byte for byte, with one
 // exception: in the formats of the vendors' APIs (anthropic, openai), user messages that a
-// condensation made adjacent become one message with the unchanged content of all. In another
-// format the result is what the vendor's API accepts, and the warnings report what was lost
-// and where. Some changes lose nothing that a model would see and give no warning: blank text
-// is left out; where roles must take turns, adjacent messages of one role become one, and
-// elsewhere inserted messages and adjacent user messages do; results follow their calls
-// directly; bytes that are not UTF-8 become U+FFFD.
+// condensation made adjacent become one message with the unchanged content of all: see
+// [WriteOptions]. In another format the result is what the vendor's API accepts, and the
+// warnings report what was lost and where. Some changes lose nothing that a model would see and
+// give no warning: blank text is left out; where roles must take turns, adjacent messages of one
+// role become one, and elsewhere inserted messages and adjacent user messages do; results follow
+// their calls directly; bytes that are not UTF-8 become U+FFFD.
 func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
+	return d.WriteWith(w, &WriteOptions{Format: format})
+}
+
+// WriteWith is [Document.Write] with options.
+func (d *Document) WriteWith(w io.Writer, opts *WriteOptions) ([]Warning, error) {
+	if opts == nil {
+		opts = &WriteOptions{}
+	}
+	format := opts.Format
 	if format == "" {
 		format = d.Format
 	}
@@ -221,6 +242,7 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.Apart = opts.Apart
 	var out codec.Output
 	switch {
 	case c.Write == nil:

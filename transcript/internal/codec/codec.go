@@ -60,6 +60,8 @@ type File struct {
 	MaxOutput int             // tokens that a request allows for the answer; 0 if unknown
 	Warnings  []Warning
 	Envelope  Envelope
+	// Apart tells a writer not to merge user messages that a condensation made adjacent.
+	Apart bool
 }
 
 // View returns the messages that would be sent.

@@ -16,7 +16,7 @@ const none = -1
 // Write writes messages into the envelope of f. A message that has a Source is written
 // verbatim; for the others, encode returns the bytes: made from was, the Source that the
 // message was read with, or new if was is nil. If merge is true, messages that a condensation
-// made adjacent become one: see mergeRows.
+// made adjacent become one: see mergeRows and [codec.File.Apart].
 func Write(f *codec.File, out *codec.Output, messages []core.Message, merge bool, encode func(m *core.Message, was []byte) []byte) {
 	e := &f.Envelope
 	records := make([]record, len(messages))
@@ -30,7 +30,7 @@ func Write(f *codec.File, out *codec.Output, messages []core.Message, merge bool
 		}
 		records[i] = record{raw: raw, gap: e.Gap(m.ID), message: m}
 		size += len(raw) + len(records[i].gap)
-		rows = rows || i > 0 && makesRow(f.Vendor, messages[i-1].Role, m.Role)
+		rows = rows || i > 0 && makesRow(f, messages[i-1].Role, m.Role)
 	}
 	if merge && rows {
 		records = mergeRows(f, records)
@@ -54,9 +54,9 @@ type record struct {
 }
 
 // makesRow reports whether APIs refuse two adjacent messages with these roles: two of the
-// user, and for Anthropic two of the system.
-func makesRow(v codec.Vendor, first, second core.Role) bool {
-	return first == second && (first == core.RoleUser || first == core.RoleSystem && v == codec.Anthropic)
+// user, unless they are to be kept apart, and for Anthropic two of the system.
+func makesRow(f *codec.File, first, second core.Role) bool {
+	return first == second && (first == core.RoleUser && !f.Apart || first == core.RoleSystem && f.Vendor == codec.Anthropic)
 }
 
 // mergeRows merges adjacent messages of the user or of the system that became adjacent by a
@@ -84,7 +84,7 @@ func mergeRows(f *codec.File, records []record) []record {
 		if i > 0 {
 			before := records[i-1].message
 			a, b := place[before.ID], place[r.message.ID]
-			if makesRow(f.Vendor, before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw) {
+			if makesRow(f, before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw) {
 				merged.marked = merged.marked || r.message.Kind == core.KindMarker
 				continue
 			}
