@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// With returns the body with the messages of view in place of its own, all else byte for byte. If view
+// has the same messages, that is the body itself.
+func (r *Request) With(view [][]byte) []byte {
+	same := slices.EqualFunc(r.Messages, view, func(m Message, v []byte) bool { return bytes.Equal(m.Raw, v) })
+	if same || r.begin < 0 {
+		return r.Body
+	}
+	size := len(r.Body) + len("[]") + len(view)
+	for _, v := range view {
+		size += len(v)
+	}
+	out := append(make([]byte, 0, size), r.Body[:r.begin]...)
+	out = append(out, '[')
+	for i, v := range view {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, element(r.API, v)...)
+	}
+	return append(append(out, ']'), r.Body[r.end:]...)
+}
+
+// element returns raw, which may be the string that was a whole input, as an element of an array.
+func element(api API, raw []byte) []byte {
+	if api == Responses && rawjson.IsString(raw) {
+		return userItem(raw)
+	}
+	return raw
+}
+
+// StripThinking returns message without what the model thought, or nil if nothing is left. Only Anthropic
+// binds thinking to what was before it, so only the Messages API has blocks that can be taken out of a message;
+// of the Responses API a reasoning item goes as a whole, and the item that it led to must go with it.
+// The thinking of the Chat API is left: vendors that have it want it back.
+func StripThinking(api API, message []byte) []byte {
+	switch api {
+	case Messages:
+	case Responses:
+		if rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
+			return nil
+		}
+		return message
+	default:
+		return message
+	}
+	content := rawjson.Field(message, "content")
+	if !rawjson.IsArray(content) {
+		return message
+	}
+	var kept [][]byte
+	n := 0
+	for b := range rawjson.Elements(content) {
+		n++
+		if !thinks(b) {
+			kept = append(kept, b)
+		}
+	}
+	switch len(kept) {
+	case n:
+		return message
+	case 0:
+		return nil
+	}
+	return rawjson.ReplaceValue(message, content, rawjson.Array(kept))
+}
+
+func thinks(block []byte) bool {
+	switch rawjson.Text(rawjson.Field(block, "type")) {
+	case "thinking", "redacted_thinking":
+		return true
+	}
+	return false
+}
+
+// Unmark returns message without cache markers, all else byte for byte.
+func Unmark(message []byte) []byte {
+	if !bytes.Contains(message, []byte(`"cache_control"`)) && !bytes.Contains(message, []byte(`"prompt_cache_breakpoint"`)) {
+		return message
+	}
+	return unmark(message, 2)
+}
+
+// unmark removes the markers of an object, and those of the blocks of its content down to a depth.
+func unmark(object []byte, depth int) []byte {
+	if !rawjson.IsObject(object) {
+		return object
+	}
+	object = rawjson.CutField(rawjson.CutField(object, "cache_control"), "prompt_cache_breakpoint")
+	if depth == 0 {
+		return object
+	}
+	for _, name := range []string{"content", "output"} {
+		list := rawjson.Field(object, name)
+		if !rawjson.IsArray(list) {
+			continue
+		}
+		changed := false
+		var blocks [][]byte
+		for b := range rawjson.Elements(list) {
+			u := unmark(b, depth-1)
+			changed = changed || len(u) != len(b)
+			blocks = append(blocks, u)
+		}
+		if changed {
+			object = rawjson.ReplaceValue(object, list, rawjson.Array(blocks))
+		}
+	}
+	return object
+}
+
+// Mark returns a message of the Messages API with a cache marker on its last block that may have one, in place of the
+// block's own. Thinking and empty texts may have none; if there is no other block, message is returned
+// as it is. TTL is 5 minutes or an hour.
+func Mark(message []byte, ttl time.Duration) []byte {
+	value := []byte(`{"type":"ephemeral"}`)
+	if ttl >= time.Hour {
+		value = []byte(`{"type":"ephemeral","ttl":"1h"}`)
+	}
+	content := rawjson.Field(message, "content")
+	if rawjson.IsString(content) && !isBlank(content) {
+		block := rawjson.Append(nil, `[{"type":"text","text":?,"cache_control":?}]`, content, value)
+		return rawjson.ReplaceValue(message, content, block)
+	}
+	blocks := slices.Collect(rawjson.Elements(content))
+	for _, b := range slices.Backward(blocks) {
+		text := rawjson.Field(b, "text")
+		if !rawjson.IsObject(b) || thinks(b) || text != nil && isBlank(text) {
+			continue
+		}
+		return rawjson.ReplaceValue(message, b, rawjson.SetField(b[:len(b):len(b)], "cache_control", value))
+	}
+	return message
+}
+
+// OpenRound returns where the round of tools begins that is still open at the end of messages: the first
+// of the assistant's messages, reasoning included, whose calls are answered there or not at all. It is
+// len(messages) if the last thing said is a user's, or an answer without calls.
+func OpenRound(messages []Message) int {
+	for i, m := range slices.Backward(messages) {
+		switch {
+		case m.Role == "user" && m.Typed && len(m.Results) == 0:
+			return len(messages)
+		case m.Role != "assistant":
+			continue
+		}
+		begin, calls := i, false
+		for ; begin >= 0 && messages[begin].Role == "assistant"; begin-- {
+			calls = calls || len(messages[begin].Calls) > 0
+		}
+		if !calls {
+			return len(messages)
+		}
+		return begin + 1
+	}
+	return len(messages)
+}

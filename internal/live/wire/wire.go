@@ -1,0 +1,91 @@
+// Package wire reads and edits the requests of the vendors' APIs and watches their answers. A
+// request is read once: its messages are found as spans of its bytes, each with a hash of what it
+// says. An edit replaces whole messages; all other bytes are the client's. An answer is never
+// changed: a [Watcher] sees copies.
+//
+// The package has no state and no I/O. All functions may be called at the same time, but values must
+// not be changed while others use them. Everything that is read comes from a client or a vendor and
+// may be anything: malformed input is an error, never a panic.
+package wire
+
+import "time"
+
+// An API is the shape of a request and of its answer.
+type API string
+
+// The APIs.
+const (
+	Messages  API = "messages"  // Anthropic's Messages API
+	Chat      API = "chat"      // OpenAI's Chat Completions API, and the many that copy it
+	Responses API = "responses" // OpenAI's Responses API
+)
+
+// A Hash is the first half of a SHA-256.
+type Hash [16]byte
+
+// A Request is what the gateway has to know of a request. The slices are parts of Body, cut to
+// their length: appending to one copies it.
+type Request struct {
+	API       API
+	Body      []byte // decoded
+	Model     string
+	MaxOutput int // in tokens; 0 if the request has no limit
+	Stream    bool
+
+	System, Tools []byte    // raw values; nil if absent. In the Chat API the system prompt is a message
+	Messages      []Message // elements of messages or input. A string as input is one message
+	Head          Hash      // of System and Tools, without what a message's hash leaves out
+
+	Thinking   string        // "adaptive", "enabled"; "" if off or not in this API
+	Effort     string        // how much to think, in the vendor's word
+	Session    string        // the ID in the body of the conversation; "" if none. Not validated
+	Stateful   bool          // the history is not, or not all, in the request
+	Compacts   bool          // the vendor is asked to shorten the history, or has done so: a compaction is in it
+	Structured bool          // an output format or a tool is forced
+	TTL        time.Duration // the longest lifetime of the vendor's cache that is asked for; 0 if none is
+
+	HeadMarkers int // cache markers in System and Tools, and for the whole request
+
+	begin, end int             // of the array of messages, or of the string; negative if there is none
+	headTTLs   []time.Duration // that markers in tools, then in the system prompt, ask for
+	wholeTTL   []time.Duration // of a marker for the whole request
+}
+
+// A Message is an element of a request's messages.
+type Message struct {
+	Raw  []byte // part of the body
+	Hash Hash   // of what it says: see [Parse]
+	Role string // user, assistant, system, developer, tool; of an item without role, by its type
+
+	Calls, Results []string // IDs of tool calls, and of calls that results answer; not of tools that the vendor runs
+	Typed          bool     // has text, an image or a file of the user, not only results and volatile texts
+	Thinking       bool     // has what the model thought, readable or not
+	Markers        int      // cache markers
+
+	facts
+}
+
+// facts are what [Check] has to know of a message.
+type facts struct {
+	fault       string // the first rule that the message breaks by itself
+	item        string // the type of an item
+	ttls        []time.Duration
+	other       bool // has content that is no tool result
+	lateResult  bool // a result follows other content
+	firstThinks bool // the first block is thinking
+	lastThinks  bool // the last one is
+	lastServed  bool // the last block is the result of a tool that the vendor ran
+	compaction  bool // has a compaction block
+}
+
+// Options of [Parse].
+type Options struct {
+	// Volatile are texts that an agent changes from request to request in a message that it sent
+	// before. They are no part of a hash.
+	Volatile []Volatile
+}
+
+// A Volatile is a part of a text: from Begin to the next End, both included. Without End it is the
+// rest of the line; if there is no End, it is the rest of the text. It is looked for in texts of the system prompt and of users,
+// never in tool results: these are others' words.
+type Volatile struct{ Begin, End string }
