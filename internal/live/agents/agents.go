@@ -1,0 +1,290 @@
+// Package agents describes the agents that the gateway knows, as data: how their requests are
+// recognized, which fields name the conversation, which texts change from request to request,
+// which requests are no turns of a conversation, and how each is pointed at the gateway.
+//
+// All of it was read from real requests; Tested is the version that they came from. An agent
+// that is not in the table works too, as [Any].
+package agents
+
+import (
+	"bytes"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// An Agent is a row of the table.
+type Agent struct {
+	Name    string   // as in rules of the configuration: "claude-code"
+	Aliases []string // also accepted on the command line: "claude"
+	Title   string   // for people: "Claude Code"
+	Command string   // the program
+	Get     string   // how to install it
+	Tested  string   // the version that was tested with real requests; empty if none was
+	Refuse  string   // why the gateway cannot serve it; empty if it can
+	Point   Point
+
+	userAgents []string // how the header User-Agent begins
+	head       []byte   // a few words near the beginning of the system prompt
+	sessions   []string // headers with the session, in order, before the general ones
+	subAgents  []string // headers with the sub-agent
+	summaries  []string // how a text of the last message begins when the agent summarizes by itself
+	systems    []system // side calls with a system prompt of their own
+	volatile   []volatile
+}
+
+// A volatile text begins with begin and ends with end, both included, or at the end of the text.
+type volatile struct{ begin, end string }
+
+// A system prompt that begins so is that of a side call.
+type system struct {
+	begin string
+	side  Side
+}
+
+// Find returns the agent with a name or alias; nil if there is none.
+func Find(name string) *Agent {
+	for i := range all {
+		if a := &all[i]; a.Name == name || slices.Contains(a.Aliases, name) {
+			return a
+		}
+	}
+	return nil
+}
+
+// Names returns the names that Find accepts, the shortest of each agent.
+func Names() []string {
+	var names []string
+	for _, a := range all {
+		name := a.Name
+		for _, alias := range a.Aliases {
+			if len(alias) < len(name) {
+				name = alias
+			}
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// headRead is how much of a system prompt Of looks at, in bytes.
+const headRead = 4 << 10
+
+// Of returns the agent that sent a request with this header and this beginning of the prompt:
+// the raw system prompt or, without one, the first message. It is [Any] if no agent is
+// recognized, never nil. It does not allocate.
+func Of(h http.Header, head []byte) *Agent {
+	client := h.Get("User-Agent")
+	for i := range all {
+		for _, prefix := range all[i].userAgents {
+			if strings.HasPrefix(client, prefix) {
+				return &all[i]
+			}
+		}
+	}
+	head = head[:min(len(head), headRead)]
+	for i := range all {
+		if a := &all[i]; a.head != nil && bytes.Contains(head, a.head) {
+			return a
+		}
+	}
+	return Any
+}
+
+// generalSessions are headers with the session of clients that are not in the table, in the
+// order in which they are trusted. X-Client-Request-Id is not one of them: many clients
+// make a new one for every request.
+var generalSessions = []string{
+	"X-Claude-Code-Session-Id", "Session-Id", "Thread-Id", "Session_id", "X-Opencode-Session", "X-Session-Affinity", "X-Session-Id", "X-Conversation-Id",
+}
+
+// SessionHeader names a conversation whatever the agent is.
+const SessionHeader = "X-Condense-Session"
+
+// Session returns the id that the client gives its session; empty if it gives none, or none
+// that is safe in a file name. Sub-agents can share one, so that it never identifies a
+// conversation alone. body is the id in the request's body.
+func (a *Agent) Session(h http.Header, body string) string {
+	if id := firstID(h, SessionHeader); id != "" {
+		return id
+	}
+	if id := firstID(h, a.sessions...); id != "" {
+		return id
+	}
+	if a == Any {
+		if id := firstID(h, generalSessions...); id != "" {
+			return id
+		}
+	}
+	if validID(body) {
+		return body
+	}
+	return ""
+}
+
+// SubAgent returns the id of the sub-agent that sent a request; empty for the agent itself.
+func (a *Agent) SubAgent(h http.Header) string {
+	id := firstID(h, a.subAgents...)
+	if id != "" && id == firstID(h, a.sessions...) {
+		return "" // Codex: the first thread of a session has its id
+	}
+	return id
+}
+
+// firstID returns the first valid id in the headers.
+func firstID(h http.Header, names ...string) string {
+	for _, name := range names {
+		if id := h.Get(name); validID(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// maxID is the length of an id, in bytes.
+const maxID = 128
+
+// validID reports whether id can be part of a key and of a file name.
+func validID(id string) bool {
+	if id == "" || len(id) > maxID || strings.Contains(id, "..") {
+		return false
+	}
+	for _, c := range []byte(id) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
+			return false
+		}
+	}
+	return true
+}
+
+// Volatile returns text without the parts that the agent changes from request to request, and
+// text itself if there are none. It is for hashes: what is sent keeps them.
+func (a *Agent) Volatile(text string) string {
+	for _, v := range a.volatile {
+		before, after, found := strings.Cut(text, v.begin)
+		if !found {
+			continue
+		}
+		_, after, _ = strings.Cut(after, v.end)
+		text = before + after
+	}
+	return text
+}
+
+// Subscription reports whether the credentials of a request are the login of a plan rather
+// than an API key. Such requests get nothing that the agent does not send itself.
+func Subscription(h http.Header) bool {
+	if h.Get("Chatgpt-Account-Id") != "" {
+		return true
+	}
+	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	return strings.HasPrefix(token, "sk-ant-oat") || strings.Contains(h.Get("Anthropic-Beta"), "oauth-")
+}
+
+// A Side is why a request is no turn of a conversation.
+type Side string
+
+// The kinds of side calls.
+const (
+	Turn       Side = ""           // none: a turn of a conversation
+	Probe      Side = "probe"      // at most one token of output: quota, keeping a cache warm
+	Title      Side = "title"      // a title, a topic
+	Classifier Side = "classifier" // one short question with a fixed form of answer
+	Short      Side = "short"      // no tools and hardly a message: nothing to condense
+	Summary    Side = "summary"    // the agent's own compaction
+)
+
+// A Call is what [SideOf] looks at.
+type Call struct {
+	Header     http.Header
+	Messages   int
+	Tools      bool
+	MaxOutput  int    // tokens; 0 if the request does not say
+	Structured bool   // a format of the output or a tool is forced
+	System     []byte // raw; nil if there is none
+	Last       []byte // the last message, raw
+}
+
+// SideOf returns why a request is no turn of a conversation. Only its last message is compared
+// with the prompts of summaries: a conversation may quote one.
+func SideOf(c Call) Side {
+	switch kind := c.Header.Get("X-Openai-Subagent"); {
+	case kind == "compact" || kind == "memory_consolidation":
+		return Summary
+	case c.MaxOutput == 1:
+		return Probe
+	case c.Structured && c.Messages == 1:
+		return Classifier
+	}
+	for text := range texts(c.System) {
+		for i := range all {
+			for _, s := range all[i].systems {
+				if begins(text, s.begin) {
+					return s.side
+				}
+			}
+		}
+	}
+	if role := field(c.Last, "role"); role == nil || string(role) == `"user"` {
+		for text := range texts(field(c.Last, "content")) {
+			for i := range all {
+				for _, s := range all[i].summaries {
+					if begins(text, s) {
+						return Summary
+					}
+				}
+			}
+		}
+	}
+	if !c.Tools && c.Messages <= 2 {
+		return Short
+	}
+	return Turn
+}
+
+func field(raw []byte, name string) []byte {
+	if !rawjson.IsObject(raw) {
+		return nil
+	}
+	return rawjson.Field(raw, name)
+}
+
+// texts yields the raw strings of a content: itself, or the texts of its blocks.
+func texts(content []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if rawjson.IsString(content) {
+			yield(content)
+			return
+		}
+		if !rawjson.IsArray(content) {
+			return
+		}
+		for block := range rawjson.Elements(content) {
+			if text := field(block, "text"); rawjson.IsString(text) && !yield(text) {
+				return
+			}
+		}
+	}
+}
+
+var newline = []byte(`\n`) // in JSON
+
+// begins reports whether the raw string begins with prefix, which has no character that JSON
+// escapes, after space.
+func begins(raw []byte, prefix string) bool {
+	raw = raw[1:]
+	for {
+		trimmed := bytes.TrimPrefix(bytes.TrimLeft(raw, " "), newline)
+		if len(trimmed) == len(raw) {
+			return len(raw) >= len(prefix) && string(raw[:len(prefix)]) == prefix
+		}
+		raw = trimmed
+	}
+}
