@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk test-browser report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers outline-accuracy results golden
+.PHONY: check build test test-sdk test-browser report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers bench-gateway outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -103,6 +103,13 @@ bench-peers:
 	go run ./bench/session > $(BIN)/session.json
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
+
+# What `condense serve` adds to a request, next to a bare reverse proxy and another gateway.
+bench-gateway:
+	mkdir -p $(BIN)
+	go build -o $(BIN)/condense ./cmd/condense
+	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund
+	go run ./bench/gateway
 
 # docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
 # CONDENSE_TRACES_DIR.

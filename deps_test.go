@@ -70,6 +70,7 @@ var mayImport = map[string]string{
 	"bench/peers/eino":                 "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":                    "internal/outline",
 	"bench/session":                    "internal/testkit/benchdata",
+	"bench/gateway":                    "internal/testkit/benchdata",
 	"internal/testkit/roo":             "internal/rawjson",
 	"internal/testkit/golden":          "github.com/google/go-cmp",
 	"internal/testkit/apilint":         "",
