@@ -162,7 +162,7 @@ func (b *bench) condense(program, upstream string, window int) error {
 // smaller marks the name of a gateway that only the epochs use.
 const smaller = ", window 500k"
 
-// free returns an address on the loopback that nobody uses.
+// free returns an address on the loopback that is not in use.
 func free() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
 	if err != nil {
@@ -174,7 +174,7 @@ func free() string {
 
 // process starts a gateway and waits until it answers.
 func (b *bench) process(name, url string, header http.Header, program string, args ...string) error {
-	cmd := exec.CommandContext(context.Background(), program, args...) //nolint:gosec // of the person who measures
+	cmd := exec.CommandContext(context.Background(), program, args...) //nolint:gosec // the programs that are measured
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "TERM=dumb", "NODE_ENV=production", "ALLOW_LOCAL=1", "TRUSTED_CUSTOM_HOSTS=127.0.0.1,localhost"}
 	log, err := os.Create(filepath.Join(b.dir, strings.ReplaceAll(name, " ", "-")+".log"))
 	if err != nil {
