@@ -277,8 +277,8 @@ var fields = []field{
 		doc: "The folder in which every conversation is recorded as a journal that only you can read, for condense view, recall and compare. off records nothing. A folder needs trust.",
 	},
 	{
-		key: "max_body", kind: kindBytes, in: []place{inServe}, def: int64(64 << 20), min: 1024, max: 1 << 30, example: "64Mi",
-		doc: "Bytes of a request, uncompressed, up to which it is read and condensed.",
+		key: "max_body", kind: kindBytes, in: []place{inServe}, def: int64(32 << 20), min: 1024, max: 1 << 30, example: "32Mi",
+		doc: "Bytes of a request, uncompressed, up to which it is read and condensed. A larger one is forwarded as it came.",
 	},
 	{
 		key: "deadline", kind: kindDuration, in: []place{inServe}, def: "5s", example: "5s",
@@ -305,8 +305,8 @@ var fields = []field{
 		doc: "When everything older is condensed in one step, and how far. Between two epochs nothing that was sent changes. The limit and the threshold of the profile always make one.",
 	},
 	{
-		key: "target", kind: kindPercent, in: []place{inEpoch}, def: 25.0, max: 90, example: "25",
-		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile.",
+		key: "target", kind: kindPercent, in: []place{inEpoch}, def: 0.0, max: 90, example: "25",
+		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, a quarter of the conversation: while the vendor's cache is warm, shallow cuts cost more than they save.",
 	},
 	{
 		key: "cold", kind: kindBool, in: []place{inEpoch}, def: true, example: "true",
@@ -317,7 +317,7 @@ var fields = []field{
 		doc: "Condense when the turns that are still to be expected save more than the epoch costs, by the vendor's prices of its cache.",
 	},
 	{
-		key: "min_size", kind: kindTokens, in: []place{inEpoch}, def: int64(20_000), max: maxTokens, example: "20k",
+		key: "min_size", kind: kindTokens, in: []place{inEpoch}, def: int64(20_000), min: 1, max: maxTokens, example: "20k",
 		doc: "Tokens below which neither cold nor payback makes an epoch.",
 	},
 	{

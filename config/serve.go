@@ -37,7 +37,7 @@ type IngestValues struct {
 
 // EpochValues say when everything older is condensed, and how far.
 type EpochValues struct {
-	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for the profile's target
+	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for that of the profile
 	Cold    *bool    `json:"cold,omitempty"`
 	Payback *bool    `json:"payback,omitempty"`
 	MinSize *int     `json:"min_size,omitempty"` // tokens

@@ -263,13 +263,12 @@ func (v *validator) serve() {
 		case v.faulty(at):
 		case (rule.Mode == "") == (rule.Profile == ""):
 			v.fail(at, &fault{problem: "does not choose", allowed: "must have either mode or profile"})
+		case rule.Model == "" && rule.Agent == "" && rule.System == "":
+			v.fail(at, &fault{problem: "has no condition", allowed: "must have model, agent or system; for all other requests set default_profile"})
 		case rule.Profile != "":
 			v.profile(at.With("profile"), rule.Profile)
 		case !slices.Contains(v.c.Modes(), rule.Mode):
 			v.fail(at.With("mode"), unknownName(toMode, rule.Mode, v.c.Modes()))
-		}
-		if rule.Model == "" && rule.Agent == "" && rule.System == "" && !v.faulty(at) && i < len(s.Modes)-1 {
-			v.warn(at, "holds for every request, so the rules after it never do")
 		}
 	}
 }

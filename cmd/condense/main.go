@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/configcmd"
 	"github.com/condensehq/condense/cmd/condense/internal/filecmd"
 	"github.com/condensehq/condense/cmd/condense/internal/plugincmd"
+	"github.com/condensehq/condense/cmd/condense/internal/servecmd"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/resolver"
@@ -78,6 +79,7 @@ language model need a key and a network; they report the cost first.`,
 	root.PersistentFlags().StringVar(&a.ConfigPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(filecmd.Commands(a)...)
 	root.AddCommand(comparecmd.Command(a))
+	root.AddCommand(servecmd.Commands(a)...)
 	root.AddCommand(configcmd.Commands(a)...)
 	root.AddCommand(plugincmd.Command(a), a.VersionCommand())
 	return root
@@ -85,7 +87,8 @@ language model need a key and a network; they report the cost first.`,
 
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	caught := endOnSignal(cancel)
+	ctx, limit := cli.WithCleanup(ctx)
+	caught := endOnSignal(cancel, limit)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	if n := caught(); n != 0 && code == cli.ExitFailed {
 		code = n
@@ -93,15 +96,11 @@ func main() {
 	os.Exit(code)
 }
 
-// cleanup is how long a command may take to end after a signal, to stop plugins and to remove
-// unfinished files.
-const cleanup = 5 * time.Second
-
 // endOnSignal makes the first SIGINT or SIGTERM cancel the command. A second signal ends the
-// process at once, as does a command that runs longer than cleanup: files are written under
+// process at once, as does a command that runs longer than limit allows: files are written under
 // another name first, so no half file remains. The returned function gives the exit code of the
 // caught signal, 128 plus its number as in a shell, or 0 if there was none.
-func endOnSignal(cancel context.CancelCauseFunc) func() int {
+func endOnSignal(cancel context.CancelCauseFunc, limit func() time.Duration) func() int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	codes := make(chan int, 1)
@@ -113,7 +112,7 @@ func endOnSignal(cancel context.CancelCauseFunc) func() int {
 		select {
 		case s := <-signals:
 			code = signalCode(s)
-		case <-time.After(cleanup):
+		case <-time.After(limit()):
 		}
 		os.Exit(code)
 	}()

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -106,6 +109,27 @@ func NoArguments(hint string) cobra.PositionalArgs {
 			return Usage(cmd, "unexpected argument %q; %s", args[0], hint)
 		}
 		return nil
+	}
+}
+
+// Cleanup is how long a command may usually take to end after a signal, to stop plugins and to
+// remove unfinished files.
+const Cleanup = 5 * time.Second
+
+type cleanupKey struct{}
+
+// WithCleanup returns a context through which a command can ask for more time to end; limit returns
+// that time.
+func WithCleanup(ctx context.Context) (in context.Context, limit func() time.Duration) {
+	asked := new(atomic.Int64)
+	asked.Store(int64(Cleanup))
+	return context.WithValue(ctx, cleanupKey{}, asked), func() time.Duration { return time.Duration(asked.Load()) }
+}
+
+// EndWithin asks for this time to end after a signal.
+func EndWithin(ctx context.Context, limit time.Duration) {
+	if asked, ok := ctx.Value(cleanupKey{}).(*atomic.Int64); ok {
+		asked.Store(int64(limit))
 	}
 }
 

@@ -40,6 +40,12 @@ func (a *App) Load(file string) (*config.Config, error) {
 	return c, err
 }
 
+// LoadWith loads a configuration with options that begin with [App.Names].
+func (a *App) LoadWith(opts config.Options) (*config.Config, error) {
+	c, _, err := a.load(opts)
+	return c, err
+}
+
 // LoadPlugins loads the configuration and returns the plugins that it declares, in order of
 // name. A plugin whose program is missing is no error.
 func (a *App) LoadPlugins() ([]plugins.Plugin, *config.Config, error) {

@@ -1,0 +1,374 @@
+// Package servecmd has the commands that stand between running agents and the APIs of their
+// models: serve, wrap and agent.
+package servecmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/live"
+)
+
+// Commands returns the commands of this group.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{serveCommand(a)}
+}
+
+func serveCommand(a *cli.App) *cobra.Command {
+	var (
+		flags  gatewayFlags
+		listen string
+	)
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Condense the conversations of running agents: a gateway to their models",
+		Long: `serve stands between agents and the APIs of Anthropic and OpenAI, or any API that is compatible. An agent is given its
+address as base URL and needs nothing else. Requests that need nothing are forwarded byte for byte. When a conversation
+comes near the window of its model, it is condensed by the chain of the configuration, in one step, and then the same
+bytes are sent until the next time, so that the vendor's prompt cache keeps working. Answers are never changed.
+
+The agents' own keys pass through and are not stored. The settings are in the section serve of the configuration, which
+is read again when it changes. The first signal to end waits for answers in progress (serve.drain), a second does not.`,
+		Example: `  condense serve
+  condense serve --observe
+  condense serve --listen 127.0.0.1:0 --upstream openai=http://localhost:11434/v1 --store memory
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8765 claude`,
+		Args: cli.NoArguments("to run an agent through a gateway of its own: condense wrap"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			set := map[string]string{}
+			if listen != "" {
+				set["serve.listen"] = listen
+			}
+			g, err := flags.open(cmd, a, set, nil)
+			if err != nil {
+				return err
+			}
+			return errors.Join(g.serve(cmd.Context(), a), g.Close())
+		},
+	}
+	flags.add(a, cmd)
+	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on; port 0 takes a free one (default: serve.listen, 127.0.0.1:8765)")
+	return cmd
+}
+
+// gatewayFlags are the flags of the commands that run a gateway.
+type gatewayFlags struct {
+	place         cli.Place
+	upstreams     []string
+	store, record string
+	observe       bool
+	log           string
+}
+
+func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
+	f.place.Flags(a, cmd)
+	set := cmd.Flags()
+	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of the API to forward to: anthropic=… or openai=…; repeat it for both (default: serve.upstreams, the vendors' own)")
+	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, or memory (default: serve.store)")
+	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
+	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
+	set.StringVar(&f.log, "log", "info", "`level` of what is logged on standard error: "+strings.Join(cli.LogLevels, ", "))
+	cli.Complete(cmd, "log", cli.LogLevels)
+}
+
+// settings returns the flags that were given, as keys of the configuration.
+func (f *gatewayFlags) settings(cmd *cobra.Command) (map[string]string, error) {
+	set := map[string]string{}
+	for _, pair := range f.upstreams {
+		name, address, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, cli.Usage(cmd, "--upstream: %q: want NAME=URL, as in openai=http://localhost:11434/v1", pair)
+		}
+		set["serve.upstreams."+name] = address
+	}
+	for key, value := range map[string]string{"serve.store": f.store, "serve.record": f.record} {
+		if value != "" {
+			set[key] = value
+		}
+	}
+	if cmd.Flags().Changed("observe") {
+		set["serve.observe"] = fmt.Sprint(f.observe)
+	}
+	return set, nil
+}
+
+// named replaces the keys of the configuration by the flags that the user typed, if all faults are
+// in flags.
+func named(cmd *cobra.Command, err error) error {
+	faults, ok := errors.AsType[config.Errors](err)
+	if !ok || slices.ContainsFunc(faults, func(e *config.Error) bool { return e.Origin.Kind != config.FromFlag }) {
+		return err
+	}
+	var lines []string
+	for _, e := range faults {
+		name := strings.TrimPrefix(e.Origin.Name, "serve.")
+		if of, isUpstream := strings.CutPrefix(name, "upstreams."); isUpstream {
+			name = "upstream " + of
+			if e.Suggestion = strings.TrimPrefix(e.Suggestion, "serve.upstreams."); e.Problem == "unknown setting" {
+				e.Problem = "there is no such upstream; there are anthropic and openai"
+			}
+		}
+		e.Key, e.Origin = "", config.Origin{Kind: config.OriginKind("--" + name)}
+		lines = append(lines, e.Error())
+	}
+	return cli.Usage(cmd, "%s", strings.Join(lines, "\n"))
+}
+
+// A gateway is a live.Gateway with the host that it condenses with. It follows the configuration.
+type gateway struct {
+	*live.Gateway
+
+	settings  config.Serve // at the start
+	place     cli.Place
+	host      *condense.Host
+	log       *slog.Logger
+	upstreams map[string]string // for vendors that nobody configured
+	ready     chan struct{}     // closed when Gateway is set, or never will be
+	drain     atomic.Int64
+	limit     func(time.Duration) // that the process may take to end
+}
+
+// open makes the gateway that the configuration and the flags ask for. More has keys of the
+// configuration that override it; upstreams are the addresses of vendors for which neither the
+// configuration nor a flag has one.
+func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[string]string) (*gateway, error) {
+	ctx := cmd.Context()
+	if !slices.Contains(cli.LogLevels, f.log) {
+		return nil, cli.Usage(cmd, "--log: no level %q; there are %s", f.log, strings.Join(cli.LogLevels, ", "))
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.log)); err != nil {
+		return nil, cli.Usage(cmd, "--log: %w", err)
+	}
+	load := a.Names()
+	load.Path = a.ConfigPath
+	var err error
+	if load.Flags, err = f.settings(cmd); err != nil {
+		return nil, err
+	}
+	for key, value := range more {
+		load.Flags[key] = value
+	}
+	c, err := a.LoadWith(load)
+	if err != nil {
+		return nil, named(cmd, err)
+	}
+	if err := f.place.Check(cmd, a, c); err != nil {
+		return nil, err
+	}
+	g := &gateway{
+		settings: c.Serve(), place: f.place, upstreams: upstreams, ready: make(chan struct{}),
+		log:   slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})),
+		limit: func(drain time.Duration) { cli.EndWithin(ctx, drain) },
+	}
+	opts, err := g.options(c)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Store == "" {
+		return nil, errors.New("there is no home folder to keep the store in: name a file with --store, or --store memory")
+	}
+	g.host, err = condense.Open(ctx, &condense.Options{
+		Load: &load, Watch: &config.WatchOptions{Changed: g.changed},
+		Reattach: os.Getenv("CONDENSE_REATTACH"), Logger: g.log,
+	})
+	if err != nil {
+		close(g.ready)
+		return nil, err
+	}
+	g.Gateway, err = live.New(g.host, opts)
+	close(g.ready)
+	if err != nil {
+		return nil, errors.Join(err, g.host.Close())
+	}
+	g.setDrain(g.settings.Drain)
+	return g, nil
+}
+
+// closing is how long it may take to close the store and the plugins after the last answer.
+const closing = 5 * time.Second
+
+func (g *gateway) setDrain(d time.Duration) {
+	g.drain.Store(int64(d))
+	g.limit(d + closing)
+}
+
+// Close closes the gateway and the host.
+func (g *gateway) Close() error { return errors.Join(g.Gateway.Close(), g.host.Close()) }
+
+// options returns the options of a gateway for a configuration.
+func (g *gateway) options(c *config.Config) (*live.Options, error) {
+	s := c.Serve()
+	token, err := readToken(s)
+	if err != nil {
+		return nil, err
+	}
+	opts := &live.Options{
+		Upstreams: s.Upstreams, Store: s.Store, Token: token, Profile: g.place.Profile, Mode: g.place.Mode,
+		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
+		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
+		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize},
+	}
+	for name, address := range g.upstreams {
+		if o, _ := c.Origin("serve", "upstreams", name); o.Kind == config.FromDefault || o.Kind == "" {
+			opts.Upstreams[name] = address
+		}
+	}
+	for _, r := range s.Rules {
+		opts.Rules = append(opts.Rules, live.Rule{Model: r.Model, Agent: r.Agent, System: r.System, Profile: r.Profile, Mode: r.Mode})
+	}
+	return opts, nil
+}
+
+// shortestToken is the length in bytes below which a token could be guessed.
+const shortestToken = 16
+
+// readToken returns the token of the settings; empty if they have none.
+func readToken(s config.Serve) (string, error) {
+	token, key, from := "", "token_env", "the environment variable "+s.TokenEnv
+	switch {
+	case s.TokenEnv != "":
+		token = os.Getenv(s.TokenEnv)
+	case s.TokenFile != "":
+		key, from = "token_file", "the file "+cli.FromHere(s.TokenFile)
+		text, err := os.ReadFile(s.TokenFile)
+		if err != nil {
+			return "", fmt.Errorf("serve.%s: %w", key, err)
+		}
+		token = strings.TrimSpace(string(text))
+	default:
+		return "", nil
+	}
+	odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '%' || r == '?' || r == '#' }
+	switch {
+	case token == "":
+		return "", fmt.Errorf("serve.%s: %s is empty or not set; it should hold the token", key, from)
+	case len(token) < shortestToken:
+		return "", fmt.Errorf("serve.%s: the token in %s has %d characters; use at least %d, as from 'openssl rand -hex 24'", key, from, len(token), shortestToken)
+	case strings.ContainsFunc(token, odd):
+		return "", fmt.Errorf("serve.%s: the token in %s has a character that a URL cannot have; use letters and digits, as from 'openssl rand -hex 24'", key, from)
+	}
+	return token, nil
+}
+
+// changed applies a changed configuration. The host has it already.
+func (g *gateway) changed(before, after *config.Config) {
+	<-g.ready
+	if g.Gateway == nil {
+		return
+	}
+	opts, err := g.options(after)
+	if err == nil {
+		err = g.Reload(opts)
+	}
+	if err != nil {
+		g.log.Warn("the changed section serve is not used", "err", err)
+		return
+	}
+	old, s := before.Serve(), after.Serve()
+	g.setDrain(s.Drain)
+	if s.Listen != old.Listen && s.Listen != g.settings.Listen {
+		g.log.Warn("serve.listen has changed: restart to listen there", "now", g.settings.Listen, "changed", s.Listen)
+	}
+	if s.Store != old.Store && s.Store != g.settings.Store {
+		g.log.Warn("serve.store has changed: restart to use it", "now", g.settings.Store, "changed", s.Store)
+	}
+}
+
+// server returns the server of the gateway. It has no time-outs that would cut an answer.
+func (g *gateway) server() *http.Server {
+	return &http.Server{
+		Handler: g.Gateway, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serve listens until ctx is done, then ends: answers in progress go on for a while.
+func (g *gateway) serve(ctx context.Context, a *cli.App) error {
+	l, err := bind(ctx, g.settings.Listen)
+	if err != nil {
+		return err
+	}
+	server := g.server()
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	base := g.address(l.Addr())
+	term.Printf(a.Stdout, "condense listens on %s (what it does: /condense/status)\n", base)
+	term.Printf(a.Stdout, "point an agent here: ANTHROPIC_BASE_URL=%[1]s claude, or OPENAI_BASE_URL=%[1]s/v1 for clients of OpenAI's APIs\n", base)
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	drain := time.Duration(g.drain.Load())
+	g.log.Info("ending: no new requests; answers in progress may go on, unless there is a second signal", "limit", drain)
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if err := server.Shutdown(rest); err != nil {
+		g.log.Warn("answers in progress were cut", "limit", drain)
+		if err := server.Close(); err != nil {
+			g.log.Debug("close", "err", err)
+		}
+	}
+	s := g.Stats()
+	g.log.Info("ended", "requests", s.Requests, "tokens_sent", size.Group(s.Tokens.Sent), "tokens_saved", size.Group(s.Tokens.Saved), "epochs", s.EpochCount)
+	return nil
+}
+
+// bind listens on an address, and says what to do if it cannot.
+func bind(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	advice := ""
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = "; another program listens there, perhaps another condense serve: choose another port with --listen or serve.listen (0 takes a free one)"
+	case errors.Is(err, syscall.EACCES):
+		advice = "; choose a port above 1023 with --listen or serve.listen"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		advice = "; it is no address of this machine"
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		err = e.Err
+	}
+	return nil, fmt.Errorf("cannot listen on %s: %w%s", address, err, advice)
+}
+
+// address is the base URL for clients, with the token as they may write it in a shell.
+func (g *gateway) address(at net.Addr) string {
+	host, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return "http://" + at.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		name, _ := os.Hostname()
+		host = cmp.Or(name, host)
+	}
+	base := "http://" + net.JoinHostPort(host, port)
+	switch s := g.settings; {
+	case s.TokenEnv != "":
+		base += "/token/$" + s.TokenEnv
+	case s.TokenFile != "":
+		base += "/token/$(cat " + cli.FromHere(s.TokenFile) + ")"
+	}
+	return base
+}
