@@ -117,19 +117,19 @@ func named(cmd *cobra.Command, err error) error {
 	if !ok || slices.ContainsFunc(faults, func(e *config.Error) bool { return e.Origin.Kind != config.FromFlag }) {
 		return err
 	}
-	var lines []string
+	var typed []error
 	for _, e := range faults {
 		name := strings.TrimPrefix(e.Origin.Name, "serve.")
 		if of, isUpstream := strings.CutPrefix(name, "upstreams."); isUpstream {
 			name = "upstream " + of
-			if e.Suggestion = strings.TrimPrefix(e.Suggestion, "serve.upstreams."); e.Problem == "unknown setting" {
-				e.Problem = "there is no such upstream; there are anthropic and openai"
+			if strings.HasPrefix(e.Suggestion, "serve.") { // the name is unknown
+				e.Problem, e.Suggestion = "there is no such upstream; there are anthropic and openai", ""
 			}
 		}
 		e.Key, e.Origin = "", config.Origin{Kind: config.OriginKind("--" + name)}
-		lines = append(lines, e.Error())
+		typed = append(typed, e)
 	}
-	return cli.Usage(cmd, "%s", strings.Join(lines, "\n"))
+	return cli.Usage(cmd, "%w", errors.Join(typed...))
 }
 
 // A gateway is a live.Gateway with the host that it condenses with. It follows the configuration.
