@@ -1,4 +1,4 @@
-// Package servecmd has the commands that stand between running agents and the APIs of their
+// Package servecmd has the commands that run a gateway between agents and the APIs of their
 // models: serve, wrap and agent.
 package servecmd
 
@@ -40,7 +40,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Condense the conversations of running agents: a gateway to their models",
-		Long: `serve stands between agents and the APIs of Anthropic and OpenAI, or any API that is compatible. An agent is given its
+		Long: `serve is a gateway between agents and the APIs of Anthropic and OpenAI, or any API that is compatible. An agent is given its
 address as base URL and needs nothing else. Requests that need nothing are forwarded byte for byte. When a conversation
 comes near the window of its model, it is condensed by the chain of the configuration, in one step, and then the same
 bytes are sent until the next time, so that the vendor's prompt cache keeps working. Answers are never changed.
@@ -140,7 +140,7 @@ type gateway struct {
 	place     cli.Place
 	host      *condense.Host
 	log       *slog.Logger
-	upstreams map[string]string // for vendors that nobody configured
+	upstreams map[string]string // for vendors without a configured one
 	ready     chan struct{}     // closed when Gateway is set, or never will be
 	drain     atomic.Int64
 	limit     func(time.Duration) // that the process may take to end
