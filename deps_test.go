@@ -77,7 +77,7 @@ var mayImport = map[string]string{
 	"internal/testkit/apilint":         "",
 	"internal/testkit/upstream":        "",
 	"internal/testkit":                 "golang.org/x/sys",
-	"internal/live/agents":             "internal/rawjson",
+	"internal/live/agents":             "internal/live/wire internal/rawjson",
 
 	// No format imports another one or the front.
 	"internal/rawjson":               "",

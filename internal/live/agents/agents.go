@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -26,6 +27,8 @@ type Agent struct {
 	Tested  string   // the version that was tested with real requests; empty if none was
 	Refuse  string   // why the gateway cannot serve it; empty if it can
 	Point   Point
+	// Volatile are the texts that change from request to request while the conversation is the same.
+	Volatile []wire.Volatile
 
 	userAgents []string // how the header User-Agent begins
 	head       []byte   // a few words near the beginning of the system prompt
@@ -33,11 +36,7 @@ type Agent struct {
 	subAgents  []string // headers with the sub-agent
 	summaries  []string // how a text of the last message begins when the agent summarizes by itself
 	systems    []system // side calls with a system prompt of their own
-	volatile   []volatile
 }
-
-// A volatile text begins with begin and ends with end, both included, or at the end of the text.
-type volatile struct{ begin, end string }
 
 // A system prompt that begins so is that of a side call.
 type system struct {
@@ -159,20 +158,6 @@ func validID(id string) bool {
 		}
 	}
 	return true
-}
-
-// Volatile returns text without the parts that the agent changes from request to request, and
-// text itself if there are none. It is for hashes: what is sent keeps them.
-func (a *Agent) Volatile(text string) string {
-	for _, v := range a.volatile {
-		before, after, found := strings.Cut(text, v.begin)
-		if !found {
-			continue
-		}
-		_, after, _ = strings.Cut(after, v.end)
-		text = before + after
-	}
-	return text
 }
 
 // Subscription reports whether the credentials of a request are the login of a plan rather

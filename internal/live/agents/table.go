@@ -1,5 +1,7 @@
 package agents
 
+import "github.com/condensehq/condense/internal/live/wire"
+
 // A Point says how an agent is pointed at the gateway. In its texts {anthropic} is the gateway's
 // address as Anthropic's SDKs take it, {openai} the one that OpenAI's take, which ends in /v1,
 // {host} the address alone, and {file} the path of File.
@@ -32,6 +34,10 @@ const (
 // Any is an agent that is not known.
 var Any = &all[len(all)-1]
 
+// attribution is the first block of Claude Code's system prompt. Older versions have a text for
+// every request in it, newer ones a hash of the first message and a mark of sub-agents.
+var attribution = []wire.Volatile{{Begin: "x-anthropic-billing-header:"}}
+
 var claudeKeys = map[string]string{Anthropic: "env.ANTHROPIC_BASE_URL"}
 
 var openCodeKeys = map[string]string{Anthropic: "provider.anthropic.options.baseURL", OpenAI: "provider.openai.options.baseURL"}
@@ -53,9 +59,8 @@ var all = []Agent{
 		userAgents: []string{"claude-cli/", "claude-code/"},
 		sessions:   []string{"X-Claude-Code-Session-Id"},
 		subAgents:  []string{"X-Claude-Code-Agent-Id"},
-		// Older versions have a text for every request in the attribution, newer ones a hash of the first message.
-		volatile:  []volatile{{"x-anthropic-billing-header:", "\n"}},
-		summaries: []string{"CRITICAL: Respond with TEXT ONLY", "Your task is to create a detailed summary of "},
+		Volatile:   attribution,
+		summaries:  []string{"CRITICAL: Respond with TEXT ONLY", "Your task is to create a detailed summary of "},
 	},
 	{
 		Name: "codex", Title: "Codex", Command: "codex",
@@ -135,6 +140,6 @@ var all = []Agent{
 		Point: Point{Env: map[string]string{
 			"ANTHROPIC_BASE_URL": "{anthropic}", "ANTHROPIC_API_BASE": "{anthropic}", "OPENAI_BASE_URL": "{openai}", "OPENAI_API_BASE": "{openai}",
 		}},
-		volatile: []volatile{{"x-anthropic-billing-header:", "\n"}},
+		Volatile: attribution,
 	},
 }
