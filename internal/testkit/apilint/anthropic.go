@@ -66,8 +66,12 @@ func Anthropic(raw []byte) []Fault {
 			l.fault("messages", "want an object")
 			continue
 		}
-		l.only("a message", m, "role", "content")
 		role, _ := m["role"].(string)
+		if role == "system" { // effort can change with it
+			l.only("a message", m, "role", "content", "output_config")
+		} else {
+			l.only("a message", m, "role", "content")
+		}
 		switch {
 		case role == "system":
 			l.anthropicMidSystem(messages, i)

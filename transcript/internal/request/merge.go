@@ -84,7 +84,7 @@ func mergeRows(f *codec.File, records []record) []record {
 		if i > 0 {
 			before := records[i-1].message
 			a, b := place[before.ID], place[r.message.ID]
-			if makesRow(f, before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw) {
+			if makesRow(f, before.Role, r.message.Role) && (a == 0 || b != a+1) && merged.add(r.raw, r.message.Role == core.RoleSystem) {
 				merged.marked = merged.marked || r.message.Kind == core.KindMarker
 				continue
 			}
@@ -155,8 +155,9 @@ func (m *merged) raw() []byte {
 
 // add adds the content of the message b. It reports false, and adds nothing, if both messages
 // have fields other than role and content, or if b holds results: they answer the message
-// before, and nothing may be between.
-func (m *merged) add(b []byte) bool {
+// before, and nothing may be between. What a message of the system sets, such as the effort,
+// holds from there on: the fields of b win.
+func (m *merged) add(b []byte, system bool) bool {
 	if m.content == nil {
 		m.plain = plainMessage(m.base)
 		if !mergeable(m.base) || !m.plain && rawjson.Field(m.base, "name") != nil { // a name says who speaks
@@ -164,7 +165,7 @@ func (m *merged) add(b []byte) bool {
 		}
 	}
 	plain := plainMessage(b)
-	if !mergeable(b) || !plain && (!m.plain || rawjson.Field(b, "name") != nil) {
+	if !mergeable(b) || !plain && (!m.plain && !system || rawjson.Field(b, "name") != nil) {
 		return false
 	}
 	for e := range rawjson.Elements(rawjson.Field(b, "content")) {
@@ -176,8 +177,16 @@ func (m *merged) add(b []byte) bool {
 		m.content = appendContent([]byte{'['}, m.base)
 	}
 	m.content = appendContent(m.content, b)
-	if !plain {
+	switch {
+	case plain:
+	case m.plain:
 		m.base, m.plain = b, false
+	default:
+		for k, v := range rawjson.Fields(b) {
+			if name := string(k); name != "role" && name != "content" {
+				m.base = rawjson.SetField(m.base, name, v)
+			}
+		}
 	}
 	return true
 }
