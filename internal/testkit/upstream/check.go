@@ -42,12 +42,27 @@ func (v *Vendor) checkWindow(p *prompt) *refusal {
 	}
 }
 
+// betas are fields that need a value in the header anthropic-beta.
+var betas = []struct{ in, field, value string }{
+	{"", "context_management", "context-management-2025-06-27"},
+	{"thinking", "block_binding", "thinking-binding-controls-2026-08-01"},
+}
+
 func checkFields(p *prompt, _ Model) *refusal {
 	if p.model == "" {
 		return invalid("field", "model: Field required")
 	}
 	if p.doc["max_tokens"] == nil && !p.count {
 		return invalid("field", "max_tokens: Field required")
+	}
+	for _, f := range betas {
+		holder := p.doc
+		if f.in != "" {
+			holder, _ = p.doc[f.in].(object)
+		}
+		if holder[f.field] != nil && !strings.Contains(p.beta, f.value) {
+			return invalid("beta", strings.TrimPrefix(f.in+"."+f.field, ".")+": Extra inputs are not permitted")
+		}
 	}
 	if t, ok := p.doc["thinking"].(object); ok && p.thinking == "enabled" && !p.count {
 		n, _ := t["budget_tokens"].(json.Number)
@@ -286,7 +301,7 @@ func checkThinking(p *prompt, m Model) *refusal {
 		case s.text != own:
 			return invalid("thinking", where+": Invalid `signature` in `thinking` block")
 		case m.Bound && !drop && (s.prefix != p.blocks[i-1].bound || before != [16]byte{} && s.before != before):
-			return invalid("binding", where+": Invalid `signature` in `thinking` block. The block is bound to a different conversation.")
+			return invalid("binding", where+": Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\". That setting requires the `thinking-binding-controls-2026-08-01` value in the `anthropic-beta` header.")
 		}
 		before = s.id()
 	}

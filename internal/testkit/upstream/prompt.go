@@ -24,7 +24,8 @@ type prompt struct {
 	tools    []tool
 	blocks   []block
 	markers  []marker
-	size     int // bytes
+	size     int    // bytes
+	beta     string // the header anthropic-beta
 	session  string
 	agent    string
 	tenant   string
@@ -98,6 +99,7 @@ func parse(api API, body []byte, h http.Header) (*prompt, *refusal) {
 // identify finds the session in the places where agents put it.
 func (p *prompt) identify(h http.Header) {
 	p.tenant = h.Get("X-Api-Key") + h.Get("Authorization")
+	p.beta = strings.Join(h.Values("Anthropic-Beta"), ",")
 	p.agent = h.Get("X-Claude-Code-Agent-Id")
 	for _, name := range []string{"X-Claude-Code-Session-Id", "Thread-Id", "Session-Id", "Session_id", "X-Session-Affinity", "X-Opencode-Session", "X-Session-Id"} {
 		if p.session == "" {
@@ -293,6 +295,9 @@ func (p *prompt) readMessages() *refusal {
 		blocks, f := contentOf(m["content"], fmt.Sprintf("messages.%d.content", i))
 		if f != nil {
 			return f
+		}
+		if len(blocks) == 0 {
+			return invalid("text", fmt.Sprintf("messages.%d: all messages must have non-empty content except for the optional final assistant message", i))
 		}
 		p.last = ""
 		for j, o := range blocks {

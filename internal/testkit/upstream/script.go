@@ -63,12 +63,22 @@ type conversation struct {
 	id     string
 	played int
 	last   [16]byte // the prompt that the last step answered: if it comes again, so does the answer
+	record int      // the last turn
+	blocks []part   // its prompt
 }
 
 // summaries begin or are in the last message of agents that condense by themselves: Claude Code, Codex, OpenCode, Gemini CLI.
 var summaries = []string{
 	"Your task is to create a detailed summary of the ", "CONTEXT CHECKPOINT COMPACTION", "Provide a detailed prompt for continuing our conversation",
 	"First, reason in your scratchpad. Then, generate the ",
+}
+
+// script returns the script of the prompt's conversation.
+func (v *Vendor) script(p *prompt) []Step {
+	if p.agent != "" && v.o.SubAgents != nil {
+		return v.o.SubAgents
+	}
+	return v.o.Script
 }
 
 // side returns why the request is no turn of a conversation, or "".
@@ -84,17 +94,20 @@ func (v *Vendor) side(p *prompt) string {
 		return "format"
 	case slices.ContainsFunc(summaries, func(s string) bool { return strings.Contains(p.last, s) }):
 		return "summary"
-	case p.shell() == nil && slices.ContainsFunc(v.o.Script, func(s Step) bool { return len(s.Commands) > 0 }):
+	case p.shell() == nil && slices.ContainsFunc(v.script(p), func(s Step) bool { return len(s.Commands) > 0 }):
 		return "no tool"
 	}
 	return ""
 }
 
-// next returns the conversation of the prompt, and the step to play, from 1. v.mu is held.
-func (v *Vendor) next(p *prompt) (id string, step int) {
-	if p.session != "" {
+// next returns the conversation of the prompt, and the step to play, from 1. n is the number of the record. v.mu is held.
+func (v *Vendor) next(p *prompt, n int) (id string, step int) {
+	switch id = p.known; {
+	case v.o.ByCredential:
+		id = digest("credential", p.tenant, p.agent)
+	case p.session != "":
 		id = digest("session", p.tenant, p.session, p.agent)
-	} else if id = p.known; id == "" {
+	case id == "":
 		id = digest("first", p.tenant, p.agent, p.first)
 	}
 	c := v.conversations[id]
@@ -105,6 +118,7 @@ func (v *Vendor) next(p *prompt) (id string, step int) {
 	if sum := p.blocks[len(p.blocks)-1].sum; c.played == 0 || c.last != sum {
 		c.played++
 		c.last = sum
+		v.follow(c, p, n)
 	}
 	return id, c.played
 }
@@ -134,21 +148,25 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 	a := &answer{id: identifier("", r.N), stop: "end_turn"}
 	switch r.Side {
 	case "":
-		var s Step
-		if s.Text = "Done."; r.Step <= len(v.o.Script) {
-			s = v.o.Script[r.Step-1]
+		s := Step{Text: "Done."}
+		if script := v.script(p); r.Step <= len(script) {
+			s = script[r.Step-1]
 		}
 		a.text = s.Text
-		shell := p.shell()
-		for i, command := range s.Commands {
-			if shell != nil {
-				c := call{id: fmt.Sprintf("%s_%s_%d_%d", map[API]string{Messages: "toolu"}[p.api], r.Conversation, r.Step, i), tool: shell}
-				if p.api != Messages {
-					c.id = "call" + c.id
-				}
-				c.input, c.raw = shell.run(command)
-				a.calls = append(a.calls, c)
-				a.stop = "tool_use"
+		prefix := map[API]string{Messages: "toolu", Chat: "call", Responses: "call"}[p.api]
+		add := func(t *tool, input object, raw string) {
+			id := fmt.Sprintf("%s_%s_%d_%d", prefix, r.Conversation, r.Step, len(a.calls))
+			a.calls, a.stop = append(a.calls, call{id, t, input, raw}), "tool_use"
+		}
+		if shell := p.shell(); shell != nil {
+			for _, command := range s.Commands {
+				input, raw := shell.run(command)
+				add(shell, input, raw)
+			}
+		}
+		for _, c := range s.Calls {
+			if t := p.pick(func(t *tool) bool { return t.name == c.Tool }); t != nil {
+				add(t, c.Input, "")
 			}
 		}
 		if p.thinking != "" && len(a.calls) > 0 {

@@ -45,6 +45,7 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // prompt answers one of the paths that take prompts.
 func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
+	start := v.o.Now()
 	body, f := decode(r)
 	if f != nil {
 		v.refuse(w, r, f)
@@ -63,7 +64,7 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	if f != nil && f.rule == "window" && v.o.StreamOverflow && p.api == Responses && p.stream {
 		v.note(r, 200, f)
 		w.Header().Set("Content-Type", "text/event-stream")
-		v.send(w, req, r, f.failed(p, r.N), &Fault{})
+		send(req.Context(), w, r, f.failed(p, r.N), &Fault{})
 		return
 	}
 	if f != nil {
@@ -72,7 +73,10 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	}
 	fault := &Fault{}
 	if v.o.Fault != nil {
-		if x := v.o.Fault(r); x != nil {
+		v.mu.Lock()
+		snapshot := *r
+		v.mu.Unlock()
+		if x := v.o.Fault(snapshot); x != nil {
 			fault = x
 		}
 	}
@@ -80,30 +84,31 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		if fault.RetryAfter != "" {
 			w.Header().Set("Retry-After", fault.RetryAfter)
 		}
-		v.refuse(w, r, trouble[fault.Status])
+		v.refuse(w, r, trouble(fault.Status))
 		return
 	}
 	v.mu.Lock()
 	if r.Side = v.side(p); r.Side == "" {
-		r.Conversation, r.Step = v.next(p)
+		r.Conversation, r.Step = v.next(p, r.N)
 	}
-	u := usage{prompt: r.Tokens}
+	u := v.lookup(p, start)
 	a := v.play(p, r)
-	r.Usage = Usage{u.prompt, u.read, u.write, a.tokens}
+	v.mu.Unlock()
+	if fault.Hold != nil && !wait(req.Context(), r, fault.Hold) {
+		return
+	}
+	v.mu.Lock()
 	r.Status = http.StatusOK
+	if !p.count {
+		v.learn(p, u)
+		r.Usage, r.Ideal = Usage{u.prompt, u.read, u.write, a.tokens}, u.ideal
+	}
 	v.mu.Unlock()
 	if p.stream && !p.count {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-cache")
 	}
-	v.send(w, req, r, a.render(p, u), fault)
-}
-
-// usage is what an answer reports.
-type usage struct {
-	prompt, read, write int
-	long                int  // part of write that lives for an hour
-	writes              bool // OpenAI: written tokens are reported
+	send(req.Context(), w, r, a.render(p, u), fault)
 }
 
 // decode returns the body without its compression.

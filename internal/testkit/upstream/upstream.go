@@ -8,6 +8,10 @@
 // Tokens are counted by a fixed rule: the bytes of the prompt's blocks as compact JSON with sorted keys and without cache markers,
 // divided by [Options.BytesPerToken], rounded up. The data of an image counts as 6,400 bytes.
 //
+// The cache of prompts works like the vendors': of Anthropic, entries at markers, found up to 20 positions before a marker, for five
+// minutes or an hour from the start of the last request that used them; of OpenAI, all prefixes, in steps of 128 tokens. Not simulated:
+// edits of the vendor (context_management, compaction) and older models that drop thinking when the user says something.
+//
 // Sources of rules and texts: the vendors' API references and the errors that the APIs return.
 package upstream
 
@@ -48,15 +52,27 @@ type Options struct {
 	Model func(name string) Model
 	// Now is the clock; nil is a clock that never moves.
 	Now func() time.Time
+	// SubAgents is the script of conversations whose requests name a sub-agent; nil is Script.
+	SubAgents []Step
+	// ByCredential makes one conversation of all turns with one credential and sub-agent. It is for agents that send no identifier
+	// of a session: without it, the identifiers of calls and the first text of the user tell conversations apart.
+	ByCredential bool
 	// Fault says what goes wrong with the answer to a request; nil, or a nil result, is nothing. It is called for every request
 	// that is not refused, from several goroutines.
-	Fault func(*Record) *Fault
+	Fault func(Record) *Fault
 }
 
 // A Step is one answer of the model.
 type Step struct {
 	Text     string   // said before the calls, or the answer if there are none
 	Commands []string // run by the client's shell tool, one call each
+	Calls    []Call   // of other tools, after the commands
+}
+
+// A Call is a call of the client's tool of that name. It is left out if the client has none.
+type Call struct {
+	Tool  string
+	Input map[string]any
 }
 
 // A Model is what the vendor checks for one model.
@@ -119,6 +135,7 @@ type Record struct {
 	Rule         string // the rule that the request broke, such as "pairs" or "window"; "" if it was accepted
 	Error        string // the text of the refusal
 	Usage        Usage
+	Ideal        int             // tokens of the prompt that were sent before, by any request with the same credential, model and thinking
 	Gone         <-chan struct{} // closed when the client went away before the answer was complete
 	Finished     <-chan struct{} // closed when the request has been answered, or given up
 
@@ -135,6 +152,8 @@ type Vendor struct {
 	mu            sync.Mutex
 	records       []*Record
 	conversations map[string]*conversation
+	cache         cache
+	breaks        []Break
 }
 
 // New returns a vendor.
@@ -154,7 +173,7 @@ func New(o Options) *Vendor {
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 	}
-	return &Vendor{o: o, conversations: map[string]*conversation{}}
+	return &Vendor{o: o, conversations: map[string]*conversation{}, cache: cache{map[prefix]entry{}, map[prefix]bool{}}}
 }
 
 // Records returns all requests so far, in the order of arrival.
@@ -176,6 +195,22 @@ func (v *Vendor) Refusals() []Record {
 // Turns returns the accepted requests that counted as turns of a conversation.
 func (v *Vendor) Turns() []Record {
 	return slices.DeleteFunc(v.Records(), func(r Record) bool { return r.Step == 0 })
+}
+
+// Breaks returns the places where a prompt did not continue the one before it in its conversation.
+func (v *Vendor) Breaks() []Break {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.breaks)
+}
+
+// Cached returns the tokens read from the cache by the turns, and those that an ideal cache would have read.
+func (v *Vendor) Cached() (read, ideal int) {
+	for _, r := range v.Turns() {
+		read += r.Usage.CacheRead
+		ideal += r.Ideal
+	}
+	return read, ideal
 }
 
 // Played returns the number of steps played, by conversation.
