@@ -65,6 +65,9 @@ type Message struct {
 	facts
 }
 
+// TTL returns the longest lifetime of the vendor's cache that markers in the message ask for; 0 if it has none.
+func (m *Message) TTL() time.Duration { return longestOf(m.ttls) }
+
 // facts are what [Check] has to know of a message.
 type facts struct {
 	fault       string // the first rule that the message breaks by itself

@@ -1,0 +1,251 @@
+package lineage
+
+import (
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// A Reason says why an epoch begins.
+type Reason string
+
+// The reasons, in the order in which they are looked for.
+const (
+	None      Reason = ""
+	Forced    Reason = "window"    // the request would not fit, or the vendor has said so
+	Threshold Reason = "threshold" // of the profile
+	Cold      Reason = "cold"      // the vendor's cache has forgotten the conversation
+	Changed   Reason = "changed"   // another model, effort, system prompt or tools: its cache has never seen it
+	Payback   Reason = "payback"   // it costs less than it saves in the turns that are still expected
+)
+
+// A Question is what [Due] has to know besides the lineage. All numbers of tokens are the vendor's, as
+// far as they are known: see [State.Estimate].
+type Question struct {
+	Now      time.Time // when the request began
+	Tokens   int       // of the request, as it would be sent
+	Fixed    int       // of them, what no condensation can remove: system prompt and tools
+	Output   int       // the longest answer
+	Window   int       // 0 if not known
+	Overflow bool      // the vendor has refused the request as too long
+
+	Threshold int           // from this size on the profile wants an epoch; 0 for never
+	Floor     int           // below this size money is no reason
+	MinGain   int           // what an epoch has to save
+	MinNew    int           // what has to be added after an epoch before there is another one
+	Share     float64       // of what can be removed, what an epoch leaves; 0 means a quarter
+	Turns     int           // that are still expected; 0 means [State.Expected]
+	Bound     bool          // the model binds its thinking
+	Write     float64       // price of a token written to the cache, as a share of the input price; 0 if not known
+	Read      float64       // of one that is read from it
+	Lifetime  time.Duration // of cache entries, if the client asks for none; 0 if not known
+
+	IgnoreCold, IgnorePayback bool
+}
+
+// A Decision is the answer, with the prediction that [State.Measured] is going to hold against the vendor's numbers.
+type Decision struct {
+	Reason Reason
+	Wait   bool    // there would be a reason, but not before the model's turn is over
+	Before int     // tokens of the request without an epoch
+	After  int     // and with one
+	Turns  float64 // after which the epoch pays for itself; 0 if at once or not known
+}
+
+// deep is the share that an epoch leaves by default. With today's prices for reading a cache, an epoch that leaves half takes
+// 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
+const deep = 0.25
+
+// grace is how much longer than the lifetime asked for a cache counts as alive. To take a live cache for dead
+// costs about twelve times as much as the opposite.
+const grace = 1.1
+
+// Due decides whether the request r, which goes on with s, should begin an epoch.
+//
+// Everything but the window asks for a minimum gain, and for something new since the last epoch. The cache counts as dead
+// when it was idle for longer than the longest lifetime that the conversation asked for, and a tenth, counted from
+// the start of the last request that used it. If the lifetime is not known, or a prediction for this
+// lineage was wrong, it counts as alive.
+//
+// An epoch writes what it leaves, the share c, at the price w, where otherwise everything would be read at r; every later
+// turn reads less: it pays for itself after T = c (w - r) / (r (1 - c)) turns.
+func Due(s *State, r *wire.Request, q Question) Decision {
+	share := q.Share
+	if share <= 0 || share >= 1 {
+		share = deep
+	}
+	if s.Wrong > 0 && s.Epoch != nil && s.Epoch.Before > 0 { // what the last one left is the better guess
+		share = min(max(share, float64(s.Epoch.After)/float64(s.Epoch.Before)), 0.95)
+	}
+	d := Decision{Before: q.Tokens, After: q.Fixed + int(share*float64(max(0, q.Tokens-q.Fixed)))}
+	if q.Overflow || q.Window > 0 && q.Tokens+q.Output > q.Window {
+		d.Reason = Forced
+		return d
+	}
+	if d.Before-d.After < max(1, q.MinGain) || s.Epoch != nil && s.Epoch.After > 0 && q.Tokens-s.Epoch.After < q.MinNew {
+		return d
+	}
+	if d.Reason = s.reason(r, &q); d.Reason == None && !q.IgnorePayback && q.Tokens >= q.Floor && q.Read > 0 && q.Write > 0 {
+		turns := q.Turns
+		if turns == 0 {
+			turns = s.Expected()
+		}
+		if d.Turns = max(0, share*(q.Write-q.Read)/(q.Read*(1-share))); d.Turns <= float64(turns) {
+			d.Reason = Payback
+		}
+	}
+	// In a turn that began with thinking, a vendor wants it back with "enabled". Of a bound model it would be invalid.
+	if d.Reason != None && r.Thinking == "enabled" && (q.Bound || s.Bound) && thinks(r.Messages) {
+		d.Reason, d.Wait = None, true
+	}
+	return d
+}
+
+// reason looks for the reasons that need no arithmetic.
+func (s *State) reason(r *wire.Request, q *Question) Reason {
+	if q.Threshold > 0 && q.Tokens >= q.Threshold {
+		return Threshold
+	}
+	if q.IgnoreCold || q.Tokens < q.Floor || len(s.Caches) == 0 {
+		return None
+	}
+	used, ok := s.Caches[cacheOf(r)]
+	if !ok {
+		return Changed
+	}
+	life := s.TTL
+	if life == 0 {
+		life = q.Lifetime
+	}
+	if life = max(life, s.Lives); life > 0 && s.Wrong == 0 && float64(q.Now.Sub(used)) > grace*float64(life) {
+		return Cold
+	}
+	return None
+}
+
+// Most and fewest turns that are expected of a conversation. See docs/decisions/0023-lineage.md for the measurement.
+const (
+	fewestTurns = 1
+	mostTurns   = 50
+)
+
+// Expected returns how many turns are still to come: as many as there were, within bounds. A conversation that has lived
+// long lives longer.
+func (s *State) Expected() int { return min(max(s.Turns, fewestTurns), mostTurns) }
+
+// Count changes s: it returns our count of the view of r, counting each message, the head and the block
+// only once. Count is the caller's counter, of the JSON of a message, of the system prompt or of the tools.
+func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byte) int) int {
+	if h := key(r.Head); s.Head != h || s.HeadOur == 0 {
+		s.Head, s.HeadOur = h, 0
+		for _, raw := range [][]byte{r.System, r.Tools} {
+			if raw != nil {
+				s.HeadOur += count(raw)
+			}
+		}
+	}
+	view, origin := s.view(r, rolling)
+	base := s.counted
+	if base == nil {
+		base = s.Rolling
+	}
+	known := min(common(base, rolling), len(s.Counts))
+	counts := make([]int, len(rolling))
+	total, block := s.HeadOur, 0
+	for i, raw := range view {
+		k := origin[i]
+		if k < 0 {
+			if s.Epoch.Our == 0 {
+				block += count(raw)
+			}
+			continue
+		}
+		if k < known && s.Counts[k] > 0 {
+			counts[k] = s.Counts[k]
+		} else {
+			counts[k] = max(1, count(raw))
+		}
+		total += counts[k]
+	}
+	if block > 0 {
+		e := *s.Epoch
+		e.Our = block
+		s.Epoch = &e
+	}
+	if len(view) > 0 && origin[0] < 0 {
+		total += s.Epoch.Our
+	}
+	s.Counts, s.counted = counts, rolling
+	return total
+}
+
+// Bounds of ratios of the vendor's count to ours. Vocabularies differ by less; what is outside is no count of this request.
+const (
+	leastRatio, mostRatio = 0.1, 10
+	samples               = 5   // the median of so many counts: two odd ones do not matter
+	oddRatio              = 1.5 // a count that far from the median is odd
+	leastSample           = 200 // tokens: below that, what the vendor adds to every request dominates
+)
+
+// ratio returns how many of the vendor's tokens are one of ours.
+func (s *State) ratio() float64 {
+	if len(s.Ratios) == 0 {
+		return 1
+	}
+	sorted := slices.Sorted(slices.Values(s.Ratios))
+	return sorted[len(sorted)/2]
+}
+
+// Scale returns our count of some part of a request in the vendor's tokens.
+func (s *State) Scale(our int) int { return int(s.ratio()*float64(our) + 0.5) }
+
+// Estimate returns the vendor's count of a request of which our count is our: what it counted last, and the
+// difference corrected by what it counted before.
+func (s *State) Estimate(our int) int {
+	if s.Vendor > 0 {
+		return max(0, s.Vendor+s.Scale(our)-s.Scale(s.Our))
+	}
+	return s.Scale(our)
+}
+
+// Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two requests of
+// an epoch are held against its prediction: the first must have about the size, and the second must find the first in
+// the cache.
+func (s *State) Measured(our int, u Usage) {
+	if u.Input <= 0 || our <= 0 {
+		return
+	}
+	ratio := float64(u.Input) / float64(our)
+	if ratio < leastRatio || ratio > mostRatio {
+		return
+	}
+	if our >= leastSample {
+		s.Ratios = append(slices.Clone(s.Ratios[max(0, len(s.Ratios)-samples+1):]), ratio)
+	}
+	s.Our, s.Vendor = our, u.Input
+	if m := s.ratio(); len(s.Ratios) > 0 && (ratio > m*oddRatio || ratio < m/oddRatio) {
+		s.Vendor = 0
+	}
+	read := float64(u.Read) >= 0.5*float64(u.Input)
+	if read && s.Gap > s.Lives {
+		s.Lives = s.Gap
+	}
+	if s.Epoch == nil || len(s.Epoch.Usage) >= 2 || s.Epoch.Cut == 0 {
+		return
+	}
+	e := *s.Epoch
+	e.Usage = append(slices.Clone(e.Usage), u)
+	if len(e.Usage) == 1 {
+		if e.After > 0 && (float64(u.Input) > tolerance*float64(e.After) || float64(u.Input) < float64(e.After)/tolerance) {
+			s.Wrong++
+		}
+		e.After = u.Input
+	} else if !read && u.Read+u.Write > 0 && s.TTL > 0 && s.Gap < s.TTL {
+		s.Wrong++
+	}
+	s.Epoch = &e
+}
+
+// tolerance is the factor by which the size after an epoch may miss the prediction.
+const tolerance = 1.25

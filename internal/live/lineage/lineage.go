@@ -1,0 +1,344 @@
+// Package lineage decides which conversation a request belongs to, and which messages are sent in place of the
+// client's. A client sends its whole history with every request and keeps it; the gateway sends a shorter
+// one. Below the length that was forwarded last, it has the same bytes in every request but those where
+// an epoch begins.
+//
+// Everything is found by content: a [State] says what replaces which messages, and these are recognized by
+// a rolling hash, so a retry, a rewind, a fork or a restart of the gateway needs nothing but the states of a
+// key (tenant, agent and session). The package has no storage, no clock and no I/O.
+//
+// A State is not changed by functions that get it as an argument, and its slices and maps are never changed in
+// place: a copy of the struct is a copy of the state. Methods that change their receiver say so.
+// Functions may be called at the same time with different states.
+package lineage
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// A State is all that is known of one lineage: of a conversation, or of a branch of one. Its JSON is
+// what outlives the process. The zero value is a lineage without messages.
+type State struct {
+	// ID is the caller's name of the record that the state is stored in; empty if there is none yet.
+	ID string `json:"-"`
+
+	Rolling Hashes            `json:"rolling,omitempty"` // of the client's messages in the last request that was sent
+	Epoch   *Epoch            `json:"epoch,omitempty"`
+	Ingest  map[string][]byte `json:"ingest,omitempty"` // replacements of single messages, without cache markers, by rolling hash
+
+	Model  string               `json:"model,omitempty"` // of the last request, like what follows
+	Effort string               `json:"effort,omitempty"`
+	Bound  bool                 `json:"bound,omitempty"`  // of some request: the model binds its thinking
+	Turns  int                  `json:"turns,omitempty"`  // answers of the model so far
+	Last   time.Time            `json:"last,omitzero"`    // when the last request began
+	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two
+	TTL    time.Duration        `json:"ttl,omitempty"`    // the longest lifetime of cache entries that was asked for
+	Lives  time.Duration        `json:"lives,omitempty"`  // after this time the cache was seen to be alive
+	Caches map[string]time.Time `json:"caches,omitempty"` // last use of the vendor's caches, by model, effort and head
+
+	Counts  []int     `json:"counts,omitempty"` // our tokens of the messages, as they are sent; by index
+	Head    string    `json:"head,omitempty"`   // hash of the system prompt and tools of which HeadTokens are the tokens
+	HeadOur int       `json:"head_tokens,omitempty"`
+	Our     int       `json:"our,omitempty"`    // our count of a whole request
+	Vendor  int       `json:"vendor,omitempty"` // the vendor's count of the same; 0 if it was not to be trusted
+	Ratios  []float64 `json:"ratios,omitempty"` // the last few of vendor's count to ours
+	Wrong   int       `json:"wrong,omitempty"`  // predictions of epochs that did not come true
+
+	counted []wire.Hash // the rolling hashes that Counts belongs to; nil: Rolling
+}
+
+// An Epoch is what a condensation has made of the first messages. It is replayed until the next one.
+type Epoch struct {
+	N     int       `json:"n"`               // 1 for the first of a conversation
+	Cut   int       `json:"cut"`             // messages of the client that Block replaces
+	From  wire.Hash `json:"from"`            // rolling hash of these
+	Block [][]byte  `json:"block"`           // messages, without cache markers
+	Whole bool      `json:"whole,omitempty"` // Block replaces all messages of its request
+	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of the messages from Cut on whose thinking is not sent
+
+	Reason  Reason    `json:"reason,omitempty"`
+	Time    time.Time `json:"time,omitzero"`
+	Before  int       `json:"before,omitempty"`  // tokens of the request, as predicted
+	After   int       `json:"after,omitempty"`   // as predicted, and once it is known, as the vendor counted
+	Payback float64   `json:"payback,omitempty"` // turns after which it was to pay for itself
+	Usage   []Usage   `json:"usage,omitempty"`   // of the next two requests
+	Our     int       `json:"our,omitempty"`     // our tokens of Block
+}
+
+// A Usage is what a vendor reports of one request, in tokens.
+type Usage struct {
+	Input int `json:"input"` // the whole prompt
+	Read  int `json:"read"`  // of it from the cache
+	Write int `json:"write"` // to the cache
+}
+
+// Hashes are rolling hashes: each is of a message and of all messages before it. In JSON they are one string.
+type Hashes []wire.Hash
+
+// MarshalText returns the hashes in base64.
+func (h Hashes) MarshalText() ([]byte, error) {
+	all := make([]byte, 0, len(h)*len(wire.Hash{}))
+	for i := range h {
+		all = append(all, h[i][:]...)
+	}
+	return base64.RawStdEncoding.AppendEncode(nil, all), nil
+}
+
+// UnmarshalText is the inverse of MarshalText.
+func (h *Hashes) UnmarshalText(text []byte) error {
+	all, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	if err != nil {
+		return err
+	}
+	const size = len(wire.Hash{})
+	if len(all)%size != 0 {
+		return fmt.Errorf("rolling hashes: %d bytes are no multiple of %d", len(all), size)
+	}
+	*h = make(Hashes, len(all)/size)
+	for i := range *h {
+		copy((*h)[i][:], all[i*size:])
+	}
+	return nil
+}
+
+// Roll returns the rolling hashes of messages.
+func Roll(messages []wire.Message) []wire.Hash {
+	rolling := make([]wire.Hash, len(messages))
+	var both [2 * len(wire.Hash{})]byte
+	for i := range messages {
+		copy(both[len(wire.Hash{}):], messages[i].Hash[:])
+		sum := sha256.Sum256(both[:])
+		copy(rolling[i][:], sum[:])
+		copy(both[:], sum[:len(wire.Hash{})])
+	}
+	return rolling
+}
+
+// common returns the length of the longest common prefix. Where rolling hashes are equal, all before them are.
+func common(a, b []wire.Hash) int {
+	return sort.Search(min(len(a), len(b)), func(i int) bool { return a[i] != b[i] })
+}
+
+func key(h wire.Hash) string { return base64.RawStdEncoding.EncodeToString(h[:]) }
+
+// A Kind is how a request goes on from what is known.
+type Kind int
+
+// The kinds.
+const (
+	New       Kind = iota // nothing that is known
+	Continue              // all messages of the last request, and perhaps more; or the same request again
+	Rewind                // some of the first messages of the last request, and no others
+	Fork                  // some of the first messages, then others
+	Compacted             // the client went back behind every epoch, or has shortened its history: nothing is replaced
+)
+
+// mostStates is how many states Follow looks at: the first ones, so callers pass the latest first.
+const mostStates = 256
+
+// Follow returns the state with which the request r goes on: of the states whose epoch replaces only messages that
+// r has, that with which r has most messages in common, and of several, the one last used. The result is the
+// caller's own. Its ID is that of the state if the request continues it; it is empty if the state is a
+// new one, or a copy for another branch.
+func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind) {
+	var best *State
+	longest, behind := 0, false
+	for _, s := range states[:min(len(states), mostStates)] {
+		n := common(s.Rolling, rolling)
+		if n == 0 || n < longest {
+			continue
+		}
+		if !s.Epoch.covers(rolling) {
+			behind = true
+			continue
+		}
+		if best == nil || n > longest || s.Last.After(best.Last) {
+			best, longest = s, n
+		}
+	}
+	if best == nil && behind {
+		return &State{}, Compacted
+	}
+	if best == nil {
+		return &State{}, New
+	}
+	s := *best
+	kind := Continue
+	if longest < len(s.Rolling) {
+		s.ID, kind = "", Fork
+		if longest == len(rolling) {
+			kind = Rewind
+		}
+	}
+	s.unbind(r, rolling, longest, kind)
+	return &s, kind
+}
+
+// covers reports whether the epoch, which may be nil, replaces only messages that a request has. A request that ends
+// where the kept messages begin is not covered: the model would have to answer a message that was condensed as an older one.
+func (e *Epoch) covers(rolling []wire.Hash) bool {
+	if e == nil || e.Cut == 0 {
+		return true
+	}
+	return len(rolling) >= e.Cut && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
+}
+
+// unbind leaves out the thinking of answers that this lineage did not see: they were written after messages that may not
+// be what is sent now. Of a request that continues, the first answer is to the last request.
+func (s *State) unbind(r *wire.Request, rolling []wire.Hash, shared int, kind Kind) {
+	if !s.Bound || s.Epoch == nil && len(s.Ingest) == 0 {
+		return
+	}
+	runs, end := 0, shared
+	for i := shared; i < len(r.Messages); i++ {
+		if r.Messages[i].Role != "assistant" {
+			continue
+		}
+		if i == shared || r.Messages[i-1].Role != "assistant" {
+			runs++
+		}
+		end = i + 1
+	}
+	if runs > 1 || runs == 1 && kind != Continue {
+		s.Strip(rolling[:end])
+	}
+}
+
+// Strip changes s: the thinking of these messages, the first ones of the conversation, is not sent any more.
+// It is for the one retry after a vendor has refused thinking because of what was sent before it.
+func (s *State) Strip(rolling []wire.Hash) {
+	e := Epoch{}
+	if s.Epoch != nil {
+		e = *s.Epoch
+	}
+	if len(rolling) < e.Cut {
+		return
+	}
+	e.Bare = slices.Clone(rolling[e.Cut:])
+	s.Epoch, s.Counts, s.counted = &e, s.Counts[:min(len(s.Counts), e.Cut)], nil
+}
+
+// Shorten changes s: it asks replace for the shorter form of every message that was never sent, by index, and keeps
+// what is not nil for ever. Those are the messages after the model's last one that are not part of
+// the last request: what is older has been sent by someone, in some form.
+func (s *State) Shorten(r *wire.Request, rolling []wire.Hash, replace func(i int) []byte) {
+	first := common(s.Rolling, rolling)
+	for i := len(r.Messages) - 1; i >= first; i-- {
+		if r.Messages[i].Role == "assistant" {
+			first = i + 1
+		}
+	}
+	var added map[string][]byte
+	for i := first; i < len(r.Messages); i++ {
+		raw := replace(i)
+		if raw == nil {
+			continue
+		}
+		if added == nil {
+			if added = maps.Clone(s.Ingest); added == nil {
+				added = map[string][]byte{}
+			}
+		}
+		added[key(rolling[i])] = shape(r.API, raw)
+	}
+	if added != nil {
+		s.Ingest = added
+	}
+}
+
+// shape returns a copy of a message without cache markers, in a form to which a marker can be added without another change.
+func shape(api wire.API, raw []byte) []byte {
+	if api == wire.Messages {
+		raw = wire.Mark(wire.Unmark(raw), 5*time.Minute)
+	}
+	return slices.Clone(wire.Unmark(raw))
+}
+
+// Sent changes s: it records that the view of this request is about to be forwarded, at now. Save the state before.
+func (s *State) Sent(r *wire.Request, rolling []wire.Hash, bound bool, now time.Time) {
+	if s.Turns == 0 {
+		for i := range r.Messages {
+			if r.Messages[i].Role == "assistant" && (i == 0 || r.Messages[i-1].Role != "assistant") {
+				s.Turns++
+			}
+		}
+	}
+	if !slices.Equal(s.Rolling, rolling) || s.Last.IsZero() {
+		s.Turns++ // not a retry
+	}
+	if !s.Last.IsZero() {
+		s.Gap = now.Sub(s.Last)
+	}
+	s.Rolling, s.counted = rolling, nil
+	s.Counts = s.Counts[:min(len(s.Counts), len(rolling))]
+	s.Model, s.Effort, s.Last = r.Model, r.Effort, now
+	s.Bound = s.Bound || bound
+	s.TTL = max(s.TTL, r.TTL)
+	caches := maps.Clone(s.Caches)
+	if caches == nil {
+		caches = map[string]time.Time{}
+	}
+	caches[cacheOf(r)] = now
+	for len(caches) > mostCaches {
+		oldest := ""
+		for k, t := range caches {
+			if oldest == "" || t.Before(caches[oldest]) {
+				oldest = k
+			}
+		}
+		delete(caches, oldest)
+	}
+	s.Caches = caches
+}
+
+const mostCaches = 8 // of which a lineage remembers the last use
+
+// cacheOf names the cache that serves a request: vendors keep one per model and effort, and the system prompt and the
+// tools come before the messages.
+func cacheOf(r *wire.Request) string { return r.Model + " " + r.Effort + " " + key(r.Head) }
+
+// mostTips is how many branches of the same epoch are stored apart.
+const mostTips = 4
+
+// Recycle changes s, which has no ID, if many branches are stored that replace the same messages: s takes over the
+// ID of the one that was used least recently, and its replacements of messages, so that the caller overwrites its record.
+// Some agents send a side question with the whole history in every turn; each is a branch.
+func (s *State) Recycle(states []*State) {
+	if s.ID != "" {
+		return
+	}
+	var oldest *State
+	tips := 0
+	for _, t := range states {
+		if n := common(t.Rolling, s.Rolling); n == 0 || !t.Epoch.same(s.Epoch) || t.ID == "" {
+			continue
+		}
+		if tips++; oldest == nil || t.Last.Before(oldest.Last) {
+			oldest = t
+		}
+	}
+	if tips < mostTips {
+		return
+	}
+	s.ID = oldest.ID
+	if len(oldest.Ingest) > 0 {
+		all := maps.Clone(oldest.Ingest)
+		maps.Copy(all, s.Ingest)
+		s.Ingest = all
+	}
+}
+
+func (e *Epoch) same(o *Epoch) bool {
+	if e == nil || o == nil {
+		return e == o
+	}
+	return e.Cut == o.Cut && e.From == o.From && slices.EqualFunc(e.Block, o.Block, slices.Equal)
+}

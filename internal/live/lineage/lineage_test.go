@@ -1,0 +1,140 @@
+package lineage_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// conversation returns a request with n messages: the user's, then calls and results in turn.
+func conversation(n int) []string {
+	messages := []string{`{"role":"user","content":"Fix the build."}`}
+	for i := 1; i < n; i++ {
+		if i%2 == 1 {
+			messages = append(messages, fmt.Sprintf(`{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s%d"},{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":"make %d"}}]}`, i, i, i))
+		} else {
+			messages = append(messages, fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"output %d"}]}`, i-1, i))
+		}
+	}
+	return messages
+}
+
+func parse(t testing.TB, messages []string, fields ...string) (*wire.Request, []wire.Hash) {
+	t.Helper()
+	body := `{"model":"claude-opus-5-5","max_tokens":1000,"messages":[` + strings.Join(messages, ",") + `]`
+	for _, f := range fields {
+		body += "," + f
+	}
+	r, err := wire.Parse(wire.Messages, []byte(body+"}"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, lineage.Roll(r.Messages)
+}
+
+func texts(view [][]byte) string {
+	all := make([]string, len(view))
+	for i, v := range view {
+		all[i] = string(v)
+	}
+	return strings.Join(all, "\n")
+}
+
+// frozen returns the state after a conversation of n messages had its messages before cut replaced by a summary.
+func frozen(t testing.TB, n, cut int, bound bool) *lineage.State {
+	t.Helper()
+	r, rolling := parse(t, conversation(n))
+	s, kind := lineage.Follow(nil, r, rolling)
+	if kind != lineage.New {
+		t.Fatalf("got kind %v, want New", kind)
+	}
+	s.Sent(r, rolling, bound, begin)
+	s.ID = "old"
+	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, conversation(n)[cut:]...))
+	e, err := s.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, bound, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.ID != "" || s.Epoch != nil {
+		t.Fatal("Freeze must leave the old state as it is, with its record")
+	}
+	if e.Epoch.Cut != cut || len(e.Epoch.Block) != 1 {
+		t.Fatalf("got cut %d and a block of %d messages, want %d, 1", e.Epoch.Cut, len(e.Epoch.Block), cut)
+	}
+	e.Sent(r, rolling, bound, begin.Add(time.Second))
+	return e
+}
+
+func TestViewAfterAnEpoch(t *testing.T) {
+	const summary = `{"role":"user","content":[{"type":"text","text":"Summary."}]}`
+	for _, bound := range []bool{false, true} {
+		s := frozen(t, 9, 5, bound)
+		data, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var restarted lineage.State
+		if err := json.Unmarshal(data, &restarted); err != nil {
+			t.Fatal(err)
+		}
+		r, rolling := parse(t, conversation(11))
+		got, kind := lineage.Follow([]*lineage.State{&restarted}, r, rolling)
+		if kind != lineage.Continue {
+			t.Fatalf("got kind %v, want Continue", kind)
+		}
+		want := summary
+		for i, m := range conversation(11)[5:] {
+			if bound && i < 4 { // before the epoch's end
+				m = strings.ReplaceAll(m, fmt.Sprintf(`{"type":"thinking","thinking":"","signature":"s%d"},`, i+5), "")
+			}
+			want += "\n" + m
+		}
+		if got := texts(got.View(r, rolling)); got != want {
+			t.Errorf("bound %t: got\n%s\nwant\n%s", bound, got, want)
+		}
+	}
+}
+
+func TestFollow(t *testing.T) {
+	s := frozen(t, 9, 5, true)
+	s.ID = "s"
+	edited := func(n, at int) []string {
+		m := conversation(n)
+		m[at] = `{"role":"user","content":"Something else."}`
+		return m
+	}
+	tests := []struct {
+		name     string
+		messages []string
+		want     lineage.Kind
+		id       string
+	}{
+		{"the same again", conversation(9), lineage.Continue, "s"},
+		{"two more", conversation(11), lineage.Continue, "s"},
+		{"back into the kept messages", conversation(7), lineage.Rewind, ""},
+		{"back to where they begin", conversation(6), lineage.Rewind, ""},
+		{"back to before them", conversation(5), lineage.Compacted, ""},
+		{"the newest message edited", edited(9, 8), lineage.Fork, ""},
+		{"the first kept message edited", edited(7, 6), lineage.Fork, ""},
+		{"the message before the kept ones edited", edited(9, 4), lineage.Compacted, ""},
+		{"the first message edited", edited(9, 0), lineage.New, ""},
+		{"another conversation", []string{`{"role":"user","content":"Hello."}`}, lineage.New, ""},
+	}
+	for _, tt := range tests {
+		r, rolling := parse(t, tt.messages)
+		got, kind := lineage.Follow([]*lineage.State{s}, r, rolling)
+		if kind != tt.want || got.ID != tt.id {
+			t.Errorf("%s: got kind %v, ID %q, want %v, %q", tt.name, kind, got.ID, tt.want, tt.id)
+		}
+		if replaced := len(got.View(r, rolling)) != len(tt.messages); replaced != (kind != lineage.New && kind != lineage.Compacted) {
+			t.Errorf("%s: kind %v: replaced: %t", tt.name, kind, replaced)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package lineage
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// mostMarkers is how many cache markers Anthropic accepts in tools, system prompt and messages together:
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+const mostMarkers = 4
+
+// View returns the messages that are sent in place of those of r: the block of the epoch, then the client's own, of which
+// some are shortened or have lost their thinking. Below the length that was forwarded last, these are the
+// same bytes as then but for cache markers, which are no part of a vendor's prefix. The client's markers
+// on messages that are replaced are gone; the block gets one if r asks for caching and has fewer than four.
+func (s *State) View(r *wire.Request, rolling []wire.Hash) [][]byte {
+	view, _ := s.view(r, rolling)
+	return view
+}
+
+// view also returns the index of the client's message that each message of the view is; -1 for the block.
+func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origin []int) {
+	view, origin = make([][]byte, 0, len(r.Messages)), make([]int, 0, len(r.Messages))
+	cut, bare := 0, []wire.Hash(nil)
+	if e := s.Epoch; e != nil && e.covers(rolling) {
+		cut, bare = e.Cut, e.Bare
+		for _, raw := range e.Block {
+			view, origin = append(view, raw), append(origin, -1)
+		}
+	}
+	block := len(view)
+	bare = bare[:common(bare, rolling[cut:])]
+	markers := r.HeadMarkers
+	for i := cut; i < len(r.Messages); i++ {
+		m := &r.Messages[i]
+		raw := m.Raw
+		if len(s.Ingest) > 0 {
+			if short := s.Ingest[key(rolling[i])]; short != nil {
+				if raw = short; m.Markers > 0 && r.API == wire.Messages {
+					raw = wire.Mark(short, m.TTL())
+				}
+			}
+		}
+		if m.Thinking && i-cut < len(bare) {
+			if raw = wire.StripThinking(r.API, raw); raw == nil {
+				continue
+			}
+		}
+		view, origin = append(view, raw), append(origin, i)
+		markers += m.Markers
+	}
+	if block > 0 && markers < mostMarkers && r.TTL > 0 && r.API == wire.Messages {
+		ttl := lifetime(r)
+		for i := block - 1; i >= 0; i-- {
+			if marked := wire.Mark(view[i], ttl); len(marked) != len(view[i]) {
+				view[i] = marked
+				break
+			}
+		}
+	}
+	return view, origin
+}
+
+// lifetime returns what a marker before the first message that is kept may ask for: an hour if a marker of some
+// message does, because those that do must come first, and because then none before it asks for less.
+func lifetime(r *wire.Request) time.Duration {
+	for i := range r.Messages {
+		if r.Messages[i].TTL() >= time.Hour {
+			return time.Hour
+		}
+	}
+	return 5 * time.Minute
+}
+
+// A Condensed is what a condensation has made of a view.
+type Condensed struct {
+	Upto   int            // how many of the client's messages the view was of; 0 means all
+	After  []wire.Message // its result
+	Forced bool           // it has to be, even if that breaks a round of tools in which the model thinks
+	Decision
+}
+
+// Errors of [State.Freeze].
+var (
+	ErrNothing = errors.New("the condensation replaced nothing")
+	ErrRound   = errors.New("the condensation took the thinking from the start of a turn that is not finished")
+	ErrParted  = errors.New("the condensation parted a tool call from its result")
+)
+
+// Freeze returns the state of an epoch that begins now, without an ID: s, which the client may come back to by a rewind,
+// keeps its record. What the condensation left unchanged at the end is kept as it is, and sent as the
+// client's own bytes; only what is before that is frozen, so that a client which goes back into the kept
+// messages keeps the epoch. A condensation that was prepared while the conversation went on is used
+// in the same way: the messages after Upto are kept. The caller makes sure that the epoch of s
+// is the one that it was prepared with.
+//
+// On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others it stays.
+// With thinking "enabled" a vendor wants a turn of tool calls that began with thinking to keep it: unless the
+// condensation is forced, one that breaks this is [ErrRound].
+func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, bound bool, now time.Time) (*State, error) {
+	upto := c.Upto
+	if upto <= 0 || upto > len(r.Messages) {
+		upto = len(r.Messages)
+	}
+	before := *r
+	before.Messages = r.Messages[:upto]
+	view, origin := s.view(&before, rolling[:upto])
+
+	kept := 0
+	for kept < len(view) && kept < len(c.After) {
+		i := len(view) - 1 - kept
+		a := &c.After[len(c.After)-1-kept]
+		if origin[i] < 0 || !bytes.Equal(view[i], a.Raw) && !untouched(view[i], &r.Messages[origin[i]], a) {
+			break
+		}
+		kept++
+	}
+	cut := upto
+	if kept > 0 {
+		cut = origin[len(view)-kept]
+	}
+	head := c.After[:len(c.After)-kept]
+	if cut == 0 || len(head) == len(view)-kept && slices.EqualFunc(head, view[:len(head)], func(m wire.Message, v []byte) bool { return bytes.Equal(m.Raw, v) }) {
+		return nil, ErrNothing
+	}
+	if !sameSet(open(head), open(r.Messages[:cut])) {
+		return nil, ErrParted
+	}
+
+	bound = bound || s.Bound
+	e := &Epoch{
+		N: 1, Cut: cut, From: rolling[cut-1], Whole: cut == len(r.Messages), Reason: c.Reason, Time: now,
+		Before: c.Before, After: c.Decision.After, Payback: c.Turns,
+	}
+	if s.Epoch != nil {
+		e.N = s.Epoch.N + 1
+	}
+	sent := make([]wire.Message, 0, len(head)+len(r.Messages)-cut)
+	for _, m := range head {
+		raw := m.Raw
+		if bound && m.Thinking {
+			raw = wire.StripThinking(r.API, raw)
+			m.Thinking = false
+		}
+		if raw != nil {
+			e.Block = append(e.Block, shape(r.API, raw))
+			sent = append(sent, m)
+		}
+	}
+	for i, m := range r.Messages[cut:] {
+		m.Thinking = m.Thinking && !bound && (s.Epoch == nil || !s.Epoch.bares(rolling, cut+i))
+		sent = append(sent, m)
+	}
+	if r.Thinking == "enabled" && !c.Forced && thinks(r.Messages) && !thinks(sent) {
+		return nil, ErrRound
+	}
+
+	if bound {
+		e.Bare = slices.Clone(rolling[cut:])
+	} else if s.Epoch != nil && s.Epoch.Cut <= cut && cut-s.Epoch.Cut < len(s.Epoch.Bare) {
+		e.Bare = s.Epoch.Bare[cut-s.Epoch.Cut:]
+	}
+	n := *s
+	n.ID, n.Epoch, n.Ingest, n.Bound = "", e, nil, bound
+	for i := cut; i < len(rolling) && len(s.Ingest) > 0; i++ {
+		if k := key(rolling[i]); s.Ingest[k] != nil {
+			if n.Ingest == nil {
+				n.Ingest = map[string][]byte{}
+			}
+			n.Ingest[k] = s.Ingest[k]
+		}
+	}
+	n.Rolling, n.Counts, n.counted = rolling, nil, nil
+	return &n, nil
+}
+
+// bares reports whether the thinking of the client's message i is left out.
+func (e *Epoch) bares(rolling []wire.Hash, i int) bool {
+	k := i - e.Cut
+	return k >= 0 && k < len(e.Bare) && e.Bare[k] == rolling[i]
+}
+
+// untouched reports whether a is what the client sent, and that was sent on as it came.
+func untouched(view []byte, m, a *wire.Message) bool {
+	return m.Hash == a.Hash && bytes.Equal(view, m.Raw)
+}
+
+// open returns the calls of messages that none of them answers, and the results without a call.
+func open(messages []wire.Message) map[string]int {
+	ids := map[string]int{}
+	for i := range messages {
+		for _, id := range messages[i].Calls {
+			ids[id]++
+		}
+		for _, id := range messages[i].Results {
+			if ids[id]--; ids[id] == 0 {
+				delete(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+func sameSet(a, b map[string]int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for id, n := range a {
+		if b[id] != n {
+			return false
+		}
+	}
+	return true
+}
+
+// thinks reports whether the messages end inside a turn of the model that begins with thinking. A turn begins after what
+// a user typed.
+func thinks(messages []wire.Message) bool {
+	first := turn(messages)
+	return first < len(messages) && messages[first].Thinking
+}
+
+// turn returns the index of the model's first message after what the user typed last, len(messages) if there is none.
+func turn(messages []wire.Message) int {
+	first := len(messages)
+	for i, m := range slices.Backward(messages) {
+		if m.Role == "user" && m.Typed && len(m.Results) == 0 {
+			break
+		}
+		if m.Role == "assistant" {
+			first = i
+		}
+	}
+	return first
+}
