@@ -138,7 +138,7 @@ const (
 	Continue              // all messages of the last request, and perhaps more; or the same request again
 	Rewind                // some of the first messages of the last request, and no others
 	Fork                  // some of the first messages, then others
-	Compacted             // the client went back behind every epoch, or has shortened its history: nothing is replaced
+	Compacted             // the client went back to before every epoch, or has shortened its history: nothing is replaced
 )
 
 // mostStates is how many states Follow looks at: the first ones, so callers pass the latest first.
@@ -150,21 +150,21 @@ const mostStates = 256
 // new one, or a copy for another branch.
 func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind) {
 	var best *State
-	longest, behind := 0, false
+	longest, lost := 0, false
 	for _, s := range states[:min(len(states), mostStates)] {
 		n := common(s.Rolling, rolling)
 		if n == 0 || n < longest {
 			continue
 		}
 		if !s.Epoch.covers(rolling) {
-			behind = true
+			lost = true
 			continue
 		}
 		if best == nil || n > longest || s.Last.After(best.Last) {
 			best, longest = s, n
 		}
 	}
-	if best == nil && behind {
+	if best == nil && lost {
 		return &State{}, Compacted
 	}
 	if best == nil {
