@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk test-browser report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers bench-gateway outline-accuracy results golden
+.PHONY: check build test test-sdk test-browser test-agents report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers bench-gateway outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -26,6 +26,11 @@ test-sdk:
 # The HTML pages in a real Chromium, found in PATH or named by CONDENSE_CHROMIUM.
 test-browser:
 	cd test/browser && go mod tidy -diff && go vet ./... && go test ./...
+
+# Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
+# from npm: 1 GB, in the user's cache directory.
+test-agents:
+	cd test/agents && go mod tidy -diff && go vet ./... && go test ./...
 
 # The script of the HTML pages, from internal/lab/report/web. The build is committed, so that
 # building the program does not need node.

@@ -1,0 +1,11 @@
+// What drives real agents, which only this test needs: a module of its own keeps it out of go test ./...
+// of the main module.
+module github.com/condensehq/condense/test/agents
+
+go 1.26.0
+
+require github.com/condensehq/condense v0.0.0
+
+require golang.org/x/sys v0.48.0 // indirect
+
+replace github.com/condensehq/condense => ../..
