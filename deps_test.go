@@ -78,6 +78,7 @@ var mayImport = map[string]string{
 	"internal/testkit/apilint":         "",
 	"internal/testkit/upstream":        "",
 	"internal/testkit":                 "golang.org/x/sys",
+	"internal/settings":                "internal/tree github.com/pelletier/go-toml github.com/tailscale/hujson",
 	"internal/live/agents":             "internal/live/wire internal/rawjson",
 
 	// No format imports another one or the front.

@@ -1,0 +1,372 @@
+// Package settings reads and changes single values in the settings files of other programs: JSON
+// with comments, and TOML. Files are changed as text, so that everything else in them, comments
+// and layout included, keeps its bytes.
+package settings
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+	"github.com/tailscale/hujson"
+
+	"github.com/condensehq/condense/internal/tree"
+)
+
+// The formats of files.
+const (
+	JSON = "json" // with comments and commas after the last member
+	TOML = "toml"
+)
+
+// maxSize is the size in bytes of the largest file that is read. Settings that people write are
+// smaller, and the parsers have no limit of depth.
+const maxSize = 1 << 20
+
+// Get returns the string at a path of names; ok is false if there is none, or no string. An
+// empty text is a file without values.
+func Get(format string, text []byte, path ...string) (value string, ok bool, err error) {
+	if format == TOML {
+		if len(text) > maxSize {
+			return "", false, errTooLarge
+		}
+		n, fault := tree.Parse(TOML, text)
+		if fault != nil {
+			return "", false, errors.New(fault.Problem)
+		}
+		for _, name := range path {
+			if n = member(n, name); n == nil {
+				return "", false, nil
+			}
+		}
+		value, ok = n.Value.(string)
+		return value, ok, nil
+	}
+	root, err := parse(text)
+	if err != nil {
+		return "", false, err
+	}
+	at := &root
+	for _, name := range path {
+		m := find(at, name)
+		if m == nil {
+			return "", false, nil
+		}
+		at = &m.Value
+	}
+	l, isLiteral := at.Value.(hujson.Literal)
+	if !isLiteral || l.Kind() != '"' {
+		return "", false, nil
+	}
+	return l.String(), true, nil
+}
+
+func member(n *tree.Node, name string) *tree.Node {
+	for _, p := range n.Pairs {
+		if p.Key == name {
+			return p.Value
+		}
+	}
+	return nil
+}
+
+// A Change is what [Set] did.
+type Change struct {
+	Path []string `json:"path"`
+	New  string   `json:"new"` // the value
+	// Old is the text of the value before, as in the file; empty if there was none. Then Made is
+	// how many of the objects on the path were made for it.
+	Old  string `json:"old,omitempty"`
+	Made int    `json:"made,omitempty"`
+}
+
+// Set returns text with the string value at a path of names. Of TOML it sets values outside of
+// tables only.
+func Set(format string, text []byte, value string, path ...string) ([]byte, Change, error) {
+	c := Change{Path: path, New: value}
+	if format == TOML {
+		return setTOML(text, c)
+	}
+	return setJSON(text, c)
+}
+
+// Undo returns text without a change: with the old value or, if there was none, without the value
+// and without the objects that were made for it and are empty. If the file has another value at the
+// path by now, it is the user's: Undo returns text itself and false.
+func Undo(format string, text []byte, c Change) ([]byte, bool, error) {
+	if now, ok, err := Get(format, text, c.Path...); err != nil || !ok || now != c.New {
+		return text, false, err
+	}
+	if format == TOML {
+		return undoTOML(text, c), true, nil
+	}
+	out, err := undoJSON(text, c)
+	return out, err == nil, err
+}
+
+var errTooLarge = fmt.Errorf("it has more than %d bytes", maxSize)
+
+func parse(text []byte) (hujson.Value, error) {
+	if len(text) > maxSize {
+		return hujson.Value{}, errTooLarge
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}")
+	}
+	v, err := hujson.Parse(text)
+	if err != nil {
+		return v, errors.New("not valid JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	if _, ok := v.Value.(*hujson.Object); !ok {
+		return v, errors.New("not a JSON object")
+	}
+	return v, nil
+}
+
+// find returns the last member with a name: the one that counts where a name is repeated.
+func find(v *hujson.Value, name string) *hujson.ObjectMember {
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil
+	}
+	for i := len(o.Members) - 1; i >= 0; i-- {
+		if l, isLiteral := o.Members[i].Name.Value.(hujson.Literal); isLiteral && l.String() == name {
+			return &o.Members[i]
+		}
+	}
+	return nil
+}
+
+func quote(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string and a buffer: no error
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func splice(text []byte, from, to int, with string) []byte {
+	return append(append(append(make([]byte, 0, len(text)+len(with)), text[:from]...), with...), text[to:]...)
+}
+
+func setJSON(text []byte, c Change) ([]byte, Change, error) {
+	root, err := parse(text)
+	if err != nil {
+		return nil, c, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}\n")
+	}
+	at, depth := &root, 0
+	for ; depth < len(c.Path); depth++ {
+		m := find(at, c.Path[depth])
+		if m == nil {
+			break
+		}
+		at = &m.Value
+		if _, ok := at.Value.(*hujson.Object); !ok && depth < len(c.Path)-1 {
+			return nil, c, fmt.Errorf("%s is not an object", strings.Join(c.Path[:depth+1], "."))
+		}
+	}
+	if depth == len(c.Path) {
+		if _, ok := at.Value.(hujson.Literal); !ok {
+			return nil, c, fmt.Errorf("%s is not a text", strings.Join(c.Path, "."))
+		}
+		c.Old = string(text[at.StartOffset:at.EndOffset])
+		return splice(text, at.StartOffset, at.EndOffset, quote(c.New)), c, nil
+	}
+	o := at.Value.(*hujson.Object) //nolint:forcetypeassert // the root and what the loop went into are objects
+	c.Made = len(c.Path) - 1 - depth
+	l := layoutOf(text, &root)
+	begin := at.StartOffset + 1
+	added, end := l.member(c.Path[depth:], c.New, depth+1), ""
+	if len(o.Members) > 0 {
+		// New members are the first: then nothing before and after them changes.
+		first := text[begin:o.Members[0].Name.StartOffset]
+		lead := first[:len(first)-len(bytes.TrimLeft(first, " \t\r\n"))]
+		return splice(text, begin, begin, string(lead)+added+","), c, nil
+	}
+	if l.newline != "" {
+		end = l.line(depth)
+		if bytes.HasPrefix(bytes.TrimLeft(text[begin:], " \t\r"), []byte("\n")) {
+			end = "" // there is one
+		}
+	}
+	return splice(text, begin, begin, l.line(depth+1)+added+end), c, nil
+}
+
+// A layout is how the members of a file are indented.
+type layout struct{ newline, indent string }
+
+func (l layout) line(depth int) string {
+	if l.newline == "" {
+		return ""
+	}
+	return l.newline + strings.Repeat(l.indent, depth)
+}
+
+// member is a member with the objects around its value.
+func (l layout) member(path []string, value string, depth int) string {
+	colon := ": "
+	if l.newline == "" {
+		colon = ":"
+	}
+	if len(path) == 1 {
+		return quote(path[0]) + colon + quote(value)
+	}
+	return quote(path[0]) + colon + "{" + l.line(depth+1) + l.member(path[1:], value, depth+1) + l.line(depth) + "}"
+}
+
+func layoutOf(text []byte, root *hujson.Value) layout {
+	l := layout{"\n", "  "}
+	if bytes.Contains(text, []byte("\r\n")) {
+		l.newline = "\r\n"
+	}
+	o := root.Value.(*hujson.Object) //nolint:forcetypeassert // parse has checked it
+	if len(o.Members) == 0 {
+		return l
+	}
+	lead := text[root.StartOffset+1 : o.Members[0].Name.StartOffset]
+	at := bytes.LastIndexByte(lead, '\n')
+	switch {
+	case at < 0 && !bytes.Contains(text[root.StartOffset:root.EndOffset], []byte("\n")):
+		return layout{} // everything is on one line
+	case at >= 0 && len(bytes.TrimLeft(lead[at+1:], " \t")) == 0 && at+1 < len(lead):
+		l.indent = string(lead[at+1:])
+	}
+	return l
+}
+
+func undoJSON(text []byte, c Change) ([]byte, error) {
+	root, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	objects := []*hujson.Value{&root} // those on the path
+	for _, name := range c.Path {
+		objects = append(objects, &find(objects[len(objects)-1], name).Value)
+	}
+	leaf := objects[len(c.Path)]
+	if c.Old != "" {
+		return splice(text, leaf.StartOffset, leaf.EndOffset, c.Old), nil
+	}
+	last := len(c.Path) - 1
+	for made := c.Made; made > 0 && len(objects[last].Value.(*hujson.Object).Members) == 1 && bare(objects[last]); made-- { //nolint:forcetypeassert // found above
+		last--
+	}
+	return cut(text, objects[last], c.Path[last]), nil
+}
+
+// bare reports whether there is no comment in an object with one member.
+func bare(v *hujson.Value) bool {
+	o := v.Value.(*hujson.Object) //nolint:forcetypeassert // of the caller
+	m := o.Members[0]
+	return len(bytes.TrimSpace(m.Name.BeforeExtra))+len(bytes.TrimSpace(o.AfterExtra))+len(bytes.TrimSpace(m.Value.AfterExtra)) == 0
+}
+
+// cut removes a member with its comma and the space before it.
+func cut(text []byte, v *hujson.Value, name string) []byte {
+	o := v.Value.(*hujson.Object) //nolint:forcetypeassert // of the caller
+	m := find(v, name)
+	n := 0
+	for i := range o.Members {
+		if &o.Members[i] == m {
+			n = i
+		}
+	}
+	space := " \t\r\n"
+	if len(bytes.TrimSpace(m.Name.BeforeExtra)) > 0 {
+		space = " \t" // the line end may be that of a comment
+	}
+	start := len(bytes.TrimRight(text[:m.Name.StartOffset], space))
+	end := m.Value.EndOffset + len(m.Value.AfterExtra)
+	comma := end < len(text) && text[end] == ','
+	switch {
+	case comma:
+		end++
+	case n > 0: // the last member: the comma before it goes
+		before := o.Members[n-1].Value
+		at := before.EndOffset + len(before.AfterExtra)
+		return append(splice(text[:start], at, at+1, ""), text[m.Value.EndOffset:]...)
+	default:
+		end = m.Value.EndOffset
+	}
+	if len(o.Members) == 1 && len(bytes.TrimSpace(text[v.StartOffset+1:start])) == 0 && len(bytes.TrimSpace(text[end:v.EndOffset-1])) == 0 {
+		return splice(text, v.StartOffset+1, v.EndOffset-1, "")
+	}
+	return splice(text, start, end, "")
+}
+
+var bom = []byte("\ufeff")
+
+// setTOML replaces the value outside of tables, or adds it as the first line: only there it is
+// outside of every table without a look at the others.
+func setTOML(text []byte, c Change) ([]byte, Change, error) {
+	if len(c.Path) != 1 {
+		return nil, c, errors.New("only values outside of tables can be set")
+	}
+	if _, _, err := Get(TOML, text, c.Path...); err != nil {
+		return nil, c, err
+	}
+	key, value := tomlEntry(text, c.Path[0])
+	if key >= 0 {
+		c.Old = string(text[value.from:value.to])
+		return splice(text, value.from, value.to, quote(c.New)), c, nil
+	}
+	newline := "\n"
+	if bytes.Contains(text, []byte("\r\n")) {
+		newline = "\r\n"
+	}
+	at := 0
+	if bytes.HasPrefix(text, bom) {
+		at = len(bom)
+	}
+	return splice(text, at, at, c.Path[0]+" = "+quote(c.New)+newline), c, nil
+}
+
+func undoTOML(text []byte, c Change) []byte {
+	key, value := tomlEntry(text, c.Path[0])
+	if c.Old != "" {
+		return splice(text, value.from, value.to, c.Old)
+	}
+	from := bytes.LastIndexByte(text[:key], '\n') + 1
+	if bytes.HasPrefix(text[from:], bom) {
+		from += len(bom)
+	}
+	to := len(text)
+	if n := bytes.IndexByte(text[value.to:], '\n'); n >= 0 {
+		to = value.to + n + 1
+	}
+	return splice(text, from, to, "")
+}
+
+type span struct{ from, to int }
+
+// tomlEntry returns where a key outside of tables begins, and its value; -1 if there is none.
+func tomlEntry(text []byte, name string) (int, span) {
+	var p unstable.Parser
+	p.Reset(text)
+	for p.NextExpression() {
+		e := p.Expression()
+		switch e.Kind { //nolint:exhaustive // other expressions are comments
+		case unstable.Table, unstable.ArrayTable:
+			return -1, span{}
+		case unstable.KeyValue:
+			it := e.Key()
+			it.Next()
+			k := it.Node()
+			if string(k.Data) != name || !it.IsLast() {
+				continue
+			}
+			v := e.Value()
+			from := int(v.Raw.Offset)
+			if v.Raw.Length > 0 {
+				return int(k.Raw.Offset), span{from, from + int(v.Raw.Length)}
+			}
+		}
+	}
+	return -1, span{}
+}
