@@ -144,23 +144,28 @@ func Mark(message []byte, ttl time.Duration) []byte {
 
 // OpenRound returns where the round of tools begins that is still open at the end of messages: the first
 // of the assistant's messages, reasoning included, whose calls are answered there or not at all. It is
-// len(messages) if the last thing said is a user's, or an answer without calls.
+// len(messages) if the last thing said is a user's, or an answer without calls. Of the Messages API, a text that
+// follows results at once is in the same turn, so it leaves the round open.
 func OpenRound(messages []Message) int {
+	typed := false
 	for i, m := range slices.Backward(messages) {
 		switch {
-		case m.Role == "user" && m.Typed && len(m.Results) == 0:
+		case m.Role == "user" && len(m.Results) > 0:
+			typed = false
+		case m.Role == "user":
+			typed = typed || m.Typed
+		case m.Role == "assistant" && !typed:
+			begin, calls := i, false
+			for ; begin >= 0 && messages[begin].Role == "assistant"; begin-- {
+				calls = calls || len(messages[begin].Calls) > 0
+			}
+			if calls {
+				return begin + 1
+			}
 			return len(messages)
-		case m.Role != "assistant":
-			continue
-		}
-		begin, calls := i, false
-		for ; begin >= 0 && messages[begin].Role == "assistant"; begin-- {
-			calls = calls || len(messages[begin].Calls) > 0
-		}
-		if !calls {
+		case m.Role == "assistant", m.Role == "tool" && typed:
 			return len(messages)
 		}
-		return begin + 1
 	}
 	return len(messages)
 }

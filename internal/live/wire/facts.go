@@ -12,6 +12,8 @@ import (
 const (
 	noRole        = "the role is none that the API knows"
 	noContent     = "the content is missing or empty"
+	noBlock       = "the content has an element that is no object"
+	noFields      = "a tool call needs an id, a name and an object as input"
 	emptyText     = "text content blocks must be non-empty"
 	noID          = "a tool call or result has no valid ID"
 	callRole      = "tool calls must be the assistant's, results the user's"
@@ -47,7 +49,7 @@ func (p *parser) read(at place, own []member) {
 	}
 	switch at {
 	case inResultBlock:
-		if p.api == Messages && word(find(own, "type")) == "text" && isBlank(find(own, "text")) {
+		if text := find(own, "text"); p.api == Messages && word(find(own, "type")) == "text" && (isBlank(text) || !rawjson.IsString(text)) {
 			p.broken(emptyText)
 		}
 	case inBlock:
@@ -62,17 +64,20 @@ func (p *parser) read(at place, own []member) {
 func (p *parser) block(own []member, marked bool) {
 	m := &p.m
 	kind := word(find(own, "type"))
-	m.lastThinks, m.lastServed = false, false
+	m.lastServed = false
 	switch kind {
 	case "thinking", "redacted_thinking":
 		m.firstThinks = m.firstThinks || !m.other && len(m.Results) == 0
-		m.Thinking, m.lastThinks, m.other = true, true, true
+		m.Thinking, m.other = true, true
 		if marked {
 			p.broken(thinkingMark)
 		}
 		return
 	case "tool_use":
 		m.Calls = append(m.Calls, p.id(find(own, "id")))
+		if len(rawjson.Text(find(own, "name"))) == 0 || !rawjson.IsObject(find(own, "input")) {
+			p.broken(noFields)
+		}
 	case "tool_result":
 		m.Results = append(m.Results, p.id(find(own, "tool_use_id")))
 		m.lateResult = m.lateResult || m.other
@@ -81,8 +86,9 @@ func (p *parser) block(own []member, marked bool) {
 		}
 		return
 	case "text", "input_text", "output_text":
-		empty := isBlank(find(own, "text"))
-		if p.api == Messages && empty {
+		text := find(own, "text")
+		empty := isBlank(text)
+		if p.api == Messages && (empty || !rawjson.IsString(text)) {
 			p.broken(emptyText)
 			if marked {
 				p.broken(emptyTextMark)
@@ -91,7 +97,7 @@ func (p *parser) block(own []member, marked bool) {
 		gone := slices.ContainsFunc(own, func(o member) bool { return o.gone })
 		m.Typed = m.Typed || !empty && !gone
 	case "compaction":
-		m.compaction = true
+		p.r.Compacts = p.r.Compacts || p.api == Messages
 	default:
 		if strings.HasSuffix(kind, "_tool_result") {
 			m.lastServed = true
@@ -148,11 +154,8 @@ func (p *parser) readAnthropic(content []byte) {
 	if len(m.Calls) > 0 && m.Role != "assistant" || len(m.Results) > 0 && m.Role != "user" {
 		p.broken(callRole)
 	}
-	if !rawjson.IsArray(content) && isBlank(content) || isEmptyArray(content) {
+	if !rawjson.IsArray(content) && !rawjson.IsString(content) || isBlank(content) || isEmptyArray(content) {
 		p.broken(noContent)
-	}
-	if m.compaction {
-		p.r.Compacts = true
 	}
 }
 
@@ -178,6 +181,9 @@ func (p *parser) readChat(own []member, content []byte) {
 		}
 	}
 	none := content == nil || rawjson.IsNull(content)
+	if isEmptyArray(content) {
+		p.broken(noContent)
+	}
 	switch m.Role {
 	case "tool":
 		m.Results = append(m.Results, p.id(find(own, "tool_call_id")))
@@ -207,6 +213,9 @@ func (p *parser) readItem(own []member, content []byte) {
 		m.item = "message"
 	}
 	raw := find(own, "call_id")
+	if raw == nil && strings.HasSuffix(m.item, "_call_output") {
+		raw = find(own, "id") // of local_shell_call_output
+	}
 	paired := raw != nil && !rawjson.IsNull(raw)
 	role := "assistant"
 	switch kind := m.item; {
@@ -217,7 +226,7 @@ func (p *parser) readItem(own []member, content []byte) {
 		default:
 			p.broken(noRole)
 		}
-		if content == nil || rawjson.IsNull(content) {
+		if content == nil || rawjson.IsNull(content) || isEmptyArray(content) {
 			p.broken(noContent)
 		}
 	case kind == "reasoning":
@@ -225,7 +234,6 @@ func (p *parser) readItem(own []member, content []byte) {
 	case kind == "item_reference":
 		p.r.Stateful = true
 	case strings.HasPrefix(kind, "compaction"), kind == "context_compaction": // items, and compaction_trigger
-		m.compaction = true
 		p.r.Compacts = true
 	case kind == "additional_tools", kind == "configuration_update":
 		role = "developer"
@@ -409,11 +417,9 @@ func isBlank(raw []byte) bool {
 	}
 	for i := 1; i < len(raw)-1; i++ {
 		switch c := raw[i]; {
-		case c == ' ', c == '\\' && strings.IndexByte("nrt", raw[i+1]) >= 0:
-			if c == '\\' {
-				i++
-			}
-		default:
+		case c == '\\' || c >= 0x80:
+			return strings.TrimSpace(rawjson.Text(raw)) == ""
+		case c != ' ':
 			return false
 		}
 	}

@@ -413,10 +413,13 @@ func (p *parser) array(at place) bool {
 	}
 	p.at++
 	for p.space(); p.peek() != ']'; p.space() {
-		begin := len(p.buf)
+		start, begin := p.at, len(p.buf)
 		p.gone = false
 		if !p.value(each) {
 			return false
+		}
+		if each == inBlock && p.data[start] != '{' {
+			p.broken(noBlock)
 		}
 		if p.gone && each == inBlock {
 			p.buf = p.buf[:begin]

@@ -76,9 +76,7 @@ type facts struct {
 	other       bool // has content that is no tool result
 	lateResult  bool // a result follows other content
 	firstThinks bool // the first block is thinking
-	lastThinks  bool // the last one is
 	lastServed  bool // the last block is the result of a tool that the vendor ran
-	compaction  bool // has a compaction block
 }
 
 // Options of [Parse].

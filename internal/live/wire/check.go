@@ -1,0 +1,299 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Fault is a rule of the vendor that messages break.
+type Fault struct {
+	Index  int // of the message; -1 if the rule is about the whole request
+	Rule   string
+	Client bool // the client's own messages break it in the same place
+}
+
+func (f *Fault) Error() string {
+	if f.Index < 0 {
+		return "messages: " + f.Rule
+	}
+	return fmt.Sprintf("messages.%d: %s", f.Index, f.Rule)
+}
+
+// Rules about the order of messages, in words near those of the vendors. Sources: the errors of the
+// vendors' APIs, and their documentation of tool use, prompt caching, thinking and messages of the system
+// inside a conversation.
+const (
+	noMessages   = "at least one message is required"
+	notUserFirst = `the first message must use the "user" role`
+	prefill      = "the conversation must end with a user message"
+	systemPlace  = "`system` messages must follow a `user` message, and an `assistant` message or nothing must follow them"
+	sameIDs      = "the ids of tool calls must be unique"
+	noResult     = "tool calls were found without a result after them"
+	noCall       = "a tool result has no tool call before it"
+	twoResults   = "a tool call must have a single result"
+	lateResults  = "tool results must be before other content"
+	tooMany      = "a maximum of 4 blocks with cache_control may be provided"
+	longAfter    = "a cache_control block with a longer ttl must not follow one with a shorter ttl"
+	noThinking   = "when thinking is enabled, the assistant message before tool results must start with thinking"
+	alone        = "reasoning was provided without the item that must follow it"
+)
+
+// mostMarkers is the limit of cache markers in a request. Source: Anthropic's documentation of prompt caching.
+const mostMarkers = 4
+
+// Check reports what the vendor would refuse in r with view in place of its messages: a *[Fault], or nil. A
+// fault of the client's own is only reported if there is no other. It cannot see whether thinking is
+// still valid for what is before it. Messages of view that are slices of r's are not read again.
+func Check(api API, r *Request, view [][]byte) error {
+	known := make(map[*byte]int, len(r.Messages))
+	for i := range r.Messages {
+		known[&r.Messages[i].Raw[0]] = i
+	}
+	messages := make([]Message, len(view))
+	for i, raw := range view {
+		if len(raw) > 0 {
+			if n, ok := known[&raw[0]]; ok && len(raw) == len(r.Messages[n].Raw) {
+				messages[i] = r.Messages[n]
+				continue
+			}
+		}
+		m, err := parseMessage(api, element(api, raw))
+		if err != nil {
+			return &Fault{Index: i, Rule: err.Error()}
+		}
+		m.Raw = raw
+		messages[i] = m
+	}
+	found := check(api, r, messages)
+	if len(found) == 0 {
+		return nil
+	}
+	type place struct {
+		rule string
+		raw  *byte
+	}
+	of := func(f Fault, messages []Message) place {
+		if f.Index < 0 {
+			return place{rule: f.Rule}
+		}
+		return place{f.Rule, &messages[f.Index].Raw[0]}
+	}
+	own := map[place]bool{}
+	for _, f := range check(api, r, r.Messages) {
+		own[of(f, r.Messages)] = true
+	}
+	for i := range found {
+		if found[i].Client = own[of(found[i], messages)]; !found[i].Client {
+			return &found[i]
+		}
+	}
+	return &found[0]
+}
+
+// A checker collects what is wrong with messages.
+type checker struct {
+	messages []Message
+	found    []Fault
+}
+
+func (c *checker) add(index int, rule string) {
+	c.found = append(c.found, Fault{Index: index, Rule: rule})
+}
+
+// check returns all rules that the messages break.
+func check(api API, r *Request, messages []Message) []Fault {
+	c := &checker{messages: messages}
+	for i, m := range messages {
+		if m.fault != "" {
+			c.add(i, m.fault)
+		}
+	}
+	switch api {
+	case Messages:
+		c.turns()
+		c.markers(r)
+		c.thinking(r)
+	case Chat:
+		c.chat()
+	case Responses:
+		c.items()
+	}
+	return c.found
+}
+
+// turns checks roles and pairs of the Messages API, which joins messages of one role to turns.
+func (c *checker) turns() {
+	var open, calls []string // calls of the turn before, and of this one
+	var answered []string
+	at, begin := -1, 0 // where the turn before and this one begin
+	used := map[string]bool{}
+	role, before := "", "" // of the turn, of the message before
+	front := true          // only results so far
+	end := func() {
+		if slices.ContainsFunc(open, func(id string) bool { return !slices.Contains(answered, id) }) {
+			c.add(at, noResult)
+		}
+		open, calls, answered, front = calls, nil, nil, true
+	}
+	served := false
+	for i, m := range c.messages {
+		if m.Role == "system" {
+			if before != "user" && (before != "assistant" || !served) {
+				c.add(i, systemPlace)
+			}
+			before = m.Role
+			continue
+		}
+		switch {
+		case before == "" && m.Role != "user":
+			c.add(i, notUserFirst)
+		case before == "system" && m.Role != "assistant":
+			c.add(i, systemPlace)
+		}
+		if m.Role != role || before == "system" {
+			end()
+			role, at, begin = m.Role, begin, i
+		}
+		before, served = m.Role, m.lastServed
+		for _, id := range m.Results {
+			switch {
+			case !slices.Contains(open, id):
+				c.add(i, noCall)
+			case slices.Contains(answered, id):
+				c.add(i, twoResults)
+			}
+			answered = append(answered, id)
+		}
+		if m.lateResult || len(m.Results) > 0 && !front {
+			c.add(i, lateResults)
+		}
+		front = front && !m.other
+		for _, id := range m.Calls {
+			if used[id] {
+				c.add(i, sameIDs)
+			}
+			used[id] = true
+		}
+		calls = append(calls, m.Calls...)
+	}
+	end()
+	at = begin
+	end()
+	if role == "" {
+		c.add(-1, noMessages)
+	} else if role == "assistant" {
+		c.add(len(c.messages)-1, prefill)
+	}
+}
+
+// markers checks the cache markers of the Messages API.
+func (c *checker) markers(r *Request) {
+	all := slices.Clone(r.headTTLs)
+	for i := range c.messages {
+		all = append(all, c.messages[i].ttls...)
+	}
+	all = append(all, r.wholeTTL...)
+	if len(all) > mostMarkers {
+		c.add(-1, tooMany)
+	}
+	if !slices.IsSortedFunc(all, func(a, b time.Duration) int { return int(b - a) }) {
+		c.add(-1, longAfter)
+	}
+}
+
+// thinking checks that an open round of tools begins with thinking where it must.
+func (c *checker) thinking(r *Request) {
+	if r.Thinking != "enabled" {
+		return
+	}
+	at := OpenRound(c.messages)
+	if at == len(c.messages) || c.messages[at].firstThinks {
+		return
+	}
+	for _, m := range c.messages[at:] {
+		if len(m.Results) > 0 {
+			c.add(at, noThinking)
+			return
+		}
+	}
+}
+
+// chat checks pairs of the Chat API: the results of a message's calls follow it at once.
+func (c *checker) chat() {
+	var open []string
+	at := 0
+	used := map[string]bool{}
+	for i, m := range c.messages {
+		for _, id := range m.Results {
+			n := slices.Index(open, id)
+			switch {
+			case strings.HasPrefix(id, "function:"): // paired by name, and not checked
+			case n < 0:
+				c.add(i, noCall)
+			default:
+				open = slices.Delete(open, n, n+1)
+			}
+		}
+		if m.Role == "tool" {
+			continue
+		}
+		if len(open) > 0 {
+			c.add(at, noResult)
+		}
+		open, at = nil, i
+		for _, id := range m.Calls {
+			if strings.HasPrefix(id, "function:") {
+				continue
+			}
+			if used[id] {
+				c.add(i, sameIDs)
+			}
+			used[id] = true
+			open = append(open, id)
+		}
+	}
+	if len(open) > 0 {
+		c.add(at, noResult)
+	}
+	if len(c.messages) == 0 {
+		c.add(-1, noMessages)
+	}
+}
+
+// items checks pairs of the Responses API, which are found by their IDs wherever they are, and that reasoning
+// is followed by what it led to.
+func (c *checker) items() {
+	calls, results := map[string]int{}, map[string]bool{}
+	kind := func(item string) string { return strings.TrimSuffix(strings.TrimSuffix(item, "_output"), "_call") }
+	for i, m := range c.messages {
+		for _, id := range m.Calls {
+			if _, ok := calls[id]; ok {
+				c.add(i, sameIDs)
+			}
+			calls[id] = i
+		}
+		for _, id := range m.Results {
+			n, ok := calls[id]
+			switch {
+			case !ok || kind(c.messages[n].item) != kind(m.item):
+				c.add(i, noCall)
+			case results[id]:
+				c.add(i, twoResults)
+			}
+			results[id] = true
+		}
+		if m.item != "reasoning" {
+			continue
+		}
+		if i+1 == len(c.messages) || c.messages[i+1].Role != "assistant" || c.messages[i+1].item == "reasoning" {
+			c.add(i, alone)
+		}
+	}
+	for i, m := range c.messages {
+		if slices.ContainsFunc(m.Calls, func(id string) bool { return !results[id] }) {
+			c.add(i, noResult)
+		}
+	}
+}
