@@ -90,7 +90,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckClient: what the client's own messages break is told from what a view breaks.
+// TestCheckClient: faults of the client's own messages are marked.
 func TestCheckClient(t *testing.T) {
 	const call = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}}]}`
 	r := parse(t, wire.Messages, request(wire.Messages, `{"role":"user","content":"x"}`, call, `{"role":"user","content":""}`))
