@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script: what a user types, and the output. A script has the recorded
 // sessions in $SESSIONS, testdata/plugin as a program in $PLUGIN, and at $SPY a server that records
-// requests in the file spied. No process that it started may outlive it.
+// requests in the file spied; serveCommands are for gateways. No process that it started may outlive it.
 func TestScripts(t *testing.T) {
 	testkit.Process(t)
 	sessions, err := filepath.Abs("../../testdata/traces")
@@ -53,11 +53,14 @@ func TestScripts(t *testing.T) {
 			spy := httptest.NewServer(spying(filepath.Join(env.WorkDir, "spied")))
 			env.Defer(spy.Close)
 			env.Setenv("SPY", spy.URL)
+			env.Values[servedKey{}] = &served{}
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every command would end with a second of sleep
 			return nil
 		},
+		Cmds:                serveCommands,
 		UpdateScripts:       flag.Lookup("update").Value.String() == "true",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

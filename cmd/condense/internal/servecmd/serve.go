@@ -196,8 +196,8 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	}
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
-	if err != nil {
-		return nil, errors.Join(err, g.host.Close())
+	if err != nil { // the other options are those of a valid configuration
+		return nil, errors.Join(fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err), g.host.Close())
 	}
 	g.setDrain(g.settings.Drain)
 	return g, nil

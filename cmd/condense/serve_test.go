@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+// A served is what a script with a gateway has: its process, the vendor behind it, and a client.
+type served struct {
+	vendor  *upstream.Vendor
+	process *exec.Cmd
+	out     chan string // everything on standard output, once the process has ended
+	log     testkit.Log
+	sums    sums
+}
+
+type servedKey struct{}
+
+// patience is how long a script waits for what must come.
+const patience = time.Minute
+
+// serveCommands are the commands of scripts about gateways:
+//
+//	vendor WINDOW CALLS              starts a scripted vendor: an agent's loop of CALLS calls; sets $VENDOR
+//	gateway ARG…                     starts condense serve --listen 127.0.0.1:0 ARG…; sets $GATEWAY
+//	converse API MODEL [PATH [HEADER…]]  plays the loop with an agent through $GATEWAY/PATH; prints what the vendor saw
+//	seen                             prints path and headers of the requests that the vendor got
+//	http METHOD URL [HEADER…]        sends a request without body; prints status and answer
+//	logged PATTERN                   waits until the gateway has logged a line
+//	end SIGNAL CODE                  sends a signal to the gateway, which must exit with that code; prints its output and log
+var serveCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"vendor": startVendor, "gateway": startGateway, "converse": converse, "seen": seen, "http": request, "logged": logged, "end": end,
+}
+
+func of(ts *testscript.TestScript) *served { return ts.Value(servedKey{}).(*served) }
+
+func startVendor(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: vendor WINDOW CALLS")
+	}
+	window, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	calls, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	s := of(ts)
+	s.vendor = upstream.New(upstream.Options{Window: window, Script: upstream.Loop(calls, 6000, nil)})
+	server := httptest.NewServer(s.vendor)
+	ts.Defer(server.Close)
+	ts.Setenv("VENDOR", server.URL)
+}
+
+var listens = regexp.MustCompile(`listens on (http://[^ /]+)\S* `)
+
+func startGateway(ts *testscript.TestScript, _ bool, args []string) {
+	s := of(ts)
+	s.log.Reset()
+	cmd := exec.Command("condense", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...) //nolint:noctx // ended by the script
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "GORACE", "CONDENSE_TOKEN", "GOCOVERDIR"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	cmd.Stderr = &s.log
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	s.process, s.out = cmd, make(chan string, 1)
+	ts.Defer(func() { _ = cmd.Process.Kill() })
+	address := make(chan string, 1)
+	go func() {
+		var all bytes.Buffer
+		buf, sent := make([]byte, 4096), false
+		for {
+			n, err := stdout.Read(buf)
+			all.Write(buf[:n])
+			if m := listens.FindSubmatch(all.Bytes()); m != nil && !sent {
+				address <- string(m[1])
+				sent = true
+			}
+			if err != nil {
+				s.out <- all.String()
+				close(address)
+				return
+			}
+		}
+	}()
+	if url := <-address; url != "" {
+		ts.Setenv("GATEWAY", url)
+		return
+	}
+	ts.Fatalf("the gateway ended: %v\n%s", cmd.Wait(), s.log.String())
+}
+
+func end(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: end SIGNAL CODE")
+	}
+	signal, ok := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]
+	if !ok {
+		ts.Fatalf("no signal %s", args[0])
+	}
+	s := of(ts)
+	ts.Check(s.process.Process.Signal(signal))
+	out := <-s.out
+	_ = s.process.Wait()
+	_, _ = io.WriteString(ts.Stdout(), out)
+	_, _ = io.WriteString(ts.Stderr(), s.log.String())
+	if got := strconv.Itoa(s.process.ProcessState.ExitCode()); got != args[1] {
+		ts.Fatalf("exit code %s, want %s\n%s", got, args[1], s.log.String())
+	}
+}
+
+func seen(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, r := range of(ts).vendor.Records() {
+		_, _ = fmt.Fprintf(ts.Stdout(), "%s %s?%s %v\n", r.Method, r.Path, r.Query, r.Header)
+	}
+}
+
+func logged(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for until := time.Now().Add(patience); !pattern.MatchString(of(ts).log.String()); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			ts.Fatalf("%s was not logged:\n%s", pattern, of(ts).log.String())
+		}
+	}
+}
+
+func request(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: http METHOD URL [HEADER…]")
+	}
+	r, err := http.NewRequestWithContext(context.Background(), args[0], args[1], nil)
+	ts.Check(err)
+	for _, h := range args[2:] {
+		name, value, _ := strings.Cut(h, ": ")
+		if r.Header.Set(name, value); name == "Host" {
+			r.Host = value
+		}
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	ts.Check(err)
+	body, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	ts.Check(answer.Body.Close())
+	_, _ = fmt.Fprintf(ts.Stdout(), "%d\n%s\n", answer.StatusCode, body)
+}
+
+// sums are the checksums of the bodies that a client sent.
+type sums struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *sums) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	s.mu.Lock()
+	s.all = append(s.all, hex.EncodeToString(sum[:]))
+	s.mu.Unlock()
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func converse(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: converse API MODEL [PATH [HEADER…]]")
+	}
+	s := of(ts)
+	seen := len(s.vendor.Records())
+	s.sums = sums{}
+	c := &upstream.Client{
+		URL: ts.Getenv("GATEWAY"), API: upstream.API(args[0]), Model: args[1], Session: fmt.Sprintf("session-%d", seen), Stream: true,
+		HTTP: &http.Client{Transport: &s.sums}, Header: http.Header{"X-Api-Key": {"sk-dummy"}},
+	}
+	if len(args) > 2 {
+		c.URL += path.Clean("/" + args[2])
+		c.URL = strings.TrimSuffix(c.URL, "/")
+	}
+	for _, h := range args[min(3, len(args)):] {
+		name, value, _ := strings.Cut(h, ": ")
+		c.Header.Set(name, value)
+	}
+	text, err := c.Say(context.Background(), "Please read every file and report.")
+	records := s.vendor.Records()[seen:]
+	changed, largest := 0, 0
+	for i, r := range records {
+		if i < len(s.sums.all) && r.Sum != s.sums.all[i] {
+			changed++
+		}
+		largest = max(largest, r.Tokens)
+	}
+	_, _ = fmt.Fprintf(ts.Stdout(), "answer: %s\nrequests: %d\nchanged: %d\nlargest: %d\n", text, len(records), changed, largest)
+	for _, r := range s.vendor.Refusals() {
+		_, _ = fmt.Fprintf(ts.Stdout(), "refused: %s: %s\n", r.Rule, r.Error)
+	}
+	switch {
+	case err != nil && !neg:
+		ts.Fatalf("%v\n%s\n%s", err, c.Answer, s.log.String())
+	case err == nil && neg:
+		ts.Fatalf("the conversation ended well")
+	case err != nil:
+		_, _ = fmt.Fprintf(ts.Stderr(), "%v\n%s\n", err, c.Answer)
+	}
+}
