@@ -25,7 +25,7 @@ import (
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
-// A served is what a script with a gateway has: its process, the vendor behind it, and a client.
+// A served is what a script with a gateway has: its process, its vendor, and a client.
 type served struct {
 	vendor  *upstream.Vendor
 	process *exec.Cmd
@@ -74,7 +74,7 @@ var listens = regexp.MustCompile(`listens on (http://[^ /]+)\S* `)
 func startGateway(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
 	s.log.Reset()
-	cmd := exec.Command("condense", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...) //nolint:noctx // ended by the script
+	cmd := exec.Command("condense", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "GORACE", "CONDENSE_TOKEN", "GOCOVERDIR"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -105,7 +107,7 @@ func (f *gatewayFlags) settings(cmd *cobra.Command) (map[string]string, error) {
 		}
 	}
 	if cmd.Flags().Changed("observe") {
-		set["serve.observe"] = fmt.Sprint(f.observe)
+		set["serve.observe"] = strconv.FormatBool(f.observe)
 	}
 	return set, nil
 }
@@ -164,9 +166,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if load.Flags, err = f.settings(cmd); err != nil {
 		return nil, err
 	}
-	for key, value := range more {
-		load.Flags[key] = value
-	}
+	maps.Copy(load.Flags, more)
 	c, err := a.LoadWith(load)
 	if err != nil {
 		return nil, named(cmd, err)
@@ -319,17 +319,17 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	case <-ctx.Done():
 	}
 	drain := time.Duration(g.drain.Load())
-	g.log.Info("ending: no new requests; answers in progress may go on, unless there is a second signal", "limit", drain)
+	g.log.InfoContext(ctx, "ending: no new requests; answers in progress may go on, unless there is a second signal", "limit", drain)
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	if err := server.Shutdown(rest); err != nil {
-		g.log.Warn("answers in progress were cut", "limit", drain)
+		g.log.WarnContext(ctx, "answers in progress were cut", "limit", drain)
 		if err := server.Close(); err != nil {
-			g.log.Debug("close", "err", err)
+			g.log.DebugContext(ctx, "close", "err", err)
 		}
 	}
 	s := g.Stats()
-	g.log.Info("ended", "requests", s.Requests, "tokens_sent", size.Group(s.Tokens.Sent), "tokens_saved", size.Group(s.Tokens.Saved), "epochs", s.EpochCount)
+	g.log.InfoContext(ctx, "ended", "requests", s.Requests, "tokens_sent", size.Group(s.Tokens.Sent), "tokens_saved", size.Group(s.Tokens.Saved), "epochs", s.EpochCount)
 	return nil
 }
 
