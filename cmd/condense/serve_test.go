@@ -42,7 +42,7 @@ const patience = time.Minute
 // serveCommands are the commands of scripts about gateways:
 //
 //	vendor WINDOW CALLS              starts a scripted vendor: an agent's loop of CALLS calls; sets $VENDOR
-//	gateway ARG…                     starts condense serve --listen 127.0.0.1:0 ARG…; sets $GATEWAY
+//	gateway ARG…                     starts condense serve --listen 127.0.0.1:0 ARG…, or condense serve --config FILE ARG…; sets $GATEWAY
 //	converse API MODEL [PATH [HEADER…]]  plays the loop with an agent through $GATEWAY/PATH; prints what the vendor saw
 //	seen                             prints path and headers of the requests that the vendor got
 //	http METHOD URL [HEADER…]        sends a request without body; prints status and answer
@@ -74,7 +74,10 @@ var listens = regexp.MustCompile(`listens on (http://[^ /]+)\S* `)
 func startGateway(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
 	s.log.Reset()
-	cmd := exec.Command("condense", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	if len(args) == 0 || args[0] != "--config" {
+		args = append([]string{"--listen", "127.0.0.1:0"}, args...)
+	}
+	cmd := exec.Command("condense", append([]string{"serve"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "GORACE", "CONDENSE_TOKEN", "GOCOVERDIR"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))

@@ -1,0 +1,105 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+// An answered is the end of an agent's request.
+type answered struct {
+	text string
+	err  error
+}
+
+// stalling starts a gateway before a vendor that stops in the middle of its first answer until
+// release is closed, and an agent that waits for it.
+func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, log *testkit.Log, release chan struct{}, end chan answered) {
+	t.Helper()
+	testkit.Process(t)
+	release, begun := make(chan struct{}), make(chan struct{})
+	first := true
+	vendor := httptest.NewServer(upstream.New(upstream.Options{
+		Script: []upstream.Step{{Text: "Done."}},
+		Fault: func(upstream.Record) *upstream.Fault {
+			if !first {
+				return nil
+			}
+			first = false
+			close(begun)
+			return &upstream.Fault{At: 200, Stall: release}
+		},
+	}))
+	t.Cleanup(vendor.Close)
+	cmd = exec.CommandContext(t.Context(), "condense", "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--upstream", "anthropic="+vendor.URL)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(append(os.Environ(), "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir), env...)
+	log = new(testkit.Log)
+	cmd.Stderr = log
+	lines := bufio.NewScanner(testkit.Start(t, cmd))
+	if !lines.Scan() || !lines.Scan() {
+		t.Fatal(log)
+	}
+	_, at, _ := strings.Cut(lines.Text(), "ANTHROPIC_BASE_URL=")
+	at, _, _ = strings.Cut(at, " ")
+	end = make(chan answered, 1)
+	go func() {
+		c := &upstream.Client{
+			URL: at, API: upstream.Messages, Model: "claude-opus-5", Stream: true, Header: http.Header{"X-Api-Key": {"sk-dummy"}},
+			HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		}
+		text, err := c.Say(t.Context(), "Please wait.")
+		end <- answered{text, err}
+	}()
+	<-begun
+	return cmd, log, release, end
+}
+
+func TestFirstSignalLetsAnswersEnd(t *testing.T) {
+	cmd, log, release, end := stalling(t)
+	interrupt(t, cmd, syscall.SIGTERM)
+	testkit.Eventually(t, "the gateway says that it ends", func() bool { return strings.Contains(log.String(), "ending: ") })
+	close(release)
+	if got := <-end; got.err != nil || got.text != "Done." {
+		t.Errorf("the answer in progress: %+v\n%s", got, log)
+	}
+	wantExit(t, cmd, 0)
+	if strings.Contains(log.String(), "were cut") {
+		t.Error(log)
+	}
+}
+
+func TestDrainCutsAnswers(t *testing.T) {
+	cmd, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=100ms")
+	defer close(release)
+	interrupt(t, cmd, syscall.SIGTERM)
+	if got := <-end; got.err == nil {
+		t.Errorf("the answer ended: %+v", got)
+	}
+	wantExit(t, cmd, 0)
+	if !strings.Contains(log.String(), "answers in progress were cut") {
+		t.Error(log)
+	}
+}
+
+func TestSecondSignalCutsAnswersAtOnce(t *testing.T) {
+	cmd, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=1h")
+	defer close(release)
+	interrupt(t, cmd, syscall.SIGINT)
+	testkit.Eventually(t, "the gateway says that it ends", func() bool { return strings.Contains(log.String(), "ending: ") })
+	interrupt(t, cmd, syscall.SIGINT)
+	if got := <-end; got.err == nil {
+		t.Errorf("the answer ended: %+v", got)
+	}
+	wantExit(t, cmd, 130)
+}
