@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -28,14 +29,13 @@ func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, log *testkit.Log, rel
 	t.Helper()
 	testkit.Process(t)
 	release, begun := make(chan struct{}), make(chan struct{})
-	first := true
+	var stalled atomic.Bool
 	vendor := httptest.NewServer(upstream.New(upstream.Options{
 		Script: []upstream.Step{{Text: "Done."}},
 		Fault: func(upstream.Record) *upstream.Fault {
-			if !first {
+			if !stalled.CompareAndSwap(false, true) {
 				return nil
 			}
-			first = false
 			close(begun)
 			return &upstream.Fault{At: 200, Stall: release}
 		},
