@@ -1,0 +1,40 @@
+package wire
+
+import (
+	"net/http"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// errorTypes are the types of errors by status, as the vendors document them. Statuses that are not here are errors of the server.
+var errorTypes = map[int]struct{ anthropic, openai string }{
+	http.StatusBadRequest:            {"invalid_request_error", "invalid_request_error"},
+	http.StatusUnauthorized:          {"authentication_error", "authentication_error"},
+	http.StatusForbidden:             {"permission_error", "permission_error"},
+	http.StatusNotFound:              {"not_found_error", "not_found_error"},
+	http.StatusRequestEntityTooLarge: {"request_too_large", "invalid_request_error"},
+	http.StatusTooManyRequests:       {"rate_limit_error", "rate_limit_error"},
+	http.StatusGatewayTimeout:        {"timeout_error", "server_error"},
+}
+
+// Refusal returns the body of an answer of the gateway's own with a status, in the shape of the vendor's errors.
+func Refusal(api API, status int, message string) []byte {
+	types, ok := errorTypes[status]
+	if !ok {
+		types.anthropic, types.openai = "api_error", "server_error"
+	}
+	if api == Messages {
+		return rawjson.Append(nil, `{"type":"error","error":{"type":?,"message":?}}`, types.anthropic, message)
+	}
+	code := []byte("null")
+	if status == http.StatusRequestEntityTooLarge {
+		code = []byte(`"request_too_large"`)
+	}
+	return rawjson.Append(nil, `{"error":{"message":?,"type":?,"param":null,"code":?}}`, message, types.openai, code)
+}
+
+// TooLarge returns the status and the body of a refusal of a request that is larger than the vendor takes, in the
+// words that its clients know.
+func TooLarge(api API) (status int, body []byte) {
+	return http.StatusRequestEntityTooLarge, Refusal(api, http.StatusRequestEntityTooLarge, "Request exceeds the maximum size")
+}

@@ -1,0 +1,367 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/remote"
+)
+
+// An Answer is what a vendor reports of a request: counts of tokens, and how it ended.
+type Answer struct {
+	ID, Model string
+	Stop      string // why the model stopped, in the vendor's word; "" if it is not known
+	ErrorType string // of an error, also of one inside a stream: its code or its type
+	ErrorText string // cut at 4 kB
+	Input     int    // of the whole prompt, what was read from and written to the vendor's cache included
+	CacheRead int
+	CacheWrite,
+	Output int
+	Complete bool // the answer has arrived whole and is no error
+	Overflow bool // an error: the prompt is too long for the model
+}
+
+// A Watcher reads an answer as it passes, streamed or not. It keeps no more of it than the fields of an [Answer],
+// of a compressed one the first megabyte, and never blocks. It is not safe for concurrent use.
+type Watcher struct {
+	api     API
+	answer  Answer
+	json    leafScanner
+	kind    string // type of the event
+	code    string // of an error
+	message string
+	first   promptUsage // of the Messages API, at the beginning of the answer
+	last    promptUsage // at its end
+
+	begun, stream, packed bool
+	held                  []byte // a compressed answer
+
+	field []byte // the name of the field in this line of the stream, until the colon
+	state lineState
+	data  bool // the event has data
+}
+
+// promptUsage is the usage of a prompt in the Messages API. Fresh is what was neither read from nor written to the cache.
+type promptUsage struct{ fresh, read, write int }
+
+func (u promptUsage) total() int { return u.fresh + u.read + u.write }
+
+type lineState int
+
+const (
+	lineName  lineState = iota // in the name of a field
+	lineSpace                  // after the colon of data
+	lineData                   // in data
+	lineOther                  // in what is not read
+	lineCR                     // after a carriage return
+)
+
+const (
+	longestName   = 8
+	longestPacked = 1 << 20
+	longestPlain  = 64 << 20
+)
+
+// Watch returns a watcher of an answer. An answer that is compressed with gzip or zstd is recognized by its first bytes; others, such as
+// brotli, cannot be read, and the answer has no fields then.
+func Watch(api API, contentType string) *Watcher {
+	w := &Watcher{api: api, stream: strings.Contains(contentType, "event-stream")}
+	w.json.wanted = func(path []byte) bool { _, ok := leaves[api][string(path)]; return ok }
+	w.json.leaf = w.leaf
+	return w
+}
+
+// Write reads the next bytes of the answer. It never fails.
+func (w *Watcher) Write(p []byte) (int, error) {
+	n := len(p)
+	if !w.begun {
+		for len(p) > 0 && strings.IndexByte(" \t\r\n\xef\xbb\xbf", p[0]) >= 0 { // space, byte order mark
+			p = p[1:]
+		}
+		if len(p) == 0 {
+			return n, nil
+		}
+		w.begun = true
+		switch p[0] {
+		case '{', '[', '<':
+			w.stream = false
+		case 0x1f, 0x28: // gzip, zstd
+			w.packed = true
+		default:
+			w.stream = true
+		}
+	}
+	switch {
+	case w.packed:
+		w.held = append(w.held, p[:min(len(p), longestPacked-len(w.held))]...)
+	case w.stream:
+		w.lines(p)
+	default:
+		w.json.write(p)
+	}
+	return n, nil
+}
+
+// unpack reads a compressed answer. One that is cut short is read as far as it goes.
+func (w *Watcher) unpack() {
+	var in io.Reader
+	if w.held[0] == 0x1f {
+		z, err := gzip.NewReader(bytes.NewReader(w.held))
+		if err != nil {
+			return
+		}
+		in = z
+	} else {
+		z, err := zstd.NewReader(bytes.NewReader(w.held), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(longestPlain))
+		if err != nil {
+			return
+		}
+		defer z.Close()
+		in = z
+	}
+	w.packed, w.begun, w.held = false, false, nil
+	_, _ = io.Copy(w, io.LimitReader(in, longestPlain)) // whatever is missing is missing in the answer
+}
+
+// Answer returns what is known. Call it when the answer has ended, or was given up.
+func (w *Watcher) Answer() Answer {
+	if w.packed {
+		w.unpack()
+		w.packed = false // not even if it was compressed twice
+	}
+	w.json.end()
+	if !w.stream || w.data && w.json.ended { // the vendor left out the last empty line
+		w.event()
+	}
+	a := w.answer
+	if w.api == Messages {
+		u := w.first
+		if u.total() == 0 {
+			u = w.last
+		}
+		a.Input, a.CacheRead, a.CacheWrite = u.total(), u.read, u.write
+	}
+	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !strings.HasPrefix(a.ErrorType, "rate_limit") && remote.IsContextLength(&vendorError{a})
+	return a
+}
+
+// A vendorError is the error of an answer.
+type vendorError struct{ a Answer }
+
+func (e *vendorError) Error() string { return e.a.ErrorType + ": " + e.a.ErrorText }
+
+// RawJSON returns the error as vendors write it.
+func (e *vendorError) RawJSON() string {
+	return string(rawjson.Append(nil, `{"error":{"type":?,"code":?,"message":?}}`, e.a.ErrorType, e.a.ErrorType, e.a.ErrorText))
+}
+
+// lines reads the lines of a stream of events, which end with LF, CR LF or CR.
+func (w *Watcher) lines(p []byte) {
+	for len(p) > 0 {
+		if w.state == lineCR {
+			w.state = lineName
+			if p[0] == '\n' {
+				p = p[1:]
+				continue
+			}
+		}
+		if p[0] == '\r' || p[0] == '\n' {
+			w.endLine(p[0])
+			p = p[1:]
+			continue
+		}
+		switch w.state {
+		case lineName:
+			if p[0] == ':' {
+				w.state = lineOther
+				if string(w.field) == "data" {
+					w.state = lineSpace
+				}
+			} else if len(w.field) < longestName {
+				w.field = append(w.field, p[0])
+			}
+			p = p[1:]
+		case lineSpace:
+			if w.data {
+				w.json.write([]byte{'\n'})
+			}
+			w.state, w.data = lineData, true
+			if p[0] == ' ' {
+				p = p[1:]
+			}
+		default:
+			end := lineEnd(p)
+			if w.state == lineData {
+				w.json.write(p[:end])
+			}
+			p = p[end:]
+		}
+	}
+}
+
+// lineEnd returns the index of the first line end in p, or its length.
+func lineEnd(p []byte) int {
+	end := bytes.IndexByte(p, '\n')
+	if end < 0 {
+		end = len(p)
+	}
+	if cr := bytes.IndexByte(p[:end], '\r'); cr >= 0 {
+		end = cr
+	}
+	return end
+}
+
+// endLine ends a line, and with an empty one the event.
+func (w *Watcher) endLine(c byte) {
+	if w.state == lineName && len(w.field) == 0 && w.data {
+		w.json.end()
+		w.event()
+		w.json.reset()
+		w.data = false
+	}
+	w.field, w.state = w.field[:0], lineName
+	if c == '\r' {
+		w.state = lineCR
+	}
+}
+
+// event ends an event, or an answer that is no stream.
+func (w *Watcher) event() {
+	a := &w.answer
+	failed := false
+	switch w.kind {
+	case "error", "response.failed":
+		failed = true
+	case "message_stop", "response.completed", "response.incomplete", "[DONE]":
+		a.Complete = w.stream
+	}
+	if failed && a.ErrorText == "" {
+		a.ErrorText = w.message
+	}
+	if failed && a.ErrorType == "" {
+		a.ErrorType = w.code
+	}
+	if a.ErrorType == "" && (a.ErrorText != "" || failed) {
+		a.ErrorType = "error"
+	}
+	if !w.stream {
+		a.Complete = w.json.ended
+	}
+	a.Complete = a.Complete && a.ErrorType == ""
+	w.kind, w.message, w.code = "", "", ""
+}
+
+// A leaf is a field of an answer.
+type leaf int
+
+const (
+	leafKind leaf = iota
+	leafID
+	leafModel
+	leafStop
+	leafStatus
+	leafInput
+	leafRead
+	leafWrite
+	leafOutput
+	leafFresh
+	leafFreshRead
+	leafFreshWrite
+	leafErrorType
+	leafErrorCode
+	leafErrorText
+	leafMessage
+	leafCode
+)
+
+// leaves are the paths of the fields in the answers of each API, streamed or not.
+var leaves = map[API]map[string]leaf{
+	Messages: {
+		"type": leafKind, "id": leafID, "model": leafModel, "stop_reason": leafStop, "message.id": leafID, "message.model": leafModel, "delta.stop_reason": leafStop,
+		"usage.input_tokens": leafFresh, "usage.cache_read_input_tokens": leafFreshRead, "usage.cache_creation_input_tokens": leafFreshWrite, "usage.output_tokens": leafOutput,
+		"message.usage.input_tokens": leafFresh, "message.usage.cache_read_input_tokens": leafFreshRead, "message.usage.cache_creation_input_tokens": leafFreshWrite,
+		"message.usage.output_tokens": leafOutput, "error.type": leafErrorType, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText, "message": leafMessage,
+	},
+	Chat: {
+		"": leafKind, "id": leafID, "model": leafModel, "choices.finish_reason": leafStop, "usage.prompt_tokens": leafInput, "usage.completion_tokens": leafOutput,
+		"usage.prompt_tokens_details.cached_tokens": leafRead, "usage.prompt_cache_hit_tokens": leafRead, "usage.prompt_tokens_details.cache_write_tokens": leafWrite,
+		"error.type": leafErrorType, "error.code": leafErrorCode, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText,
+	},
+	Responses: {
+		"type": leafKind, "id": leafID, "model": leafModel, "status": leafStatus, "incomplete_details.reason": leafStop, "usage.input_tokens": leafInput, "usage.output_tokens": leafOutput,
+		"usage.input_tokens_details.cached_tokens": leafRead, "usage.input_tokens_details.cache_write_tokens": leafWrite,
+		"response.id": leafID, "response.model": leafModel, "response.status": leafStatus, "response.incomplete_details.reason": leafStop, "response.usage.input_tokens": leafInput,
+		"response.usage.output_tokens": leafOutput, "response.usage.input_tokens_details.cached_tokens": leafRead, "response.usage.input_tokens_details.cache_write_tokens": leafWrite,
+		"error.type": leafErrorType, "error.code": leafErrorCode, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText,
+		"response.error.code": leafErrorCode, "response.error.message": leafErrorText, "code": leafCode, "message": leafMessage,
+	},
+}
+
+// leaf takes a value of the answer.
+func (w *Watcher) leaf(path []byte, value string) {
+	if value == "null" || value == "" {
+		return
+	}
+	a := &w.answer
+	n, _ := strconv.Atoi(value)
+	n = max(n, 0)
+	switch what := leaves[w.api][string(path)]; what {
+	case leafKind:
+		if w.kind = value; value == "DONE" {
+			w.kind = "[DONE]"
+		}
+	case leafID:
+		if a.ID == "" {
+			a.ID = value
+		}
+	case leafModel:
+		a.Model = value
+	case leafStop:
+		a.Stop = value
+	case leafStatus:
+		if value != "in_progress" && value != "queued" && a.Stop == "" {
+			a.Stop = value
+		}
+	case leafInput:
+		a.Input = n
+	case leafRead:
+		a.CacheRead = max(a.CacheRead, n)
+	case leafWrite:
+		a.CacheWrite = n
+	case leafOutput:
+		a.Output = n
+	case leafFresh, leafFreshRead, leafFreshWrite:
+		u := &w.last
+		if bytes.HasPrefix(path, []byte("message.")) {
+			u = &w.first
+		}
+		switch what {
+		case leafFresh:
+			u.fresh = n
+		case leafFreshRead:
+			u.read = n
+		default:
+			u.write = n
+		}
+	case leafErrorType:
+		if a.ErrorType == "" {
+			a.ErrorType = value
+		}
+	case leafErrorCode: // says more than the type, unless it is a number
+		if n == 0 {
+			a.ErrorType = value
+		}
+	case leafErrorText:
+		a.ErrorText = value
+	case leafMessage:
+		w.message = value
+	case leafCode:
+		w.code = value
+	}
+}
