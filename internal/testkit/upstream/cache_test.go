@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -145,9 +146,7 @@ func TestCacheOpenAI(t *testing.T) {
 			v := upstream.New(upstream.Options{Now: func() time.Time { return now }})
 			send := func(more ...any) (upstream.Record, string) {
 				o := object{"model": c.model, "messages": append([]any{message("system", filler('s')), message("user", filler('u'))}, more...)}
-				for k, x := range c.extra {
-					o[k] = x
-				}
+				maps.Copy(o, c.extra)
 				body, err := json.Marshal(o)
 				if err != nil {
 					t.Fatal(err)

@@ -37,9 +37,9 @@ func (v *Vendor) checkWindow(p *prompt) *refusal {
 			"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", v.o.Window, n)}
 	case Responses:
 		return &refusal{400, "window", "context_length_exceeded", "input", "Your input exceeds the context window of this model. Please adjust your input and try again."}
-	default:
-		return invalid("window", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, v.o.Window))
+	case Messages:
 	}
+	return invalid("window", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, v.o.Window))
 }
 
 // betas are fields that need a value in the header anthropic-beta.
@@ -335,7 +335,7 @@ func checkChat(p *prompt, _ Model) *refusal {
 			id := text(b.value["tool_call_id"])
 			i := slices.Index(open, id)
 			if i < 0 {
-				return fail("pairs", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+				return fail("pairs", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.") //nolint:misspell // the vendor's
 			}
 			open = slices.Delete(open, i, i+1)
 			continue

@@ -15,10 +15,10 @@ import (
 
 type object = map[string]any
 
-// played returns the body of a request after some calls.
-func played(t *testing.T, api upstream.API, thinking string, calls int) []byte {
+// played returns the body of a request after four calls.
+func played(t *testing.T, api upstream.API, thinking string) []byte {
 	t.Helper()
-	_, s := serve(t, upstream.Options{Script: upstream.Loop(calls, 400, nil)})
+	_, s := serve(t, upstream.Options{Script: upstream.Loop(4, 400, nil)})
 	c := &upstream.Client{URL: s.URL, API: api, Model: models[api], Thinking: thinking, HTTP: s.Client()}
 	if _, err := c.Say(t.Context(), "Play."); err != nil {
 		t.Fatal(err)
@@ -85,25 +85,31 @@ func at(v any, path ...any) any {
 		case string:
 			v = v.(object)[p]
 		case int:
-			list := v.([]any)
-			v = list[(p+len(list))%len(list)]
+			all := list(v)
+			v = all[(p+len(all))%len(all)]
 		}
 	}
 	return v
+}
+
+// list returns an array; nil if v is none.
+func list(v any) []any {
+	l, _ := v.([]any)
+	return l
 }
 
 func obj(v any, path ...any) object { return at(v, path...).(object) }
 
 // cut removes element i of a list.
 func cut(o object, key string, i int) {
-	list := o[key].([]any)
-	o[key] = append(append([]any(nil), list[:i]...), list[i+1:]...)
+	all := list(o[key])
+	o[key] = append(append([]any(nil), all[:i]...), all[i+1:]...)
 }
 
 // put inserts values before element i of a list.
 func put(o object, key string, i int, values ...any) {
-	list := o[key].([]any)
-	o[key] = append(append(append([]any(nil), list[:i]...), values...), list[i:]...)
+	all := list(o[key])
+	o[key] = append(append(append([]any(nil), all[:i]...), values...), all[i:]...)
 }
 
 func textBlock(s string) object { return object{"type": "text", "text": s} }
@@ -121,7 +127,7 @@ func marker(o object, ttl ...string) object {
 
 // strip removes the thinking of messages from..to.
 func strip(o object, from, to int) {
-	for i, m := range o["messages"].([]any) {
+	for i, m := range list(o["messages"]) {
 		m := m.(object)
 		if content, ok := m["content"].([]any); ok && m["role"] == "assistant" && i >= from && i <= to {
 			var kept []any
@@ -137,7 +143,7 @@ func strip(o object, from, to int) {
 
 // TestMessages changes a request after four calls: user, then assistant (thinking, call) and user (result) four times.
 func TestMessages(t *testing.T) {
-	body := played(t, upstream.Messages, "adaptive", 4)
+	body := played(t, upstream.Messages, "adaptive")
 	content := func(o object, i int) object { return obj(o, "messages", i) }
 	try(t, upstream.Messages, body, []edit{
 		{"nothing", func(object) {}, "", ""},
@@ -232,7 +238,7 @@ func TestMessages(t *testing.T) {
 			obj(o, "thinking")["block_binding"] = object{"prefix_mismatch_behavior": "drop_block"}
 		}, "beta", "thinking.block_binding: Extra inputs"},
 	})
-	enabled := played(t, upstream.Messages, "enabled", 4)
+	enabled := played(t, upstream.Messages, "enabled")
 	try(t, upstream.Messages, enabled, []edit{
 		{"enabled", func(object) {}, "", ""},
 		{"enabled, no thinking in the open round", func(o object) { strip(o, 0, 9) }, "thinking", "messages.7.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`"},
@@ -248,7 +254,7 @@ func TestMessages(t *testing.T) {
 // TestDropBlock: with its beta, changed prefixes are accepted.
 func TestDropBlock(t *testing.T) {
 	var o object
-	if err := json.Unmarshal(played(t, upstream.Messages, "adaptive", 4), &o); err != nil {
+	if err := json.Unmarshal(played(t, upstream.Messages, "adaptive"), &o); err != nil {
 		t.Fatal(err)
 	}
 	obj(o, "thinking")["block_binding"] = object{"prefix_mismatch_behavior": "drop_block"}
@@ -277,7 +283,7 @@ func TestPutIn(t *testing.T) {
 	before := append([]object(nil), c.History...)
 	for i, m := range before {
 		if m["role"] == "assistant" {
-			c.History[i] = object{"role": "assistant", "content": m["content"].([]any)[1:]}
+			c.History[i] = object{"role": "assistant", "content": list(m["content"])[1:]}
 		}
 	}
 	for range 2 {
@@ -293,7 +299,7 @@ func TestPutIn(t *testing.T) {
 
 func TestChat(t *testing.T) {
 	// system, user, then assistant (call) and tool four times
-	try(t, upstream.Chat, played(t, upstream.Chat, "", 4), []edit{
+	try(t, upstream.Chat, played(t, upstream.Chat, ""), []edit{
 		{"nothing", func(object) {}, "", ""},
 		{"no result", func(o object) { cut(o, "messages", 3) }, "pairs", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_"},
 		{"no last result", func(o object) { cut(o, "messages", 9) }, "pairs", "did not have response messages"},
@@ -308,7 +314,7 @@ func TestChat(t *testing.T) {
 
 func TestResponses(t *testing.T) {
 	// user, then reasoning, call and output four times
-	try(t, upstream.Responses, played(t, upstream.Responses, "adaptive", 4), []edit{
+	try(t, upstream.Responses, played(t, upstream.Responses, "adaptive"), []edit{
 		{"nothing", func(object) {}, "", ""},
 		{"a string", func(o object) { o["input"] = "x" }, "", ""},
 		{"no output", func(o object) { cut(o, "input", 3) }, "pairs", "No tool output found for function call call_"},

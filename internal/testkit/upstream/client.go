@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -63,9 +64,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 	if err != nil {
 		return "", false, err
 	}
-	for k, list := range c.Header {
-		req.Header[k] = list
-	}
+	maps.Copy(req.Header, c.Header)
 	set := func(name, value string) {
 		if req.Header.Get(name) == "" && value != "" {
 			req.Header.Set(name, value)
@@ -89,7 +88,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 	if err != nil {
 		return "", false, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if c.Answer, err = io.ReadAll(res.Body); err != nil {
 		return "", false, err
 	}
@@ -135,7 +134,7 @@ func (c *Client) request() object {
 		if c.Stream {
 			o["stream_options"] = object{"include_usage": true}
 		}
-	default:
+	case Responses:
 		o["instructions"], o["input"], o["store"] = system, c.History, false
 		o["tools"] = []any{object{"type": "function", "name": "shell", "parameters": schema, "strict": false}}
 		if c.Thinking != "" {
@@ -186,6 +185,7 @@ func (c *Client) read(body []byte) ([]object, error) {
 		first, _ := choices[0].(object)
 		message, _ := first["message"].(object)
 		return []object{message}, nil
+	case Responses:
 	}
 	return objects(o["output"]), nil
 }

@@ -113,7 +113,7 @@ func TestStall(t *testing.T) {
 	stall := make(chan struct{})
 	_, s := serve(t, upstream.Options{Fault: func(upstream.Record) *upstream.Fault { return &upstream.Fault{At: 200, Stall: stall} }})
 	res := ask(t.Context(), t, s.Client(), s.URL)
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	begin := make([]byte, 200)
 	if _, err := io.ReadFull(res.Body, begin); err != nil {
 		t.Fatal(err)

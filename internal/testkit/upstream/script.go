@@ -12,7 +12,7 @@ import (
 var lines = []string{
 	"ok   internal/part/unit%04g_test.go  passed in 12 ms, 3 assertions, no allocation",
 	"src/service/handler%04g.ts:41:  const result = await repository.find(query, options)",
-	"-rw-r--r-- 1 dev dev 18240 Nov 22 10:14 build/output/chunk-%04g.min.js",
+	"-rw-r--r-- 1 root dev 18240 Nov 22 10:14 build/output/chunk-%04g.min.js",
 	"2026-11-22T10:14:07Z INFO worker: job %04g finished, 118 rows read, 7 rows written",
 	"error TS2345: argument %04g is of type string | undefined, expected string in module core",
 }
@@ -182,7 +182,7 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 		a.text = "Short answer"
 		if p.format != nil {
 			a.text = string(encode(example(p.format)))
-		} else if t := p.pick(func(t *tool) bool { return true }); t != nil && p.wants() {
+		} else if t := p.pick(func(*tool) bool { return true }); t != nil && p.wants() {
 			input, _ := example(t.schema).(object)
 			a.calls = append(a.calls, call{id: fmt.Sprintf("call_side_%d", r.N), tool: t, input: input})
 			a.text, a.stop = "", "tool_use"
