@@ -77,7 +77,7 @@ var mayImport = map[string]string{
 	"internal/testkit/roo":             "internal/rawjson",
 	"internal/testkit/golden":          "github.com/google/go-cmp",
 	"internal/testkit/apilint":         "",
-	"internal/testkit/upstream":        "",
+	"internal/testkit/upstream":        "github.com/klauspost/compress",
 	"internal/testkit":                 "golang.org/x/sys",
 	"internal/settings":                "internal/tree github.com/pelletier/go-toml github.com/tailscale/hujson",
 	"internal/live/agents":             "internal/live/wire internal/rawjson",

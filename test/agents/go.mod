@@ -6,6 +6,9 @@ go 1.26.0
 
 require github.com/condensehq/condense v0.0.0
 
-require golang.org/x/sys v0.48.0 // indirect
+require (
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
 
 replace github.com/condensehq/condense => ../..

@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
@@ -344,6 +347,35 @@ func TestRefusalShapes(t *testing.T) {
 		body := `{"messages":[{"role":"user","content":"x"}],"input":"x"}`
 		if _, answer := post(t, upstream.New(upstream.Options{}), paths[api], []byte(body)); answer != want {
 			t.Errorf("%s\n got %s\nwant %s", api, answer, want)
+		}
+	}
+}
+
+// TestCompressed: bodies may be compressed, as Codex does; the record has the bytes as they came.
+func TestCompressed(t *testing.T) {
+	plain := []byte(`{"model":"gpt-5.6","input":"x"}`)
+	var zipped, zstded bytes.Buffer
+	g := gzip.NewWriter(&zipped)
+	z, err := zstd.NewWriter(&zstded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []io.WriteCloser{g, z} {
+		if _, err := w.Write(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		encoding string
+		body     []byte
+		status   int
+	}{{"", plain, 200}, {"gzip", zipped.Bytes(), 200}, {"zstd", zstded.Bytes(), 200}, {"zstd", plain, 400}, {"gzip", plain, 400}, {"br", plain, 415}} {
+		r, answer := post(t, upstream.New(upstream.Options{}), "/v1/responses", c.body, "Content-Encoding", c.encoding)
+		if r.Status != c.status || !bytes.Equal(r.Body, c.body) {
+			t.Errorf("%q: %d, want %d: %s", c.encoding, r.Status, c.status, answer)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // ServeHTTP answers a request as the vendor of its path does.
@@ -113,21 +115,29 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 
 // decode returns the body without its compression.
 func decode(r *Record) ([]byte, *refusal) {
+	var z io.Reader
+	var err error
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 		return r.Body, nil
 	case "gzip":
-		z, err := gzip.NewReader(bytes.NewReader(r.Body))
-		if err == nil {
-			var body []byte
-			if body, err = io.ReadAll(z); err == nil {
-				return body, nil
-			}
+		z, err = gzip.NewReader(bytes.NewReader(r.Body))
+	case "zstd":
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(bytes.NewReader(r.Body)); err == nil {
+			defer d.Close()
+			z = d
 		}
-		return nil, invalid("encoding", "The request body is not valid gzip: "+err.Error())
 	default:
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, rule: "encoding", text: "Unsupported content encoding: " + encoding}
 	}
+	if err == nil {
+		var body []byte
+		if body, err = io.ReadAll(z); err == nil {
+			return body, nil
+		}
+	}
+	return nil, invalid("encoding", "The request body could not be decompressed: "+err.Error())
 }
 
 // note records a refusal.
