@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A Fault is a rule of the vendor that messages break.
-type Fault struct {
+// A RuleError is a rule of the vendor that messages break.
+type RuleError struct {
 	Index  int // of the message; -1 if the rule is about the whole request
 	Rule   string
 	Client bool // the client's own messages break it in the same place
 }
 
-func (f *Fault) Error() string {
+func (f *RuleError) Error() string {
 	if f.Index < 0 {
 		return "messages: " + f.Rule
 	}
@@ -43,7 +43,7 @@ const (
 // mostMarkers is the limit of cache markers in a request. Source: Anthropic's documentation of prompt caching.
 const mostMarkers = 4
 
-// Check reports what the vendor would refuse in r with view in place of its messages: a *[Fault], or nil. A
+// Check reports what the vendor would refuse in r with view in place of its messages: a *[RuleError], or nil. A
 // fault of the client's own is only reported if there is no other. It cannot see whether thinking is
 // still valid for what is before it. Messages of view that are slices of r's are not read again.
 func Check(api API, r *Request, view [][]byte) error {
@@ -61,7 +61,7 @@ func Check(api API, r *Request, view [][]byte) error {
 		}
 		m, err := parseMessage(api, element(api, raw))
 		if err != nil {
-			return &Fault{Index: i, Rule: err.Error()}
+			return &RuleError{Index: i, Rule: err.Error()}
 		}
 		m.Raw = raw
 		messages[i] = m
@@ -74,7 +74,7 @@ func Check(api API, r *Request, view [][]byte) error {
 		rule string
 		raw  *byte
 	}
-	of := func(f Fault, messages []Message) place {
+	of := func(f RuleError, messages []Message) place {
 		if f.Index < 0 {
 			return place{rule: f.Rule}
 		}
@@ -95,15 +95,15 @@ func Check(api API, r *Request, view [][]byte) error {
 // A checker collects what is wrong with messages.
 type checker struct {
 	messages []Message
-	found    []Fault
+	found    []RuleError
 }
 
 func (c *checker) add(index int, rule string) {
-	c.found = append(c.found, Fault{Index: index, Rule: rule})
+	c.found = append(c.found, RuleError{Index: index, Rule: rule})
 }
 
 // check returns all rules that the messages break.
-func check(api API, r *Request, messages []Message) []Fault {
+func check(api API, r *Request, messages []Message) []RuleError {
 	c := &checker{messages: messages}
 	for i, m := range messages {
 		if m.fault != "" {
@@ -181,9 +181,10 @@ func (c *checker) turns() {
 	end()
 	at = begin
 	end()
-	if role == "" {
+	switch role {
+	case "":
 		c.add(-1, noMessages)
-	} else if role == "assistant" {
+	case "assistant":
 		c.add(len(c.messages)-1, prefill)
 	}
 }

@@ -95,7 +95,7 @@ func TestCheckClient(t *testing.T) {
 	const call = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}}]}`
 	r := parse(t, wire.Messages, request(wire.Messages, `{"role":"user","content":"x"}`, call, `{"role":"user","content":""}`))
 	own := [][]byte{[]byte(`{"role":"user","content":"y"}`), r.Messages[1].Raw, r.Messages[2].Raw}
-	var f *wire.Fault
+	var f *wire.RuleError
 	if err := wire.Check(wire.Messages, r, own); !errors.As(err, &f) || !f.Client {
 		t.Errorf("got %v, want a fault of the client's", err)
 	}
@@ -246,11 +246,21 @@ func TestOpenRound(t *testing.T) {
 		messages []string
 		want     int
 	}{
-		{wire.Messages, nil, 0}, {wire.Messages, []string{user}, 1}, {wire.Messages, []string{user, say}, 2}, {wire.Messages, []string{user, call}, 1}, {wire.Messages, []string{user, call, result}, 1},
-		{wire.Messages, []string{user, call, result, say, call, result}, 3}, {wire.Messages, []string{user, call, both}, 1}, {wire.Messages, []string{user, call, result, user}, 1}, {wire.Messages, []string{user, call, result, system}, 1},
-		{wire.Messages, []string{user, call, result, say, user}, 5}, {wire.Messages, []string{user, call, result, say}, 4},
-		{wire.Responses, []string{user, think, fn, out, think, fn, fn, out, out}, 4}, {wire.Responses, []string{user, think, fn, out, user}, 5},
-		{wire.Chat, []string{user, `{"role":"assistant","tool_calls":[{"id":"a"}]}`, `{"role":"tool","tool_call_id":"a"}`}, 1}, {wire.Chat, []string{user, `{"role":"assistant","tool_calls":[{"id":"a"}]}`, `{"role":"tool","tool_call_id":"a"}`, user}, 4},
+		{wire.Messages, nil, 0},
+		{wire.Messages, []string{user}, 1},
+		{wire.Messages, []string{user, say}, 2},
+		{wire.Messages, []string{user, call}, 1},
+		{wire.Messages, []string{user, call, result}, 1},
+		{wire.Messages, []string{user, call, result, say, call, result}, 3},
+		{wire.Messages, []string{user, call, both}, 1},
+		{wire.Messages, []string{user, call, result, user}, 1},
+		{wire.Messages, []string{user, call, result, system}, 1},
+		{wire.Messages, []string{user, call, result, say, user}, 5},
+		{wire.Messages, []string{user, call, result, say}, 4},
+		{wire.Responses, []string{user, think, fn, out, think, fn, fn, out, out}, 4},
+		{wire.Responses, []string{user, think, fn, out, user}, 5},
+		{wire.Chat, []string{user, `{"role":"assistant","tool_calls":[{"id":"a"}]}`, `{"role":"tool","tool_call_id":"a"}`}, 1},
+		{wire.Chat, []string{user, `{"role":"assistant","tool_calls":[{"id":"a"}]}`, `{"role":"tool","tool_call_id":"a"}`, user}, 4},
 	} {
 		if got := wire.OpenRound(parse(t, tt.api, request(tt.api, tt.messages...)).Messages); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.messages, got, tt.want)
@@ -264,8 +274,10 @@ func TestEdit(t *testing.T) {
 		{"strip", `{"role":"assistant", "content":[ {"type":"thinking","thinking":"t"} , {"type":"text", "text":"x"}]}`, `{"role":"assistant", "content":[{"type":"text", "text":"x"}]}`},
 		{"strip", `{"role":"assistant","content":[{"type":"redacted_thinking","data":"t"}]}`, ``},
 		{"strip", `{"role":"assistant", "content":"x"}`, `{"role":"assistant", "content":"x"}`},
-		{"unmark", `{"role":"user","content":[{"type":"tool_result", "tool_use_id":"a","content":[{"type":"text","text":"x","cache_control":null}], "cache_control":{"type":"ephemeral"}},{"type":"tool_use","input":{"cache_control":1}}]}`,
-			`{"role":"user","content":[{"type":"tool_result", "tool_use_id":"a","content":[{"type":"text","text":"x"}]},{"type":"tool_use","input":{"cache_control":1}}]}`},
+		{
+			"unmark", `{"role":"user","content":[{"type":"tool_result", "tool_use_id":"a","content":[{"type":"text","text":"x","cache_control":null}], "cache_control":{"type":"ephemeral"}},{"type":"tool_use","input":{"cache_control":1}}]}`,
+			`{"role":"user","content":[{"type":"tool_result", "tool_use_id":"a","content":[{"type":"text","text":"x"}]},{"type":"tool_use","input":{"cache_control":1}}]}`,
+		},
 		{"unmark", `{"role":"user", "content":[{"type":"text","text":"\"cache_control\""}]}`, `{"role":"user", "content":[{"type":"text","text":"\"cache_control\""}]}`},
 		{"mark", `{"role":"user", "content":"x"}`, `{"role":"user", "content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}`},
 		{"mark", `{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"text","text":""},{"type":"thinking"}]}`, `{"role":"assistant","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},{"type":"text","text":""},{"type":"thinking"}]}`},

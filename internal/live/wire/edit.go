@@ -43,14 +43,10 @@ func element(api API, raw []byte) []byte {
 // of the Responses API a reasoning item goes as a whole, and the item that it led to must go with it.
 // The thinking of the Chat API is left: vendors that have it want it back.
 func StripThinking(api API, message []byte) []byte {
-	switch api {
-	case Messages:
-	case Responses:
-		if rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
-			return nil
-		}
-		return message
-	default:
+	if api == Responses && rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
+		return nil
+	}
+	if api != Messages {
 		return message
 	}
 	content := rawjson.Field(message, "content")
@@ -137,7 +133,7 @@ func Mark(message []byte, ttl time.Duration) []byte {
 		if !rawjson.IsObject(b) || thinks(b) || text != nil && isBlank(text) {
 			continue
 		}
-		return rawjson.ReplaceValue(message, b, rawjson.SetField(b[:len(b):len(b)], "cache_control", value))
+		return rawjson.ReplaceValue(message, b, rawjson.SetField(slices.Clip(b), "cache_control", value))
 	}
 	return message
 }

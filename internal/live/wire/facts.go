@@ -47,16 +47,12 @@ func (p *parser) read(at place, own []member) {
 			p.m.ttls = append(p.m.ttls, d)
 		}
 	}
-	switch at {
-	case inResultBlock:
-		if text := find(own, "text"); p.api == Messages && word(find(own, "type")) == "text" && (isBlank(text) || !rawjson.IsString(text)) {
-			p.broken(emptyText)
-		}
-	case inBlock:
+	if at == inBlock {
 		p.block(own, marked)
-	case inMessage:
+	} else if at == inMessage {
 		p.readMessage(own)
-	default:
+	} else if text := find(own, "text"); at == inResultBlock && p.api == Messages && word(find(own, "type")) == "text" && (isBlank(text) || !rawjson.IsString(text)) {
+		p.broken(emptyText)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -151,7 +152,7 @@ func (p *parser) peek() byte {
 // finish ends the canonical form that begins at from.
 func (p *parser) finish(from int, kind byte, size int) {
 	p.buf = append(p.buf, kind)
-	p.buf = binary.LittleEndian.AppendUint32(p.buf, uint32(size)) //nolint:gosec // a body is smaller
+	p.buf = binary.LittleEndian.AppendUint32(p.buf, uint32(size))
 	if len(p.buf)-from > longest {
 		sum := sha256.Sum256(p.buf[from:])
 		p.buf = append(append(p.buf[:from], sum[:]...), '#')
@@ -306,34 +307,29 @@ func (p *parser) text(at place) (raw []byte, ok bool) {
 	}
 }
 
+// escaped are the characters that a letter after a backslash means.
+var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // escape reads the escape at p.at.
 func (p *parser) escape(keep bool) bool {
-	if p.at+1 >= len(p.data) {
-		return false
-	}
-	c := p.data[p.at+1]
-	size := 2
-	if c == 'u' {
-		r, size := hex4(p.data[p.at:]), 6
-		if r < 0 {
-			return false
+	if p.at+1 < len(p.data) && escaped[p.data[p.at+1]] != 0 {
+		if keep {
+			p.buf = append(p.buf, escaped[p.data[p.at+1]])
 		}
-		if utf16.IsSurrogate(r) {
-			if pair := utf16.DecodeRune(r, hex4(p.data[p.at+6:])); pair != 0xFFFD {
-				r, size = pair, 12
-			}
-		}
-		if p.at += size; keep {
-			p.buf = appendRune(p.buf, r)
-		}
+		p.at += 2
 		return true
 	}
-	i := strings.IndexByte(`"\/bfnrt`, c)
-	if i < 0 {
+	r, size := hex4(p.data[p.at:]), 6
+	if r < 0 {
 		return false
 	}
+	if utf16.IsSurrogate(r) {
+		if pair := utf16.DecodeRune(r, hex4(p.data[p.at+size:])); pair != utf8.RuneError {
+			r, size = pair, 12
+		}
+	}
 	if p.at += size; keep {
-		p.buf = append(p.buf, "\"\\/\b\f\n\r\t"[i])
+		p.buf = appendRune(p.buf, r)
 	}
 	return true
 }
@@ -394,21 +390,17 @@ func (p *parser) drop(from int) bool {
 	return dropped && len(bytes.TrimSpace(p.buf[from:])) == 0
 }
 
+// elements are the places of the elements of an array at a place; others are plain.
+var elements = map[place]place{ignored: ignored, inContent: inBlock, inResult: inResultBlock, inTools: inTool}
+
 // array reads the array at p.at.
 func (p *parser) array(at place) bool {
 	from, n := len(p.buf), 0
-	each := at
-	switch at {
-	case inContent:
-		each = inBlock
-	case inResult:
-		each = inResultBlock
-	case inTools:
-		each = inTool
-	case inMessages:
+	if at == inMessages {
 		return p.messages()
-	case ignored:
-	default:
+	}
+	each, ok := elements[at]
+	if !ok {
 		each = plain
 	}
 	p.at++
@@ -487,12 +479,10 @@ func (p *parser) object(at place) bool {
 			return false
 		}
 		m.raw, m.gone, m.mid = p.data[start:p.at:p.at], p.gone, len(p.buf)
-		switch at {
-		case inRequest:
+		if at == inRequest {
 			p.head[where].sum, p.head[where].ttls = sha256.Sum256(p.buf[m.from:]), p.m.ttls
 			p.buf = p.buf[:m.from]
-		case ignored:
-		default:
+		} else if at != ignored {
 			p.buf = append(p.buf, key...)
 			p.finish(m.mid, 's', len(key))
 		}
@@ -505,11 +495,9 @@ func (p *parser) object(at place) bool {
 	p.at++
 	own := p.members[first:]
 	p.gone = false
-	switch at {
-	case inRequest:
+	if at == inRequest {
 		p.request(own)
-	case ignored:
-	default:
+	} else if at != ignored {
 		own = p.last(own)
 		p.read(at, own)
 		p.write(at, own, from)
@@ -518,41 +506,27 @@ func (p *parser) object(at place) bool {
 	return true
 }
 
+// parts are the places of the members of an object at a place; other members are plain, those of a request ignored.
+var parts = map[place]map[string]place{
+	inMessage:     {"content": inContent, "output": inResult},
+	inBlock:       {"content": inResult, "text": inText},
+	inResultBlock: {"text": inResultText},
+}
+
+// requestParts are those of a request.
+var requestParts = map[API]map[string]place{
+	Messages:  {"messages": inMessages, "system": inContent, "tools": inTools},
+	Chat:      {"messages": inMessages, "tools": inTools},
+	Responses: {"input": inMessages, "instructions": inContent, "tools": inTools},
+}
+
 // of returns the place of the member called key.
 func (p *parser) of(at place, key []byte) place {
-	switch at {
-	case inRequest:
-		switch name := string(key); {
-		case name == "messages" && p.api != Responses, name == "input" && p.api == Responses:
-			return inMessages
-		case name == "system" && p.api == Messages, name == "instructions" && p.api == Responses:
-			return inContent
-		case name == "tools":
-			return inTools
-		}
-		return ignored
-	case inMessage, inBlock, inResultBlock:
-		switch string(key) {
-		case "content":
-			if at == inMessage {
-				return inContent
-			} else if at == inBlock {
-				return inResult
-			}
-		case "output":
-			if at == inMessage && p.api == Responses {
-				return inResult
-			}
-		case "text":
-			if at == inBlock {
-				return inText
-			} else if at == inResultBlock {
-				return inResultText
-			}
-		}
-	case ignored:
-		return ignored
-	default:
+	if at == inRequest {
+		return requestParts[p.api][string(key)]
+	}
+	if where, ok := parts[at][string(key)]; ok || at == ignored {
+		return where
 	}
 	return plain
 }
@@ -692,7 +666,7 @@ func (p *parser) input() bool {
 	}
 	sub := &parser{api: p.api, data: userItem(raw), r: p.r, volatile: p.volatile}
 	m := sub.message()
-	m.Raw = raw[:len(raw):len(raw)]
+	m.Raw = slices.Clip(raw)
 	p.r.Messages = []Message{m}
 	p.r.begin, p.r.end = begin, p.at
 	return true

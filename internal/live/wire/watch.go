@@ -176,8 +176,8 @@ func (w *Watcher) lines(p []byte) {
 			p = p[1:]
 			continue
 		}
-		switch w.state {
-		case lineName:
+		end := 1
+		if w.state == lineName {
 			if p[0] == ':' {
 				w.state = lineOther
 				if string(w.field) == "data" {
@@ -186,22 +186,18 @@ func (w *Watcher) lines(p []byte) {
 			} else if len(w.field) < longestName {
 				w.field = append(w.field, p[0])
 			}
-			p = p[1:]
-		case lineSpace:
+		} else if w.state == lineSpace {
 			if w.data {
 				w.json.write([]byte{'\n'})
 			}
 			w.state, w.data = lineData, true
-			if p[0] == ' ' {
-				p = p[1:]
+			if p[0] != ' ' {
+				end = 0
 			}
-		default:
-			end := lineEnd(p)
-			if w.state == lineData {
-				w.json.write(p[:end])
-			}
-			p = p[end:]
+		} else if end = lineEnd(p); w.state == lineData {
+			w.json.write(p[:end])
 		}
+		p = p[end:]
 	}
 }
 

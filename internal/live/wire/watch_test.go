@@ -44,18 +44,28 @@ event: message_stop
 data: {"type":"message_stop"}
 
 `, wire.Answer{ID: "msg_1", Model: "claude-x", Stop: "tool_use", Input: 123, CacheRead: 100, CacheWrite: 20, Output: 42, Complete: true}},
-	{"messages without terminator", wire.Messages, "text/event-stream", "data: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"usage\":{\"input_tokens\":3}}}\n\n" +
-		"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\ndata: {\"type\":\"mess",
-		wire.Answer{ID: "msg_1", Stop: "end_turn", Input: 3, Output: 4}},
-	{"messages, error after 200", wire.Messages, "text/event-stream", "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\"}}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
-		wire.Answer{ID: "msg_1", ErrorType: "overloaded_error", ErrorText: "Overloaded"}},
-	{"messages, usage at the end", wire.Messages, "text/event-stream", "data: {\"message\":{\"usage\":{\"input_tokens\":0}},\"type\":\"message_start\"}\n\ndata:{\"usage\":{\"input_tokens\":9,\"cache_read_input_tokens\":1},\"type\":\"message_delta\"}\n\ndata: {\"type\":\ndata: \"message_stop\"}\n\n",
-		wire.Answer{Input: 10, CacheRead: 1, Complete: true}},
-	{"messages, whole", wire.Messages, "application/json", `{"id":"msg_1","type":"message","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_read_input_tokens":2,"cache_creation_input_tokens":4,"output_tokens":8}}`,
-		wire.Answer{ID: "msg_1", Model: "m", Stop: "end_turn", Input: 7, CacheRead: 2, CacheWrite: 4, Output: 8, Complete: true}},
+	{
+		"messages without terminator", wire.Messages, "text/event-stream", "data: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"usage\":{\"input_tokens\":3}}}\n\n" +
+			"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\ndata: {\"type\":\"mess",
+		wire.Answer{ID: "msg_1", Stop: "end_turn", Input: 3, Output: 4},
+	},
+	{
+		"messages, error after 200", wire.Messages, "text/event-stream", "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\"}}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
+		wire.Answer{ID: "msg_1", ErrorType: "overloaded_error", ErrorText: "Overloaded"},
+	},
+	{
+		"messages, usage at the end", wire.Messages, "text/event-stream", "data: {\"message\":{\"usage\":{\"input_tokens\":0}},\"type\":\"message_start\"}\n\ndata:{\"usage\":{\"input_tokens\":9,\"cache_read_input_tokens\":1},\"type\":\"message_delta\"}\n\ndata: {\"type\":\ndata: \"message_stop\"}\n\n",
+		wire.Answer{Input: 10, CacheRead: 1, Complete: true},
+	},
+	{
+		"messages, whole", wire.Messages, "application/json", `{"id":"msg_1","type":"message","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_read_input_tokens":2,"cache_creation_input_tokens":4,"output_tokens":8}}`,
+		wire.Answer{ID: "msg_1", Model: "m", Stop: "end_turn", Input: 7, CacheRead: 2, CacheWrite: 4, Output: 8, Complete: true},
+	},
 	{"messages, cut", wire.Messages, "application/json", `{"id":"msg_1","type":"message","model":"m","content":[{"type":"text","text":"x`, wire.Answer{ID: "msg_1", Model: "m"}},
-	{"messages, overflow", wire.Messages, "application/json", `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213541 tokens > 200000 maximum"},"request_id":"r"}`,
-		wire.Answer{ErrorType: "invalid_request_error", ErrorText: "prompt is too long: 213541 tokens > 200000 maximum", Overflow: true}},
+	{
+		"messages, overflow", wire.Messages, "application/json", `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213541 tokens > 200000 maximum"},"request_id":"r"}`,
+		wire.Answer{ErrorType: "invalid_request_error", ErrorText: "prompt is too long: 213541 tokens > 200000 maximum", Overflow: true},
+	},
 	{"messages, error in words of a gateway", wire.Messages, "application/json", `{"error":"no such model"}`, wire.Answer{ErrorType: "error", ErrorText: "no such model"}},
 	{"chat", wire.Chat, "text/event-stream", `data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-x","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}
 
@@ -72,12 +82,18 @@ data: [DONE]
 `, wire.Answer{ID: "c1", Model: "gpt-x", Stop: "stop", Input: 100, CacheRead: 64, CacheWrite: 30, Output: 5, Complete: true}},
 	{"chat, last empty line missing", wire.Chat, "text/event-stream", "data: {\"id\":\"c1\",\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n", wire.Answer{ID: "c1", Stop: "stop", Complete: true}},
 	{"chat without terminator", wire.Chat, "text/event-stream", "data: {\"id\":\"c1\",\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n", wire.Answer{ID: "c1", Stop: "stop"}},
-	{"chat, whole", wire.Chat, "application/json", `{"id":"c1","model":"deepseek","choices":[{"message":{"content":"x"},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_cache_hit_tokens":8}}`,
-		wire.Answer{ID: "c1", Model: "deepseek", Stop: "length", Input: 9, CacheRead: 8, Output: 1, Complete: true}},
-	{"chat, overflow", wire.Chat, "application/json", `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`,
-		wire.Answer{ErrorType: "context_length_exceeded", ErrorText: "This model's maximum context length is 8192 tokens.", Overflow: true}},
-	{"chat, rate limit", wire.Chat, "application/json", `{"error":{"message":"Request too large on tokens per min: Limit 30000, Requested 40000. context length","type":"tokens","code":"rate_limit_exceeded"}}`,
-		wire.Answer{ErrorType: "rate_limit_exceeded", ErrorText: "Request too large on tokens per min: Limit 30000, Requested 40000. context length"}},
+	{
+		"chat, whole", wire.Chat, "application/json", `{"id":"c1","model":"deepseek","choices":[{"message":{"content":"x"},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_cache_hit_tokens":8}}`,
+		wire.Answer{ID: "c1", Model: "deepseek", Stop: "length", Input: 9, CacheRead: 8, Output: 1, Complete: true},
+	},
+	{
+		"chat, overflow", wire.Chat, "application/json", `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`,
+		wire.Answer{ErrorType: "context_length_exceeded", ErrorText: "This model's maximum context length is 8192 tokens.", Overflow: true},
+	},
+	{
+		"chat, rate limit", wire.Chat, "application/json", `{"error":{"message":"Request too large on tokens per min: Limit 30000, Requested 40000. context length","type":"tokens","code":"rate_limit_exceeded"}}`,
+		wire.Answer{ErrorType: "rate_limit_exceeded", ErrorText: "Request too large on tokens per min: Limit 30000, Requested 40000. context length"},
+	},
 	{"chat, number as code", wire.Chat, "application/json", `{"error":{"message":"x","code":500}}`, wire.Answer{ErrorType: "error", ErrorText: "x"}},
 	{"responses", wire.Responses, "text/event-stream", `event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","model":"gpt-x","error":null,"usage":null,"incomplete_details":null}}
@@ -89,10 +105,14 @@ event: response.completed
 data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[{"content":[{"text":"x"}]}],"usage":{"input_tokens":90,"input_tokens_details":{"cached_tokens":80,"cache_write_tokens":7},"output_tokens":6}}}
 
 `, wire.Answer{ID: "resp_1", Model: "gpt-x", Stop: "completed", Input: 90, CacheRead: 80, CacheWrite: 7, Output: 6, Complete: true}},
-	{"responses, incomplete", wire.Responses, "application/json", `{"id":"resp_1","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"error":null,"usage":{"input_tokens":1}}`,
-		wire.Answer{ID: "resp_1", Stop: "max_output_tokens", Input: 1, Complete: true}},
-	{"responses, failed after 200", wire.Responses, "text/event-stream", "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"resp_1\",\"status\":\"failed\",\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Your input exceeds the context window of this model.\"}}}\n\n",
-		wire.Answer{ID: "resp_1", Stop: "failed", ErrorType: "context_length_exceeded", ErrorText: "Your input exceeds the context window of this model.", Overflow: true}},
+	{
+		"responses, incomplete", wire.Responses, "application/json", `{"id":"resp_1","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"error":null,"usage":{"input_tokens":1}}`,
+		wire.Answer{ID: "resp_1", Stop: "max_output_tokens", Input: 1, Complete: true},
+	},
+	{
+		"responses, failed after 200", wire.Responses, "text/event-stream", "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"resp_1\",\"status\":\"failed\",\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Your input exceeds the context window of this model.\"}}}\n\n",
+		wire.Answer{ID: "resp_1", Stop: "failed", ErrorType: "context_length_exceeded", ErrorText: "Your input exceeds the context window of this model.", Overflow: true},
+	},
 	{"responses, error event", wire.Responses, "text/event-stream", "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"The server had an error\"}\n\n", wire.Answer{ErrorType: "server_error", ErrorText: "The server had an error"}},
 	{"no JSON", wire.Messages, "text/html", "<html>502</html>", wire.Answer{}},
 	{"nothing", wire.Messages, "text/event-stream", "", wire.Answer{}},

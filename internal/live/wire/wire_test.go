@@ -135,8 +135,10 @@ func TestRequest(t *testing.T) {
 		body string
 		want string
 	}{
-		{wire.Messages, `{"model":"claude-x","max_tokens":32000,"stream":true,"system":"s","tools":[],"messages":[],"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"metadata":{"user_id":"{\"session_id\":\"abc\"}"},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}}`,
-			"claude-x 32000 stream adaptive high abc"},
+		{
+			wire.Messages, `{"model":"claude-x","max_tokens":32000,"stream":true,"system":"s","tools":[],"messages":[],"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"metadata":{"user_id":"{\"session_id\":\"abc\"}"},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}}`,
+			"claude-x 32000 stream adaptive high abc",
+		},
 		{wire.Messages, `{"model":"a","model":"b","messages":null,"messages":[],"metadata":{"user_id":"user_1_account_2_session_3"},"thinking":{"type":"disabled"},"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}}`, "b 0 3 compacts"},
 		{wire.Messages, `{"messages":[],"tool_choice":{"type":"any"},"compaction":{"type":"summarize"}}`, " 0 compacts structured"},
 		{wire.Messages, `{"messages":[{"role":"user","content":[{"type":"compaction","content":"x"}]}],"tool_choice":{"type":"auto"},"compaction":null}`, " 0 compacts"},
@@ -160,8 +162,15 @@ func TestRequest(t *testing.T) {
 			ok   bool
 			text string
 		}{
-			{r.Stream, "stream"}, {r.Thinking != "", r.Thinking}, {r.Effort != "", r.Effort}, {r.Session != "", r.Session}, {r.Stateful, "stateful"}, {r.Compacts, "compacts"},
-			{r.Structured, "structured"}, {r.TTL != 0, "ttl=" + r.TTL.String()}, {r.HeadMarkers != 0, fmt.Sprint("markers=", r.HeadMarkers)},
+			{r.Stream, "stream"},
+			{r.Thinking != "", r.Thinking},
+			{r.Effort != "", r.Effort},
+			{r.Session != "", r.Session},
+			{r.Stateful, "stateful"},
+			{r.Compacts, "compacts"},
+			{r.Structured, "structured"},
+			{r.TTL != 0, "ttl=" + r.TTL.String()},
+			{r.HeadMarkers != 0, fmt.Sprint("markers=", r.HeadMarkers)},
 		} {
 			if word.ok {
 				got.WriteString(" " + word.text)
@@ -283,6 +292,29 @@ func TestSamples(t *testing.T) {
 			api = wire.Responses
 		}
 		checkBody(t, api, body)
+		if err := check(t, api, string(body)); err != nil && !strings.Contains(f, "count-tokens") {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+// TestSamplesGrow: the messages of an agent's earlier request are those at the beginning of a later one.
+func TestSamplesGrow(t *testing.T) {
+	read := func(name string) *wire.Request {
+		body, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parse(t, wire.Messages, string(body), wire.Volatile{Begin: "x-anthropic-billing-header"})
+	}
+	before, after := read("claude-adaptive-2.json"), read("claude-adaptive-4.json")
+	if before.Head != after.Head || before.Session == "" || before.Session != after.Session || len(after.Messages) <= len(before.Messages) {
+		t.Fatalf("heads %x and %x, sessions %q and %q", before.Head, after.Head, before.Session, after.Session)
+	}
+	for i, m := range before.Messages {
+		if m.Hash != after.Messages[i].Hash {
+			t.Errorf("message %d:\n%s\n%s", i, m.Raw, after.Messages[i].Raw)
+		}
 	}
 }
 
