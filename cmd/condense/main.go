@@ -38,9 +38,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err = root.ExecuteContext(ctx)
+	exit := (*cli.ExitError)(nil)
 	switch usage := (*cli.UsageError)(nil); {
 	case err == nil:
 		return cli.ExitDone
+	case errors.As(err, &exit):
+		return exit.Code
 	case errors.Is(err, cli.ErrNothing):
 		if errors.As(err, new(cli.NothingError)) {
 			term.Printf(stderr, "condense: %v\n", err)

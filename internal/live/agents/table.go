@@ -2,27 +2,50 @@ package agents
 
 import "github.com/condensehq/condense/internal/live/wire"
 
-// A Point says how an agent is pointed at the gateway. In its texts {anthropic} is the gateway's
-// address as Anthropic's SDKs take it, {openai} the one that OpenAI's take, which ends in /v1,
-// {host} the address alone, and {file} the path of File.
+// A Point says how an agent is pointed at the gateway. In its texts {base} is the gateway's
+// address, {openai} and {anthropic/v1} the addresses for clients that expect /v1 at the end, and
+// {file} is the path of File.
 type Point struct {
 	Env      map[string]string // variables
-	Merge    string            // the variable among them whose JSON is merged into what the user has in it
 	Args     []string          // arguments before the user's
-	File     string            // a file for this run, outside of the user's folders; its name is FileName
-	FileName string
-	Settings []Settings // files that the agent reads, in the order in which they win; the last is the user's own
+	Without  []string          // first arguments of the user, with which there is no conversation: no Args then
+	Merge    string            // a variable with a configuration in JSON: Keys are set in what the user has in it
+	Override string            // a flag for settings in JSON that win over files: Keys of a file that wins over Env
+	FileName string            // a file for one run, outside of the user's folders, with the text File
+	File     string
+	Provider *Provider
+
+	Settings  []Settings        // the files that set addresses, in the order in which they win; Install writes the last
+	Elsewhere map[string]string // variables that make the agent use other APIs, and which
 }
 
-// A Settings file can set the addresses that Point sets.
+// A Settings file can set addresses.
 type Settings struct {
-	Path   string            // ~ is the home folder; relative: of the project
-	Dir    string            // the variable that replaces the folder of Path
-	Inside string            // the variable that has the whole path
-	Format string            // json or toml
-	Keys   map[string]string // for each API, where the address is: names with dots between them
-	Wins   bool              // over what Point sets
-	Upward bool              // also in folders above the working directory
+	Path   string // ~ is the home folder; relative: of the project
+	Dir    string // the variable that replaces the folder of Path, and perhaps a folder in it
+	Inside string // the variable that has the path
+	Upward bool   // also in the folders above the working directory
+	Format string // json or toml
+	Keys   []Key
+	Wins   bool // over Env
+}
+
+// A Key of a settings file has an address.
+type Key struct {
+	API   string   // whose address it is
+	Path  []string // names
+	Value string   // for the gateway
+}
+
+// A Provider is a choice in a settings file that makes the agent use another address in the same
+// file. Args point that one at the gateway; {provider} is its name.
+type Provider struct {
+	Choice  string // the key with the name
+	Builtin string // the name for which Point is right
+	Table   string // with the providers
+	Address string // the key of a provider with its address
+	API     string
+	Args    []string
 }
 
 // The names of the APIs that addresses belong to, as in --upstream.
@@ -38,16 +61,25 @@ var Any = &all[len(all)-1]
 // every request in it, newer ones a hash of the first message and a mark of sub-agents.
 var attribution = []wire.Volatile{{Begin: "x-anthropic-billing-header:"}}
 
-var claudeKeys = map[string]string{Anthropic: "env.ANTHROPIC_BASE_URL"}
+var claudeKeys = []Key{{Anthropic, []string{"env", "ANTHROPIC_BASE_URL"}, "{base}"}}
 
-var openCodeKeys = map[string]string{Anthropic: "provider.anthropic.options.baseURL", OpenAI: "provider.openai.options.baseURL"}
+var openCodeKeys = []Key{
+	{Anthropic, []string{"provider", "anthropic", "options", "baseURL"}, "{anthropic/v1}"},
+	{OpenAI, []string{"provider", "openai", "options", "baseURL"}, "{openai}"},
+}
+
+var piKeys = []Key{{Anthropic, []string{"providers", "anthropic", "baseUrl"}, "{base}"}, {OpenAI, []string{"providers", "openai", "baseUrl"}, "{openai}"}}
 
 var all = []Agent{
 	{
 		Name: "claude-code", Aliases: []string{"claude"}, Title: "Claude Code", Command: "claude",
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		Point: Point{
-			Env: map[string]string{"ANTHROPIC_BASE_URL": "{anthropic}"},
+			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}"},
+			Override: "--settings",
+			Elsewhere: map[string]string{
+				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock", "CLAUDE_CODE_USE_VERTEX": "Google Vertex AI", "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
+			},
 			Settings: []Settings{
 				{Path: "/etc/claude-code/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
 				{Path: "/Library/Application Support/ClaudeCode/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
@@ -69,7 +101,11 @@ var all = []Agent{
 			// The provider remains "openai": its name selects the sessions that resume offers.
 			Args: []string{"-c", `openai_base_url="{openai}"`},
 			Settings: []Settings{
-				{Path: "~/.codex/config.toml", Dir: "CODEX_HOME", Format: "toml", Keys: map[string]string{OpenAI: "openai_base_url"}},
+				{Path: "~/.codex/config.toml", Dir: "CODEX_HOME", Format: "toml", Keys: []Key{{OpenAI, []string{"openai_base_url"}, "{openai}"}}},
+			},
+			Provider: &Provider{
+				Choice: "model_provider", Builtin: "openai", Table: "model_providers", Address: "base_url", API: OpenAI,
+				Args: []string{"-c", `model_providers.{provider}.base_url="{openai}"`, "-c", "model_providers.{provider}.supports_websockets=false"},
 			},
 		},
 		userAgents: []string{"codex_", "codex-", "Codex"},
@@ -81,7 +117,6 @@ var all = []Agent{
 		Name: "opencode", Title: "OpenCode", Command: "opencode",
 		Get: "npm install -g opencode-ai", Tested: "1.18.33",
 		Point: Point{
-			Env:   map[string]string{"OPENCODE_CONFIG_CONTENT": `{"provider":{"anthropic":{"options":{"baseURL":"{anthropic}/v1"}},"openai":{"options":{"baseURL":"{openai}"}}}}`},
 			Merge: "OPENCODE_CONFIG_CONTENT",
 			Settings: []Settings{
 				{Path: "opencode.jsonc", Format: "json", Keys: openCodeKeys, Upward: true},
@@ -100,15 +135,16 @@ var all = []Agent{
 		Get: "npm install -g @earendil-works/pi-coding-agent", Tested: "0.74.2",
 		Point: Point{
 			Args:     []string{"-e", "{file}"},
+			Without:  []string{"install", "remove", "uninstall", "update", "list", "config"},
 			FileName: "condense.ts",
 			File: `export default function (pi) {
-  pi.registerProvider("anthropic", { baseUrl: "{anthropic}" });
+  pi.registerProvider("anthropic", { baseUrl: "{base}" });
   pi.registerProvider("openai", { baseUrl: "{openai}" });
 }
 `,
 			Settings: []Settings{{
 				Path: "~/.pi/agent/models.json", Dir: "PI_CODING_AGENT_DIR", Format: "json",
-				Keys: map[string]string{Anthropic: "providers.anthropic.baseUrl", OpenAI: "providers.openai.baseUrl"},
+				Keys: piKeys,
 			}},
 		},
 		head:     []byte("operating inside pi, a coding agent harness"),
@@ -123,11 +159,11 @@ var all = []Agent{
 	},
 	{
 		Name: "aider", Title: "aider", Command: "aider", Get: "see https://aider.chat",
-		Point: Point{Env: map[string]string{"OPENAI_API_BASE": "{openai}", "ANTHROPIC_API_BASE": "{anthropic}", "ANTHROPIC_BASE_URL": "{anthropic}"}},
+		Point: Point{Env: map[string]string{"OPENAI_API_BASE": "{openai}", "ANTHROPIC_API_BASE": "{base}", "ANTHROPIC_BASE_URL": "{base}"}},
 	},
 	{
 		Name: "goose", Title: "goose", Command: "goose", Get: "see https://block.github.io/goose",
-		Point: Point{Env: map[string]string{"OPENAI_HOST": "{host}", "ANTHROPIC_HOST": "{host}"}},
+		Point: Point{Env: map[string]string{"OPENAI_HOST": "{base}", "ANTHROPIC_HOST": "{base}"}},
 	},
 	{
 		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen", Get: "npm install -g @qwen-code/qwen-code",
@@ -138,7 +174,7 @@ var all = []Agent{
 	{ // the last row
 		Name: "any", Title: "any other agent",
 		Point: Point{Env: map[string]string{
-			"ANTHROPIC_BASE_URL": "{anthropic}", "ANTHROPIC_API_BASE": "{anthropic}", "OPENAI_BASE_URL": "{openai}", "OPENAI_API_BASE": "{openai}",
+			"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_API_BASE": "{base}", "OPENAI_BASE_URL": "{openai}", "OPENAI_API_BASE": "{openai}",
 		}},
 		Volatile: attribution,
 	},

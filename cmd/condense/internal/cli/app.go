@@ -51,6 +51,11 @@ func (e *UsageError) Error() string { return e.err.Error() }
 
 func (e *UsageError) Unwrap() error { return e.err }
 
+// An ExitError ends the program with an exit code and no further message.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
+
 // Usage returns a usage error of a command.
 func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return &UsageError{cmd.CommandPath(), fmt.Errorf(format, args...)}

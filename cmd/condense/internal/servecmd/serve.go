@@ -31,7 +31,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {

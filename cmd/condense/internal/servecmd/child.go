@@ -1,0 +1,31 @@
+package servecmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+)
+
+// streams returns the standard streams, which must be files: the program gets them as they are.
+func streams(a *cli.App) ([]*os.File, error) {
+	var files []*os.File
+	for _, s := range []any{a.Stdin, a.Stdout, a.Stderr} {
+		f, ok := s.(*os.File)
+		if !ok {
+			return nil, fmt.Errorf("standard stream %d is no file", len(files))
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// cause is err without the name of the file.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

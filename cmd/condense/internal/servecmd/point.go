@@ -1,0 +1,190 @@
+package servecmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/settings"
+)
+
+// An address that the user has given an agent, for one API.
+type address struct {
+	url       string
+	from      string // the variable or file
+	versioned bool   // it ends in /v1, if the API is the vendor's
+	setting   *agents.Settings
+	provider  string // of the agent's settings; empty is the built-in one
+}
+
+type addresses map[string]address
+
+func (own addresses) upstreams() map[string]string {
+	urls := map[string]string{}
+	for api, a := range own {
+		urls[api] = a.url
+	}
+	return urls
+}
+
+// unless returns the addresses without those that flags replace.
+func (own addresses) unless(flags []string) addresses {
+	rest := addresses{}
+	for api, a := range own {
+		if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, api+"=") }) {
+			a.versioned = false
+		}
+		rest[api] = a
+	}
+	return rest
+}
+
+// variables have addresses that the SDKs of the vendors read.
+var variables = []struct {
+	name, api string
+	versioned bool
+}{
+	{"ANTHROPIC_BASE_URL", agents.Anthropic, false}, {"ANTHROPIC_API_BASE", agents.Anthropic, false}, {"ANTHROPIC_HOST", agents.Anthropic, false},
+	{"OPENAI_BASE_URL", agents.OpenAI, true}, {"OPENAI_API_BASE", agents.OpenAI, true}, {"OPENAI_HOST", agents.OpenAI, false},
+}
+
+// ownAddresses returns the addresses that the agent would use without the gateway, as far as the
+// user has set them. A settings file that cannot be read is the agent's to report.
+func ownAddresses(agent *agents.Agent) (addresses, error) {
+	own := addresses{}
+	p := agent.Point
+	for i := range p.Settings {
+		s := &p.Settings[i]
+		for _, file := range paths(s) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			if err := own.provider(p.Provider, s, file, text); err != nil {
+				return nil, err
+			}
+			for _, k := range s.Keys {
+				url, ok, err := settings.Get(s.Format, text, k.Path...)
+				if _, known := own[k.API]; err == nil && ok && url != "" && !known {
+					own[k.API] = address{url: url, from: file, versioned: k.Value != "{base}", setting: s}
+				}
+			}
+		}
+	}
+	for _, v := range variables {
+		_, known := own[v.api]
+		_, read := p.Env[v.name]
+		if url := os.Getenv(v.name); url != "" && !known && (read || strings.HasSuffix(v.name, "_BASE_URL")) {
+			own[v.api] = address{url: url, from: v.name, versioned: v.versioned}
+		}
+	}
+	return own, nil
+}
+
+var providerRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// provider adds the address of the provider that a file chooses.
+func (own addresses) provider(p *agents.Provider, s *agents.Settings, file string, text []byte) error {
+	if p == nil {
+		return nil
+	}
+	name, ok, err := settings.Get(s.Format, text, p.Choice)
+	if err != nil || !ok || name == p.Builtin {
+		return nil //nolint:nilerr // the agent reports it
+	}
+	url, ok, err := settings.Get(s.Format, text, p.Table, name, p.Address)
+	if err != nil || !ok || !providerRule.MatchString(name) {
+		return fmt.Errorf("%s: %s is %q, whose address wrap cannot change: it needs a key %s in [%s.%s]", file, p.Choice, name, p.Address, p.Table, name)
+	}
+	own[p.API] = address{url: url, from: file, versioned: true, setting: s, provider: name}
+	return nil
+}
+
+// paths returns where a settings file can be, nearest first.
+func paths(s *agents.Settings) []string {
+	if s.Inside != "" {
+		if file := os.Getenv(s.Inside); file != "" {
+			return []string{file}
+		}
+		return nil
+	}
+	if name, below, _ := strings.Cut(s.Dir, "/"); name != "" && os.Getenv(name) != "" {
+		return []string{filepath.Join(os.Getenv(name), below, filepath.Base(s.Path))}
+	}
+	if rest, ok := strings.CutPrefix(s.Path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil
+		}
+		return []string{filepath.Join(home, rest)}
+	}
+	if filepath.IsAbs(s.Path) {
+		return []string{s.Path}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
+	found := []string{filepath.Join(dir, s.Path)}
+	for s.Upward && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		found = append(found, filepath.Join(dir, s.Path))
+	}
+	return found
+}
+
+// merged is a configuration in a variable with the addresses of the gateway.
+func merged(p agents.Point, text string, fill func(string) string) (string, error) {
+	if text == "" {
+		text = "{}"
+	}
+	out := []byte(text)
+	for _, k := range p.Settings[len(p.Settings)-1].Keys {
+		var err error
+		if out, _, err = settings.Set(settings.JSON, out, fill(k.Value), k.Path...); err != nil {
+			return "", err
+		}
+	}
+	return string(out), nil
+}
+
+// override makes the gateway win over settings files that win over the environment, and over the
+// provider of the settings.
+func (l *launched) override(agent *agents.Agent, own addresses, fill func(string) string) error {
+	p := agent.Point
+	var flag []byte
+	for _, a := range own {
+		switch {
+		case a.provider != "":
+			l.args = nil
+			for _, arg := range p.Provider.Args {
+				l.args = append(l.args, strings.ReplaceAll(fill(arg), "{provider}", a.provider))
+			}
+		case a.setting == nil || !a.setting.Wins:
+		case filepath.IsAbs(a.setting.Path):
+			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which wrap cannot change: requests do not come through condense", a.from, a.url))
+		default:
+			for _, k := range a.setting.Keys {
+				var err error
+				if flag, _, err = settings.Set(settings.JSON, flag, fill(k.Value), k.Path...); err != nil {
+					return err
+				}
+			}
+			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", a.from, a.url))
+		}
+	}
+	if flag != nil {
+		var line bytes.Buffer
+		if err := json.Compact(&line, flag); err != nil {
+			return err
+		}
+		l.args = append(l.args, p.Override, line.String())
+	}
+	return nil
+}

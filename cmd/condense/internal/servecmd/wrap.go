@@ -1,0 +1,389 @@
+package servecmd
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/live"
+)
+
+func wrapCommand(a *cli.App) *cobra.Command {
+	var flags gatewayFlags
+	quiet := false
+	cmd := &cobra.Command{
+		Use:   "wrap [flags] AGENT [ARGUMENT…] | [flags] -- COMMAND [ARGUMENT…]",
+		Short: "Run an agent whose conversations are condensed",
+		Long: `wrap runs an agent with a gateway of its own: it takes a free port, starts the agent so that it sends its requests there, and
+ends with the agent. Nothing is written into your files, and no key or account is needed: the agent's own key passes
+through. Terminal, signals and exit code are those of the agent. At the end wrap prints what it did on standard error.
+
+The agents are ` + strings.Join(agents.Names(), ", ") + `. Everything after the agent's name is for the agent. A command after --
+that is none of them gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL. Addresses that the agent has already, in these
+variables or in its settings, become the gateway's upstreams.`,
+		Example: `  condense wrap claude
+  condense wrap codex exec "Fix the failing test"
+  condense wrap --observe opencode
+  condense wrap -- python my_agent.py`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "no agent; name one of %s, or a command after --", strings.Join(agents.Names(), ", "))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return agents.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			agent, command, err := chosen(cmd, args)
+			if err != nil {
+				return err
+			}
+			return wrap(cmd, a, &flags, agent, command, quiet)
+		},
+	}
+	flags.add(a, cmd)
+	level := cmd.Flags().Lookup("log")
+	level.DefValue, flags.log = "warn", "warn"
+	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// chosen returns the agent and the command to run. A command after -- can be an agent's program
+// at another place.
+func chosen(cmd *cobra.Command, args []string) (*agents.Agent, []string, error) {
+	if cmd.ArgsLenAtDash() == 0 {
+		name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+		if agent := agents.Find(name); agent != nil && agent.Command == name {
+			return agent, args, nil
+		}
+		return agents.Any, args, nil
+	}
+	agent := agents.Find(args[0])
+	if agent == nil || agent == agents.Any {
+		return nil, nil, cli.Usage(cmd, "no agent %q%s; there are %s. For any other command: condense wrap -- %s",
+			args[0], suggest.DidYouMean(args[0], agents.Names()), strings.Join(agents.Names(), ", "), strings.Join(args, " "))
+	}
+	return agent, append([]string{agent.Command}, args[1:]...), nil
+}
+
+// The exit codes of programs that run others and cannot.
+const (
+	exitCannotRun = 126
+	exitNotFound  = 127
+)
+
+func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Agent, command []string, quiet bool) (err error) {
+	if agent.Refuse != "" {
+		return fmt.Errorf("%s cannot be wrapped: %s", agent.Title, agent.Refuse)
+	}
+	program, err := exec.LookPath(command[0])
+	if err != nil {
+		return notFound(a, agent, command[0], err)
+	}
+	own, err := ownAddresses(agent)
+	if err != nil {
+		return err
+	}
+	later := &laterWriter{to: a.Stderr} // the screen is the agent's while it runs
+	quietApp := *a
+	quietApp.Stderr = later
+	g, err := openFor(cmd, &quietApp, flags, own.upstreams())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	listener, err := bind(cmd.Context(), "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := g.server()
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			g.log.Error("the gateway has ended; the agent goes on without it", "err", err)
+		}
+	}()
+	start, err := launch(agent, command[1:], own.unless(flags.upstreams), "http://"+listener.Addr().String(), os.Environ())
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
+	defer func() { err = errors.Join(err, start.remove()) }()
+	for _, note := range start.notes {
+		term.Printf(a.Stderr, "condense: %s\n", note)
+	}
+	later.hold()
+	code, err := runChild(program, slices.Concat(command[:1], start.args), start.env, a)
+	err = errors.Join(err, server.Close(), later.release())
+	if err != nil {
+		term.Printf(a.Stderr, "condense: %v\n", err)
+		return &cli.ExitError{Code: exitCannotRun}
+	}
+	if !quiet {
+		report(a.Stderr, g.Stats())
+	}
+	if code != 0 {
+		return &cli.ExitError{Code: code}
+	}
+	return nil
+}
+
+func notFound(a *cli.App, agent *agents.Agent, program string, err error) error {
+	code, advice := exitNotFound, ""
+	if agent.Get != "" {
+		advice = "; to install " + agent.Title + ": " + agent.Get
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		code, err, advice = exitCannotRun, errors.New("it is no program"), ""
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("there is no such file")
+	case errors.Is(err, exec.ErrNotFound):
+		err = errors.New("not found in PATH")
+	}
+	term.Printf(a.Stderr, "condense: %s: %v%s\n", program, err, advice)
+	return &cli.ExitError{Code: code}
+}
+
+// openFor opens the gateway. A store that cannot be used must not keep the agent from running:
+// then the gateway remembers nothing after its end.
+func openFor(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, upstreams map[string]string) (*gateway, error) {
+	g, err := flags.open(cmd, a, map[string]string{}, upstreams)
+	if err == nil || errors.As(err, new(*cli.UsageError)) || errors.As(err, new(config.Errors)) || flags.store != "" {
+		return g, err
+	}
+	g, again := flags.open(cmd, a, map[string]string{"serve.store": config.StoreMemory}, upstreams)
+	if again != nil {
+		return nil, err
+	}
+	term.Printf(a.Stderr, "condense: nothing is kept after this run: %v\n", err)
+	return g, nil
+}
+
+// A laterWriter passes on what is written, and collects it between hold and release.
+type laterWriter struct {
+	mu      sync.Mutex
+	to      io.Writer
+	holding bool
+	held    bytes.Buffer
+}
+
+// maxHeld is how much of a log is kept for the end, in bytes.
+const maxHeld = 64 << 10
+
+func (w *laterWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.holding {
+		return w.to.Write(p)
+	}
+	if w.held.Len() < maxHeld {
+		w.held.Write(p)
+	}
+	return len(p), nil
+}
+
+func (w *laterWriter) hold() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding = true
+}
+
+func (w *laterWriter) release() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding = false
+	_, err := w.to.Write(w.held.Bytes())
+	return err
+}
+
+// report prints the three lines at the end.
+func report(w io.Writer, s live.Stats) {
+	if s.Requests == 0 {
+		term.Printf(w, "condense: no conversation came through the gateway; if the agent had one, it uses an address that wrap could not change\n")
+		return
+	}
+	saved, cost := "saved", fmt.Sprintf("$%.2f instead of $%.2f", s.Cost, s.Cost+s.Saved)
+	if s.Observe {
+		saved = "would have been saved"
+		cost = fmt.Sprintf("$%.2f, would have been $%.2f", s.Cost, s.Cost-s.Saved)
+	}
+	switch {
+	case s.Unpriced >= s.Requests:
+		cost = "no price known for the model"
+	case s.Unpriced > 0:
+		cost += fmt.Sprintf(", without %s to models of unknown price", count(s.Unpriced, "request"))
+	}
+	term.Printf(w, "condense: %s, %s tokens sent, %s %s%s\n", count(s.Requests, "request"), size.Group(s.Tokens.Sent), size.Group(s.Tokens.Saved), saved, share(s))
+	term.Printf(w, "condense: cache: %s tokens read, %s written; %s\n", size.Group(s.Tokens.CacheRead), size.Group(s.Tokens.CacheWrite), cost)
+	var parts []string
+	const shown = 3
+	for _, e := range s.Epochs[:min(shown, len(s.Epochs))] {
+		parts = append(parts, fmt.Sprintf("%s to %s tokens (%s)", size.Group(e.Before), size.Group(e.After), e.Reason))
+	}
+	if len(s.Epochs) > shown {
+		parts = append(parts, "…")
+	}
+	line := "the history was never too long"
+	if s.EpochCount > 0 {
+		line = "history condensed " + count(s.EpochCount, "time") + ": " + strings.Join(parts, ", ")
+	}
+	if s.Ingested > 0 {
+		line += "; " + count(s.Ingested, "tool result") + " shortened"
+	}
+	if n := total(s.Errors); n > 0 {
+		line += "; " + count(n, "error") + ", see --log info"
+	}
+	term.Printf(w, "condense: %s\n", line)
+}
+
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return size.Group(n) + " " + of + "s"
+}
+
+func total(m map[string]int) int {
+	n := 0
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func share(s live.Stats) string {
+	all := s.Tokens.Sent + s.Tokens.Saved
+	if s.Observe {
+		all = s.Tokens.Sent
+	}
+	if all == 0 || s.Tokens.Saved == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d %%)", 100*s.Tokens.Saved/all)
+}
+
+// A launched agent.
+type launched struct {
+	args, env []string
+	notes     []string
+	dir       string // temporary
+}
+
+func (l *launched) remove() error {
+	if l.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(l.dir)
+}
+
+// launch returns the arguments and the environment with which an agent sends its requests to the
+// gateway at base.
+func launch(agent *agents.Agent, args []string, own addresses, base string, environ []string) (*launched, error) {
+	l := &launched{env: slices.Clone(environ)}
+	p := agent.Point
+	// Clients append the last part of the path to what they are given. If the user's own address has no
+	// /v1, neither has the gateway's, and the path at the upstream is the same as without it.
+	v1 := func(api string) string {
+		if address, ok := own[api]; ok && address.versioned && !strings.HasSuffix(strings.TrimRight(address.url, "/"), "/v1") {
+			return base
+		}
+		return base + "/v1"
+	}
+	fill := strings.NewReplacer("{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic)).Replace
+	for name, value := range p.Env {
+		l.set(name, fill(value))
+	}
+	if p.File != "" {
+		dir, err := os.MkdirTemp("", "condense-")
+		if err != nil {
+			return nil, err
+		}
+		l.dir = dir
+		file := filepath.Join(dir, p.FileName)
+		if err := os.WriteFile(file, []byte(fill(p.File)), 0o600); err != nil {
+			return nil, errors.Join(err, l.remove())
+		}
+		fill = strings.NewReplacer("{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{file}", file).Replace
+	}
+	if len(args) == 0 || !slices.Contains(p.Without, args[0]) {
+		for _, arg := range p.Args {
+			l.args = append(l.args, fill(arg))
+		}
+	}
+	if p.Merge != "" {
+		text, err := merged(p, lookup(environ, p.Merge), fill)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", p.Merge, err), l.remove())
+		}
+		l.set(p.Merge, text)
+	}
+	if err := l.override(agent, own, fill); err != nil {
+		return nil, errors.Join(err, l.remove())
+	}
+	for name, what := range p.Elsewhere {
+		if v := lookup(environ, name); v != "" && v != "0" && v != "false" {
+			l.notes = append(l.notes, fmt.Sprintf("%s is set: %s uses %s, and its requests do not come through condense", name, agent.Title, what))
+		}
+	}
+	l.args = append(l.args, args...)
+	l.bypassProxy(environ)
+	return l, nil
+}
+
+func (l *launched) set(name, value string) {
+	l.env = slices.DeleteFunc(l.env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+	l.env = append(l.env, name+"="+value)
+}
+
+// bypassProxy keeps the agent from sending what is for the gateway to a proxy of the network. The
+// gateway itself uses the proxy for its upstreams.
+func (l *launched) bypassProxy(environ []string) {
+	const local = "127.0.0.1"
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
+		if lookup(environ, name) == "" {
+			continue
+		}
+		without := cmp.Or(lookup(environ, "NO_PROXY"), lookup(environ, "no_proxy"))
+		if without != "" && without != "*" && !slices.Contains(strings.Split(without, ","), local) {
+			without += ","
+		}
+		if without != "*" && !strings.HasSuffix(without, local) {
+			without += local
+		}
+		l.set("NO_PROXY", without)
+		l.set("no_proxy", without)
+		return
+	}
+}
+
+func lookup(environ []string, name string) string {
+	for _, e := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
