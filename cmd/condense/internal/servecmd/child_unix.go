@@ -49,7 +49,7 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 				if fromTerminal(s) {
 					continue // the program has it already
 				}
-				_ = child.Signal(s) // if it has ended, there is nobody to receive it
+				_ = child.Signal(s) // it may have ended
 			case <-ended:
 				return
 			}
