@@ -94,7 +94,7 @@ func outlineParts(parts []core.Part) string {
 func TestAgentViews(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
-	for _, format := range agents {
+	for _, format := range append(slices.Clone(agents), "wire") {
 		all := files(t, format)
 		names := make([]string, 0, len(all))
 		for name := range all {
@@ -416,6 +416,11 @@ func fuzzAgent(f *testing.F, format string) {
 	for _, data := range files(f, format) {
 		f.Add([]byte(data), byte(5))
 	}
+	fuzzFormat(f, format)
+}
+
+func fuzzFormat(f *testing.F, format string) {
+	f.Helper()
 	f.Fuzz(func(t *testing.T, data []byte, choice byte) {
 		d, err := transcript.Read(strings.NewReader(string(data)), &transcript.ReadOptions{Format: format})
 		if err != nil {
@@ -445,3 +450,14 @@ func fuzzAgent(f *testing.F, format string) {
 func FuzzClaudeCode(f *testing.F) { fuzzAgent(f, "claudecode") }
 func FuzzCodex(f *testing.F)      { fuzzAgent(f, "codex") }
 func FuzzRoo(f *testing.F)        { fuzzAgent(f, "roo") }
+
+// The input of a request to the Responses API, with the items of [odd].
+func FuzzResponses(f *testing.F) {
+	for _, test := range odd {
+		if test.format == "responses" {
+			f.Add([]byte(test.data), byte(3))
+		}
+	}
+	f.Add([]byte(files(f, "wire")["codex-4.json"]), byte(2))
+	fuzzFormat(f, "responses")
+}

@@ -56,7 +56,7 @@ func FuzzRead(f *testing.F) {
 				continue
 			}
 			switch format.Name {
-			case "anthropic", "openai", "trace":
+			case "anthropic", "openai", "responses", "trace":
 				if all := faults(format.Name, out.String()); len(all) > 0 {
 					t.Fatalf("%s would refuse it: %v\n%s", format.Name, all, out.String())
 				}

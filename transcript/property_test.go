@@ -16,8 +16,11 @@ import (
 )
 
 func faults(format, file string) []apilint.Fault {
-	if format == "openai" {
+	switch format {
+	case "openai":
 		return apilint.OpenAI([]byte(file))
+	case "responses":
+		return apilint.Responses([]byte(file))
 	}
 	all := apilint.Anthropic([]byte(file))
 	if format == "trace" { // which has an origin in addition to the content
@@ -110,7 +113,7 @@ func TestPropertyConversionIsValidAndNamesItsLosses(t *testing.T) {
 		if err := d.Journal.Append(messages...); err != nil {
 			t.Fatal(err)
 		}
-		to := rapid.SampledFrom([]string{"anthropic", "openai", "trace"}).Draw(t, "to")
+		to := rapid.SampledFrom([]string{"anthropic", "openai", "responses", "trace"}).Draw(t, "to")
 		var out strings.Builder
 		warnings, err := d.Write(&out, to)
 		if err != nil {
@@ -129,10 +132,8 @@ func TestPropertyConversionIsValidAndNamesItsLosses(t *testing.T) {
 			t.Errorf("words lost: %q\n%s", lost, out.String())
 		}
 		pairs := got.pairs
-		if to == "openai" || to == "anthropic" || to == "trace" { // notes replace what is not text
-			for i := range pairs {
-				pairs[i] = withoutNotes(pairs[i])
-			}
+		for i := range pairs { // notes replace what is not text
+			pairs[i] = withoutNotes(pairs[i])
 		}
 		for _, p := range missing(want.pairs, pairs) {
 			t.Errorf("result %q lost its call\n%s", p, out.String())

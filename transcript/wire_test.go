@@ -32,8 +32,7 @@ func elements(t interface{ Fatal(args ...any) }, request string) []string {
 
 // refused returns what the vendor refuses of a request; it accepts rows of one role.
 func refused(format, request string) []apilint.Fault {
-	lint := map[string]func([]byte) []apilint.Fault{"anthropic": apilint.Anthropic, "openai": apilint.OpenAI, "responses": apilint.Responses}[format]
-	return slices.DeleteFunc(lint([]byte(request)), func(f apilint.Fault) bool {
+	return slices.DeleteFunc(faults(format, request), func(f apilint.Fault) bool {
 		return f.Rule == "alternation"
 	})
 }

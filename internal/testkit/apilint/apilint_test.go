@@ -24,6 +24,16 @@ const (
 {"role":"tool","tool_call_id":"b","content":"x"},
 {"role":"tool","tool_call_id":"a","content":""},
 {"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"ls","arguments":"oops"}}]}]}`
+
+	validResponses = `{"model":"m","instructions":"Be brief.","input":[
+{"role":"user","content":"Look"},
+{"type":"message","role":"developer","content":[{"type":"input_text","text":"rule"}]},
+{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},
+{"type":"function_call","call_id":"a","name":"ls","arguments":"{}"},{"type":"custom_tool_call","call_id":"b","name":"patch","input":"x"},
+{"type":"function_call_output","call_id":"a","output":"x"},{"type":"custom_tool_call_output","call_id":"b","output":[{"type":"input_text","text":"y"}]},
+{"type":"web_search_call","id":"ws"},
+{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done","annotations":[]}]},
+{"type":"shell_call","call_id":"c","action":{}}]}`
 )
 
 func TestValidRequestsHaveNoFaults(t *testing.T) {
@@ -32,6 +42,36 @@ func TestValidRequestsHaveNoFaults(t *testing.T) {
 	}
 	if got := apilint.OpenAI([]byte(validOpenAI)); len(got) > 0 {
 		t.Errorf("OpenAI: got %v, want none", got)
+	}
+	if got := apilint.Responses([]byte(validResponses)); len(got) > 0 {
+		t.Errorf("Responses: got %v, want none", got)
+	}
+	if got := apilint.Responses([]byte(`{"input":"Look"}`)); len(got) > 0 {
+		t.Errorf("Responses: got %v, want none", got)
+	}
+}
+
+// Each case breaks the valid request in one way.
+func TestResponsesFaults(t *testing.T) {
+	const think = `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},`
+	for _, test := range []struct{ name, old, new, want string }{
+		{"not json", validResponses, `{`, "json: unexpected end of JSON input"},
+		{"no input", validResponses, `{}`, "input: want a string or an array of items"},
+		{"no object", validResponses, `[3]`, "messages[0]: input: want an object"},
+		{"no type", `"type":"web_search_call",`, ``, "messages[7]: type: an item without a type"},
+		{"role", `"role":"developer"`, `"role":"model"`, `messages[1]: role: role "model"`},
+		{"block", `"type":"output_text"`, `"type":"input_text"`, `messages[8]: content: a message of assistant: a block "input_text"`},
+		{"no text", `"text":"rule"`, `"x":"rule"`, `messages[1]: content: a message of developer: a block "input_text"`},
+		{"no content", `"content":"Look"`, `"content":null`, `messages[0]: content: a message of user: want a string or blocks`},
+		{"reasoning alone", think, think + `{"role":"user","content":"now"},`, `messages[3]: reasoning: reasoning without the item that it led to`},
+		{"id twice", `"call_id":"c"`, `"call_id":"a"`, `messages[9]: tool-pair: call ID "a" is empty or not unique`},
+		{"no output", `{"type":"function_call_output","call_id":"a","output":"x"},`, ``, `messages[3]: tool-pair: no tool output found for call "a"`},
+		{"no call", `{"type":"function_call","call_id":"a","name":"ls","arguments":"{}"},`, ``, `messages[4]: tool-pair: no tool call found for output of call "a"`},
+		{"arguments", `"arguments":"{}"`, `"arguments":{}`, `messages[3]: call: function_call without a name and a string as "arguments"`},
+		{"output", `"output":"x"`, `"output":[{"type":"output_text","text":"x"}]`, `messages[5]: content: an output: a block "output_text"`},
+		{"trigger", `{"type":"web_search_call","id":"ws"}`, `{"type":"compaction_trigger"}`, `messages[7]: trigger: not the last item`},
+	} {
+		t.Run(test.name, func(t *testing.T) { check(t, apilint.Responses, validResponses, test.old, test.new, test.want) })
 	}
 }
 

@@ -38,7 +38,7 @@ func Responses(raw []byte) []Fault {
 		return l.faults
 	}
 	open, answered := map[string]int{}, map[string]bool{}
-	thinking := false // the item before is reasoning
+	thinking, heard := false, -1 // the item before is reasoning; the last item that is not the model's
 	for i, v := range list {
 		l.at = i
 		item, ok := v.(object)
@@ -56,6 +56,9 @@ func Responses(raw []byte) []Fault {
 			l.fault("reasoning", "reasoning without the item that it led to")
 		}
 		thinking = kind == "reasoning"
+		if !says {
+			heard = i
+		}
 		switch {
 		case kind == "message":
 			l.responsesMessage(role, item)
@@ -86,7 +89,7 @@ func Responses(raw []byte) []Fault {
 		}
 	}
 	for id, i := range open {
-		if l.at = i; !answered[id] && i < len(list)-1 { // at the very end a call may be pending
+		if l.at = i; !answered[id] && i < heard { // at the very end calls may be pending
 			l.fault("tool-pair", "no tool output found for call %q", id)
 		}
 	}
