@@ -317,8 +317,8 @@ var fields = []field{
 		doc: "Condense when the turns that are still to be expected save more than the epoch costs, by the vendor's prices of its cache.",
 	},
 	{
-		key: "min_size", kind: kindTokens, in: []place{inEpoch}, def: int64(20_000), min: 1, max: maxTokens, example: "20k",
-		doc: "Tokens below which neither cold nor payback makes an epoch.",
+		key: "min_size", kind: kindTokens, in: []place{inEpoch}, def: int64(0), max: maxTokens, example: "20k",
+		doc: "Tokens below which neither cold nor payback makes an epoch. 0 is half of the threshold of the profile.",
 	},
 	{
 		key: "modes", kind: kindObjects, of: inRule, in: []place{inServe},

@@ -40,7 +40,7 @@ type EpochValues struct {
 	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for that of the profile
 	Cold    *bool    `json:"cold,omitempty"`
 	Payback *bool    `json:"payback,omitempty"`
-	MinSize *int     `json:"min_size,omitempty"` // tokens
+	MinSize *int     `json:"min_size,omitempty"` // tokens, 0 for half of the threshold
 }
 
 // A ServeRule chooses the profile or the mode of requests. An empty condition always holds.
@@ -71,7 +71,7 @@ type Serve struct {
 	MaxResult           int           // ingest: tokens, 0 for no limit
 	Target              float64       // of an epoch: percent of the window, 0 for that of the profile
 	Cold, Payback       bool          // reasons for an epoch
-	MinSize             int           // tokens, for these reasons
+	MinSize             int           // tokens, for these reasons; 0 for half of the threshold
 	Rules               []ServeRule   // the first that holds decides
 }
 

@@ -41,7 +41,7 @@ func TestServeDefaults(t *testing.T) {
 		Upstreams: map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"},
 		Store:     filepath.FromSlash("/home/me/.local/state/condense/serve.db"),
 		MaxBody:   32 << 20, Deadline: 5 * time.Second, Drain: 30 * time.Second,
-		Lossless: true, Cold: true, Payback: true, MinSize: 20_000,
+		Lossless: true, Cold: true, Payback: true,
 	}
 	if diff := cmp.Diff(want, reload(t, opts).Serve()); diff != "" {
 		t.Error(diff)

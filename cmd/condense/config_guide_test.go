@@ -28,6 +28,7 @@ func TestGuides(t *testing.T) {
 		"../../docs/switching-providers.md": 10,
 		"../../README.md":                   2,
 		"../../docs/smart.md":               1,
+		"../../docs/serving.md":             1,
 	} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
