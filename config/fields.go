@@ -330,7 +330,7 @@ var fields = []field{
 	},
 	{
 		key: "agent", kind: kindText, min: 1, in: []place{inRule}, example: "claude-code",
-		doc: "Holds for requests of this agent, by its name in condense agent status.",
+		doc: "Holds for requests of this agent: claude, codex, opencode, pi and others that condense wrap knows.",
 	},
 	{
 		key: "system", kind: kindText, min: 1, in: []place{inRule}, example: `"Plan mode is active"`,

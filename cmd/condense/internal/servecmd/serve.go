@@ -25,7 +25,10 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/record"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/live"
 )
 
@@ -145,6 +148,7 @@ type gateway struct {
 	upstreams map[string]string // for vendors without a configured one
 	ready     chan struct{}     // closed when Gateway is set, or never will be
 	drain     atomic.Int64
+	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
 	limit     func(time.Duration) // that the process may take to end
 }
 
@@ -186,18 +190,21 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if opts.Store == "" {
 		return nil, errors.New("there is no home folder to keep the store in: name a file with --store, or --store memory")
 	}
+	if err := g.record(g.settings.Record, opts); err != nil {
+		return nil, err
+	}
 	g.host, err = condense.Open(ctx, &condense.Options{
 		Load: &load, Watch: &config.WatchOptions{Changed: g.changed},
 		Reattach: os.Getenv("CONDENSE_REATTACH"), Logger: g.log,
 	})
 	if err != nil {
 		close(g.ready)
-		return nil, err
+		return nil, errors.Join(err, g.closeRecorder())
 	}
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
 	if err != nil { // the other options are those of a valid configuration
-		return nil, errors.Join(fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err), g.host.Close())
+		return nil, errors.Join(fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err), g.host.Close(), g.closeRecorder())
 	}
 	g.setDrain(g.settings.Drain)
 	return g, nil
@@ -211,8 +218,29 @@ func (g *gateway) setDrain(d time.Duration) {
 	g.limit(d + closing)
 }
 
+// record makes opts record in a folder, and ends an earlier recording. An empty folder records
+// nothing.
+func (g *gateway) record(dir string, opts *live.Options) error {
+	var r *record.Recorder
+	if dir != "" {
+		var err error
+		if r, err = record.New(dir, g.log); err != nil {
+			return fmt.Errorf("serve.record: %w; name another folder, or record nothing with --record off", err)
+		}
+		opts.Record = r.Record
+	}
+	if old := g.recorder.Swap(r); old != nil {
+		return old.Close()
+	}
+	return nil
+}
+
+func (g *gateway) closeRecorder() error { return g.record("", &live.Options{}) }
+
 // Close closes the gateway and the host.
-func (g *gateway) Close() error { return errors.Join(g.Gateway.Close(), g.host.Close()) }
+func (g *gateway) Close() error {
+	return errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder())
+}
 
 // options returns the options of a gateway for a configuration.
 func (g *gateway) options(c *config.Config) (*live.Options, error) {
@@ -232,7 +260,14 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 			opts.Upstreams[name] = address
 		}
 	}
-	for _, r := range s.Rules {
+	for i, r := range s.Rules {
+		if r.Agent != "" {
+			agent := agents.Find(r.Agent)
+			if agent == nil {
+				return nil, fmt.Errorf("serve.modes[%d].agent: there is no agent %q%s; there are %s", i, r.Agent, suggest.DidYouMean(r.Agent, agents.Names()), strings.Join(agents.Names(), ", "))
+			}
+			r.Agent = agent.Name
+		}
 		opts.Rules = append(opts.Rules, live.Rule{Model: r.Model, Agent: r.Agent, System: r.System, Profile: r.Profile, Mode: r.Mode})
 	}
 	return opts, nil
@@ -275,7 +310,15 @@ func (g *gateway) changed(before, after *config.Config) {
 	if g.Gateway == nil {
 		return
 	}
+	old, s := before.Serve(), after.Serve()
 	opts, err := g.options(after)
+	switch r := g.recorder.Load(); {
+	case err != nil:
+	case s.Record != old.Record:
+		err = g.record(s.Record, opts)
+	case r != nil:
+		opts.Record = r.Record
+	}
 	if err == nil {
 		err = g.Reload(opts)
 	}
@@ -283,7 +326,6 @@ func (g *gateway) changed(before, after *config.Config) {
 		g.log.Warn("the changed section serve is not used", "err", err)
 		return
 	}
-	old, s := before.Serve(), after.Serve()
 	g.setDrain(s.Drain)
 	if s.Listen != old.Listen && s.Listen != g.settings.Listen {
 		g.log.Warn("serve.listen has changed: restart to listen there", "now", g.settings.Listen, "changed", s.Listen)
