@@ -47,8 +47,10 @@ func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, log *testkit.Log, rel
 	log = new(testkit.Log)
 	cmd.Stderr = log
 	lines := bufio.NewScanner(testkit.Start(t, cmd))
-	if !lines.Scan() || !lines.Scan() {
-		t.Fatal(log)
+	for range 2 {
+		if !lines.Scan() {
+			t.Fatal(log)
+		}
 	}
 	_, at, _ := strings.Cut(lines.Text(), "ANTHROPIC_BASE_URL=")
 	at, _, _ = strings.Cut(at, " ")

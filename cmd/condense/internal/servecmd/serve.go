@@ -149,7 +149,7 @@ type gateway struct {
 	ready     chan struct{}     // closed when Gateway is set, or never will be
 	drain     atomic.Int64
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
-	limit     func(time.Duration) // that the process may take to end
+	limit     func(time.Duration)             // that the process may take to end
 }
 
 // open makes the gateway that the configuration and the flags ask for. More has keys of the
