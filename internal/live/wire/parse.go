@@ -469,11 +469,11 @@ func (p *parser) object(at place) bool {
 		start := p.at
 		p.gone = false
 		where := p.of(at, key)
-		if at == inRequest {
-			p.m = Message{}
-			if where == inMessages {
-				p.r.begin, p.r.end, p.r.Messages = -1, -1, nil // the last one counts
-			}
+		if at == inRequest || at == inMessage && where == inContent {
+			p.m = Message{} // the last one counts
+		}
+		if where == inMessages {
+			p.r.begin, p.r.end, p.r.Messages = -1, -1, nil
 		}
 		if !p.value(where) {
 			return false

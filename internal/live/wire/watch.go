@@ -280,6 +280,7 @@ const (
 var leaves = map[API]map[string]leaf{
 	Messages: {
 		"type": leafKind, "id": leafID, "model": leafModel, "stop_reason": leafStop, "message.id": leafID, "message.model": leafModel, "delta.stop_reason": leafStop,
+		"input_tokens":       leafFresh, // of count_tokens
 		"usage.input_tokens": leafFresh, "usage.cache_read_input_tokens": leafFreshRead, "usage.cache_creation_input_tokens": leafFreshWrite, "usage.output_tokens": leafOutput,
 		"message.usage.input_tokens": leafFresh, "message.usage.cache_read_input_tokens": leafFreshRead, "message.usage.cache_creation_input_tokens": leafFreshWrite,
 		"message.usage.output_tokens": leafOutput, "error.type": leafErrorType, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText, "message": leafMessage,

@@ -61,6 +61,7 @@ data: {"type":"message_stop"}
 		"messages, whole", wire.Messages, "application/json", `{"id":"msg_1","type":"message","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_read_input_tokens":2,"cache_creation_input_tokens":4,"output_tokens":8}}`,
 		wire.Answer{ID: "msg_1", Model: "m", Stop: "end_turn", Input: 7, CacheRead: 2, CacheWrite: 4, Output: 8, Complete: true},
 	},
+	{"messages, counted", wire.Messages, "application/json", `{"input_tokens":70}`, wire.Answer{Input: 70, Complete: true}},
 	{"messages, cut", wire.Messages, "application/json", `{"id":"msg_1","type":"message","model":"m","content":[{"type":"text","text":"x`, wire.Answer{ID: "msg_1", Model: "m"}},
 	{
 		"messages, overflow", wire.Messages, "application/json", `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213541 tokens > 200000 maximum"},"request_id":"r"}`,

@@ -362,7 +362,22 @@ func checkBody(t *testing.T, api wire.API, body []byte) {
 			}
 		}
 	}
-	wire.OpenRound(r.Messages)
+	if at := wire.OpenRound(r.Messages); at < 0 || at > len(r.Messages) {
+		t.Fatalf("open round at %d of %d messages", at, len(r.Messages))
+	}
+	for i, m := range r.Messages {
+		if m.Raw[0] == '"' { // the whole input
+			continue
+		}
+		bare := parse(t, api, request(api, string(wire.Unmark(m.Raw)))).Messages[0]
+		if bare.Markers > 0 && api != wire.Responses || bare.Hash != m.Hash {
+			t.Fatalf("markers of message %d removed: %s", i, bare.Raw)
+		}
+		if s := wire.StripThinking(api, m.Raw); s != nil && api == wire.Messages && parse(t, api, request(api, string(s))).Messages[0].Thinking {
+			t.Fatalf("thinking of message %d removed: %s", i, s)
+		}
+	}
+	_ = wire.Check(api, r, view) // whatever it says
 }
 
 // relay returns raw as another program would write it.
@@ -391,6 +406,7 @@ func FuzzParse(f *testing.F) {
 		`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"a","name":"b","input":{"b":1,"a":[]}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}]}`,
 		`{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a"}]},{"role":"tool","tool_call_id":"a","content":"\u00e9\ud83d\ude00"}]}`,
 		`{"input":"x"}`, `{"input":[{"type":"reasoning","summary":[]},{"type":"message","role":"user","content":[{"type":"input_text","text":""}]}]}`,
+		`{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"x","cache_control":{}},{"type":"text","text":"x"}],"content":[{"type":"tool_result","tool_use_id":"a"}]}]}`,
 		`{"messages":[{"a":1,"a":2,"\u0061":3}],"messages":[]}`, `{"messages":[{"content":[{"type":"text","text":"x","text":1}]}]}`,
 	} {
 		f.Add(uint8(i), []byte(s))
