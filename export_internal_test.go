@@ -22,10 +22,3 @@ func (h *Host) Adjust(change func(*config.Resolved)) error {
 	}
 	return nil
 }
-
-// Config returns the configuration of the next turn.
-func (h *Host) Config() *config.Config {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.current.config
-}

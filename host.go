@@ -230,6 +230,13 @@ func (h *Host) reloaded(ctx context.Context, err error) {
 	h.observe(Event{Kind: EventReloaded, Err: err})
 }
 
+// Config returns the configuration that the next turn will use.
+func (h *Host) Config() *config.Config {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.current.config
+}
+
 // Reload makes the host use another configuration from the next turn on; if c is nil, that
 // of [Options], of which the files are read again. If anything is wrong with it, the host
 // keeps the one that it has and the error says what. Turns in progress end with the

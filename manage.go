@@ -35,6 +35,9 @@ type Turn struct {
 	// Window is the context window of the model and MaxOutput the longest answer that the
 	// request asks for, both in tokens. If not 0 they replace those of the configuration.
 	Window, MaxOutput int
+	// Target is the size in tokens to condense to. If not 0 it replaces that of the
+	// configuration. The result may be larger: see [policy.Rule.Budget].
+	Target int
 	// Environment, Dir, FilesRead and Instructions are passed to the providers: see
 	// [core.Request]. If Dir is set and FilesRead is nil, the files that the agent read are
 	// detected by its tool calls and the user's mentions.

@@ -120,9 +120,9 @@ func (s *setup) resolve(k turnKey) (*settings, error) {
 	return set, nil
 }
 
-// forRequest returns the settings for a turn that has its own window or longest answer.
+// forRequest returns the settings for a turn that has its own window, longest answer or target.
 func (s *settings) forRequest(t Turn) (*settings, error) {
-	if t.Window <= 0 && t.MaxOutput <= 0 {
+	if t.Window <= 0 && t.MaxOutput <= 0 && t.Target <= 0 {
 		return s, nil
 	}
 	r := *s.Resolved
@@ -133,6 +133,10 @@ func (s *settings) forRequest(t Turn) (*settings, error) {
 		r.MaxOutput = t.MaxOutput
 	}
 	own := &settings{Resolved: &r, rule: r.Rule(), counter: s.counter}
+	if t.Target > 0 {
+		percent := 100 * float64(t.Target) / float64(r.Window)
+		own.rule.Target = max(1, min(percent, own.rule.Threshold-1)) // as a rule must have it
+	}
 	if err := own.rule.Validate(); err != nil {
 		return nil, fmt.Errorf("profile %s, window %d and longest answer %d of the turn: %w", r.Profile, r.Window, r.MaxOutput, err)
 	}
