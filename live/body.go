@@ -3,11 +3,13 @@ package live
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -30,7 +32,9 @@ func readBody(r *http.Request, limit int64) (*body, error) {
 		b.rest = r.Body
 		return b, nil
 	}
-	b.decoded, _ = decode(raw, r.Header.Get("Content-Encoding"), limit) // what cannot be decoded is forwarded
+	if decoded, err := decode(raw, r.Header.Get("Content-Encoding"), limit); err == nil { // else it is forwarded
+		b.decoded = decoded
+	}
 	return b, nil
 }
 
@@ -54,6 +58,7 @@ func readUpTo(r io.Reader, limit, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
+// decode decompresses at most limit bytes. After an error it returns what it has.
 func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 	var from io.Reader
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
@@ -72,6 +77,14 @@ func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 		}
 		defer z.Close()
 		from = z
+	case "br":
+		from = brotli.NewReader(bytes.NewReader(raw))
+	case "deflate":
+		z, err := zlib.NewReader(bytes.NewReader(raw))
+		if err != nil {
+			return nil, err
+		}
+		from = z
 	default:
 		return nil, fmt.Errorf("unknown content encoding %s", clip(encoding))
 	}
@@ -79,8 +92,5 @@ func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 	if err == nil && int64(len(out)) > limit {
 		err = fmt.Errorf("more than %d bytes after decompression", limit)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }

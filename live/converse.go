@@ -1,9 +1,47 @@
 package live
 
 import (
+	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
 )
+
+// An exchange is a request with a conversation, and its answer.
+type exchange struct {
+	*Gateway
+	s     *settings
+	t     *target
+	start time.Time
+	r     *wire.Request
+	agent *agents.Agent
+	key   store.Key
+	limits
+
+	claim    *claim      // nil if the request is no turn of a conversation, or nothing is known about it
+	rolling  []wire.Hash // of the client's messages
+	view     [][]byte    // in place of the client's messages
+	altered  bool        // the view differs from them
+	ours     int         // our tokens of the view
+	original int         // our tokens of the client's messages
+	tokens   int         // the vendor's tokens of the view, as we estimate them
+	epoch    *Epoch
+	next     *lineage.State // of the epoch
+	ingested int
+	durable  bool           // something is sent for the first time that must be sent again
+	retried  bool
+
+	watcher *watcher
+}
 
 // converse forwards a request with a conversation.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
@@ -12,10 +50,245 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		t.refuse(w, http.StatusBadRequest, "condense: the request could not be read: "+reason(err))
 		return
 	}
+	g.stats.add(func(s *Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	out.Body = readCloser{b.reader(), r.Body}
-	g.stats.request()
-	s.forward(w, out, t, nil)
+	x := g.exchange(r, s, t, b)
+	if x == nil {
+		g.stats.add(func(s *Stats) { s.Passed++ })
+		s.forward(w, out, t, nil)
+		return
+	}
+	defer x.done(context.WithoutCancel(r.Context()))
+	if x.altered && !s.Observe {
+		replaceBody(out, x.r.With(x.view))
+	} else {
+		g.stats.add(func(s *Stats) { s.Passed++ })
+	}
+	s.forward(w, out, t, &sender{x})
+}
+
+// replaceBody makes body, which is not compressed, the body of a request.
+func replaceBody(r *http.Request, body []byte) {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	r.TransferEncoding = nil
+	r.Header.Del("Content-Encoding")
+	if r.Header.Get("Content-Length") != "" {
+		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+}
+
+// exchange decides what is sent in place of the request. It returns nil if the request is
+// forwarded as it came and nothing can be learned from the answer.
+func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *exchange {
+	if len(b.decoded) == 0 {
+		return nil
+	}
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now()}
+	err := g.safely("request", func() error { return x.plan(r, b.decoded) })
+	if err != nil {
+		g.fault("request", err)
+		if x.r == nil {
+			return nil
+		}
+		x.frozen()
+	}
+	if x.claim != nil {
+		x.claim.release()
+	}
+	return x
+}
+
+// safely runs f and turns a panic into an error: a fault of ours must not cost the client its
+// request.
+func (g *Gateway) safely(what string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.current.Load().Logger.Error("panic", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic in %s: %v", what, p)
+		}
+	}()
+	return f()
+}
+
+// fault records an error of ours that the client does not see.
+func (g *Gateway) fault(kind string, err error) {
+	g.stats.fault(kind)
+	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", clip(err.Error()))
+}
+
+// plan reads the request and fills x.
+func (x *exchange) plan(r *http.Request, body []byte) error {
+	ctx := r.Context()
+	api := wire.API(x.t.api)
+	request, err := wire.Parse(api, body, nil)
+	if err != nil {
+		return nil //nolint:nilerr // not for us: the vendor says what is wrong with it
+	}
+	head := request.System
+	if head == nil && len(request.Messages) > 0 {
+		head = request.Messages[0].Raw
+	}
+	x.agent = agents.Of(r.Header, head)
+	if len(x.agent.Volatile) > 0 {
+		if request, err = wire.Parse(api, body, &wire.Options{Volatile: x.agent.Volatile}); err != nil {
+			return err
+		}
+	}
+	x.r = request
+	if len(request.Messages) == 0 || request.Stateful || request.Compacts {
+		return nil
+	}
+	side := agents.SideOf(agents.Call{
+		Header: r.Header, Messages: len(request.Messages), Tools: request.Tools != nil, MaxOutput: request.MaxOutput,
+		Structured: request.Structured, System: request.System, Last: request.Messages[len(request.Messages)-1].Raw,
+	})
+	if side != agents.Turn && side != agents.Summary {
+		return nil
+	}
+	x.key = store.Key{Tenant: tenant(x.secret, r.Header), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
+	if x.s.Observe {
+		x.key.API += ".observe" // its state is not true of what the vendor has seen
+	}
+	if err := x.key.Validate(); err != nil {
+		x.key.Agent, x.key.Session = "", ""
+	}
+	if x.limits, err = x.limitsOf(x); err != nil {
+		return err
+	}
+	x.rolling = lineage.Roll(request.Messages)
+	session := x.sessions.of(x.key, x.start)
+	if side == agents.Summary || x.t.count {
+		return x.peek(ctx, session, side == agents.Summary)
+	}
+	if x.claim, err = session.claim(ctx, x.store, request, x.rolling); err != nil {
+		return err
+	}
+	return x.decide(ctx)
+}
+
+// peek shows what is sent for a request that changes nothing: one that counts tokens, or the agent's
+// own summary. The summary is best made of the originals, if they fit.
+func (x *exchange) peek(ctx context.Context, session *session, summary bool) error {
+	c, err := session.find(ctx, x.store, x.r, x.rolling)
+	if err != nil {
+		return err
+	}
+	x.look(c.state)
+	if summary && c.state.Scale(x.original) <= x.limit {
+		x.view, x.altered = nil, false
+	}
+	return nil
+}
+
+// look computes the view of a state.
+func (x *exchange) look(s *lineage.State) {
+	x.view = s.View(x.r, x.rolling)
+	x.altered = len(x.view) != len(x.r.Messages)
+	for i := 0; i < len(x.view) && !x.altered; i++ {
+		x.altered = !bytes.Equal(x.view[i], x.r.Messages[i].Raw)
+	}
+	x.ours = s.Count(x.r, x.rolling, tokensOf)
+	x.tokens = s.Estimate(x.ours)
+	x.original = x.ours
+	if x.altered {
+		x.original = s.HeadOur
+		for i := range x.r.Messages {
+			x.original += tokensOf(x.r.Messages[i].Raw)
+		}
+	}
+}
+
+// frozen falls back to the view that the vendor has seen last, or to the client's own messages.
+func (x *exchange) frozen() {
+	x.view, x.altered, x.epoch, x.next = nil, false, nil, nil
+	if x.claim == nil || x.claim.state == nil {
+		return
+	}
+	err := x.safely("view", func() error {
+		x.claim.session.mu.Lock()
+		s := x.claim.entry.state
+		x.claim.session.mu.Unlock()
+		if s != nil {
+			copied := *s
+			x.claim.state = &copied
+			x.look(&copied)
+		}
+		return nil
+	})
+	if err != nil {
+		x.view, x.altered = nil, false
+	}
+}
+
+// decide fills in the view of a turn, and begins an epoch if one is due.
+func (x *exchange) decide(ctx context.Context) error {
+	c := x.claim
+	if !c.mine { // another request of the lineage decides
+		x.look(c.state)
+		return nil
+	}
+	before := *c.state
+	if err := x.safely("ingest", func() error { return x.ingest(ctx) }); err != nil {
+		x.fault("ingest", err)
+		ingested := before
+		c.state, x.ingested = &ingested, 0
+	}
+	x.look(c.state)
+	if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, false) }); err != nil {
+		x.fault("epoch", err)
+	}
+	return x.commit(ctx, &before)
+}
+
+// commit records what is about to be sent. What the vendor has not seen before must be on disk
+// first; if that fails, the request goes as if nothing had been changed.
+func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
+	c, old := x.claim, x.claim.entry
+	if x.epoch != nil { // the old record stays: a rewind to before the epoch finds it
+		c.entry, c.state = c.newEntry(), x.next
+	}
+	err := x.check()
+	if err == nil {
+		c.state.Sent(x.r, x.rolling, x.caching.Bound, x.start)
+		x.durable = x.durable || x.ingested > 0 || x.epoch != nil
+		err = c.save(ctx, x.store, x.durable, x.start)
+	}
+	if err == nil {
+		if x.epoch != nil {
+			<-old.turn
+			x.announce()
+		}
+		return nil
+	}
+	x.fault("commit", err)
+	c.entry, c.state, x.next, x.ingested, x.epoch, x.durable = old, before, nil, 0, nil, false
+	x.look(c.state)
+	if x.check() != nil {
+		x.view, x.altered = nil, false
+	}
+	c.state.Sent(x.r, x.rolling, x.caching.Bound, x.start)
+	return c.save(ctx, x.store, false, x.start)
+}
+
+// check reports what the vendor would refuse in the view and not in the request.
+func (x *exchange) check() error {
+	if !x.altered {
+		return nil
+	}
+	return nil
+}
+
+// done records the answer.
+func (x *exchange) done(ctx context.Context) {
+	if x.watcher == nil {
+		return
+	}
+	err := x.safely("answer", func() error { return x.learn(ctx) })
+	if err != nil {
+		x.fault("answer", err)
+	}
 }
 
 type readCloser struct {

@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/store"
 )
 
@@ -84,7 +85,7 @@ type Options struct {
 
 // A Rule chooses the profile or the mode of a request. It matches if all that is set matches.
 type Rule struct {
-	Model  string // pattern of [path.Match] for the model's name
+	Model  string // the model's name; * is any text
 	Agent  string // name of the agent: claude, codex, opencode, pi …
 	System string // a phrase in the system prompt, or in a system message
 	// Profile and Mode are the choice.
@@ -95,8 +96,8 @@ type Rule struct {
 type Ingest struct {
 	// Off forwards tool results as they came.
 	Off bool
-	// MaxResult is the size in tokens above which a result is shortened to its most relevant
-	// lines, with a handle; 0 means never. The agent needs a way to recall the rest.
+	// MaxResult is the most tokens that a result may have. Longer ones are cut to it, by their type, with a
+	// handle; the agent needs a way to recall the rest. 0 means no limit.
 	MaxResult int
 }
 
@@ -143,6 +144,15 @@ type Gateway struct {
 	current atomic.Pointer[settings]
 	stats   counters
 	store   store.Store
+	secret  []byte // for the hash of credentials
+
+	sessions  sessions
+	ingesters ingesters
+	profiles  struct {
+		mu  sync.Mutex
+		of  *config.Config
+		all map[profileKey]*config.Resolved
+	}
 
 	life       context.Context //nolint:containedctx // of the work in the background; ends with Close
 	stop       context.CancelFunc
@@ -178,7 +188,10 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g := &Gateway{host: host, store: opened}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
-	if g.builtin, err = condense.Open(g.life, nil); err != nil {
+	if g.secret, err = opened.Secret(g.life, "tenant"); err == nil {
+		g.builtin, err = condense.Open(g.life, nil)
+	}
+	if err != nil {
 		g.stop()
 		return nil, errors.Join(err, opened.Close())
 	}
@@ -208,7 +221,7 @@ func (g *Gateway) Close() error {
 	for _, u := range g.current.Load().upstreams {
 		u.transport.CloseIdleConnections()
 	}
-	return errors.Join(g.builtin.Close(), g.store.Close())
+	return errors.Join(g.builtin.Close(), g.ingesters.close(), g.store.Close())
 }
 
 // vendors are the upstreams that exist without configuration.
@@ -275,6 +288,8 @@ func newSettings(opts *Options) (*settings, error) {
 
 // ServeHTTP forwards a request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A vendor may answer before it has read the request: the rest of it is sent nevertheless. HTTP/2 always does that.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	s := g.current.Load()
 	t := s.route(r)
 	if status, text := s.refuse(r, &t); status != 0 {

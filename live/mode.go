@@ -1,30 +1,43 @@
 package live
 
 import (
-	"fmt"
-	"path"
+	"errors"
 	"strings"
 )
 
 func (r *Rule) check() error {
 	if r.Profile == "" && r.Mode == "" {
-		return fmt.Errorf("set a profile or a mode")
+		return errors.New("set a profile or a mode")
 	}
 	if r.Model == "" && r.Agent == "" && r.System == "" {
-		return fmt.Errorf("set what it is for: model, agent or system")
-	}
-	if _, err := path.Match(r.Model, ""); err != nil {
-		return fmt.Errorf("model: %q is not a pattern: %w", r.Model, err)
+		return errors.New("set what it is for: model, agent or system")
 	}
 	return nil
 }
 
-// matches reports whether the rule is for a request of this agent.
+// matches reports whether the rule is for a request of this agent. System reports whether the system
+// prompt has a phrase.
 func (r *Rule) matches(agent, model string, system func(phrase string) bool) bool {
-	if r.Model != "" {
-		if ok, err := path.Match(r.Model, model); err != nil || !ok {
+	return (r.Model == "" || glob(r.Model, model)) && (r.Agent == "" || strings.EqualFold(r.Agent, agent)) && (r.System == "" || system(r.System))
+}
+
+// glob reports whether a text matches a pattern in which * is any text.
+func glob(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return pattern == text
+	}
+	if !strings.HasPrefix(text, parts[0]) {
+		return false
+	}
+	text = text[len(parts[0]):]
+	for _, p := range parts[1:last] {
+		i := strings.Index(text, p)
+		if i < 0 {
 			return false
 		}
+		text = text[i+len(p):]
 	}
-	return (r.Agent == "" || strings.EqualFold(r.Agent, agent)) && (r.System == "" || system(r.System))
+	return strings.HasSuffix(text, parts[last])
 }

@@ -1,0 +1,212 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/remote"
+)
+
+// A sender sends a request and watches the answer.
+type sender struct{ x *exchange }
+
+// RoundTrip sends r. If the vendor refuses what we made of it, it is repaired and sent once
+// more.
+func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	x := s.x
+	transport := x.t.upstream.transport
+	res, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if refusal(res.StatusCode) && x.claim != nil && !x.s.Observe {
+		again, why := x.repair(r, res)
+		if again != nil {
+			x.s.Logger.Warn("the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
+			x.stats.fault("retry_" + why)
+			second, err := transport.RoundTrip(again)
+			if err != nil {
+				return nil, err
+			}
+			second.Header.Set("X-Condense-Retry", why)
+			res = second
+		}
+	}
+	x.watcher = watch(x.r.API, res)
+	res.Body = x.watcher
+	return res, nil
+}
+
+// refusal reports whether a status can mean that the history was refused.
+func refusal(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
+}
+
+// mostRefusal is how much of a refusal is read to understand it.
+const mostRefusal = 64 << 10
+
+// repair returns the request to send in place of one that was refused, and why; nil if the client gets the
+// refusal. Res can be read as before in that case.
+func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Request, why string) {
+	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+	original := res.Body
+	res.Body = readCloser{io.MultiReader(bytes.NewReader(head), original), original}
+	if err != nil {
+		return nil, ""
+	}
+	text, err := decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	if err != nil {
+		return nil, ""
+	}
+	overflow, err := x.host.Overflow(x.turn(), remote.Reported(res.StatusCode, text))
+	switch {
+	case err != nil:
+		return nil, ""
+	case overflow:
+		why = "overflow"
+	case x.altered && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
+		why = "thinking"
+	default:
+		return nil, ""
+	}
+	ctx := r.Context()
+	err = x.safely("repair", func() error { return x.again(ctx, why) })
+	if err != nil {
+		x.fault("repair", err)
+		return nil, ""
+	}
+	_ = original.Close()
+	again = r.Clone(ctx)
+	replaceBody(again, x.r.With(x.view))
+	return again, why
+}
+
+// aboutThinking reports whether a vendor refused thinking because of what was sent before it, or because it is
+// not what the model wrote.
+func aboutThinking(text string) bool {
+	for _, phrase := range []string{"signature", "bound to a different conversation", "cannot be modified"} {
+		if strings.Contains(text, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
+// again makes another view after a refusal.
+func (x *exchange) again(ctx context.Context, why string) error {
+	c, err := x.claim.session.claim(ctx, x.store, x.r, x.rolling)
+	if err != nil {
+		return err
+	}
+	x.claim = c
+	defer func() { x.claim.release() }()
+	before := *c.state
+	x.epoch, x.next, x.ingested = nil, nil, 0
+	x.look(c.state)
+	size := len(x.r.With(x.view))
+	if why == "thinking" {
+		c.state.Strip(x.rolling)
+		x.look(c.state)
+	} else if err := x.epochIfDue(ctx, true); err != nil {
+		return err
+	}
+	if len(x.r.With(x.view)) >= size {
+		return errUnchanged
+	}
+	if err := x.check(); err != nil {
+		return err
+	}
+	x.durable = true
+	if err := x.commit(ctx, &before); err != nil {
+		return err
+	}
+	if !x.durable {
+		return errUnchanged
+	}
+	return nil
+}
+
+// errUnchanged means that a refused request cannot be made shorter.
+var errUnchanged = errors.New("the request could not be repaired")
+
+// turn names the profile for questions to the host.
+func (x *exchange) turn() condense.Turn { return condense.Turn{Profile: x.profile, Mode: x.mode} }
+
+// learn takes what the vendor reports into the statistics and the state.
+func (x *exchange) learn(ctx context.Context) error {
+	a := x.watcher.answer()
+	x.count(a)
+	if x.claim == nil || x.t.count {
+		return nil
+	}
+	if a.Overflow {
+		x.claim.session.mu.Lock()
+		x.claim.refused = true
+		x.claim.session.mu.Unlock()
+	}
+	if a.Input == 0 || !x.claim.latest(ctx) {
+		return nil
+	}
+	defer x.claim.release()
+	x.claim.session.mu.Lock()
+	x.claim.refused = false
+	x.claim.session.mu.Unlock()
+	u := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}
+	if x.s.Observe && x.original > 0 { // the vendor has seen the original
+		share := float64(x.ours) / float64(x.original)
+		u = lineage.Usage{Input: int(share * float64(u.Input)), Read: int(share * float64(u.Read)), Write: int(share * float64(u.Write))}
+	}
+	x.claim.state.Measured(x.ours, u)
+	return x.claim.save(ctx, x.store, true, x.s.Now())
+}
+
+// A watcher is the body of an answer. Each byte that is read through it is seen by a [wire.Watcher] too.
+type watcher struct {
+	io.ReadCloser
+	sink     *wire.Watcher
+	encoding string
+	packed   bytes.Buffer // what was read of a compressed answer
+	began    bool
+}
+
+// mostPacked limits what is kept of a compressed answer. What is longer is not understood.
+const mostPacked = 4 << 20
+
+func watch(api wire.API, res *http.Response) *watcher {
+	return &watcher{ReadCloser: res.Body, sink: wire.Watch(api, res.Header.Get("Content-Type")), encoding: res.Header.Get("Content-Encoding")}
+}
+
+// Read reads from the vendor.
+func (w *watcher) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if n == 0 {
+		return n, err
+	}
+	w.began = true
+	switch {
+	case w.encoding == "":
+		_, _ = w.sink.Write(p[:n])
+	case w.packed.Len() <= mostPacked:
+		w.packed.Write(p[:n])
+	}
+	return n, err
+}
+
+// answer is what the vendor has reported so far.
+func (w *watcher) answer() wire.Answer {
+	if w.encoding != "" && w.packed.Len() <= mostPacked {
+		const ratio = 32
+		if text, _ := decode(w.packed.Bytes(), w.encoding, ratio*mostPacked); len(text) > 0 {
+			_, _ = w.sink.Write(text)
+		}
+		w.packed.Reset()
+	}
+	return w.sink.Answer()
+}

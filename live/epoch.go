@@ -1,0 +1,306 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/transcript"
+)
+
+// formats are the names of the APIs in package transcript.
+var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
+
+// backgroundDeadline limits a condensation that no request waits for.
+const backgroundDeadline = 10 * time.Minute
+
+// A condensed view is the result of a condensation of the first upto messages of the client.
+type prepared struct {
+	upto     int
+	last     wire.Hash // rolling hash of these messages
+	epoch    int       // that the view was of, 0 for none
+	after    []wire.Message
+	decision lineage.Decision
+}
+
+// errNotDue means that the policy of the profile saw no reason, or no gain.
+var errNotDue = errors.New("not due")
+
+// epochIfDue begins an epoch if there is a reason for one.
+func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
+	c := x.claim
+	d := lineage.Due(c.state, x.r, x.question(overflow))
+	if d.Reason == lineage.None {
+		return nil
+	}
+	forced := d.Reason == lineage.Forced
+	if x.tokens < c.triedAt() && !forced {
+		return nil
+	}
+	began := time.Now()
+	p := c.takePrepared(x.rolling)
+	if p == nil {
+		job := x.job(d, overflow)
+		ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+		defer cancel()
+		var err error
+		if p, err = job.run(ctx, x.host, true); errors.Is(err, errAsks) && !forced {
+			x.prepare(job)
+			return nil
+		}
+		if err != nil && forced {
+			fallback, stop := context.WithTimeout(context.WithoutCancel(ctx), x.s.Deadline)
+			defer stop()
+			job.turn.Profile, job.turn.Mode = "", ""
+			if !errors.Is(err, errAsks) {
+				x.fault("chain", err)
+			}
+			p, err = job.run(fallback, x.builtin, false)
+		}
+		if err != nil {
+			c.tried(x.tokens + x.minNew())
+			if errors.Is(err, errNotDue) {
+				return nil
+			}
+			return err
+		}
+	}
+	p.decision = d
+	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Upto: p.upto, After: p.after, Forced: forced, Decision: d}, x.caching.Bound, x.start)
+	if err != nil {
+		c.tried(x.tokens + x.minNew())
+		return err
+	}
+	before := x.tokens
+	ours := x.ours
+	was := *x
+	x.look(next)
+	if x.ours >= ours {
+		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
+		c.tried(x.tokens + x.minNew())
+		return nil
+	}
+	x.next = next
+	x.epoch = &Epoch{
+		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: c.conversation, Reason: string(d.Reason),
+		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000,
+	}
+	if overflow {
+		x.epoch.Reason = "overflow"
+	}
+	return nil
+}
+
+// question is what lineage needs to decide.
+func (x *exchange) question(overflow bool) lineage.Question {
+	s := x.claim.state
+	write, read := x.caching.Prices(x.r.TTL)
+	fixed := s.Scale(s.HeadOur)
+	auto := x.resolved.Auto
+	q := lineage.Question{
+		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.limit, Overflow: overflow || x.claim.overflowed(),
+		Threshold: x.threshold, Floor: x.s.Epoch.MinSize, MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
+		Turns: x.s.ExpectedTurns, Bound: x.caching.Bound, Write: write, Read: read, Lifetime: x.caching.Lifetime,
+		IgnoreCold: x.s.Epoch.IgnoreCold || !auto, IgnorePayback: x.s.Epoch.IgnorePayback || !auto,
+	}
+	if target := x.targetTokens(); target > 0 && x.tokens > fixed {
+		q.Share = float64(max(1, target-fixed)) / float64(x.tokens-fixed)
+	}
+	return q
+}
+
+func (x *exchange) minNew() int { return max(1, x.resolved.MinNewTokens*x.window/max(1, x.resolved.Window)) }
+
+// targetTokens is the configured target; 0 if there is none.
+func (x *exchange) targetTokens() int {
+	percent := x.s.Epoch.Target
+	if percent == 0 {
+		percent = x.resolved.Target
+	}
+	return int(percent / 100 * float64(x.window))
+}
+
+// A job is a condensation that can run next to the request.
+type job struct {
+	api      wire.API
+	volatile []wire.Volatile
+	body     []byte // of the request, with the view that is to be condensed
+	turn     condense.Turn
+	tokens   int // of the body, by the vendor's count
+	target   int // tokens, by the vendor's count
+	result   prepared
+}
+
+func (x *exchange) job(d lineage.Decision, overflow bool) *job {
+	j := &job{
+		api: x.r.API, volatile: x.agent.Volatile, body: x.r.With(x.view), tokens: x.tokens,
+		turn:   condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output},
+		result: prepared{upto: len(x.rolling), last: x.rolling[len(x.rolling)-1], epoch: epochOf(x.claim.state)},
+	}
+	switch {
+	case overflow || x.claim.overflowed():
+		j.turn.Trigger = core.TriggerOverflow
+	case d.Reason == lineage.Forced || d.Reason == lineage.Threshold:
+		j.turn.Trigger = core.TriggerAutomatic
+	default: // the policy knows nothing of the vendor's cache
+		j.turn.Trigger = core.TriggerManual
+	}
+	if j.target = x.targetTokens(); j.target == 0 {
+		j.target = d.After
+	}
+	return j
+}
+
+func epochOf(s *lineage.State) int {
+	if s.Epoch == nil {
+		return 0
+	}
+	return s.Epoch.N
+}
+
+// errAsks means that the chain would ask a language model, which takes too long for a request to wait.
+var errAsks = errors.New("the chain asks a language model")
+
+// run condenses the body as condense run does. If inline is set, it stops before a language model is
+// asked.
+func (j *job) run(ctx context.Context, host *condense.Host, inline bool) (*prepared, error) {
+	r, err := wire.Parse(j.api, j.body, &wire.Options{Volatile: j.volatile})
+	if err != nil {
+		return nil, err
+	}
+	// What the model has not answered yet stays as it is: a result that is cut before the agent has
+	// read it makes it ask again. If that leaves too little room, it is condensed like the rest.
+	p, err := j.attempt(ctx, host, inline, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
+	if err == nil || errors.Is(err, errAsks) || ctx.Err() != nil {
+		return p, err
+	}
+	return j.attempt(ctx, host, inline, len(r.Messages))
+}
+
+// attempt is run with the messages from an index on unchanged.
+func (j *job) attempt(ctx context.Context, host *condense.Host, inline bool, keep int) (*prepared, error) {
+	doc, err := transcript.Read(bytes.NewReader(j.body), &transcript.ReadOptions{Format: formats[j.api]})
+	if err != nil {
+		return nil, err
+	}
+	c := condense.ResumeConversation(doc.Journal)
+	for _, m := range c.View()[min(keep, len(c.View())):] {
+		if err := c.Protect(m.ID, true); err != nil {
+			return nil, err
+		}
+	}
+	t := j.turn
+	t.System, t.Tools = doc.System, doc.Tools
+	d, err := host.Check(c, t)
+	if err != nil {
+		return nil, err
+	}
+	if d.Used > 0 && j.tokens > 0 { // in the host's tokens
+		ratio := min(max(float64(d.Used)/float64(j.tokens), leastRatio), mostRatio)
+		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(ratio*float64(t.MaxOutput)), int(ratio*float64(j.target))
+	}
+	if inline {
+		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
+			return nil, errors.Join(err, errAsks)
+		}
+	}
+	report, err := host.Manage(ctx, c, t)
+	if err != nil {
+		return nil, err
+	}
+	if !report.Acted {
+		return nil, fmt.Errorf("%w: %s", errNotDue, report.Reason)
+	}
+	var out bytes.Buffer
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: formats[j.api], Apart: true}); err != nil {
+		return nil, err
+	}
+	after, err := wire.Parse(j.api, out.Bytes(), &wire.Options{Volatile: j.volatile})
+	if err != nil {
+		return nil, err
+	}
+	p := j.result
+	p.after = after.Messages
+	return &p, nil
+}
+
+// Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.
+const leastRatio, mostRatio = 0.2, 5
+
+// prepare runs a job next to the requests. A later request of the lineage uses the result, if what
+// it condensed is still the beginning.
+func (x *exchange) prepare(j *job) {
+	c := x.claim
+	c.session.mu.Lock()
+	busy := c.preparing || c.prepared != nil
+	c.preparing = true
+	c.session.mu.Unlock()
+	if busy || x.life.Err() != nil {
+		return
+	}
+	e, s := c.entry, c.session
+	x.background.Go(func() {
+		ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
+		defer cancel()
+		var p *prepared
+		err := x.safely("preparation", func() (err error) {
+			p, err = j.run(ctx, x.host, false)
+			return err
+		})
+		if err != nil && !errors.Is(err, errNotDue) {
+			x.fault("preparation", err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		e.preparing, e.prepared = false, p
+		if p == nil {
+			e.retry = j.tokens + x.minNew()
+		}
+	})
+}
+
+// takePrepared returns what was prepared for the beginning of these messages; nil if nothing was.
+func (c *claim) takePrepared(rolling []wire.Hash) *prepared {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	p := c.prepared
+	c.prepared = nil
+	if p == nil || p.upto > len(rolling) || rolling[p.upto-1] != p.last || p.epoch != epochOf(c.state) {
+		return nil
+	}
+	return p
+}
+
+// tried notes that there is no use in another attempt below a size.
+func (c *claim) tried(until int) {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	c.retry = until
+}
+
+func (c *claim) triedAt() int {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.retry
+}
+
+// overflowed reports whether the vendor has refused the last request of the lineage as too long, after
+// the answer had begun.
+func (c *claim) overflowed() bool {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.refused
+}
+
+// announce counts an epoch and says so in the log.
+func (x *exchange) announce() {
+	e := x.epoch
+	x.stats.epoch(*e)
+	x.s.Logger.Info("epoch", "agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis)
+}

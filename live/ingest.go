@@ -1,0 +1,146 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/transcript"
+)
+
+// ingest shortens tool results that were never sent. What it makes of a result depends on nothing but
+// the round of tools that the result belongs to, so that it is the same after a restart.
+func (x *exchange) ingest(ctx context.Context) error {
+	if x.s.Ingest.Off && x.s.Ingest.MaxResult == 0 {
+		return nil
+	}
+	from := wire.OpenRound(x.r.Messages)
+	short := sync.OnceValues(func() ([][]byte, error) { return x.shorten(ctx, from) })
+	var errs error
+	x.claim.state.Shorten(x.r, x.rolling, func(i int) []byte {
+		if i < from || len(x.r.Messages[i].Results) == 0 {
+			return nil
+		}
+		all, err := short()
+		if err != nil {
+			errs = err
+			return nil
+		}
+		if raw := all[i-from]; raw != nil {
+			x.ingested++
+			return raw
+		}
+		return nil
+	})
+	return errs
+}
+
+// closing is an answer of the model that makes a round of tools complete: the last request of a conversation
+// is never changed.
+var closing = map[wire.API]string{
+	wire.Messages:  `{"role":"assistant","content":"."}`,
+	wire.Chat:      `{"role":"assistant","content":"."}`,
+	wire.Responses: `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"."}]}`,
+}
+
+// shorten returns the shorter forms of the messages from an index on; nil for those without.
+func (x *exchange) shorten(ctx context.Context, from int) ([][]byte, error) {
+	host, err := x.ingester(ctx, x.s.Ingest)
+	if err != nil {
+		return nil, err
+	}
+	round := x.r.Messages[from:]
+	raw := make([][]byte, 0, len(round)+1)
+	for i := range round {
+		raw = append(raw, round[i].Raw)
+	}
+	raw = append(raw, []byte(closing[x.r.API]))
+	body := slices.Concat([]byte("["), bytes.Join(raw, []byte(",")), []byte("]"))
+	doc, err := transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: formats[x.r.API]})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	defer cancel()
+	const window, target = 10_000_000, 1
+	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), condense.Turn{Trigger: core.TriggerManual, Window: window, Target: target})
+	short := make([][]byte, len(round))
+	if err != nil || !report.Acted {
+		return short, err
+	}
+	var out bytes.Buffer
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: formats[x.r.API], Apart: true}); err != nil {
+		return nil, err
+	}
+	var after []json.RawMessage
+	if err := json.Unmarshal(out.Bytes(), &after); err != nil {
+		return nil, err
+	}
+	if len(after) != len(raw) {
+		return nil, fmt.Errorf("ingest: %d messages became %d", len(raw), len(after))
+	}
+	for i := range short {
+		if len(round[i].Results) > 0 && len(after[i]) < len(raw[i]) {
+			short[i] = after[i]
+		}
+	}
+	return short, nil
+}
+
+// ingesters are the hosts that shorten results, by the limit of their size.
+type ingesters struct {
+	mu  sync.Mutex
+	all map[Ingest]*condense.Host
+}
+
+func (g *Gateway) ingester(ctx context.Context, o Ingest) (*condense.Host, error) {
+	g.ingesters.mu.Lock()
+	defer g.ingesters.mu.Unlock()
+	if h := g.ingesters.all[o]; h != nil {
+		return h, nil
+	}
+	var passes []map[string]any
+	if !o.Off {
+		for _, name := range []string{"layout", "environment", "superseded", "near_duplicates", "duplicates"} { // the preset lossless
+			passes = append(passes, map[string]any{"pass": name, "always": true})
+		}
+	}
+	if o.MaxResult > 0 {
+		passes = append(passes, map[string]any{"pass": "cut", "settings": map[string]any{"start": o.MaxResult, "tokens": o.MaxResult, "keep": 0}})
+	}
+	settings, err := json.Marshal(map[string]any{"passes": passes})
+	if err != nil {
+		return nil, err
+	}
+	const name = "ingest"
+	none := 0.0
+	values := config.Values{Providers: map[string]config.ProviderValues{name: {Strategy: "smart", Settings: settings}}}
+	values.Chain, values.MinGain = []string{name}, &none
+	h, err := condense.Open(context.WithoutCancel(ctx), &condense.Options{Values: &values})
+	if err != nil {
+		return nil, err
+	}
+	if g.ingesters.all == nil {
+		g.ingesters.all = map[Ingest]*condense.Host{}
+	}
+	g.ingesters.all[o] = h
+	return h, nil
+}
+
+func (g *ingesters) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var errs []error
+	for _, h := range g.all {
+		errs = append(errs, h.Close())
+	}
+	return errors.Join(errs...)
+}

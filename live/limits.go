@@ -1,0 +1,167 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/model"
+)
+
+// Limits are what holds for a request: those of its profile and of its model.
+type limits struct {
+	profile, mode string
+	resolved      *config.Resolved
+	window        int // tokens of the model
+	output        int // of them, what is kept free for the answer
+	limit         int // the most tokens that a request may have
+	threshold     int // from which on the profile wants a condensation; 0 for never
+	model         model.Info
+	caching       catalog.Caching
+}
+
+// A profileKey names what a configuration resolves to.
+type profileKey struct{ profile, mode string }
+
+// resolve returns the values of a profile and mode. Unknown ones mean the default.
+func (g *Gateway) resolve(k profileKey) (*config.Resolved, error) {
+	c := g.host.Config()
+	if !slices.Contains(c.Modes(), k.mode) {
+		k.mode = ""
+	}
+	if !slices.Contains(c.Profiles(), k.profile) {
+		k.profile = ""
+	}
+	g.profiles.mu.Lock()
+	defer g.profiles.mu.Unlock()
+	if g.profiles.of != c {
+		g.profiles.of, g.profiles.all = c, map[profileKey]*config.Resolved{}
+	}
+	if r := g.profiles.all[k]; r != nil {
+		return r, nil
+	}
+	r, err := c.Resolve(k.profile, k.mode)
+	if err == nil {
+		g.profiles.all[k] = r
+	}
+	return r, err
+}
+
+// limitsOf finds what holds for a request.
+func (g *Gateway) limitsOf(x *exchange) (limits, error) {
+	choice := x.s.choose(x.t, x.agent.Name, x.r)
+	r, err := g.resolve(choice)
+	if err != nil {
+		return limits{}, err
+	}
+	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, window: r.Window, model: model.Info{Name: x.r.Model}}
+	known := modelOf(g.host.Config(), x.r.Model)
+	if known != nil {
+		l.model.Price, l.model.Tiers, l.model.Free = known.Price, known.Tiers, known.Free
+		switch r.Origin("window").Kind {
+		case config.FromDefault, config.FromComputed, config.FromModel: // nobody has set one
+			if known.Window > 0 {
+				l.window = known.Window
+			}
+		default:
+		}
+	}
+	l.caching = catalog.CachingOf(x.r.Model, l.model.Price)
+	if x.r.API != wire.Messages {
+		l.caching.Bound = false
+	}
+	// Vendors accept a request whose longest answer would exceed the window, so that a large limit says
+	// little about the answer: Claude Code asks for 128,000 tokens.
+	const share = 5
+	if l.output = min(x.r.MaxOutput, l.window/share); l.output == 0 {
+		l.output = r.MaxOutput
+	}
+	rule := r.Rule()
+	rule.Window, rule.MaxOutput = l.window, l.output
+	l.limit = rule.Budget(policy.Size{}, core.TriggerAutomatic).Limit
+	if r.Auto {
+		l.threshold = int(r.Threshold / 100 * float64(l.window))
+		if r.MaxContextTokens > 0 {
+			l.threshold = min(l.threshold, r.MaxContextTokens)
+		}
+	}
+	return l, nil
+}
+
+// modelOf returns what is known about a model: a name of the section models, its ID, or a name of the table.
+func modelOf(c *config.Config, name string) *config.Model {
+	for _, declared := range c.Models() {
+		if m, err := c.Model(declared); err == nil && (declared == name || m.ID == name) {
+			return m
+		}
+	}
+	if m, err := c.Model(name); err == nil {
+		return m
+	}
+	return nil
+}
+
+// choose returns the profile and mode of a request: those that it names, those of the first rule that
+// matches, or the default.
+func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
+	if t.profile != "" || t.mode != "" {
+		return profileKey{t.profile, t.mode}
+	}
+	for i := range s.Rules {
+		rule := &s.Rules[i]
+		if rule.matches(agent, r.Model, func(phrase string) bool { return inSystem(r, phrase) }) {
+			return profileKey{rule.Profile, rule.Mode}
+		}
+	}
+	return profileKey{s.Profile, s.Mode}
+}
+
+// inSystem reports whether a phrase is in the system prompt or in a message of the system.
+func inSystem(r *wire.Request, phrase string) bool {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(phrase) != nil {
+		return false
+	}
+	raw := bytes.Trim(bytes.TrimSpace(b.Bytes()), `"`)
+	if bytes.Contains(r.System, raw) {
+		return true
+	}
+	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
+		return (m.Role == "system" || m.Role == "developer") && bytes.Contains(m.Raw, raw)
+	})
+}
+
+// tokensOf estimates the tokens of JSON: what vendors report corrects it. The data of images and files
+// counts as an image of usual size.
+func tokensOf(raw []byte) int {
+	const bytesPerToken, media = 4, 1600
+	n, size := 0, len(raw)
+	for _, mark := range [][]byte{[]byte(`"base64"`), []byte(";base64,")} {
+		for rest := raw; ; {
+			i := bytes.Index(rest, mark)
+			if i < 0 {
+				break
+			}
+			rest = rest[i+len(mark):]
+			// The data is the longest string nearby: of an Anthropic source it follows the member.
+			data := rest
+			if mark[0] == '"' {
+				if k := bytes.Index(rest, []byte(`"data":`)); k >= 0 && k < 200 {
+					data = bytes.TrimLeft(rest[k+len(`"data":`):], ` "`)
+				}
+			}
+			if end := bytes.IndexByte(data, '"'); end > media*bytesPerToken {
+				n += media
+				size -= end
+			}
+		}
+	}
+	return n + (size+bytesPerToken-1)/bytesPerToken
+}

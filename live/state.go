@@ -1,0 +1,274 @@
+package live
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// What is kept in memory of conversations. The store has the rest.
+const (
+	mostSessions = 1000
+	mostLineages = 64 // of a session
+)
+
+// patience is how long a request waits for another one of its lineage. Then it goes on with the view
+// as it is.
+const patience = 50 * time.Millisecond
+
+// Sessions are the keys seen last, each with its lineages.
+type sessions struct {
+	mu  sync.Mutex
+	all map[store.Key]*session
+}
+
+// A session has the lineages of a key: of a conversation, its branches and its sub-agents.
+type session struct {
+	key     store.Key
+	used    time.Time // guarded by sessions.mu
+	mu      sync.Mutex
+	loaded  bool
+	entries []*entry // the latest first
+}
+
+// An entry is a lineage in memory.
+type entry struct {
+	id      string
+	turn    chan struct{} // has a value while a request decides about the lineage
+	version int64         // guarded by turn
+
+	// Guarded by session.mu.
+	state        *lineage.State
+	conversation string    // the same for all epochs of a conversation
+	prepared     *prepared // for the next epoch
+	preparing    bool
+	retry        int  // tokens below which another attempt has no use
+	refused      bool // the vendor has refused the last request as too long, in the middle of the answer
+	shadow       shadow
+}
+
+// A stored lineage is what a record holds.
+type stored struct {
+	Conversation string `json:"conversation"`
+	*lineage.State
+}
+
+// tenant is a keyed hash of the credentials of a request: what identifies a client to us without being
+// usable as its key.
+func tenant(secret []byte, h http.Header) string {
+	mac := hmac.New(sha256.New, secret)
+	for _, name := range []string{"X-Api-Key", "Authorization"} {
+		for _, v := range h.Values(name) {
+			mac.Write([]byte(name + "\x00" + v + "\x00"))
+		}
+	}
+	const size = 16
+	return hex.EncodeToString(mac.Sum(nil)[:size])
+}
+
+// of returns the session of a key.
+func (s *sessions) of(key store.Key, now time.Time) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := s.all[key]
+	if got == nil {
+		if s.all == nil {
+			s.all = map[store.Key]*session{}
+		}
+		for len(s.all) >= mostSessions {
+			var oldest *session
+			for _, o := range s.all {
+				if oldest == nil || o.used.Before(oldest.used) {
+					oldest = o
+				}
+			}
+			delete(s.all, oldest.key)
+		}
+		got = &session{key: key}
+		s.all[key] = got
+	}
+	got.used = now
+	return got
+}
+
+// load reads the records of the session if that has not happened. The caller holds s.mu.
+func (s *session) load(ctx context.Context, from store.Store) error {
+	if s.loaded {
+		return nil
+	}
+	records, err := from.Load(ctx, s.key)
+	if err != nil {
+		return err
+	}
+	known := map[string]*entry{}
+	for _, e := range s.entries {
+		known[e.id] = e
+	}
+	s.entries = s.entries[:0]
+	for i := range records {
+		r := &records[i]
+		data := stored{State: &lineage.State{}}
+		if err := json.Unmarshal(r.Data, &data); err != nil || data.State == nil {
+			continue // of another version: the lineage begins again
+		}
+		data.State.ID = r.ID
+		e := known[r.ID]
+		if e == nil {
+			e = &entry{id: r.ID, turn: make(chan struct{}, 1)}
+		}
+		e.state, e.version, e.conversation = data.State, r.Version, data.Conversation
+		s.entries = append(s.entries, e)
+	}
+	s.loaded = true
+	return nil
+}
+
+// A claim is a lineage that a request decides about.
+type claim struct {
+	*entry
+	session *session
+	state   *lineage.State // a copy
+	kind    lineage.Kind
+	mine    bool // the request may change it; otherwise another one does
+}
+
+// claim finds the lineage of a request and waits a little until no other request decides about it.
+func (s *session) claim(ctx context.Context, from store.Store, r *wire.Request, rolling []wire.Hash) (*claim, error) {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		c, err := s.find(ctx, from, r, rolling)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case c.turn <- struct{}{}:
+		default:
+			select {
+			case c.turn <- struct{}{}:
+				<-c.turn // the state may be another one by now: look again
+				continue
+			case <-deadline.C:
+				return c, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		again, err := s.find(ctx, from, r, rolling)
+		if err == nil && (again.entry == c.entry || c.state.ID == "" && again.state.ID == "") {
+			again.entry, again.mine = c.entry, true
+			return again, nil
+		}
+		<-c.turn
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *session) find(ctx context.Context, from store.Store, r *wire.Request, rolling []wire.Hash) (*claim, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.load(ctx, from); err != nil {
+		return nil, err
+	}
+	states := make([]*lineage.State, len(s.entries))
+	for i, e := range s.entries {
+		states[i] = e.state
+	}
+	c := &claim{session: s}
+	c.state, c.kind = lineage.Follow(states, r, rolling)
+	id := c.state.ID
+	if id == "" {
+		c.state.Recycle(states)
+		id = c.state.ID
+	}
+	for _, e := range s.entries {
+		if e.id == id {
+			c.entry = e
+		}
+	}
+	if c.entry == nil {
+		c.entry = &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: rand.Text()}
+	}
+	return c, nil
+}
+
+// release ends the claim.
+func (c *claim) release() {
+	if c.mine {
+		c.mine = false
+		<-c.turn
+	}
+}
+
+// newEntry returns the entry of a new record for the same conversation, which the caller has claimed.
+func (c *claim) newEntry() *entry {
+	e := &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: c.conversation, shadow: c.shadow}
+	e.turn <- struct{}{}
+	return e
+}
+
+// save keeps the state, in the store too if durable is set. The caller must have claimed it.
+func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time.Time) error {
+	if !c.mine {
+		return errors.New("another request decides about this conversation")
+	}
+	if durable {
+		data, err := json.Marshal(stored{c.conversation, c.state})
+		if err != nil {
+			return err
+		}
+		r := &store.Record{ID: c.id, Key: c.session.key, Version: c.version, Updated: now, Data: data}
+		if err := in.Save(ctx, r); err != nil {
+			if errors.Is(err, store.ErrConflict) { // another instance serves the conversation too
+				c.session.mu.Lock()
+				c.session.loaded = false
+				c.session.mu.Unlock()
+			}
+			return err
+		}
+		c.version = r.Version
+	}
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.state.ID = c.id
+	c.entry.state = c.state
+	s.entries = slices.DeleteFunc(s.entries, func(e *entry) bool { return e == c.entry })
+	s.entries = slices.Insert(s.entries, 0, c.entry)
+	if len(s.entries) > mostLineages {
+		s.entries = slices.Delete(s.entries, mostLineages, len(s.entries))
+	}
+	return nil
+}
+
+// latest takes up the state as it is now, after the answer, to add what the vendor reported.
+func (c *claim) latest(ctx context.Context) bool {
+	select {
+	case c.turn <- struct{}{}:
+		c.mine = true
+	case <-ctx.Done():
+		return false
+	}
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	if c.entry.state == nil {
+		return false
+	}
+	s := *c.entry.state
+	c.state = &s
+	return true
+}
