@@ -84,7 +84,8 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	}
 	_ = original.Close()
 	again = r.Clone(ctx)
-	replaceBody(again, x.r.With(x.view))
+	x.sent = x.r.With(x.view)
+	replaceBody(again, x.sent)
 	return again, why
 }
 

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,9 +38,10 @@ type exchange struct {
 	epoch    *Epoch
 	next     *lineage.State // of the epoch
 	ingested int
-	durable  bool           // something is sent for the first time that must be sent again
+	durable  bool // something is sent for the first time that must be sent again
 	retried  bool
 
+	sent    []byte // nil: as it came
 	watcher *watcher
 }
 
@@ -61,7 +63,8 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	defer x.done(context.WithoutCancel(r.Context()))
 	if x.altered && !s.Observe {
-		replaceBody(out, x.r.With(x.view))
+		x.sent = x.r.With(x.view)
+		replaceBody(out, x.sent)
 	} else {
 		g.stats.add(func(s *Stats) { s.Passed++ })
 	}
@@ -89,10 +92,10 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	err := g.safely("request", func() error { return x.plan(r, b.decoded) })
 	if err != nil {
 		g.fault("request", err)
-		if x.r == nil {
-			return nil
-		}
 		x.frozen()
+	}
+	if x.r == nil {
+		return nil
 	}
 	if x.claim != nil {
 		x.claim.release()
@@ -176,8 +179,12 @@ func (x *exchange) peek(ctx context.Context, session *session, summary bool) err
 		return err
 	}
 	x.look(c.state)
-	if summary && c.state.Scale(x.original) <= x.limit {
-		x.view, x.altered = nil, false
+	if summary && x.altered && c.state.Scale(x.original) <= x.limit {
+		originals := lineage.State{}
+		if x.caching.Bound { // the newer thinking was written after the view
+			originals.Strip(x.rolling)
+		}
+		x.look(&originals)
 	}
 	return nil
 }
@@ -277,7 +284,11 @@ func (x *exchange) check() error {
 	if !x.altered {
 		return nil
 	}
-	return nil
+	err := wire.Check(x.r.API, x.r, x.view)
+	if f := (*wire.Fault)(nil); errors.As(err, &f) && f.Client {
+		return nil
+	}
+	return err
 }
 
 // done records the answer.
@@ -285,9 +296,21 @@ func (x *exchange) done(ctx context.Context) {
 	if x.watcher == nil {
 		return
 	}
-	err := x.safely("answer", func() error { return x.learn(ctx) })
-	if err != nil {
+	if err := x.safely("answer", func() error { return x.learn(ctx) }); err != nil {
 		x.fault("answer", err)
+	}
+	if x.s.Record == nil || x.claim == nil {
+		return
+	}
+	e := &Exchange{
+		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.key.Session, Lineage: x.claim.conversation,
+		Model: x.r.Model, Received: x.r.Body, Sent: x.sent, Epoch: x.epoch,
+	}
+	if e.Sent == nil {
+		e.Sent = x.r.Body
+	}
+	if err := x.safely("record", func() error { x.s.Record(ctx, e); return nil }); err != nil {
+		x.fault("record", err)
 	}
 }
 

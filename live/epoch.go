@@ -37,7 +37,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	c := x.claim
 	d := lineage.Due(c.state, x.r, x.question(overflow))
 	if d.Reason == lineage.None {
-		return nil
+		return x.prepareEarly(ctx, d)
 	}
 	forced := d.Reason == lineage.Forced
 	if x.tokens < c.triedAt() && !forced {
@@ -50,7 +50,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
 		defer cancel()
 		var err error
-		if p, err = job.run(ctx, x.host, true); errors.Is(err, errAsks) && !forced {
+		if p, err = job.run(ctx, x.host, inline); errors.Is(err, errAsks) && !forced {
+			x.resolved.asks.Store(true)
 			x.prepare(job)
 			return nil
 		}
@@ -61,7 +62,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 			if !errors.Is(err, errAsks) {
 				x.fault("chain", err)
 			}
-			p, err = job.run(fallback, x.builtin, false)
+			p, err = job.run(fallback, x.builtin, whole)
 		}
 		if err != nil {
 			c.tried(x.tokens + x.minNew())
@@ -97,6 +98,32 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	return nil
 }
 
+// early is the share of the size at which a conversation is due from which on a chain that asks a
+// language model begins to work.
+const early = 0.85
+
+// prepareEarly starts the preparation of the next epoch if the chain asks a language model.
+func (x *exchange) prepareEarly(ctx context.Context, d lineage.Decision) error {
+	due := x.limit
+	if x.threshold > 0 {
+		due = min(due, x.threshold)
+	}
+	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() || x.claim.busy() {
+		return nil
+	}
+	j := x.job(d, false)
+	if !x.resolved.asks.Load() {
+		_, err := j.attempt(ctx, x.host, probe, len(x.r.Messages))
+		if !errors.Is(err, errAsks) {
+			x.resolved.asksNot.Store(err == nil)
+			return err
+		}
+		x.resolved.asks.Store(true)
+	}
+	x.prepare(j)
+	return nil
+}
+
 // question is what lineage needs to decide.
 func (x *exchange) question(overflow bool) lineage.Question {
 	s := x.claim.state
@@ -105,7 +132,7 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	auto := x.resolved.Auto
 	q := lineage.Question{
 		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.limit, Overflow: overflow || x.claim.overflowed(),
-		Threshold: x.threshold, Floor: x.s.Epoch.MinSize, MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
+		Threshold: x.threshold, Floor: x.minSize(), MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
 		Turns: x.s.ExpectedTurns, Bound: x.caching.Bound, Write: write, Read: read, Lifetime: x.caching.Lifetime,
 		IgnoreCold: x.s.Epoch.IgnoreCold || !auto, IgnorePayback: x.s.Epoch.IgnorePayback || !auto,
 	}
@@ -115,7 +142,17 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	return q
 }
 
-func (x *exchange) minNew() int { return max(1, x.resolved.MinNewTokens*x.window/max(1, x.resolved.Window)) }
+// minSize is the size from which on money is a reason.
+func (x *exchange) minSize() int {
+	if x.s.Epoch.MinSize > 0 {
+		return x.s.Epoch.MinSize
+	}
+	return max(x.threshold, x.limit) / 2
+}
+
+func (x *exchange) minNew() int {
+	return max(1, x.resolved.MinNewTokens*x.window/max(1, x.resolved.Window))
+}
 
 // targetTokens is the configured target; 0 if there is none.
 func (x *exchange) targetTokens() int {
@@ -167,24 +204,32 @@ func epochOf(s *lineage.State) int {
 // errAsks means that the chain would ask a language model, which takes too long for a request to wait.
 var errAsks = errors.New("the chain asks a language model")
 
-// run condenses the body as condense run does. If inline is set, it stops before a language model is
-// asked.
-func (j *job) run(ctx context.Context, host *condense.Host, inline bool) (*prepared, error) {
+// How far a condensation goes.
+type extent int
+
+const (
+	whole  extent = iota // to the end
+	inline               // not if it would ask a language model: [errAsks]
+	probe                // only to find that out
+)
+
+// run condenses the body as condense run does.
+func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepared, error) {
 	r, err := wire.Parse(j.api, j.body, &wire.Options{Volatile: j.volatile})
 	if err != nil {
 		return nil, err
 	}
 	// What the model has not answered yet stays as it is: a result that is cut before the agent has
 	// read it makes it ask again. If that leaves too little room, it is condensed like the rest.
-	p, err := j.attempt(ctx, host, inline, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
+	p, err := j.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
 	if err == nil || errors.Is(err, errAsks) || ctx.Err() != nil {
 		return p, err
 	}
-	return j.attempt(ctx, host, inline, len(r.Messages))
+	return j.attempt(ctx, host, to, len(r.Messages))
 }
 
 // attempt is run with the messages from an index on unchanged.
-func (j *job) attempt(ctx context.Context, host *condense.Host, inline bool, keep int) (*prepared, error) {
+func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep int) (*prepared, error) {
 	doc, err := transcript.Read(bytes.NewReader(j.body), &transcript.ReadOptions{Format: formats[j.api]})
 	if err != nil {
 		return nil, err
@@ -205,10 +250,13 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, inline bool, kee
 		ratio := min(max(float64(d.Used)/float64(j.tokens), leastRatio), mostRatio)
 		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(ratio*float64(t.MaxOutput)), int(ratio*float64(j.target))
 	}
-	if inline {
+	if to != whole {
 		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
 			return nil, errors.Join(err, errAsks)
 		}
+	}
+	if to == probe {
+		return nil, nil
 	}
 	report, err := host.Manage(ctx, c, t)
 	if err != nil {
@@ -237,20 +285,19 @@ const leastRatio, mostRatio = 0.2, 5
 // it condensed is still the beginning.
 func (x *exchange) prepare(j *job) {
 	c := x.claim
-	c.session.mu.Lock()
-	busy := c.preparing || c.prepared != nil
-	c.preparing = true
-	c.session.mu.Unlock()
-	if busy || x.life.Err() != nil {
+	if c.busy() || x.life.Err() != nil {
 		return
 	}
+	c.session.mu.Lock()
+	c.preparing = true
+	c.session.mu.Unlock()
 	e, s := c.entry, c.session
 	x.background.Go(func() {
 		ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 		defer cancel()
 		var p *prepared
 		err := x.safely("preparation", func() (err error) {
-			p, err = j.run(ctx, x.host, false)
+			p, err = j.run(ctx, x.host, whole)
 			return err
 		})
 		if err != nil && !errors.Is(err, errNotDue) {
@@ -263,6 +310,13 @@ func (x *exchange) prepare(j *job) {
 			e.retry = j.tokens + x.minNew()
 		}
 	})
+}
+
+// busy reports whether the next epoch is being prepared, or is ready.
+func (c *claim) busy() bool {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.preparing || c.prepared != nil
 }
 
 // takePrepared returns what was prepared for the beginning of these messages; nil if nothing was.

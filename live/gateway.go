@@ -72,7 +72,7 @@ type Options struct {
 	// Deadline limits the time that condensing may take while a request waits. Default 5 s.
 	Deadline time.Duration
 	// ExpectedTurns is how many requests are expected to follow, for the question whether
-	// shortening a cached conversation pays. Default 20.
+	// shortening a cached conversation pays. Default: as many as there were, at most 50.
 	ExpectedTurns int
 
 	// Record is called with every condensable request after it was answered. It must not change
@@ -111,7 +111,8 @@ type EpochOptions struct {
 	// IgnoreCold and IgnorePayback leave out an occasion: the vendor's cache has expired; the
 	// cost of writing a shorter history to the cache is less than what reading it saves.
 	IgnoreCold, IgnorePayback bool
-	// MinSize is the size in tokens below which only the limits count. Default 20,000.
+	// MinSize is the size in tokens below which only the limits count. Default: half of the threshold
+	// of the profile. A conversation that is not there yet loses more than money by being cut.
 	MinSize int
 }
 
@@ -132,8 +133,6 @@ type Exchange struct {
 const (
 	defaultMaxBody  = 32 << 20
 	defaultDeadline = 5 * time.Second
-	defaultTurns    = 20
-	defaultMinSize  = 20_000
 )
 
 // A Gateway forwards the requests of agents and condenses their conversations. It is safe for
@@ -151,7 +150,7 @@ type Gateway struct {
 	profiles  struct {
 		mu  sync.Mutex
 		of  *config.Config
-		all map[profileKey]*config.Resolved
+		all map[profileKey]*resolved
 	}
 
 	life       context.Context //nolint:containedctx // of the work in the background; ends with Close
@@ -250,12 +249,6 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Deadline == 0 {
 		s.Deadline = defaultDeadline
 	}
-	if s.Epoch.MinSize == 0 {
-		s.Epoch.MinSize = defaultMinSize
-	}
-	if s.ExpectedTurns == 0 {
-		s.ExpectedTurns = defaultTurns
-	}
 	var errs []error
 	for _, limit := range []struct {
 		name  string
@@ -288,8 +281,6 @@ func newSettings(opts *Options) (*settings, error) {
 
 // ServeHTTP forwards a request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// A vendor may answer before it has read the request: the rest of it is sent nevertheless. HTTP/2 always does that.
-	_ = http.NewResponseController(w).EnableFullDuplex()
 	s := g.current.Load()
 	t := s.route(r)
 	if status, text := s.refuse(r, &t); status != 0 {

@@ -114,7 +114,7 @@ func (g *Gateway) ingester(ctx context.Context, o Ingest) (*condense.Host, error
 		}
 	}
 	if o.MaxResult > 0 {
-		passes = append(passes, map[string]any{"pass": "cut", "settings": map[string]any{"start": o.MaxResult, "tokens": o.MaxResult, "keep": 0}})
+		passes = append(passes, map[string]any{"pass": "cut", "start": o.MaxResult, "tokens": o.MaxResult, "keep": 0})
 	}
 	settings, err := json.Marshal(map[string]any{"passes": passes})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
@@ -16,7 +17,7 @@ import (
 // Limits are what holds for a request: those of its profile and of its model.
 type limits struct {
 	profile, mode string
-	resolved      *config.Resolved
+	resolved      *resolved
 	window        int // tokens of the model
 	output        int // of them, what is kept free for the answer
 	limit         int // the most tokens that a request may have
@@ -25,11 +26,17 @@ type limits struct {
 	caching       catalog.Caching
 }
 
+// Resolved are the values of a profile and mode.
+type resolved struct {
+	*config.Resolved
+	asks, asksNot atomic.Bool // whether the chain asks a language model, once that is known
+}
+
 // A profileKey names what a configuration resolves to.
 type profileKey struct{ profile, mode string }
 
 // resolve returns the values of a profile and mode. Unknown ones mean the default.
-func (g *Gateway) resolve(k profileKey) (*config.Resolved, error) {
+func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 	c := g.host.Config()
 	if !slices.Contains(c.Modes(), k.mode) {
 		k.mode = ""
@@ -40,16 +47,18 @@ func (g *Gateway) resolve(k profileKey) (*config.Resolved, error) {
 	g.profiles.mu.Lock()
 	defer g.profiles.mu.Unlock()
 	if g.profiles.of != c {
-		g.profiles.of, g.profiles.all = c, map[profileKey]*config.Resolved{}
+		g.profiles.of, g.profiles.all = c, map[profileKey]*resolved{}
 	}
 	if r := g.profiles.all[k]; r != nil {
 		return r, nil
 	}
-	r, err := c.Resolve(k.profile, k.mode)
-	if err == nil {
-		g.profiles.all[k] = r
+	values, err := c.Resolve(k.profile, k.mode)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	r := &resolved{Resolved: values}
+	g.profiles.all[k] = r
+	return r, nil
 }
 
 // limitsOf finds what holds for a request.

@@ -110,7 +110,7 @@ func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 	life := max(x.claim.state.TTL, x.caching.Lifetime)
 	p, _ := x.prices(received)
 	cached := 0
-	if a.CacheRead+a.CacheWrite > 0 && !was.last.IsZero() && x.start.Sub(was.last) <= life {
+	if a.CacheRead+a.CacheWrite > 0 && !was.last.IsZero() && (life == 0 || x.start.Sub(was.last) <= life) {
 		cached = min(was.tokens, received)
 	}
 	write := p.input

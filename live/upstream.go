@@ -145,6 +145,9 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 	if via == nil {
 		via = u.transport
 	}
+	// A vendor may answer before it has read the request: the rest of it is sent nevertheless.
+	// HTTP/2 always does that.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	p := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = to

@@ -1,0 +1,503 @@
+package live_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/registry"
+)
+
+// claude is an agent on a model that binds its thinking.
+func claude(session string) upstream.Client {
+	return upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive", Stream: true, Session: session}
+}
+
+const task = "Read all the files, one after the other."
+
+// begin sends the first message of the user.
+func (p *play) begin(t *testing.T) {
+	t.Helper()
+	p.client.History = append(p.client.History, map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": task}}})
+	p.step(t)
+}
+
+func (p *play) step(t *testing.T) {
+	t.Helper()
+	if _, _, err := p.client.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// untilEpoch plays until the gateway has made n epochs.
+func (p *play) untilEpoch(t *testing.T, n int) {
+	t.Helper()
+	for range 60 {
+		if p.Stats().EpochCount >= n {
+			return
+		}
+		p.step(t)
+	}
+	t.Fatalf("no epoch %d: %+v", n, p.Stats())
+}
+
+func (p *play) lastBody() []byte {
+	r := p.vendor.Records()
+	return r[len(r)-1].Body
+}
+
+func messagesOf(t *testing.T, body []byte) []json.RawMessage {
+	t.Helper()
+	var r struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(body, &r); err != nil {
+		t.Fatalf("%v in %.200s", err, body)
+	}
+	return r.Messages
+}
+
+// What the gateway did is on disk before it is sent: another process goes on with the same bytes.
+func TestRestart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "live.db")
+	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Store = file })
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	epochs := p.Stats().EpochCount
+	p.server.Close()
+	v := httptest.NewServer(p.vendor)
+	t.Cleanup(v.Close)
+	for calls := true; calls; {
+		g, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { o.Store = file }) // a restart before every request
+		p.client.URL = s.URL
+		var err error
+		if _, calls, err = p.client.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		epochs += g.Stats().EpochCount
+	}
+	if got := p.vendor.Refusals(); len(got) > 0 {
+		t.Errorf("refused: %+v", got)
+	}
+	if got := p.vendor.Breaks(); len(got) > epochs {
+		t.Errorf("%d breaks of the prefix in %d epochs", len(got), epochs)
+	}
+	if epochs < 2 {
+		t.Errorf("only %d epochs", epochs)
+	}
+}
+
+// Sub-agents share the session, and in older versions there is nothing else to tell them apart.
+func TestParallelSubAgents(t *testing.T) {
+	for _, session := range []string{"shared", ""} { // Without a session all of the tenant's conversations have the same key.
+		t.Run("session="+session, func(t *testing.T) {
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 15_000, nil)}, claude(""), nil)
+			var all sync.WaitGroup
+			for i := range 20 {
+				c := claude(session)
+				c.URL = p.server.URL
+				if session != "" {
+					c.Agent = fmt.Sprint("agent-", i)
+				}
+				all.Go(func() {
+					if _, err := c.Say(t.Context(), fmt.Sprintf("Task %d: read your files.", i)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			p.check(t, 20)
+		})
+	}
+}
+
+// Another tenant with the same conversation gets nothing of ours.
+func TestTenantsNeverMeet(t *testing.T) {
+	p := newPlay(t, upstream.Options{Window: 200_000}, claude("s"), nil)
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	p.step(t)
+	if bytes.Equal(p.lastBody(), p.client.Body) {
+		t.Fatal("the view is the client's own history")
+	}
+	for name, header := range map[string]string{"X-Api-Key": "another", "Authorization": "Bearer another"} {
+		res, body := send(t, http.MethodPost, p.server.URL+"/v1/messages", map[string]string{name: header, "X-Claude-Code-Session-Id": "s"}, smaller(t, p.client.Body))
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", res.Status, body)
+		}
+		if got := p.lastBody(); !bytes.Equal(got, smaller(t, p.client.Body)) {
+			t.Errorf("another tenant (%s) got a view that was made for the first", name)
+		}
+	}
+}
+
+// smaller is a request with the first messages of another one.
+func smaller(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var r map[string]json.RawMessage
+	if err := json.Unmarshal(body, &r); err != nil {
+		t.Fatal(err)
+	}
+	messages := messagesOf(t, body)
+	raw, err := json.Marshal(messages[:9])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r["messages"] = raw
+	out, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A client that goes back behind the epoch gets its own messages again; one that goes back less keeps
+// the epoch.
+func TestRewind(t *testing.T) {
+	p := newPlay(t, upstream.Options{}, claude("s"), nil)
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	for range 3 {
+		p.step(t)
+	}
+	block := messagesOf(t, p.lastBody())[0]
+	full := slices.Clone(p.client.History)
+	p.client.History = full[:len(full)-4]
+	p.step(t)
+	if got := messagesOf(t, p.lastBody()); !bytes.Equal(got[0], block) {
+		t.Errorf("the epoch is lost after a short rewind: %.200s", got[0])
+	}
+	p.client.History = slices.Clone(full[:5])
+	p.step(t)
+	if got := p.lastBody(); !bytes.Equal(got, p.client.Body) {
+		t.Errorf("after a rewind to before the epoch the vendor got something else than the client sent")
+	}
+	p.client.History = full
+	p.step(t)
+	if got := messagesOf(t, p.lastBody()); !bytes.Equal(got[0], block) {
+		t.Errorf("the epoch is lost after the client came back: %.200s", got[0])
+	}
+	for _, r := range p.vendor.Refusals() {
+		t.Errorf("refused: %s: %s", r.Rule, r.Error)
+	}
+}
+
+// The agent's own summary is made of its originals if they fit, else of the view; after it everything
+// begins again.
+func TestOwnCompaction(t *testing.T) {
+	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) {})
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	summarize := map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "Your task is to create a detailed summary of the conversation so far."}}}
+	history := p.client.History
+	last := history[len(history)-1]["content"].([]any)
+	ask := func() {
+		p.client.History = slices.Concat(history[:len(history)-1], []map[string]any{{"role": "user", "content": append(slices.Clone(last), summarize["content"].([]any)...)}})
+		p.step(t)
+	}
+	ask()
+	if got := messagesOf(t, p.lastBody()); len(got) != len(history) {
+		t.Errorf("the originals fit, but the summary is made of %d messages in place of %d", len(got), len(history))
+	}
+	p.client.History = history
+	p.untilEpoch(t, 3) // by now the originals are too long
+	history = p.client.History
+	last = history[len(history)-1]["content"].([]any)
+	ask()
+	if got := messagesOf(t, p.lastBody()); len(got) == len(history) {
+		t.Error("the originals were sent although they do not fit")
+	}
+	p.client.History = []map[string]any{{"role": "user", "content": []any{map[string]any{"type": "text", "text": "This session is being continued. Summary: all is well."}}}}
+	p.step(t)
+	if got := p.lastBody(); !bytes.Equal(got, p.client.Body) {
+		t.Error("after its own compaction the client's messages were replaced")
+	}
+	for _, r := range p.vendor.Refusals() {
+		t.Errorf("refused: %s: %s", r.Rule, r.Error)
+	}
+}
+
+func TestCountTokensCountsTheView(t *testing.T) {
+	p := newPlay(t, upstream.Options{}, claude("s"), nil)
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	p.step(t)
+	epochs := p.Stats().EpochCount
+	sent := messagesOf(t, p.lastBody())
+	send(t, http.MethodPost, p.server.URL+"/v1/messages/count_tokens", map[string]string{"X-Api-Key": "dummy", "X-Claude-Code-Session-Id": "s"}, p.client.Body)
+	counted := messagesOf(t, p.lastBody())
+	if len(counted) != len(sent) || !bytes.Equal(counted[0], sent[0]) {
+		t.Errorf("counted %d messages, sent %d", len(counted), len(sent))
+	}
+	if got := p.Stats().EpochCount; got != epochs {
+		t.Errorf("counting made %d epochs", got-epochs)
+	}
+}
+
+// Observing changes nothing and says what would have been.
+func TestObserve(t *testing.T) {
+	p := newPlay(t, upstream.Options{Window: 200_000}, claude("s"), func(o *live.Options) { o.Observe = true })
+	p.begin(t)
+	for range 40 {
+		p.step(t)
+		if !bytes.Equal(p.lastBody(), p.client.Body) {
+			t.Fatal("a request was changed")
+		}
+	}
+	s := p.Stats()
+	if s.EpochCount == 0 || s.Tokens.Saved <= 0 || !s.Observe || s.Tokens.Received-s.Tokens.Sent != s.Tokens.Saved || s.Passed != s.Requests {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// A result loses what carries no information before it is sent for the first time, and is the same ever
+// after, also in another process.
+func TestIngest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "live.db")
+	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Responses} {
+		t.Run(string(api), func(t *testing.T) {
+			noisy := func(command string) string {
+				return "\x1b[32mok\x1b[0m   \n\n\n\n" + strings.ReplaceAll(upstream.Output(command), "\n", "  \t \n")
+			}
+			c := upstream.Client{API: api, Model: "claude-opus-5-5", Session: "s", Run: noisy}
+			if api != upstream.Messages {
+				c.Model = "gpt-5.6"
+			}
+			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Store = file })
+			if _, err := p.client.Say(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+			p.check(t, 1)
+			if s := p.Stats(); s.Ingested < 20 {
+				t.Errorf("%d results were shortened", s.Ingested)
+			}
+			if got := p.vendor.Records()[5].Body; bytes.Contains(got, []byte(`\u001b`)) || !bytes.Contains(got, []byte("ok")) {
+				t.Errorf("escape sequences were sent: %.600s", got)
+			}
+		})
+	}
+}
+
+func TestLongResultsAreCutOnce(t *testing.T) {
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(10, 30_000, nil)}, claude("s"), func(o *live.Options) { o.Ingest.MaxResult = 2000 })
+	if _, err := p.client.Say(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	p.check(t, 0)
+	records := p.vendor.Turns()
+	if last := records[len(records)-1]; last.Tokens > 40_000 {
+		t.Errorf("%d tokens were sent", last.Tokens)
+	}
+}
+
+// The vendor's window is smaller than we think: one epoch, one retry, and the client sees no error.
+func TestOverflowIsRepaired(t *testing.T) {
+	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Responses} {
+		t.Run(string(api), func(t *testing.T) {
+			vendor := upstream.New(upstream.Options{Window: 30_000})
+			v := httptest.NewServer(vendor)
+			defer v.Close()
+			g, s := serveWith(t, v.URL, withWindow(200_000), nil)
+			c := upstream.Client{API: api, Model: "claude-opus-5-5", Thinking: "adaptive", Session: "s", URL: s.URL, Stream: true}
+			if api != upstream.Messages {
+				c.Model = "gpt-5.6"
+			}
+			if _, err := c.Say(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+			st := g.Stats()
+			n := 0
+			for _, r := range vendor.Records() {
+				if r.Rule == "window" {
+					n++
+				} else if r.Rule != "" {
+					t.Errorf("refused: %s: %s", r.Rule, r.Error)
+				}
+			}
+			if n == 0 || n != st.Errors["retry_overflow"] || n != st.EpochCount {
+				t.Errorf("%d refusals, %d retries, %d epochs", n, st.Errors["retry_overflow"], st.EpochCount)
+			}
+		})
+	}
+}
+
+// A model binds its thinking and we did not know: one retry without the old thinking, and never again.
+func TestRefusedThinkingIsRepaired(t *testing.T) {
+	p := newPlay(t, upstream.Options{Model: func(string) upstream.Model { return upstream.Model{Bound: true, Minimum: 1024} }},
+		upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Thinking: "adaptive", Session: "s"}, nil)
+	if _, err := p.client.Say(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	s := p.Stats()
+	n := 0
+	for _, r := range p.vendor.Records() {
+		if r.Rule != "" {
+			n++
+		}
+	}
+	if n == 0 || n != s.Errors["retry_thinking"] || n > s.EpochCount {
+		t.Errorf("%d refusals, %+v", n, s)
+	}
+}
+
+// faulty is a strategy that does what a test wants.
+func faulty(do core.ProviderFunc) *condense.Options {
+	o := withWindow(window)
+	o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) { return do, nil })}
+	o.Values.Chain = []string{"faulty"}
+	return o
+}
+
+// Whatever the chain does, the agent's loop goes on: when the window forces it, the built-in chain
+// does the work.
+func TestFaultsOfTheChain(t *testing.T) {
+	for name, do := range map[string]core.ProviderFunc{
+		"panics":  func(context.Context, *core.Request) (*core.Result, error) { panic("a fault") },
+		"fails":   func(context.Context, *core.Request) (*core.Result, error) { return nil, errors.New("a fault") },
+		"is slow": func(ctx context.Context, _ *core.Request) (*core.Result, error) { <-ctx.Done(); return nil, ctx.Err() },
+		"breaks pairs": func(_ context.Context, r *core.Request) (*core.Result, error) {
+			return &core.Result{Messages: r.Messages[2:]}, nil
+		},
+		"grows": func(_ context.Context, r *core.Request) (*core.Result, error) {
+			return &core.Result{Messages: append(slices.Clone(r.Messages), core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("more ", 1000))}})}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			vendor := upstream.New(upstream.Options{Window: window})
+			v := httptest.NewServer(vendor)
+			defer v.Close()
+			g, s := serveWith(t, v.URL, faulty(do), func(o *live.Options) { o.Deadline = 50 * time.Millisecond })
+			c := claude("s")
+			c.URL = s.URL
+			if _, err := c.Say(t.Context(), task); err != nil {
+				t.Fatalf("%v; %+v", err, g.Stats())
+			}
+			for _, r := range vendor.Refusals() {
+				t.Errorf("refused: %s: %s", r.Rule, r.Error)
+			}
+			if got := g.Stats(); len(vendor.Breaks()) > got.EpochCount || got.EpochCount == 0 {
+				t.Errorf("%d breaks, %+v", len(vendor.Breaks()), got)
+			}
+		})
+	}
+}
+
+// A store that cannot write: nothing is sent that would be forgotten. The vendor's window is
+// larger than what we are told, so that the conversation can go on.
+func TestStoreThatCannotWrite(t *testing.T) {
+	vendor := upstream.New(upstream.Options{Window: 500_000})
+	v := httptest.NewServer(vendor)
+	t.Cleanup(v.Close)
+	h, err := condense.Open(t.Context(), withWindow(window))
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := &brokenStore{Store: store.Memory()}
+	g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}}, broken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(g)
+	t.Cleanup(func() { s.Close(); _ = g.Close(); _ = h.Close() })
+	p := &play{Gateway: g, vendor: vendor, server: s}
+	c := claude("s")
+	c.URL = s.URL
+	p.client = &c
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	broken.full.Store(true)
+	epochs := p.Stats().EpochCount
+	for range 25 {
+		p.step(t)
+	}
+	if got := p.Stats(); got.EpochCount != epochs || got.Errors["commit"] == 0 {
+		t.Errorf("got %+v", got)
+	}
+	broken.full.Store(false)
+	p.untilEpoch(t, epochs+1)
+	if got := vendor.Breaks(); len(got) > p.Stats().EpochCount {
+		t.Errorf("%d breaks in %d epochs", len(got), p.Stats().EpochCount)
+	}
+}
+
+type brokenStore struct {
+	store.Store
+	full atomic.Bool
+}
+
+func (s *brokenStore) Save(ctx context.Context, r *store.Record) error {
+	if s.full.Load() {
+		return errors.New("no space left on device")
+	}
+	return s.Store.Save(ctx, r)
+}
+
+// A chain that asks a model works next to the requests: none of them waits for it.
+func TestModelsWorkInTheBackground(t *testing.T) {
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(200, 1500, nil)})
+	v := httptest.NewServer(vendor)
+	defer v.Close()
+	hold := make(chan struct{})
+	asked := make(chan struct{}, 100)
+	o := withWindow(window)
+	o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+			return &asking{func(ctx context.Context, r *core.Request) (*core.Result, error) {
+				asked <- struct{}{}
+				select {
+				case <-hold:
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+				n := len(r.Messages)
+				return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })}, nil
+			}}, nil
+		})}
+	o.Values.Chain = []string{"faulty"}
+	g, s := serveWith(t, v.URL, o, func(o *live.Options) { o.Epoch.IgnorePayback = true })
+	c := claude("s")
+	c.URL = s.URL
+	p := &play{Gateway: g, vendor: vendor, server: s, client: &c}
+	p.begin(t)
+	for len(asked) == 0 {
+		p.step(t)
+	}
+	p.step(t) // goes on while the model thinks
+	if n := g.Stats().EpochCount; n != 0 {
+		t.Errorf("%d epochs before the model has answered", n)
+	}
+	close(hold)
+	testkit.Eventually(t, "the epoch that was prepared is used", func() bool {
+		p.step(t)
+		return g.Stats().EpochCount == 1
+	})
+	if got := vendor.Breaks(); len(got) > 1 {
+		t.Errorf("%d breaks", len(got))
+	}
+	for _, r := range vendor.Refusals() {
+		t.Errorf("refused: %s: %s", r.Rule, r.Error)
+	}
+}
+
+type asking struct{ core.ProviderFunc }
+
+func (*asking) EstimateCost(context.Context, *core.Request) (core.Usage, error) {
+	return core.Usage{Calls: 1, InputTokens: 1000}, nil
+}
