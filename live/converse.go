@@ -285,7 +285,7 @@ func (x *exchange) check() error {
 		return nil
 	}
 	err := wire.Check(x.r.API, x.r, x.view)
-	if f := (*wire.Fault)(nil); errors.As(err, &f) && f.Client {
+	if f := (*wire.RuleError)(nil); errors.As(err, &f) && f.Client {
 		return nil
 	}
 	return err
