@@ -167,7 +167,7 @@ func smaller(t *testing.T, body []byte) []byte {
 	return out
 }
 
-// A client that goes back behind the epoch gets its own messages again; one that goes back less keeps
+// A client that goes back to before the epoch gets its own messages again; one that goes back less keeps
 // the epoch.
 func TestRewind(t *testing.T) {
 	p := newPlay(t, upstream.Options{}, claude("s"), nil)
@@ -400,7 +400,7 @@ func TestFaultsOfTheChain(t *testing.T) {
 }
 
 // A store that cannot write: nothing is sent that would be forgotten. The vendor's window is
-// larger than what we are told, so that the conversation can go on.
+// larger than the configured one, so that the conversation can go on.
 func TestStoreThatCannotWrite(t *testing.T) {
 	vendor := upstream.New(upstream.Options{Window: 500_000})
 	v := httptest.NewServer(vendor)

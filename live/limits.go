@@ -73,7 +73,7 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	if known != nil {
 		l.model.Price, l.model.Tiers, l.model.Free = known.Price, known.Tiers, known.Free
 		switch r.Origin("window").Kind {
-		case config.FromDefault, config.FromComputed, config.FromModel: // nobody has set one
+		case config.FromDefault, config.FromComputed, config.FromModel: // not the user
 			if known.Window > 0 {
 				l.window = known.Window
 			}
