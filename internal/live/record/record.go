@@ -90,7 +90,7 @@ func New(dir string, log *slog.Logger) (*Recorder, error) {
 // Record passes e on to be written; it never waits. If too many wait already, or r is closed, e is
 // dropped: the next exchange of the conversation has all its messages again. E must not change
 // afterwards.
-func (r *Recorder) Record(_ context.Context, e *live.Exchange) {
+func (r *Recorder) Record(ctx context.Context, e *live.Exchange) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -99,7 +99,7 @@ func (r *Recorder) Record(_ context.Context, e *live.Exchange) {
 	select {
 	case r.waiting <- e:
 	default:
-		r.log.Warn("a request was not recorded: too many wait", "lineage", e.Lineage)
+		r.log.WarnContext(ctx, "a request was not recorded: too many wait", "lineage", e.Lineage)
 	}
 }
 

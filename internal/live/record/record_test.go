@@ -33,13 +33,13 @@ type branch struct {
 	cut   int // how many of said block replaces
 }
 
-func (b branch) clone() branch {
+func (b *branch) clone() branch {
 	return branch{slices.Clone(b.said), slices.Clone(b.block), b.cut}
 }
 
 // bodies returns the request as the client and as the gateway send it. The client's cache marker is on
 // its newest message.
-func (b branch) bodies() (received, sent []byte) {
+func (b *branch) bodies() (received, sent []byte) {
 	said := slices.Clone(b.said)
 	if last := &said[len(said)-1]; strings.HasSuffix(*last, `"}]}`) {
 		*last = strings.TrimSuffix(*last, `}]}`) + `,"cache_control":{"type":"ephemeral"}}]}`
@@ -105,13 +105,10 @@ func TestPropertyRecordingsSayWhatWasSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close() //nolint:errcheck // nothing is written
+	defer h.Close()
+	temp := t.TempDir
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "record")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir) //nolint:errcheck // of the system
+		dir := temp()
 		branches := []branch{{said: []string{`{"role":"user","content":[{"type":"text","text":"task"}]}`}}}
 		now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 		r := open(t, dir)
