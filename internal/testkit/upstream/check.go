@@ -14,7 +14,7 @@ import (
 func (v *Vendor) check(p *prompt) *refusal {
 	m := v.o.Model(p.model)
 	rules := map[API][]func(*prompt, Model) *refusal{
-		Messages:  {checkFields, checkMarkers, checkTexts, checkRoles, checkPairs, checkThinking},
+		Messages:  {checkFields, checkMarkers, checkTexts, checkRoles, checkPairs, checkServerTools, checkThinking},
 		Chat:      {checkChat},
 		Responses: {checkItems, checkReasoning},
 	}[p.api]
@@ -233,6 +233,31 @@ func checkPairs(p *prompt, _ Model) *refusal {
 	}
 	if len(open) > 0 {
 		return unanswered(turns[len(turns)-1], open)
+	}
+	return nil
+}
+
+// checkServerTools demands that calls which the vendor ran have their results in the same turn.
+func checkServerTools(p *prompt, _ Model) *refusal {
+	for _, t := range p.turns(false) {
+		open := map[string]*block{}
+		for _, b := range t.blocks {
+			id := text(b.value["tool_use_id"])
+			switch {
+			case b.kind == "server_tool_use" || b.kind == "mcp_tool_use":
+				open[text(b.value["id"])] = b
+			case !strings.HasSuffix(b.kind, "_tool_result"):
+			case open[id] == nil:
+				return invalid("pairs", fmt.Sprintf("%s: unexpected `tool_use_id` found in `%s` blocks: %s. Each `%[2]s` block must have a corresponding tool use block before it.", dots(b.where), b.kind, id))
+			default:
+				delete(open, id)
+			}
+		}
+		for _, b := range t.blocks {
+			if id := text(b.value["id"]); open[id] == b {
+				return invalid("pairs", fmt.Sprintf("%s: `%s` tool use with id %s was found without a corresponding result block", dots(b.where), text(b.value["name"]), id))
+			}
+		}
 	}
 	return nil
 }

@@ -144,6 +144,13 @@ func strip(o object, from, to int) {
 	}
 }
 
+// serverTool puts a search that the vendor ran before the first call.
+func serverTool(o object) {
+	put(obj(o, "messages", 1), "content", 1,
+		object{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": object{"query": "x"}},
+		object{"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []any{}})
+}
+
 // TestMessages changes a request after four calls: user, then assistant (thinking, call) and user (result) four times.
 func TestMessages(t *testing.T) {
 	body := played(t, upstream.Messages, "adaptive")
@@ -177,6 +184,10 @@ func TestMessages(t *testing.T) {
 			put(o, "messages", 3, at(o, "messages", 1), at(o, "messages", 2))
 		}, "ids", "`tool_use` ids must be unique"},
 		{"input is no object", func(o object) { obj(o, "messages", 1, "content", -1)["input"] = "ls" }, "field", "input"},
+
+		{"a server tool", func(o object) { serverTool(o); strip(o, 0, 9) }, "", ""},
+		{"a server tool without result", func(o object) { serverTool(o); strip(o, 0, 9); cut(content(o, 1), "content", 1) }, "pairs", "without a corresponding result"},
+		{"a server tool without call", func(o object) { serverTool(o); strip(o, 0, 9); cut(content(o, 1), "content", 0) }, "pairs", "unexpected `tool_use_id` found in `web_search_tool_result`"},
 
 		{"system first", func(o object) { put(o, "messages", 0, message("system", "Be brief.")) }, "role", "`system` messages must follow"},
 		{"system between call and result", func(o object) { put(o, "messages", 2, message("system", "Be brief.")) }, "role", "`system` messages must follow"},
