@@ -38,7 +38,7 @@ func messages(ctx context.Context, url string, stream bool) (string, error) {
 	params := anthropic.MessageNewParams{
 		Model:     "claude-opus-5-5",
 		MaxTokens: 4096,
-		Thinking:  anthropic.ThinkingConfigParamOfEnabled(2048),
+		Thinking:  anthropic.ThinkingConfigParamUnion{OfAdaptive: &anthropic.ThinkingConfigAdaptiveParam{}},
 		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Play."))},
 		Tools: []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{
 			Name: "run", InputSchema: anthropic.ToolInputSchemaParam{Properties: schema["properties"], Required: []string{"command"}},

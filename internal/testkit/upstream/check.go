@@ -48,7 +48,7 @@ var betas = []struct{ in, field, value string }{
 	{"thinking", "block_binding", "thinking-binding-controls-2026-08-01"},
 }
 
-func checkFields(p *prompt, _ Model) *refusal {
+func checkFields(p *prompt, m Model) *refusal {
 	if p.model == "" {
 		return invalid("field", "model: Field required")
 	}
@@ -63,6 +63,13 @@ func checkFields(p *prompt, _ Model) *refusal {
 		if holder[f.field] != nil && !strings.Contains(p.beta, f.value) {
 			return invalid("beta", strings.TrimPrefix(f.in+"."+f.field, ".")+": Extra inputs are not permitted")
 		}
+	}
+	switch {
+	case p.thinking == "" || m.Thinking == "" || m.Thinking == p.thinking:
+	case p.thinking == "enabled":
+		return invalid("field", `"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`)
+	default:
+		return invalid("field", "adaptive thinking is not supported on this model")
 	}
 	if t, ok := p.doc["thinking"].(object); ok && p.thinking == "enabled" && !p.count {
 		n, _ := t["budget_tokens"].(json.Number)

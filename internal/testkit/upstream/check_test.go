@@ -23,6 +23,9 @@ func played(t *testing.T, api upstream.API, thinking string) []byte {
 	t.Helper()
 	_, s := serve(t, upstream.Options{Script: upstream.Loop(4, 400, nil)})
 	c := &upstream.Client{URL: s.URL, API: api, Model: models[api], Thinking: thinking, HTTP: s.Client()}
+	if thinking == "enabled" {
+		c.Model = older
+	}
 	if _, err := c.Say(t.Context(), "Play."); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,8 @@ func TestMessages(t *testing.T) {
 		{"assistant first", func(o object) { put(o, "messages", 0, message("assistant", "Hello.")) }, "role", `first message must use the "user" role`},
 		{"assistant last", func(o object) { put(o, "messages", 9, message("assistant", "So")) }, "role", "does not support assistant message prefill"},
 		{"assistant last, older model", func(o object) {
-			o["model"] = "claude-sonnet-4-5"
+			delete(o, "thinking")
+			o["model"] = older
 			put(o, "messages", 9, message("assistant", "So"))
 		}, "", ""},
 		{"a role of others", func(o object) { put(o, "messages", 1, message("tool", "x")) }, "role", "Unexpected role"},
@@ -261,6 +265,8 @@ func TestMessages(t *testing.T) {
 			strip(o, 0, 9)
 			put(o, "messages", 9, message("assistant", "Done."), message("user", "More."))
 		}, "", ""},
+		{"enabled, newer model", func(o object) { o["model"] = "claude-opus-5-5" }, "field", "\"thinking.type.enabled\" is not supported for this model"},
+		{"adaptive", func(o object) { o["thinking"] = object{"type": "adaptive"} }, "field", "adaptive thinking is not supported"},
 		{"budget above max_tokens", func(o object) { obj(o, "thinking")["budget_tokens"] = 9000 }, "field", "`max_tokens` must be greater than"},
 	})
 }

@@ -77,10 +77,11 @@ type Call struct {
 
 // A Model is what the vendor checks for one model.
 type Model struct {
-	Bound   bool // thinking is bound to everything before it
-	Minimum int  // tokens of the smallest prefix that is cached
-	Prefill bool // the last message may be the assistant's
-	Writes  bool // OpenAI: usage reports tokens written to the cache
+	Bound    bool   // thinking is bound to everything before it
+	Thinking string // the only kind that is accepted besides none: adaptive or enabled; "" is both
+	Minimum  int    // tokens of the smallest prefix that is cached
+	Prefill  bool   // the last message may be the assistant's
+	Writes   bool   // OpenAI: usage reports tokens written to the cache
 }
 
 // models are the first match of a part of the name. Minimum: Anthropic's documentation on prompt caching.
@@ -88,17 +89,19 @@ var models = []struct {
 	part string
 	Model
 }{
-	{"fable-5-1", Model{Bound: true, Minimum: 512}},
-	{"mythos-5-1", Model{Bound: true, Minimum: 512}},
-	{"opus-5-5", Model{Bound: true, Minimum: 512}},
-	{"sonnet-5-5", Model{Bound: true, Minimum: 512}},
-	{"opus-5", Model{Minimum: 512}},
-	{"fable-5", Model{Minimum: 512}},
-	{"opus-4-7", Model{Minimum: 2048}},
+	{"fable-5-1", Model{Bound: true, Thinking: "adaptive", Minimum: 512}},
+	{"mythos-5-1", Model{Bound: true, Thinking: "adaptive", Minimum: 512}},
+	{"opus-5-5", Model{Bound: true, Thinking: "adaptive", Minimum: 512}},
+	{"sonnet-5-5", Model{Bound: true, Thinking: "adaptive", Minimum: 512}},
+	{"opus-5", Model{Thinking: "adaptive", Minimum: 512}},
+	{"fable-5", Model{Thinking: "adaptive", Minimum: 512}},
+	{"sonnet-5", Model{Thinking: "adaptive", Minimum: 1024}},
+	{"opus-4-8", Model{Thinking: "adaptive", Minimum: 1024}},
+	{"opus-4-7", Model{Thinking: "adaptive", Minimum: 2048}},
 	{"opus-4-6", Model{Minimum: 4096}},
-	{"opus-4-5", Model{Minimum: 4096, Prefill: true}},
-	{"haiku-4-5", Model{Minimum: 4096, Prefill: true}},
-	{"sonnet-4-5", Model{Minimum: 1024, Prefill: true}},
+	{"opus-4-5", Model{Minimum: 4096, Prefill: true, Thinking: "enabled"}},
+	{"haiku-4-5", Model{Minimum: 4096, Prefill: true, Thinking: "enabled"}},
+	{"sonnet-4-5", Model{Minimum: 1024, Prefill: true, Thinking: "enabled"}},
 	{"claude", Model{Minimum: 1024}},
 	{"gpt-5.6", Model{Minimum: 1024, Writes: true}},
 	{"gpt-6", Model{Minimum: 1024, Writes: true}},

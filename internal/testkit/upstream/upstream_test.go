@@ -26,6 +26,9 @@ func serve(t *testing.T, o upstream.Options) (*upstream.Vendor, *httptest.Server
 	return v, s
 }
 
+// older is a model whose thinking is "enabled".
+const older = "claude-sonnet-4-5"
+
 var models = map[upstream.API]string{upstream.Messages: "claude-opus-5-5", upstream.Chat: "gpt-5.4", upstream.Responses: "gpt-5.6"}
 
 // TestLoop plays 45 calls over each wire, streaming and not, with thinking bound to what comes before it.
@@ -39,6 +42,10 @@ func TestLoop(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s/%v/%s/%s", api, stream, thinking, session), func(t *testing.T) {
 						v, s := serve(t, upstream.Options{Script: upstream.Loop(45, 6000, map[int]string{7: "the code is 4711"})})
+						model := model
+						if api == upstream.Messages && thinking == "enabled" {
+							model = older
+						}
 						c := &upstream.Client{URL: s.URL, API: api, Model: model, Stream: stream, Thinking: thinking, Session: session, HTTP: s.Client()}
 						answer, err := c.Say(t.Context(), "Play all steps.")
 						if err != nil || answer != "All 45 steps are done." {
