@@ -34,7 +34,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a), wrapCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {

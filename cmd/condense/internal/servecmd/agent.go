@@ -1,0 +1,325 @@
+package servecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/settings"
+	"github.com/condensehq/condense/internal/suggest"
+)
+
+func agentCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Point an agent's settings at condense serve, for good",
+		Long: `agent install writes the address of a running 'condense serve' into the settings file of an agent, so that every start of the
+agent uses it; agent remove undoes that. Only the address is set, as text: comments, layout and everything else in the
+file remain. Without an installation, use 'condense wrap'.`,
+		Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(installCommand(a), removeCommand(a), statusCommand(a))
+	return cmd
+}
+
+// installable are the names of agents with a settings file.
+func installable() []string {
+	var names []string
+	for _, name := range agents.Names() {
+		if len(agents.Find(name).Point.Settings) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
+	if len(args) != 1 {
+		return nil, cli.Usage(cmd, "want one agent: %s", strings.Join(installable(), ", "))
+	}
+	agent := agents.Find(args[0])
+	switch {
+	case agent == nil || agent == agents.Any:
+		return nil, cli.Usage(cmd, "no agent %q%s; there are %s", args[0], suggest.DidYouMean(args[0], installable()), strings.Join(installable(), ", "))
+	case agent.Refuse != "":
+		return nil, fmt.Errorf("%s cannot be served: %s", agent.Title, agent.Refuse)
+	case len(agent.Point.Settings) == 0:
+		return nil, fmt.Errorf("%s has no settings file that condense knows; use 'condense wrap %s', or set the address by hand", agent.Title, args[0])
+	}
+	return agent, nil
+}
+
+func installCommand(a *cli.App) *cobra.Command {
+	var address string
+	yes := false
+	cmd := &cobra.Command{
+		Use:   "install AGENT",
+		Short: "Write the gateway's address into the settings of an agent",
+		Example: `  condense agent install claude
+  condense agent install codex --url http://127.0.0.1:9000`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			agent, err := agentNamed(cmd, args)
+			if err != nil {
+				return err
+			}
+			if address, err = gatewayAddress(cmd, a, address); err != nil {
+				return err
+			}
+			return install(cmd, a, agent, address, yes)
+		},
+	}
+	cli.CompleteArgument(cmd, installable)
+	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: that of serve.listen)")
+	cmd.Flags().BoolVar(&yes, "yes", false, "write without a question, for scripts")
+	return cmd
+}
+
+// gatewayAddress returns the address that agents are given.
+func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error) {
+	if given != "" {
+		u, err := url.Parse(given)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return "", cli.Usage(cmd, "--url: %q is not an address such as http://127.0.0.1:8765", given)
+		}
+		return strings.TrimSuffix(strings.TrimRight(given, "/"), "/v1"), nil
+	}
+	c, err := a.Load("")
+	if err != nil {
+		return "", err
+	}
+	s := c.Serve()
+	host, port, err := net.SplitHostPort(s.Listen)
+	switch ip := net.ParseIP(host); {
+	case err != nil || port == "0":
+		return "", cli.Usage(cmd, "serve.listen is %q: give the address with --url", s.Listen)
+	case s.TokenEnv != "" || s.TokenFile != "":
+		return "", cli.Usage(cmd, "the gateway asks for a token: give the address with it, --url http://%s/token/TOKEN", s.Listen)
+	case host == "" || ip != nil && ip.IsUnspecified():
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string, yes bool) error {
+	old, err := installed(agent)
+	if err != nil {
+		return err
+	}
+	e, in, err := planInstall(agent, address, old)
+	if err != nil {
+		return err
+	}
+	if e.existed && string(e.before) == string(e.after) {
+		return cli.NothingError(fmt.Sprintf("%s is pointed at %s already", home(e.file), address))
+	}
+	if err := agree(cmd, a, e, yes); err != nil {
+		return err
+	}
+	if err := in.save(); err != nil {
+		return fmt.Errorf("keep the settings as they are: %w; nothing was changed", err)
+	}
+	if err := e.write(); err != nil {
+		return errors.Join(err, restore(old, in))
+	}
+	term.Printf(a.Stdout, "%s sends its requests to %s from its next start on\n", agent.Title, address)
+	for _, was := range e.replaced {
+		term.Printf(a.Stdout, "it had the address %s: to use that further, make it the gateway's upstream (serve.upstreams)\n", was)
+	}
+	if !answers(cmd.Context(), address) {
+		term.Printf(a.Stdout, "no gateway answers there now: %s does not work until you start 'condense serve'\n", agent.Title)
+	}
+	term.Printf(a.Stdout, "to undo it: condense agent remove %s\n", cmd.Flags().Arg(0))
+	return nil
+}
+
+// restore keeps the record of what was installed before an installation that failed.
+func restore(old, failed *installation) error {
+	if old != nil {
+		return old.save()
+	}
+	return os.RemoveAll(failed.dir)
+}
+
+// agree shows an edit and asks.
+func agree(cmd *cobra.Command, a *cli.App, e *edit, yes bool) error {
+	term.Printf(a.Stdout, "%s\n", home(e.file))
+	if err := term.PrintText(a.Stdout, difference(e.before, e.after)); err != nil {
+		return err
+	}
+	if yes {
+		return nil
+	}
+	if !term.IsTerminal(a.Stdin) {
+		return cli.Usage(cmd, "there is no terminal to ask on: read the above, and agree with --yes")
+	}
+	if !term.Confirm(a.Stdin, a.Stderr, "write it?") {
+		return errors.New("not agreed; nothing changed")
+	}
+	return nil
+}
+
+func removeCommand(a *cli.App) *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use:   "remove AGENT",
+		Short: "Undo agent install",
+		Long: `remove gives the settings file back byte for byte if it has not changed since. If it has, only the address is undone, and
+a value that you have set yourself since remains.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			agent, err := agentNamed(cmd, args)
+			if err != nil {
+				return err
+			}
+			in, err := installed(agent)
+			if err != nil {
+				return err
+			}
+			if in == nil {
+				return cli.NothingError("nothing is installed for " + agent.Title)
+			}
+			e, err := planRemove(in)
+			if err != nil {
+				return err
+			}
+			switch {
+			case !e.existed:
+				term.Printf(a.Stdout, "%s is gone already\n", home(in.File))
+			case string(e.before) != string(e.after) || e.after == nil:
+				if err := agree(cmd, a, e, yes); err != nil {
+					return err
+				}
+				if err := e.write(); err != nil {
+					return err
+				}
+				term.Printf(a.Stdout, "%s is as it was before\n", home(in.File))
+			}
+			for _, key := range e.kept {
+				term.Printf(a.Stdout, "%s has a value of your own: it remains\n", key)
+			}
+			return os.RemoveAll(in.dir)
+		},
+	}
+	cli.CompleteArgument(cmd, installable)
+	cmd.Flags().BoolVar(&yes, "yes", false, "write without a question, for scripts")
+	return cmd
+}
+
+func statusCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status [AGENT]",
+		Short: "Show what is installed, and whether the gateway answers",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names := installable()
+			if len(args) > 0 {
+				if _, err := agentNamed(cmd, args); err != nil {
+					return err
+				}
+				names = args
+			}
+			for _, name := range names {
+				if err := printStatus(cmd.Context(), a, agents.Find(name)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cli.CompleteArgument(cmd, installable)
+	return cmd
+}
+
+func printStatus(ctx context.Context, a *cli.App, agent *agents.Agent) error {
+	in, err := installed(agent)
+	if err != nil {
+		return err
+	}
+	version := "not in PATH"
+	if v := programVersion(ctx, agent.Command); v != "" {
+		version = v + " in PATH"
+	}
+	term.Printf(a.Stdout, "%s: tested with %s, %s\n", agent.Title, agent.Tested, version)
+	if in == nil {
+		term.Printf(a.Stdout, "  not installed\n")
+		return nil
+	}
+	state := "does not answer: start 'condense serve'"
+	if answers(ctx, in.URL) {
+		state = "answers"
+	}
+	term.Printf(a.Stdout, "  installed in %s: %s, which %s\n", home(in.File), in.URL, state)
+	text, err := os.ReadFile(in.File)
+	for _, c := range in.Changes {
+		now, ok, fault := settings.Get(in.Format, text, c.Path...)
+		switch {
+		case err != nil || fault != nil:
+			term.Printf(a.Stdout, "  but the file cannot be read: %v\n", errors.Join(err, fault))
+			return nil
+		case !ok:
+			term.Printf(a.Stdout, "  but %s is gone\n", strings.Join(c.Path, "."))
+		case now != c.New:
+			term.Printf(a.Stdout, "  but %s is %s\n", strings.Join(c.Path, "."), now)
+		}
+	}
+	own, err := ownAddresses(agent)
+	if err != nil {
+		return err
+	}
+	for _, api := range []string{agents.Anthropic, agents.OpenAI} {
+		switch at := own[api]; {
+		case at.provider != "":
+			term.Printf(a.Stdout, "  but %s chooses the provider %s\n", home(at.from), at.provider)
+		case at.setting != nil && at.from != in.File:
+			term.Printf(a.Stdout, "  but here %s wins, with %s\n", home(at.from), at.url)
+		}
+	}
+	return nil
+}
+
+// patience is how long the gateway and an agent's --version may take to answer.
+const patience = 5 * time.Second
+
+// answers reports whether a gateway answers at an address.
+func answers(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/condense/status", http.NoBody)
+	if err != nil {
+		return false
+	}
+	answer, err := (&http.Transport{}).RoundTrip(r) // not through a proxy
+	if err != nil {
+		return false
+	}
+	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
+
+var versionRule = regexp.MustCompile(`\d+\.\d+\.\d+[^\s)]*`)
+
+// programVersion returns what a program says about its version; empty if it cannot be asked.
+func programVersion(ctx context.Context, program string) string {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return ""
+	}
+	return versionRule.FindString(string(out))
+}
