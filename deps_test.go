@@ -48,7 +48,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size tokens github.com/spf13/cobra",
-	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/live/agents internal/live/record internal/settings internal/size internal/suggest live github.com/spf13/cobra golang.org/x/sys",
+	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/disk internal/live/agents internal/live/record internal/settings internal/size internal/suggest live github.com/spf13/cobra golang.org/x/sys",
 	"compare":                          "internal/lab",
 	"internal/lab":                     "internal/lab/score core core/policy internal/dialog internal/size internal/suggest tokens transcript",
 	"internal/lab/report":              "internal/lab internal/lab/score internal/size core core/history tokens transcript",
