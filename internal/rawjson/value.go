@@ -42,10 +42,10 @@ func Unquote(raw []byte) string {
 		case 't':
 			out = append(out, '\t')
 		case 'u':
-			r := hex4(s[n:])
+			r := Hex4(s[n:])
 			size = 6
 			if utf16.IsSurrogate(r) {
-				pair := utf16.DecodeRune(r, hex4(s[min(n+6, len(s)):]))
+				pair := utf16.DecodeRune(r, Hex4(s[min(n+6, len(s)):]))
 				if pair != utf8.RuneError {
 					size = 12
 				}
@@ -74,8 +74,8 @@ func appendValid(out, s []byte) []byte {
 	return out
 }
 
-// hex4 decodes the escape \uXXXX at the start of s; -1 if there is none.
-func hex4(s []byte) rune {
+// Hex4 decodes the escape \uXXXX at the start of s; -1 if there is none.
+func Hex4(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1
 	}
@@ -167,13 +167,13 @@ func Clean(raw string) string {
 			break
 		}
 		i += n
-		r := hex4([]byte(raw[i:min(len(raw), i+6)]))
+		r := Hex4([]byte(raw[i:min(len(raw), i+6)]))
 		switch {
 		case r < 0:
 			i += 2
 		case !utf16.IsSurrogate(r):
 			i += 6
-		case utf16.DecodeRune(r, hex4([]byte(raw[i+6:min(len(raw), i+12)]))) != utf8.RuneError:
+		case utf16.DecodeRune(r, Hex4([]byte(raw[i+6:min(len(raw), i+12)]))) != utf8.RuneError:
 			i += 12
 		default:
 			out = append(append(out, raw[done:i]...), `\ufffd`...)

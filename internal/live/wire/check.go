@@ -125,19 +125,18 @@ func check(api API, r *Request, messages []Message) []RuleError {
 
 // turns checks roles and pairs of the Messages API, which joins messages of one role to turns.
 func (c *checker) turns() {
-	var open, calls []string // calls of the turn before, and of this one
-	var answered []string
-	at, begin := -1, 0 // where the turn before and this one begin
+	var open, calls pairs // calls of the turn before, and of this one
+	at, begin := -1, 0    // where these turns begin
 	used := map[string]bool{}
 	role, before := "", "" // of the turn, of the message before
 	front := true          // only results so far
+	served := false
 	end := func() {
-		if slices.ContainsFunc(open, func(id string) bool { return !slices.Contains(answered, id) }) {
+		if open.unanswered() {
 			c.add(at, noResult)
 		}
-		open, calls, answered, front = calls, nil, nil, true
+		open, calls, at, front = calls, nil, begin, true
 	}
-	served := false
 	for i, m := range c.messages {
 		if m.Role == "system" {
 			if before != "user" && (before != "assistant" || !served) {
@@ -154,17 +153,13 @@ func (c *checker) turns() {
 		}
 		if m.Role != role || before == "system" {
 			end()
-			role, at, begin = m.Role, begin, i
+			role, begin = m.Role, i
 		}
 		before, served = m.Role, m.lastServed
 		for _, id := range m.Results {
-			switch {
-			case !slices.Contains(open, id):
-				c.add(i, noCall)
-			case slices.Contains(answered, id):
-				c.add(i, twoResults)
+			if rule := open.answer(id); rule != "" {
+				c.add(i, rule)
 			}
-			answered = append(answered, id)
 		}
 		if m.lateResult || len(m.Results) > 0 && !front {
 			c.add(i, lateResults)
@@ -175,11 +170,10 @@ func (c *checker) turns() {
 				c.add(i, sameIDs)
 			}
 			used[id] = true
+			calls.call(id)
 		}
-		calls = append(calls, m.Calls...)
 	}
 	end()
-	at = begin
 	end()
 	switch role {
 	case "":
@@ -187,6 +181,38 @@ func (c *checker) turns() {
 	case "assistant":
 		c.add(len(c.messages)-1, prefill)
 	}
+}
+
+// pairs are the IDs of calls that may be answered, and whether they are.
+type pairs map[string]bool
+
+func (p *pairs) call(id string) {
+	if *p == nil {
+		*p = pairs{}
+	}
+	(*p)[id] = false
+}
+
+// answer takes a result, and returns the rule that it breaks.
+func (p pairs) answer(id string) string {
+	answered, ok := p[id]
+	switch {
+	case !ok:
+		return noCall
+	case answered:
+		return twoResults
+	}
+	p[id] = true
+	return ""
+}
+
+func (p pairs) unanswered() bool {
+	for _, answered := range p {
+		if !answered {
+			return true
+		}
+	}
+	return false
 }
 
 // markers checks the cache markers of the Messages API.
@@ -221,43 +247,41 @@ func (c *checker) thinking(r *Request) {
 	}
 }
 
-// chat checks pairs of the Chat API: the results of a message's calls follow it at once.
+// chat checks pairs of the Chat API: the results of a message's calls follow it at once. Calls by name, from the time before
+// they had IDs, are not checked.
 func (c *checker) chat() {
-	var open []string
+	byName := func(id string) bool { return strings.HasPrefix(id, "function:") }
+	var open pairs
 	at := 0
 	used := map[string]bool{}
+	end := func() {
+		if open.unanswered() {
+			c.add(at, noResult)
+		}
+	}
 	for i, m := range c.messages {
 		for _, id := range m.Results {
-			n := slices.Index(open, id)
-			switch {
-			case strings.HasPrefix(id, "function:"): // paired by name, and not checked
-			case n < 0:
-				c.add(i, noCall)
-			default:
-				open = slices.Delete(open, n, n+1)
+			if rule := open.answer(id); rule != "" && !byName(id) {
+				c.add(i, rule)
 			}
 		}
 		if m.Role == "tool" {
 			continue
 		}
-		if len(open) > 0 {
-			c.add(at, noResult)
-		}
+		end()
 		open, at = nil, i
 		for _, id := range m.Calls {
-			if strings.HasPrefix(id, "function:") {
+			if byName(id) {
 				continue
 			}
 			if used[id] {
 				c.add(i, sameIDs)
 			}
 			used[id] = true
-			open = append(open, id)
+			open.call(id)
 		}
 	}
-	if len(open) > 0 {
-		c.add(at, noResult)
-	}
+	end()
 	if len(c.messages) == 0 {
 		c.add(-1, noMessages)
 	}

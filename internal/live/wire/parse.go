@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -203,19 +204,16 @@ func (p *parser) nested(at place, read func(place) bool) bool {
 	return ok
 }
 
+// literal reads the number or the word at p.at.
 func (p *parser) literal(at place) bool {
 	start := p.at
 	for p.at < len(p.data) && strings.IndexByte("+-.0123456789Eaeflnrstu", p.data[p.at]) >= 0 {
 		p.at++
 	}
 	word := p.data[start:p.at]
-	switch string(word) {
-	case "true", "false", "null":
-	default:
-		if !isNumber(word) {
-			p.at = start
-			return p.fail("want a JSON value")
-		}
+	if !json.Valid(word) {
+		p.at = start
+		return p.fail("want a JSON value")
 	}
 	if at != ignored {
 		from := len(p.buf)
@@ -223,37 +221,6 @@ func (p *parser) literal(at place) bool {
 		p.finish(from, 'n', len(word))
 	}
 	return true
-}
-
-// isNumber reports whether s is a number as JSON has it.
-func isNumber(s []byte) bool {
-	s = bytes.TrimPrefix(s, []byte{'-'})
-	digits := func() int {
-		n := 0
-		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
-			n++
-		}
-		s = s[n:]
-		return n
-	}
-	zero := len(s) > 0 && s[0] == '0'
-	if n := digits(); n == 0 || zero && n > 1 {
-		return false
-	}
-	if len(s) > 0 && s[0] == '.' {
-		if s = s[1:]; digits() == 0 {
-			return false
-		}
-	}
-	if len(s) > 0 && s[0]|' ' == 'e' {
-		if s = s[1:]; len(s) > 0 && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
-		}
-		if digits() == 0 {
-			return false
-		}
-	}
-	return len(s) == 0
 }
 
 // special returns the index from i on of the first byte that is a quote, a backslash or a control
@@ -319,12 +286,12 @@ func (p *parser) escape(keep bool) bool {
 		p.at += 2
 		return true
 	}
-	r, size := hex4(p.data[p.at:]), 6
+	r, size := rawjson.Hex4(p.data[p.at:]), 6
 	if r < 0 {
 		return false
 	}
 	if utf16.IsSurrogate(r) {
-		if pair := utf16.DecodeRune(r, hex4(p.data[p.at+size:])); pair != utf8.RuneError {
+		if pair := utf16.DecodeRune(r, rawjson.Hex4(p.data[p.at+size:])); pair != utf8.RuneError {
 			r, size = pair, 12
 		}
 	}
@@ -332,26 +299,6 @@ func (p *parser) escape(keep bool) bool {
 		p.buf = appendRune(p.buf, r)
 	}
 	return true
-}
-
-// hex4 decodes the escape \uXXXX at the start of s; -1 if there is none.
-func hex4(s []byte) rune {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return -1
-	}
-	r := rune(0)
-	for _, c := range s[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|' ' && c|' ' <= 'f':
-			c = c | ' ' - 'a' + 10
-		default:
-			return -1
-		}
-		r = r<<4 | rune(c)
-	}
-	return r
 }
 
 // appendRune appends r, which may be half of a surrogate pair: two texts that differ in one must not
@@ -368,23 +315,21 @@ func appendRune(out []byte, r rune) []byte {
 func (p *parser) drop(from int) bool {
 	dropped := false
 	for _, v := range p.volatile {
-		for at := from; v.Begin != ""; {
-			i := bytes.Index(p.buf[at:], []byte(v.Begin))
+		kept, rest := p.buf[:from], p.buf[from:]
+		end := cmp.Or(v.End, "\n")
+		for v.Begin != "" {
+			i := bytes.Index(rest, []byte(v.Begin))
 			if i < 0 {
 				break
 			}
-			at += i
-			rest := p.buf[at+len(v.Begin):]
-			end, tail := v.End, 0
-			if end == "" {
-				end = "\n"
-			}
-			if i = bytes.Index(rest, []byte(end)); i >= 0 {
-				tail = len(rest) - i - len(end)
-			}
-			p.buf = append(p.buf[:at], rest[len(rest)-tail:]...)
 			dropped = true
+			kept, rest = append(kept, rest[:i]...), rest[i+len(v.Begin):]
+			if i = bytes.Index(rest, []byte(end)); i < 0 {
+				i = len(rest) - len(end)
+			}
+			rest = rest[max(0, i+len(end)):]
 		}
+		p.buf = append(kept, rest...) // never longer than it was
 	}
 	p.cut = p.cut || dropped
 	return dropped && len(bytes.TrimSpace(p.buf[from:])) == 0

@@ -308,7 +308,7 @@ func (w *Watcher) leaf(path []byte, value string) {
 	a := &w.answer
 	n, _ := strconv.Atoi(value)
 	n = max(n, 0)
-	switch what := leaves[w.api][string(path)]; what {
+	switch leaves[w.api][string(path)] {
 	case leafKind:
 		if w.kind = value; value == "DONE" {
 			w.kind = "[DONE]"
@@ -333,19 +333,12 @@ func (w *Watcher) leaf(path []byte, value string) {
 		a.CacheWrite = n
 	case leafOutput:
 		a.Output = n
-	case leafFresh, leafFreshRead, leafFreshWrite:
-		u := &w.last
-		if bytes.HasPrefix(path, []byte("message.")) {
-			u = &w.first
-		}
-		switch what {
-		case leafFresh:
-			u.fresh = n
-		case leafFreshRead:
-			u.read = n
-		default:
-			u.write = n
-		}
+	case leafFresh:
+		w.usage(path).fresh = n
+	case leafFreshRead:
+		w.usage(path).read = n
+	case leafFreshWrite:
+		w.usage(path).write = n
 	case leafErrorType:
 		if a.ErrorType == "" {
 			a.ErrorType = value
@@ -361,4 +354,12 @@ func (w *Watcher) leaf(path []byte, value string) {
 	case leafCode:
 		w.code = value
 	}
+}
+
+// usage returns the usage that the field at path is of.
+func (w *Watcher) usage(path []byte) *promptUsage {
+	if bytes.HasPrefix(path, []byte("message.")) {
+		return &w.first
+	}
+	return &w.last
 }

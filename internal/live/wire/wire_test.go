@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 func parse(t *testing.T, api wire.API, body string, volatile ...wire.Volatile) *wire.Request {
@@ -399,6 +400,57 @@ func relay(t *testing.T, raw []byte) []byte {
 // surrogatesWhole reports whether encoding/json would keep the texts of raw.
 func surrogatesWhole(raw []byte) bool {
 	return !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) && bytes.Equal(raw, bytes.ToValidUTF8(raw, nil))
+}
+
+// TestHostile: time grows with the size of a body, whatever is in it.
+func TestHostile(t *testing.T) {
+	testkit.Slow(t)
+	volatile := &wire.Options{Volatile: []wire.Volatile{{Begin: "<r>", End: "</r>"}, {Begin: "v:"}}}
+	for name, body := range map[string]func(n int) string{
+		"nested arrays": func(n int) string {
+			return `{"messages":[{"content":` + strings.Repeat(strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+",", n/10000)
+		},
+		"nested objects": func(n int) string {
+			return `{"messages":[{"x":[` + strings.Repeat(strings.Repeat(`{"b":1,"a":`, 900)+"1"+strings.Repeat("}", 900)+",", n/10000)
+		},
+		"volatile texts": func(n int) string {
+			return request(wire.Messages, `{"role":"user","content":"`+strings.Repeat("<r></r>v:", n/10)+`"}`)
+		},
+		"members": func(n int) string {
+			var out strings.Builder
+			for i := range n / 10 {
+				fmt.Fprintf(&out, `"%d":1,`, n-i)
+			}
+			return request(wire.Messages, `{`+out.String()+`"role":"user"}`)
+		},
+		"results": func(n int) string {
+			var out strings.Builder
+			for i := range n / 50 {
+				fmt.Fprintf(&out, `,{"type":"tool_result","tool_use_id":"%d"}`, i)
+			}
+			return request(wire.Messages, use("a"), `{"role":"user","content":[{"type":"text"}`+out.String()+`]}`)
+		},
+		"markers": func(n int) string {
+			return request(wire.Messages, `{"role":"user","content":[`+strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, n/50)+`{}]}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Linear(t, 1<<20, func(n int) func() {
+				raw := []byte(body(n))
+				return func() {
+					r, err := wire.Parse(wire.Messages, raw, volatile)
+					if err != nil {
+						return
+					}
+					var view [][]byte
+					for _, m := range r.Messages {
+						view = append(view, wire.Mark(wire.Unmark(wire.StripThinking(wire.Messages, m.Raw)), 0))
+					}
+					_ = wire.Check(wire.Messages, r, view)
+				}
+			})
+		})
+	}
 }
 
 func FuzzParse(f *testing.F) {
