@@ -41,7 +41,7 @@ import (
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
 type Options struct {
 	// Upstreams are the base URLs of the APIs by name. The default of "anthropic" and "openai" is
-	// the vendor's own; a path /NAME/… of the gateway leads to the upstream NAME, which may speak
+	// the vendor's own, and with the login of a ChatGPT plan "chatgpt" in place of "openai"; a path /NAME/… of the gateway leads to the upstream NAME, which may speak
 	// any of the APIs that the gateway knows.
 	Upstreams map[string]string
 	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
@@ -227,7 +227,12 @@ func (g *Gateway) Close() error {
 var vendors = map[string]string{
 	"anthropic": "https://api.anthropic.com",
 	"openai":    "https://api.openai.com",
+	chatGPT:     "https://chatgpt.com/backend-api/codex",
 }
+
+// chatGPT serves the requests that clients of OpenAI's API send with the login of a ChatGPT plan:
+// the same paths, without /v1.
+const chatGPT = "chatgpt"
 
 // reserved are first parts of paths with a meaning of their own.
 var reserved = []string{"condense", "mode", "profile", "token", "v1"}

@@ -249,6 +249,44 @@ func TestRoutes(t *testing.T) {
 	})
 }
 
+// Codex with the login of a ChatGPT plan sends a header, and its requests belong to another host. An
+// upstream that the user has chosen gets them all the same.
+func TestChatGPTLogin(t *testing.T) {
+	plan, chosen := newVendor(t), newVendor(t)
+	for _, tt := range []struct {
+		openai, path string
+		to           *vendor
+		want         string
+	}{
+		{"", "/v1/responses", plan, "/responses"},
+		{"", "/v1/models?client_version=0.169.0", plan, "/models?client_version=0.169.0"},
+		{"", "/openai/v1/responses", plan, "/responses"},
+		{chosen.URL, "/v1/responses", chosen, "/v1/responses"},
+	} {
+		_, front := serve(t, plan, func(o *live.Options) {
+			o.Upstreams = map[string]string{"chatgpt": plan.URL}
+			if tt.openai != "" {
+				o.Upstreams["openai"] = tt.openai
+			}
+		})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+tt.path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("ChatGPT-Account-ID", "acc-1")
+		answer, err := front.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := tt.to.last(t); got.uri != tt.want || got.header.Get("ChatGPT-Account-ID") != "acc-1" {
+			t.Errorf("%s arrived as %s, want %s", tt.path, got.uri, tt.want)
+		}
+	}
+}
+
 func TestWhoIsAnswered(t *testing.T) {
 	v := newVendor(t)
 	_, open := serve(t, v, nil)

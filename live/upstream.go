@@ -100,6 +100,9 @@ func (s *settings) route(r *http.Request) target {
 	if named == "-" {
 		named = owner(&t, h)
 	}
+	if u := s.upstreams[named]; named == "openai" && h.Get("Chatgpt-Account-Id") != "" && u.base.String() == vendors[named] {
+		named = chatGPT
+	}
 	t.upstream = s.upstreams[named]
 	return t
 }
@@ -122,7 +125,7 @@ func owner(t *target, h http.Header) string {
 // address is the URL at the upstream.
 func (u *upstream) address(t *target, query string) (*url.URL, error) {
 	path := t.path
-	if strings.HasSuffix(u.base.Path, "/v1") { // a base URL as SDKs of OpenAI want it
+	if u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1") { // a base URL as SDKs of OpenAI want it
 		path = strings.TrimPrefix(path, "/v1")
 	}
 	out := *u.base
