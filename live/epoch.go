@@ -87,6 +87,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		c.tried(x.tokens + x.minNew())
 		return nil
 	}
+	predicted := *next.Epoch // the chain did what it could: that is the prediction
+	predicted.After, next.Epoch = x.tokens, &predicted
 	x.next = next
 	x.epoch = &Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: c.conversation, Reason: string(d.Reason),
@@ -133,13 +135,42 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	q := lineage.Question{
 		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.limit, Overflow: overflow || x.claim.overflowed(),
 		Threshold: x.threshold, Floor: x.minSize(), MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
-		Turns: x.s.ExpectedTurns, Bound: x.caching.Bound, Write: write, Read: read, Lifetime: x.caching.Lifetime,
+		Turns: x.turnsLeft(fixed), Bound: x.caching.Bound, Write: write, Read: read, Lifetime: x.caching.Lifetime,
 		IgnoreCold: x.s.Epoch.IgnoreCold || !auto, IgnorePayback: x.s.Epoch.IgnorePayback || !auto,
 	}
 	if target := x.targetTokens(); target > 0 && x.tokens > fixed {
 		q.Share = float64(max(1, target-fixed)) / float64(x.tokens-fixed)
+	} else if e := s.Epoch; e != nil && e.Before > fixed { // what the last one left is a better guess than a quarter
+		q.Share = max(1/float64(deep), float64(e.After-fixed)/float64(e.Before-fixed))
 	}
 	return q
+}
+
+// deep is the part of what can be removed that an epoch leaves: a quarter. While the vendor's cache is warm, shallow
+// cuts cost more than they save.
+const deep = 4
+
+// turnsLeft is the number of turns in which an epoch can pay for itself: those that are expected, but only until the
+// conversation is as long again as it is now.
+func (x *exchange) turnsLeft(fixed int) int {
+	s := x.claim.state
+	expected := x.s.ExpectedTurns
+	if expected == 0 {
+		expected = s.Expected()
+	}
+	from, size := 0, x.ours-s.HeadOur
+	if s.Epoch != nil {
+		from, size = min(s.Epoch.Cut, len(x.r.Messages)), size-s.Epoch.Our
+	}
+	answers := 0
+	for i := from; i < len(x.r.Messages); i++ {
+		if x.r.Messages[i].Role == "assistant" && (i == from || x.r.Messages[i-1].Role != "assistant") {
+			answers++
+		}
+	}
+	growth := s.Scale(size) / max(1, answers)
+	removed := (x.tokens - fixed) / deep * (deep - 1)
+	return max(1, min(expected, removed/max(1, growth)))
 }
 
 // minSize is the size from which on money is a reason.
@@ -189,7 +220,8 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 		j.turn.Trigger = core.TriggerManual
 	}
 	if j.target = x.targetTokens(); j.target == 0 {
-		j.target = d.After
+		fixed := x.claim.state.Scale(x.claim.state.HeadOur)
+		j.target = fixed + max(0, x.tokens-fixed)/deep
 	}
 	return j
 }
@@ -266,7 +298,8 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 		return nil, fmt.Errorf("%w: %s", errNotDue, report.Reason)
 	}
 	var out bytes.Buffer
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: formats[j.api], Apart: true}); err != nil {
+	apart := j.api != wire.Chat // many servers speak this API, and some refuse two user messages in a row
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: formats[j.api], Apart: apart}); err != nil {
 		return nil, err
 	}
 	after, err := wire.Parse(j.api, out.Bytes(), &wire.Options{Volatile: j.volatile})
