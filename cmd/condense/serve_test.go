@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,13 +42,21 @@ const patience = time.Minute
 
 // serveCommands are the commands of scripts about gateways:
 //
-//	vendor WINDOW CALLS              starts a scripted vendor: an agent's loop of CALLS calls; sets $VENDOR
-//	gateway ARG…                     starts condense serve --listen 127.0.0.1:0 ARG…, or condense serve --config FILE ARG…; sets $GATEWAY
-//	converse API MODEL [PATH [HEADER…]]  plays the loop with an agent through $GATEWAY/PATH; prints what the vendor saw
-//	seen                             prints path and headers of the requests that the vendor got
-//	http METHOD URL [HEADER…]        sends a request without body; prints status and answer
-//	logged PATTERN                   waits until the gateway has logged a line
-//	end SIGNAL CODE                  sends a signal to the gateway, which must exit with that code; prints its output and log
+//	vendor WINDOW CALLS
+//		starts a scripted vendor, which plays an agent's loop of CALLS calls; sets $VENDOR
+//	gateway ARG…
+//		starts condense serve --listen 127.0.0.1:0 ARG…, or condense serve --config FILE ARG…; sets $GATEWAY
+//	converse API MODEL [PATH [HEADER…]]
+//		plays the loop with an agent through $GATEWAY/PATH; "System: …" is its system prompt. It prints what the
+//		vendor saw: requests, those that were changed, the largest in tokens, the messages left by the first epoch
+//	seen
+//		prints path and header of the requests that the vendor got
+//	http METHOD URL [HEADER…]
+//		sends a request without body; prints status and answer
+//	logged PATTERN
+//		waits until the gateway has logged a line
+//	end SIGNAL CODE
+//		sends a signal to the gateway, which must exit with that code; prints its output and log
 var serveCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"vendor": startVendor, "gateway": startGateway, "converse": converse, "seen": seen, "http": request, "logged": logged, "end": end,
 }
@@ -205,18 +214,29 @@ func converse(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for _, h := range args[min(3, len(args)):] {
 		name, value, _ := strings.Cut(h, ": ")
-		c.Header.Set(name, value)
+		if c.Header.Set(name, value); name == "System" { // not a header
+			c.System = value
+			c.Header.Del(name)
+		}
 	}
 	text, err := c.Say(context.Background(), "Please read every file and report.")
 	records := s.vendor.Records()[seen:]
 	changed, largest := 0, 0
+	before, left := 0, 0 // messages before and after the first epoch
 	for i, r := range records {
+		var sent struct{ Messages, Input []json.RawMessage }
+		ts.Check(json.Unmarshal(r.Body, &sent))
+		n := len(sent.Messages) + len(sent.Input)
+		if n < before && left == 0 {
+			left = n
+		}
+		before = n
 		if i < len(s.sums.all) && r.Sum != s.sums.all[i] {
 			changed++
 		}
 		largest = max(largest, r.Tokens)
 	}
-	_, _ = fmt.Fprintf(ts.Stdout(), "answer: %s\nrequests: %d\nchanged: %d\nlargest: %d\n", text, len(records), changed, largest)
+	_, _ = fmt.Fprintf(ts.Stdout(), "answer: %s\nrequests: %d\nchanged: %d\nlargest: %d\nleft: %d\n", text, len(records), changed, largest, left)
 	for _, r := range s.vendor.Refusals() {
 		_, _ = fmt.Fprintf(ts.Stdout(), "refused: %s: %s\n", r.Rule, r.Error)
 	}
