@@ -1,0 +1,85 @@
+package live_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/testkit/benchdata"
+	"github.com/condensehq/condense/live"
+)
+
+// BenchmarkTurn is a turn of a conversation that needs nothing, the vendor's work and two connections on the
+// loopback included.
+func BenchmarkTurn(b *testing.B) {
+	for _, tokens := range []int{20_000, 200_000, 1_000_000} {
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens) })
+	}
+}
+
+func benchmarkTurn(b *testing.B, tokens int) {
+	const perMessage = 117
+	n := tokens / perMessage / 4 * 4
+	const turns = 100
+	var text bytes.Buffer
+	var all []json.RawMessage
+	if err := benchdata.WriteAnthropic(&text, n+2*turns+1); err != nil {
+		b.Fatal(err)
+	}
+	if err := json.Unmarshal(text.Bytes(), &all); err != nil {
+		b.Fatal(err)
+	}
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size, _ := io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"m","type":"message","role":"assistant","content":[],"stop_reason":"end_turn","usage":{"input_tokens":%d,"output_tokens":1}}`, size/5)
+	}))
+	defer vendor.Close()
+	h, err := condense.Open(b.Context(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	g, err := live.New(h, &live.Options{Upstreams: map[string]string{"anthropic": vendor.URL}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := httptest.NewServer(g)
+	defer func() {
+		server.Close()
+		if err := g.Close(); err != nil {
+			b.Error(err)
+		}
+		if err := h.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	bodies := make([][]byte, turns)
+	for i := range bodies {
+		bodies[i], err = json.Marshal(map[string]any{"model": "claude-opus-4-6", "max_tokens": 4096, "messages": all[:n+1+2*i]})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL+"/v1/messages", bytes.NewReader(bodies[i%turns]))
+		if err != nil {
+			b.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", "dummy")
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+			b.Fatal(resp.Status, err)
+		}
+		_ = resp.Body.Close()
+	}
+}
