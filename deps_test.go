@@ -106,7 +106,7 @@ var mayImport = map[string]string{
 	"transcript/internal/openai":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
-	"internal/live/wire":            "internal/rawjson internal/remote github.com/klauspost/compress",
+	"internal/live/wire":            "internal/rawjson internal/remote",
 	"internal/live/store":           "modernc.org/sqlite",
 	"internal/live/store/storetest": "internal/live/store",
 

@@ -181,7 +181,7 @@ type watcher struct {
 const mostPacked = 4 << 20
 
 func watch(api wire.API, res *http.Response) *watcher {
-	return &watcher{ReadCloser: res.Body, sink: wire.Watch(api, res.Header.Get("Content-Type")), encoding: res.Header.Get("Content-Encoding")}
+	return &watcher{ReadCloser: res.Body, sink: wire.Watch(api), encoding: res.Header.Get("Content-Encoding")}
 }
 
 // Read reads from the vendor.

@@ -354,7 +354,7 @@ func TestUpstreamCannotBeReached(t *testing.T) {
 	_, s := serve(t, v, nil)
 	v.Close()
 	res, body := send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Api-Key": "sk-secret"}, []byte(`{}`))
-	if res.StatusCode != http.StatusBadGateway || !strings.HasPrefix(string(body), `{"error":{"message":"condense: upstream anthropic cannot be reached`) || bytes.Contains(body, []byte("sk-secret")) {
+	if res.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), `"type":"api_error","message":"condense: upstream anthropic cannot be reached`) || bytes.Contains(body, []byte("sk-secret")) {
 		t.Errorf("got %s %s", res.Status, body)
 	}
 }

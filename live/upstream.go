@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // An upstream is an API that requests are forwarded to.
@@ -189,43 +190,13 @@ func reason(err error) string {
 // refuse answers with an error in the form of the vendor's API, so that the client's own handling
 // of errors works.
 func (t *target) refuse(w http.ResponseWriter, status int, text string) {
-	var body any
-	if t.api == "messages" || t.upstream != nil && t.upstream.name == "anthropic" {
-		body = map[string]any{"type": "error", "error": map[string]any{"type": anthropicType(status), "message": text}}
-	} else {
-		body = map[string]any{"error": map[string]any{"message": text, "type": openaiType(status), "param": nil, "code": nil}}
-	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		raw = []byte(`{}`)
+	api := wire.API(t.api)
+	if t.upstream != nil && t.upstream.name == "anthropic" {
+		api = wire.Messages
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(raw)
-}
-
-// anthropicType is the type that Anthropic's API gives errors of a status:
-// platform.claude.com/docs/en/api/errors.
-func anthropicType(status int) string {
-	switch status {
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	}
-	if status < http.StatusInternalServerError {
-		return "invalid_request_error"
-	}
-	return "api_error"
-}
-
-func openaiType(status int) string {
-	if status < http.StatusInternalServerError {
-		return "invalid_request_error"
-	}
-	return "server_error"
+	_, _ = w.Write(wire.Refusal(api, status, text))
 }
 
 // buffers are for copying answers.

@@ -125,8 +125,8 @@ func check(api API, r *Request, messages []Message) []RuleError {
 
 // turns checks roles and pairs of the Messages API, which joins messages of one role to turns.
 func (c *checker) turns() {
-	var open, calls pairs // calls of the turn before, and of this one
-	at, begin := -1, 0    // where these turns begin
+	open, calls := pairs{}, pairs{} // calls of the turn before, and of this one
+	at, begin := -1, 0              // where these turns begin
 	used := map[string]bool{}
 	role, before := "", "" // of the turn, of the message before
 	front := true          // only results so far
@@ -135,7 +135,7 @@ func (c *checker) turns() {
 		if open.unanswered() {
 			c.add(at, noResult)
 		}
-		open, calls, at, front = calls, nil, begin, true
+		open, calls, at, front = calls, pairs{}, begin, true
 	}
 	for i, m := range c.messages {
 		if m.Role == "system" {
@@ -170,7 +170,7 @@ func (c *checker) turns() {
 				c.add(i, sameIDs)
 			}
 			used[id] = true
-			calls.call(id)
+			calls[id] = false
 		}
 	}
 	end()
@@ -185,13 +185,6 @@ func (c *checker) turns() {
 
 // pairs are the IDs of calls that may be answered, and whether they are.
 type pairs map[string]bool
-
-func (p *pairs) call(id string) {
-	if *p == nil {
-		*p = pairs{}
-	}
-	(*p)[id] = false
-}
 
 // answer takes a result, and returns the rule that it breaks.
 func (p pairs) answer(id string) string {
@@ -251,8 +244,7 @@ func (c *checker) thinking(r *Request) {
 // they had IDs, are not checked.
 func (c *checker) chat() {
 	byName := func(id string) bool { return strings.HasPrefix(id, "function:") }
-	var open pairs
-	at := 0
+	open, at := pairs{}, 0
 	used := map[string]bool{}
 	end := func() {
 		if open.unanswered() {
@@ -269,7 +261,7 @@ func (c *checker) chat() {
 			continue
 		}
 		end()
-		open, at = nil, i
+		open, at = pairs{}, i
 		for _, id := range m.Calls {
 			if byName(id) {
 				continue
@@ -278,7 +270,7 @@ func (c *checker) chat() {
 				c.add(i, sameIDs)
 			}
 			used[id] = true
-			open.call(id)
+			open[id] = false
 		}
 	}
 	end()

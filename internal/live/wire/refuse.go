@@ -32,9 +32,3 @@ func Refusal(api API, status int, message string) []byte {
 	}
 	return rawjson.Append(nil, `{"error":{"message":?,"type":?,"param":null,"code":?}}`, message, types.openai, code)
 }
-
-// TooLarge returns the status and the body of a refusal of a request that is larger than the vendor takes, in the
-// words that its clients know.
-func TooLarge(api API) (status int, body []byte) {
-	return http.StatusRequestEntityTooLarge, Refusal(api, http.StatusRequestEntityTooLarge, "Request exceeds the maximum size")
-}

@@ -2,12 +2,8 @@ package wire
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
 	"strconv"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/remote"
@@ -27,8 +23,8 @@ type Answer struct {
 	Overflow bool // an error: the prompt is too long for the model
 }
 
-// A Watcher reads an answer as it passes, streamed or not. It keeps no more of it than the fields of an [Answer],
-// of a compressed one the first megabyte, and never blocks. It is not safe for concurrent use.
+// A Watcher reads an answer as it passes, streamed or not. It keeps no more of it than the fields of an [Answer]
+// and never blocks. It is not safe for concurrent use.
 type Watcher struct {
 	api     API
 	answer  Answer
@@ -39,8 +35,7 @@ type Watcher struct {
 	first   promptUsage // of the Messages API, at the beginning of the answer
 	last    promptUsage // at its end
 
-	begun, stream, packed bool
-	held                  []byte // a compressed answer
+	begun, stream bool
 
 	field []byte // the name of the field in this line of the stream, until the colon
 	state lineState
@@ -62,16 +57,11 @@ const (
 	lineCR                     // after a carriage return
 )
 
-const (
-	longestName   = 8
-	longestPacked = 1 << 20
-	longestPlain  = 64 << 20
-)
+const longestName = 8
 
-// Watch returns a watcher of an answer. An answer that is compressed with gzip or zstd is recognized by its first bytes; others, such as
-// brotli, cannot be read, and the answer has no fields then.
-func Watch(api API, contentType string) *Watcher {
-	w := &Watcher{api: api, stream: strings.Contains(contentType, "event-stream")}
+// Watch returns a watcher of an answer, which is written to it without the encoding of its content.
+func Watch(api API) *Watcher {
+	w := &Watcher{api: api}
 	w.json.wanted = func(path []byte) bool { _, ok := leaves[api][string(path)]; return ok }
 	w.json.leaf = w.leaf
 	return w
@@ -88,53 +78,18 @@ func (w *Watcher) Write(p []byte) (int, error) {
 			return n, nil
 		}
 		w.begun = true
-		switch p[0] {
-		case '{', '[', '<':
-			w.stream = false
-		case 0x1f, 0x28: // gzip, zstd
-			w.packed = true
-		default:
-			w.stream = true
-		}
+		w.stream = strings.IndexByte("{[<", p[0]) < 0 // whatever the content type says
 	}
-	switch {
-	case w.packed:
-		w.held = append(w.held, p[:min(len(p), longestPacked-len(w.held))]...)
-	case w.stream:
+	if w.stream {
 		w.lines(p)
-	default:
+	} else {
 		w.json.write(p)
 	}
 	return n, nil
 }
 
-// unpack reads a compressed answer. One that is cut short is read as far as it goes.
-func (w *Watcher) unpack() {
-	var in io.Reader
-	if w.held[0] == 0x1f {
-		z, err := gzip.NewReader(bytes.NewReader(w.held))
-		if err != nil {
-			return
-		}
-		in = z
-	} else {
-		z, err := zstd.NewReader(bytes.NewReader(w.held), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(longestPlain))
-		if err != nil {
-			return
-		}
-		defer z.Close()
-		in = z
-	}
-	w.packed, w.begun, w.held = false, false, nil
-	_, _ = io.Copy(w, io.LimitReader(in, longestPlain)) // whatever is missing is missing in the answer
-}
-
 // Answer returns what is known. Call it when the answer has ended, or was given up.
 func (w *Watcher) Answer() Answer {
-	if w.packed {
-		w.unpack()
-		w.packed = false // not even if it was compressed twice
-	}
 	w.json.end()
 	if !w.stream || w.data && w.json.ended { // the vendor left out the last empty line
 		w.event()
