@@ -75,6 +75,7 @@ var mayImport = map[string]string{
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
 	"internal/testkit/roo":             "internal/rawjson",
+	"internal/testkit/growing":         "internal/live/wire pgregory.net/rapid",
 	"internal/testkit/golden":          "github.com/google/go-cmp",
 	"internal/testkit/apilint":         "",
 	"internal/testkit/upstream":        "github.com/klauspost/compress",

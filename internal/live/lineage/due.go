@@ -157,14 +157,14 @@ func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byt
 		k := origin[i]
 		if k < 0 {
 			if s.Epoch.Our == 0 {
-				block += count(raw)
+				block += count(wire.Unmark(raw))
 			}
 			continue
 		}
 		if k < known && s.Counts[k] > 0 {
 			counts[k] = s.Counts[k]
 		} else {
-			counts[k] = max(1, count(raw))
+			counts[k] = max(1, count(wire.Unmark(raw)))
 		}
 		total += counts[k]
 	}

@@ -31,13 +31,15 @@ type State struct {
 	ID string `json:"-"`
 
 	Rolling Hashes            `json:"rolling,omitempty"` // of the client's messages in the last request that was sent
+	Ends    Hashes            `json:"ends,omitempty"`    // the last message of each of the last requests with this epoch
+	Lengths []int             `json:"lengths,omitempty"` // and how many messages these had
 	Epoch   *Epoch            `json:"epoch,omitempty"`
 	Ingest  map[string][]byte `json:"ingest,omitempty"` // replacements of single messages, without cache markers, by rolling hash
 
 	Model  string               `json:"model,omitempty"` // of the last request, like what follows
 	Effort string               `json:"effort,omitempty"`
 	Bound  bool                 `json:"bound,omitempty"`  // of some request: the model binds its thinking
-	Turns  int                  `json:"turns,omitempty"`  // answers of the model so far
+	Turns  int                  `json:"turns,omitempty"`  // answers of the model, with that to the last request
 	Last   time.Time            `json:"last,omitzero"`    // when the last request began
 	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two
 	TTL    time.Duration        `json:"ttl,omitempty"`    // the longest lifetime of cache entries that was asked for
@@ -62,7 +64,7 @@ type Epoch struct {
 	From  wire.Hash `json:"from"`            // rolling hash of these
 	Block [][]byte  `json:"block"`           // messages, without cache markers
 	Whole bool      `json:"whole,omitempty"` // Block replaces all messages of its request
-	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of the messages from Cut on whose thinking is not sent
+	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is not sent
 
 	Reason  Reason    `json:"reason,omitempty"`
 	Time    time.Time `json:"time,omitzero"`
@@ -150,36 +152,53 @@ const mostStates = 256
 // new one, or a copy for another branch.
 func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind) {
 	var best *State
-	longest, lost := 0, false
+	longest, lost := 0, 0
 	for _, s := range states[:min(len(states), mostStates)] {
-		n := common(s.Rolling, rolling)
-		if n == 0 || n < longest {
-			continue
-		}
+		n := s.shared(rolling)
 		if !s.Epoch.covers(rolling) {
-			lost = true
+			lost = max(lost, n)
 			continue
 		}
-		if best == nil || n > longest || s.Last.After(best.Last) {
+		if n > longest || n > 0 && n == longest && s.Last.After(best.Last) {
 			best, longest = s, n
 		}
 	}
-	if best == nil && lost {
-		return &State{}, Compacted
-	}
-	if best == nil {
+	kind := Continue
+	switch {
+	case best == nil && lost == 0:
 		return &State{}, New
+	case best == nil:
+		return &State{}, Compacted
+	case best.Epoch == nil && lost > longest:
+		kind = Compacted
+	case longest == len(best.Rolling) && common(best.Rolling, rolling) == longest:
+	case longest == len(rolling):
+		kind = Rewind
+	default:
+		kind = Fork
 	}
 	s := *best
-	kind := Continue
-	if longest < len(s.Rolling) {
-		s.ID, kind = "", Fork
-		if longest == len(rolling) {
-			kind = Rewind
+	if kind != Continue {
+		s.ID, s.Ends, s.Lengths = "", nil, nil
+		for i, k := range best.Lengths { // of requests that are part of this one: the others are the stored branch's
+			if k <= longest && rolling[k-1] == best.Ends[i] {
+				s.end(best.Ends[i], k, len(s.Ends))
+			}
 		}
 	}
-	s.unbind(r, rolling, longest, kind)
+	s.unbind(r, rolling, longest)
 	return &s, kind
+}
+
+// shared returns how many of the messages were sent before, in this order, in a request with this epoch.
+func (s *State) shared(rolling []wire.Hash) int {
+	n := common(s.Rolling, rolling)
+	for i, h := range s.Ends {
+		if k := s.Lengths[i]; k > n && k <= len(rolling) && rolling[k-1] == h {
+			n = k
+		}
+	}
+	return n
 }
 
 // covers reports whether the epoch, which may be nil, replaces only messages that a request has. A request that ends
@@ -191,46 +210,61 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 	return len(rolling) >= e.Cut && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
 }
 
-// unbind leaves out the thinking of answers that this lineage did not see: they were written after messages that may not
-// be what is sent now. Of a request that continues, the first answer is to the last request.
-func (s *State) unbind(r *wire.Request, rolling []wire.Hash, shared int, kind Kind) {
+// unbind leaves out the thinking of answers that are new in r, unless they answer a request that was sent with this epoch:
+// what such an answer was written after is not what is sent now. It may have been sent to the vendor past the gateway, or by a
+// branch that is not stored any more.
+func (s *State) unbind(r *wire.Request, rolling []wire.Hash, shared int) {
 	if !s.Bound || s.Epoch == nil && len(s.Ingest) == 0 {
 		return
 	}
-	runs, end := 0, shared
+	known, end := true, 0
 	for i := shared; i < len(r.Messages); i++ {
 		if r.Messages[i].Role != "assistant" {
 			continue
 		}
 		if i == shared || r.Messages[i-1].Role != "assistant" {
-			runs++
+			known = i > 0 && slices.Contains(s.Ends, rolling[i-1])
 		}
-		end = i + 1
+		if !known {
+			end = i + 1
+		}
 	}
-	if runs > 1 || runs == 1 && kind != Continue {
-		s.Strip(rolling[:end])
+	if end > 0 {
+		s.bare(r, rolling, shared, end)
 	}
 }
 
-// Strip changes s: the thinking of these messages, the first ones of the conversation, is not sent any more.
-// It is for the one retry after a vendor has refused thinking because of what was sent before it.
-func (s *State) Strip(rolling []wire.Hash) {
+// Strip changes s: the thinking of the messages of r is not sent any more. It is for the one retry after a vendor has refused
+// thinking because of what was sent before it.
+func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
+	if e := s.Epoch; e != nil && e.covers(rolling) {
+		s.bare(r, rolling, e.Cut, len(r.Messages))
+	} else if e == nil {
+		s.bare(r, rolling, 0, len(r.Messages))
+	}
+}
+
+// bare leaves out the thinking of the messages from and up to those indexes.
+func (s *State) bare(r *wire.Request, rolling []wire.Hash, from, to int) {
 	e := Epoch{}
 	if s.Epoch != nil {
 		e = *s.Epoch
 	}
-	if len(rolling) < e.Cut {
-		return
+	e.Bare = slices.Clip(e.Bare)
+	for i := from; i < to; i++ {
+		if r.Messages[i].Thinking && !slices.Contains(e.Bare, rolling[i]) {
+			e.Bare = append(e.Bare, rolling[i])
+		}
 	}
-	e.Bare = slices.Clone(rolling[e.Cut:])
-	s.Epoch, s.Counts, s.counted = &e, s.Counts[:min(len(s.Counts), e.Cut)], nil
+	s.Epoch = &e
+	s.Counts = s.Counts[:min(len(s.Counts), from)]
 }
 
 // Shorten changes s: it asks replace for the shorter form of every message that was never sent, by index, and keeps
 // what is not nil for ever. Those are the messages after the model's last one that are not part of
 // the last request: what is older has been sent by someone, in some form.
 func (s *State) Shorten(r *wire.Request, rolling []wire.Hash, replace func(i int) []byte) {
-	first := common(s.Rolling, rolling)
+	first := s.shared(rolling)
 	for i := len(r.Messages) - 1; i >= first; i-- {
 		if r.Messages[i].Role == "assistant" {
 			first = i + 1
@@ -264,18 +298,17 @@ func shape(api wire.API, raw []byte) []byte {
 
 // Sent changes s: it records that the view of this request is about to be forwarded, at now. Save the state before.
 func (s *State) Sent(r *wire.Request, rolling []wire.Hash, bound bool, now time.Time) {
-	if s.Turns == 0 {
-		for i := range r.Messages {
-			if r.Messages[i].Role == "assistant" && (i == 0 || r.Messages[i-1].Role != "assistant") {
-				s.Turns++
-			}
+	s.Turns = 1
+	for i := range r.Messages {
+		if r.Messages[i].Role == "assistant" && (i == 0 || r.Messages[i-1].Role != "assistant") {
+			s.Turns++
 		}
-	}
-	if !slices.Equal(s.Rolling, rolling) || s.Last.IsZero() {
-		s.Turns++ // not a retry
 	}
 	if !s.Last.IsZero() {
 		s.Gap = now.Sub(s.Last)
+	}
+	if n := len(rolling); n > 0 {
+		s.end(rolling[n-1], n, len(s.Ends))
 	}
 	s.Rolling, s.counted = rolling, nil
 	s.Counts = s.Counts[:min(len(s.Counts), len(rolling))]
@@ -299,17 +332,35 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, bound bool, now time.
 	s.Caches = caches
 }
 
+// end records that a request of n messages was sent, and forgets the first of too many.
+func (s *State) end(h wire.Hash, n, at int) {
+	if slices.Contains(s.Ends, h) {
+		return
+	}
+	s.Ends, s.Lengths = slices.Insert(slices.Clone(s.Ends), at, h), slices.Insert(slices.Clone(s.Lengths), at, n)
+	if len(s.Ends) > mostEnds {
+		s.Ends, s.Lengths = s.Ends[1:], s.Lengths[1:]
+	}
+}
+
+const mostEnds = 64 // requests of which a lineage knows that the answer is to what it sent
+
 const mostCaches = 8 // of which a lineage remembers the last use
 
 // cacheOf names the cache that serves a request: vendors keep one per model and effort, and the system prompt and the
 // tools come before the messages.
 func cacheOf(r *wire.Request) string { return r.Model + " " + r.Effort + " " + key(r.Head) }
 
-// mostTips is how many branches of the same epoch are stored apart.
-const mostTips = 4
+// How many branches of the same epoch are stored apart: a few once they have a block, which may be large.
+// If a branch comes back that is not stored any more, it has the same epoch; what may change is what was sent of its own
+// messages, which costs one writing of the vendor's cache.
+const (
+	mostTips    = 6
+	mostRawTips = 32
+)
 
 // Recycle changes s, which has no ID, if many branches are stored that replace the same messages: s takes over the
-// ID of the one that was used least recently, and its replacements of messages, so that the caller overwrites its record.
+// ID of the one that was used least recently, where it ended and its replacements of messages, so that the caller overwrites its record.
 // Some agents send a side question with the whole history in every turn; each is a branch.
 func (s *State) Recycle(states []*State) {
 	if s.ID != "" {
@@ -325,10 +376,13 @@ func (s *State) Recycle(states []*State) {
 			oldest = t
 		}
 	}
-	if tips < mostTips {
+	if tips < mostTips || s.Epoch == nil && tips < mostRawTips {
 		return
 	}
 	s.ID = oldest.ID
+	for i := max(0, len(oldest.Ends)-mostTips); i < len(oldest.Ends); i++ {
+		s.end(oldest.Ends[i], oldest.Lengths[i], len(s.Ends)/2)
+	}
 	if len(oldest.Ingest) > 0 {
 		all := maps.Clone(oldest.Ingest)
 		maps.Copy(all, s.Ingest)

@@ -25,15 +25,17 @@ func (s *State) View(r *wire.Request, rolling []wire.Hash) [][]byte {
 // view also returns the index of the client's message that each message of the view is; -1 for the block.
 func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origin []int) {
 	view, origin = make([][]byte, 0, len(r.Messages)), make([]int, 0, len(r.Messages))
-	cut, bare := 0, []wire.Hash(nil)
+	cut, bare := 0, map[wire.Hash]bool{}
 	if e := s.Epoch; e != nil && e.covers(rolling) {
-		cut, bare = e.Cut, e.Bare
+		cut = e.Cut
+		for _, h := range e.Bare {
+			bare[h] = true
+		}
 		for _, raw := range e.Block {
 			view, origin = append(view, raw), append(origin, -1)
 		}
 	}
 	block := len(view)
-	bare = bare[:common(bare, rolling[cut:])]
 	markers := r.HeadMarkers
 	for i := cut; i < len(r.Messages); i++ {
 		m := &r.Messages[i]
@@ -45,7 +47,7 @@ func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origi
 				}
 			}
 		}
-		if m.Thinking && i-cut < len(bare) {
+		if m.Thinking && bare[rolling[i]] {
 			if raw = wire.StripThinking(r.API, raw); raw == nil {
 				continue
 			}
@@ -78,14 +80,33 @@ func lifetime(r *wire.Request) time.Duration {
 
 // A Condensed is what a condensation has made of a view.
 type Condensed struct {
-	Upto   int            // how many of the client's messages the view was of; 0 means all
+	Basis  *Basis         // what the view was of; nil if of the request at hand
 	After  []wire.Message // its result
 	Forced bool           // it has to be, even if that breaks a round of tools in which the model thinks
 	Decision
 }
 
+// A Basis says of what a view was made: of which messages, after which epoch.
+type Basis struct {
+	upto      int
+	at, epoch wire.Hash
+}
+
+// Basis returns the basis of the view of a request, for a condensation that is used with a later request.
+func (s *State) Basis(rolling []wire.Hash) *Basis {
+	b := &Basis{upto: len(rolling)}
+	if len(rolling) > 0 {
+		b.at = rolling[len(rolling)-1]
+	}
+	if s.Epoch != nil {
+		b.epoch = s.Epoch.From
+	}
+	return b
+}
+
 // Errors of [State.Freeze].
 var (
+	ErrStale   = errors.New("the condensation is of other messages, or an epoch began since it was prepared")
 	ErrNothing = errors.New("the condensation replaced nothing")
 	ErrRound   = errors.New("the condensation took the thinking from the start of a turn that is not finished")
 	ErrParted  = errors.New("the condensation parted a tool call from its result")
@@ -95,16 +116,18 @@ var (
 // keeps its record. What the condensation left unchanged at the end is kept as it is, and sent as the
 // client's own bytes; only what is before that is frozen, so that a client which goes back into the kept
 // messages keeps the epoch. A condensation that was prepared while the conversation went on is used
-// in the same way: the messages after Upto are kept. The caller makes sure that the epoch of s
-// is the one that it was prepared with.
+// in the same way: the messages after its basis are kept.
 //
 // On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others it stays.
 // With thinking "enabled" a vendor wants a turn of tool calls that began with thinking to keep it: unless the
 // condensation is forced, one that breaks this is [ErrRound].
 func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, bound bool, now time.Time) (*State, error) {
-	upto := c.Upto
-	if upto <= 0 || upto > len(r.Messages) {
-		upto = len(r.Messages)
+	upto := len(rolling)
+	if c.Basis != nil {
+		upto = c.Basis.upto
+		if upto > len(rolling) || *s.Basis(rolling[:upto]) != *c.Basis {
+			return nil, ErrStale
+		}
 	}
 	before := *r
 	before.Messages = r.Messages[:upto]
@@ -152,18 +175,16 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, bound 
 		}
 	}
 	for i, m := range r.Messages[cut:] {
-		m.Thinking = m.Thinking && !bound && (s.Epoch == nil || !s.Epoch.bares(rolling, cut+i))
+		if m.Thinking && (bound || s.Epoch != nil && slices.Contains(s.Epoch.Bare, rolling[cut+i])) {
+			m.Thinking = false
+			e.Bare = append(e.Bare, rolling[cut+i])
+		}
 		sent = append(sent, m)
 	}
 	if r.Thinking == "enabled" && !c.Forced && thinks(r.Messages) && !thinks(sent) {
 		return nil, ErrRound
 	}
 
-	if bound {
-		e.Bare = slices.Clone(rolling[cut:])
-	} else if s.Epoch != nil && s.Epoch.Cut <= cut && cut-s.Epoch.Cut < len(s.Epoch.Bare) {
-		e.Bare = s.Epoch.Bare[cut-s.Epoch.Cut:]
-	}
 	n := *s
 	n.ID, n.Epoch, n.Ingest, n.Bound = "", e, nil, bound
 	for i := cut; i < len(rolling) && len(s.Ingest) > 0; i++ {
@@ -174,14 +195,8 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, bound 
 			n.Ingest[k] = s.Ingest[k]
 		}
 	}
-	n.Rolling, n.Counts, n.counted = rolling, nil, nil
+	n.Rolling, n.Ends, n.Lengths, n.Counts, n.counted = rolling, nil, nil, nil, nil
 	return &n, nil
-}
-
-// bares reports whether the thinking of the client's message i is left out.
-func (e *Epoch) bares(rolling []wire.Hash, i int) bool {
-	k := i - e.Cut
-	return k >= 0 && k < len(e.Bare) && e.Bare[k] == rolling[i]
 }
 
 // untouched reports whether a is what the client sent, and that was sent on as it came.

@@ -1,0 +1,254 @@
+// Package growing draws what the clients of a vendor do with conversations over many requests, and plays the vendor, which
+// checks every one of them. Between the two a test puts what it tests: a gateway that sends other messages than
+// it was given. It is for tests only.
+package growing
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// A Call is one request of a client.
+type Call struct {
+	Kind   string // what the client does: grow, retry, rewind, fork, agent, compaction, side, bypass
+	Branch int    // which conversation of the client it is for
+	Again  bool   // the messages that this branch sent last are a prefix of these, or are the same
+	Model  string
+	Body   []byte // a request of the Messages API
+}
+
+// A World is what a run talks to.
+type World struct {
+	// Send forwards the call to the vendor and returns its answer. Epoch reports whether what was sent for earlier messages
+	// was allowed to change.
+	Send    func(Call) (answer Answer, epoch bool)
+	Restart func()      // the gateway ends and starts again; nil if it cannot
+	Epoch   func(n int) // the next request is to be condensed, n is random; nil if it cannot
+}
+
+// Models that bind thinking to what was sent before it, and that do not.
+const (
+	Bound   = "claude-opus-5-5"
+	Unbound = "claude-sonnet-4-5"
+)
+
+type branch struct {
+	system   string
+	messages []string
+	sent     []string // the messages of the last request that the gateway saw
+	model    string
+}
+
+type client struct {
+	t        *rapid.T
+	w        World
+	v        *Vendor
+	branches []*branch
+	thinking string
+	markers  int
+	hour     bool
+	texts    int
+	next     Shape
+}
+
+// Run draws a run of up to steps actions of the clients of one session, with the vendor v. A fault that the vendor finds fails t.
+func Run(t *rapid.T, v *Vendor, w World, steps int) {
+	c := &client{t: t, w: w, v: v}
+	c.thinking = rapid.SampledFrom([]string{"", "adaptive", "adaptive", "enabled"}).Draw(t, "thinking")
+	c.markers = rapid.IntRange(0, 2).Draw(t, "markers")
+	c.hour = rapid.Bool().Draw(t, "hour")
+	models := []string{Bound, Unbound}
+	if c.thinking == "enabled" {
+		models = models[1:] // the bound ones take "adaptive" only
+	}
+	model := rapid.SampledFrom(models).Draw(t, "model")
+	c.branches = []*branch{{system: "main", model: model, messages: []string{c.typed()}}}
+	if b := c.branches[0]; rapid.IntRange(0, 3).Draw(t, "resumed") == 0 { // a conversation that began past the gateway
+		b.messages = append(b.messages, c.answered(), c.typed(), c.answered(), c.typed())
+		if w.Epoch != nil {
+			w.Epoch(rapid.IntRange(0, 1<<20).Draw(t, "epoch"))
+		}
+	}
+	c.send(c.branches[0], "grow", true)
+	for range rapid.IntRange(1, steps).Draw(t, "steps") {
+		b := c.branches[rapid.IntRange(0, len(c.branches)-1).Draw(t, "branch")]
+		switch n := rapid.IntRange(0, 29).Draw(t, "action"); {
+		case n < 12:
+			c.grow(b)
+			c.send(b, "grow", true)
+		case n < 14:
+			c.grow(b)
+			c.send(b, "retry", false) // the answer is lost
+			c.send(b, "retry", true)
+		case n < 17:
+			c.rewind(b)
+			c.send(b, "rewind", true)
+		case n < 19 && len(c.branches) < 5:
+			f := *b
+			f.messages, f.sent = append([]string(nil), b.messages...), nil
+			c.branches = append(c.branches, &f)
+			if rapid.Bool().Draw(t, "elsewhere") {
+				c.rewind(&f)
+			} else {
+				c.grow(&f)
+			}
+			c.send(&f, "fork", true)
+		case n < 20 && len(c.branches) < 5: // a sub-agent, which begins like the main one
+			a := &branch{system: rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system"), model: b.model, messages: []string{b.messages[0]}}
+			c.branches = append(c.branches, a)
+			c.send(a, "agent", true)
+		case n < 21: // the agent's own compaction
+			b.messages = []string{c.typed()}
+			if rapid.Bool().Draw(t, "keep first") {
+				b.messages = []string{b.messages[0], c.answered(), c.typed()}
+			}
+			c.send(b, "compaction", true)
+		case n < 23: // a side question with the whole history
+			old := append([]string(nil), b.messages...)
+			c.grow(b)
+			c.send(b, "side", false)
+			b.messages = old
+		case n < 24 && c.thinking != "enabled": // past the gateway
+			c.grow(b)
+			c.bypass(b)
+		case n < 25 && len(models) > 1:
+			b.model = models[rapid.IntRange(0, 1).Draw(t, "switch")]
+		case n < 26 && w.Restart != nil:
+			w.Restart()
+		case w.Epoch != nil:
+			w.Epoch(rapid.IntRange(0, 1<<20).Draw(t, "epoch"))
+			c.grow(b)
+			c.send(b, "grow", true)
+		default:
+			c.grow(b)
+			c.send(b, "grow", true)
+		}
+	}
+}
+
+func (c *client) text() string {
+	c.texts++
+	return fmt.Sprintf("tok%d", c.texts)
+}
+
+func (c *client) typed() string {
+	return fmt.Sprintf(`{"role":"user","content":[{"type":"text","text":"Do %s."}]}`, c.text())
+}
+
+func (c *client) answered() string {
+	return fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"Done, %s."}]}`, c.text())
+}
+
+// grow adds what follows the last message: results of its calls, or what the user types.
+func (c *client) grow(b *branch) {
+	last := b.messages[len(b.messages)-1]
+	if !strings.HasPrefix(last, `{"role":"assistant"`) {
+		b.messages = append(b.messages, c.typed()) // two in a row are allowed
+		return
+	}
+	var blocks []string
+	for _, id := range callsOf(last) {
+		long := strings.Repeat(" x", rapid.IntRange(0, 1).Draw(c.t, "long")*20)
+		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":[{"type":"text","text":"Result %s.%s"}]}`, id, c.text(), long))
+	}
+	if len(blocks) == 0 {
+		b.messages = append(b.messages, c.typed())
+		return
+	}
+	b.messages = append(b.messages, `{"role":"user","content":[`+strings.Join(blocks, ",")+`]}`)
+	if rapid.IntRange(0, 5).Draw(c.t, "interrupt") == 0 {
+		b.messages = append(b.messages, c.typed())
+	}
+}
+
+// rewind goes back to some message and goes on differently.
+func (c *client) rewind(b *branch) {
+	b.messages = append([]string(nil), b.messages[:rapid.IntRange(1, len(b.messages)).Draw(c.t, "to")]...)
+	if rapid.Bool().Draw(c.t, "exactly") && !strings.HasPrefix(b.messages[len(b.messages)-1], `{"role":"assistant"`) {
+		return
+	}
+	c.grow(b)
+}
+
+func (c *client) send(b *branch, kind string, keep bool) {
+	c.shape()
+	call := Call{Kind: kind, Model: b.model, Body: c.body(b), Again: len(b.sent) > 0 && len(b.sent) <= len(b.messages)}
+	for i, m := range b.sent {
+		call.Again = call.Again && b.messages[i] == m
+	}
+	for i := range c.branches {
+		if c.branches[i] == b {
+			call.Branch = i
+		}
+	}
+	c.v.expect(call)
+	a, epoch := c.w.Send(call)
+	c.v.settle(c.t, call, epoch)
+	if b.sent = append([]string(nil), b.messages...); keep && a != nil {
+		b.messages = append(b.messages, string(a))
+	}
+}
+
+func (c *client) bypass(b *branch) {
+	c.shape()
+	a := c.v.past(c.body(b))
+	b.sent = nil
+	b.messages = append(b.messages, string(a))
+}
+
+// shape draws what the vendor is going to answer.
+func (c *client) shape() {
+	c.v.Next = Shape{
+		Calls: rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(c.t, "calls"),
+		Think: c.thinking != "" && (c.thinking == "enabled" || rapid.Bool().Draw(c.t, "think")),
+		Text:  rapid.IntRange(0, 2).Draw(c.t, "text") > 0,
+	}
+}
+
+// body writes the request with cache markers, which move with every request.
+func (c *client) body(b *branch) []byte {
+	marker := `,"cache_control":{"type":"ephemeral"}`
+	if c.hour {
+		marker = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`
+	}
+	head, marked := "", map[int]bool{}
+	if c.markers > 0 {
+		head = marker
+		marked[len(b.messages)-1] = true
+	}
+	if c.markers > 1 {
+		marked[len(b.messages)-2] = true
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"model":%q,"max_tokens":1000,"system":[{"type":"text","text":"You are %s."%s}]`, b.model, b.system, head)
+	if c.thinking != "" {
+		fmt.Fprintf(&out, `,"thinking":{"type":%q}`, c.thinking)
+	}
+	out.WriteString(`,"messages":[`)
+	for i, m := range b.messages {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if marked[i] && !strings.Contains(m[max(0, len(m)-100):], `"signature"`) {
+			m = strings.TrimSuffix(m, "}]}") + marker + "}]}"
+		}
+		out.WriteString(m)
+	}
+	out.WriteString("]}")
+	return out.Bytes()
+}
+
+func callsOf(message string) []string {
+	var ids []string
+	for {
+		_, rest, ok := strings.Cut(message, `"type":"tool_use","id":"`)
+		if !ok {
+			return ids
+		}
+		id, after, _ := strings.Cut(rest, `"`)
+		ids, message = append(ids, id), after
+	}
+}

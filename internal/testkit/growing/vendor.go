@@ -1,0 +1,295 @@
+package growing
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// An Answer is the raw message of the model.
+type Answer []byte
+
+// A Shape is what the next answer has.
+type Shape struct {
+	Calls       int
+	Think, Text bool
+}
+
+// A Vendor answers requests of the Messages API and checks what the real one checks: calls and results, roles, cache markers, and that
+// thinking of a bound model was written after exactly what is sent before it. It also checks what the real one makes
+// expensive: below what was sent before, nothing may change but cache markers; and what it cannot know: that a request has
+// nothing that its client did not send. The zero value is ready. It is not for concurrent use.
+type Vendor struct {
+	Next Shape
+
+	answers int
+	call    Call
+	client  *wire.Request
+	got     *wire.Request // what was received for the call
+	fault   error
+	past_   []exchange
+	last    map[int]int // the last exchange of a branch, by branch
+
+	Requests, Epochs, Replaced int // how much was tested
+}
+
+// An exchange is what a client sent, and what arrived.
+type exchange struct {
+	sent []wire.Hash
+	view []string // without cache markers
+	cut  int      // messages of the client that were sent in another form, or after which one was, at most
+}
+
+func parse(body []byte) (*wire.Request, error) { return wire.Parse(wire.Messages, body, nil) }
+
+func (v *Vendor) expect(call Call) {
+	v.call, v.got, v.fault = call, nil, nil
+	v.client, v.fault = parse(call.Body)
+}
+
+// Answer receives a request and returns the answer, or an error if the real vendor would refuse it.
+func (v *Vendor) Answer(body []byte) (Answer, error) {
+	r, err := parse(body)
+	if err == nil {
+		err = check(r)
+	}
+	if err != nil {
+		v.fault = errors.Join(v.fault, err)
+		return nil, err
+	}
+	v.got = r
+	return v.answer(r), nil
+}
+
+// past answers a request that does not go through the gateway: what the client sends is its own affair.
+func (v *Vendor) past(body []byte) Answer {
+	r, err := parse(body)
+	if err != nil {
+		panic(err) // the generator's own fault
+	}
+	return v.answer(r)
+}
+
+// settle checks what arrived for the call.
+func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
+	t.Helper()
+	switch {
+	case v.fault != nil:
+		t.Fatalf("%s on branch %d: the vendor refuses: %v\nclient: %s", call.Kind, call.Branch, v.fault, call.Body)
+	case v.got == nil:
+		t.Fatalf("%s on branch %d: nothing arrived", call.Kind, call.Branch)
+	}
+	e := exchange{}
+	for i := range v.client.Messages {
+		e.sent = append(e.sent, v.client.Messages[i].Hash)
+	}
+	for i := range v.got.Messages {
+		e.view = append(e.view, string(wire.Unmark(v.got.Messages[i].Raw)))
+	}
+	e.cut = len(e.sent)
+	for i := len(e.view) - 1; i >= 0 && e.cut > 0 && bare(e.view[i]) == bare(string(v.client.Messages[e.cut-1].Raw)); i-- {
+		e.cut--
+	}
+	own := map[string]bool{}
+	for _, word := range words.FindAllString(string(call.Body), -1) {
+		own[word] = true
+	}
+	for i := range v.got.Messages {
+		for _, word := range words.FindAllString(string(v.got.Messages[i].Raw), -1) {
+			if !own[word] {
+				t.Fatalf("%s on branch %d: %s is from another conversation\nclient: %s\nsent: %s", call.Kind, call.Branch, word, call.Body, v.got.Body)
+			}
+		}
+	}
+	if v.last == nil {
+		v.last = map[int]int{}
+	}
+	if !epoch {
+		v.unchanged(t, call, e)
+	} else {
+		v.Epochs++
+	}
+	v.Requests++
+	if len(e.view) < len(e.sent) {
+		v.Replaced++
+	}
+	v.last[call.Branch] = len(v.past_)
+	v.past_ = append(v.past_, e)
+}
+
+var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
+
+// unchanged checks that what was sent before was sent again. A branch that goes on has the view of its last request; one that
+// goes back or divides has that of some request that it has most messages in common with.
+func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
+	t.Helper()
+	candidates, longest := v.past_, 0
+	i, ok := v.last[call.Branch]
+	if ok = ok && call.Again; ok {
+		longest = len(v.past_[i].sent)
+		// Another branch that has the same messages may have been condensed since; nobody can tell the two apart.
+		ok = !slices.ContainsFunc(v.past_[i+1:], func(p exchange) bool { return common(p.sent, e.sent) >= longest })
+	}
+	if ok {
+		candidates = v.past_[i : i+1]
+	} else {
+		longest = 0
+		for _, p := range v.past_ {
+			if n := common(p.sent, e.sent); n < p.cut || n == p.cut && n == len(e.sent) && n < len(p.sent) {
+				continue // it went back to what was replaced
+			} else if n > longest {
+				longest = n
+			}
+		}
+	}
+	if longest == 0 {
+		if len(e.view) != len(e.sent) && !slices.ContainsFunc(v.past_, func(p exchange) bool { return common(p.sent, e.sent) > 0 }) {
+			t.Fatalf("%s on branch %d: a new conversation was shortened: %q", call.Kind, call.Branch, e.view)
+		}
+		return
+	}
+	for _, p := range candidates {
+		if n := common(p.sent, e.sent); n >= longest && len(e.view)-common(p.view, e.view) <= len(e.sent)-n {
+			return
+		}
+	}
+	var before []string
+	for _, p := range candidates {
+		if common(p.sent, e.sent) >= longest {
+			before = p.view
+		}
+	}
+	t.Fatalf("%s on branch %d: what was sent before has changed\nclient: %s\nbefore: %q\nnow: %q", call.Kind, call.Branch, call.Body, before, e.view)
+}
+
+func bare(message string) string {
+	return string(wire.StripThinking(wire.Messages, wire.Unmark([]byte(message))))
+}
+
+func common[E comparable](a, b []E) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// answer writes what the model says, with thinking that is signed over what came before.
+func (v *Vendor) answer(r *wire.Request) Answer {
+	v.answers++
+	var blocks []string
+	if v.Next.Think {
+		signature := "free"
+		if r.Model == Bound {
+			signature = sign(r, len(r.Messages))
+		}
+		blocks = append(blocks, fmt.Sprintf(`{"type":"thinking","thinking":"","signature":%q}`, signature))
+	}
+	if v.Next.Text || v.Next.Calls == 0 {
+		blocks = append(blocks, fmt.Sprintf(`{"type":"text","text":"I say ans%d."}`, v.answers))
+	}
+	for i := range v.Next.Calls {
+		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_use","id":"call%d0%d","name":"Bash","input":{"command":"ls"}}`, v.answers, i))
+	}
+	return Answer(`{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]}`)
+}
+
+// sign returns the signature of thinking in message n: a hash of the head and of all messages before it, without their thinking
+// and markers. Without their thinking, because a vendor accepts that older thinking is left out.
+func sign(r *wire.Request, n int) string {
+	h := sha256.New()
+	h.Write(r.Head[:])
+	for i := range n {
+		if raw := wire.StripThinking(wire.Messages, wire.Unmark(r.Messages[i].Raw)); raw != nil {
+			h.Write(raw)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+var signature = regexp.MustCompile(`"signature":"(\w+)"`)
+
+// check reports what the vendor would refuse.
+func check(r *wire.Request) error {
+	if len(r.Messages) == 0 {
+		return errors.New("no messages")
+	}
+	if r.Messages[0].Role != "user" || r.Messages[len(r.Messages)-1].Role != "user" {
+		return errors.New("the first and the last message must be the user's")
+	}
+	markers, shortest := r.HeadMarkers, time.Hour
+	if r.HeadMarkers > 0 && !strings.Contains(string(r.System), `"1h"`) {
+		shortest = 5 * time.Minute
+	}
+	seen := map[string]bool{}
+	var open []string
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		markers += m.Markers
+		if ttl := m.TTL(); ttl > 0 {
+			if ttl > shortest {
+				return fmt.Errorf("message %d: a marker for %v after one for %v", i, ttl, shortest)
+			}
+			shortest = ttl
+		}
+		if strings.Contains(string(m.Raw), `"content":[]`) || strings.Contains(string(m.Raw), `"text":""`) {
+			return fmt.Errorf("message %d: empty content", i)
+		}
+		for _, id := range m.Results {
+			at := slices.Index(open, id)
+			if at < 0 {
+				return fmt.Errorf("message %d: unexpected tool_use_id %s", i, id)
+			}
+			open = slices.Delete(open, at, at+1)
+		}
+		if len(open) > 0 && len(m.Results) == 0 {
+			return fmt.Errorf("message %d: calls %v were found without results immediately after", i, open)
+		}
+		for _, id := range m.Calls {
+			if seen[id] {
+				return fmt.Errorf("message %d: tool_use ids must be unique: %s", i, id)
+			}
+			seen[id] = true
+			open = append(open, id)
+		}
+		if s := signature.FindSubmatch(m.Raw); s != nil && r.Model == Bound && string(s[1]) != "free" && string(s[1]) != sign(r, i) {
+			return fmt.Errorf("message %d: invalid signature in thinking block: it is bound to a different conversation", i)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("calls %v were found without results", open)
+	}
+	if markers > 4 {
+		return fmt.Errorf("%d blocks with cache_control, at most 4 are allowed", markers)
+	}
+	if r.Thinking == "enabled" {
+		return openTurn(r)
+	}
+	return nil
+}
+
+// openTurn checks that a turn of tool calls that is not over begins with thinking.
+func openTurn(r *wire.Request) error {
+	first := -1
+	for i, m := range slices.Backward(r.Messages) {
+		if m.Role == "user" && len(m.Results) == 0 {
+			break
+		}
+		if m.Role == "assistant" {
+			first = i
+		}
+	}
+	if first >= 0 && !r.Messages[first].Thinking {
+		return fmt.Errorf("message %d: expected thinking, as thinking is enabled", first)
+	}
+	return nil
+}
