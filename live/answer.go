@@ -113,7 +113,7 @@ func (x *exchange) again(ctx context.Context, why string) error {
 	x.look(c.state)
 	size := len(x.r.With(x.view))
 	if why == "thinking" {
-		c.state.Strip(x.rolling)
+		c.state.Strip(x.r, x.rolling)
 		x.look(c.state)
 	} else if err := x.epochIfDue(ctx, true); err != nil {
 		return err

@@ -182,7 +182,7 @@ func (x *exchange) peek(ctx context.Context, session *session, summary bool) err
 	if summary && x.altered && c.state.Scale(x.original) <= x.limit {
 		originals := lineage.State{}
 		if x.caching.Bound { // the newer thinking was written after the view
-			originals.Strip(x.rolling)
+			originals.Strip(x.r, x.rolling)
 		}
 		x.look(&originals)
 	}
@@ -191,6 +191,9 @@ func (x *exchange) peek(ctx context.Context, session *session, summary bool) err
 
 // look computes the view of a state.
 func (x *exchange) look(s *lineage.State) {
+	if x.caching.Bound {
+		s.Bind(x.r, x.rolling)
+	}
 	x.view = s.View(x.r, x.rolling)
 	x.altered = len(x.view) != len(x.r.Messages)
 	for i := 0; i < len(x.view) && !x.altered; i++ {
@@ -258,7 +261,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	}
 	err := x.check()
 	if err == nil {
-		c.state.Sent(x.r, x.rolling, x.caching.Bound, x.start)
+		c.state.Sent(x.r, x.rolling, x.start)
 		x.durable = x.durable || x.ingested > 0 || x.epoch != nil
 		err = c.save(ctx, x.store, x.durable, x.start)
 	}
@@ -275,7 +278,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if x.check() != nil {
 		x.view, x.altered = nil, false
 	}
-	c.state.Sent(x.r, x.rolling, x.caching.Bound, x.start)
+	c.state.Sent(x.r, x.rolling, x.start)
 	return c.save(ctx, x.store, false, x.start)
 }
 

@@ -73,7 +73,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		}
 	}
 	p.decision = d
-	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Upto: p.upto, After: p.after, Forced: forced, Decision: d}, x.caching.Bound, x.start)
+	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: c.state.Basis(x.rolling[:p.upto]), After: p.after, Forced: forced, Decision: d}, x.start)
 	if err != nil {
 		c.tried(x.tokens + x.minNew())
 		return err
@@ -135,7 +135,7 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	q := lineage.Question{
 		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.limit, Overflow: overflow || x.claim.overflowed(),
 		Threshold: x.threshold, Floor: x.minSize(), MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
-		Turns: x.turnsLeft(fixed), Bound: x.caching.Bound, Write: write, Read: read, Lifetime: x.caching.Lifetime,
+		Turns: x.turnsLeft(fixed), Write: write, Read: read, Lifetime: x.caching.Lifetime,
 		IgnoreCold: x.s.Epoch.IgnoreCold || !auto, IgnorePayback: x.s.Epoch.IgnorePayback || !auto,
 	}
 	if target := x.targetTokens(); target > 0 && x.tokens > fixed {

@@ -36,7 +36,6 @@ type Question struct {
 	MinNew    int           // what has to be added after an epoch before there is another one
 	Share     float64       // of what can be removed, what an epoch leaves; 0 means a quarter
 	Turns     int           // that are still expected; 0 means [State.Expected]
-	Bound     bool          // the model binds its thinking
 	Write     float64       // price of a token written to the cache, as a share of the input price; 0 if not known
 	Read      float64       // of one that is read from it
 	Lifetime  time.Duration // of cache entries, if the client asks for none; 0 if not known
@@ -96,7 +95,7 @@ func Due(s *State, r *wire.Request, q Question) Decision {
 		}
 	}
 	// In a turn that began with thinking, a vendor wants it back with "enabled". Of a bound model it would be invalid.
-	if d.Reason != None && r.Thinking == "enabled" && (q.Bound || s.Bound) && thinks(r.Messages) {
+	if d.Reason != None && r.Thinking == "enabled" && s.Bound && thinks(r.Messages) {
 		d.Reason, d.Wait = None, true
 	}
 	return d

@@ -38,7 +38,7 @@ type State struct {
 
 	Model  string               `json:"model,omitempty"` // of the last request, like what follows
 	Effort string               `json:"effort,omitempty"`
-	Bound  bool                 `json:"bound,omitempty"`  // of some request: the model binds its thinking
+	Bound  bool                 `json:"bound,omitempty"`  // some request was for a model that binds its thinking
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, with that to the last request
 	Last   time.Time            `json:"last,omitzero"`    // when the last request began
 	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two
@@ -186,7 +186,9 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 			}
 		}
 	}
-	s.unbind(r, rolling, longest)
+	if s.Bound {
+		s.Bind(r, rolling)
+	}
 	return &s, kind
 }
 
@@ -210,13 +212,15 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 	return len(rolling) >= e.Cut && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
 }
 
-// unbind leaves out the thinking of answers that are new in r, unless they answer a request that was sent with this epoch:
-// what such an answer was written after is not what is sent now. It may have been sent to the vendor past the gateway, or by a
-// branch that is not stored any more.
-func (s *State) unbind(r *wire.Request, rolling []wire.Hash, shared int) {
-	if !s.Bound || s.Epoch == nil && len(s.Ingest) == 0 {
+// Bind changes s: the model of r binds thinking to what was sent before it. The thinking of answers that are new in r is left out,
+// unless they answer a request that was sent with this epoch: what such an answer was written after is not what
+// is sent now. It may have been sent to the vendor past the gateway, or by a branch that is not stored any more.
+func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
+	s.Bound = true
+	if s.Epoch == nil && len(s.Ingest) == 0 {
 		return
 	}
+	shared := s.shared(rolling)
 	known, end := true, 0
 	for i := shared; i < len(r.Messages); i++ {
 		if r.Messages[i].Role != "assistant" {
@@ -235,13 +239,25 @@ func (s *State) unbind(r *wire.Request, rolling []wire.Hash, shared int) {
 }
 
 // Strip changes s: the thinking of the messages of r is not sent any more. It is for the one retry after a vendor has refused
-// thinking because of what was sent before it.
+// thinking because of what was sent before it. From then on its model counts as one that binds thinking.
 func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
-	if e := s.Epoch; e != nil && e.covers(rolling) {
-		s.bare(r, rolling, e.Cut, len(r.Messages))
-	} else if e == nil {
-		s.bare(r, rolling, 0, len(r.Messages))
+	s.Bound = true
+	cut := 0
+	if s.Epoch != nil {
+		if !s.Epoch.covers(rolling) {
+			return
+		}
+		cut = s.Epoch.Cut
 	}
+	s.bare(r, rolling, cut, len(r.Messages))
+	var block [][]byte
+	for _, raw := range s.Epoch.Block {
+		if raw = wire.StripThinking(r.API, raw); raw != nil {
+			block = append(block, raw)
+		}
+	}
+	s.Epoch.Block = block // of the copy that bare has made
+	s.Epoch.Our = 0
 }
 
 // bare leaves out the thinking of the messages from and up to those indexes.
@@ -297,7 +313,7 @@ func shape(api wire.API, raw []byte) []byte {
 }
 
 // Sent changes s: it records that the view of this request is about to be forwarded, at now. Save the state before.
-func (s *State) Sent(r *wire.Request, rolling []wire.Hash, bound bool, now time.Time) {
+func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 	s.Turns = 1
 	for i := range r.Messages {
 		if r.Messages[i].Role == "assistant" && (i == 0 || r.Messages[i-1].Role != "assistant") {
@@ -313,7 +329,6 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, bound bool, now time.
 	s.Rolling, s.counted = rolling, nil
 	s.Counts = s.Counts[:min(len(s.Counts), len(rolling))]
 	s.Model, s.Effort, s.Last = r.Model, r.Effort, now
-	s.Bound = s.Bound || bound
 	s.TTL = max(s.TTL, r.TTL)
 	caches := maps.Clone(s.Caches)
 	if caches == nil {

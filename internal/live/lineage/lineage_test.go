@@ -55,10 +55,13 @@ func frozen(t testing.TB, n, cut int, bound bool) *lineage.State {
 	if kind != lineage.New {
 		t.Fatalf("got kind %v, want New", kind)
 	}
-	s.Sent(r, rolling, bound, begin)
+	if bound {
+		s.Bind(r, rolling)
+	}
+	s.Sent(r, rolling, begin)
 	s.ID = "old"
 	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, conversation(n)[cut:]...))
-	e, err := s.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, bound, begin)
+	e, err := s.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, begin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +71,7 @@ func frozen(t testing.TB, n, cut int, bound bool) *lineage.State {
 	if e.Epoch.Cut != cut || len(e.Epoch.Block) != 1 {
 		t.Fatalf("got cut %d and a block of %d messages, want %d, 1", e.Epoch.Cut, len(e.Epoch.Block), cut)
 	}
-	e.Sent(r, rolling, bound, begin.Add(time.Second))
+	e.Sent(r, rolling, begin.Add(time.Second))
 	return e
 }
 

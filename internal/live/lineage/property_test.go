@@ -94,10 +94,12 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	bound := r.Model == growing.Bound
 	g.now = g.now.Add(time.Minute)
 	rolling := lineage.Roll(r.Messages)
 	s, kind := lineage.Follow(g.states(), r, rolling)
+	if r.Model == growing.Bound {
+		s.Bind(r, rolling)
+	}
 	g.counts[kind]++
 	g.ingest++
 	s.Shorten(r, rolling, func(i int) []byte {
@@ -113,10 +115,10 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 		case n%4 == 0: // prepared for later
 			g.ready = &prepared{s.Basis(rolling), g.condense(r, view, n/4)}
 		default:
-			fresh = g.freeze(&s, r, rolling, nil, g.condense(r, view, n/4), bound)
+			fresh = g.freeze(&s, r, rolling, nil, g.condense(r, view, n/4))
 		}
 		g.epoch = -1
-	} else if p := g.ready; p != nil && g.freeze(&s, r, rolling, p.basis, p.after, bound) {
+	} else if p := g.ready; p != nil && g.freeze(&s, r, rolling, p.basis, p.after) {
 		g.ready, fresh = nil, true
 	}
 	view := s.View(r, rolling)
@@ -124,7 +126,7 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 	if want := total(r, view); our != want {
 		g.t.Fatalf("got a count of %d, want %d", our, want)
 	}
-	s.Sent(r, rolling, bound, g.now)
+	s.Sent(r, rolling, g.now)
 	g.save(s)
 	a, err := g.v.Answer(r.With(view))
 	if err == nil {
@@ -141,8 +143,8 @@ func total(r *wire.Request, view [][]byte) int {
 	return n
 }
 
-func (g *gateway) freeze(s **lineage.State, r *wire.Request, rolling []wire.Hash, basis *lineage.Basis, after []wire.Message, bound bool) bool {
-	n, err := (*s).Freeze(r, rolling, lineage.Condensed{Basis: basis, After: after}, bound, g.now)
+func (g *gateway) freeze(s **lineage.State, r *wire.Request, rolling []wire.Hash, basis *lineage.Basis, after []wire.Message) bool {
+	n, err := (*s).Freeze(r, rolling, lineage.Condensed{Basis: basis, After: after}, g.now)
 	if err != nil {
 		return false
 	}

@@ -121,7 +121,7 @@ var (
 // On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others it stays.
 // With thinking "enabled" a vendor wants a turn of tool calls that began with thinking to keep it: unless the
 // condensation is forced, one that breaks this is [ErrRound].
-func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, bound bool, now time.Time) (*State, error) {
+func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now time.Time) (*State, error) {
 	upto := len(rolling)
 	if c.Basis != nil {
 		upto = c.Basis.upto
@@ -154,7 +154,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, bound 
 		return nil, ErrParted
 	}
 
-	bound = bound || s.Bound
+	bound := s.Bound
 	e := &Epoch{
 		N: 1, Cut: cut, From: rolling[cut-1], Whole: cut == len(r.Messages), Reason: c.Reason, Time: now,
 		Before: c.Before, After: c.Decision.After, Payback: c.Turns,
@@ -186,7 +186,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, bound 
 	}
 
 	n := *s
-	n.ID, n.Epoch, n.Ingest, n.Bound = "", e, nil, bound
+	n.ID, n.Epoch, n.Ingest = "", e, nil
 	for i := cut; i < len(rolling) && len(s.Ingest) > 0; i++ {
 		if k := key(rolling[i]); s.Ingest[k] != nil {
 			if n.Ingest == nil {
