@@ -136,7 +136,7 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 	i, ok := v.last[call.Branch]
 	if ok = ok && call.Again; ok {
 		longest = len(v.past_[i].sent)
-		// Another branch that has the same messages may have been condensed since; nobody can tell the two apart.
+		// Another branch that has the same messages may have been condensed since; the two look the same.
 		ok = !slices.ContainsFunc(v.past_[i+1:], func(p exchange) bool { return common(p.sent, e.sent) >= longest })
 	}
 	if ok {
