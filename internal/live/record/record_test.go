@@ -202,7 +202,7 @@ func readFile(t interface{ Fatal(...any) }, path string) *transcript.Document {
 	return d
 }
 
-func wordsOf(t *rapid.T, body []byte) []core.Message {
+func wordsOf(t interface{ Fatal(...any) }, body []byte) []core.Message {
 	d, err := transcript.Read(bytes.NewReader(body), nil)
 	if err != nil {
 		t.Fatal(err)
