@@ -29,7 +29,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if refusal(res.StatusCode) && x.claim != nil && !x.s.Observe {
 		again, why := x.repair(r, res)
 		if again != nil {
-			x.s.Logger.Warn("the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
+			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
 			x.stats.fault("retry_" + why)
 			second, err := transport.RoundTrip(again)
 			if err != nil {

@@ -71,7 +71,7 @@ func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 		}
 		from = z
 	case "zstd":
-		z, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)+1)) //nolint:gosec // not negative
+		z, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)+1))
 		if err != nil {
 			return nil, err
 		}

@@ -323,7 +323,7 @@ func TestWhoIsAnswered(t *testing.T) {
 			}
 		})
 	}
-	if res, _ := send(t, http.MethodGet, closed.URL+"/condense/status", nil, nil); res.StatusCode != 401 {
+	if res, _ := send(t, http.MethodGet, closed.URL+"/condense/status", nil, nil); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("status without a token: %s", res.Status)
 	}
 }

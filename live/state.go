@@ -123,7 +123,7 @@ func (s *session) load(ctx context.Context, from store.Store) error {
 		if err := json.Unmarshal(r.Data, &data); err != nil || data.State == nil {
 			continue // of another version: the lineage begins again
 		}
-		data.State.ID = r.ID
+		data.ID = r.ID
 		e := known[r.ID]
 		if e == nil {
 			e = &entry{id: r.ID, turn: make(chan struct{}, 1)}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/testkit"
 )
@@ -126,6 +128,49 @@ func TestHash(t *testing.T) {
 	whole := parse(t, wire.Responses, `{"input":"h\u0069"}`).Messages
 	if len(whole) != 1 || whole[0].Hash != hashOf(t, wire.Responses, `{"role":"user","content":"hi"}`) || !whole[0].Typed {
 		t.Errorf("input as a string: %+v", whole)
+	}
+}
+
+// TestVolatile: whatever volatile texts say, and wherever they are, a hash does not depend on them.
+func TestVolatile(t *testing.T) {
+	volatile := &wire.Options{Volatile: []wire.Volatile{{Begin: "<r>", End: "</r>"}, {Begin: "v:"}}}
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "é", "\n", "<", "</r>", ">", ":"}), 1, 6).Draw(t, "words")
+		var hashes [2]wire.Hash
+		for i := range hashes {
+			text := "x"
+			for _, w := range words {
+				text += w + rapid.SampledFrom([]string{"", "<r></r>", "<r>one</r><r>two</r>", "v:1\n"}).Draw(t, "volatile")
+			}
+			text += rapid.SampledFrom([]string{"", "v:", "<r>open"}).Draw(t, "rest")
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := wire.Parse(wire.Messages, []byte(request(wire.Messages, `{"role":"user","content":`+string(quoted)+`}`)), volatile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hashes[i] = r.Messages[0].Hash
+		}
+		if hashes[0] != hashes[1] {
+			t.Errorf("another hash of %q", words)
+		}
+	})
+}
+
+// TestAllocations: their number depends on the number of messages, not on their length.
+func TestAllocations(t *testing.T) {
+	count := func(size int) float64 {
+		body := []byte(request(wire.Messages, slices.Repeat([]string{`{"role":"user","content":[{"type":"text","text":"` + strings.Repeat(`x\n`, size) + `"}]}`}, 100)...))
+		return testing.AllocsPerRun(10, func() {
+			if _, err := wire.Parse(wire.Messages, body, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := count(100), count(10_000); many > few+20 {
+		t.Errorf("%g allocations for short texts, %g for long ones", few, many)
 	}
 }
 
