@@ -170,6 +170,28 @@ func TestSystemMessageStaysWhereTheVendorTakesIt(t *testing.T) {
 	}
 }
 
+// After the result of a tool that the vendor ran, too, until that is hidden.
+func TestSystemMessageAfterAToolOfTheVendor(t *testing.T) {
+	t.Parallel()
+	const searched = `{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`
+	const rest = `{"role":"system","content":"rule"},{"role":"assistant","content":"found"},{"role":"user","content":"and?"}]}`
+	d := read(t, `{"system":"s","messages":[{"role":"user","content":"search"},`+searched+`,`+rest, "")
+	condense(t, d, core.Edit{Hide: []string{"m1"}, Insert: []core.Insert{{Message: core.Message{
+		ID: "new", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("before")},
+	}}}})
+	if got, _ := write(t, d, ""); got != `{"system":"s","messages":[{"role":"user","content":"before"},`+searched+`,`+rest {
+		t.Errorf("moved without need: %s", got)
+	}
+	undo(t, d)
+	if err := d.Journal.Condense(history.Condensation{ID: "c2", Edit: core.Edit{Hide: []string{"m1", "m2"}}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"system":"s","messages":[{"role":"assistant","content":"found"},{"role":"user","content":"and?"},{"role":"system","content":"rule"}]}`
+	if got, _ := write(t, d, ""); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Whatever a condensation hides and inserts, the vendor takes what is written.
 func TestPropertySystemMessagesStayWhereTheVendorTakesThem(t *testing.T) {
 	t.Parallel()
@@ -190,6 +212,10 @@ func TestPropertySystemMessagesStayWhereTheVendorTakesThem(t *testing.T) {
 					say("system", fmt.Sprintf(`"other rule %d"`, i))
 				}
 			}
+			if rapid.Bool().Draw(t, "search") {
+				say("assistant", fmt.Sprintf(`[{"type":"server_tool_use","id":"s%d","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s%d","content":[]}]`, i, i))
+				say("system", fmt.Sprintf(`"rule after the search %d"`, i))
+			}
 			say("assistant", fmt.Sprintf(`"answer %d"`, i))
 		}
 		data := `{"system":"s","messages":[` + strings.Join(file, ",") + `]}`
@@ -197,7 +223,7 @@ func TestPropertySystemMessagesStayWhereTheVendorTakesThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := faults("anthropic", data); len(all) > 0 {
+		if all := refused("anthropic", data); len(all) > 0 {
 			t.Fatalf("the test draws what the vendor refuses: %v", all)
 		}
 		view, e := d.Journal.View(), core.Edit{}

@@ -107,12 +107,24 @@ func (l *linter) anthropicMidSystem(messages []any, i int) {
 		s, _ := m["role"].(string)
 		return s
 	}
-	if role(i-1) != "user" {
+	if role(i-1) != "user" && !(i > 0 && endsInServerResult(messages[i-1])) {
 		l.fault("system-place", "a message of the system after %q", role(i-1))
 	}
 	if next := role(i + 1); next != "" && next != "assistant" {
 		l.fault("system-place", "a message of the system before %q", next)
 	}
+}
+
+// endsInServerResult reports whether the last block of v is the result of a tool that the vendor ran.
+func endsInServerResult(v any) bool {
+	m, _ := v.(object)
+	blocks, _ := m["content"].([]any)
+	if len(blocks) == 0 {
+		return false
+	}
+	last, _ := blocks[len(blocks)-1].(object)
+	kind, _ := last["type"].(string)
+	return m["role"] == "assistant" && kind != "tool_result" && strings.HasSuffix(kind, "_tool_result")
 }
 
 func (l *linter) anthropicSystem(v any) {

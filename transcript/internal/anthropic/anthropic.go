@@ -3,6 +3,7 @@ package anthropic
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/apimessage"
@@ -55,8 +56,8 @@ func convertFile(f *codec.File, out *codec.Output) error {
 const none = -1
 
 // Since Claude Opus 4.8 Anthropic's API accepts system messages among the others: directly
-// after a user message, and before an assistant message or at the end. It refuses them
-// anywhere else, at the very beginning too, and it refuses two in a row. Source:
+// after a user message or the result of a tool that the vendor ran, and before an assistant
+// message or at the end. It refuses them anywhere else, at the very beginning too, and it refuses two in a row. Source:
 // "Mid-conversation system messages",
 // platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 
@@ -67,13 +68,22 @@ func misplaced(messages []core.Message) []int {
 		if messages[i].Role != core.RoleSystem {
 			continue
 		}
-		after := i > 0 && apimessage.Speaker(messages[i-1].Role) == core.RoleUser
+		after := i > 0 && (apimessage.Speaker(messages[i-1].Role) == core.RoleUser || endsInResult(&messages[i-1]))
 		before := i+1 == len(messages) || messages[i+1].Role == core.RoleAssistant
 		if !after || !before {
 			all = append(all, i)
 		}
 	}
 	return all
+}
+
+// endsInResult reports whether the last block of m is the result of a tool that the vendor ran.
+func endsInResult(m *core.Message) bool {
+	if len(m.Parts) == 0 {
+		return false
+	}
+	o, ok := m.Parts[len(m.Parts)-1].(core.Opaque)
+	return ok && strings.HasSuffix(o.Kind, "_tool_result")
 }
 
 // placeSystem returns the view of f in which every system message that a condensation left in
