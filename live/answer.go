@@ -26,7 +26,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if refusal(res.StatusCode) && x.claim != nil && !x.s.Observe {
+	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
 		again, why := x.repair(r, res)
 		if again != nil {
 			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
@@ -49,6 +49,26 @@ func refusal(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
+// late reports whether the vendor says in a stream, before anything else, that the prompt is too long, as OpenAI's Responses
+// API does. It reads the announcement of the answer and the event after it; res can be read as before. To delay no other answers, it
+// looks only at those to prompts that fill a quarter of the window that we know.
+func (x *exchange) late(res *http.Response) bool {
+	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" || x.tokens < x.window/4 {
+		return false
+	}
+	w := wire.Watch(x.r.API)
+	var head []byte
+	buf := make([]byte, 4<<10)
+	for err := error(nil); err == nil && !w.Said() && len(head) < mostRefusal; {
+		var n int
+		n, err = res.Body.Read(buf)
+		head = append(head, buf[:n]...)
+		_, _ = w.Write(buf[:n])
+	}
+	res.Body = readCloser{io.MultiReader(bytes.NewReader(head), res.Body), res.Body}
+	return w.Answer().Overflow
+}
+
 // mostRefusal is how much of a refusal is read to understand it.
 const mostRefusal = 64 << 10
 
@@ -65,7 +85,13 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	if err != nil {
 		return nil, ""
 	}
-	overflow, err := x.host.Overflow(x.turn(), remote.Reported(res.StatusCode, text))
+	status := res.StatusCode
+	if status == http.StatusOK { // a stream
+		w := wire.Watch(x.r.API)
+		_, _ = w.Write(text)
+		status, text = http.StatusBadRequest, w.Answer().ErrorBody()
+	}
+	overflow, err := x.host.Overflow(x.turn(), remote.Reported(status, text))
 	switch {
 	case err != nil:
 		return nil, ""

@@ -337,6 +337,29 @@ func TestOverflowIsRepaired(t *testing.T) {
 	}
 }
 
+// OpenAI's Responses API reports it in the stream, after a status of 200: no more of that reaches the client.
+func TestOverflowInStreamIsRepaired(t *testing.T) {
+	vendor := upstream.New(upstream.Options{Window: 30_000, StreamOverflow: true})
+	v := httptest.NewServer(vendor)
+	defer v.Close()
+	g, s := serveWith(t, v.URL, withWindow(100_000), nil)
+	c := upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Session: "s", URL: s.URL, Stream: true}
+	if _, err := c.Say(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, r := range vendor.Records() {
+		if r.Rule == "window" {
+			n++
+		} else if r.Rule != "" {
+			t.Errorf("refused: %s: %s", r.Rule, r.Error)
+		}
+	}
+	if st := g.Stats(); n == 0 || n != st.Errors["retry_overflow"] {
+		t.Errorf("%d refusals, %d retries, %d epochs", n, st.Errors["retry_overflow"], st.EpochCount)
+	}
+}
+
 // A model binds its thinking and we did not know: one retry without the old thinking, and never again.
 func TestRefusedThinkingIsRepaired(t *testing.T) {
 	p := newPlay(t, upstream.Options{Model: func(string) upstream.Model { return upstream.Model{Bound: true, Minimum: 1024} }},

@@ -35,7 +35,7 @@ type Watcher struct {
 	first   promptUsage // of the Messages API, at the beginning of the answer
 	last    promptUsage // at its end
 
-	begun, stream bool
+	begun, stream, said bool
 
 	field []byte // the name of the field in this line of the stream, until the colon
 	state lineState
@@ -112,9 +112,15 @@ type vendorError struct{ a Answer }
 func (e *vendorError) Error() string { return e.a.ErrorType + ": " + e.a.ErrorText }
 
 // RawJSON returns the error as vendors write it.
-func (e *vendorError) RawJSON() string {
-	return string(rawjson.Append(nil, `{"error":{"type":?,"code":?,"message":?}}`, e.a.ErrorType, e.a.ErrorType, e.a.ErrorText))
+func (e *vendorError) RawJSON() string { return string(e.a.ErrorBody()) }
+
+// ErrorBody returns the error as the body of a refusal, for an answer that failed in a stream.
+func (a Answer) ErrorBody() []byte {
+	return rawjson.Append(nil, `{"error":{"type":?,"code":?,"message":?}}`, a.ErrorType, a.ErrorType, a.ErrorText)
 }
+
+// Said reports whether more has come than the announcement of an answer.
+func (w *Watcher) Said() bool { return w.said }
 
 // lines reads the lines of a stream of events, which end with LF, CR LF or CR.
 func (w *Watcher) lines(p []byte) {
@@ -186,6 +192,11 @@ func (w *Watcher) endLine(c byte) {
 func (w *Watcher) event() {
 	a := &w.answer
 	failed := false
+	switch w.kind {
+	case "response.created", "response.in_progress", "response.queued", "message_start", "ping":
+	default:
+		w.said = true
+	}
 	switch w.kind {
 	case "error", "response.failed":
 		failed = true
