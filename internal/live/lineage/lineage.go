@@ -186,10 +186,26 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 			}
 		}
 	}
+	s.doubt(states, rolling, longest)
 	if s.Bound {
 		s.Bind(r, rolling)
 	}
 	return &s, kind
+}
+
+// doubt forgets where requests ended that were sent with another epoch too: the answer that a client goes on with may be that to the
+// other one.
+func (s *State) doubt(states []*State, rolling []wire.Hash, from int) {
+	for _, t := range states {
+		for i, k := range t.Lengths {
+			if k < from || k > len(rolling) || rolling[k-1] != t.Ends[i] || t.Epoch.same(s.Epoch) {
+				continue
+			}
+			if at := slices.Index(s.Ends, t.Ends[i]); at >= 0 {
+				s.Ends, s.Lengths = slices.Delete(slices.Clone(s.Ends), at, at+1), slices.Delete(slices.Clone(s.Lengths), at, at+1)
+			}
+		}
+	}
 }
 
 // shared returns how many of the messages were sent before, in this order, in a request with this epoch.

@@ -190,10 +190,10 @@ func (g *gateway) parse(r *wire.Request, view [][]byte) []wire.Message {
 	return p.Messages
 }
 
-// TestLineages plays clients whose conversations grow, go back, divide, share a session, are shortened by the agent itself and go
+// TestL2L3L6Lineages plays clients whose conversations grow, go back, divide, share a session, are shortened by the agent itself and go
 // past the gateway, against a gateway that condenses at any time and restarts, and a vendor that refuses what the
 // real one refuses. See growing.Vendor for what must never happen (L2, L3, L6).
-func TestLineages(t *testing.T) {
+func TestL2L3L6Lineages(t *testing.T) {
 	seen, requests, epochs, replaced := map[lineage.Kind]int{}, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		v := &growing.Vendor{}

@@ -58,7 +58,7 @@ type client struct {
 func Run(t *rapid.T, v *Vendor, w World, steps int) {
 	c := &client{t: t, w: w, v: v}
 	c.thinking = rapid.SampledFrom([]string{"", "adaptive", "adaptive", "enabled"}).Draw(t, "thinking")
-	c.markers = rapid.IntRange(0, 2).Draw(t, "markers")
+	c.markers = rapid.IntRange(0, 3).Draw(t, "markers")
 	c.hour = rapid.Bool().Draw(t, "hour")
 	models := []string{Bound, Unbound}
 	if c.thinking == "enabled" {
@@ -223,7 +223,11 @@ func (c *client) body(b *branch) []byte {
 		marked[len(b.messages)-2] = true
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `{"model":%q,"max_tokens":1000,"system":[{"type":"text","text":"You are %s."%s}]`, b.model, b.system, head)
+	second := "" // a marker more in the system prompt: all four
+	if c.markers > 2 {
+		second = head
+	}
+	fmt.Fprintf(&out, `{"model":%q,"max_tokens":1000,"system":[{"type":"text","text":"Be brief."%s},{"type":"text","text":"You are %s."%s}]`, b.model, second, b.system, head)
 	if c.thinking != "" {
 		fmt.Fprintf(&out, `,"thinking":{"type":%q}`, c.thinking)
 	}

@@ -1,0 +1,336 @@
+package lineage_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// sent returns a lineage whose last request began at begin.
+func sent(t *testing.T, fields ...string) (*lineage.State, *wire.Request, []wire.Hash) {
+	t.Helper()
+	r, rolling := parse(t, conversation(9), fields...)
+	s := &lineage.State{}
+	s.Sent(r, rolling, begin)
+	return s, r, rolling
+}
+
+const marked = `"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}]`
+
+func TestDue(t *testing.T) {
+	warm := lineage.Question{
+		Now: begin.Add(time.Minute), Tokens: 100_000, Fixed: 20_000, Output: 8_000, Window: 200_000, Threshold: 160_000,
+		Floor: 50_000, MinGain: 10_000, MinNew: 5_000, Write: 1.25, Read: 0.1, Turns: 3,
+	}
+	tests := []struct {
+		name   string
+		change func(q *lineage.Question, s *lineage.State, r *wire.Request)
+		want   lineage.Reason
+		wait   bool
+	}{
+		{"warm, and it does not pay", func(*lineage.Question, *lineage.State, *wire.Request) {}, lineage.None, false},
+		{"request and answer just fit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Window = 108_000 }, lineage.None, false},
+		{"one token more does not", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Window = 107_999 }, lineage.Forced, false},
+		{"the vendor says it is too long", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Overflow = true }, lineage.Forced, false},
+		{"forced, though nothing is gained", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Overflow, q.MinGain = true, 100_000 }, lineage.Forced, false},
+		{"at the threshold", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Threshold = 100_000 }, lineage.Threshold, false},
+		{"at the threshold, but nothing is gained", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
+			q.Threshold, q.Fixed = 100_000, 90_000
+		}, lineage.None, false},
+		{"at the threshold, but nothing is new", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Threshold, s.Epoch = 100_000, &lineage.Epoch{N: 1, After: 96_000}
+		}, lineage.None, false},
+		{"at the threshold, and enough is new", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Threshold, s.Epoch = 100_000, &lineage.Epoch{N: 1, After: 95_000}
+		}, lineage.Threshold, false},
+		{"idle for as long as the cache lives", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Now = begin.Add(5 * time.Minute) }, lineage.None, false},
+		{"and a tenth longer", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Now = begin.Add(5*time.Minute + 31*time.Second) }, lineage.Cold, false},
+		{"cold but small", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
+			q.Now, q.Floor = begin.Add(time.Hour), 100_001
+		}, lineage.None, false},
+		{"cold, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
+			q.Now, q.IgnoreCold = begin.Add(time.Hour), true
+		}, lineage.None, false},
+		{"an hour was asked for once", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Now, s.TTL = begin.Add(time.Hour), time.Hour
+		}, lineage.None, false},
+		{"no lifetime is known", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Now, s.TTL = begin.Add(100*time.Hour), 0
+		}, lineage.None, false},
+		{"the vendor's own lifetime", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Now, s.TTL, q.Lifetime = begin.Add(100*time.Hour), 0, 24*time.Hour
+		}, lineage.Cold, false},
+		{"the cache was seen to live longer", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Now, s.Lives = begin.Add(time.Hour), 2*time.Hour
+		}, lineage.None, false},
+		{"a prediction was wrong", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Now, s.Wrong = begin.Add(time.Hour), 1
+		}, lineage.None, false},
+		{"another model", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Model = "claude-opus-6" }, lineage.Changed, false},
+		{"another effort", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Effort = "high" }, lineage.Changed, false},
+		{"other tools", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Head[0]++ }, lineage.Changed, false},
+		{"it pays", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns = 4 }, lineage.Payback, false},
+		{"it pays, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.IgnorePayback = 4, true }, lineage.None, false},
+		{"prices are not known", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Read = 100, 0 }, lineage.None, false},
+		{"enabled, a bound model, inside a turn", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
+			q.Threshold, s.Bound, r.Thinking = 100_000, true, "enabled"
+		}, lineage.None, true},
+		{"but the window forces it", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
+			q.Overflow, s.Bound, r.Thinking = true, true, "enabled"
+		}, lineage.Forced, false},
+		{"adaptive, a bound model, inside a turn", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
+			q.Threshold, s.Bound, r.Thinking = 100_000, true, "adaptive"
+		}, lineage.Threshold, false},
+		{"enabled, inside a turn, but not bound", func(q *lineage.Question, _ *lineage.State, r *wire.Request) {
+			q.Threshold, r.Thinking = 100_000, "enabled"
+		}, lineage.Threshold, false},
+	}
+	for _, tt := range tests {
+		s, r, _ := sent(t, marked)
+		q := warm
+		tt.change(&q, s, r)
+		d := lineage.Due(s, r, q)
+		if d.Reason != tt.want || d.Wait != tt.wait {
+			t.Errorf("%s: got %q, wait %t, want %q, %t", tt.name, d.Reason, d.Wait, tt.want, tt.wait)
+		}
+		if d.Before != 100_000 {
+			t.Errorf("%s: got %d tokens before, want 100000", tt.name, d.Before)
+		}
+	}
+}
+
+// The table of the break-even, as its formula gives it: turns by price and by what an epoch leaves.
+func TestPaybackAsCalculated(t *testing.T) {
+	for _, tt := range []struct{ write, read, share, want float64 }{
+		{1.25, 0.1, 0.25, 3.8}, {1.25, 0.1, 0.5, 11.5}, {1.25, 0.1, 0.75, 34.5},
+		{2, 0.1, 0.1, 2.1}, {2, 0.1, 0.25, 6.3}, {1.25, 0.05, 0.25, 8}, {1.25, 0.025, 0.5, 49}, {1, 0.25, 0.1, 0.3}, {1, 1, 0.5, 0},
+	} {
+		s, r, _ := sent(t, marked)
+		d := lineage.Due(s, r, lineage.Question{Now: begin, Tokens: 100_000, Write: tt.write, Read: tt.read, Share: tt.share, Turns: 1000})
+		if math.Abs(d.Turns-tt.want) > 0.06 || d.Reason != lineage.Payback {
+			t.Errorf("write %g, read %g, share %g: got %q after %.2f turns, want %.1f", tt.write, tt.read, tt.share, d.Reason, d.Turns, tt.want)
+		}
+	}
+}
+
+func TestWrongPredictionsCount(t *testing.T) {
+	s := frozen(t, 9, 5, true)
+	s.Epoch.Before, s.Epoch.After = 100_000, 30_000
+	good := *s
+	good.Measured(28_000, lineage.Usage{Input: 33_000, Write: 33_000})
+	good.TTL, good.Gap = 5*time.Minute, time.Minute
+	good.Measured(29_000, lineage.Usage{Input: 34_000, Read: 33_000, Write: 1_000})
+	if good.Wrong != 0 || len(good.Epoch.Usage) != 2 || good.Epoch.After != 33_000 {
+		t.Errorf("good: got wrong %d, %+v", good.Wrong, good.Epoch)
+	}
+	large := *s
+	large.Measured(28_000, lineage.Usage{Input: 40_000})
+	if large.Wrong != 1 {
+		t.Error("a third more than was predicted must count as wrong")
+	}
+	cold := *s
+	cold.Measured(28_000, lineage.Usage{Input: 30_000, Write: 30_000})
+	cold.TTL, cold.Gap = 5*time.Minute, time.Minute
+	cold.Measured(29_000, lineage.Usage{Input: 31_000, Read: 5_000, Write: 26_000})
+	if cold.Wrong != 1 {
+		t.Error("a request that does not find the one before in the cache must count as wrong")
+	}
+}
+
+func TestEstimateFollowsTheVendor(t *testing.T) {
+	var s lineage.State
+	if got := s.Estimate(1000); got != 1000 {
+		t.Errorf("nothing known: got %d, want our count", got)
+	}
+	for i := range 4 {
+		s.Measured(10_000+1000*i, lineage.Usage{Input: 13_000 + 1300*i})
+	}
+	if got := s.Estimate(14_000); got != 18_200 {
+		t.Errorf("got %d, want 18200: what the vendor counted last, and 1000 more of ours at 1.3", got)
+	}
+	if got := s.Estimate(3_000); got != 3_900 {
+		t.Errorf("after an epoch: got %d, want 3900", got)
+	}
+	for _, odd := range []int{100_000, 3, 0, -1, 40_000} {
+		o := s
+		o.Measured(14_000, lineage.Usage{Input: odd})
+		if got := o.Estimate(15_000); got < 19_000 || got > 20_000 {
+			t.Errorf("after one odd answer of %d: got %d, want about 19500", odd, got)
+		}
+	}
+}
+
+func TestCountAsksOnceForEachMessage(t *testing.T) {
+	s := frozen(t, 9, 5, true)
+	asked := 0
+	count := func(raw []byte) int { asked++; return len(raw) }
+	r, rolling := parse(t, conversation(11), marked)
+	first := s.Count(r, rolling, count)
+	if asked != 1+1+6 { // system prompt, block, kept messages
+		t.Errorf("asked %d times, want 8", asked)
+	}
+	s.Sent(r, rolling, begin)
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var restarted lineage.State
+	if err := json.Unmarshal(data, &restarted); err != nil {
+		t.Fatal(err)
+	}
+	asked = 0
+	if got := restarted.Count(r, rolling, count); got != first || asked != 0 {
+		t.Errorf("after a restart: got %d and asked %d times, want %d, 0", got, asked, first)
+	}
+	r, rolling = parse(t, conversation(13), marked)
+	if restarted.Count(r, rolling, count); asked != 2 {
+		t.Errorf("two messages more: asked %d times", asked)
+	}
+}
+
+func TestL1UntouchedIsUntouched(t *testing.T) {
+	r, rolling := parse(t, conversation(9), marked)
+	s, _ := lineage.Follow(nil, r, rolling)
+	s.Bind(r, rolling)
+	s.Sent(r, rolling, begin)
+	if got := r.With(s.View(r, rolling)); &got[0] != &r.Body[0] {
+		t.Error("a request that needs nothing must be the client's own bytes")
+	}
+}
+
+func TestResultsAreShortenedBeforeTheyAreSent(t *testing.T) {
+	s := &lineage.State{}
+	asked := []int{}
+	shorten := func(r *wire.Request, rolling []wire.Hash) {
+		asked = nil
+		s.Shorten(r, rolling, func(i int) []byte {
+			asked = append(asked, i)
+			return []byte(strings.ReplaceAll(string(r.Messages[i].Raw), "output", "o"))
+		})
+		s.Sent(r, rolling, begin)
+	}
+	r, rolling := parse(t, conversation(5)) // begins in the middle: 0 to 3 were sent by someone
+	shorten(r, rolling)
+	if len(asked) != 1 || asked[0] != 4 {
+		t.Errorf("got %v, want the message after the model's last one", asked)
+	}
+	if shorten(r, rolling); len(asked) != 0 {
+		t.Errorf("a retry: got %v, want none", asked)
+	}
+	r, rolling = parse(t, conversation(9))
+	if shorten(r, rolling); len(asked) != 1 || asked[0] != 8 {
+		t.Errorf("got %v, want the newest message alone: who sent 6 is not known", asked)
+	}
+	view := texts(s.View(r, rolling))
+	if strings.Count(view, `"o 4"`) != 1 || strings.Count(view, `"o 8"`) != 1 || !strings.Contains(view, `"output 6"`) {
+		t.Errorf("got %s", view)
+	}
+}
+
+// A rewind into the kept messages finds the epoch, one to before them the epoch before, and so on.
+func TestRewindToAnEarlierEpoch(t *testing.T) {
+	first := frozen(t, 9, 5, true)
+	first.ID = "first"
+	grown := first
+	var r *wire.Request
+	var rolling []wire.Hash
+	for _, n := range []int{11, 13, 15} {
+		var kind lineage.Kind
+		r, rolling = parse(t, conversation(n))
+		if grown, kind = lineage.Follow([]*lineage.State{grown}, r, rolling); kind != lineage.Continue {
+			t.Fatalf("%d messages: got kind %v", n, kind)
+		}
+		grown.Sent(r, rolling, begin)
+	}
+	after, _ := parse(t, append([]string{`{"role":"user","content":"Second summary."}`}, conversation(15)[11:]...))
+	second, err := grown.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.ID = "second"
+	second.Sent(r, rolling, begin.Add(time.Minute))
+	if second.Epoch.N != 2 || second.Epoch.Cut != 11 || len(second.Epoch.Block) != 1 {
+		t.Errorf("got %+v", second.Epoch)
+	}
+	states := []*lineage.State{second, grown}
+	for n, want := range map[int]string{15: "Second", 13: "Second", 11: `"Summary`, 7: `"Summary`} {
+		r, rolling := parse(t, conversation(n))
+		s, _ := lineage.Follow(states, r, rolling)
+		if got := string(s.View(r, rolling)[0]); !strings.Contains(got, want) {
+			t.Errorf("%d messages: got %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestFreezeRefuses(t *testing.T) {
+	r, rolling := parse(t, conversation(9), `"thinking":{"type":"enabled"}`)
+	freeze := func(s *lineage.State, change func(c *lineage.Condensed), messages ...string) error {
+		after, _ := parse(t, messages)
+		c := lineage.Condensed{After: after.Messages}
+		if change != nil {
+			change(&c)
+		}
+		_, err := s.Freeze(r, rolling, c, begin)
+		return err
+	}
+	summary := `{"role":"user","content":"Summary."}`
+	bare := strings.ReplaceAll(conversation(9)[7], `{"type":"thinking","thinking":"","signature":"s7"},`, "")
+	bound := &lineage.State{Bound: true}
+	tests := []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"nothing is changed", freeze(&lineage.State{}, nil, conversation(9)...), lineage.ErrNothing},
+		{"a result without its call", freeze(&lineage.State{}, nil, append([]string{summary}, conversation(9)[6:]...)...), lineage.ErrParted},
+		{"the turn loses its thinking", freeze(&lineage.State{}, nil, summary, bare, conversation(9)[8]), lineage.ErrRound},
+		{"the turn keeps its thinking", freeze(&lineage.State{}, nil, append([]string{summary}, conversation(9)[7:]...)...), nil},
+		{"a bound model inside a turn", freeze(bound, nil, append([]string{summary}, conversation(9)[7:]...)...), lineage.ErrRound},
+		{"unless it has to be", freeze(bound, func(c *lineage.Condensed) { c.Forced = true }, append([]string{summary}, conversation(9)[7:]...)...), nil},
+		{"prepared for other messages", freeze(&lineage.State{}, func(c *lineage.Condensed) {
+			_, other := parse(t, []string{`{"role":"user","content":"Other."}`})
+			c.Basis = (&lineage.State{}).Basis(other)
+		}, append([]string{summary}, conversation(9)[7:]...)...), lineage.ErrStale},
+	}
+	for _, tt := range tests {
+		if !errors.Is(tt.err, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, tt.err, tt.want)
+		}
+	}
+}
+
+// Agents that ask a side question in every turn must not fill the store.
+func TestBranchesOfAnEpochAreRecycled(t *testing.T) {
+	states := []*lineage.State{frozen(t, 9, 5, true)}
+	states[0].ID = "0"
+	for i := range 40 {
+		m := conversation(9)
+		m[8] = strings.ReplaceAll(m[8], "output", fmt.Sprint("output of branch ", i))
+		r, rolling := parse(t, m)
+		s, kind := lineage.Follow(states, r, rolling)
+		if kind != lineage.Fork || s.ID != "" {
+			t.Fatalf("got kind %v, ID %q", kind, s.ID)
+		}
+		s.Sent(r, rolling, begin.Add(time.Duration(i)*time.Minute))
+		if s.Recycle(states); s.ID == "" {
+			s.ID = fmt.Sprint("branch ", i)
+			states = append(states, s)
+			continue
+		}
+		for k := range states {
+			if states[k].ID == s.ID {
+				states[k] = s
+			}
+		}
+	}
+	if len(states) > 6 {
+		t.Errorf("%d records for 41 branches of one epoch", len(states))
+	}
+}
