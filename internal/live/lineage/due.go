@@ -126,7 +126,7 @@ func (s *State) reason(r *wire.Request, q *Question) Reason {
 // Most and fewest turns that are expected of a conversation. See docs/decisions/0023-lineage.md for the measurement.
 const (
 	fewestTurns = 1
-	mostTurns   = 50
+	mostTurns   = 40
 )
 
 // Expected returns how many turns are still to come: as many as there were, within bounds. A conversation that has lived

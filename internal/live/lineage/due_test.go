@@ -14,12 +14,12 @@ import (
 )
 
 // sent returns a lineage whose last request began at begin.
-func sent(t *testing.T, fields ...string) (*lineage.State, *wire.Request, []wire.Hash) {
+func sent(t *testing.T, fields ...string) (*lineage.State, *wire.Request) {
 	t.Helper()
 	r, rolling := parse(t, conversation(9), fields...)
 	s := &lineage.State{}
 	s.Sent(r, rolling, begin)
-	return s, r, rolling
+	return s, r
 }
 
 const marked = `"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}]`
@@ -51,7 +51,9 @@ func TestDue(t *testing.T) {
 			q.Threshold, s.Epoch = 100_000, &lineage.Epoch{N: 1, After: 95_000}
 		}, lineage.Threshold, false},
 		{"idle for as long as the cache lives", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Now = begin.Add(5 * time.Minute) }, lineage.None, false},
-		{"and a tenth longer", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Now = begin.Add(5*time.Minute + 31*time.Second) }, lineage.Cold, false},
+		{"and a tenth longer", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
+			q.Now = begin.Add(5*time.Minute + 31*time.Second)
+		}, lineage.Cold, false},
 		{"cold but small", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
 			q.Now, q.Floor = begin.Add(time.Hour), 100_001
 		}, lineage.None, false},
@@ -93,7 +95,7 @@ func TestDue(t *testing.T) {
 		}, lineage.Threshold, false},
 	}
 	for _, tt := range tests {
-		s, r, _ := sent(t, marked)
+		s, r := sent(t, marked)
 		q := warm
 		tt.change(&q, s, r)
 		d := lineage.Due(s, r, q)
@@ -109,10 +111,17 @@ func TestDue(t *testing.T) {
 // The table of the break-even, as its formula gives it: turns by price and by what an epoch leaves.
 func TestPaybackAsCalculated(t *testing.T) {
 	for _, tt := range []struct{ write, read, share, want float64 }{
-		{1.25, 0.1, 0.25, 3.8}, {1.25, 0.1, 0.5, 11.5}, {1.25, 0.1, 0.75, 34.5},
-		{2, 0.1, 0.1, 2.1}, {2, 0.1, 0.25, 6.3}, {1.25, 0.05, 0.25, 8}, {1.25, 0.025, 0.5, 49}, {1, 0.25, 0.1, 0.3}, {1, 1, 0.5, 0},
+		{1.25, 0.1, 0.25, 3.8},
+		{1.25, 0.1, 0.5, 11.5},
+		{1.25, 0.1, 0.75, 34.5},
+		{2, 0.1, 0.1, 2.1},
+		{2, 0.1, 0.25, 6.3},
+		{1.25, 0.05, 0.25, 8},
+		{1.25, 0.025, 0.5, 49},
+		{1, 0.25, 0.1, 0.3},
+		{1, 1, 0.5, 0},
 	} {
-		s, r, _ := sent(t, marked)
+		s, r := sent(t, marked)
 		d := lineage.Due(s, r, lineage.Question{Now: begin, Tokens: 100_000, Write: tt.write, Read: tt.read, Share: tt.share, Turns: 1000})
 		if math.Abs(d.Turns-tt.want) > 0.06 || d.Reason != lineage.Payback {
 			t.Errorf("write %g, read %g, share %g: got %q after %.2f turns, want %.1f", tt.write, tt.read, tt.share, d.Reason, d.Turns, tt.want)
@@ -121,7 +130,7 @@ func TestPaybackAsCalculated(t *testing.T) {
 }
 
 func TestWrongPredictionsCount(t *testing.T) {
-	s := frozen(t, 9, 5, true)
+	s := frozen(t, 5, true)
 	s.Epoch.Before, s.Epoch.After = 100_000, 30_000
 	good := *s
 	good.Measured(28_000, lineage.Usage{Input: 33_000, Write: 33_000})
@@ -168,7 +177,7 @@ func TestEstimateFollowsTheVendor(t *testing.T) {
 }
 
 func TestCountAsksOnceForEachMessage(t *testing.T) {
-	s := frozen(t, 9, 5, true)
+	s := frozen(t, 5, true)
 	asked := 0
 	count := func(raw []byte) int { asked++; return len(raw) }
 	r, rolling := parse(t, conversation(11), marked)
@@ -236,7 +245,7 @@ func TestResultsAreShortenedBeforeTheyAreSent(t *testing.T) {
 
 // A rewind into the kept messages finds the epoch, one to before them the epoch before, and so on.
 func TestRewindToAnEarlierEpoch(t *testing.T) {
-	first := frozen(t, 9, 5, true)
+	first := frozen(t, 5, true)
 	first.ID = "first"
 	grown := first
 	var r *wire.Request
@@ -308,7 +317,7 @@ func TestFreezeRefuses(t *testing.T) {
 
 // Agents that ask a side question in every turn must not fill the store.
 func TestBranchesOfAnEpochAreRecycled(t *testing.T) {
-	states := []*lineage.State{frozen(t, 9, 5, true)}
+	states := []*lineage.State{frozen(t, 5, true)}
 	states[0].ID = "0"
 	for i := range 40 {
 		m := conversation(9)

@@ -26,15 +26,15 @@ func conversation(n int) []string {
 	return messages
 }
 
-func parse(t testing.TB, messages []string, fields ...string) (*wire.Request, []wire.Hash) {
-	t.Helper()
+func parse(tb testing.TB, messages []string, fields ...string) (*wire.Request, []wire.Hash) {
+	tb.Helper()
 	body := `{"model":"claude-opus-5-5","max_tokens":1000,"messages":[` + strings.Join(messages, ",") + `]`
 	for _, f := range fields {
 		body += "," + f
 	}
 	r, err := wire.Parse(wire.Messages, []byte(body+"}"), nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r, lineage.Roll(r.Messages)
 }
@@ -47,29 +47,29 @@ func texts(view [][]byte) string {
 	return strings.Join(all, "\n")
 }
 
-// frozen returns the state after a conversation of n messages had its messages before cut replaced by a summary.
-func frozen(t testing.TB, n, cut int, bound bool) *lineage.State {
-	t.Helper()
-	r, rolling := parse(t, conversation(n))
+// frozen returns the state after a conversation of nine messages had its messages before cut replaced by a summary.
+func frozen(tb testing.TB, cut int, bound bool) *lineage.State {
+	tb.Helper()
+	r, rolling := parse(tb, conversation(9))
 	s, kind := lineage.Follow(nil, r, rolling)
 	if kind != lineage.New {
-		t.Fatalf("got kind %v, want New", kind)
+		tb.Fatalf("got kind %v, want New", kind)
 	}
 	if bound {
 		s.Bind(r, rolling)
 	}
 	s.Sent(r, rolling, begin)
 	s.ID = "old"
-	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, conversation(n)[cut:]...))
+	after, _ := parse(tb, append([]string{`{"role":"user","content":"Summary."}`}, conversation(9)[cut:]...))
 	e, err := s.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, begin)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if e.ID != "" || s.Epoch != nil {
-		t.Fatal("Freeze must leave the old state as it is, with its record")
+		tb.Fatal("Freeze must leave the old state as it is, with its record")
 	}
 	if e.Epoch.Cut != cut || len(e.Epoch.Block) != 1 {
-		t.Fatalf("got cut %d and a block of %d messages, want %d, 1", e.Epoch.Cut, len(e.Epoch.Block), cut)
+		tb.Fatalf("got cut %d and a block of %d messages, want %d, 1", e.Epoch.Cut, len(e.Epoch.Block), cut)
 	}
 	e.Sent(r, rolling, begin.Add(time.Second))
 	return e
@@ -78,7 +78,7 @@ func frozen(t testing.TB, n, cut int, bound bool) *lineage.State {
 func TestViewAfterAnEpoch(t *testing.T) {
 	const summary = `{"role":"user","content":[{"type":"text","text":"Summary."}]}`
 	for _, bound := range []bool{false, true} {
-		s := frozen(t, 9, 5, bound)
+		s := frozen(t, 5, bound)
 		data, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestViewAfterAnEpoch(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	s := frozen(t, 9, 5, true)
+	s := frozen(t, 5, true)
 	s.ID = "s"
 	edited := func(n, at int) []string {
 		m := conversation(n)

@@ -111,11 +111,11 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 	fresh := false
 	if g.epoch >= 0 {
 		view := s.View(r, rolling)
-		switch n := g.epoch; {
-		case n%4 == 0: // prepared for later
-			g.ready = &prepared{s.Basis(rolling), g.condense(r, view, n/4)}
-		default:
-			fresh = g.freeze(&s, r, rolling, nil, g.condense(r, view, n/4))
+		after := g.condense(r, view, g.epoch/4)
+		if g.epoch%4 == 0 { // prepared for later
+			g.ready = &prepared{s.Basis(rolling), after}
+		} else {
+			fresh = g.freeze(&s, r, rolling, nil, after)
 		}
 		g.epoch = -1
 	} else if p := g.ready; p != nil && g.freeze(&s, r, rolling, p.basis, p.after) {

@@ -51,7 +51,6 @@ type client struct {
 	markers  int
 	hour     bool
 	texts    int
-	next     Shape
 }
 
 // Run draws a run of up to steps actions of the clients of one session, with the vendor v. A fault that the vendor finds fails t.

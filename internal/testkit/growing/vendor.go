@@ -36,7 +36,7 @@ type Vendor struct {
 	client  *wire.Request
 	got     *wire.Request // what was received for the call
 	fault   error
-	past_   []exchange
+	sent    []exchange
 	last    map[int]int // the last exchange of a branch, by branch
 
 	Requests, Epochs, Replaced int // how much was tested
@@ -122,8 +122,8 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 	if len(e.view) < len(e.sent) {
 		v.Replaced++
 	}
-	v.last[call.Branch] = len(v.past_)
-	v.past_ = append(v.past_, e)
+	v.last[call.Branch] = len(v.sent)
+	v.sent = append(v.sent, e)
 }
 
 var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
@@ -132,18 +132,18 @@ var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
 // goes back or divides has that of some request that it has most messages in common with.
 func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 	t.Helper()
-	candidates, longest := v.past_, 0
+	candidates, longest := v.sent, 0
 	i, ok := v.last[call.Branch]
 	if ok = ok && call.Again; ok {
-		longest = len(v.past_[i].sent)
+		longest = len(v.sent[i].sent)
 		// Another branch that has the same messages may have been condensed since; the two look the same.
-		ok = !slices.ContainsFunc(v.past_[i+1:], func(p exchange) bool { return common(p.sent, e.sent) >= longest })
+		ok = !slices.ContainsFunc(v.sent[i+1:], func(p exchange) bool { return common(p.sent, e.sent) >= longest })
 	}
 	if ok {
-		candidates = v.past_[i : i+1]
+		candidates = v.sent[i : i+1]
 	} else {
 		longest = 0
-		for _, p := range v.past_ {
+		for _, p := range v.sent {
 			if n := common(p.sent, e.sent); n < p.cut || n == p.cut && n == len(e.sent) && n < len(p.sent) {
 				continue // it went back to what was replaced
 			} else if n > longest {
@@ -152,7 +152,7 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 		}
 	}
 	if longest == 0 {
-		if len(e.view) != len(e.sent) && !slices.ContainsFunc(v.past_, func(p exchange) bool { return common(p.sent, e.sent) > 0 }) {
+		if len(e.view) != len(e.sent) && !slices.ContainsFunc(v.sent, func(p exchange) bool { return common(p.sent, e.sent) > 0 }) {
 			t.Fatalf("%s on branch %d: a new conversation was shortened: %q", call.Kind, call.Branch, e.view)
 		}
 		return
