@@ -171,7 +171,7 @@ var good = map[wire.API][][]string{
 	wire.Messages: {
 		{`{"role":"user","content":"x"}`},
 		{`{"role":"user","content":"x"}`, use("a"), answer("a"), use("b"), answer("b")},
-		{`{"role":"user","content":"x"}`, `{"role":"system","content":"s"}`, use("a"), answer("a"), `{"role":"assistant","content":"done"}`, `{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}`},
+		{`{"role":"user","content":"x"}`, `{"role":"system","content":[{"type":"text","text":"s"},{"type":"text","text":"s"}]}`, use("a"), answer("a"), `{"role":"assistant","content":"done"}`, `{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}`},
 		{`{"role":"user","content":"x"}`, use("a"), use("b"), answer("a"), answer("b"), `{"role":"user","content":"x"}`},
 	},
 	wire.Chat: {
@@ -213,7 +213,7 @@ func genMessage(t *rapid.T) string {
 	return rapid.SampledFrom([]string{
 		`{"role":"user","content":"x"}`, `{"role":"user","content":[` + text + `]}`, `{"role":"user","content":[` + result(id) + `]}`, `{"role":"user","content":[` + result(id) + `]}`,
 		`{"role":"user","content":[` + result(id) + `,` + text + `]}`, `{"role":"user","content":[` + result("a") + `,` + result("b") + `]}`, `{"role":"user","content":[` + text + `,` + result(id) + `]}`,
-		`{"role":"assistant","content":[` + use + `]}`, `{"role":"assistant","content":[` + text + `,` + use + `]}`, `{"role":"assistant","content":"x"}`, `{"role":"system","content":[` + text + `]}`,
+		`{"role":"assistant","content":[` + use + `]}`, `{"role":"assistant","content":[` + text + `,` + use + `]}`, `{"role":"assistant","content":"x"}`, `{"role":"system","content":[` + text + `]}`, `{"role":"system","content":[` + text + `,{"type":"text","text":"s"}]}`,
 		`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}},{"type":"tool_use","id":"b","name":"n","input":{}}]}`,
 	}).Draw(t, "message")
 }

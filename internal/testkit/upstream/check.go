@@ -150,7 +150,7 @@ type turn struct {
 // turns returns the turns, without messages of the system inside the conversation unless all is set.
 func (p *prompt) turns(all bool) []turn {
 	var out []turn
-	before := ""
+	before, message := "", -1
 	for i := range p.blocks {
 		b := &p.blocks[i]
 		if b.message < 0 {
@@ -160,10 +160,10 @@ func (p *prompt) turns(all bool) []turn {
 			before = b.role
 			continue
 		}
-		if n := len(out); n == 0 || out[n-1].role != b.role || before == "system" {
+		if n := len(out); n == 0 || out[n-1].role != b.role || before == "system" && message != b.message {
 			out = append(out, turn{role: b.role, at: b.message})
 		}
-		before = b.role
+		before, message = b.role, b.message
 		t := &out[len(out)-1]
 		t.blocks = append(t.blocks, b)
 	}
