@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	testkit.Covered()
 	testscript.Main(m, map[string]func(){
 		"condense": main,
+		"agent":    fakeAgent,
 	})
 }
 

@@ -61,47 +61,65 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	return code, errors.Join(err, child.Release())
 }
 
-// ending is the exit code of a child that has ended.
-func ending(s unix.WaitStatus) int {
-	if s.Signaled() {
-		return 128 + int(s.Signal())
-	}
-	return s.ExitStatus()
-}
-
 // settle is how long a signal for the whole group may take to reach all of it.
 const settle = 10 * time.Millisecond
 
 // wait waits for the end of a child, and stops this process whenever the child stops.
 func wait(pid int) (int, error) {
-	for {
-		var status unix.WaitStatus
-		_, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil)
+	status, _, err := event(pid, 0)
+	for err == nil {
 		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return 0, fmt.Errorf("wait: %w", err)
-		case status.Exited(), status.Signaled():
-			return ending(status), nil
+		case status.Exited():
+			return status.ExitStatus(), nil
+		case status.Signaled():
+			return 128 + int(status.Signal()), nil
 		case status.Stopped():
-			// The shell may be continuing the group just now: do not stop again.
-			time.Sleep(settle)
-			if n, err := unix.Wait4(pid, &status, unix.WCONTINUED|unix.WNOHANG, nil); err == nil && n == pid {
-				if status.Continued() {
-					continue
-				}
-				return ending(status), nil
-			}
-			// Not SIGTSTP, which is ignored in a group that no shell controls.
-			if err := unix.Kill(unix.Getpid(), unix.SIGSTOP); err != nil {
-				return 0, fmt.Errorf("stop: %w", err)
-			}
-			// A shell continues the whole group; kill -CONT only this process.
-			if err := unix.Kill(pid, unix.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {
-				return 0, fmt.Errorf("continue: %w", err)
+			var more bool
+			if status, more, err = stopWith(pid); more || err != nil {
+				continue
 			}
 		}
+		status, _, err = event(pid, 0)
 	}
+	return 0, fmt.Errorf("wait: %w", err)
+}
+
+// event waits for the end, the stop or the continuation of a child; with WNOHANG it reports whether
+// there was one.
+func event(pid, flags int) (status unix.WaitStatus, ok bool, err error) {
+	for {
+		n, err := unix.Wait4(pid, &status, flags|unix.WUNTRACED|unix.WCONTINUED, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return status, n == pid, err
+		}
+	}
+}
+
+// stopWith stops this process because the child has stopped, and returns when it has been
+// continued: with the child's next event, if there is one by then.
+func stopWith(pid int) (status unix.WaitStatus, ok bool, err error) {
+	// The shell may be continuing the whole group just now, one process after the other.
+	time.Sleep(settle)
+	if status, ok, err = event(pid, unix.WNOHANG); ok || err != nil {
+		return status, ok, err
+	}
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
+	defer signal.Stop(continued)
+	// Not SIGTSTP, which is ignored in a group that no shell controls.
+	if err := unix.Kill(unix.Getpid(), unix.SIGSTOP); err != nil {
+		return status, false, err
+	}
+	<-continued // other threads than this one may be the first to stop
+	time.Sleep(settle)
+	if status, ok, err = event(pid, unix.WNOHANG); ok || err != nil {
+		return status, ok, err
+	}
+	// Only this process has been continued.
+	if err := unix.Kill(pid, unix.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {
+		return status, false, err
+	}
+	return status, false, nil
 }
 
 // fromTerminal reports whether the terminal has sent a signal, and so to the whole foreground group.

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/condensehq/condense/internal/testkit"
+)
+
+// A screen is what a process has printed.
+type screen struct{ testkit.Log }
+
+// wait waits until text has been printed n times.
+func (s *screen) wait(t *testing.T, text string, n int) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("the screen:\n%s", s)
+		}
+	}()
+	testkit.Eventually(t, fmt.Sprintf("%q is printed %d times", text, n), func() bool { return strings.Count(s.String(), text) >= n })
+}
+
+// wrapped starts the fake agent through wrap, without a terminal.
+func wrapped(t *testing.T, args ...string) (cmd *exec.Cmd, in *os.File, out *screen) {
+	t.Helper()
+	testkit.Process(t)
+	r, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = &screen{}
+	cmd = exec.CommandContext(t.Context(), "condense", append(append([]string{"wrap", "--store", "memory"}, args...), "--", "agent")...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.TempDir(), r, out, out
+	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() })
+	out.wait(t, "ready", 1)
+	return cmd, in, out
+}
+
+func say(t *testing.T, to *os.File, text string) {
+	t.Helper()
+	if _, err := to.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A signal for wrap reaches the agent, once, and the agent decides what it means.
+func TestWrapForwardsSignals(t *testing.T) {
+	cmd, in, out := wrapped(t, "-q")
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGINT} {
+		before := strings.Count(out.String(), "got "+s.String())
+		interrupt(t, cmd, s)
+		out.wait(t, "got "+s.String(), before+1)
+	}
+	say(t, in, "hello\nexit 9\n")
+	wantExit(t, cmd, 9)
+	if text := out.String(); strings.Count(text, "got interrupt") != 2 || !strings.Contains(text, "repeated hello") {
+		t.Errorf("the agent printed:\n%s", text)
+	}
+}
+
+// When wrap is stopped and continued, so is the agent's gateway; when the agent stops, so does wrap.
+func TestWrapStopsWithTheAgent(t *testing.T) {
+	cmd, in, out := wrapped(t, "-q")
+	say(t, in, "stop\n")
+	testkit.Eventually(t, "wrap stops with the agent", func() bool { return state(t, cmd.Process.Pid) == "T" })
+	interrupt(t, cmd, syscall.SIGCONT)
+	out.wait(t, "continued", 1)
+	say(t, in, "exit 0\n")
+	wantExit(t, cmd, 0)
+}
+
+func state(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), ") ")
+	return after[:1]
+}
+
+// An agent that ends by a signal gives the exit code that a shell would give.
+func TestWrapExitCodeOfASignal(t *testing.T) {
+	cmd, _, _ := wrapped(t, "-q")
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid))
+	if err != nil {
+		t.Skip(err) // not in every kernel
+	}
+	for _, id := range strings.Fields(allChildren(t, cmd.Process.Pid, string(children))) {
+		pid, err := strconv.Atoi(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantExit(t, cmd, 137)
+}
+
+// allChildren are the children of all threads of a process.
+func allChildren(t *testing.T, pid int, known string) string {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, id := range strings.Fields(string(text) + known) {
+			seen[id] = true
+		}
+	}
+	var ids []string
+	for id := range seen {
+		ids = append(ids, id)
+	}
+	return strings.Join(ids, " ")
+}
+
+// A terminal with a shell in it.
+func terminal(t *testing.T) (keys *os.File, out *screen) {
+	t.Helper()
+	testkit.Process(t)
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	keys, err = os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Skip(err)
+	}
+	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Skip(err)
+	}
+	side, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), shell, "--norc", "--noprofile", "--noediting", "-i")
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, side, side, side
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "PS1=prompt ", "TERM=dumb", "LC_ALL=C", "HISTFILE=")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := side.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out = &screen{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := keys.Read(buf)
+			_, _ = out.Write(buf[:n])
+			if err != nil {
+				return // the shell has ended
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		killSession(cmd.Process.Pid) // a process that has the terminal open keeps the reader waiting
+		_ = cmd.Wait()
+		_ = keys.Close()
+		<-done
+	})
+	return keys, out
+}
+
+// killSession ends all processes of a session.
+func killSession(leader int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		name, after, _ := strings.Cut(string(text), ") ") // then state, parent, group, session
+		fields := strings.Fields(after)
+		pid, err := strconv.Atoi(strings.Fields(name + " x")[0])
+		if err == nil && len(fields) > 3 && fields[3] == strconv.Itoa(leader) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// In a terminal, wrap and the agent are one job: keys and the size of the window reach the agent, once, and
+// stopping and continuing works as without wrap.
+func TestWrapInATerminal(t *testing.T) {
+	keys, out := terminal(t)
+	say(t, keys, "stty -echo\n")
+	out.wait(t, "prompt", 2)
+	say(t, keys, "condense wrap -q --store memory -- agent\n")
+	out.wait(t, "ready", 1)
+	for n := range 3 {
+		say(t, keys, "\x03")
+		out.wait(t, "got interrupt", n+1)
+	}
+	if err := unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 111}); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, "got size 33 x 111", 1)
+	prompts := strings.Count(out.String(), "prompt ")
+	stops := 0
+	foreground := func() {
+		stops++
+		out.wait(t, "Stopped", stops)
+		out.wait(t, "prompt ", prompts+stops)
+		say(t, keys, "fg\n")
+		out.wait(t, "prompt condense wrap", stops) // the shell names the job
+	}
+	for n := range 5 {
+		say(t, keys, "\x1a") // Ctrl-Z
+		foreground()
+		say(t, keys, fmt.Sprintf("hello %d\n", n))
+		out.wait(t, fmt.Sprintf("repeated hello %d", n), 1)
+	}
+	for n := range 5 {
+		say(t, keys, "stop\n") // by itself, as agents do that read the keys themselves
+		foreground()
+		out.wait(t, "continued", n+1)
+	}
+	say(t, keys, "exit 5\n")
+	say(t, keys, "echo code is $?\n")
+	out.wait(t, "code is 5", 1)
+	if text := out.String(); strings.Count(text, "got interrupt") != 3 || strings.Count(text, "Stopped") != stops {
+		t.Errorf("the screen:\n%s", text)
+	}
+}
