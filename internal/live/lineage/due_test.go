@@ -130,7 +130,7 @@ func TestPaybackAsCalculated(t *testing.T) {
 }
 
 func TestWrongPredictionsCount(t *testing.T) {
-	s := frozen(t, 5, true)
+	s := frozen(t, 7, true)
 	s.Epoch.Before, s.Epoch.After = 100_000, 30_000
 	good := *s
 	good.Measured(28_000, lineage.Usage{Input: 33_000, Write: 33_000})

@@ -27,6 +27,7 @@ type World struct {
 	Send    func(Call) (answer Answer, epoch bool)
 	Restart func()      // the gateway ends and starts again; nil if it cannot
 	Epoch   func(n int) // the next request is to be condensed, n is random; nil if it cannot
+	Words   int         // how many words a tool result has more than it needs
 }
 
 // Models that bind thinking to what was sent before it, and that do not.
@@ -151,7 +152,11 @@ func (c *client) grow(b *branch) {
 	var blocks []string
 	for _, id := range callsOf(last) {
 		long := strings.Repeat(" x", rapid.IntRange(0, 1).Draw(c.t, "long")*20)
-		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":[{"type":"text","text":"Result %s.%s"}]}`, id, c.text(), long))
+		name := c.text()
+		for i := range c.w.Words {
+			long += fmt.Sprintf(" %s_%d", name, i*i%97)
+		}
+		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":[{"type":"text","text":"Result %s.%s"}]}`, id, name, long))
 	}
 	if len(blocks) == 0 {
 		b.messages = append(b.messages, c.typed())
@@ -226,7 +231,7 @@ func (c *client) body(b *branch) []byte {
 	if c.markers > 2 {
 		second = head
 	}
-	fmt.Fprintf(&out, `{"model":%q,"max_tokens":1000,"system":[{"type":"text","text":"Be brief."%s},{"type":"text","text":"You are %s."%s}]`, b.model, second, b.system, head)
+	fmt.Fprintf(&out, `{"model":%q,"max_tokens":1000,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"system":[{"type":"text","text":"Be brief."%s},{"type":"text","text":"You are %s."%s}]`, b.model, second, b.system, head)
 	if c.thinking != "" {
 		fmt.Fprintf(&out, `,"thinking":{"type":%q}`, c.thinking)
 	}
