@@ -452,7 +452,7 @@ func (p *parser) object(at place) bool {
 }
 
 // parts are the places of the members of an object at a place; other members are plain, those of a request ignored.
-var parts = map[place]map[string]place{
+var parts = [inMessage + 1]map[string]place{
 	inMessage:     {"content": inContent, "output": inResult},
 	inBlock:       {"content": inResult, "text": inText},
 	inResultBlock: {"text": inResultText},
