@@ -3,6 +3,7 @@ package live_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -87,9 +88,8 @@ func TestL2L3L5L6Growing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer res.Body.Close()
 				var answer struct{ Answer json.RawMessage }
-				if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+				if err := errors.Join(json.NewDecoder(res.Body).Decode(&answer), res.Body.Close()); err != nil {
 					t.Fatal(err)
 				}
 				return growing.Answer(answer.Answer), g.Stats().EpochCount > before

@@ -282,9 +282,10 @@ func (s *State) bare(r *wire.Request, rolling []wire.Hash, from, to int) {
 	if s.Epoch != nil {
 		e = *s.Epoch
 	}
+	known := e.bares()
 	e.Bare = slices.Clip(e.Bare)
 	for i := from; i < to; i++ {
-		if r.Messages[i].Thinking && !slices.Contains(e.Bare, rolling[i]) {
+		if r.Messages[i].Thinking && !known[rolling[i]] {
 			e.Bare = append(e.Bare, rolling[i])
 		}
 	}

@@ -25,12 +25,9 @@ func (s *State) View(r *wire.Request, rolling []wire.Hash) [][]byte {
 // view also returns the index of the client's message that each message of the view is; -1 for the block.
 func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origin []int) {
 	view, origin = make([][]byte, 0, len(r.Messages)), make([]int, 0, len(r.Messages))
-	cut, bare := 0, map[wire.Hash]bool{}
+	cut, bare := 0, map[wire.Hash]bool(nil)
 	if e := s.Epoch; e != nil && e.covers(rolling) {
-		cut = e.Cut
-		for _, h := range e.Bare {
-			bare[h] = true
-		}
+		cut, bare = e.Cut, e.bares()
 		for _, raw := range e.Block {
 			view, origin = append(view, raw), append(origin, -1)
 		}
@@ -65,6 +62,18 @@ func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origi
 		}
 	}
 	return view, origin
+}
+
+// bares returns the rolling hashes of messages whose thinking is not sent. The epoch may be nil.
+func (e *Epoch) bares() map[wire.Hash]bool {
+	if e == nil || len(e.Bare) == 0 {
+		return nil
+	}
+	all := make(map[wire.Hash]bool, len(e.Bare))
+	for _, h := range e.Bare {
+		all[h] = true
+	}
+	return all
 }
 
 // lifetime returns what a marker before the first message that is kept may ask for: an hour if a marker of some
@@ -174,8 +183,9 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 			sent = append(sent, m)
 		}
 	}
+	bare := s.Epoch.bares()
 	for i, m := range r.Messages[cut:] {
-		if m.Thinking && (bound || s.Epoch != nil && slices.Contains(s.Epoch.Bare, rolling[cut+i])) {
+		if m.Thinking && (bound || bare[rolling[cut+i]]) {
 			m.Thinking = false
 			e.Bare = append(e.Bare, rolling[cut+i])
 		}

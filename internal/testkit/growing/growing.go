@@ -151,12 +151,13 @@ func (c *client) grow(b *branch) {
 	}
 	var blocks []string
 	for _, id := range callsOf(last) {
-		long := strings.Repeat(" x", rapid.IntRange(0, 1).Draw(c.t, "long")*20)
+		var long strings.Builder
+		long.WriteString(strings.Repeat(" x", rapid.IntRange(0, 1).Draw(c.t, "long")*20))
 		name := c.text()
 		for i := range c.w.Words {
-			long += fmt.Sprintf(" %s_%d", name, i*i%97)
+			fmt.Fprintf(&long, " %s_%d", name, i*i%97)
 		}
-		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":[{"type":"text","text":"Result %s.%s"}]}`, id, name, long))
+		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":[{"type":"text","text":"Result %s.%s"}]}`, id, name, long.String()))
 	}
 	if len(blocks) == 0 {
 		b.messages = append(b.messages, c.typed())
