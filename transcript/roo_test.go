@@ -239,6 +239,7 @@ func sameUndo(t *rapid.T, d, again *transcript.Document, out string) {
 	}
 	for i := range want {
 		want[i].Edit, got[i].Edit = core.Edit{}, core.Edit{}
+		want[i].Substitutes, got[i].Substitutes = nil, nil // the undo below is checked instead
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("condensations (-want +got):\n%s\n%s", diff, out)
@@ -434,6 +435,46 @@ func TestRooNested(t *testing.T) {
 		out, _ := write(t, d, "")
 		if err := rooSends(out, d.Journal.View()); err != nil {
 			t.Errorf("without %q: Roo: %v\n%s", test.undo, err, out)
+		}
+	}
+}
+
+// What replaces a hidden message is kept even where the file no longer shows it: here a
+// message was between two summaries until its condensation was undone.
+func TestRooKeepsWhatReplacesAHiddenMessage(t *testing.T) {
+	t.Parallel()
+	insert := func(id, after string) core.Insert {
+		return core.Insert{After: after, Message: core.Message{ID: id, Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(id)}}}
+	}
+	d := read(t, `[{"role":"user","content":"1","ts":1770000000100},{"role":"assistant","content":"2","ts":1770000000200},{"role":"user","content":"3","ts":1770000000300}]`, "")
+	for _, c := range []history.Condensation{
+		{ID: "X", Edit: core.Edit{Insert: []core.Insert{insert("between", "m1")}}},
+		{ID: "Y", Edit: core.Edit{Hide: []string{"m3"}, Insert: []core.Insert{insert("S", "m1"), insert("T", "between")}}},
+		{ID: "Z", Edit: core.Edit{Hide: []string{"S"}}},
+	} {
+		if err := d.Journal.Condense(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Journal.Undo("X"); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := write(t, d, "")
+	if want := `"substitutes":{"m3":["T"]}`; !strings.Contains(out, want) {
+		t.Errorf("got %s, want %s in it", out, want)
+	}
+	again := read(t, out, "roo")
+	text, _ := write(t, again, "condense") // which keeps it too
+	for name, d := range map[string]*transcript.Document{"as it was": d, "from roo": again, "from roo and condense": read(t, text, "condense")} {
+		if err := d.Journal.Undo("Y"); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range d.Journal.View() {
+			got = append(got, m.ID)
+		}
+		if want := []string{"m1", "m2", "m3"}; !slices.Equal(got, want) { // T, which replaced m3, was not hidden
+			t.Errorf("%s: without Y: got %v, want %v", name, got, want)
 		}
 	}
 }

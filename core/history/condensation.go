@@ -26,6 +26,10 @@ type Condensation struct {
 	// [EncodeOriginals] writes it; empty if there is none.
 	Originals string    `json:"originals,omitempty"`
 	Edit      core.Edit `json:"edit"`
+	// Substitutes are, for a journal that was restored, the inserted messages that replace a
+	// hidden one, where their positions do not tell: see [Journal.Substitutes]. What else it
+	// names is ignored.
+	Substitutes map[string][]string `json:"substitutes,omitempty"`
 }
 
 // An applied condensation is one that a journal holds.
@@ -190,6 +194,35 @@ func (j *Journal) assign(a *applied) {
 	for i := range a.hides {
 		a.hides[i].substitute = substitute(a.hides[i].node)
 	}
+	j.assignNamed(a)
+}
+
+// assignNamed sets the substitutes that the condensation names.
+func (j *Journal) assignNamed(a *applied) {
+	if len(a.Substitutes) == 0 {
+		return
+	}
+	var more []hiding // of messages with several
+	for i := range a.hides {
+		h := &a.hides[i]
+		ids, named := a.Substitutes[h.node.message.ID]
+		var all []*node
+		for _, id := range ids {
+			if id == "" {
+				all = append(all, nil)
+			} else if n := j.nodes[id]; n != nil && n.by == a {
+				all = append(all, n)
+			}
+		}
+		if !named || len(all) == 0 {
+			continue
+		}
+		h.substitute = all[0]
+		for _, n := range all[1:] {
+			more = append(more, hiding{h.node, n})
+		}
+	}
+	a.hides = append(a.hides, more...)
 }
 
 // substitutes is assign for a condensation that inserted messages at several places.

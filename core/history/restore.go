@@ -11,7 +11,8 @@ import (
 // order, including hidden and inserted ones; condensations are in the order of application.
 // The Insert of an edit names messages of timeline by Message.ID alone; their position and
 // content are those of timeline. An edit may hide and rewrite any message that existed when
-// it was applied, hidden or not.
+// it was applied, hidden or not. What replaces a hidden message follows from the positions
+// unless Substitutes names it: see [Journal.Substitutes].
 //
 // Such a file does not say which messages existed at the time of a condensation, which
 // Rewind needs. Restore assumes those up to the last one that the condensation names or

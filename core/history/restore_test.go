@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -171,5 +173,55 @@ func TestRestoreOfATimelineGivesTheSameJournal(t *testing.T) {
 				t.Fatalf("condensation %s:\n%s", c.ID, diff)
 			}
 		}
+	})
+}
+
+// A codec that writes what replaces hidden messages loses no undo, however many condensations
+// were undone before.
+func TestRestoreWithSubstitutesKeepsEveryUndo(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := &walk{T: t, journal: history.New(), model: &model{}, calls: map[string][2]string{}, moments: map[string]snapshot{}}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				w.undo()
+			case 1:
+				w.appendSome()
+			default:
+				w.condense()
+			}
+		}
+		j := w.journal
+		var all []core.Message
+		known := map[string]bool{}
+		for _, e := range j.Timeline() {
+			all = append(all, e.Original)
+			known[e.Original.ID] = true
+		}
+		var cs []history.Condensation
+		for _, c := range j.Condensations() {
+			c.Substitutes = j.Substitutes()[c.ID]
+			c.Edit.Hide = slices.Sorted(maps.Keys(c.Substitutes))
+			c.Edit.Rewrite = slices.DeleteFunc(slices.Clone(c.Edit.Rewrite), func(r core.Rewrite) bool { return !known[r.ID] })
+			cs = append(cs, c)
+		}
+		restored, err := history.Restore(all, cs)
+		w.must(err)
+		for len(cs) > 0 {
+			want, got := j.Timeline(), restored.Timeline()
+			if diff := cmp.Diff(want, got, exactly); diff != "" {
+				t.Fatalf("timelines differ (-want +got):\n%s", diff)
+			}
+			k := rapid.IntRange(0, len(cs)-1).Draw(t, "undone")
+			w.must(j.Undo(cs[k].ID))
+			w.must(restored.Undo(cs[k].ID))
+			cs = slices.Delete(cs, k, k+1)
+			var log bytes.Buffer // which keeps it too
+			w.must(history.Encode(&log, restored))
+			restored, _, err = history.Decode(&log)
+			w.must(err)
+		}
+		w.same("with everything undone", restored.View(), j.Messages())
 	})
 }

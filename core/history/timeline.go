@@ -46,20 +46,60 @@ func (j *Journal) Timeline() []Entry {
 		if n.by != nil {
 			e.InsertedBy = n.by.ID
 		}
-		for _, a := range hiders[n] {
-			e.HiddenBy = append(e.HiddenBy, a.ID)
+		for _, c := range hiders[n] {
+			e.HiddenBy = append(e.HiddenBy, c.by.ID)
 		}
+		e.HiddenBy = slices.Compact(e.HiddenBy)
 		entries = append(entries, e)
 	}
 	return entries
 }
 
-// hiders returns the active condensations that hide each message, oldest first.
-func (j *Journal) hiders() map[*node][]*applied {
-	hiders := map[*node][]*applied{}
+// Substitutes returns, by the ID of each active condensation, the messages that it hides and
+// the messages that replace them while a later one hides those: the IDs of messages that it
+// inserted, "" for none. Messages count that it hides since an earlier condensation was
+// undone; they can have several. [Restore] finds the same by the positions in most timelines; where it
+// does not, [Condensation.Substitutes] tells it.
+func (j *Journal) Substitutes() map[string]map[string][]string {
+	all := map[string]map[string][]string{}
+	for n, covers := range j.hiders() {
+		if !n.inForce() {
+			continue
+		}
+		for _, c := range covers {
+			of := all[c.by.ID]
+			if of == nil {
+				of = map[string][]string{}
+				all[c.by.ID] = of
+			}
+			id := ""
+			if c.substitute != nil {
+				id = c.substitute.message.ID
+			}
+			of[n.message.ID] = append(of[n.message.ID], id)
+		}
+	}
+	for _, of := range all {
+		for _, ids := range of {
+			slices.Sort(ids)
+		}
+	}
+	return all
+}
+
+// A cover is an active condensation that hides a message, and what it inserted in its place;
+// nil if nothing.
+type cover struct {
+	by         *applied
+	substitute *node
+}
+
+// hiders returns what covers each message, the oldest condensation first.
+func (j *Journal) hiders() map[*node][]cover {
+	hiders := map[*node][]cover{}
 	for _, a := range slices.Backward(j.applied) { // as in refresh
 		for _, h := range a.hides {
-			by := []*applied{a}
+			by := []cover{{a, h.substitute}}
 			if a.undone {
 				by = hiders[h.substitute]
 			}
@@ -71,8 +111,13 @@ func (j *Journal) hiders() map[*node][]*applied {
 	return hiders
 }
 
-func merge(a, b []*applied) []*applied {
-	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y *applied) int { return cmp.Compare(x.pos, y.pos) })
-	return slices.Compact(all)
+func merge(a, b []cover) []cover {
+	all := slices.Clone(a)
+	for _, c := range b {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y cover) int { return cmp.Compare(x.by.pos, y.by.pos) })
+	return all
 }

@@ -1,9 +1,12 @@
 package roo
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 )
@@ -192,11 +195,8 @@ func (l *layout) assemble() []item {
 		}
 	}
 	before := map[int][]item{}
-	for k, c := range l.condensations {
-		rec := recordOf(k+1, c, hides[c.ID])
-		if _, ok := rec.within(known); !ok {
-			continue // all messages that it refers to were removed
-		}
+	for _, rec := range l.records(hides, known) {
+		c := &rec.Condensation
 		if at, ok := holders[c.ID]; ok {
 			l.items[at].note.Records = append(l.items[at].note.Records, rec)
 			continue
@@ -225,6 +225,39 @@ func (l *layout) assemble() []item {
 		}
 	}
 	return append(all, before[len(l.items)]...)
+}
+
+// records returns the records of all condensations that still refer to a message.
+func (l *layout) records(hides map[string][]string, known map[string]bool) []record {
+	var records []record
+	var read []history.Condensation // as read would know them by positions alone
+	choice := false                 // positions may not tell what replaces a hidden message
+	for k, c := range l.condensations {
+		c.Substitutes = nil
+		rec := recordOf(k+1, c, hides[c.ID])
+		if in, ok := rec.within(known); ok {
+			records, read = append(records, rec), append(read, in)
+			choice = choice || len(in.Edit.Hide) > 0 && len(in.Edit.Insert) > 1
+		}
+	}
+	if !choice {
+		return records
+	}
+	var timeline []core.Message
+	for i := range l.entries {
+		timeline = append(timeline, l.entries[i].Original)
+	}
+	want, got := l.file.Journal.Substitutes(), map[string]map[string][]string{}
+	if j, err := history.Restore(timeline, read); err == nil {
+		got = j.Substitutes()
+	}
+	for i := range records {
+		c := &records[i].Condensation
+		if !maps.EqualFunc(want[c.ID], got[c.ID], slices.Equal) {
+			c.Substitutes = want[c.ID]
+		}
+	}
+	return records
 }
 
 // holders returns for each condensation the message that holds its record: the first that
