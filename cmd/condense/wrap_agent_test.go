@@ -46,7 +46,7 @@ func fakeAgent() {
 
 func ask(base, text string) string {
 	body := `{"model": "claude-sonnet-4-5", "max_tokens": 100, "tools": [{"name": "Bash", "input_schema": {"type": "object"}}], "messages": [{"role": "user", "content": "` + text + `"}]}`
-	r, err := http.NewRequest(http.MethodPost, base+"/v1/messages", strings.NewReader(body)) //nolint:noctx // a whole program
+	r, err := http.NewRequest(http.MethodPost, base+"/v1/messages", strings.NewReader(body))
 	if err != nil {
 		return err.Error()
 	}

@@ -128,16 +128,21 @@ func parse(text []byte) (hujson.Value, error) {
 
 // find returns the last member with a name: the one that counts where a name is repeated.
 func find(v *hujson.Value, name string) *hujson.ObjectMember {
-	o, ok := v.Value.(*hujson.Object)
-	if !ok {
-		return nil
-	}
+	o := object(v)
 	for i := len(o.Members) - 1; i >= 0; i-- {
 		if l, isLiteral := o.Members[i].Name.Value.(hujson.Literal); isLiteral && l.String() == name {
 			return &o.Members[i]
 		}
 	}
 	return nil
+}
+
+// object returns the members of an object; none of anything else.
+func object(v *hujson.Value) *hujson.Object {
+	if o, ok := v.Value.(*hujson.Object); ok {
+		return o
+	}
+	return new(hujson.Object)
 }
 
 func quote(s string) string {
@@ -178,7 +183,7 @@ func setJSON(text []byte, c Change) ([]byte, Change, error) {
 		c.Old = string(text[at.StartOffset:at.EndOffset])
 		return splice(text, at.StartOffset, at.EndOffset, quote(c.New)), c, nil
 	}
-	o := at.Value.(*hujson.Object) //nolint:forcetypeassert // the root and what the loop went into are objects
+	o := object(at)
 	c.Made = len(c.Path) - 1 - depth
 	l := layoutOf(text, &root)
 	begin := at.StartOffset + 1
@@ -225,7 +230,7 @@ func layoutOf(text []byte, root *hujson.Value) layout {
 	if bytes.Contains(text, []byte("\r\n")) {
 		l.newline = "\r\n"
 	}
-	o := root.Value.(*hujson.Object) //nolint:forcetypeassert // parse has checked it
+	o := object(root)
 	if len(o.Members) == 0 {
 		return l
 	}
@@ -254,7 +259,7 @@ func undoJSON(text []byte, c Change) ([]byte, error) {
 		return splice(text, leaf.StartOffset, leaf.EndOffset, c.Old), nil
 	}
 	last := len(c.Path) - 1
-	for made := c.Made; made > 0 && len(objects[last].Value.(*hujson.Object).Members) == 1 && bare(objects[last]); made-- { //nolint:forcetypeassert // found above
+	for made := c.Made; made > 0 && len(object(objects[last]).Members) == 1 && bare(objects[last]); made-- {
 		last--
 	}
 	return cut(text, objects[last], c.Path[last]), nil
@@ -262,14 +267,14 @@ func undoJSON(text []byte, c Change) ([]byte, error) {
 
 // bare reports whether there is no comment in an object with one member.
 func bare(v *hujson.Value) bool {
-	o := v.Value.(*hujson.Object) //nolint:forcetypeassert // of the caller
+	o := object(v)
 	m := o.Members[0]
 	return len(bytes.TrimSpace(m.Name.BeforeExtra))+len(bytes.TrimSpace(o.AfterExtra))+len(bytes.TrimSpace(m.Value.AfterExtra)) == 0
 }
 
 // cut removes a member with its comma and the space before it.
 func cut(text []byte, v *hujson.Value, name string) []byte {
-	o := v.Value.(*hujson.Object) //nolint:forcetypeassert // of the caller
+	o := object(v)
 	m := find(v, name)
 	n := 0
 	for i := range o.Members {

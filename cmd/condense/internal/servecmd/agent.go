@@ -317,7 +317,7 @@ func programVersion(ctx context.Context, program string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	out, err := exec.CommandContext(ctx, path, "--version").Output() //nolint:gosec // a program of the table, as the user has it
 	if err != nil {
 		return ""
 	}

@@ -50,8 +50,12 @@ var variables = []struct {
 	name, api string
 	versioned bool
 }{
-	{"ANTHROPIC_BASE_URL", agents.Anthropic, false}, {"ANTHROPIC_API_BASE", agents.Anthropic, false}, {"ANTHROPIC_HOST", agents.Anthropic, false},
-	{"OPENAI_BASE_URL", agents.OpenAI, true}, {"OPENAI_API_BASE", agents.OpenAI, true}, {"OPENAI_HOST", agents.OpenAI, false},
+	{"ANTHROPIC_BASE_URL", agents.Anthropic, false},
+	{"ANTHROPIC_API_BASE", agents.Anthropic, false},
+	{"ANTHROPIC_HOST", agents.Anthropic, false},
+	{"OPENAI_BASE_URL", agents.OpenAI, true},
+	{"OPENAI_API_BASE", agents.OpenAI, true},
+	{"OPENAI_HOST", agents.OpenAI, false},
 }
 
 // ownAddresses returns the addresses that the agent would use without the gateway, as far as the
