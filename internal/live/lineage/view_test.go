@@ -10,8 +10,8 @@ import (
 )
 
 // withMarkers returns a conversation with a cache marker on the last block of some messages.
-func withMarkers(n int, marker string, at ...int) []string {
-	messages := conversation(n)
+func withMarkers(marker string, at ...int) []string {
+	messages := conversation(9)
 	for _, i := range at {
 		messages[i] = strings.TrimSuffix(messages[i], "}]}") + `,"cache_control":` + marker + `}]}`
 	}
@@ -35,13 +35,13 @@ func TestMarkersAfterAnEpoch(t *testing.T) {
 		all      int    // markers in the messages of the view
 	}{
 		{"none", conversation(9), system(), "", 0},
-		{"the newest message has one", withMarkers(9, short, 8), system(), short, 2},
-		{"those of replaced messages are gone", withMarkers(9, short, 2, 4, 8), system(), short, 2},
-		{"two and two: none is free", withMarkers(9, short, 6, 8), system(short, short), "", 2},
-		{"two and one", withMarkers(9, short, 8), system(short, short), short, 2},
-		{"an hour", withMarkers(9, hour, 8), system(hour, hour), hour, 2},
-		{"an hour in the system prompt only", withMarkers(9, short, 8), system(hour), short, 2},
-		{"an hour on a replaced message", withMarkers(9, hour, 2), system(hour), hour, 1},
+		{"the newest message has one", withMarkers(short, 8), system(), short, 2},
+		{"those of replaced messages are gone", withMarkers(short, 2, 4, 8), system(), short, 2},
+		{"two and two: none is free", withMarkers(short, 6, 8), system(short, short), "", 2},
+		{"two and one", withMarkers(short, 8), system(short, short), short, 2},
+		{"an hour", withMarkers(hour, 8), system(hour, hour), hour, 2},
+		{"an hour in the system prompt only", withMarkers(short, 8), system(hour), short, 2},
+		{"an hour on a replaced message", withMarkers(hour, 2), system(hour), hour, 1},
 		{"in the system prompt only", conversation(9), system(short), short, 1},
 	}
 	for _, tt := range tests {
