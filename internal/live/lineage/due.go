@@ -117,7 +117,7 @@ func (s *State) reason(r *wire.Request, q *Question) Reason {
 	if life == 0 {
 		life = q.Lifetime
 	}
-	if life = max(life, s.Lives); life > 0 && s.Wrong == 0 && float64(q.Now.Sub(used)) > grace*float64(life) {
+	if life > 0 && s.Wrong == 0 && float64(q.Now.Sub(used)) > grace*float64(max(life, s.Lives)) {
 		return Cold
 	}
 	return None

@@ -64,7 +64,7 @@ func TestDue(t *testing.T) {
 			q.Now, s.TTL = begin.Add(time.Hour), time.Hour
 		}, lineage.None, false},
 		{"no lifetime is known", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
-			q.Now, s.TTL = begin.Add(100*time.Hour), 0
+			q.Now, s.TTL, s.Lives = begin.Add(100*time.Hour), 0, time.Minute
 		}, lineage.None, false},
 		{"the vendor's own lifetime", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
 			q.Now, s.TTL, q.Lifetime = begin.Add(100*time.Hour), 0, 24*time.Hour
