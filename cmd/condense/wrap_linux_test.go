@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
 // A screen is what a process has printed.
@@ -72,6 +75,41 @@ func TestWrapForwardsSignals(t *testing.T) {
 	wantExit(t, cmd, 9)
 	if text := out.String(); strings.Count(text, "got interrupt") != 2 || !strings.Contains(text, "repeated hello") {
 		t.Errorf("the agent printed:\n%s", text)
+	}
+}
+
+// Requests go to the vendor with the agent's own key, and the end says what was done.
+func TestWrapReports(t *testing.T) {
+	vendor := upstream.New(upstream.Options{Window: 200_000})
+	server := httptest.NewServer(vendor)
+	defer server.Close()
+	cmd, in, out := wrapped(t, "--upstream", "anthropic="+server.URL)
+	say(t, in, "ask something\n")
+	out.wait(t, "200 OK", 1)
+	say(t, in, "exit 0\n")
+	wantExit(t, cmd, 0)
+	got := vendor.Records()
+	if len(got) != 1 || got[0].Header.Get("X-Api-Key") != "sk-ant-test" || len(vendor.Refusals()) > 0 {
+		t.Fatalf("%d requests arrived, refused: %v", len(got), vendor.Refusals())
+	}
+	for _, line := range []string{
+		fmt.Sprintf("condense: 1 request, %s tokens sent, 0 saved\n", size.Group(got[0].Usage.Prompt)), "condense: cache: ", "condense: the history was never too long\n",
+	} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("%q is missing:\n%s", line, out)
+		}
+	}
+}
+
+// A vendor that cannot be reached is an answer to the agent, which goes on.
+func TestWrapWithoutVendor(t *testing.T) {
+	cmd, in, out := wrapped(t, "--upstream", "anthropic=http://127.0.0.1:1")
+	say(t, in, "ask something\n")
+	out.wait(t, "502 Bad Gateway", 1)
+	say(t, in, "hello\nexit 3\n")
+	wantExit(t, cmd, 3)
+	if !strings.Contains(out.String(), "repeated hello") {
+		t.Errorf("the agent printed:\n%s", out)
 	}
 }
 
