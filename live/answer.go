@@ -36,6 +36,11 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 				return nil, err
 			}
 			second.Header.Set("X-Condense-Retry", why)
+			if ctx := r.Context(); why == refused && !refusal(second.StatusCode) {
+				if err := x.safely("forget", func() error { return x.forget(ctx) }); err != nil {
+					x.fault("forget", err)
+				}
+			}
 			res = second
 		}
 	}
@@ -99,11 +104,20 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 		why = "overflow"
 	case x.altered && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
 		why = "thinking"
+	case x.altered && x.claim.state.Scale(x.original) <= x.window:
+		why = refused
 	default:
 		return nil, ""
 	}
 	ctx := r.Context()
-	err = x.safely("repair", func() error { return x.again(ctx, why) })
+	err = x.safely("repair", func() error {
+		if why == refused {
+			x.epoch, x.next = nil, nil
+			x.look(x.own())
+			return nil
+		}
+		return x.again(ctx, why)
+	})
 	if err != nil {
 		x.fault("repair", err)
 		return nil, ""
@@ -113,6 +127,34 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	x.sent = x.r.With(x.view)
 	replaceBody(again, x.sent)
 	return again, why
+}
+
+// refused is why a request is sent again for no reason that we know: the vendor may not like what we made of it.
+const refused = "refused"
+
+// own returns the state of the conversation without what we made of it. On a model that binds its thinking, none is sent: some of it
+// was written after messages that are not sent any more.
+func (x *exchange) own() *lineage.State {
+	s := *x.claim.state
+	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
+	if x.caching.Bound {
+		s.Strip(x.r, x.rolling)
+	}
+	return &s
+}
+
+// forget makes the client's own messages, which the vendor has taken, the view from now on.
+func (x *exchange) forget(ctx context.Context) error {
+	c, err := x.claim.session.claim(ctx, x.store, x.r, x.rolling)
+	if err != nil {
+		return err
+	}
+	x.claim = c
+	defer c.release()
+	c.state = x.own()
+	c.state.Sent(x.r, x.rolling, x.start)
+	c.tried(x.tokens + x.minNew())
+	return c.save(ctx, x.store, true, x.s.Now())
 }
 
 // aboutThinking reports whether a vendor refused thinking because of what was sent before it, or because it is

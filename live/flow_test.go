@@ -379,6 +379,63 @@ func TestRefusedThinkingIsRepaired(t *testing.T) {
 	}
 }
 
+// The vendor refuses what we made of a request for a reason of its own: the client's own messages are sent, and its conversation goes on.
+func TestRefusedViewIsRepaired(t *testing.T) {
+	for _, tt := range []struct {
+		api             upstream.API
+		model, thinking string
+	}{{upstream.Messages, "claude-opus-5-5", "adaptive"}, {upstream.Messages, "claude-sonnet-4-5", "enabled"}, {upstream.Chat, "gpt-5.1", ""}, {upstream.Responses, "gpt-5.6", "medium"}} {
+		t.Run(tt.model, func(t *testing.T) {
+			n := 0
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(33, 6000, nil), Fault: func(r upstream.Record) *upstream.Fault {
+				if !bytes.Contains(r.Body, []byte("[Extract of the conversation")) || n == 2 {
+					return nil
+				}
+				n++
+				return &upstream.Fault{Status: http.StatusBadRequest}
+			}}, upstream.Client{API: tt.api, Model: tt.model, Thinking: tt.thinking, Session: "s"}, nil)
+			if _, err := p.client.Say(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range p.vendor.Records() {
+				if r.Rule != "" && r.Rule != "fault" {
+					t.Errorf("refused: %s: %s", r.Rule, r.Error)
+				}
+			}
+			if s := p.Stats(); n == 0 || n != s.Errors["retry_refused"] {
+				t.Errorf("%d refusals, %+v", n, s)
+			}
+		})
+	}
+}
+
+// What the client itself does wrong is refused in the vendor's words, and what we made of the conversation stays.
+func TestClientsFaultIsRefused(t *testing.T) {
+	wrong := false
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(40, 6000, nil), Fault: func(upstream.Record) *upstream.Fault {
+		if wrong {
+			return &upstream.Fault{Status: http.StatusBadRequest}
+		}
+		return nil
+	}}, upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive", Session: "s"}, nil)
+	if _, err := p.client.Say(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	epochs, sent := p.Stats().EpochCount, len(p.vendor.Turns())
+	wrong = true
+	if _, err := p.client.Say(t.Context(), "more"); !errors.Is(err, upstream.ErrRefused) || epochs == 0 {
+		t.Fatalf("got %v after %d epochs", err, epochs)
+	}
+	wrong = false
+	if _, _, err := p.client.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	turns := p.vendor.Turns()
+	if last, before := turns[len(turns)-1], turns[sent-1]; last.Tokens > before.Tokens+1000 || p.Stats().EpochCount != epochs {
+		t.Errorf("%d tokens were sent, before %d; %d epochs, before %d", last.Tokens, before.Tokens, p.Stats().EpochCount, epochs)
+	}
+}
+
 // faulty is a strategy that does what a test wants.
 func faulty(do core.ProviderFunc) *condense.Options {
 	o := withWindow(window)
