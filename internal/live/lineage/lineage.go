@@ -163,6 +163,11 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 			best, longest = s, n
 		}
 	}
+	for _, s := range states[:min(len(states), mostStates)] { // of branches of the same epoch, the one that knows the next answer
+		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.same(best.Epoch) {
+			best = s
+		}
+	}
 	kind := Continue
 	switch {
 	case best == nil && lost == 0:
@@ -191,6 +196,11 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 		s.Bind(r, rolling)
 	}
 	return &s, kind
+}
+
+// ended reports whether a request with the first n of the messages was sent with this epoch.
+func (s *State) ended(rolling []wire.Hash, n int) bool {
+	return n > 0 && slices.Contains(s.Ends, rolling[n-1])
 }
 
 // doubt forgets where requests ended that were sent with another epoch too: the answer that a client goes on with may be that to the
