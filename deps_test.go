@@ -100,7 +100,7 @@ var mayImport = map[string]string{
 	"transcript/internal/codex":      "internal/apimessage core core/history internal/rawjson transcript/internal/items transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session",
 	"transcript/internal/pi":         "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/opencode":   "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",
-	"transcript/internal/gemini":     "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",
+	"transcript/internal/gemini":     "core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session transcript/internal/jsonl",
 	"transcript/internal/roo":        "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/trace":      "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/responses":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/items transcript/internal/request",

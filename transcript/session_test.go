@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 	"testing"
 
@@ -14,6 +15,19 @@ import (
 
 // The formats of agents that are read and not written.
 var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "pi": "session.jsonl"}
+
+// readOnlySamples yields all test files of these formats.
+func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for format := range readOnly {
+			for _, data := range files(tb, format) {
+				if !yield(format, data) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Sessions of OpenCode, Gemini CLI and pi are read as these agents send them: who says what,
 // calls with their results, failures, what a compaction hides.
@@ -126,12 +140,43 @@ func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
 	}
 }
 
+// A log of Gemini CLI is read as it would go on: the last of the lines of a message counts, what
+// was rewound is gone, and a history that was set is a condensation, which can be undone.
+func TestGeminiLog(t *testing.T) {
+	t.Parallel()
+	d := read(t, files(t, "gemini")["log.jsonl"], "")
+	says := func() string { return strings.TrimSpace(outline(d)) }
+	want := `m-1 user: "The total of an order is"
+m-2 assistant: thought "Rounding?"  "Let me look." call run_1 run_shell_command("{\"command\":\"go test ./...\"}")
+m-2.2 tool: result run_1: "FAIL shop: a very long o"
+m-4 assistant: "It is the rounding."
+m-5 user: "Go on."
+m-6 assistant: call edit_1 replace("{\"file_path\":\"order.go\"}")
+m-6.2 tool: result edit_1: "no match" failed
+warning: 1 message rewound: kept in the file, but not part of the conversation`
+	set := `s-1 user summary: "<state_snapshot>The tota"
+s-2 assistant summary: "Got it. Thanks for the a"
+` + strings.Replace(want[strings.Index(want, "m-2 "):], "FAIL shop: a very long o", "FAIL [masked]", 1)
+	set = strings.Replace(set, "warning:", "history-11 by gemini : 0 tokens, hides [m-1], inserts s-1 s-2\nwarning:", 1)
+	if diff := cmp.Diff(set, says()); diff != "" {
+		t.Errorf("view (-want +got):\n%s", diff)
+	}
+	if err := d.Journal.Undo("history-11"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, says()); diff != "" {
+		t.Errorf("without what was set (-want +got):\n%s", diff)
+	}
+	if d.Model != "gemini-3-pro" {
+		t.Errorf("model %q", d.Model)
+	}
+}
+
 // They are written back byte for byte, from a journal too; what is condensed is written in
 // every other format, and refused in their own with what to do.
 func TestSessionsThatAreOnlyReadAreWrittenElsewhere(t *testing.T) {
 	t.Parallel()
-	for format, name := range readOnly {
-		data := files(t, format)[name]
+	for format, data := range readOnlySamples(t) {
 		for _, data := range []string{data, strings.ReplaceAll(data, "\n", "\r\n"), "\xef\xbb\xbf" + data} {
 			d := read(t, data, "")
 			if got, warnings := write(t, d, ""); got != data || len(warnings) > 0 {
@@ -169,8 +214,8 @@ func TestSessionsThatAreOnlyReadAreWrittenElsewhere(t *testing.T) {
 // failures, on its way from these formats through all others.
 func TestSessionsThatAreOnlyReadKeepPairsAndFailures(t *testing.T) {
 	t.Parallel()
-	for format, name := range readOnly {
-		d := read(t, files(t, format)[name], "")
+	for format, data := range readOnlySamples(t) {
+		d := read(t, data, "")
 		for _, c := range d.Journal.Condensations() { // everything
 			if err := d.Journal.Undo(c.ID); err != nil {
 				t.Fatal(err)
@@ -211,6 +256,7 @@ func TestBrokenSessionsThatAreOnlyRead(t *testing.T) {
 		{"gemini", "{\"messages\":[\n{\"type\":\"user\",\"content\":[3]}]}", `f: line 2: message 1: found 3 as a part of content; want an object`},
 		{"gemini", `{"messages":[{"content":"x"}]}`, `f: line 1: message 1: found a message block without "type"; want a string`},
 		{"gemini", `{"messages":[{"type":"gemini","content":"","toolCalls":[{"name":"n"}]}]}`, `f: line 1: message 1: found a tool call block without "id"; want a string, and one as name`},
+		{"gemini", "{\"sessionId\":\"s\",\"projectHash\":\"p\"}\n{\"id\":\"m\",\"type\":\"user\",\"content\":[3]}", `f: line 2: message 1: found 3 as a part of content; want an object`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"robot"}}`, `f: line 2: message 1: found the "role" "robot"; want user, assistant or toolResult`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user"}}`, `f: line 2: message 1: found a message without "content"; want a message in the shape of the vendor's API`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":[{"type":"text"}]}}`, `f: line 2: message 1: found a text block without "text"; want a string`},
@@ -224,8 +270,8 @@ func TestBrokenSessionsThatAreOnlyRead(t *testing.T) {
 
 // No file makes a panic, and what can be read is written back byte for byte.
 func FuzzSessions(f *testing.F) {
-	for format, name := range readOnly {
-		f.Add(format, []byte(files(f, format)[name]))
+	for format, data := range readOnlySamples(f) {
+		f.Add(format, []byte(data))
 	}
 	f.Fuzz(func(t *testing.T, format string, data []byte) {
 		if readOnly[format] == "" {

@@ -6,13 +6,18 @@
 //	  {"id": …, "timestamp": …, "type": "user", "content": [{"text": …}]},
 //	  {"id": …, "timestamp": …, "type": "gemini", "content": …, "thoughts": [ … ], "toolCalls": [ … ]}]}
 //
+// Since version 0.39 the name ends in .jsonl, and the file is a log of the same messages: see
+// lines.go.
+//
 // A call holds its result, a list with a functionResponse. Messages of other types (info,
-// warning, error) belong to the user interface. The system prompt and the definitions of the
-// tools are not in the file. This follows packages/core/src/services/chatRecordingService.ts
-// of Gemini CLI, which is public, and a session of April 2026.
+// warning, error) belong to the user interface, and so do commands. The content of newer messages
+// holds the calls too. The system prompt and the definitions of the tools are not in the file.
+// This follows packages/core/src/services/chatRecordingService.ts and utils/sessionUtils.ts of
+// Gemini CLI, which are public, and a session of April 2026.
 package gemini
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -26,10 +31,15 @@ import (
 // Codec is the format.
 var Codec = codec.Codec{
 	Name:   "gemini",
-	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json",
+	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json or .jsonl",
 	Tool:   "Gemini CLI",
-	Detect: detectGemini,
-	Read:   readGemini,
+	Detect: func(data []byte) bool { return detectGemini(data) || detectLines(data) },
+	Read: func(data []byte, f *codec.File) error {
+		if detectLines(data) {
+			return readLines(data, f)
+		}
+		return readGemini(data, f)
+	},
 }
 
 func detectGemini(data []byte) bool {
@@ -58,35 +68,95 @@ func readGemini(data []byte, f *codec.File) error {
 	if err != nil {
 		return err
 	}
+	known := answers{}
 	for raw := range rawjson.Elements(messages) {
 		if !rawjson.IsObject(raw) {
 			return (&syntax.Error{Found: syntax.Describe(raw), Want: "an object with type and content"}).In(data, raw, s.Records+1)
 		}
-		var all []core.Message
-		var bad *syntax.Error
-		switch kind := rawjson.Field(raw, "type"); {
-		case !rawjson.IsString(kind):
-			bad = syntax.Missing(raw, "message", "type", "a string")
-		case rawjson.Text(kind) == "user":
-			var parts []core.Part
-			if parts, bad = decodeGemini(raw, rawjson.Field(raw, "content")); len(parts) > 0 {
-				all = []core.Message{{Role: core.RoleUser, Parts: parts}}
-			}
-		case rawjson.Text(kind) == "gemini":
-			all, bad = decodeGeminiTurn(raw)
-			if model := rawjson.Text(rawjson.Field(raw, "model")); model != "" {
-				f.Model = model
-			}
+		all, model, bad := decodeRecord(raw)
+		if model != "" {
+			f.Model = model
 		}
 		if bad != nil {
 			return bad.In(data, raw, s.Records+1)
 		}
-		if err := s.Add(raw, rawjson.Text(rawjson.Field(raw, "id")), rawjson.Time(rawjson.Field(raw, "timestamp")), all); err != nil {
+		if err := s.Add(raw, rawjson.Text(rawjson.Field(raw, "id")), rawjson.Time(rawjson.Field(raw, "timestamp")), known.once(all)); err != nil {
 			return err
 		}
 	}
 	s.Close(",")
 	return nil
+}
+
+// decodeRecord returns what the message raw says, none if it is not sent, and its model.
+func decodeRecord(raw []byte) (all []core.Message, model string, bad *syntax.Error) {
+	switch kind := rawjson.Field(raw, "type"); {
+	case !rawjson.IsString(kind):
+		bad = syntax.Missing(raw, "message", "type", "a string")
+	case rawjson.Text(kind) == "user":
+		var parts []core.Part
+		parts, bad = decodeGemini(raw, rawjson.Field(raw, "content"))
+		all = userMessages(parts)
+	case rawjson.Text(kind) == "gemini":
+		model = rawjson.Text(rawjson.Field(raw, "model"))
+		all, bad = decodeGeminiTurn(raw)
+	}
+	return all, model, bad
+}
+
+// notSent are how the content of a user begins that Gemini CLI does not send again: commands,
+// and what it adds itself.
+var notSent = []string{"/", "?", "<session_context>", "<hook_context>"}
+
+// userMessages returns the results among parts and what the user said.
+func userMessages(parts []core.Part) []core.Message {
+	var said, results []core.Part
+	for _, p := range parts {
+		if r, ok := p.(core.ToolResult); ok {
+			results = append(results, r)
+		} else {
+			said = append(said, p)
+		}
+	}
+	if len(said) > 0 {
+		first, _ := said[0].(core.Text)
+		begins := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(string(first)), prefix) }
+		if slices.ContainsFunc(notSent, begins) {
+			said = nil
+		}
+	}
+	var all []core.Message
+	if len(results) > 0 {
+		all = append(all, core.Message{Role: core.RoleTool, Parts: results})
+	}
+	if len(said) > 0 {
+		all = append(all, core.Message{Role: core.RoleUser, Parts: said})
+	}
+	return all
+}
+
+// answers are the IDs of calls that have a result. Two records can hold the same one: that of
+// the call, and that of the message that took it to the model.
+type answers map[string]bool
+
+// once returns all without results that there were before.
+func (a answers) once(all []core.Message) []core.Message {
+	var kept []core.Message
+	for _, m := range all {
+		before := len(m.Parts)
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p core.Part) bool {
+			r, ok := p.(core.ToolResult)
+			known := ok && a[r.CallID]
+			if ok {
+				a[r.CallID] = true
+			}
+			return known
+		})
+		if len(m.Parts) > 0 || before == 0 {
+			kept = append(kept, m)
+		}
+	}
+	return kept
 }
 
 // decodeGemini returns the parts of value, a member of the message raw: a string, a part or
@@ -117,10 +187,18 @@ func decodeGemini(raw, value []byte) ([]core.Part, *syntax.Error) {
 }
 
 func geminiPart(raw []byte) []core.Part {
+	thought := rawjson.IsTrue(rawjson.Field(raw, "thought"))
 	for k, v := range rawjson.Fields(raw) {
 		switch key := string(k); {
+		case key == "text" && rawjson.IsString(v) && thought:
+			return []core.Part{core.Reasoning{Text: rawjson.Text(v)}}
 		case key == "text" && rawjson.IsString(v):
 			return blocks.Text(v)
+		case key == "functionCall" && rawjson.IsString(rawjson.Field(v, "id")) && rawjson.IsString(rawjson.Field(v, "name")):
+			return []core.Part{call(v)}
+		case key == "functionResponse" && rawjson.IsString(rawjson.Field(v, "id")):
+			content, failed := responseContent(rawjson.Field(v, "response"))
+			return []core.Part{core.ToolResult{CallID: rawjson.Text(rawjson.Field(v, "id")), Content: content, IsError: failed}}
 		case key == "inlineData":
 			mime := rawjson.Text(rawjson.Field(v, "mimeType"))
 			if strings.HasPrefix(mime, "image/") {
@@ -134,37 +212,64 @@ func geminiPart(raw []byte) []core.Part {
 	return nil
 }
 
+// call returns the call that raw describes by id, name and args.
+func call(raw []byte) core.ToolCall {
+	return core.ToolCall{ID: rawjson.Text(rawjson.Field(raw, "id")), Name: rawjson.Text(rawjson.Field(raw, "name")), Args: string(rawjson.Field(raw, "args"))}
+}
+
 func decodeGeminiTurn(raw []byte) ([]core.Message, *syntax.Error) {
-	var said, results []core.Part
-	for thought := range rawjson.Elements(rawjson.Field(raw, "thoughts")) {
-		subject, description := rawjson.Text(rawjson.Field(thought, "subject")), rawjson.Text(rawjson.Field(thought, "description"))
-		said = append(said, core.Reasoning{Text: strings.TrimSpace(subject + "\n" + description)})
-	}
-	parts, bad := decodeGemini(raw, rawjson.Field(raw, "content"))
+	said, bad := decodeGemini(raw, rawjson.Field(raw, "content"))
 	if bad != nil {
 		return nil, bad
 	}
-	said = append(said, parts...)
-	for call := range rawjson.Elements(rawjson.Field(raw, "toolCalls")) {
-		id, name := rawjson.Field(call, "id"), rawjson.Field(call, "name")
-		if !rawjson.IsString(id) || !rawjson.IsString(name) {
-			e := syntax.Missing(call, "tool call", "id", "a string, and one as name")
-			e.Offset += rawjson.Offset(raw, call)
+	// If the content holds thoughts or calls, it is all that is sent again.
+	whole := false
+	for _, p := range said {
+		switch p.(type) {
+		case core.Reasoning, core.ToolCall:
+			whole = true
+		default:
+		}
+	}
+	if !whole {
+		var thoughts []core.Part
+		for thought := range rawjson.Elements(rawjson.Field(raw, "thoughts")) {
+			subject, description := rawjson.Text(rawjson.Field(thought, "subject")), rawjson.Text(rawjson.Field(thought, "description"))
+			thoughts = append(thoughts, core.Reasoning{Text: strings.TrimSpace(subject + "\n" + description)})
+		}
+		said = append(thoughts, said...)
+	}
+	called := map[string]bool{}
+	for _, p := range said {
+		if c, ok := p.(core.ToolCall); ok {
+			called[c.ID] = true
+		}
+	}
+	var results []core.Part
+	for made := range rawjson.Elements(rawjson.Field(raw, "toolCalls")) {
+		if !rawjson.IsString(rawjson.Field(made, "id")) || !rawjson.IsString(rawjson.Field(made, "name")) {
+			e := syntax.Missing(made, "tool call", "id", "a string, and one as name")
+			e.Offset += rawjson.Offset(raw, made)
 			return nil, e
 		}
-		said = append(said, core.ToolCall{ID: rawjson.Text(id), Name: rawjson.Text(name), Args: string(rawjson.Field(call, "args"))})
-		status := rawjson.Text(rawjson.Field(call, "status"))
-		content, failed := geminiResult(rawjson.Field(call, "result"))
+		c := call(made)
+		if !called[c.ID] {
+			called[c.ID] = true
+			said = append(said, c)
+		}
+		status := rawjson.Text(rawjson.Field(made, "status"))
+		content, failed := geminiResult(c.ID, rawjson.Field(made, "result"))
 		if content != nil || status == "success" || status == "error" || status == "cancelled" {
 			failed = failed || status == "error" || status == "cancelled"
-			results = append(results, core.ToolResult{CallID: rawjson.Text(id), Content: content, IsError: failed})
+			results = append(results, core.ToolResult{CallID: c.ID, Content: content, IsError: failed})
 		}
 	}
 	return session.Turn(said, results), nil
 }
 
-// geminiResult returns the content of a result, and whether the tool failed.
-func geminiResult(value []byte) (content []core.Part, failed bool) {
+// geminiResult returns the content of the result of call id, and whether the tool failed. The
+// value may also hold the results of other calls.
+func geminiResult(id string, value []byte) (content []core.Part, failed bool) {
 	if rawjson.IsString(value) {
 		return blocks.Text(value), false
 	}
@@ -172,18 +277,30 @@ func geminiResult(value []byte) (content []core.Part, failed bool) {
 		value = append(append([]byte{'['}, value...), ']')
 	}
 	for part := range rawjson.Elements(value) {
-		response := rawjson.Field(rawjson.Field(part, "functionResponse"), "response")
-		output, fault := rawjson.Field(response, "output"), rawjson.Field(response, "error")
-		switch {
+		answer := rawjson.Field(part, "functionResponse")
+		of := rawjson.Field(answer, "id")
+		switch response := rawjson.Field(answer, "response"); {
+		case rawjson.IsString(of) && rawjson.Text(of) != id:
 		case response == nil:
 			content = append(content, geminiPart(part)...)
-		case rawjson.IsString(output):
-			content = append(content, blocks.Text(output)...)
-		case rawjson.IsString(fault):
-			content, failed = append(content, blocks.Text(fault)...), true
 		default:
-			content = append(content, core.Text(response))
+			said, bad := responseContent(response)
+			content, failed = append(content, said...), failed || bad
 		}
 	}
 	return content, failed
+}
+
+// responseContent returns what a functionResponse says, and whether the tool failed.
+func responseContent(response []byte) (content []core.Part, failed bool) {
+	output, fault := rawjson.Field(response, "output"), rawjson.Field(response, "error")
+	switch {
+	case rawjson.IsString(output):
+		return blocks.Text(output), false
+	case rawjson.IsString(fault):
+		return blocks.Text(fault), true
+	case response == nil:
+		return nil, false
+	}
+	return []core.Part{core.Text(response)}, false
 }
