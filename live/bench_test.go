@@ -23,6 +23,7 @@ func BenchmarkTurn(b *testing.B) {
 }
 
 func benchmarkTurn(b *testing.B, tokens int) {
+	b.Helper()
 	const perMessage = 117
 	n := tokens / perMessage / 4 * 4
 	const turns = 100

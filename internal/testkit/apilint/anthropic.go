@@ -107,7 +107,7 @@ func (l *linter) anthropicMidSystem(messages []any, i int) {
 		s, _ := m["role"].(string)
 		return s
 	}
-	if role(i-1) != "user" && !(i > 0 && endsInServerResult(messages[i-1])) {
+	if role(i-1) != "user" && (i == 0 || !endsInServerResult(messages[i-1])) {
 		l.fault("system-place", "a message of the system after %q", role(i-1))
 	}
 	if next := role(i + 1); next != "" && next != "assistant" {
