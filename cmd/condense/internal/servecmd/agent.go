@@ -274,7 +274,7 @@ func printStatus(ctx context.Context, a *cli.App, agent *agents.Agent) error {
 			term.Printf(a.Stdout, "  but %s is %s\n", strings.Join(c.Path, "."), now)
 		}
 	}
-	own, err := ownAddresses(agent)
+	own, err := ownAddresses(agent, nil)
 	if err != nil {
 		return err
 	}

@@ -60,9 +60,17 @@ var variables = []struct {
 
 // ownAddresses returns the addresses that the agent would use without the gateway, as far as the
 // user has set them. A settings file that cannot be read is the agent's to report.
-func ownAddresses(agent *agents.Agent) (addresses, error) {
+func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	own := addresses{}
 	p := agent.Point
+	if at, text := flagSettings(p, args); at >= 0 {
+		s := &p.Settings[len(p.Settings)-1]
+		for _, k := range s.Keys {
+			if url, ok, err := settings.Get(settings.JSON, text, k.Path...); err == nil && ok && url != "" {
+				own[k.API] = address{url: url, from: p.Override, versioned: k.Value != "{base}", setting: s}
+			}
+		}
+	}
 	for i := range p.Settings {
 		s := &p.Settings[i]
 		for _, file := range paths(s) {
@@ -89,6 +97,36 @@ func ownAddresses(agent *agents.Agent) (addresses, error) {
 		}
 	}
 	return own, nil
+}
+
+// flagSettings returns the settings that the user's arguments give an agent, inline or in a file, and
+// which argument has them; -1 if none does. The last flag counts.
+func flagSettings(p agents.Point, args []string) (at int, text []byte) {
+	if p.Override == "" {
+		return -1, nil
+	}
+	value := ""
+	at = -1
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if v, ok := strings.CutPrefix(arg, p.Override+"="); ok {
+			at, value = i, v
+		} else if i > 0 && args[i-1] == p.Override {
+			at, value = i, arg
+		}
+	}
+	if at < 0 {
+		return -1, nil
+	}
+	if text = []byte(value); !strings.HasPrefix(strings.TrimSpace(value), "{") {
+		var err error
+		if text, err = os.ReadFile(value); err != nil {
+			return -1, nil // the agent reports it
+		}
+	}
+	return at, text
 }
 
 var providerRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -158,13 +196,14 @@ func merged(p agents.Point, text string, fill func(string) string) (string, erro
 	return string(out), nil
 }
 
-// override makes the gateway win over settings files that win over the environment, and over the
-// provider of the settings.
-func (l *launched) override(agent *agents.Agent, own addresses, fill func(string) string) error {
+// override makes the gateway win over settings that win over the environment, and over the provider
+// of the settings. It returns the user's arguments, changed if they have settings of their own: an agent
+// uses one flag with settings only.
+func (l *launched) override(agent *agents.Agent, args []string, own addresses, fill func(string) string) ([]string, error) {
 	p := agent.Point
-	var flag []byte
-	for _, a := range own {
-		switch {
+	needed := false
+	for _, api := range []string{agents.Anthropic, agents.OpenAI} {
+		switch a := own[api]; {
 		case a.provider != "":
 			l.args = nil
 			for _, arg := range p.Provider.Args {
@@ -174,21 +213,34 @@ func (l *launched) override(agent *agents.Agent, own addresses, fill func(string
 		case filepath.IsAbs(a.setting.Path):
 			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which wrap cannot change: requests do not come through condense", a.from, a.url))
 		default:
-			for _, k := range a.setting.Keys {
-				var err error
-				if flag, _, err = settings.Set(settings.JSON, flag, fill(k.Value), k.Path...); err != nil {
-					return err
-				}
-			}
-			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", a.from, a.url))
+			needed = true
+			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", home(a.from), a.url))
 		}
 	}
-	if flag != nil {
-		var line bytes.Buffer
-		if err := json.Compact(&line, flag); err != nil {
-			return err
+	if !needed {
+		return args, nil
+	}
+	at, text := flagSettings(p, args)
+	for _, k := range p.Settings[len(p.Settings)-1].Keys {
+		var err error
+		if text, _, err = settings.Set(settings.JSON, text, fill(k.Value), k.Path...); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Override, err)
 		}
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, text); err != nil { // it has comments
+		line.Reset()
+		line.Write(text)
+	}
+	if at < 0 {
 		l.args = append(l.args, p.Override, line.String())
+		return args, nil
 	}
-	return nil
+	args = slices.Clone(args)
+	prefix := ""
+	if strings.HasPrefix(args[at], p.Override+"=") {
+		prefix = p.Override + "="
+	}
+	args[at] = prefix + line.String()
+	return args, nil
 }

@@ -104,7 +104,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	if err != nil {
 		return notFound(a, agent, command[0], err)
 	}
-	own, err := ownAddresses(agent)
+	own, err := ownAddresses(agent, command[1:])
 	if err != nil {
 		return err
 	}
@@ -340,7 +340,8 @@ func launch(agent *agents.Agent, args []string, own addresses, base string, envi
 		}
 		l.set(p.Merge, text)
 	}
-	if err := l.override(agent, own, fill); err != nil {
+	args, err := l.override(agent, args, own, fill)
+	if err != nil {
 		return nil, errors.Join(err, l.remove())
 	}
 	for name, what := range p.Elsewhere {
