@@ -186,7 +186,7 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 	if kind != Continue {
 		s.ID, s.Ends, s.Lengths = "", nil, nil
 		for i, k := range best.Lengths { // of requests that are part of this one: the others are the stored branch's
-			if k <= longest && rolling[k-1] == best.Ends[i] {
+			if 0 < k && k <= longest && i < len(best.Ends) && rolling[k-1] == best.Ends[i] {
 				s.end(best.Ends[i], k, len(s.Ends))
 			}
 		}
@@ -208,10 +208,10 @@ func (s *State) ended(rolling []wire.Hash, n int) bool {
 func (s *State) doubt(states []*State, rolling []wire.Hash, from int) {
 	for _, t := range states {
 		for i, k := range t.Lengths {
-			if k < from || k > len(rolling) || rolling[k-1] != t.Ends[i] || t.Epoch.same(s.Epoch) {
+			if k < from || k > len(rolling) || i >= len(t.Ends) || rolling[k-1] != t.Ends[i] || t.Epoch.same(s.Epoch) {
 				continue
 			}
-			if at := slices.Index(s.Ends, t.Ends[i]); at >= 0 {
+			if at := slices.Index(s.Ends, t.Ends[i]); at >= 0 && at < len(s.Lengths) {
 				s.Ends, s.Lengths = slices.Delete(slices.Clone(s.Ends), at, at+1), slices.Delete(slices.Clone(s.Lengths), at, at+1)
 			}
 		}
@@ -221,8 +221,8 @@ func (s *State) doubt(states []*State, rolling []wire.Hash, from int) {
 // shared returns how many of the messages were sent before, in this order, in a request with this epoch.
 func (s *State) shared(rolling []wire.Hash) int {
 	n := common(s.Rolling, rolling)
-	for i, h := range s.Ends {
-		if k := s.Lengths[i]; k > n && k <= len(rolling) && rolling[k-1] == h {
+	for i, k := range s.Lengths {
+		if k > n && k <= len(rolling) && i < len(s.Ends) && rolling[k-1] == s.Ends[i] {
 			n = k
 		}
 	}
@@ -235,7 +235,7 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 	if e == nil || e.Cut == 0 {
 		return true
 	}
-	return len(rolling) >= e.Cut && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
+	return 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
 }
 
 // Bind changes s: the model of r binds thinking to what was sent before it. The thinking of answers that are new in r is left out,
@@ -376,7 +376,7 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 
 // end records that a request of n messages was sent, and forgets the first of too many.
 func (s *State) end(h wire.Hash, n, at int) {
-	if slices.Contains(s.Ends, h) {
+	if at = min(at, len(s.Lengths)); len(s.Lengths) != len(s.Ends) || slices.Contains(s.Ends, h) {
 		return
 	}
 	s.Ends, s.Lengths = slices.Insert(slices.Clone(s.Ends), at, h), slices.Insert(slices.Clone(s.Lengths), at, n)
@@ -422,7 +422,7 @@ func (s *State) Recycle(states []*State) {
 		return
 	}
 	s.ID = oldest.ID
-	for i := max(0, len(oldest.Ends)-mostTips); i < len(oldest.Ends); i++ {
+	for i := max(0, len(oldest.Ends)-mostTips); i < min(len(oldest.Ends), len(oldest.Lengths)); i++ {
 		s.end(oldest.Ends[i], oldest.Lengths[i], len(s.Ends)/2)
 	}
 	if len(oldest.Ingest) > 0 {
