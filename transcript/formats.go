@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/codex"
 	"github.com/condensehq/condense/transcript/internal/condense"
+	"github.com/condensehq/condense/transcript/internal/copilot"
 	"github.com/condensehq/condense/transcript/internal/gemini"
 	"github.com/condensehq/condense/transcript/internal/openai"
 	"github.com/condensehq/condense/transcript/internal/opencode"
@@ -36,6 +37,7 @@ var codecs = []codec.Codec{
 	claudecode.Codec,
 	codex.Codec,
 	pi.Codec,
+	copilot.Codec,
 	opencode.Codec,
 	gemini.Codec,
 	roo.Codec,

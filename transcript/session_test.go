@@ -14,7 +14,7 @@ import (
 )
 
 // The formats of agents that are read and not written.
-var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "pi": "session.jsonl"}
+var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "pi": "session.jsonl", "copilot": "session.jsonl"}
 
 // readOnlySamples yields all test files of these formats.
 func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
@@ -29,7 +29,7 @@ func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
 	}
 }
 
-// Sessions of OpenCode, Gemini CLI and pi are read as these agents send them: who says what,
+// Sessions of OpenCode, Gemini CLI, pi and Copilot CLI are read as these agents send them: who says what,
 // calls with their results, failures, what a compaction hides.
 func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
 	t.Parallel()
@@ -115,6 +115,28 @@ func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
 				one(core.RoleAssistant, core.Text("Here is the test.")),
 			},
 			model: "claude-sonnet-4-5", warnings: 1,
+		},
+		"copilot": {
+			all: []core.Message{
+				one(core.RoleUser, core.Text("<current_datetime>2026-06-18</current_datetime>\n\nThe total of an order is wrong."), image),
+				one(
+					core.RoleAssistant, core.Reasoning{Text: "Rounding?"}, core.Text("Let me look."),
+					core.ToolCall{ID: "call_1", Name: "bash", Args: `{"command":"go test ./..."}`},
+					core.ToolCall{ID: "call_2", Name: "view", Args: `{"path":"nowhere.go"}`},
+				),
+				one(core.RoleTool, core.ToolResult{CallID: "call_1", Content: []core.Part{core.Text("ok  shop")}}),
+				one(core.RoleTool, core.ToolResult{CallID: "call_2", Content: []core.Part{core.Text("Path does not exist")}, IsError: true}),
+				one(core.RoleAssistant, core.Text("It is the rounding.")),
+				one(core.RoleUser, core.Text("<overview>\nThe total is rounded.\n</overview>")),
+				one(core.RoleUser, core.Text("Write a test.")),
+				one(core.RoleAssistant, core.ToolCall{ID: "call_3", Name: "apply_patch", Args: `"*** Begin Patch"`}),
+			},
+			view: []core.Message{
+				one(core.RoleUser, core.Text("<overview>\nThe total is rounded.\n</overview>")),
+				one(core.RoleUser, core.Text("Write a test.")),
+				one(core.RoleAssistant, core.ToolCall{ID: "call_3", Name: "apply_patch", Args: `"*** Begin Patch"`}),
+			},
+			model: "claude-sonnet-4.5", warnings: 1,
 		},
 	} {
 		d := read(t, files(t, format)[readOnly[format]], "")
@@ -257,6 +279,8 @@ func TestBrokenSessionsThatAreOnlyRead(t *testing.T) {
 		{"gemini", `{"messages":[{"content":"x"}]}`, `f: line 1: message 1: found a message block without "type"; want a string`},
 		{"gemini", `{"messages":[{"type":"gemini","content":"","toolCalls":[{"name":"n"}]}]}`, `f: line 1: message 1: found a tool call block without "id"; want a string, and one as name`},
 		{"gemini", "{\"sessionId\":\"s\",\"projectHash\":\"p\"}\n{\"id\":\"m\",\"type\":\"user\",\"content\":[3]}", `f: line 2: message 1: found 3 as a part of content; want an object`},
+		{"copilot", `{"type":"session.start","data":{"sessionId":"s"}}` + "\n" + `{"type":"assistant.message","data":{"content":"","toolRequests":[{"name":"n"}]}}`, `f: line 2: message 1: found a tool request block without "toolCallId"; want a string, and one as name`},
+		{"copilot", `{"type":"session.start","data":{"sessionId":"s"}}` + "\n" + `{"data":{}}`, `f: line 2: message 1: found an event block without "type"; want a string`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"robot"}}`, `f: line 2: message 1: found the "role" "robot"; want user, assistant or toolResult`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user"}}`, `f: line 2: message 1: found a message without "content"; want a message in the shape of the vendor's API`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":[{"type":"text"}]}}`, `f: line 2: message 1: found a text block without "text"; want a string`},
