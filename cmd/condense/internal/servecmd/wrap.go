@@ -225,9 +225,10 @@ func report(w io.Writer, s live.Stats) {
 		term.Printf(w, "condense: no conversation came through the gateway; if the agent had one, it uses an address that wrap could not change\n")
 		return
 	}
-	saved, cost := "saved", fmt.Sprintf("$%.2f instead of $%.2f", s.Cost, s.Cost+s.Saved)
+	sent, saved, condensed := s.Tokens.Sent, "saved", "history condensed "
+	cost := fmt.Sprintf("$%.2f instead of $%.2f", s.Cost, s.Cost+s.Saved)
 	if s.Observe {
-		saved = "would have been saved"
+		sent, saved, condensed = s.Tokens.Received, "would have been saved", "history would have been condensed "
 		cost = fmt.Sprintf("$%.2f, would have been $%.2f", s.Cost, s.Cost-s.Saved)
 	}
 	switch {
@@ -236,7 +237,7 @@ func report(w io.Writer, s live.Stats) {
 	case s.Unpriced > 0:
 		cost += fmt.Sprintf(", without %s to models of unknown price", count(s.Unpriced, "request"))
 	}
-	term.Printf(w, "condense: %s, %s tokens sent, %s %s%s\n", count(s.Requests, "request"), size.Group(s.Tokens.Sent), size.Group(s.Tokens.Saved), saved, share(s))
+	term.Printf(w, "condense: %s, %s tokens sent, %s %s%s\n", count(s.Requests, "request"), size.Group(sent), size.Group(s.Tokens.Saved), saved, share(s.Tokens))
 	term.Printf(w, "condense: cache: %s tokens read, %s written; %s\n", size.Group(s.Tokens.CacheRead), size.Group(s.Tokens.CacheWrite), cost)
 	var parts []string
 	const shown = 3
@@ -248,7 +249,7 @@ func report(w io.Writer, s live.Stats) {
 	}
 	line := "the history was never too long"
 	if s.EpochCount > 0 {
-		line = "history condensed " + count(s.EpochCount, "time") + ": " + strings.Join(parts, ", ")
+		line = condensed + count(s.EpochCount, "time") + ": " + strings.Join(parts, ", ")
 	}
 	if s.Ingested > 0 {
 		line += "; " + count(s.Ingested, "tool result") + " shortened"
@@ -274,15 +275,11 @@ func total(m map[string]int) int {
 	return n
 }
 
-func share(s live.Stats) string {
-	all := s.Tokens.Sent + s.Tokens.Saved
-	if s.Observe {
-		all = s.Tokens.Sent
-	}
-	if all == 0 || s.Tokens.Saved == 0 {
+func share(t live.Tokens) string {
+	if t.Received == 0 || t.Saved == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d %%)", 100*s.Tokens.Saved/all)
+	return fmt.Sprintf(" (%d %%)", 100*t.Saved/t.Received)
 }
 
 // A launched agent.
