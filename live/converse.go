@@ -20,12 +20,13 @@ import (
 // An exchange is a request with a conversation, and its answer.
 type exchange struct {
 	*Gateway
-	s     *settings
-	t     *target
-	start time.Time
-	r     *wire.Request
-	agent *agents.Agent
-	key   store.Key
+	s        *settings
+	t        *target
+	start    time.Time
+	r        *wire.Request
+	agent    *agents.Agent
+	volatile []wire.Volatile
+	key      store.Key
 	limits
 
 	claim    *claim      // nil if the request is no turn of a conversation, or nothing is known about it
@@ -39,7 +40,6 @@ type exchange struct {
 	next     *lineage.State // of the epoch
 	ingested int
 	durable  bool // something is sent for the first time that must be sent again
-	retried  bool
 
 	sent    []byte // nil: as it came
 	watcher *watcher
@@ -125,19 +125,18 @@ func (g *Gateway) fault(kind string, err error) {
 func (x *exchange) plan(r *http.Request, body []byte) error {
 	ctx := r.Context()
 	api := wire.API(x.t.api)
-	request, err := wire.Parse(api, body, nil)
+	known := agents.Of(r.Header, nil)
+	request, err := wire.Parse(api, body, &wire.Options{Volatile: known.Volatile})
 	if err != nil {
 		return nil //nolint:nilerr // not for us: the vendor says what is wrong with it
 	}
-	head := request.System
-	if head == nil && len(request.Messages) > 0 {
-		head = request.Messages[0].Raw
-	}
-	x.agent = agents.Of(r.Header, head)
-	if len(x.agent.Volatile) > 0 {
-		if request, err = wire.Parse(api, body, &wire.Options{Volatile: x.agent.Volatile}); err != nil {
-			return err
+	x.agent, x.volatile = known, known.Volatile
+	if known == agents.Any {
+		head := request.System
+		if head == nil && len(request.Messages) > 0 {
+			head = request.Messages[0].Raw
 		}
+		x.agent = agents.Of(r.Header, head)
 	}
 	x.r = request
 	if len(request.Messages) == 0 || request.Stateful || request.Compacts {

@@ -52,7 +52,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		var err error
 		if p, err = job.run(ctx, x.host, inline); errors.Is(err, errAsks) && !forced {
 			x.resolved.asks.Store(true)
-			x.prepare(job)
+			x.prepare(job) //nolint:contextcheck // it outlives the request
 			return nil
 		}
 		if err != nil && forced {
@@ -122,7 +122,7 @@ func (x *exchange) prepareEarly(ctx context.Context, d lineage.Decision) error {
 		}
 		x.resolved.asks.Store(true)
 	}
-	x.prepare(j)
+	x.prepare(j) //nolint:contextcheck // it outlives the request
 	return nil
 }
 
@@ -207,7 +207,7 @@ type job struct {
 
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
-		api: x.r.API, volatile: x.agent.Volatile, body: x.r.With(x.view), tokens: x.tokens,
+		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
 		turn:   condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output},
 		result: prepared{upto: len(x.rolling), last: x.rolling[len(x.rolling)-1], epoch: epochOf(x.claim.state)},
 	}

@@ -201,14 +201,17 @@ func TestRewind(t *testing.T) {
 // The agent's own summary is made of its originals if they fit, else of the view; after it everything
 // begins again.
 func TestOwnCompaction(t *testing.T) {
-	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) {})
+	p := newPlay(t, upstream.Options{}, claude("s"), nil)
 	p.begin(t)
 	p.untilEpoch(t, 1)
-	summarize := map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "Your task is to create a detailed summary of the conversation so far."}}}
+	summarize := map[string]any{"type": "text", "text": "Your task is to create a detailed summary of the conversation so far."}
 	history := p.client.History
-	last := history[len(history)-1]["content"].([]any)
 	ask := func() {
-		p.client.History = slices.Concat(history[:len(history)-1], []map[string]any{{"role": "user", "content": append(slices.Clone(last), summarize["content"].([]any)...)}})
+		last, ok := history[len(history)-1]["content"].([]any)
+		if !ok {
+			t.Fatal("the last message has no blocks")
+		}
+		p.client.History = slices.Concat(history[:len(history)-1], []map[string]any{{"role": "user", "content": append(slices.Clone(last), summarize)}})
 		p.step(t)
 	}
 	ask()
@@ -218,7 +221,6 @@ func TestOwnCompaction(t *testing.T) {
 	p.client.History = history
 	p.untilEpoch(t, 3) // by now the originals are too long
 	history = p.client.History
-	last = history[len(history)-1]["content"].([]any)
 	ask()
 	if got := messagesOf(t, p.lastBody()); len(got) == len(history) {
 		t.Error("the originals were sent although they do not fit")

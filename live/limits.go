@@ -72,12 +72,9 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	known := modelOf(g.host.Config(), x.r.Model)
 	if known != nil {
 		l.model.Price, l.model.Tiers, l.model.Free = known.Price, known.Tiers, known.Free
-		switch r.Origin("window").Kind {
-		case config.FromDefault, config.FromComputed, config.FromModel: // not the user
-			if known.Window > 0 {
-				l.window = known.Window
-			}
-		default:
+		// The user's own number counts, even if it is smaller than the truth.
+		if k := r.Origin("window").Kind; known.Window > 0 && (k == config.FromDefault || k == config.FromComputed || k == config.FromModel) {
+			l.window = known.Window
 		}
 	}
 	l.caching = catalog.CachingOf(x.r.Model, l.model.Price)

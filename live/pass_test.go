@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -108,8 +109,15 @@ func serveWith(t *testing.T, vendor string, host *condense.Options, change func(
 	return g, s
 }
 
-// send sends a request and returns the status and the body of the answer.
-func send(t *testing.T, method, url string, header map[string]string, body []byte) (*http.Response, []byte) {
+// An answer is what a client gets.
+type answer struct {
+	StatusCode int
+	Status     string
+	Header     http.Header
+}
+
+// send sends a request and returns the answer and its body.
+func send(t *testing.T, method, url string, header map[string]string, body []byte) (answer, []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
 	if err != nil {
@@ -125,12 +133,11 @@ func send(t *testing.T, method, url string, header map[string]string, body []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
-	if err != nil {
+	if err := errors.Join(err, res.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return res, got
+	return answer{res.StatusCode, res.Status, res.Header}, got
 }
 
 // What needs nothing leaves as it came: oddities of JSON, unknown fields and headers, compressed
@@ -391,7 +398,7 @@ func TestStreamsAreNotCollected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }() // it was cut
 	for i, want := range events {
 		if i > 0 {
 			step <- want
@@ -414,7 +421,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
+	t.Cleanup(func() { _ = h.Close() })
 	for _, tt := range []struct {
 		want string
 		opts live.Options

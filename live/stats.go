@@ -72,8 +72,6 @@ func (c *counters) add(change func(*Stats)) {
 	change(&c.s)
 }
 
-func (c *counters) request() { c.add(func(s *Stats) { s.Requests++ }) }
-
 // fault counts an error.
 func (c *counters) fault(kind string) {
 	c.add(func(s *Stats) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -38,12 +39,18 @@ func newUpstream(name, base string) (*upstream, error) {
 		return nil, fmt.Errorf("live: upstream %s: %q must be a URL such as https://api.example.com, without user, query or fragment", name, base)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
-	t.DisableCompression = true                          // the client decides, and gets the bytes as they are
-	t.ResponseHeaderTimeout = 0                          // a model may think for minutes before its first byte
-	t.MaxIdleConnsPerHost = 64                           // sub-agents run in parallel
-	t.ExpectContinueTimeout = time.Second
-	return &upstream{name: name, base: u, transport: t}, nil
+	const dial, idle, parallel = 30 * time.Second, 90 * time.Second, 64
+	return &upstream{name: name, base: u, transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: dial}).DialContext,
+		TLSHandshakeTimeout:   dial,
+		ForceAttemptHTTP2:     true,
+		DisableCompression:    true, // the client decides, and gets the bytes as they are
+		MaxIdleConnsPerHost:   parallel,
+		IdleConnTimeout:       idle,
+		ExpectContinueTimeout: time.Second,
+		// No ResponseHeaderTimeout: a model may think for minutes before its first byte.
+	}}, nil
 }
 
 // An api is the form of a request, as [wire.API] has it; empty if it has no conversation.
@@ -204,6 +211,7 @@ var buffers = new(bufferPool)
 
 type bufferPool struct{ pool sync.Pool }
 
+// Get returns a buffer.
 func (p *bufferPool) Get() []byte {
 	if b, ok := p.pool.Get().(*[]byte); ok {
 		return *b
@@ -211,4 +219,5 @@ func (p *bufferPool) Get() []byte {
 	return make([]byte, 32<<10)
 }
 
+// Put takes a buffer back.
 func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }
