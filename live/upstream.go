@@ -203,7 +203,7 @@ func (t *target) refuse(w http.ResponseWriter, status int, text string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.Refusal(api, status, text))
+	_, _ = w.Write(wire.Refusal(api, status, text)) //nolint:gosec // JSON, with the text encoded
 }
 
 // buffers are for copying answers.
