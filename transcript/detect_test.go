@@ -17,9 +17,6 @@ import (
 func TestUnknownFormatIsNeverReadAsAnEmptyConversation(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
-		"Vercel AI SDK, UI messages":     `[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]},{"id":"2","role":"assistant","parts":[{"type":"text","text":"hi"}]}]`,
-		"the same in an object":          `{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]}]}`,
-		"Vercel AI SDK 4":                `[{"id":"1","role":"assistant","content":"","parts":[{"type":"tool-invocation"}],"toolInvocations":[{"toolName":"x","result":"much"}]}]`,
 		"Vercel AI SDK, model messages":  `[{"role":"user","content":"x"},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"n","output":{"type":"text","value":"v"}}]}]`,
 		"Gemini's API":                   `{"contents":[{"role":"user","parts":[{"text":"hello"}]}]}`,
 		"Gemini's messages":              `[{"role":"user","parts":[{"text":"hello"}]},{"role":"model","parts":[{"text":"hi"}]}]`,
@@ -43,6 +40,28 @@ func TestUnknownFormatIsNeverReadAsAnEmptyConversation(t *testing.T) {
 			if !strings.Contains(err.Error(), f.Name) {
 				t.Errorf("%s: %q does not name %s", name, err, f.Name)
 			}
+		}
+	}
+}
+
+// The messages of the AI SDK's user interfaces, of any version, alone or in an object.
+func TestDetectTellsUIMessages(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]},{"id":"2","role":"assistant","parts":[{"type":"text","text":"hi"}]}]`,
+		`{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]}]}`,
+		`[{"id":"0","role":"user","content":"hello"},{"id":"1","role":"assistant","content":"","toolInvocations":[{"state":"result","toolCallId":"c","toolName":"x","result":"much"}]}]`,
+	} {
+		if d := read(t, data, ""); d.Format != "aisdk" || d.Journal.Len() == 0 {
+			t.Errorf("%s: read as %s, %d messages", data, d.Format, d.Journal.Len())
+		}
+	}
+	for _, data := range []string{
+		`{"id":"ses_1","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":"hi"}]}`,
+		`[{"role":"user","content":"hello"},{"role":"assistant","content":[{"type":"text","text":"hi"}]}]`,
+	} {
+		if format, _ := transcript.Detect([]byte(data)); format == "aisdk" {
+			t.Errorf("%s: read as %s", data, format)
 		}
 	}
 }

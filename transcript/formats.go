@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/aisdk"
 	"github.com/condensehq/condense/transcript/internal/anthropic"
 	"github.com/condensehq/condense/transcript/internal/claudecode"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -41,6 +42,7 @@ var codecs = []codec.Codec{
 	opencode.Codec,
 	gemini.Codec,
 	roo.Codec,
+	aisdk.Codec,
 	trace.Codec,
 	responses.Codec,
 	openai.Codec,
