@@ -63,16 +63,11 @@ var variables = []struct {
 func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	own := addresses{}
 	p := agent.Point
-	if at, text := flagSettings(p, args); at >= 0 {
-		s := &p.Settings[len(p.Settings)-1]
-		for _, k := range s.Keys {
-			if url, ok, err := settings.Get(settings.JSON, text, k.Path...); err == nil && ok && url != "" {
-				own[k.API] = address{url: url, from: p.Override, versioned: k.Value != "{base}", setting: s}
-			}
-		}
-	}
 	for i := range p.Settings {
 		s := &p.Settings[i]
+		if !filepath.IsAbs(s.Path) && (i == 0 || filepath.IsAbs(p.Settings[i-1].Path)) {
+			own.flagged(p, args) // wins over all files but those of an administrator
+		}
 		for _, file := range paths(s) {
 			text, err := os.ReadFile(file)
 			if err != nil {
@@ -97,6 +92,21 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 		}
 	}
 	return own, nil
+}
+
+// flagged adds the addresses in the user's arguments.
+func (own addresses) flagged(p agents.Point, args []string) {
+	at, text := flagSettings(p, args)
+	if at < 0 {
+		return
+	}
+	s := &p.Settings[len(p.Settings)-1]
+	for _, k := range s.Keys {
+		url, ok, err := settings.Get(settings.JSON, text, k.Path...)
+		if _, known := own[k.API]; err == nil && ok && url != "" && !known {
+			own[k.API] = address{url: url, from: p.Override, versioned: k.Value != "{base}", setting: s}
+		}
+	}
 }
 
 // flagSettings returns the settings that the user's arguments give an agent, inline or in a file, and
