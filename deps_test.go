@@ -86,7 +86,7 @@ var mayImport = map[string]string{
 	// No format imports another one or the front.
 	"internal/rawjson":               "",
 	"internal/apimessage":            "core internal/rawjson",
-	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/openai transcript/internal/anthropic",
+	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/aider transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/openai transcript/internal/anthropic",
 	"transcript/internal/codec":      "core core/history internal/rawjson",
 	"transcript/internal/syntax":     "internal/rawjson",
 	"transcript/internal/jsonl":      "internal/rawjson transcript/internal/codec transcript/internal/syntax",
@@ -98,6 +98,7 @@ var mayImport = map[string]string{
 	"transcript/internal/condense":   "core/history internal/rawjson transcript/internal/codec",
 	"transcript/internal/claudecode": "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session github.com/google/uuid",
 	"transcript/internal/codex":      "internal/apimessage core core/history internal/rawjson transcript/internal/items transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session",
+	"transcript/internal/aider":      "core internal/rawjson transcript/internal/codec",
 	"transcript/internal/aisdk":      "core internal/rawjson internal/apimessage transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/copilot":    "core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/pi":         "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session",

@@ -24,7 +24,7 @@ var agents = []string{"claudecode", "codex", "roo"}
 // files returns the test files of a format by name.
 func files(tb testing.TB, format string) map[string]string {
 	tb.Helper()
-	names, err := filepath.Glob("testdata/" + format + "/*.json*")
+	names, err := filepath.Glob("testdata/" + format + "/*")
 	if err != nil || len(names) == 0 {
 		tb.Fatalf("no test files of %s (%v)", format, err)
 	}

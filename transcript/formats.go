@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/transcript/internal/aider"
 	"github.com/condensehq/condense/transcript/internal/aisdk"
 	"github.com/condensehq/condense/transcript/internal/anthropic"
 	"github.com/condensehq/condense/transcript/internal/claudecode"
@@ -47,6 +48,7 @@ var codecs = []codec.Codec{
 	responses.Codec,
 	openai.Codec,
 	anthropic.Codec,
+	aider.Codec,
 }
 
 // A Format is a way to store a conversation.

@@ -14,7 +14,7 @@ import (
 )
 
 // The formats of agents that are read and not written.
-var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "pi": "session.jsonl", "copilot": "session.jsonl", "aisdk": "session.json"}
+var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "pi": "session.jsonl", "copilot": "session.jsonl", "aisdk": "session.json", "aider": "session.md"}
 
 // readOnlySamples yields all test files of these formats.
 func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
@@ -115,6 +115,15 @@ func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
 				one(core.RoleAssistant, core.Text("Here is the test.")),
 			},
 			model: "claude-sonnet-4-5", warnings: 1,
+		},
+		"aider": {
+			all: []core.Message{
+				one(core.RoleUser, core.Text("The total of an order is wrong.\nSee order.go.")),
+				one(core.RoleAssistant, core.Text("Let me look.\n\n# Rounding\n\n```sh\n# run the tests\n> not a message of aider\ngo test ./...\n```")),
+				one(core.RoleUser, core.Text("/ask Why?")),
+				one(core.RoleUser, core.Text("Go on.")),
+				one(core.RoleAssistant, core.Text("It is the rounding.")),
+			},
 		},
 		"aisdk": {
 			all: []core.Message{
