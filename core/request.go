@@ -44,6 +44,9 @@ type Request struct {
 	// applied. Providers name it in what they write. Empty means that the agent cannot read
 	// the originals.
 	Originals string
+	// NoRecall says that the agent cannot recall by a handle what the result hides or rewrites:
+	// providers write no handles.
+	NoRecall bool
 	// Counter is the host's counter, with which results are measured.
 	Counter Counter
 }

@@ -139,7 +139,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		x.agent = agents.Of(r.Header, head)
 	}
 	x.r = request
-	if len(request.Messages) == 0 || request.Stateful || request.Compacts {
+	if len(request.Messages) == 0 || request.Stateful {
 		return nil
 	}
 	side := agents.SideOf(agents.Call{
@@ -161,8 +161,8 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	}
 	x.rolling = lineage.Roll(request.Messages)
 	session := x.sessions.of(x.key, x.start)
-	if side == agents.Summary || x.t.count {
-		return x.peek(ctx, session, side == agents.Summary)
+	if summary := side == agents.Summary || request.Compacts; summary || x.t.count {
+		return x.peek(ctx, session, summary)
 	}
 	if x.claim, err = session.claim(ctx, x.store, request, x.rolling); err != nil {
 		return err
@@ -170,8 +170,8 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	return x.decide(ctx)
 }
 
-// peek shows what is sent for a request that changes nothing: one that counts tokens, or the agent's
-// own summary. The summary is best made of the originals, if they fit.
+// peek shows what is sent for a request that changes nothing: one that counts tokens, one that the vendor
+// is to compact, or the agent's own summary. A summary is best made of the originals, if they fit.
 func (x *exchange) peek(ctx context.Context, session *session, summary bool) error {
 	c, err := session.find(ctx, x.store, x.r, x.rolling)
 	if err != nil {

@@ -208,7 +208,7 @@ type job struct {
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
-		turn:   condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output},
+		turn:   condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: true}, // no tool of the agent leads here
 		result: prepared{upto: len(x.rolling), last: x.rolling[len(x.rolling)-1], epoch: epochOf(x.claim.state)},
 	}
 	switch {

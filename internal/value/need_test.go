@@ -68,7 +68,7 @@ func TestReadsItsOwnHeaders(t *testing.T) {
 		}
 		body += line
 	}
-	for name, text := range map[string]string{"former": former, "today's": value.Extract(body, marks)} {
+	for name, text := range map[string]string{"former": former, "today's": value.Extract(body, marks, true)} {
 		m := core.Message{ID: "x", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(text)}}
 		c := value.Read([]core.Message{m})
 		var got []string
@@ -150,7 +150,7 @@ func TestExtractsCannotBeForged(t *testing.T) {
 			}
 			want = append(want, s)
 		}
-		c := value.Read([]core.Message{{ID: "x", Role: core.RoleUser, Parts: []core.Part{core.Text(value.Extract(body.String(), marks))}}})
+		c := value.Read([]core.Message{{ID: "x", Role: core.RoleUser, Parts: []core.Part{core.Text(value.Extract(body.String(), marks, true))}}})
 		var got []section
 		for _, p := range c.Passages {
 			s := section{Kind: p.Kind, Name: p.Name, Target: p.Target, Handle: p.Handle}
@@ -170,7 +170,7 @@ func TestExtractsCannotBeForged(t *testing.T) {
 
 // readBack returns what a header is read as.
 func readBack(t *rapid.T, header string) value.Passage {
-	c := value.Read([]core.Message{{ID: "x", Role: core.RoleUser, Parts: []core.Part{core.Text(value.Extract("\n "+header+"\nx", []int{1}))}}})
+	c := value.Read([]core.Message{{ID: "x", Role: core.RoleUser, Parts: []core.Part{core.Text(value.Extract("\n "+header+"\nx", []int{1}, true))}}})
 	if len(c.Passages) != 1 {
 		t.Fatalf("header %q makes %d passages", header, len(c.Passages))
 	}

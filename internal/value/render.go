@@ -24,7 +24,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 		if extract.text.Len() == 0 {
 			return
 		}
-		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks))}}
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks, !w.o.NoHandles))}}
 		m.Tokens = core.MessageTokens(w.o.Counter, m)
 		add(m)
 		extract.text.Reset()
@@ -113,7 +113,9 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 			continue
 		}
 		handle := pass.Handle // something was left out before
-		if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.Rules != "") {
+		if w.o.NoHandles {
+			handle = ""
+		} else if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.Rules != "") {
 			handle = w.handle(pass)
 		}
 		w.renderMedia(b, i, p, k)
@@ -128,6 +130,9 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 }
 
 func (w *selection) handle(p *Passage) string {
+	if w.o.NoHandles {
+		return ""
+	}
 	if p.Handle != "" || p.Partial {
 		return p.Handle
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	// Handle returns the handle by which the content of a part of a message is recalled; nil means that
 	// of the part itself, [core.Handle].
 	Handle func(m *core.Message, part int) string
+	// NoHandles leaves handles out of what is written: there is no way to recall by them.
+	NoHandles bool
 	// Model estimates what is used later; nil means [DefaultModel].
 	Model *Model
 }

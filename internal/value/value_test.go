@@ -85,7 +85,7 @@ func least(messages []core.Message) int {
 	if p := core.Pending(messages); len(p) > 0 {
 		first = p[0]
 	}
-	extract := core.MessageTokens(coretest.Counter{}, coretest.User(core.Text(value.Extract("", nil))))
+	extract := core.MessageTokens(coretest.Counter{}, coretest.User(core.Text(value.Extract("", nil, true))))
 	n := extract
 	for _, g := range core.Groups(messages) {
 		must := g.End > first

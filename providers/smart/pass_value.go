@@ -43,7 +43,7 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		for i := range digest {
 			room -= digest[i].Tokens
 		}
-		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Handle: w.handleOf})
+		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Handle: w.handleOf, NoHandles: w.req.NoRecall})
 		if err != nil {
 			return err
 		}

@@ -286,8 +286,11 @@ func (w *work) label(p *piece) (of string, isError bool) {
 	return strings.TrimSpace(u.Name + " " + digest(target)), u.IsError && p.kind == dialog.KindToolResult
 }
 
-// handle returns the handle of the part of p, as it was in the request.
+// handle returns the handle of the part of p, as it was in the request; "" if nothing can be recalled.
 func (w *work) handle(p *piece) string {
+	if w.req.NoRecall {
+		return ""
+	}
 	b := &w.boxes[p.box]
 	if b.handleText == "" {
 		b.handleText = w.handleOf(&w.req.Messages[b.msg], b.part)
