@@ -40,7 +40,7 @@ var mayImport = map[string]string{
 	"providers/native":                 "core internal/dialog registry model internal/outline internal/roo internal/size",
 	"providers/slidingwindow":          "core registry",
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/plugins internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
-	"live":                             ". config core core/policy internal/catalog internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/remote model transcript github.com/andybalholm/brotli github.com/klauspost/compress",
+	"live":                             ". config core core/policy internal/catalog internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/rawjson internal/remote model transcript github.com/andybalholm/brotli github.com/klauspost/compress",
 	"cmd/condense":                     "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"cmd/condense/internal/cli":        "cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",

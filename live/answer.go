@@ -46,6 +46,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.watcher = watch(x.r.API, res)
 	res.Body = x.watcher
+	x.letGo()
 	return res, nil
 }
 
@@ -242,7 +243,6 @@ type watcher struct {
 	sink     *wire.Watcher
 	encoding string
 	packed   bytes.Buffer // what was read of a compressed answer
-	began    bool
 }
 
 // mostPacked limits what is kept of a compressed answer. What is longer is not understood.
@@ -258,7 +258,6 @@ func (w *watcher) Read(p []byte) (int, error) {
 	if n == 0 {
 		return n, err
 	}
-	w.began = true
 	switch {
 	case w.encoding == "":
 		_, _ = w.sink.Write(p[:n])

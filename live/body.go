@@ -38,13 +38,31 @@ func readBody(r *http.Request, limit int64) (*body, error) {
 	return b, nil
 }
 
-// reader returns the whole body as it came.
-func (b *body) reader() io.Reader {
+// body returns the whole body as it came. From is the client's.
+func (b *body) body(from io.ReadCloser) io.ReadCloser {
+	read := &passing{left: b.raw}
 	if b.rest == nil {
-		return bytes.NewReader(b.raw)
+		return read
 	}
-	return io.MultiReader(bytes.NewReader(b.raw), b.rest)
+	return readCloser{io.MultiReader(read, b.rest), from}
 }
+
+// Passing is a body that is not held once it was read: the transport keeps a request until it was answered.
+type passing struct{ left []byte }
+
+// Read reads the next bytes.
+func (p *passing) Read(to []byte) (int, error) {
+	if len(p.left) == 0 {
+		p.left = nil
+		return 0, io.EOF
+	}
+	n := copy(to, p.left)
+	p.left = p.left[n:]
+	return n, nil
+}
+
+// Close does nothing: the body may be read in the background still.
+func (p *passing) Close() error { return nil }
 
 // readUpTo reads at most limit+1 bytes. Size is the number of bytes that are expected, -1 if
 // it is unknown.

@@ -54,7 +54,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	g.stats.add(func(s *Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
-	out.Body = readCloser{b.reader(), r.Body}
+	out.Body = b.body(r.Body)
 	x := g.exchange(r, s, t, b)
 	if x == nil {
 		g.stats.add(func(s *Stats) { s.Passed++ })
@@ -73,7 +73,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 
 // replaceBody makes body, which is not compressed, the body of a request.
 func replaceBody(r *http.Request, body []byte) {
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = &passing{left: body}
 	r.ContentLength = int64(len(body))
 	r.TransferEncoding = nil
 	r.Header.Del("Content-Encoding")
@@ -149,7 +149,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	if side != agents.Turn && side != agents.Summary {
 		return nil
 	}
-	x.key = store.Key{Tenant: tenant(x.secret, r.Header), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
+	x.key = store.Key{Tenant: tenant(x.secret, r.Header, request.Body), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
 	if x.s.Observe {
 		x.key.API += ".observe" // its state is not true of what the vendor has seen
 	}
@@ -314,6 +314,17 @@ func (x *exchange) done(ctx context.Context) {
 	if err := x.safely("record", func() error { x.s.Record(ctx, e); return nil }); err != nil {
 		x.fault("record", err)
 	}
+}
+
+// letGo frees the request, once it cannot be sent again: an answer can take minutes, and many agents wait for
+// one at the same time.
+func (x *exchange) letGo() {
+	if x.s.Record != nil {
+		return
+	}
+	kept := *x.r
+	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
+	x.r, x.view, x.sent, x.rolling = &kept, nil, nil, nil
 }
 
 type readCloser struct {

@@ -147,6 +147,27 @@ func TestTenantsNeverMeet(t *testing.T) {
 	}
 }
 
+// The token of a plan changes every few hours, in the middle of a conversation; the account is the same.
+func TestTokensOfPlansChange(t *testing.T) {
+	c := claude("s")
+	c.Header = http.Header{"X-Api-Key": {""}, "Anthropic-Beta": {"oauth-2025-04-20"}, "Authorization": {"Bearer sk-ant-oat-1"}, "Chatgpt-Account-Id": {"account"}}
+	p := newPlay(t, upstream.Options{}, c, nil)
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	p.client.Header.Set("Authorization", "Bearer sk-ant-oat-2")
+	for range 3 {
+		p.step(t)
+	}
+	if bytes.Equal(p.lastBody(), p.client.Body) {
+		t.Error("with a new token the history is sent in full again")
+	}
+	p.client.Header.Set("Chatgpt-Account-Id", "another")
+	_, _, _ = p.client.Step(t.Context()) // refused: the newer thinking was written after the view
+	if !bytes.Equal(p.lastBody(), p.client.Body) {
+		t.Error("another account got a view that was made for the first")
+	}
+}
+
 // smaller is a request with the first messages of another one.
 func smaller(t *testing.T, body []byte) []byte {
 	t.Helper()

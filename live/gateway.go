@@ -196,7 +196,34 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	}
 	g.current.Store(s)
 	g.stats.since = s.Now()
+	g.background.Go(g.expire)
 	return g, nil
+}
+
+// What the store keeps: conversations that were used in the last month, and at most a gigabyte.
+const (
+	keptFor   = 30 * 24 * time.Hour
+	keptBytes = 1 << 30
+)
+
+// expire deletes what was not used for long, once a day.
+func (g *Gateway) expire() {
+	const daily = 24 * time.Hour
+	tick := time.NewTicker(daily)
+	defer tick.Stop()
+	for {
+		s := g.current.Load()
+		if n, err := g.store.Expire(g.life, s.Now().Add(-keptFor), keptBytes); err != nil && g.life.Err() == nil {
+			g.fault("expire", err)
+		} else if n > 0 {
+			s.Logger.Info("old conversations were deleted from the store", "lineages", n)
+		}
+		select {
+		case <-tick.C:
+		case <-g.life.Done():
+			return
+		}
+	}
 }
 
 // Reload makes the gateway use other options from the next request on, except Store.

@@ -13,9 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // What is kept in memory of conversations. The store has the rest.
@@ -66,12 +68,24 @@ type stored struct {
 }
 
 // tenant is a keyed hash of the credentials of a request: what identifies a client to us without being
-// usable as its key.
-func tenant(secret []byte, h http.Header) string {
+// usable as its key. The tokens of a plan change every few hours, in the middle of conversations: then the account counts,
+// as the client names it. A conversation is found by its content, so that a client which names another's account gets
+// nothing but a condensation of what it sent.
+func tenant(secret []byte, h http.Header, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
-	for _, name := range []string{"X-Api-Key", "Authorization"} {
-		for _, v := range h.Values(name) {
-			mac.Write([]byte(name + "\x00" + v + "\x00"))
+	account := ""
+	if agents.Subscription(h) {
+		if account = h.Get("Chatgpt-Account-Id"); account == "" {
+			account = rawjson.Text(rawjson.Field(rawjson.Field(body, "metadata"), "user_id"))
+		}
+	}
+	if account != "" {
+		mac.Write([]byte("account\x00" + account))
+	} else {
+		for _, name := range []string{"X-Api-Key", "Authorization"} {
+			for _, v := range h.Values(name) {
+				mac.Write([]byte(name + "\x00" + v + "\x00"))
+			}
 		}
 	}
 	const size = 16
