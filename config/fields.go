@@ -306,7 +306,7 @@ var fields = []field{
 	},
 	{
 		key: "target", kind: kindPercent, in: []place{inEpoch}, def: 0.0, max: 90, example: "25",
-		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, a quarter of the conversation: while the vendor's cache is warm, shallow cuts cost more than they save.",
+		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, a quarter of what is not system prompt and tools: while the vendor's cache is warm, shallow cuts cost more than they save.",
 	},
 	{
 		key: "cold", kind: kindBool, in: []place{inEpoch}, def: true, example: "true",
