@@ -104,7 +104,7 @@ type desk struct {
 func newDesk(t *testing.T, o upstream.Options) *desk {
 	t.Helper()
 	testkit.Process(t)
-	node, dir := peers.Node(t, "agents-test", "no real agent is run")
+	node, dir := install(t)
 	vendor := upstream.New(o)
 	server := httptest.NewServer(vendor)
 	t.Cleanup(server.Close)
@@ -141,6 +141,16 @@ func newDesk(t *testing.T, o upstream.Options) *desk {
 	}
 	t.Cleanup(func() { d.dump(t) })
 	return d
+}
+
+var installing sync.Mutex
+
+// install returns the path of node and the folder with the packages of package-lock.json.
+func install(t *testing.T) (node, dir string) {
+	t.Helper()
+	installing.Lock()
+	defer installing.Unlock()
+	return peers.Node(t, "agents-test", "no real agent is run")
 }
 
 // program returns the path of the agent's program.
@@ -203,12 +213,17 @@ func (d *desk) start(t *testing.T, env []string, out io.Writer, name string, arg
 func (d *desk) run(t *testing.T, env []string, name string, args ...string) result {
 	t.Helper()
 	var out testkit.Log
-	cmd := d.start(t, env, &out, name, args...)
+	return wait(t, d.start(t, env, &out, name, args...), &out)
+}
+
+// wait waits for the end of a program.
+func wait(t *testing.T, cmd *exec.Cmd, out *testkit.Log) result {
+	t.Helper()
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
-		t.Fatalf("%s: %v\n%s", name, err, tail(out.String()))
+		t.Errorf("%s: %v\n%s", cmd.Path, err, tail(out.String()))
 	}
 	return result{out: out.String(), code: cmd.ProcessState.ExitCode()}
 }
@@ -216,13 +231,20 @@ func (d *desk) run(t *testing.T, env []string, name string, args ...string) resu
 // direct runs an agent whose settings name a server.
 func (d *desk) direct(t *testing.T, a *agent, url, task string) result {
 	t.Helper()
+	var out testkit.Log
+	return wait(t, d.begin(t, a, url, task, &out), &out)
+}
+
+// begin starts an agent whose settings name a server.
+func (d *desk) begin(t *testing.T, a *agent, url, task string, out io.Writer) *exec.Cmd {
+	t.Helper()
 	d.at(t, a, url)
-	return d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(a.args[:len(a.args):len(a.args)], task)...)
+	return d.start(t, a.env, out, filepath.Join(d.home, "bin", a.name), append(a.args[:len(a.args):len(a.args)], task)...)
 }
 
 // tail is the end of a long output.
 func tail(s string) string {
-	const most = 2000
+	const most = 4000
 	if len(s) > most {
 		return "…" + s[len(s)-most:]
 	}

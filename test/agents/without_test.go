@@ -16,13 +16,14 @@ const (
 )
 
 func scenario() upstream.Options {
-	return upstream.Options{Script: upstream.Loop(calls, size, nil), Window: window, StreamOverflow: true}
+	return upstream.Options{Script: upstream.Loop(calls, size, nil), Window: window, StreamOverflow: true, ByCredential: true}
 }
 
 // TestWithout shows what condense is for: what each agent does by itself when the vendor refuses a prompt as too long.
 func TestWithout(t *testing.T) {
 	for _, a := range all {
 		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
 			d := newDesk(t, scenario())
 			got := d.direct(t, &a, d.url, task)
 			if len(d.over()) == 0 {

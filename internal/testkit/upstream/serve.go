@@ -38,6 +38,8 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method == http.MethodHead:
 	case req.Method == http.MethodGet && r.Path == "/v1/models":
 		_, _ = w.Write(listing(req.Header))
+	case req.Header.Get("Upgrade") != "": // Codex asks for a WebSocket first
+		v.refuse(w, r, &refusal{status: http.StatusUpgradeRequired, rule: "path", text: "WebSockets are not served."})
 	case r.API == "" || req.Method != http.MethodPost:
 		v.refuse(w, r, &refusal{status: http.StatusNotFound, rule: "path", kind: "not_found_error", text: "Not found: " + req.Method + " " + r.Path})
 	default:
