@@ -61,7 +61,7 @@ as 'condense view --all' shows them. The protection is recorded in the file, so 
 func protect(a *cli.App, d *transcript.Document, names []string, on bool) error {
 	ids := make([]string, len(names))
 	for i, name := range names {
-		id, err := messageNamed(d, name)
+		id, err := messageNamed(d.Journal, name)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ in the view again. Name the message by its ID or by its number in the recorded c
 				return cli.Usage(cmd, "--to: name the message to go back to")
 			}
 			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
-				id, err := messageNamed(d, to)
+				id, err := messageNamed(d.Journal, to)
 				if err != nil {
 					return err
 				}
@@ -230,11 +230,11 @@ in the view again. Name the message by its ID or by its number in the recorded c
 }
 
 // messageNamed returns the ID of a message that is named by ID or by its number from 1.
-func messageNamed(d *transcript.Document, name string) (string, error) {
-	if m, ok := d.Journal.Message(name); ok {
+func messageNamed(j *history.Journal, name string) (string, error) {
+	if m, ok := j.Message(name); ok {
 		return m.ID, nil
 	}
-	messages := d.Journal.Messages()
+	messages := j.Messages()
 	if n, err := strconv.Atoi(name); err == nil {
 		if n < 1 || n > len(messages) {
 			return "", fmt.Errorf("no message %d; there are 1 to %d", n, len(messages))
@@ -245,7 +245,7 @@ func messageNamed(d *transcript.Document, name string) (string, error) {
 	for _, m := range messages {
 		ids = append(ids, m.ID)
 	}
-	for _, e := range d.Journal.Dropped() {
+	for _, e := range j.Dropped() {
 		if e.Original.ID == name {
 			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' restores it", name)
 		}

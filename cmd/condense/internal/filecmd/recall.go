@@ -12,12 +12,13 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/transcript"
 )
 
 func recallCommand(a *cli.App) *cobra.Command {
 	var (
-		r              recall
+		r              recalling
 		format, lines  string
 		hidden, asJSON bool
 	)
@@ -43,7 +44,8 @@ part-N.jsonl.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.lines.parse(lines); err != nil {
+			var err error
+			if r.lines, err = recall.ParseLines(lines); err != nil {
 				return cli.Usage(cmd, "--lines: %w", err)
 			}
 			all := hidden || cmd.Flags().Changed("condensation")
@@ -57,8 +59,8 @@ part-N.jsonl.`,
 			if err != nil {
 				return err
 			}
-			r.path, r.own = args[0], r.open("", d)
-			var found []piece
+			r.open(args[0], d)
+			var found []recall.Piece
 			if all {
 				found, err = r.lost()
 			} else {
@@ -74,7 +76,7 @@ part-N.jsonl.`,
 				printLost(a, found, &r)
 				return nil
 			default:
-				return printPieces(a, found, &r.lines)
+				return printPieces(a, found, r.lines)
 			}
 		},
 	}
@@ -104,8 +106,8 @@ func completeHandles(ctx context.Context, a *cli.App, path, format string) []str
 	if err != nil {
 		return nil
 	}
-	var r recall
-	r.path, r.own = path, r.open("", d)
+	var r recalling
+	r.open(path, d)
 	pieces, err := r.lost()
 	if err != nil {
 		return nil
@@ -113,7 +115,7 @@ func completeHandles(ctx context.Context, a *cli.App, path, format string) []str
 	var handles []string
 	for i := range pieces {
 		p := &pieces[i]
-		handles = append(handles, cobra.CompletionWithDesc(p.handle, plain.Line(p.places[0].Message.ID+" "+p.what)+": "+excerpt(textOf(p.part))))
+		handles = append(handles, cobra.CompletionWithDesc(p.Handle, plain.Line(p.Places[0].Message.ID+" "+p.What)+": "+excerpt(p.Text())))
 	}
 	return handles
 }

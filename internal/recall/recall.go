@@ -1,0 +1,342 @@
+// Package recall finds content of a conversation that is hidden, shortened or replaced: by its
+// handle, by its message, by a line or by words. It serves the command line, agents and the gateway,
+// and reads no files.
+package recall
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// A Conversation is what is searched: a journal, and other journals that have messages of the same
+// conversation. It is safe for concurrent use when nothing is added.
+type Conversation struct {
+	// Own is the conversation itself, and Others what was added to it.
+	Own    *Source
+	Others []*Source
+
+	calls map[string]call // by ID
+}
+
+// A call is what is known of a tool call.
+type call struct {
+	tool, path string
+	lines      dialog.LineRange
+}
+
+// A Source is a journal in a conversation. It has the state of the journal at the time of [New] or
+// [Conversation.Add].
+type Source struct {
+	Journal *history.Journal
+	// File is the name of a file of originals; empty for the conversation itself.
+	File string
+	// Hidden is set if no message is in the view, whatever the journal says.
+	Hidden bool
+
+	of      *Conversation
+	entries []history.Entry // of the conversation, then those that rewinds dropped
+	dropped int             // index of the first dropped entry
+	at      map[string]int  // index in entries, by message ID
+}
+
+// New returns a conversation with one journal.
+func New(j *history.Journal) *Conversation {
+	c := &Conversation{calls: map[string]call{}}
+	c.Own = c.open("", j)
+	return c
+}
+
+// Add adds originals of the conversation, which were read from a file.
+func (c *Conversation) Add(file string, j *history.Journal) *Source {
+	s := c.open(file, j)
+	c.Others = append(c.Others, s)
+	return s
+}
+
+func (c *Conversation) open(file string, j *history.Journal) *Source {
+	s := &Source{Journal: j, File: file, Hidden: file != "", of: c, entries: j.Timeline(), at: map[string]int{}}
+	s.dropped = len(s.entries)
+	s.entries = append(s.entries, j.Dropped()...)
+	for i, e := range s.entries {
+		s.at[e.Message.ID] = i
+		for _, p := range e.Original.Parts {
+			if p, ok := p.(core.ToolCall); ok {
+				info := dialog.ParseCall(p.Name, p.Args)
+				about := call{tool: p.Name}
+				if len(info.Files) > 0 {
+					about.path, about.lines = info.Files[0].Path, info.Files[0].Range
+				}
+				c.calls[p.ID] = about
+			}
+		}
+	}
+	return s
+}
+
+// A Piece is content that was found: a part of a message, or of a tool result.
+type Piece struct {
+	Handle string
+	Part   core.Part
+	What   string             // a description, such as "result of read_file"
+	Path   string             // the file that the tool call was about, and which of its lines
+	Range  dialog.LineRange   //
+	Places []history.Recalled // where the content is; at least one
+	Hidden []string           // condensations that hide the first place
+	File   string             // of originals; empty for the conversation itself
+}
+
+// Text returns the content as text, for users and models.
+func (p *Piece) Text() string { return Text(p.Part) }
+
+// Heading describes the piece and its places.
+func (p *Piece) Heading() string {
+	var ids []string
+	for _, at := range p.Places {
+		ids = append(ids, at.Message.ID)
+	}
+	s := fmt.Sprintf("%s %s, %s, %s", strings.Join(ids, " "), p.What, p.Handle, size.Plural(CountLines(p.Text()), "line"))
+	if state := p.State(); state != "" {
+		s += ", " + state
+	}
+	if p.File != "" {
+		s += ", from " + p.File
+	}
+	return s
+}
+
+// State says why the piece is not in the view; empty if it is, or if it is in a file of originals.
+func (p *Piece) State() string {
+	switch at := p.Places[0]; {
+	case at.Dropped:
+		return "dropped by a rewind"
+	case len(p.Hidden) > 0:
+		return "hidden by " + p.Hidden[len(p.Hidden)-1]
+	case at.RewrittenBy != "":
+		return "as rewritten by " + at.RewrittenBy
+	}
+	return ""
+}
+
+// Handle returns the content with a handle: one piece, unless two contents share it. What is not in
+// the conversation itself is taken from the first of the others that has it. Without any the result
+// is nil.
+func (c *Conversation) Handle(handle string) []Piece {
+	if pieces := c.Own.Handle(handle); pieces != nil {
+		return pieces
+	}
+	for _, s := range c.Others {
+		if pieces := s.Handle(handle); pieces != nil {
+			return pieces
+		}
+	}
+	return nil
+}
+
+// Handle is [Conversation.Handle] for one journal.
+func (s *Source) Handle(handle string) []Piece {
+	var pieces []Piece
+	for _, f := range s.Journal.Recall(handle) {
+		same := slices.IndexFunc(pieces, func(p Piece) bool { return sameContent(p.Part, f.Part) })
+		if same < 0 {
+			pieces = append(pieces, s.piece(handle, &f))
+			same = len(pieces) - 1
+		}
+		pieces[same].Places = append(pieces[same].Places, f)
+	}
+	return pieces
+}
+
+// sameContent reports whether two parts with the same handle are equal but for their IDs.
+func sameContent(a, b core.Part) bool {
+	x, ok := a.(core.ToolResult)
+	y, ok2 := b.(core.ToolResult)
+	if ok && ok2 {
+		return core.EqualParts(x.Content, y.Content)
+	}
+	c, ok := a.(core.ToolCall)
+	d, ok2 := b.(core.ToolCall)
+	if ok && ok2 {
+		return c.Name == d.Name && c.Args == d.Args
+	}
+	return core.EqualParts([]core.Part{a}, []core.Part{b})
+}
+
+// Message returns the original parts of the message with this ID, dropped or not. It reports false
+// if there is no such message.
+func (s *Source) Message(id string) ([]Piece, bool) {
+	i, ok := s.at[id]
+	if !ok {
+		return nil, false
+	}
+	return s.message(i), true
+}
+
+// Numbered returns the ID of the n-th message, counted from 1 and without what was dropped; empty if
+// there is none. How many there are is the other result.
+func (s *Source) Numbered(n string) (id string, of int) {
+	messages := s.Journal.Messages()
+	if i, err := strconv.Atoi(n); err == nil && i >= 1 && i <= len(messages) {
+		id = messages[i-1].ID
+	}
+	return id, len(messages)
+}
+
+// All returns the original parts of every message.
+func (s *Source) All() []Piece {
+	var pieces []Piece
+	for i := range s.entries {
+		pieces = append(pieces, s.message(i)...)
+	}
+	return pieces
+}
+
+// Lost returns what is hidden, rewritten or dropped, of the messages that only holds; a nil only
+// means every message.
+func (s *Source) Lost(only map[string]bool) []Piece {
+	var pieces []Piece
+	for i, e := range s.entries {
+		if only != nil && !only[e.Message.ID] || !s.Hidden && len(e.HiddenBy) == 0 && e.RewrittenBy == "" && i < s.dropped {
+			continue
+		}
+		for _, p := range s.message(i) {
+			if s.Hidden || !p.Places[0].InView {
+				pieces = append(pieces, p)
+			}
+		}
+	}
+	return pieces
+}
+
+func (s *Source) message(i int) []Piece {
+	e := &s.entries[i]
+	there := map[string]bool{}
+	if len(e.HiddenBy) == 0 && i < s.dropped {
+		for h := range history.Handles(e.Message.Parts) {
+			there[h] = true
+		}
+	}
+	var pieces []Piece
+	for _, part := range e.Original.Parts {
+		handle := core.Handle(part)
+		place := history.Recalled{Part: part, Message: e.Original, InsertedBy: e.InsertedBy, Dropped: i >= s.dropped, InView: there[handle]}
+		p := s.piece(handle, &place)
+		p.Places = []history.Recalled{place}
+		pieces = append(pieces, p)
+	}
+	return pieces
+}
+
+// piece returns the piece for content found at a place, without the place.
+func (s *Source) piece(handle string, at *history.Recalled) Piece {
+	p := Piece{Handle: handle, Part: at.Part, File: s.File}
+	if i, ok := s.at[at.Message.ID]; ok {
+		p.Hidden = s.entries[i].HiddenBy
+	}
+	about := func(id, what string) {
+		c, ok := s.of.calls[id]
+		if !ok || c.tool == "" {
+			c.tool = "a tool"
+		}
+		p.What, p.Path, p.Range = what+c.tool, c.path, c.lines
+	}
+	switch c := at.Part.(type) {
+	case core.Text:
+		p.What = string(at.Message.Role) + " text"
+	case core.ToolCall:
+		about(c.ID, "call of ")
+		p.What = "call of " + c.Name
+	case core.ToolResult:
+		if c.IsError {
+			about(c.CallID, "error of ")
+		} else {
+			about(c.CallID, "result of ")
+		}
+	case core.Image:
+		p.What = "image"
+	case core.Reasoning:
+		p.What = "reasoning"
+	case core.Opaque:
+		p.What = c.Kind
+	}
+	return p
+}
+
+// leftHandle matches a handle in the stubs of the built-in strategies.
+var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+
+// Elsewhere returns the handles in the view whose content is nowhere in the conversation, because it
+// was removed before the conversation was recorded. Each is listed once.
+func (c *Conversation) Elsewhere() []string {
+	here := map[string]bool{}
+	for _, s := range append([]*Source{c.Own}, c.Others...) {
+		for i := range s.entries {
+			for h := range history.Handles(s.entries[i].Original.Parts) {
+				here[h] = true
+			}
+			for h := range history.Handles(s.entries[i].Message.Parts) {
+				here[h] = true
+			}
+		}
+	}
+	own := c.Own.Journal
+	condensed := len(own.Condensations()) > 0
+	var found []string
+	for _, m := range own.View() {
+		for _, p := range m.Parts {
+			for _, at := range leftHandle.FindAllStringSubmatch(Text(p), -1) {
+				// Only the journal knows intermediate forms.
+				if h := at[1]; !here[h] && (!condensed || own.Recall(h) == nil) {
+					found = append(found, h)
+					here[h] = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Text returns content as text, for users and models.
+func Text(p core.Part) string {
+	switch p := p.(type) {
+	case core.Text:
+		return string(p)
+	case core.ToolCall:
+		return p.Args
+	case core.ToolResult:
+		var texts []string
+		for _, c := range p.Content {
+			texts = append(texts, Text(c))
+		}
+		return strings.Join(texts, "\n")
+	case core.Image:
+		if p.URL != "" {
+			return p.URL
+		}
+		return fmt.Sprintf("[%s, %s bytes of base64; condense recall --json prints them]", p.MediaType, size.Group(len(p.Data)))
+	case core.Reasoning:
+		if p.Text == "" {
+			return fmt.Sprintf("[encrypted, %s bytes; condense recall --json prints them]", size.Group(len(p.Encrypted)))
+		}
+		return p.Text
+	case core.Opaque:
+		return p.JSON
+	}
+	return ""
+}
+
+// CountLines returns the number of lines of text. A last line may have no end.
+func CountLines(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,326 @@
+package recall_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/recall"
+)
+
+// session is a conversation whose results r1 to rN are hidden, and whose last is not.
+func session(t testing.TB, results ...string) *recall.Conversation {
+	t.Helper()
+	j := history.New()
+	edit := core.Edit{}
+	for i, text := range append(results, "the last") {
+		id, n := fmt.Sprintf("r%d", i+1), fmt.Sprintf("call%d", i+1)
+		if err := j.Append(
+			core.Message{ID: "a" + id, Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: n, Name: "read_file", Args: fmt.Sprintf(`{"path":"src/f%d.go"}`, i+1)}}},
+			core.Message{ID: id, Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: n, Content: []core.Part{core.Text(text)}}}},
+		); err != nil {
+			t.Fatal(err)
+		}
+		if i < len(results) {
+			edit.Hide = append(edit.Hide, "a"+id, id)
+		}
+	}
+	if err := j.Condense(history.Condensation{ID: "C", Edit: edit}); err != nil {
+		t.Fatal(err)
+	}
+	return recall.New(j)
+}
+
+func TestPieceSaysWhereItWas(t *testing.T) {
+	c := session(t, "package a\n", "package b\n")
+	pieces, ok := c.Own.Message("r2")
+	if !ok || len(pieces) != 1 {
+		t.Fatalf("got %v", pieces)
+	}
+	p := pieces[0]
+	if p.What != "result of read_file" || p.Path != "src/f2.go" || p.State() != "hidden by C" || p.Text() != "package b\n" {
+		t.Errorf("got %+v", p)
+	}
+	if again := c.Handle(p.Handle); len(again) != 1 || again[0].Text() != p.Text() || again[0].Path != p.Path {
+		t.Errorf("by handle: got %+v", again)
+	}
+	if c.Handle("0000000000") != nil {
+		t.Error("an unknown handle was found")
+	}
+	if id, n := c.Own.Numbered("4"); id != "r2" || n != 6 {
+		t.Errorf("number 4 is %s of %d", id, n)
+	}
+	for _, n := range []string{"0", "7", "-1", "99999999999999999999", "x"} {
+		if id, _ := c.Own.Numbered(n); id != "" {
+			t.Errorf("number %s is %s", n, id)
+		}
+	}
+	if lost := c.Own.Lost(nil); len(lost) != 4 {
+		t.Errorf("%d pieces are lost, want 4: two calls, two results", len(lost))
+	}
+}
+
+// someText draws lines that are empty, long, not ASCII, with both line ends, with or without a last one.
+func someText(rt *rapid.T, name string) string {
+	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "func main() {", "grüße 世界 🎉", "\x00\x1b[31m", strings.Repeat("long ", 40), "x\r"}), 0, 30).Draw(rt, name)
+	text := strings.Join(lines, "\n")
+	if rapid.Bool().Draw(rt, name+" ends") {
+		text += "\n"
+	}
+	return text
+}
+
+// TestPagesAreTheContent: whatever is selected, of however many pieces and in pages of whatever
+// size, the pages put together are the selection byte for byte, and never cut a character.
+func TestPagesAreTheContent(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var pieces []recall.Piece
+		for i := range rapid.IntRange(1, 4).Draw(rt, "pieces") {
+			pieces = append(pieces, recall.Piece{Part: core.Text(someText(rt, fmt.Sprint("text ", i)))})
+		}
+		var s recall.Selection
+		if rapid.Bool().Draw(rt, "some lines") {
+			s.Lines.From = rapid.IntRange(0, 12).Draw(rt, "from")
+			s.Lines.To = rapid.SampledFrom([]int{0, s.Lines.From, s.Lines.From + 3, 1 << 62}).Draw(rt, "to")
+		}
+		switch rapid.IntRange(0, 2).Draw(rt, "end") {
+		case 1:
+			s.Head = rapid.IntRange(1, 12).Draw(rt, "head")
+		case 2:
+			s.Tail = rapid.IntRange(1, 12).Draw(rt, "tail")
+		}
+		if rapid.Bool().Draw(rt, "grep") {
+			s.Grep, _ = recall.ParsePattern(rapid.SampledFrom([]string{"", "a", "^$", "世", `\d`, "x$"}).Draw(rt, "pattern"))
+		}
+		want, failed := "", 0
+		for i := range pieces {
+			text, _, err := s.Of(t.Context(), pieces[i].Text())
+			if err != nil {
+				failed++
+				continue
+			}
+			if s.Grep == nil && !strings.Contains(pieces[i].Text(), text) {
+				rt.Fatalf("%q is no part of %q", text, pieces[i].Text())
+			}
+			want += text
+		}
+		limit := rapid.IntRange(1, 300).Draw(rt, "limit")
+		got, offset := "", 0
+		for {
+			page, err := recall.Select(t.Context(), pieces, &s, offset, limit)
+			if err != nil {
+				if failed < len(pieces) {
+					rt.Fatal(err)
+				}
+				return
+			}
+			size := 0
+			for _, c := range page.Chunks {
+				got += c.Text
+				size += len(c.Text)
+				if !utf8.ValidString(c.Text) {
+					rt.Fatalf("cut inside of a character: %q", c.Text)
+				}
+			}
+			if page.Total != len(want) || size >= limit+utf8.UTFMax {
+				rt.Fatalf("page of %d bytes at %d, limit %d, %d in all; want %d", size, offset, limit, page.Total, len(want))
+			}
+			if page.Next == 0 {
+				break
+			}
+			if page.Next <= offset {
+				rt.Fatalf("the next page after %d is %d", offset, page.Next)
+			}
+			offset = page.Next
+		}
+		if got != want {
+			rt.Fatalf("got %q; want %q", got, want)
+		}
+	})
+}
+
+// TestRanges: the lines of a range are those that a naive reading gives, however large the range is.
+func TestRanges(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := someText(rt, "text")
+		lines := strings.SplitAfter(text, "\n")
+		if lines[len(lines)-1] == "" {
+			lines = lines[:len(lines)-1]
+		}
+		from := rapid.SampledFrom([]int{1, 2, 5, 40, 1 << 40}).Draw(rt, "from")
+		to := from + rapid.SampledFrom([]int{0, 1, 7, 1 << 50}).Draw(rt, "more")
+		r, err := recall.ParseLines(fmt.Sprintf("%d-%d", from, to))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got, is, err := r.Cut(text)
+		if from > len(lines) {
+			if err == nil {
+				rt.Fatalf("got %q", got)
+			}
+			return
+		}
+		to = min(to, len(lines))
+		if want := strings.Join(lines[from-1:to], ""); err != nil || got != want || is != (recall.Lines{From: from, To: to}) {
+			rt.Fatalf("got %q, %v, %v; want %q", got, is, err, want)
+		}
+	})
+	for _, wrong := range []string{"-", "0", "4-2", "a-b", "1-2-3", "-0", "--5", " 1", "99999999999999999999-", "1-99999999999999999999"} {
+		if r, err := recall.ParseLines(wrong); err == nil {
+			t.Errorf("%q is %v", wrong, r)
+		}
+	}
+}
+
+// TestGrepIsWhatRegexpFinds: line by line, with the numbers of the whole text.
+func TestGrepIsWhatRegexpFinds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := someText(rt, "text")
+		pattern := rapid.SampledFrom([]string{"", "a", "^$", "^a$", "(?i)FUNC", `\bm`, "世.*🎉", "x$", "(a|b)*g"}).Draw(rt, "pattern")
+		p, err := recall.ParsePattern(pattern)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		s := recall.Selection{Grep: p}
+		got, _, err := s.Of(t.Context(), text)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := ""
+		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+			if text != "" && regexp.MustCompile(pattern).MatchString(strings.TrimRight(line, "\r")) {
+				want += fmt.Sprintf("%d:%s\n", i+1, line)
+			}
+		}
+		if got != want {
+			rt.Fatalf("got %q; want %q", got, want)
+		}
+	})
+}
+
+// TestHostilePatterns: no pattern keeps the search beyond the end of its context, in one line of 8 MB.
+func TestHostilePatterns(t *testing.T) {
+	text := strings.Repeat("a", 8<<20) + "!"
+	for _, pattern := range []string{
+		`(a+)+$`, `(a|aa)+$`, `(.*)*(.*)*(.*)*b`, `((a{0,30}){0,30})b`, strings.Repeat(`(a?){1000}`, 90) + "b",
+	} {
+		p, err := recall.ParsePattern(pattern)
+		if err != nil {
+			continue // refused is well
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		s := recall.Selection{Grep: p}
+		_, _, err = s.Of(ctx, text) // hangs the test if it does not end
+		cancel()
+		if err != nil && !strings.Contains(err.Error(), "too long") {
+			t.Errorf("%.20s: %v", pattern, err)
+		}
+	}
+	for pattern, want := range map[string]string{
+		strings.Repeat("a", recall.MaxPattern+1): "at most 1,000",
+		`(a)\1`:                                  "no back references",
+		`(?=a)`:                                  "look-around",
+		`(`:                                      "missing closing",
+	} {
+		if _, err := recall.ParsePattern(pattern); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20s: %v; want %s", pattern, err, want)
+		}
+	}
+}
+
+func TestSelectRefuses(t *testing.T) {
+	pieces := []recall.Piece{{Part: core.Text("one\ntwo\n")}, {Part: core.Text("é")}}
+	for name, tt := range map[string]struct {
+		s      recall.Selection
+		offset int
+		want   string
+	}{
+		"head and tail":       {recall.Selection{Head: 1, Tail: 1}, 0, "not both"},
+		"negative":            {recall.Selection{Head: -1}, 0, "1 or more"},
+		"offset after it":     {recall.Selection{}, 10, "there are 10 bytes"},
+		"negative offset":     {recall.Selection{}, -1, "there are 10 bytes"},
+		"inside a character":  {recall.Selection{}, 9, "inside of a character"},
+		"lines after the end": {recall.Selection{Lines: recall.Lines{From: 3}}, 0, "the text has 1 line"},
+	} {
+		if page, err := recall.Select(t.Context(), pieces, &tt.s, tt.offset, 100); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %+v, %v; want %s", name, page, err, tt.want)
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	c := session(t,
+		strings.Repeat("func unrelated() {}\n", 200)+"func readConfigFile(path string) error {\n"+strings.Repeat("func other() {}\n", 200),
+		"the config is read elsewhere\n",
+		"config config config: nothing else here\n",
+		"写真を検索する\n",
+		strings.Repeat("x", 9000)+" needle_in_one_line "+strings.Repeat("y", 9000),
+	)
+	found := func(query string) string {
+		hits, err := recall.Search(t.Context(), c.Own.Lost(nil), query)
+		if err != nil {
+			return err.Error()
+		}
+		var s []string
+		for _, h := range hits {
+			s = append(s, fmt.Sprint(h.Piece.Places[0].Message.ID, ":", h.Best[0].Number))
+		}
+		return strings.Join(s, " ")
+	}
+	for query, want := range map[string]string{
+		"readConfigFile":     "r1:201 r2:1 r3:1", // its words count less than all of it
+		"READ config file":   "r2:1 r1:201 r3:1", // a short text before a long one
+		"検索":                 "r4:1",
+		"needle_in_one_line": "r5:1",
+		"the last":           "r2:1", // the last result is in the view
+		"f4 src":             "ar4:1 ar5:1 ar3:1 ar2:1 ar1:1",
+		"absent":             "",
+		"!?":                 "the query has no words: name some that the text has, such as a function, a file or an error",
+	} {
+		got := found(query)
+		if query == "f4 src" { // equally good ones in any order
+			got = got[:len("ar4:1")]
+			want = want[:len("ar4:1")]
+		}
+		if got != want {
+			t.Errorf("%q: got %q; want %q", query, got, want)
+		}
+	}
+	if got := found(strings.Repeat("x", recall.MaxPattern+1)); !strings.Contains(got, "at most 1,000") {
+		t.Errorf("a long query: %s", got)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := recall.Search(ended, c.Own.Lost(nil), "config"); err == nil {
+		t.Error("it ignores the end of the context")
+	}
+}
+
+// TestSearchFindsEveryWord: a word of a hidden text is found, in a passage that holds it.
+func TestSearchFindsEveryWord(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		words := rapid.SliceOfN(rapid.StringMatching(`[a-z]{2,8}([_][a-z]{2,4})?`), 1, 400).Draw(rt, "words")
+		text := ""
+		for _, w := range words {
+			text += w + rapid.SampledFrom([]string{" ", "\n", ".", "\r\n", strings.Repeat("-", 3000)}).Draw(rt, "between")
+		}
+		c := session(t, text)
+		w := rapid.SampledFrom(words).Draw(rt, "word")
+		hits, err := recall.Search(t.Context(), c.Own.Lost(nil), w)
+		if err != nil || !slices.ContainsFunc(hits, func(h recall.Hit) bool {
+			cut, _, err := h.Lines.Cut(h.Piece.Text())
+			return err == nil && strings.Contains(cut, w)
+		}) {
+			rt.Fatalf("%q: %v, %v", w, hits, err)
+		}
+	})
+}

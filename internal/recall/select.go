@@ -1,0 +1,277 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/size"
+)
+
+// Lines is a range of lines, counted from 1, both included; 0 is an open end.
+type Lines struct{ From, To int }
+
+// ParseLines reads "10-40", "10-", "-40" or "10". An empty text is the range of all lines.
+func ParseLines(text string) (Lines, error) {
+	var r Lines
+	if text == "" {
+		return r, nil
+	}
+	wrong := fmt.Errorf("%q: want lines such as 10-40, counted from 1", text)
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		to = from
+	}
+	for _, end := range []struct {
+		text string
+		n    *int
+	}{{from, &r.From}, {to, &r.To}} {
+		if end.text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(end.text)
+		if err != nil || n < 1 {
+			return Lines{}, wrong
+		}
+		*end.n = n
+	}
+	if from == "" && to == "" || r.To > 0 && r.To < r.From {
+		return Lines{}, wrong
+	}
+	return r, nil
+}
+
+// Cut returns the lines of text in the range, and the range that they are, without open ends. It
+// is an error if the text is shorter than the range's beginning.
+func (r Lines) Cut(text string) (string, Lines, error) {
+	all := CountLines(text)
+	if r == (Lines{}) {
+		return text, Lines{min(1, all), all}, nil
+	}
+	is := Lines{max(r.From, 1), r.To}
+	if is.To == 0 || is.To > all {
+		is.To = all
+	}
+	if is.From > all {
+		return "", is, fmt.Errorf("the text has %s", size.Plural(all, "line"))
+	}
+	begin := after(text, is.From-1)
+	return text[begin : begin+after(text[begin:], is.To-is.From+1)], is, nil
+}
+
+// after returns the index at which the first n lines of text end.
+func after(text string, n int) int {
+	at := 0
+	for range n {
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return len(text)
+		}
+		at += i + 1
+	}
+	return at
+}
+
+// A Selection says what is wanted of a text: lines, of these the ones that match, and of those the
+// first or the last. The zero value is all of it.
+type Selection struct {
+	Lines      Lines
+	Grep       *Pattern
+	Head, Tail int // lines; 0 means all
+}
+
+// Check reports what cannot be combined.
+func (s *Selection) Check() error {
+	switch {
+	case s.Head < 0 || s.Tail < 0:
+		return errors.New("head and tail are numbers of lines, 1 or more")
+	case s.Head > 0 && s.Tail > 0:
+		return errors.New("set head or tail, not both")
+	}
+	return nil
+}
+
+// Of returns what is selected of text, and what that is, such as "lines 10-40 of 120". Without Grep
+// the result is a part of text, byte for byte; with it, each line begins with its number.
+func (s *Selection) Of(ctx context.Context, text string) (selected, what string, err error) {
+	all := CountLines(text)
+	cut, is, err := s.Lines.Cut(text)
+	if err != nil {
+		return "", "", err
+	}
+	if s.Grep == nil {
+		if s.Head > 0 && s.Head < is.To-is.From+1 {
+			is.To = is.From + s.Head - 1
+			cut = cut[:after(cut, s.Head)]
+		}
+		if n := is.To - is.From + 1; s.Tail > 0 && s.Tail < n {
+			is.From = is.To - s.Tail + 1
+			cut = cut[after(cut, n-s.Tail):]
+		}
+		if is.From <= 1 && is.To == all {
+			return cut, size.Plural(all, "line"), nil
+		}
+		return cut, fmt.Sprintf("lines %d-%d of %s", is.From, is.To, size.Group(all)), nil
+	}
+	matches, err := s.Grep.lines(ctx, cut, is.From)
+	if err != nil {
+		return "", "", err
+	}
+	what = fmt.Sprintf("%s of %s with a match", size.Group(len(matches)), size.Plural(is.To-is.From+1, "line"))
+	switch n := len(matches); {
+	case s.Head > 0 && s.Head < n:
+		matches, what = matches[:s.Head], what+fmt.Sprintf(", the first %d", s.Head)
+	case s.Tail > 0 && s.Tail < n:
+		matches, what = matches[n-s.Tail:], what+fmt.Sprintf(", the last %d", s.Tail)
+	}
+	return strings.Join(matches, ""), what, nil
+}
+
+// A Pattern is a regular expression in the syntax of package regexp, which takes time linear in the
+// text, whatever the expression is.
+type Pattern struct{ re *regexp.Regexp }
+
+// MaxPattern is the length of the longest pattern and of the longest query, in bytes.
+const MaxPattern = 1000
+
+// ParsePattern compiles a regular expression.
+func ParsePattern(text string) (*Pattern, error) {
+	if len(text) > MaxPattern {
+		return nil, fmt.Errorf("the pattern has %s bytes; at most %s are allowed", size.Group(len(text)), size.Group(MaxPattern))
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w (the syntax is RE2: no back references, no look-around)", err)
+	}
+	return &Pattern{re}, nil
+}
+
+// lines returns the lines of text that match, each with its number; first is that of the first line.
+// It ends with the context: a large pattern takes long in a long text, though its time is linear.
+func (p *Pattern) lines(ctx context.Context, text string, first int) ([]string, error) {
+	var found []string
+	for n := first; text != ""; n++ {
+		end := after(text, 1)
+		line := text[:end]
+		text = text[end:]
+		r := &untilDone{ctx: ctx, text: strings.TrimRight(line, "\r\n")}
+		match := p.re.MatchReader(r)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the pattern takes too long for this text; use a simpler one, or fewer lines: %w", err)
+		}
+		if match {
+			if !strings.HasSuffix(line, "\n") {
+				line += "\n"
+			}
+			found = append(found, strconv.Itoa(n)+":"+line)
+		}
+	}
+	return found, nil
+}
+
+// untilDone reads text until the context ends.
+type untilDone struct {
+	ctx  context.Context
+	text string
+	read int
+}
+
+func (u *untilDone) ReadRune() (rune, int, error) {
+	if u.read++; u.read%64 == 0 && u.ctx.Err() != nil || u.text == "" {
+		return 0, 0, io.EOF
+	}
+	r, n := utf8.DecodeRuneInString(u.text)
+	u.text = u.text[n:]
+	return r, n, nil
+}
+
+// A Chunk is a part of what was selected of one piece.
+type Chunk struct {
+	Piece *Piece
+	What  string // of the piece was selected
+	Text  string
+}
+
+// A Page is a part of what was selected, no larger than asked for.
+type Page struct {
+	Chunks []Chunk // with text, unless the piece selected has none
+	Offset int     // of the page's first byte in everything that was selected
+	Next   int     // where the next page begins; 0 if there is none
+	Total  int     // bytes that were selected
+}
+
+// Select returns the page at an offset of what is selected of each piece, one after the other, in at
+// most limit bytes, a few more if a character would be cut. A page ends with a line where that
+// leaves it at least half full. The texts of all pages, put together, are what was selected.
+func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int) (*Page, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	page := &Page{Offset: offset}
+	var failed error
+	selected := 0
+	for i := range pieces {
+		text, what, err := s.Of(ctx, pieces[i].Text())
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("it takes too long; ask for less: %w", err)
+		}
+		if err != nil { // too short: another piece may have these lines
+			failed = err
+			continue
+		}
+		selected++
+		begin := page.Total
+		page.Total += len(text)
+		if page.Next > 0 || offset > page.Total || offset == page.Total && text != "" {
+			continue
+		}
+		rest := text[max(offset-begin, 0):]
+		if !utf8.RuneStart(firstByte(rest)) && offset > begin {
+			return nil, fmt.Errorf("offset %d is inside of a character; use the offset that the page before gave", offset)
+		}
+		if n := fit(rest, limit); n < len(rest) {
+			page.Next = page.Total - len(rest) + n
+			rest = rest[:n]
+		}
+		if limit -= len(rest); limit <= 0 && page.Next == 0 {
+			page.Next = page.Total // removed below if nothing follows
+		}
+		page.Chunks = append(page.Chunks, Chunk{&pieces[i], what, rest})
+	}
+	switch {
+	case selected == 0 && failed != nil:
+		return nil, failed
+	case offset < 0 || offset > 0 && offset >= page.Total:
+		return nil, fmt.Errorf("offset %d: there are %s bytes", offset, size.Group(page.Total))
+	case page.Next == page.Total:
+		page.Next = 0
+	}
+	return page, nil
+}
+
+func firstByte(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[0]
+}
+
+// fit returns how many bytes of text fit into limit: whole lines if they are at least half of it.
+func fit(text string, limit int) int {
+	if len(text) <= limit {
+		return len(text)
+	}
+	n := max(limit, 1)
+	if at := strings.LastIndexByte(text[:n], '\n') + 1; at > n/2 {
+		return at
+	}
+	for n < len(text) && !utf8.RuneStart(text[n]) {
+		n++
+	}
+	return n
+}
