@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -264,7 +266,7 @@ func TestComplaint07SubAgents(t *testing.T) {
 			own = "0"
 		}
 		for i := range agents {
-			if has := bytes.Contains(r.Body, fmt.Appendf(nil, "unit<%d>", i)); has != (fmt.Sprint(i) == own) {
+			if has := bytes.Contains(r.Body, fmt.Appendf(nil, "unit<%d>", i)); has != (strconv.Itoa(i) == own) {
 				t.Errorf("agent %s: request %d names %d: %v", own, r.N, i, has)
 			}
 		}
@@ -343,7 +345,7 @@ func TestComplaint11Compaction(t *testing.T) {
 		t.Fatal("no epoch")
 	}
 	history := p.client.History
-	p.client.History = append(history[:len(history):len(history)], object{"type": "compaction_trigger"})
+	p.client.History = append(slices.Clip(history), object{"type": "compaction_trigger"})
 	p.steps(t, 1)
 	records := p.vendor.Records()
 	if last := records[len(records)-1]; last.Side != "compaction" || last.Tokens > window {
