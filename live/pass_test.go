@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,13 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if vendor := os.Getenv("CONDENSE_LIVE_VENDOR"); vendor != "" {
+		alone(vendor, os.Getenv("CONDENSE_LIVE_STORE"))
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // A vendor records what reaches it.
 type vendor struct {
