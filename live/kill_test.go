@@ -41,7 +41,7 @@ func alone(vendor, store string) {
 // startAlone starts the process and returns the gateway's address and what kills it.
 func startAlone(t *testing.T, vendor, store string) (url string, kill func()) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "CONDENSE_LIVE_VENDOR="+vendor, "CONDENSE_LIVE_STORE="+store)
 	cmd.Stderr = os.Stderr
 	line, err := bufio.NewReader(testkit.Start(t, cmd)).ReadString('\n')

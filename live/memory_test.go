@@ -84,8 +84,8 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range streams {
 		all.Go(func() {
-			body := io.Reader(bytes.NewReader(loop(i, size)))
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/messages", io.MultiReader(body)) // without GetBody, which would hold it here
+			// A MultiReader has no GetBody, which would hold the request here.
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/messages", io.MultiReader(bytes.NewReader(loop(i, size))))
 			if err != nil {
 				t.Error(err)
 				return
@@ -95,7 +95,7 @@ func TestMemoryOfManyStreams(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			r.Body, body = nil, nil
+			r.Body = nil
 			_, err = io.ReadFull(res.Body, make([]byte, 10))
 			begun <- struct{}{}
 			if err == nil {
