@@ -114,7 +114,10 @@ func decode(raw []byte) ([]core.Message, *syntax.Error) {
 		if content := rawjson.Field(raw, "content"); !rawjson.IsString(content) {
 			return nil, &syntax.Error{Found: `a message without "parts"`, Want: `an array as "parts"`}
 		}
-		d.old(raw)
+		if bad := d.old(raw); bad != nil {
+			bad.Offset += rawjson.Offset(raw, rawjson.Field(raw, "toolInvocations"))
+			return nil, bad
+		}
 		d.step()
 		return d.all, nil
 	}
@@ -149,13 +152,15 @@ func (d *decoder) step() {
 }
 
 // old decodes a message of a version that had no parts.
-func (d *decoder) old(raw []byte) {
+func (d *decoder) old(raw []byte) *syntax.Error {
 	if s := rawjson.Text(rawjson.Field(raw, "reasoning")); s != "" {
 		d.said = append(d.said, core.Reasoning{Text: s})
 	}
 	calls := false
 	for made := range rawjson.Elements(rawjson.Field(raw, "toolInvocations")) {
-		d.call(made, "", rawjson.Field(made, "args"))
+		if bad := d.call(made, "", rawjson.Field(made, "args")); bad != nil {
+			return bad
+		}
 		calls = true
 	}
 	if calls { // the text is the answer to the results
@@ -165,6 +170,7 @@ func (d *decoder) old(raw []byte) {
 	for a := range rawjson.Elements(rawjson.Field(raw, "experimental_attachments")) {
 		d.file(a, rawjson.Field(a, "contentType"))
 	}
+	return nil
 }
 
 func (d *decoder) part(raw []byte) *syntax.Error {

@@ -1,4 +1,4 @@
-// Package pi reads sessions of pi.
+// Package pi reads and writes sessions of pi.
 //
 // pi appends a line for every event of a session to
 // ~/.pi/agent/sessions/DIRECTORY/TIME_ID.jsonl. The first line describes the session; each of
@@ -18,6 +18,7 @@ package pi
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -31,11 +32,13 @@ import (
 
 // Codec is the format.
 var Codec = codec.Codec{
-	Name:   "pi",
-	Doc:    "pi session: ~/.pi/agent/sessions/*/*.jsonl",
-	Tool:   "pi",
-	Detect: detectPi,
-	Read:   readPi,
+	Name:    "pi",
+	Doc:     "pi session: ~/.pi/agent/sessions/*/*.jsonl",
+	Vendor:  "", // it holds messages of models of any vendor
+	Detect:  detectPi,
+	Read:    readPi,
+	Write:   write,
+	Convert: convertFile,
 }
 
 func detectPi(data []byte) bool {
@@ -58,15 +61,7 @@ func readPi(data []byte, f *codec.File) error {
 		return err
 	}
 	f.Warnings = append(f.Warnings, warnings...)
-	lines := make([]piLine, len(all))
-	at := map[string]int{}
-	for i, r := range all {
-		l := &lines[i]
-		*l = piLine{Row: r, kind: rawjson.Text(rawjson.Field(r.Raw, "type")), id: rawjson.Text(rawjson.Field(r.Raw, "id")), parent: rawjson.Text(rawjson.Field(r.Raw, "parentId"))}
-		if l.id != "" && l.kind != "session" {
-			at[l.id] = i
-		}
-	}
+	lines, at := piLines(all)
 	f.Warnings = append(f.Warnings, piBranch(lines, at)...)
 	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
 	first := map[string]string{} // entry to the first message of it or of a later one
@@ -83,7 +78,7 @@ func readPi(data []byte, f *codec.File) error {
 		if model := rawjson.Text(rawjson.Field(rawjson.Field(l.Raw, "message"), "model")); model != "" {
 			f.Model = model
 		}
-		silent = append(silent, l.id)
+		silent = append(silent, l.key(i))
 		if !sent {
 			continue
 		}
@@ -91,7 +86,10 @@ func readPi(data []byte, f *codec.File) error {
 		messages := s.Take(l.Raw, l.id, when, l.kind != "compaction", []core.Message{m})
 		if l.kind == "compaction" {
 			kept := first[rawjson.Text(rawjson.Field(l.Raw, "firstKeptEntryId"))]
-			if err := session.Compact(f, "compaction-"+l.id, "pi", when, kept, messages); err != nil {
+			if at := rawjson.Field(l.Raw, "firstKeptEntryIndex"); at != nil && l.id == "" { // version 1
+				kept = first[(&piLine{}).key(rawjson.Int(at))]
+			}
+			if err := session.Compact(f, "compaction-"+l.key(i), "pi", when, kept, messages); err != nil {
 				return fmt.Errorf("compaction in line %d: %w", l.Line, err)
 			}
 			continue
@@ -106,6 +104,27 @@ func readPi(data []byte, f *codec.File) error {
 	}
 	s.Close(jsonl.LineBreak(data))
 	return nil
+}
+
+// key identifies the entry that is line i, also in version 1, which has no IDs.
+func (l *piLine) key(i int) string {
+	if l.id != "" {
+		return l.id
+	}
+	return "#" + strconv.Itoa(i)
+}
+
+// piLines returns the lines of a file, and the index of each entry by its ID.
+func piLines(rows []jsonl.Row) (lines []piLine, at map[string]int) {
+	lines, at = make([]piLine, len(rows)), map[string]int{}
+	for i, r := range rows {
+		l := &lines[i]
+		*l = piLine{Row: r, kind: rawjson.Text(rawjson.Field(r.Raw, "type")), id: rawjson.Text(rawjson.Field(r.Raw, "id")), parent: rawjson.Text(rawjson.Field(r.Raw, "parentId"))}
+		if l.id != "" && l.kind != "session" {
+			at[l.id] = i
+		}
+	}
+	return lines, at
 }
 
 // piBranch marks the lines of the conversation.
