@@ -66,8 +66,10 @@ var all = []agent{
 		name:  "opencode",
 		files: []string{"opencode-*/bin/opencode"},
 		args:  []string{"run", "-m", "anthropic/claude-sonnet-4-5"},
-		env: []string{"ANTHROPIC_API_KEY=dummy", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_SHARE=1",
-			`OPENCODE_PERMISSION={"*":"allow"}`, "npm_config_registry=http://127.0.0.1:1/"}, // it installs a package of its own otherwise
+		env: []string{
+			"ANTHROPIC_API_KEY=dummy", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_SHARE=1",
+			`OPENCODE_PERMISSION={"*":"allow"}`, "npm_config_registry=http://127.0.0.1:1/",
+		}, // it installs a package of its own otherwise
 		settings: ".config/opencode/opencode.json",
 		content:  `{"provider": {"anthropic": {"options": {"baseURL": "{anthropic}/v1"}}}}`,
 		base:     `{}`,
@@ -198,7 +200,7 @@ func (d *desk) start(t *testing.T, env []string, out io.Writer, name string, arg
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = d.dir, append(d.env[:len(d.env):len(d.env)], env...)
+	cmd.Dir, cmd.Env = d.dir, append(slices.Clip(d.env), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -239,7 +241,7 @@ func (d *desk) direct(t *testing.T, a *agent, url, task string) result {
 func (d *desk) begin(t *testing.T, a *agent, url, task string, out io.Writer) *exec.Cmd {
 	t.Helper()
 	d.at(t, a, url)
-	return d.start(t, a.env, out, filepath.Join(d.home, "bin", a.name), append(a.args[:len(a.args):len(a.args)], task)...)
+	return d.start(t, a.env, out, filepath.Join(d.home, "bin", a.name), append(slices.Clip(a.args), task)...)
 }
 
 // tail is the end of a long output.

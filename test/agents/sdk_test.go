@@ -30,6 +30,7 @@ func (d *desk) place(t *testing.T, file string) {
 
 // TestLoopsWithout shows that a loop on an SDK ends where the window does.
 func TestLoopsWithout(t *testing.T) {
+	t.Parallel()
 	for _, l := range loops {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
@@ -49,6 +50,7 @@ func TestLoopsWithout(t *testing.T) {
 
 // TestLoops runs the same loops with condense wrap.
 func TestLoops(t *testing.T) {
+	t.Parallel()
 	for _, l := range loops {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,6 +67,7 @@ var counted = regexp.MustCompile(`(?m)^counted (\d+) used (\d+)$`)
 // TestCount counts tokens through the gateway: what is counted is what would be sent. Counting makes no epoch, so that a request that
 // makes one is counted as it would be without.
 func TestCount(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, scenario())
 	d.place(t, "count.mjs")
 	g := d.serve(t, "127.0.0.1:0")

@@ -46,6 +46,7 @@ func (r result) epochs(t *testing.T) int {
 
 // TestWrap runs the scenario through condense wrap: no agent knows of it.
 func TestWrap(t *testing.T) {
+	t.Parallel()
 	for _, a := range all {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +60,7 @@ func TestWrap(t *testing.T) {
 
 // TestServe runs the scenario through condense serve, named by the agent's own settings.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	for _, a := range all {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,6 +105,7 @@ func tap(t *testing.T, to string) (address string, sums func() []string) {
 // TestObserve runs agents through condense serve --observe, with a vendor whose window is large enough: every byte of every request
 // reaches the vendor, also of those that condense would have condensed.
 func TestObserve(t *testing.T) {
+	t.Parallel()
 	for _, a := range all {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -138,6 +141,7 @@ func TestObserve(t *testing.T) {
 // TestRestart kills the gateway while a request is on its way, after an epoch, and starts it again at the same address: the agents send the
 // request again and go on.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	for _, a := range all {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -177,6 +181,7 @@ func TestRestart(t *testing.T) {
 
 // TestSubAgents has Claude Code start two sub-agents at once, which share its session. Each runs the scenario.
 func TestSubAgents(t *testing.T) {
+	t.Parallel()
 	o := scenario()
 	o.SubAgents = o.Script
 	delegate := func(part string) upstream.Call {

@@ -6,7 +6,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { spawnSync } from "node:child_process";
 
 const client = new Anthropic();
-const model = process.env.MODEL ?? "claude-sonnet-4-5";
+const model = process.env.MODEL ?? "claude-sonnet-5";
 
 const tools = [
   {
