@@ -365,6 +365,7 @@ func TestComplaint11Compaction(t *testing.T) {
 // 12: condensing takes half a minute, times out, and then the original is sent after all: a slow strategy delays nothing for
 // longer than its deadline.
 func TestComplaint12SlowStrategy(t *testing.T) {
+	testkit.Slow(t) // the deadline also limits the chain that helps, on a busy machine too
 	ended := make(chan struct{})
 	t.Cleanup(func() { close(ended) })
 	slow := registry.Define("slow", "Does not end.", func() struct{} { return struct{}{} }, func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
@@ -379,10 +380,10 @@ func TestComplaint12SlowStrategy(t *testing.T) {
 	small := host.Values.Profiles["small"]
 	small.Chain = []string{"slow"}
 	host.Values.Profiles["small"] = small
-	vendor := upstream.New(upstream.Options{Window: window})
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(9, 30_000, nil)}) // few requests, of which some wait
 	v := httptest.NewServer(vendor)
 	defer v.Close()
-	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Deadline = time.Second / 2 })
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Deadline = 3 * time.Second })
 	c := claudeCode()
 	c.URL = s.URL
 	p := &play{g, vendor, &c, s}
