@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit/apilint"
+	"github.com/condensehq/condense/transcript"
 )
 
 const png = "iVBORw0KGgo="
@@ -330,5 +331,26 @@ func TestConvertDropsReasoningOfAnotherVendor(t *testing.T) {
 	got, warnings := write(t, d, "anthropic")
 	if strings.Contains(got, "of OpenAI") || len(warnings) == 0 || warnings[0].Message != "own" {
 		t.Errorf("got %s, warnings %v", got, warnings)
+	}
+}
+
+// A file with line breaks between tokens, as Gemini CLI writes its sessions, becomes lines that
+// are whole in the formats of lines.
+func TestArgumentsWithLineBreaksStayOnTheirLine(t *testing.T) {
+	t.Parallel()
+	d := document(t,
+		core.Message{ID: "1", Role: core.RoleUser, Parts: []core.Part{core.Text("list")}},
+		core.Message{ID: "2", Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "c", Name: "ls", Args: "{\r\n  \"a\": 1\n}"}}},
+		core.Message{ID: "3", Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "c", Content: []core.Part{core.Text("x\ny")}}}},
+	)
+	for _, f := range transcript.Formats() {
+		if f.ReadOnly {
+			continue
+		}
+		out, _ := write(t, d, f.Name)
+		again := read(t, out, f.Name)
+		if got := count(again.Journal.View(), func(p core.Part) bool { c, ok := p.(core.ToolCall); return ok && strings.Contains(c.Args, `"a":`) }); got != 1 {
+			t.Errorf("%s: %d calls with their arguments, want 1\n%s", f.Name, got, out)
+		}
 	}
 }

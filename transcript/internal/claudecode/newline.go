@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
+	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
 // copied are the fields that a new line takes from its neighbor.
@@ -52,7 +53,7 @@ func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	if when.IsZero() {
 		when = like.time
 	}
-	w.out.Add(appendSessionLine(out, id, m, w.lastModel(), when))
+	w.out.Add(jsonl.Line(appendSessionLine(out, id, m, w.lastModel(), when)))
 	w.out.AddString(w.ending)
 	w.prev, w.unnamed, w.barrier = id, false, w.count
 	w.count++
@@ -125,7 +126,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 			prompt = s
 		}
 		line := rawjson.Append(nil, `{"parentUuid":?,"isSidechain":false,"userType":"external","cwd":"/","sessionId":?`, rawjson.QuoteOrNull(prev), session)
-		out.Add(appendSessionLine(line, id, &m, model, when))
+		out.Add(jsonl.Line(appendSessionLine(line, id, &m, model, when)))
 		out.AddString("\n")
 		prev = id
 	}

@@ -240,7 +240,7 @@ func (w *sessionWriter) writeLine(i int) {
 	if l.live && l.inTree() {
 		raw = w.relink(i, raw)
 	}
-	w.out.Add(raw)
+	w.out.Add(jsonl.Line(raw))
 	w.out.AddString(w.ending)
 }
 

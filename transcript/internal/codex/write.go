@@ -150,7 +150,7 @@ func (w *rolloutWriter) write() {
 			}
 			continue
 		}
-		w.out.Add(raw)
+		w.out.Add(jsonl.Line(raw))
 		w.out.AddString(w.ending)
 	}
 	w.writeNew(len(w.lines), when)
@@ -173,11 +173,11 @@ func (w *rolloutWriter) writeNew(i int, when time.Time) {
 func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
 	switch payload := rawjson.Field(was, "payload"); {
 	case payload != nil:
-		w.out.Add(rawjson.ReplaceValue(was, payload, item))
+		w.out.Add(jsonl.Line(rawjson.ReplaceValue(was, payload, item)))
 	case w.bare:
-		w.out.Add(item)
+		w.out.Add(jsonl.Line(item))
 	default:
-		w.out.Add(rolloutRecord("response_item", item, when))
+		w.out.Add(jsonl.Line(rolloutRecord("response_item", item, when)))
 	}
 	w.out.AddString(w.ending)
 }
@@ -225,7 +225,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		}
 	}
 	record := func(kind string, payload []byte) {
-		out.Add(rolloutRecord(kind, payload, when))
+		out.Add(jsonl.Line(rolloutRecord(kind, payload, when)))
 		out.AddString("\n")
 	}
 	meta := rawjson.Append(nil, `{"id":?,"timestamp":?,"cwd":"/","originator":"condense","cli_version":"0.0.0","source":"cli"`, f.Journal.ID(), when)

@@ -74,6 +74,19 @@ func invalidRow(raw []byte, at int) *syntax.Error {
 	return e
 }
 
+// Line returns the object raw as one line. Parts of it may come from a file with line breaks
+// between tokens.
+func Line(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return raw
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
 // LineBreak returns how the lines of data end.
 func LineBreak(data []byte) string {
 	if at := bytes.IndexByte(data, '\n'); at > 0 && data[at-1] == '\r' {

@@ -294,7 +294,7 @@ func (w *writer) add(message []byte) {
 func (w *writer) entry(raw []byte) {
 	id := w.newID(raw)
 	raw = rawjson.SetField(rawjson.SetField(raw, "id", rawjson.AppendQuote(nil, id)), "parentId", rawjson.QuoteOrNull(w.prev))
-	w.out.Add(raw)
+	w.out.Add(jsonl.Line(raw))
 	w.out.AddString(w.ending)
 	w.prev = id
 	w.count++
