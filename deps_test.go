@@ -100,7 +100,7 @@ var mayImport = map[string]string{
 	"transcript/internal/claudecode": "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session github.com/google/uuid",
 	"transcript/internal/codex":      "internal/apimessage core core/history internal/rawjson transcript/internal/items transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session",
 	"transcript/internal/aider":      "core internal/rawjson transcript/internal/codec",
-	"transcript/internal/aisdk":      "core internal/rawjson internal/apimessage transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",
+	"transcript/internal/aisdk":      "core core/history transcript/internal/convert internal/rawjson internal/apimessage transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/copilot":    "core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/pi":         "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session internal/apimessage transcript/internal/convert",
 	"transcript/internal/opencode":   "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",

@@ -19,7 +19,7 @@ import (
 )
 
 // agents are the formats of tools whose files hold more than is sent.
-var agents = []string{"claudecode", "codex", "pi", "roo"}
+var agents = []string{"aisdk", "claudecode", "codex", "pi", "roo"}
 
 // files returns the test files of a format by name.
 func files(tb testing.TB, format string) map[string]string {
@@ -449,6 +449,7 @@ func fuzzFormat(f *testing.F, format string) {
 
 func FuzzClaudeCode(f *testing.F) { fuzzAgent(f, "claudecode") }
 func FuzzCodex(f *testing.F)      { fuzzAgent(f, "codex") }
+func FuzzAISDK(f *testing.F)      { fuzzAgent(f, "aisdk") }
 func FuzzPi(f *testing.F)         { fuzzAgent(f, "pi") }
 func FuzzRoo(f *testing.F)        { fuzzAgent(f, "roo") }
 

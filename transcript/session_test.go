@@ -14,7 +14,7 @@ import (
 )
 
 // The formats of agents that are read and not written.
-var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "copilot": "session.jsonl", "aisdk": "session.json", "aider": "session.md"}
+var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "copilot": "session.jsonl", "aider": "session.md"}
 
 // readOnlySamples yields all test files of these formats.
 func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
@@ -170,8 +170,11 @@ func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
 		},
 	} {
 		name := readOnly[format]
-		if format == "pi" { // which is written too
+		switch format { // those that are written too
+		case "pi":
 			name = "session.jsonl"
+		case "aisdk":
+			name = "session.json"
 		}
 		d := read(t, files(t, format)[name], "")
 		if d.Format != format || d.Model != want.model || len(d.Warnings) != want.warnings {

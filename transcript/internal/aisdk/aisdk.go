@@ -1,4 +1,4 @@
-// Package aisdk reads the messages of user interfaces that are made with the Vercel AI SDK.
+// Package aisdk reads and writes the messages of user interfaces that are made with the Vercel AI SDK.
 //
 // Apps store them as an array, or as the member "messages" of an object:
 //
@@ -29,11 +29,13 @@ import (
 
 // Codec is the format.
 var Codec = codec.Codec{
-	Name:   "aisdk",
-	Doc:    "Vercel AI SDK: an array of UI messages, or an object with them",
-	Tool:   "the Vercel AI SDK",
-	Detect: detect,
-	Read:   read,
+	Name:    "aisdk",
+	Doc:     "Vercel AI SDK: an array of UI messages, or an object with them",
+	Vendor:  "", // an app may use models of any vendor
+	Detect:  detect,
+	Read:    read,
+	Write:   write,
+	Convert: convertFile,
 }
 
 // list returns the array of messages in data; nil if there is none.
@@ -73,31 +75,65 @@ func detect(data []byte) bool {
 	return found
 }
 
+// A record is a message of the user interface.
+type record struct {
+	raw      []byte
+	id       string
+	messages []core.Message
+	steps    int // how many messages it was
+}
+
 func read(data []byte, f *codec.File) error {
-	if err := syntax.Validate(data); err != nil {
+	records, err := parse(data)
+	if err != nil {
 		return err
+	}
+	var places []codec.Placement
+	for i := range records {
+		r := &records[i]
+		if len(r.messages) > 0 {
+			at := rawjson.Offset(data, r.raw)
+			places = append(places, codec.Placement{ID: r.messages[0].ID, Start: at, End: at + len(r.raw)})
+		}
+		if err := f.Add(r.messages...); err != nil {
+			return err
+		}
+	}
+	sep := ", "
+	if len(places) > 1 {
+		if gap := string(data[places[0].End:places[1].Start]); strings.TrimSpace(gap) == "," {
+			sep = gap
+		}
+	}
+	f.Settle(data, places, sep)
+	return nil
+}
+
+// parse returns the messages in data. The same data gives the same IDs.
+func parse(data []byte) ([]record, error) {
+	if err := syntax.Validate(data); err != nil {
+		return nil, err
 	}
 	messages := list(data)
 	if messages == nil {
 		at := rawjson.SkipSpace(data, 0)
 		if rawjson.IsObject(data[at:]) {
-			return syntax.NoMessages(data, "messages", rawjson.Field(data, "messages"))
+			return nil, syntax.NoMessages(data, "messages", rawjson.Field(data, "messages"))
 		}
-		return &syntax.Error{Offset: at, Found: syntax.Describe(data[at:]), Want: "an array of messages"}
+		return nil, &syntax.Error{Offset: at, Found: syntax.Describe(data[at:]), Want: "an array of messages"}
 	}
-	s := &session.Reader{File: f, Data: data, Taken: codec.IDs{}}
+	var records []record
+	s := session.Reader{Data: data, Taken: codec.IDs{}}
 	for raw := range rawjson.Elements(messages) {
 		all, bad := decode(raw)
 		if bad != nil {
-			return bad.In(data, raw, s.Records+1)
+			return nil, bad.In(data, raw, s.Records+1)
 		}
-		created := rawjson.Time(rawjson.Field(raw, "createdAt"))
-		if err := s.Add(raw, rawjson.Text(rawjson.Field(raw, "id")), created, all); err != nil {
-			return err
-		}
+		r := record{raw: raw, id: rawjson.Text(rawjson.Field(raw, "id"))}
+		r.messages = s.Take(raw, r.id, rawjson.Time(rawjson.Field(raw, "createdAt")), false, all)
+		records = append(records, r)
 	}
-	s.Close(", ")
-	return nil
+	return records, nil
 }
 
 func decode(raw []byte) ([]core.Message, *syntax.Error) {
@@ -190,7 +226,7 @@ func (d *decoder) part(raw []byte) *syntax.Error {
 		if text == "" {
 			text = rawjson.Text(rawjson.Field(raw, "reasoning")) // version 4
 		}
-		d.said = append(d.said, core.Reasoning{Text: text, Signature: signature(raw)})
+		d.said = append(d.said, core.Reasoning{Text: text, Signature: anthropic(raw, "signature"), Encrypted: anthropic(raw, "redactedData")})
 	case kind == "file":
 		mime := rawjson.Field(raw, "mediaType")
 		if mime == nil {
@@ -208,9 +244,9 @@ func (d *decoder) part(raw []byte) *syntax.Error {
 	return nil
 }
 
-// signature returns the signature of Anthropic's that reasoning has, if any.
-func signature(raw []byte) string {
-	return rawjson.Text(rawjson.Field(rawjson.Field(rawjson.Field(raw, "providerMetadata"), "anthropic"), "signature"))
+// anthropic returns what Anthropic's models added to the part raw, if anything.
+func anthropic(raw []byte, name string) string {
+	return rawjson.Text(rawjson.Field(rawjson.Field(rawjson.Field(raw, "providerMetadata"), "anthropic"), name))
 }
 
 // file decodes a file of the given type, with the address url or, in version 4, the content data.
@@ -242,9 +278,9 @@ func (d *decoder) call(raw []byte, name string, args []byte) *syntax.Error {
 	case "input-streaming", "partial-call": // never sent
 		return nil
 	case "output-available":
-		r.Content = output(rawjson.Field(raw, "output"))
+		r.Content, r.IsError = output(rawjson.Field(raw, "output"))
 	case "result": // version 4
-		r.Content = output(rawjson.Field(raw, "result"))
+		r.Content, r.IsError = output(rawjson.Field(raw, "result"))
 	case "output-error":
 		r.Content, r.IsError = blocks.Text(blocks.OrEmpty(rawjson.Field(raw, "errorText"))), true
 		if args == nil {
@@ -263,13 +299,28 @@ func (d *decoder) call(raw []byte, name string, args []byte) *syntax.Error {
 	return nil
 }
 
-// output returns the value that a tool returned, as the model gets it: a text as it is, else JSON.
-func output(value []byte) []core.Part {
+// output returns the value that a tool returned, as the model gets it, and whether it failed: a
+// text as it is, the content of a result of the Model Context Protocol, else JSON.
+func output(value []byte) (parts []core.Part, failed bool) {
 	switch {
 	case rawjson.IsString(value):
-		return blocks.Text(value)
+		return blocks.Text(value), false
 	case value == nil:
-		return nil
+		return nil, false
 	}
-	return []core.Part{core.Text(value)}
+	for block := range rawjson.Elements(rawjson.Field(value, "content")) {
+		text, data := rawjson.Field(block, "text"), rawjson.Text(rawjson.Field(block, "data"))
+		switch kind := rawjson.Text(rawjson.Field(block, "type")); {
+		case kind == "text" && rawjson.IsString(text):
+			parts = append(parts, core.Text(rawjson.Text(text)))
+		case kind == "image" && data != "":
+			parts = append(parts, core.Image{MediaType: rawjson.Text(rawjson.Field(block, "mimeType")), Data: data})
+		default:
+			return []core.Part{core.Text(value)}, false
+		}
+	}
+	if parts == nil {
+		return []core.Part{core.Text(value)}, false
+	}
+	return parts, rawjson.IsTrue(rawjson.Field(value, "isError"))
 }
