@@ -27,6 +27,7 @@ type exchange struct {
 	agent    *agents.Agent
 	volatile []wire.Volatile
 	key      store.Key
+	session  string // as the client names it
 	limits
 
 	claim    *claim      // nil if the request is no turn of a conversation, or nothing is known about it
@@ -156,10 +157,13 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	if err := x.key.Validate(); err != nil {
 		x.key.Agent, x.key.Session = "", ""
 	}
+	x.rolling = lineage.Roll(request.Messages)
+	if x.session = x.key.Session; x.key.Session == "" {
+		x.key.Session = opening(request.Messages, x.rolling)
+	}
 	if x.limits, err = x.limitsOf(x); err != nil {
 		return err
 	}
-	x.rolling = lineage.Roll(request.Messages)
 	session := x.sessions.of(x.key, x.start)
 	if summary := side == agents.Summary || request.Compacts; summary || x.t.count {
 		return x.peek(ctx, session, summary)
@@ -305,7 +309,7 @@ func (x *exchange) done(ctx context.Context) {
 		return
 	}
 	e := &Exchange{
-		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.key.Session, Lineage: x.claim.conversation,
+		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.session, Lineage: x.claim.conversation,
 		Model: x.r.Model, Received: x.r.Body, Sent: x.sent, Epoch: x.epoch,
 	}
 	if e.Sent == nil {

@@ -13,3 +13,6 @@ func NewWith(host *condense.Host, opts *Options, s store.Store) (*Gateway, error
 	}
 	return start(host, settings, s)
 }
+
+// TokensOf is for tests of its cost.
+var TokensOf = tokensOf

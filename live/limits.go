@@ -145,28 +145,36 @@ func inSystem(r *wire.Request, phrase string) bool {
 }
 
 // tokensOf estimates the tokens of JSON: what vendors report corrects it. The data of images and files
-// counts as an image of usual size.
+// counts as an image of usual size. It is linear: each byte is looked at a few times, whatever the texts hold.
 func tokensOf(raw []byte) int {
 	const bytesPerToken, media = 4, 1600
+	const near = 200 // an Anthropic source has its data after the mark, behind a short media type
 	n, size := 0, len(raw)
-	for _, mark := range [][]byte{[]byte(`"base64"`), []byte(";base64,")} {
+	for _, mark := range []string{`"base64"`, ";base64,"} {
 		for rest := raw; ; {
-			i := bytes.Index(rest, mark)
+			i := bytes.Index(rest, []byte(mark))
 			if i < 0 {
 				break
 			}
 			rest = rest[i+len(mark):]
-			// The data is the longest string nearby: of an Anthropic source it follows the member.
 			data := rest
 			if mark[0] == '"' {
-				if k := bytes.Index(rest, []byte(`"data":`)); k >= 0 && k < 200 {
-					data = bytes.TrimLeft(rest[k+len(`"data":`):], ` "`)
+				const member = `"data":`
+				k := bytes.Index(rest[:min(len(rest), near+len(member))], []byte(member))
+				if k < 0 {
+					continue
 				}
+				data = bytes.TrimLeft(rest[k+len(member):], ` "`)
 			}
-			if end := bytes.IndexByte(data, '"'); end > media*bytesPerToken {
+			end := bytes.IndexByte(data, '"')
+			if end < 0 {
+				break
+			}
+			if end > media*bytesPerToken {
 				n += media
 				size -= end
 			}
+			rest = data[end:]
 		}
 	}
 	return n + (size+bytesPerToken-1)/bytesPerToken

@@ -163,6 +163,11 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = to
 			p.Out.Host = ""
+			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+				if v := p.In.Header[name]; v != nil { // ReverseProxy removes what it would set
+					p.Out.Header[name] = v
+				}
+			}
 			for name := range p.Out.Header {
 				if strings.HasPrefix(name, "X-Condense-") {
 					p.Out.Header.Del(name) // for the gateway

@@ -1,0 +1,76 @@
+package live_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+)
+
+// A text full of what begins an image costs no more to count than any other.
+func TestCountingIsLinear(t *testing.T) {
+	for _, text := range []string{`;base64,`, `"base64",`, `"base64","data":`, `;base64,"`} {
+		testkit.Linear(t, 100_000, func(n int) func() {
+			raw := []byte(strings.Repeat(text, n/len(text)))
+			return func() { live.TokensOf(raw) }
+		})
+	}
+	for _, image := range []string{
+		`{"type":"base64","media_type":"image/png","data":"%s"}`, `{"type": "base64", "media_type": "image/png", "data": "%s"}`, `"data:image/png;base64,%s"`,
+	} {
+		one := fmt.Sprintf(image, strings.Repeat("A", 100_000))
+		if n := live.TokensOf([]byte("[" + one + "," + one + "]")); n < 2*1600 || n > 2*1650 {
+			t.Errorf("%s: %d tokens for two images, want 3,200 and a few", image, n)
+		}
+	}
+}
+
+// What proxies before the gateway have added reaches the vendor, and nothing is added.
+func TestForwardedHeadersPass(t *testing.T) {
+	v := newVendor(t)
+	_, s := serve(t, v, nil)
+	names := []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+	sent := map[string]string{"X-Condense-Unknown": "x"}
+	for _, name := range names {
+		sent[name] = "as it came"
+	}
+	for _, header := range []map[string]string{sent, nil} {
+		send(t, "POST", s.URL+"/v1/messages", header, []byte(`{}`))
+		got := v.last(t).header
+		for _, name := range names {
+			if got.Get(name) != header[name] || len(got.Values(name)) > 1 {
+				t.Errorf("%s: %q, want %q", name, got.Values(name), header[name])
+			}
+		}
+		if got.Get("X-Condense-Unknown") != "" {
+			t.Error("a header for the gateway was forwarded")
+		}
+	}
+}
+
+// A program that names no session has hundreds of conversations with one key: each keeps its epochs.
+func TestManyConversationsWithoutSession(t *testing.T) {
+	p := newPlay(t, upstream.Options{}, claude(""), nil)
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	for i := range 100 {
+		other := claude("")
+		other.URL = p.server.URL
+		other.History = append(other.History, map[string]any{"role": "user", "content": fmt.Sprint("question ", i)})
+		if _, _, err := other.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		p.step(t)
+	}
+	if breaks, epochs := p.vendor.Breaks(), p.Stats().EpochCount; len(breaks) > epochs {
+		t.Errorf("%d breaks of the prefix in %d epochs: %+v", len(breaks), epochs, breaks)
+	}
+	if refused := p.vendor.Refusals(); len(refused) > 0 {
+		t.Errorf("refused: %s", refused[0].Error)
+	}
+}
