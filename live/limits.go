@@ -148,7 +148,7 @@ func inSystem(r *wire.Request, phrase string) bool {
 // counts as an image of usual size. It is linear: each byte is looked at a few times, whatever the texts hold.
 func tokensOf(raw []byte) int {
 	const bytesPerToken, media = 4, 1600
-	const near = 200 // an Anthropic source has its data after the mark, behind a short media type
+	const near = 200 // an Anthropic source has its data after the mark and a short media type
 	n, size := 0, len(raw)
 	for _, mark := range []string{`"base64"`, ";base64,"} {
 		for rest := raw; ; {

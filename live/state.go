@@ -92,7 +92,7 @@ func tenant(secret []byte, h http.Header, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil)[:size])
 }
 
-// opening stands for the session of clients that name none. Without it all their conversations would be one session,
+// opening replaces the session of clients that name none. Without it all their conversations would be one session,
 // which an SDK in a server fills with thousands.
 func opening(messages []wire.Message, rolling []wire.Hash) string {
 	i := max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
