@@ -30,6 +30,8 @@ import (
 //     conversation.
 //   - An incomplete last line is left out, and a file of version 1 becomes one of version 3,
 //     as pi would make it.
+//
+// The session manager of pi 0.74 reads such a file as this package does.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
@@ -68,6 +70,12 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	}
 	out.Warn("", "the directory of the session is not known: cwd is /")
 	w := writer{file: f, out: out, ending: "\n", taken: map[string]bool{}, names: map[string]string{}, model: f.Model}
+	switch {
+	case strings.Contains(f.Model, "claude"):
+		w.api, w.provider = "anthropic-messages", "anthropic"
+	case strings.Contains(f.Model, "gemini"):
+		w.api, w.provider = "google-generative-ai", "google"
+	}
 	var all []core.Message
 	for _, t := range turns {
 		source, _ := f.Journal.Message(t.ID)
