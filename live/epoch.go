@@ -56,7 +56,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 			return nil
 		}
 		if err != nil && forced {
-			fallback, stop := context.WithTimeout(context.WithoutCancel(ctx), x.s.Deadline)
+			// Without it the vendor refuses the request: that is worse than a wait.
+			fallback, stop := context.WithTimeout(context.WithoutCancel(ctx), max(x.s.Deadline, defaultDeadline))
 			defer stop()
 			job.turn.Profile, job.turn.Mode = "", ""
 			if !errors.Is(err, errAsks) {

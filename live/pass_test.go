@@ -94,6 +94,7 @@ func serveWith(t *testing.T, vendor string, host *condense.Options, change func(
 	opts := &live.Options{
 		Upstreams: map[string]string{"anthropic": vendor, "openai": vendor},
 		Logger:    slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Deadline:  time.Minute, // on a busy machine
 	}
 	if change != nil {
 		change(opts)
