@@ -18,7 +18,7 @@ import (
 )
 
 // session is a conversation whose results r1 to rN are hidden, and whose last is not.
-func session(t testing.TB, results ...string) *recall.Conversation {
+func session(t *testing.T, results ...string) *recall.Conversation {
 	t.Helper()
 	j := history.New()
 	edit := core.Edit{}
@@ -261,7 +261,7 @@ func TestSearch(t *testing.T) {
 	c := session(t,
 		strings.Repeat("func unrelated() {}\n", 200)+"func readConfigFile(path string) error {\n"+strings.Repeat("func other() {}\n", 200),
 		"the config is read elsewhere\n",
-		"config config config: nothing else here\n",
+		"config and its config: nothing else here\n",
 		"写真を検索する\n",
 		strings.Repeat("x", 9000)+" needle_in_one_line "+strings.Repeat("y", 9000),
 	)

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func (p *Pattern) lines(ctx context.Context, text string, first int) ([]string, 
 		end := after(text, 1)
 		line := text[:end]
 		text = text[end:]
-		r := &untilDone{ctx: ctx, text: strings.TrimRight(line, "\r\n")}
+		r := &untilDone{ended: ctx.Err, text: strings.TrimRight(line, "\r\n")}
 		match := p.re.MatchReader(r)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the pattern takes too long for this text; use a simpler one, or fewer lines: %w", err)
@@ -174,15 +175,16 @@ func (p *Pattern) lines(ctx context.Context, text string, first int) ([]string, 
 	return found, nil
 }
 
-// untilDone reads text until the context ends.
+// untilDone reads text until a context ends.
 type untilDone struct {
-	ctx  context.Context
-	text string
-	read int
+	ended func() error
+	text  string
+	read  int
 }
 
+// ReadRune implements [io.RuneReader].
 func (u *untilDone) ReadRune() (rune, int, error) {
-	if u.read++; u.read%64 == 0 && u.ctx.Err() != nil || u.text == "" {
+	if u.read++; u.read%64 == 0 && u.ended() != nil || u.text == "" {
 		return 0, 0, io.EOF
 	}
 	r, n := utf8.DecodeRuneInString(u.text)
@@ -217,8 +219,8 @@ func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int
 	selected := 0
 	for i := range pieces {
 		text, what, err := s.Of(ctx, pieces[i].Text())
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("it takes too long; ask for less: %w", err)
+		if ended := ctx.Err(); ended != nil {
+			return nil, cmp.Or(err, fmt.Errorf("it takes too long; ask for less: %w", ended))
 		}
 		if err != nil { // too short: another piece may have these lines
 			failed = err

@@ -20,6 +20,7 @@ type recalling struct {
 	condensation string
 	lines        recall.Lines
 
+	near         bool // read no files that the conversation names, only those next to its file
 	path, format string
 	conversation *recall.Conversation
 	parts        bool // whether the files of originals were read
@@ -98,6 +99,9 @@ func (r *recalling) readParts() error {
 		return err
 	}
 	for _, c := range r.conversation.Own.Journal.Condensations() {
+		if r.near {
+			break
+		}
 		if _, err := os.Stat(c.Originals); err == nil && c.Originals != "" && !slices.Contains(paths, c.Originals) {
 			paths = append(paths, c.Originals)
 		}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+)
+
+// TestMCPProcess: a client over standard input and output finds a needle of the first result byte for
+// byte, also one of a message that came after the start, while the file is half written, and after it was
+// replaced; and the process ends with the client.
+func TestMCPProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "session [1].jsonl")
+	file, err := history.Create(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(n int, text string) {
+		t.Helper()
+		id := fmt.Sprint("call", n)
+		if err := file.Append(
+			core.Message{ID: fmt.Sprint("a", n), Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: id, Name: "bash", Args: `{"command":"cat log"}`}}},
+			core.Message{ID: fmt.Sprint("r", n), Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(text)}}}},
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	needle := "first\n" + strings.Repeat("x\x00\x1bé\r\n", 100) + "needle"
+	say(1, needle)
+	say(2, "second")
+	if err := file.Condense(history.Condensation{ID: "C", Edit: core.Edit{Hide: []string{"a1", "r1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	cmd, session := startMCP(t, path)
+	recall := func(message string) string {
+		t.Helper()
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "recall", Arguments: map[string]any{"message": message}})
+		if err != nil || res.IsError || len(res.Content) < 2 {
+			t.Fatalf("%s: got %+v, %v", message, res, err)
+		}
+		return res.Content[1].(*mcp.TextContent).Text
+	}
+	if got := recall("r1"); got != needle {
+		t.Errorf("got %q", got)
+	}
+	say(3, "later")
+	if got := recall("r3"); got != "later" {
+		t.Errorf("got %q", got)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []string{string(whole[:len(whole)-5]), "rubbish", ""} {
+		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := recall("r1"); got != needle {
+			t.Errorf("%.20q: got %q", damaged, got)
+		}
+	}
+	if err := os.WriteFile(path, []byte(`{"messages":[{"role":"user","content":"replaced"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := recall("1"); got != "replaced" {
+		t.Errorf("got %q", got)
+	}
+	if err := session.Close(); err != nil {
+		t.Errorf("the process ended with %v", err)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// startMCP starts the server of a file, and a client.
+func startMCP(t *testing.T, path string) (*exec.Cmd, *mcp.ClientSession) {
+	t.Helper()
+	cmd := exec.Command("condense", "mcp", path)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Minute}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return cmd, session
+}
+
+// TestMCPOriginals: the originals next to a file are served, those that a journal names elsewhere are not.
+func TestMCPOriginals(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "session.jsonl")
+	originals := func(path, text string) {
+		t.Helper()
+		var b strings.Builder
+		err := history.EncodeOriginals(&b, []core.Message{{ID: "r1", Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}})
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(path, []byte(b.String()), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	originals(path+".history/part-1.jsonl", "kept near")
+	originals(filepath.Join(dir, "secret.jsonl"), "kept elsewhere")
+	file, err := history.Create(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Append(core.Message{ID: "m1", Role: core.RoleUser, Parts: []core.Part{core.Text("hidden")}}, core.Message{ID: "m2", Role: core.RoleUser, Parts: []core.Part{core.Text("seen")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Condense(history.Condensation{ID: "C", Edit: core.Edit{Hide: []string{"m1"}}, Originals: filepath.Join(dir, "secret.jsonl")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, session := startMCP(t, path)
+	for text, served := range map[string]bool{"hidden": true, "kept near": true, "kept elsewhere": false} {
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "recall", Arguments: map[string]any{"handle": core.Handle(core.Text(text))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(res.Content) == 2 && res.Content[1].(*mcp.TextContent).Text == text; got != served || res.IsError == served {
+			t.Errorf("%s: got %+v", text, res)
+		}
+	}
+}
