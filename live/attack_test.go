@@ -2,6 +2,8 @@ package live_test
 
 import (
 	"fmt"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,6 +71,35 @@ func TestManyConversationsWithoutSession(t *testing.T) {
 	}
 	if breaks, epochs := p.vendor.Breaks(), p.Stats().EpochCount; len(breaks) > epochs {
 		t.Errorf("%d breaks of the prefix in %d epochs: %+v", len(breaks), epochs, breaks)
+	}
+	if refused := p.vendor.Refusals(); len(refused) > 0 {
+		t.Errorf("refused: %s", refused[0].Error)
+	}
+}
+
+// An agent moves between two gateways with one store, such as a service and condense wrap, and goes back to a
+// gateway that has seen the conversation before: it knows what the other one has sent since.
+func TestTwoGatewaysOneStore(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "live.db")
+	useFile := func(o *live.Options) { o.Store = file }
+	p := newPlay(t, upstream.Options{}, claude("s"), useFile)
+	v := httptest.NewServer(p.vendor)
+	t.Cleanup(v.Close)
+	g, s := serveWith(t, v.URL, withWindow(window), useFile)
+	addresses := []string{p.server.URL, s.URL}
+	p.begin(t)
+	const together = 5
+	for i := range 40 {
+		p.client.URL = addresses[i/together%len(addresses)]
+		p.step(t)
+	}
+	if breaks, epochs := p.vendor.Breaks(), p.Stats().EpochCount+g.Stats().EpochCount; len(breaks) > epochs || epochs < 2 {
+		t.Errorf("%d breaks of the prefix in %d epochs: %+v", len(breaks), epochs, breaks)
+	}
+	for _, stats := range []live.Stats{p.Stats(), g.Stats()} {
+		if len(stats.Errors) > 0 {
+			t.Errorf("faults: %v", stats.Errors)
+		}
 	}
 	if refused := p.vendor.Refusals(); len(refused) > 0 {
 		t.Errorf("refused: %s", refused[0].Error)

@@ -258,9 +258,9 @@ func (x *exchange) decide(ctx context.Context) error {
 // commit records what is about to be sent. What the vendor has not seen before must be on disk
 // first; if that fails, the request goes as if nothing had been changed.
 func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
-	c, old := x.claim, x.claim.entry
+	c, old, based := x.claim, x.claim.entry, x.claim.based
 	if x.epoch != nil { // the old record stays: a rewind to before the epoch finds it
-		c.entry, c.state = c.newEntry(), x.next
+		c.entry, c.based, c.state = c.newEntry(), 0, x.next
 	}
 	err := x.check()
 	if err == nil {
@@ -276,7 +276,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		return nil
 	}
 	x.fault("commit", err)
-	c.entry, c.state, x.next, x.ingested, x.epoch, x.durable = old, before, nil, 0, nil, false
+	c.entry, c.based, c.state, x.next, x.ingested, x.epoch, x.durable = old, based, before, nil, 0, nil, false
 	x.look(c.state)
 	if x.check() != nil {
 		x.view, x.altered = nil, false

@@ -42,16 +42,17 @@ type session struct {
 	used    time.Time // guarded by sessions.mu
 	mu      sync.Mutex
 	loaded  bool
+	changes int64    // of the store, when it was loaded
 	entries []*entry // the latest first
 }
 
 // An entry is a lineage in memory.
 type entry struct {
-	id      string
-	turn    chan struct{} // has a value while a request decides about the lineage
-	version int64         // guarded by turn
+	id   string
+	turn chan struct{} // has a value while a request decides about the lineage
 
 	// Guarded by session.mu.
+	version      int64 // of the record; 0 if there is none
 	state        *lineage.State
 	conversation string    // the same for all epochs of a conversation
 	prepared     *prepared // for the next epoch
@@ -124,35 +125,50 @@ func (s *sessions) of(key store.Key, now time.Time) *session {
 	return got
 }
 
-// load reads the records of the session if that has not happened. The caller holds s.mu.
+// load reads the records of the session if that has not happened, or if another gateway may have saved some since. The
+// caller holds s.mu.
 func (s *session) load(ctx context.Context, from store.Store) error {
-	if s.loaded {
-		return nil
+	changes, err := from.Changes(ctx)
+	if s.loaded && (err != nil || changes == s.changes) {
+		return nil //nolint:nilerr // what is known is better than nothing
 	}
 	records, err := from.Load(ctx, s.key)
 	if err != nil {
+		if s.entries != nil {
+			return nil
+		}
 		return err
 	}
 	known := map[string]*entry{}
+	var entries []*entry
 	for _, e := range s.entries {
 		known[e.id] = e
+		if e.version == 0 { // it was never saved
+			entries = append(entries, e)
+		}
 	}
-	s.entries = s.entries[:0]
 	for i := range records {
 		r := &records[i]
-		data := stored{State: &lineage.State{}}
-		if err := json.Unmarshal(r.Data, &data); err != nil || data.State == nil {
-			continue // of another version: the lineage begins again
-		}
-		data.ID = r.ID
 		e := known[r.ID]
 		if e == nil {
 			e = &entry{id: r.ID, turn: make(chan struct{}, 1)}
 		}
-		e.state, e.version, e.conversation = data.State, r.Version, data.Conversation
-		s.entries = append(s.entries, e)
+		isNew := e.state == nil
+		if isNew || e.version != r.Version {
+			data := stored{State: &lineage.State{}}
+			if err := json.Unmarshal(r.Data, &data); err != nil || data.State == nil {
+				continue // of another version: the lineage begins again
+			}
+			data.ID = r.ID
+			if e.state, e.version = data.State, r.Version; isNew {
+				e.conversation = data.Conversation
+			}
+		}
+		if !slices.Contains(entries, e) {
+			entries = append(entries, e)
+		}
 	}
-	s.loaded = true
+	s.entries, s.loaded, s.changes = entries, true, changes
 	return nil
 }
 
@@ -161,6 +177,7 @@ type claim struct {
 	*entry
 	session *session
 	state   *lineage.State // a copy
+	based   int64          // the version that it is a copy of
 	kind    lineage.Kind
 	mine    bool // the request may change it; otherwise another one does
 }
@@ -218,7 +235,7 @@ func (s *session) find(ctx context.Context, from store.Store, r *wire.Request, r
 	}
 	for _, e := range s.entries {
 		if e.id == id {
-			c.entry = e
+			c.entry, c.based = e, e.version
 		}
 	}
 	if c.entry == nil {
@@ -252,7 +269,7 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		if err != nil {
 			return err
 		}
-		r := &store.Record{ID: c.id, Key: c.session.key, Version: c.version, Updated: now, Data: data}
+		r := &store.Record{ID: c.id, Key: c.session.key, Version: c.based, Updated: now, Data: data}
 		if err := in.Save(ctx, r); err != nil {
 			if errors.Is(err, store.ErrConflict) { // another instance serves the conversation too
 				c.session.mu.Lock()
@@ -261,11 +278,17 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 			}
 			return err
 		}
-		c.version = r.Version
+		c.based = r.Version
 	}
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case durable:
+		c.version = c.based
+	case c.version != c.based:
+		return nil // another gateway knows more by now
+	}
 	c.state.ID = c.id
 	c.entry.state = c.state
 	s.entries = slices.DeleteFunc(s.entries, func(e *entry) bool { return e == c.entry })
@@ -290,6 +313,6 @@ func (c *claim) latest(ctx context.Context) bool {
 		return false
 	}
 	s := *c.entry.state
-	c.state = &s
+	c.state, c.based = &s, c.version
 	return true
 }

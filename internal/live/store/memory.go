@@ -60,6 +60,9 @@ func (s *memory) Save(ctx context.Context, r *Record) error {
 	return nil
 }
 
+// Changes implements [Store]: there is nobody else.
+func (s *memory) Changes(ctx context.Context) (int64, error) { return 0, ctx.Err() }
+
 // Secret implements [Store].
 func (s *memory) Secret(ctx context.Context, name string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {

@@ -168,6 +168,15 @@ func (s *sqlite) Save(ctx context.Context, r *Record) error {
 	return nil
 }
 
+// Changes implements [Store].
+func (s *sqlite) Changes(ctx context.Context) (int64, error) {
+	var n int64 // of the connection: counts what others commit
+	if err := s.db.QueryRowContext(ctx, "PRAGMA data_version").Scan(&n); err != nil {
+		return 0, s.failed("read", err)
+	}
+	return n, nil
+}
+
 // Secret implements [Store].
 func (s *sqlite) Secret(ctx context.Context, name string) ([]byte, error) {
 	_, err := s.db.ExecContext(ctx, "INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, newSecret())

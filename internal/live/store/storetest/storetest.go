@@ -259,8 +259,20 @@ func secrets(t *testing.T, s store.Store) {
 }
 
 func shared(t *testing.T, a, b store.Store) {
+	changes := func(s store.Store) int64 {
+		t.Helper()
+		n, err := s.Changes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	ofA, ofB := changes(a), changes(b)
 	r := &store.Record{ID: "r", Key: mine, Updated: noon, Data: []byte("of a")}
 	save(t, a, r)
+	if changes(a) != ofA || changes(b) == ofB {
+		t.Error("a change is not seen by the other process, or is by the one that made it")
+	}
 	got := load(t, b, mine)
 	if len(got) != 1 || string(got[0].Data) != "of a" {
 		t.Fatalf("the other process finds %+v", got)
