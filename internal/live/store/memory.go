@@ -60,7 +60,7 @@ func (s *memory) Save(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// Changes implements [Store]: there is nobody else.
+// Changes implements [Store]: it has no other users.
 func (s *memory) Changes(ctx context.Context) (int64, error) { return 0, ctx.Err() }
 
 // Secret implements [Store].

@@ -28,7 +28,7 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// never saved has version 0. The error wraps [ErrConflict] if the stored version is
 	// another than r.Version; r is unchanged after any error.
 	Save(ctx context.Context, r *Record) error
-	// Changes returns a number that is another one when somebody else may have saved or deleted something since the
+	// Changes returns a number that is another one when another user may have saved or deleted something since the
 	// last call. What was saved through this Store does not count.
 	Changes(ctx context.Context) (int64, error)
 	// Secret returns 32 random bytes that are made when the name is first asked for, and are
