@@ -44,7 +44,7 @@ var mayImport = map[string]string{
 	"cmd/condense":                     "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"cmd/condense/internal/cli":        "cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
-	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/lab/report internal/mcpserver internal/plain internal/recall internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
+	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/lab/report internal/mcpserver internal/plain internal/recall internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size tokens github.com/spf13/cobra",
@@ -82,6 +82,7 @@ var mayImport = map[string]string{
 	"internal/testkit/apilint":         "",
 	"internal/testkit/upstream":        "github.com/klauspost/compress",
 	"internal/testkit":                 "golang.org/x/sys",
+	"internal/sessions":                "internal/disk internal/rawjson github.com/google/uuid",
 	"internal/settings":                "internal/tree github.com/pelletier/go-toml github.com/tailscale/hujson",
 	"internal/live/agents":             "internal/live/wire internal/rawjson",
 

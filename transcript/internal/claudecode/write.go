@@ -28,8 +28,8 @@ import (
 //   - The last turn of the assistant no longer reports its token usage: Claude Code takes
 //     that for the size of the conversation and would compact again.
 //
-// It was not tested whether Claude Code resumes such a file; the links follow the description
-// of programs that read these files.
+// The links follow the description of programs that read these files; test/agents tries them with
+// Claude Code.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {

@@ -21,8 +21,7 @@ import (
 // replacement_history, and the lines before it are kept. So are all lines that are not items:
 // the user interface shows the session as it was.
 //
-// It was not tested whether Codex resumes such a file; it follows what its source does to
-// restore the history.
+// It follows what Codex's source does to restore the history; test/agents tries it with Codex.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {

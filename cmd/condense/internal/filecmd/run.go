@@ -1,4 +1,4 @@
-// Package filecmd has the commands that work on one conversation: run, check, view, inspect,
+// Package filecmd has the commands that work on one conversation: run, resume, check, view, inspect,
 // rewind, undo, recall, protect and repair.
 package filecmd
 
@@ -31,7 +31,7 @@ import (
 // Commands returns the commands of this package.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		runCommand(a), checkCommand(a), viewCommand(a), inspectCommand(a), rewindCommand(a), undoCommand(a), recallCommand(a), mcpCommand(a), protectCommand(a), repairCommand(a),
+		runCommand(a), resumeCommand(a), checkCommand(a), viewCommand(a), inspectCommand(a), rewindCommand(a), undoCommand(a), recallCommand(a), mcpCommand(a), protectCommand(a), repairCommand(a),
 	}
 }
 
@@ -56,6 +56,15 @@ func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
 	f.StringVar(&s.tokenizer, "tokenizer", "", "`name` of the encoding to count with: "+strings.Join(tokens.Names(), ", ")+" (default: the profile's)")
 	cli.Complete(cmd, "tokenizer", tokens.Names())
 	a.CompletePlace(cmd)
+}
+
+// chainFlags adds the flags that replace the chain.
+func (s *selection) chainFlags(a *cli.App, cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.provider, "provider", "", "`name` of the only provider before truncation: one of the configuration, or a strategy")
+	f.StringVar(&s.settings, "settings", "", "its settings as a `JSON` object")
+	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none: a model of the configuration, provider/model, or extractive")
+	cli.CompleteNames(cmd, "provider", func() []string { return append(a.Configured((*config.Config).Providers), a.Strategies.Names()...) })
 }
 
 // check validates the flags.
@@ -260,10 +269,8 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 	sel.flags(a, cmd)
 	a.InputFlags(cmd, &file.Format, &file.To)
 	file.Flags(cmd)
+	sel.chainFlags(a, cmd)
 	f := cmd.Flags()
-	f.StringVar(&sel.provider, "provider", "", "`name` of the only provider before truncation: one of the configuration, or a strategy")
-	f.StringVar(&sel.settings, "settings", "", "its settings as a `JSON` object")
-	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none: a model of the configuration, provider/model, or extractive")
 	f.StringVarP(&file.Out, "output", "o", "", "`file` to write to (default: standard output)")
 	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&ask, "instructions", "", "`text` with your instructions, for providers that use it")
@@ -277,7 +284,6 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 	f.StringVar(&log, "log", "", "print log messages of plugins and of the host from this `level` up: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
 	f.BoolVarP(&loud, "verbose", "v", false, "the same as --log info")
-	cli.CompleteNames(cmd, "provider", func() []string { return append(a.Configured((*config.Config).Providers), a.Strategies.Names()...) })
 	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
 	return cmd
 }

@@ -1,0 +1,213 @@
+package filecmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/sessions"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/transcript"
+)
+
+func resumeCommand(a *cli.App) *cobra.Command {
+	var names []string
+	for _, agent := range sessions.Agents() {
+		names = append(names, agent.Name)
+	}
+	r := resumption{App: a}
+	var ask string
+	var force, show, quiet bool
+	cmd := &cobra.Command{
+		Use:   "resume " + strings.Join(names, "|") + " [ID]",
+		Short: "Go on with a recorded session of an agent, condensed",
+		Long: `resume condenses a copy of a session that Claude Code or Codex recorded, and prints the command with which the agent
+goes on with the copy. Without ID it takes the session of the current folder that was written to last. The copy gets an
+ID of its own and is written where the agent looks for it; the file of the session is not changed. If the session is not
+due, no copy is made, the command for the session itself is printed, and the exit code is 3; --force condenses it anyway.
+
+CLAUDE_CONFIG_DIR and CODEX_HOME are used as the agents use them. Thinking is left out of a copy for Claude Code: models
+refuse it after a history that was changed.`,
+		Example: `  condense resume claude
+  condense resume codex 01a2059d-6294-7342-b6d4-aee303dcab90 --print
+  eval "$(condense resume claude --force)"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return cli.Usage(cmd, "no agent; name one of %s", strings.Join(names, ", "))
+			case !slices.Contains(names, args[0]):
+				return cli.Usage(cmd, "sessions of %q cannot be resumed; there are %s%s", args[0], strings.Join(names, ", "), suggest.DidYouMean(args[0], names))
+			case len(args) > 2:
+				return cli.Usage(cmd, "want one ID; got %d", len(args)-1)
+			case len(args) == 2:
+				if err := sessions.CheckID(args[1]); err != nil {
+					return cli.Usage(cmd, "%w", err)
+				}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.find(args[0], args[1:]); err != nil {
+				return err
+			}
+			r.turn.Instructions, r.turn.Estimate = ask, !quiet
+			if force {
+				r.turn.Trigger = core.TriggerManual
+			}
+			return r.do(cmd, show, quiet)
+		},
+	}
+	r.flags(a, cmd)
+	r.chainFlags(a, cmd)
+	a.LimitFlag(cmd)
+	f := cmd.Flags()
+	f.StringVar(&ask, "instructions", "", "`text` with your instructions, for providers that use it")
+	f.BoolVar(&force, "force", false, "condense even if it is not due")
+	f.BoolVar(&show, "print", false, "show what would be done, and write nothing")
+	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
+	cli.CompleteArgument(cmd, func() []string { return names })
+	return cmd
+}
+
+// A resumption is a session that is to be condensed for its agent.
+type resumption struct {
+	*cli.App
+	selection
+	session *sessions.Session
+	turn    condense.Turn // what the flags set
+}
+
+// find finds the session of the named agent: with an ID, or the newest of the current folder.
+func (r *resumption) find(name string, id []string) (err error) {
+	all := sessions.Agents()
+	agent := all[slices.IndexFunc(all, func(a *sessions.Agent) bool { return a.Name == name })]
+	if len(id) > 0 {
+		r.session, err = agent.Find(id[0])
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	r.session, err = agent.Newest(here)
+	if errors.Is(err, sessions.ErrNone) {
+		err = fmt.Errorf("%w; name a session by its ID, or go to its folder", err)
+	}
+	return err
+}
+
+// do condenses the copy.
+func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
+	s := r.session
+	d, err := r.Read(cmd.Context(), s.Path, s.Agent.Format)
+	if err != nil {
+		return err
+	}
+	if !quiet {
+		r.observe = func(e condense.Event) {
+			if e.Kind == condense.EventEstimated {
+				term.Printf(r.Stderr, "%s: %s\n", s.Path, estimateText(e.Estimate))
+			}
+		}
+	}
+	h, err := r.open(cmd.Context(), cmd, r.App)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	copied, err := s.Copy(time.Now())
+	if err != nil {
+		return err
+	}
+	turn, request := r.selection.turn(d)
+	turn.Instructions, turn.Estimate, turn.Trigger = r.turn.Instructions, r.turn.Estimate, r.turn.Trigger
+	turn.NoRecall = true // the agent does not know the file of the original
+	if dir, err := workingDir(s.Dir); s.Dir != "" && err == nil {
+		turn.Dir = dir
+	}
+	c := condense.ResumeConversation(d.Journal)
+	c.KeepOriginals(originalsDir(copied.Path))
+	if show {
+		return r.show(cmd, h, c, turn, request, copied)
+	}
+	report, err := h.Manage(cmd.Context(), c, turn)
+	if report != nil && !quiet {
+		printReport(r.Stderr, s.Path, d.Format, d.Format, request, report)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Path, err)
+	}
+	if !report.Acted {
+		return r.unchanged()
+	}
+	if err := r.write(d, copied); err != nil {
+		return err
+	}
+	term.Printf(r.Stderr, "session %s is as it was; its copy is %s\n", s.ID, copied.Path)
+	r.printCommand(copied.ID)
+	return nil
+}
+
+// show prints what would be done.
+func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, copied *sessions.Copy) error {
+	decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.session.Path, err)
+	}
+	estimates, err := h.Estimate(cmd.Context(), c, turn)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.session.Path, err)
+	}
+	printDecision(r.Stderr, r.session.Path, request, decision, estimates)
+	if err := decision.Err(); err != nil {
+		return fmt.Errorf("%s: %w", r.session.Path, err)
+	}
+	if !decision.Act {
+		return r.unchanged()
+	}
+	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Path)
+	r.printCommand(copied.ID)
+	return nil
+}
+
+// unchanged prints the command for the session itself.
+func (r *resumption) unchanged() error {
+	r.printCommand(r.session.ID)
+	return cli.NothingError(fmt.Sprintf("session %s goes on as it is: nothing was condensed; --force condenses a copy that is not due", r.session.ID))
+}
+
+// write writes the copy.
+func (r *resumption) write(d *transcript.Document, copied *sessions.Copy) error {
+	var b bytes.Buffer
+	warnings, err := d.Write(&b, r.session.Agent.Format)
+	if err != nil {
+		return err
+	}
+	r.Warn(copied.Path, warnings)
+	if err := copied.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write %s: %w", copied.Path, err)
+	}
+	return nil
+}
+
+// printCommand prints the command to go on with a session, from here.
+func (r *resumption) printCommand(id string) {
+	command := r.session.Command(id)
+	here, err := os.Stat(".")
+	there, missing := os.Stat(r.session.Dir)
+	if r.session.Dir != "" && err == nil && missing == nil && !os.SameFile(here, there) {
+		command = "cd '" + strings.ReplaceAll(r.session.Dir, "'", `'\''`) + "' && " + command
+	}
+	term.Printf(r.Stdout, "%s\n", command)
+}

@@ -1,0 +1,348 @@
+// Package sessions finds the sessions that agents recorded, and makes copies that the agents resume.
+//
+// What is read here was written by other programs and is not trusted: files are opened only in the agent's own folders, and no
+// path is made of their content.
+package sessions
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// An Agent is a program that records its sessions and can resume them.
+type Agent struct {
+	Name   string // of its command
+	Title  string // for people
+	Format string // of its files: a format of package transcript
+
+	home     [2]string // the environment variable that names its folder, and the folder below the user's
+	files    string    // pattern of its sessions below that, with * for what is before the ID
+	describe func(line []byte, s *Session)
+	// adapt makes changed lines of one session those of another one. Original are the lines as they were.
+	adapt   func(lines, original [][]byte, from, to string) [][]byte
+	path    func(s *Session, id string, now time.Time) string // of a copy
+	version func() (uuid.UUID, error)                         // of its IDs
+}
+
+// Agents returns the agents, in order of name.
+func Agents() []*Agent { return []*Agent{claude, codex} }
+
+// Claude Code looks for a session in the folder of the project, by the name of its file. Its lines have the ID.
+var claude = &Agent{
+	Name: "claude", Title: "Claude Code", Format: "claudecode",
+	home: [2]string{"CLAUDE_CONFIG_DIR", ".claude"}, files: "projects/*/*.jsonl",
+	describe: func(line []byte, s *Session) {
+		s.Dir = cmp.Or(s.Dir, rawjson.Text(rawjson.Field(line, "cwd")))
+	},
+	adapt: func(lines, original [][]byte, from, to string) [][]byte {
+		for _, all := range [][][]byte{lines, original} {
+			for i, line := range all {
+				all[i] = renamed(line, from, to, "sessionId")
+			}
+		}
+		return withNotes(withoutThinking(lines), original)
+	},
+	path: func(s *Session, id string, _ time.Time) string {
+		return filepath.Join(filepath.Dir(s.Path), id+".jsonl")
+	},
+	version: uuid.NewRandom,
+}
+
+// Codex looks for a rollout by the end of its name, in folders by date. The first line describes it; lines are numbered.
+var codex = &Agent{
+	Name: "codex", Title: "Codex", Format: "codex",
+	home: [2]string{"CODEX_HOME", ".codex"}, files: "sessions/*/*/*/rollout-*.jsonl",
+	describe: func(line []byte, s *Session) {
+		if rawjson.Text(rawjson.Field(line, "type")) != "session_meta" {
+			return
+		}
+		meta := rawjson.Field(line, "payload")
+		source := rawjson.Field(meta, "source")
+		s.Dir = cmp.Or(s.Dir, rawjson.Text(rawjson.Field(meta, "cwd")))
+		s.Exec = rawjson.Text(source) == "exec"
+		s.part = rawjson.IsObject(source)
+	},
+	adapt: func(lines, _ [][]byte, from, to string) [][]byte {
+		numbered := len(lines) > 0 && rawjson.Field(lines[0], "ordinal") != nil
+		for i, line := range lines {
+			if !rawjson.IsObject(line) {
+				continue
+			}
+			if payload := rawjson.Field(line, "payload"); rawjson.IsObject(payload) {
+				names := []string{"session_id", "thread_id"}
+				if rawjson.Text(rawjson.Field(line, "type")) == "session_meta" {
+					names = append(names, "id")
+				}
+				line = rawjson.ReplaceValue(line, payload, renamed(payload, from, to, names...))
+			}
+			if numbered { // lines may have been left out or added
+				line = rawjson.SetField(line, "ordinal", fmt.Append(nil, i))
+			}
+			lines[i] = line
+		}
+		return lines
+	},
+	path: func(s *Session, id string, now time.Time) string {
+		root := filepath.Join(filepath.Dir(s.Path), "..", "..", "..")
+		return filepath.Join(root, now.Format("2006"), now.Format("01"), now.Format("02"), "rollout-"+now.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
+	},
+	version: uuid.NewV7,
+}
+
+// renamed returns an object in which the members that are the string from are to.
+func renamed(raw []byte, from, to string, names ...string) []byte {
+	for _, name := range names {
+		if v := rawjson.Field(raw, name); v != nil && rawjson.Text(v) == from {
+			raw = rawjson.ReplaceValue(raw, v, rawjson.AppendQuote(nil, to))
+		}
+	}
+	return raw
+}
+
+// withoutThinking leaves out the assistant's thinking, which newer models of Anthropic accept only after exactly the history that
+// it was written after. Claude Code writes a line for each block, so the lines are left out too, and what named them as parent
+// follows theirs.
+func withoutThinking(lines [][]byte) [][]byte {
+	parents := map[string][]byte{} // of the lines that are left out
+	out := lines[:0]
+	for _, line := range lines {
+		for _, name := range []string{"parentUuid", "logicalParentUuid", "leafUuid"} {
+			v := rawjson.Field(line, name)
+			if parent, ok := parents[rawjson.Text(v)]; v != nil && ok {
+				line = rawjson.ReplaceValue(line, v, parent)
+			}
+		}
+		if rawjson.Text(rawjson.Field(line, "type")) == "assistant" {
+			message := rawjson.Field(line, "message")
+			content := rawjson.Field(message, "content")
+			var kept [][]byte
+			all := 0
+			for block := range rawjson.Elements(content) {
+				all++
+				if kind := rawjson.Text(rawjson.Field(block, "type")); kind != "thinking" && kind != "redacted_thinking" {
+					kept = append(kept, block)
+				}
+			}
+			if all > 0 && len(kept) == 0 {
+				if id := rawjson.Text(rawjson.Field(line, "uuid")); id != "" {
+					parents[id] = []byte("null")
+					if v := rawjson.Field(line, "parentUuid"); v != nil {
+						parents[id] = v
+					}
+				}
+				continue
+			}
+			if len(kept) < all {
+				line = rawjson.ReplaceValue(line, message, rawjson.ReplaceValue(message, content, rawjson.Array(kept)))
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// withNotes puts back the notes that Claude Code adds to the first message (of type attachment: the environment, tools, skills) if
+// they were left out with that message. Without them it sends an empty message, which is refused.
+func withNotes(lines, original [][]byte) [][]byte {
+	kind := func(line []byte) string { return rawjson.Text(rawjson.Field(line, "type")) }
+	said := func(line []byte) bool { return kind(line) == "user" || kind(line) == "assistant" }
+	first := slices.IndexFunc(lines, said)
+	if first < 0 || rawjson.Field(lines[first], "uuid") == nil {
+		return lines
+	}
+	for _, line := range lines[first+1:] {
+		if kind(line) == "attachment" {
+			return lines // they are there
+		}
+		if kind(line) == "assistant" {
+			break
+		}
+	}
+	root := rawjson.Field(lines[first], "uuid")
+	var notes [][]byte
+	last := root
+	for _, line := range original {
+		if kind(line) == "assistant" {
+			break
+		}
+		if id := rawjson.Field(line, "uuid"); kind(line) == "attachment" && id != nil {
+			notes = append(notes, rawjson.SetField(line, "parentUuid", last))
+			last = id
+		}
+	}
+	for i := first + 1; i < len(lines); i++ {
+		for _, name := range []string{"parentUuid", "leafUuid"} {
+			if v := rawjson.Field(lines[i], name); v != nil && bytes.Equal(v, root) {
+				lines[i] = rawjson.ReplaceValue(lines[i], v, last)
+			}
+		}
+	}
+	return slices.Insert(lines, first+1, notes...)
+}
+
+// A Session is a file in which an agent recorded a session.
+type Session struct {
+	Agent *Agent
+	ID    string
+	Path  string
+	Dir   string // the folder that the agent was started in; empty if it is not recorded
+	Exec  bool   // the agent ran without a terminal, by its command for scripts
+
+	part     bool // of another session: a sub-agent's
+	modified time.Time
+}
+
+// ErrNone reports that there is no such session.
+var ErrNone = errors.New("no session found")
+
+// Folder returns the folder of the agent's sessions.
+func (a *Agent) Folder() (string, error) {
+	top, _, _ := strings.Cut(a.files, "/")
+	if dir := os.Getenv(a.home[0]); dir != "" {
+		return filepath.Join(dir, top), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, a.home[1], top), err
+}
+
+// CheckID reports whether the text has the form of the agents' IDs, which cannot be a path or a pattern.
+func CheckID(id string) error {
+	if u, err := uuid.Parse(id); err != nil || u.String() != id {
+		return fmt.Errorf("%q is not the ID of a session: want one as in 1b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b", id)
+	}
+	return nil
+}
+
+// Find returns the session with an ID.
+func (a *Agent) Find(id string) (*Session, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	return a.latest(func(s *Session) bool { return s.ID == id }, "with the ID "+id)
+}
+
+// Newest returns the session started in a folder that was written to last, not counting those of sub-agents.
+func (a *Agent) Newest(dir string) (*Session, error) {
+	resolved := func(path string) string {
+		if p, err := filepath.EvalSymlinks(path); err == nil {
+			return p
+		}
+		return filepath.Clean(path)
+	}
+	want := resolved(dir)
+	return a.latest(func(s *Session) bool {
+		return s.read() == nil && !s.part && s.Dir != "" && resolved(s.Dir) == want
+	}, "that was started in "+dir)
+}
+
+// latest returns the session that was written to last, of those that are wanted.
+func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error) {
+	folder, err := a.Folder()
+	if err != nil {
+		return nil, err
+	}
+	_, pattern, _ := strings.Cut(a.files, "/")
+	paths, err := fs.Glob(os.DirFS(folder), pattern)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Session
+	for _, path := range paths {
+		s := &Session{Agent: a, Path: filepath.Join(folder, filepath.FromSlash(path))}
+		name := strings.TrimSuffix(filepath.Base(s.Path), ".jsonl")
+		s.ID = name[max(0, len(name)-len(uuid.Nil.String())):]
+		info, err := os.Lstat(s.Path)
+		if err != nil || !info.Mode().IsRegular() || CheckID(s.ID) != nil {
+			continue
+		}
+		s.modified = info.ModTime()
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(x, y *Session) int { return y.modified.Compare(x.modified) })
+	for _, s := range all {
+		if wanted(s) {
+			return s, s.read()
+		}
+	}
+	return nil, fmt.Errorf("%w: %s has none in %s %s", ErrNone, a.Title, folder, what)
+}
+
+// head is how much of a file is read for what describes the session. It is in the first lines.
+const head = 1 << 20
+
+// read reads what describes the session.
+func (s *Session) read() error {
+	f, err := os.Open(s.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, head))
+	for line := range bytes.Lines(data) {
+		if s.Dir != "" {
+			break
+		}
+		if line = bytes.TrimSpace(line); rawjson.IsObject(line) && rawjson.Complete(line) {
+			s.Agent.describe(line, s)
+		}
+	}
+	return err
+}
+
+// A Copy is a new session of the agent, not yet written.
+type Copy struct {
+	Of       *Session
+	ID, Path string
+}
+
+// Copy returns a copy of s with a new ID, for a file where the agent looks for it.
+func (s *Session) Copy(now time.Time) (*Copy, error) {
+	id, err := s.Agent.version()
+	if err != nil {
+		return nil, err
+	}
+	return &Copy{Of: s, ID: id.String(), Path: s.Agent.path(s, id.String(), now)}, nil
+}
+
+// Write writes the file of the copy, readable by its owner only. Data is the file of the session, in the agent's format, as it was
+// changed. Thinking that models refuse after a changed history is left out.
+func (c *Copy) Write(data []byte) error {
+	lines := bytes.Split(bytes.TrimRight(data, "\r\n"), []byte("\n"))
+	before, err := os.ReadFile(c.Of.Path)
+	if err != nil {
+		return err
+	}
+	lines = c.Of.Agent.adapt(lines, bytes.Split(before, []byte("\n")), c.Of.ID, c.ID)
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+		return err
+	}
+	return disk.Create(c.Path, func(w io.Writer) error {
+		_, err := w.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
+		return err
+	})
+}
+
+// Command returns the command with which the agent goes on with a session of this ID.
+func (s *Session) Command(id string) string {
+	switch {
+	case s.Agent == claude:
+		return "claude --resume " + id
+	case s.Exec:
+		return "codex exec resume " + id
+	}
+	return "codex resume " + id
+}

@@ -1,0 +1,141 @@
+package sessions
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What an agent or somebody else wrote leads to no other file, and to no panic.
+func TestHostileNames(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("CLAUDE_CONFIG_DIR", home)
+	project := filepath.Join(home, "projects", "-work")
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const id = "11111111-1111-4111-8111-111111111111"
+	for _, name := range []string{".jsonl", "x.jsonl", "x" + id + "x.jsonl", strings.ToUpper("abcdef00") + id[8:] + ".jsonl"} {
+		if err := os.WriteFile(filepath.Join(project, name), []byte("{\"cwd\":\"/\"}\n[]\n{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(project, id+".jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := claude.Newest("/"); err == nil {
+		t.Errorf("found %s", s.Path)
+	}
+	for _, bad := range []string{"", "*", "..", "../" + id, id + "/..", "{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + "\n", "--help"} {
+		if _, err := claude.Find(bad); err == nil || !strings.Contains(err.Error(), "is not the ID of a session") {
+			t.Errorf("%q: got %v", bad, err)
+		}
+	}
+}
+
+// A copy never replaces a file.
+func TestCopyIsNew(t *testing.T) {
+	dir := t.TempDir()
+	s := &Session{Agent: codex, ID: "a", Path: filepath.Join(dir, "2025", "12", "31", "rollout-x-a.jsonl")}
+	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.Path, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Copy(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "2026", "01", "02", "rollout-2026-01-02T03-04-05-"+c.ID+".jsonl"); c.Path != want {
+		t.Errorf("got %s; want %s", c.Path, want)
+	}
+	if err := c.Write([]byte("{}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write([]byte("{\"other\":1}\n")); !os.IsExist(err) {
+		t.Errorf("got %v; want that the file exists", err)
+	}
+	if data, err := os.ReadFile(c.Path); err != nil || string(data) != "{}\n" {
+		t.Errorf("got %q, %v", data, err)
+	}
+}
+
+func TestWithoutThinking(t *testing.T) {
+	lines := []string{
+		`{"type":"user","uuid":"u","parentUuid":null}`,
+		`{"type":"assistant","uuid":"t1","parentUuid":"u","message":{"content":[{"type":"thinking","thinking":"","signature":"x"}]}}`,
+		`{"type":"assistant","uuid":"t2","parentUuid":"t1","message":{"content":[{"type":"redacted_thinking","data":"x"}]}}`,
+		`{"type":"assistant","uuid":"a","parentUuid":"t2","message":{"content":[{"type":"thinking"}, {"type":"text","text":"said"}],"id":"m"}}`,
+		`{"type":"last-prompt","leafUuid":"t2"}`,
+		`{"type":"assistant","uuid":"e","parentUuid":"a","message":{"content":[]}}`,
+		`{"type":"assistant","uuid":"first","message":{"content":[{"type":"thinking"}]}}`,
+		`{"type":"user","uuid":"w","parentUuid":"first","message":{"content":[{"type":"thinking"}]}}`,
+		`not JSON`,
+	}
+	want := []string{
+		lines[0],
+		`{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":[{"type":"text","text":"said"}],"id":"m"}}`,
+		`{"type":"last-prompt","leafUuid":"u"}`,
+		lines[5],
+		`{"type":"user","uuid":"w","parentUuid":null,"message":{"content":[{"type":"thinking"}]}}`,
+		lines[8],
+	}
+	var got []string
+	for _, line := range withoutThinking(split(lines)) {
+		got = append(got, string(line))
+	}
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+		t.Errorf("got\n%s\nwant\n%s", g, w)
+	}
+}
+
+func TestWithNotes(t *testing.T) {
+	original := []string{
+		`{"type":"user","uuid":"u","parentUuid":null}`,
+		`{"type":"attachment","uuid":"n1","parentUuid":"u"}`,
+		`{"type":"attachment","uuid":"n2","parentUuid":"n1"}`,
+		`{"type":"assistant","uuid":"a","parentUuid":"n2"}`,
+		`{"type":"attachment","uuid":"n3","parentUuid":"a"}`,
+		`{"type":"user","uuid":"v","parentUuid":"n3"}`,
+	}
+	for _, c := range []struct{ lines, want []string }{
+		{original, original},
+		{
+			[]string{`{"type":"user","uuid":"s","parentUuid":null}`, `{"type":"user","uuid":"v","parentUuid":"s"}`, `{"type":"last-prompt","leafUuid":"s"}`},
+			[]string{
+				`{"type":"user","uuid":"s","parentUuid":null}`, `{"type":"attachment","uuid":"n1","parentUuid":"s"}`, `{"type":"attachment","uuid":"n2","parentUuid":"n1"}`,
+				`{"type":"user","uuid":"v","parentUuid":"n2"}`, `{"type":"last-prompt","leafUuid":"n2"}`,
+			},
+		},
+		{[]string{`{"type":"last-prompt"}`}, []string{`{"type":"last-prompt"}`}},
+	} {
+		got := string(bytes.Join(withNotes(split(c.lines), split(original)), []byte("\n")))
+		if want := strings.Join(c.want, "\n"); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+func split(lines []string) [][]byte {
+	return bytes.Split([]byte(strings.Join(lines, "\n")), []byte("\n"))
+}
+
+// The text of a conversation is not changed where it names a session: files of the original are below that name.
+func TestAdaptKeepsText(t *testing.T) {
+	for _, a := range Agents() {
+		lines := [][]byte{
+			[]byte(`{"type":"user","sessionId":"old","message":{"content":"see /x/old/result.txt","sessionId":"old"}}`),
+			[]byte(`{"type":"response_item","payload":{"type":"message","id":"old","content":"old"}}`),
+			[]byte(`{`), nil,
+		}
+		got := a.adapt(lines, nil, "old", "new")
+		if len(got) != 4 || !strings.Contains(string(got[0]), `{"content":"see /x/old/result.txt","sessionId":"old"}`) ||
+			!strings.Contains(string(got[1]), `{"type":"message","id":"old","content":"old"}`) || string(got[2]) != "{" {
+			t.Errorf("%s: got %s", a.Name, got)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package agents_test
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+// TestResume condenses a copy of a recorded session, and lets the agent go on with it.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	goOn := map[string]struct {
+		files string   // of its sessions, below the home folder
+		last  []string // the arguments before the ID
+	}{
+		"claude": {".claude/projects/*/*.jsonl", []string{"--resume"}},
+		"codex":  {".codex/sessions/*/*/*/rollout-*.jsonl", []string{"resume"}},
+	}
+	chains := map[string][]string{
+		"rewritten": nil, // what the default chain does
+		"hidden":    {"--provider", "slidingwindow"},
+		"summary":   {"--provider", "native", "--model", "extractive"},
+	}
+	for n := range len(all) * len(chains) {
+		a := all[n/len(chains)]
+		how, ok := goOn[a.name]
+		if !ok {
+			continue
+		}
+		name := slices.Sorted(maps.Keys(chains))[n%len(chains)]
+		t.Run(a.name+"/"+name, func(t *testing.T) {
+			t.Parallel()
+			const calls, secret = 12, "the build number is 90125"
+			script := upstream.Loop(calls, size, map[int]string{calls: secret})
+			d := newDesk(t, upstream.Options{Script: append(script, upstream.Loop(2, size, nil)...)})
+			if got := d.direct(t, &a, d.url, task); got.code != 0 {
+				t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.out), d.list())
+			}
+			before := d.vendor.Turns()
+			files := d.sessions(t, how.files)
+			if len(files) != 1 {
+				t.Fatalf("%s recorded %d sessions; want 1", a.name, len(files))
+			}
+			path, original := only(files)
+
+			got := d.run(t, nil, d.condense(t), append([]string{"resume", a.name, "--window", "50k", "--force"}, chains[name]...)...)
+			if got.code != 0 {
+				t.Fatalf("condense resume: exit code %d\n%s", got.code, tail(got.out))
+			}
+			m := regexp.MustCompile(`(?m)^(?:claude|codex exec) (?:--)?resume ([0-9a-f-]{36})$`).FindStringSubmatch(got.out)
+			if m == nil || strings.Contains(path, m[1]) {
+				t.Fatalf("no command with a new ID\n%s", tail(got.out))
+			}
+			t.Log(got.out)
+
+			args := a.args
+			if a.name == "codex" {
+				args = append(args[:len(args):len(args)], how.last...)
+				args = append(args, m[1])
+			} else {
+				args = append([]string{how.last[0], m[1]}, args...)
+			}
+			got = d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(args[:len(args):len(args)], "Go on with the checklist.")...)
+			if got.code != 0 {
+				t.Fatalf("%s does not go on: exit code %d\n%s\n%s", a.name, got.code, tail(got.out), d.list())
+			}
+			d.accept(t)
+			after := d.vendor.Turns()[len(before):]
+			if len(after) < 3 {
+				t.Fatalf("%s sent %d requests; want one for each call and one more\n%s", a.name, len(after), d.list())
+			}
+			first, last := after[0], before[len(before)-1]
+			if first.Tokens > last.Tokens*3/4 {
+				t.Errorf("the first request has %d tokens, the last one before had %d", first.Tokens, last.Tokens)
+			}
+			for _, text := range []string{task, secret, "Go on with the checklist."} {
+				if text == task && name == "hidden" {
+					continue // the window slides over it
+				}
+				if !bytes.Contains(first.Body, []byte(text)) {
+					t.Errorf("the first request does not hold %q", text)
+				}
+			}
+			now := d.sessions(t, how.files)
+			if now[path] != original {
+				t.Error("the file of the session was changed")
+			}
+			if len(now) != 2 {
+				t.Errorf("there are %d sessions; want the original and the copy, which the agent went on to write", len(now))
+			}
+			t.Log(d.list())
+		})
+	}
+}
+
+// sessions returns the content of the files that match the pattern.
+func (d *desk) sessions(t *testing.T, pattern string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(d.home, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = string(data)
+	}
+	return files
+}
+
+func only(files map[string]string) (path, content string) {
+	for path, content = range files {
+	}
+	return path, content
+}
