@@ -52,7 +52,7 @@ func New(version string, state func(context.Context) (*State, error)) *mcp.Serve
 	tool := func(name, title, description, schema string) *mcp.Tool {
 		closed := false
 		return &mcp.Tool{
-			Meta: mcp.Meta{"anthropic/alwaysLoad": true}, // Claude Code hides tools behind a search otherwise
+			Meta: mcp.Meta{"anthropic/alwaysLoad": true}, // Claude Code lists tools only after a search otherwise
 			Name: name, Title: title, Description: description, InputSchema: json.RawMessage(schema),
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed, DestructiveHint: &closed},
 		}

@@ -47,6 +47,7 @@ func TestMCP(t *testing.T) {
 	}{
 		{"claude", "mcp__condense__recall", []string{"--mcp-config", `{"mcpServers":{"condense":{"command":"{condense}","args":["mcp","{file}"]}}}`, "--allowedTools", "mcp__condense__recall"}, ""},
 		{"opencode", "condense_recall", nil, `{"provider": {"anthropic": {"options": {"baseURL": "{vendor}/v1"}}}, "mcp": {"condense": {"type": "local", "command": ["{condense}", "mcp", "{file}"]}}}`},
+		{"codex", "mcp__condenserecall", nil, "openai_base_url = \"{vendor}/v1\"\n" + codexOffline + "[mcp_servers.condense]\ncommand = \"{condense}\"\nargs = [\"mcp\", \"{file}\"]\n"},
 	} {
 		t.Run(tt.agent, func(t *testing.T) {
 			t.Parallel()

@@ -235,7 +235,11 @@ func (a *answer) items() []object {
 		case "custom":
 			out = append(out, object{"id": "ctc_" + id, "type": "custom_tool_call", "call_id": c.id, "status": "completed", "name": c.tool.name, "input": c.raw})
 		default:
-			out = append(out, object{"id": "fc_" + id, "type": "function_call", "call_id": c.id, "status": "completed", "name": c.tool.name, "arguments": c.arguments()})
+			o := object{"id": "fc_" + id, "type": "function_call", "call_id": c.id, "status": "completed", "name": c.tool.name, "arguments": c.arguments()}
+			if c.tool.namespace != "" {
+				o["namespace"] = c.tool.namespace
+			}
+			out = append(out, o)
 		}
 	}
 	return out

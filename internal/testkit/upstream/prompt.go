@@ -59,6 +59,7 @@ type marker struct {
 
 type tool struct {
 	name, kind string
+	namespace  string // of OpenAI: the tools of a server in one entry
 	schema     object
 }
 
@@ -139,6 +140,13 @@ func (p *prompt) readTools() {
 			t.name = t.kind
 		}
 		p.tools = append(p.tools, t)
+		inner, _ := o["tools"].([]any)
+		for _, v := range inner {
+			o, _ := v.(object)
+			one := tool{kind: text(o["type"]), name: text(o["name"]), namespace: t.name}
+			one.schema, _ = o["parameters"].(object)
+			p.tools = append(p.tools, one)
+		}
 		p.add(fmt.Sprintf("tools[%d]", i), "tools", -1, o)
 	}
 	switch choice := p.doc["tool_choice"].(type) {

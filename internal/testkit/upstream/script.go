@@ -165,7 +165,7 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 			}
 		}
 		for _, c := range s.Calls {
-			if t := p.pick(func(t *tool) bool { return t.name == c.Tool }); t != nil {
+			if t := p.pick(func(t *tool) bool { return t.namespace+t.name == c.Tool }); t != nil {
 				add(t, c.Input, "")
 			}
 		}

@@ -69,7 +69,7 @@ type Step struct {
 	Calls    []Call   // of other tools, after the commands
 }
 
-// A Call is a call of the client's tool of that name. It is left out if the client has none.
+// A Call is a call of the client's tool of that name, after that of its namespace if it has one. It is left out if the client has none.
 type Call struct {
 	Tool  string
 	Input map[string]any
