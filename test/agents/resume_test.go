@@ -16,12 +16,9 @@ import (
 // TestResume condenses a copy of a recorded session, and lets the agent go on with it.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	goOn := map[string]struct {
-		files string   // of its sessions, below the home folder
-		last  []string // the arguments before the ID
-	}{
-		"claude": {".claude/projects/*/*.jsonl", []string{"--resume"}},
-		"codex":  {".codex/sessions/*/*/*/rollout-*.jsonl", []string{"resume"}},
+	recorded := map[string]string{ // where, below the home folder
+		"claude": ".claude/projects/*/*.jsonl",
+		"codex":  ".codex/sessions/*/*/*/rollout-*.jsonl",
 	}
 	chains := map[string][]string{
 		"rewritten": nil, // what the default chain does
@@ -30,7 +27,7 @@ func TestResume(t *testing.T) {
 	}
 	for n := range len(all) * len(chains) {
 		a := all[n/len(chains)]
-		how, ok := goOn[a.name]
+		pattern, ok := recorded[a.name]
 		if !ok {
 			continue
 		}
@@ -44,11 +41,11 @@ func TestResume(t *testing.T) {
 				t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.out), d.list())
 			}
 			before := d.vendor.Turns()
-			files := d.sessions(t, how.files)
+			files := d.sessions(t, pattern)
 			if len(files) != 1 {
 				t.Fatalf("%s recorded %d sessions; want 1", a.name, len(files))
 			}
-			path, original := only(files)
+			path := slices.Collect(maps.Keys(files))[0]
 
 			got := d.run(t, nil, d.condense(t), append([]string{"resume", a.name, "--window", "50k", "--force"}, chains[name]...)...)
 			if got.code != 0 {
@@ -60,14 +57,11 @@ func TestResume(t *testing.T) {
 			}
 			t.Log(got.out)
 
-			args := a.args
+			args := slices.Concat([]string{"--resume", m[1]}, a.args) // -p is the last of these
 			if a.name == "codex" {
-				args = append(args[:len(args):len(args)], how.last...)
-				args = append(args, m[1])
-			} else {
-				args = append([]string{how.last[0], m[1]}, args...)
+				args = slices.Concat(a.args, []string{"resume", m[1]})
 			}
-			got = d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(args[:len(args):len(args)], "Go on with the checklist.")...)
+			got = d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(args, "Go on with the checklist.")...)
 			if got.code != 0 {
 				t.Fatalf("%s does not go on: exit code %d\n%s\n%s", a.name, got.code, tail(got.out), d.list())
 			}
@@ -88,8 +82,8 @@ func TestResume(t *testing.T) {
 					t.Errorf("the first request does not hold %q", text)
 				}
 			}
-			now := d.sessions(t, how.files)
-			if now[path] != original {
+			now := d.sessions(t, pattern)
+			if now[path] != files[path] {
 				t.Error("the file of the session was changed")
 			}
 			if len(now) != 2 {
@@ -116,10 +110,4 @@ func (d *desk) sessions(t *testing.T, pattern string) map[string]string {
 		files[path] = string(data)
 	}
 	return files
-}
-
-func only(files map[string]string) (path, content string) {
-	for path, content = range files {
-	}
-	return path, content
 }

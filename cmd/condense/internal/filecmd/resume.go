@@ -155,7 +155,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 		return err
 	}
 	term.Printf(r.Stderr, "session %s is as it was; its copy is %s\n", s.ID, copied.Path)
-	r.printCommand(copied.ID)
+	term.Printf(r.Stdout, "%s\n", r.command(copied.ID))
 	return nil
 }
 
@@ -177,13 +177,13 @@ func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conv
 		return r.unchanged()
 	}
 	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Path)
-	r.printCommand(copied.ID)
+	term.Printf(r.Stderr, "  %s\n", r.command(copied.ID))
 	return nil
 }
 
 // unchanged prints the command for the session itself.
 func (r *resumption) unchanged() error {
-	r.printCommand(r.session.ID)
+	term.Printf(r.Stdout, "%s\n", r.command(r.session.ID))
 	return cli.NothingError(fmt.Sprintf("session %s goes on as it is: nothing was condensed; --force condenses a copy that is not due", r.session.ID))
 }
 
@@ -201,13 +201,13 @@ func (r *resumption) write(d *transcript.Document, copied *sessions.Copy) error 
 	return nil
 }
 
-// printCommand prints the command to go on with a session, from here.
-func (r *resumption) printCommand(id string) {
+// command returns the command to go on with a session, from here.
+func (r *resumption) command(id string) string {
 	command := r.session.Command(id)
 	here, err := os.Stat(".")
 	there, missing := os.Stat(r.session.Dir)
 	if r.session.Dir != "" && err == nil && missing == nil && !os.SameFile(here, there) {
 		command = "cd '" + strings.ReplaceAll(r.session.Dir, "'", `'\''`) + "' && " + command
 	}
-	term.Printf(r.Stdout, "%s\n", command)
+	return command
 }
