@@ -105,3 +105,22 @@ func TestTwoGatewaysOneStore(t *testing.T) {
 		t.Errorf("refused: %s", refused[0].Error)
 	}
 }
+
+// TestMoreMessagesThanAConversationHas: a body of tiny messages is passed through as it came, even if it is too long. To
+// condense it would take gigabytes.
+func TestMoreMessagesThanAConversationHas(t *testing.T) {
+	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages}, nil)
+	many := strings.Repeat(`{"role":"user","content":"x"},{"role":"assistant","content":"y"},`, 30_000)
+	body := `{"model":"claude-opus-4-6","max_tokens":10,"messages":[` + many + `{"role":"user","content":"x"}]}`
+	resp, err := http.Post(p.server.URL+"/v1/messages", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusBadRequest || resp.Header.Get("X-Condense-Retry") != "" {
+		t.Errorf("got %s, want the vendor's refusal of the first try", resp.Status)
+	}
+	if s := p.Stats(); s.EpochCount != 0 || s.Passed != 1 {
+		t.Errorf("%d epochs, %d passed", s.EpochCount, s.Passed)
+	}
+}

@@ -122,6 +122,10 @@ func (g *Gateway) fault(kind string, err error) {
 	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", clip(err.Error()))
 }
 
+// mostMessages is how many messages a request may have to be condensed. A window of a million tokens is full long before;
+// a body of a million tiny messages would take half a minute and gigabytes.
+const mostMessages = 50_000
+
 // plan reads the request and fills x.
 func (x *exchange) plan(r *http.Request, body []byte) error {
 	ctx := r.Context()
@@ -140,7 +144,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		x.agent = agents.Of(r.Header, head)
 	}
 	x.r = request
-	if len(request.Messages) == 0 || request.Stateful {
+	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful {
 		return nil
 	}
 	side := agents.SideOf(agents.Call{

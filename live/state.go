@@ -83,7 +83,7 @@ func tenant(secret []byte, h http.Header, body []byte) string {
 	if account != "" {
 		mac.Write([]byte("account\x00" + account))
 	} else {
-		for _, name := range []string{"X-Api-Key", "Authorization"} {
+		for _, name := range []string{"X-Api-Key", "Authorization", "Api-Key"} {
 			for _, v := range h.Values(name) {
 				mac.Write([]byte(name + "\x00" + v + "\x00"))
 			}

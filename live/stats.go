@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
@@ -97,8 +96,9 @@ func (g *Gateway) Stats() Stats {
 	s := g.stats.s
 	s.Since = g.stats.since
 	s.Observe = g.current.Load().Observe
-	s.Epochs = slices.Clone(s.Epochs)
-	s.Errors = maps.Clone(s.Errors)
+	s.Epochs = append([]Epoch{}, s.Epochs...) // not null in JSON
+	s.Errors = map[string]int{}
+	maps.Copy(s.Errors, g.stats.s.Errors)
 	return s
 }
 

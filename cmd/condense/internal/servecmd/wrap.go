@@ -3,6 +3,7 @@ package servecmd
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,9 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/live"
 )
+
+// afterAgent is how long wrap waits for requests that the agent has left when it ended.
+const afterAgent = time.Second
 
 func wrapCommand(a *cli.App) *cobra.Command {
 	var flags gatewayFlags
@@ -136,6 +141,10 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	}
 	later.hold()
 	code, err := runChild(program, slices.Concat(command[:1], start.args), start.env, a)
+	// The agent has ended, so answers in progress are read by no one; what they reported so far is counted.
+	ended, cancel := context.WithTimeout(context.Background(), afterAgent)
+	_ = server.Shutdown(ended)
+	cancel()
 	err = errors.Join(err, server.Close(), later.release())
 	if err != nil {
 		term.Printf(a.Stderr, "condense: %v\n", err)
