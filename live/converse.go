@@ -131,7 +131,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	ctx := r.Context()
 	api := wire.API(x.t.api)
 	known := agents.Of(r.Header, nil)
-	request, err := wire.Parse(api, body, &wire.Options{Volatile: known.Volatile})
+	request, err := wire.Parse(api, body, &wire.Options{Volatile: known.Volatile, Cache: x.parsed})
 	if err != nil {
 		return nil //nolint:nilerr // not for us: the vendor says what is wrong with it
 	}

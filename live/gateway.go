@@ -36,6 +36,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -146,6 +147,7 @@ type Gateway struct {
 	secret  []byte // for the hash of credentials
 
 	sessions  sessions
+	parsed    *wire.Cache
 	ingesters ingesters
 	profiles  struct {
 		mu  sync.Mutex
@@ -184,7 +186,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache()}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
 	if g.secret, err = opened.Secret(g.life, "tenant"); err == nil {

@@ -32,6 +32,9 @@ func Parse(api API, body []byte, opts *Options) (*Request, error) {
 	p := &parser{api: api, data: body, r: r}
 	if opts != nil {
 		p.volatile = opts.Volatile
+		if p.cache = opts.Cache; p.cache != nil {
+			p.salt = p.cache.salt(api, p.volatile)
+		}
 	}
 	switch api {
 	case Messages, Chat, Responses:
@@ -106,6 +109,8 @@ type parser struct {
 	depth    int
 	err      error
 	volatile []Volatile
+	cache    *Cache // may be nil
+	salt     uint64
 	r        *Request
 
 	buf     []byte
@@ -564,7 +569,7 @@ func (p *parser) messages() bool {
 	begin := p.at
 	p.at++
 	for p.space(); p.peek() != ']'; p.space() {
-		m := p.message()
+		m := p.cached()
 		if p.err != nil {
 			return false
 		}

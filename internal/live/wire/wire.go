@@ -84,6 +84,8 @@ type Options struct {
 	// Volatile are texts that an agent changes from request to request in a message that it sent
 	// before. They are no part of a hash.
 	Volatile []Volatile
+	// Cache, if not nil, spares the reading of messages that were in an earlier request.
+	Cache *Cache
 }
 
 // A Volatile is a part of a text: from Begin to the next End, both included. Without End it is the

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -366,7 +367,25 @@ func TestSamplesGrow(t *testing.T) {
 
 // checkBody holds what is true of every request: with its own messages it is the same bytes, and the hashes of its
 // messages do not depend on how they are written.
+// parsed is what all tests share, so that a message that is read in one way is also looked for in another.
+var parsed = wire.NewCache()
+
+// checkCached reports a request that is read in another way when its messages were read before.
+func checkCached(t *testing.T, api wire.API, body []byte) {
+	t.Helper()
+	for _, volatile := range [][]wire.Volatile{nil, {{Begin: "a"}, {Begin: "<r>", End: "</r>"}}, {{Begin: "a", End: "<r>"}, {Begin: "</r>"}}} {
+		want, fault := wire.Parse(api, body, &wire.Options{Volatile: volatile})
+		for range 2 {
+			got, err := wire.Parse(api, body, &wire.Options{Volatile: volatile, Cache: parsed})
+			if fmt.Sprint(err) != fmt.Sprint(fault) || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s %s: with a cache %+v (%v), without %+v (%v)", api, body, got, err, want, fault)
+			}
+		}
+	}
+}
+
 func checkBody(t *testing.T, api wire.API, body []byte) {
+	checkCached(t, api, body)
 	t.Helper()
 	r, err := wire.Parse(api, body, nil)
 	if err != nil {
@@ -529,6 +548,23 @@ func long(size int) []byte {
 	}
 	out.WriteString("]}")
 	return out.Bytes()
+}
+
+// BenchmarkParseAgain is a request of which all messages but the last two were in the one before.
+func BenchmarkParseAgain(b *testing.B) {
+	for _, size := range []int{800_000, 4_000_000} {
+		body := long(size)
+		cache := wire.NewCache()
+		b.Run(fmt.Sprintf("%dkB", size/1000), func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := wire.Parse(wire.Messages, body, &wire.Options{Cache: cache}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 func BenchmarkParse(b *testing.B) {

@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A Cache remembers what [Parse] found in messages, none of their text. A conversation comes again with every request, a
+// little longer: with a cache only what is new is read, the rest is recognized by a hash with random seeds of 128 bits. It is
+// safe for concurrent use.
+type Cache struct {
+	seeds      [2]maphash.Seed
+	mu         sync.RWMutex
+	young, old map[cacheKey]Message
+}
+
+type cacheKey [2]uint64
+
+// mostYoung is how many messages one of the two generations has: together some 20 MB.
+const mostYoung = 25_000
+
+// NewCache returns an empty cache.
+func NewCache() *Cache {
+	return &Cache{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, young: map[cacheKey]Message{}}
+}
+
+// salt distinguishes messages that are read in different ways.
+func (c *Cache) salt(api API, volatile []Volatile) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seeds[0])
+	for _, v := range append([]Volatile{{string(api), ""}}, volatile...) {
+		for _, s := range []string{v.Begin, v.End} {
+			_, _ = h.WriteString(s)
+			_ = h.WriteByte(0)
+		}
+	}
+	return h.Sum64()
+}
+
+func (c *Cache) get(k cacheKey) (Message, bool) {
+	c.mu.RLock()
+	m, ok := c.young[k]
+	if ok {
+		c.mu.RUnlock()
+		return m, true
+	}
+	m, ok = c.old[k]
+	c.mu.RUnlock()
+	if ok {
+		c.put(k, m)
+	}
+	return m, ok
+}
+
+func (c *Cache) put(k cacheKey, m Message) {
+	m.Raw = nil // or the body would stay in memory
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.young) >= mostYoung {
+		c.old, c.young = c.young, make(map[cacheKey]Message, mostYoung/2)
+	}
+	c.young[k] = m
+}
+
+// cached reads the message at p.at, or recognizes it. One that says something about the whole request is always read.
+func (p *parser) cached() Message {
+	if p.cache == nil {
+		return p.message()
+	}
+	end := rawjson.SkipValue(p.data, p.at)
+	if end < 0 {
+		return p.message() // which finds the fault
+	}
+	raw := p.data[p.at:end:end]
+	k := cacheKey{maphash.Bytes(p.cache.seeds[0], raw) ^ p.salt, maphash.Bytes(p.cache.seeds[1], raw)}
+	if m, ok := p.cache.get(k); ok {
+		m.Raw, p.at = raw, end
+		return m
+	}
+	compacts, stateful := p.r.Compacts, p.r.Stateful
+	p.r.Compacts, p.r.Stateful = false, false
+	m := p.message()
+	if p.err == nil && p.at == end && !p.r.Compacts && !p.r.Stateful {
+		p.cache.put(k, m)
+	}
+	p.r.Compacts, p.r.Stateful = p.r.Compacts || compacts, p.r.Stateful || stateful
+	return m
+}
