@@ -152,7 +152,7 @@ func (b *bench) condense(program, upstream string, window int) error {
 		name += smaller
 	}
 	config := filepath.Join(b.dir, name+".yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "threshold: 80\nprofiles:\n  default:\n    window: %d\n", window), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "threshold: 80\nprofiles:\n  default:\n    window: %d\nserve: {epoch: {payback: false}}\n", window), 0o600); err != nil {
 		return err
 	}
 	return b.process(name, "http://"+addr, nil, program, "serve", "--listen", addr, "--config", config,
