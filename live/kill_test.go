@@ -73,11 +73,12 @@ func TestKilledBetweenEpochAndAnswer(t *testing.T) {
 	defer close(hold)
 	store := filepath.Join(t.TempDir(), "live.db")
 	url, kill := startAlone(t, v.URL, store)
+	first := kill
 	c := claude("s")
 	c.URL, c.HTTP = url, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	go func() {
 		<-epoch
-		kill()
+		first()
 	}()
 	if _, err := c.Say(t.Context(), task); err == nil {
 		t.Fatal("the loop ended without an epoch")
