@@ -22,7 +22,7 @@ import (
 // need thousands. For a hundred thousand: go test ./internal/live/lineage -run Lineages -rapid.checks=100000 -timeout 1h.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	checks := "2000"
+	checks := "600"
 	if testing.Short() {
 		checks = "200"
 	}

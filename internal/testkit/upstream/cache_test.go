@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
@@ -111,6 +112,7 @@ func TestReadable(t *testing.T) {
 	done := make(chan error)
 	go func() { _, _, err := c().Step(t.Context()); done <- err }()
 	<-held
+	testkit.Eventually(t, "the first request is looked up in the cache", func() bool { return v.Records()[0].Conversation != "" })
 	for range 2 {
 		if _, _, err := c().Step(t.Context()); err != nil {
 			t.Fatal(err)
