@@ -259,6 +259,10 @@ func TestWatchUnderFire(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				if r.Window == 200_000 && r.MinNewTokens == 10_000 && r.Threshold == 80 {
+					time.Sleep(tick) // the defaults: for a moment, while it is overwritten, the file is empty
+					continue
+				}
 				if i := r.Window - 100_000; r.MinNewTokens != i || r.Threshold != 5+float64(i%950)/10 {
 					t.Errorf("a mixture: window %d, new tokens %d, threshold %v", r.Window, r.MinNewTokens, r.Threshold)
 					return
