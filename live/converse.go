@@ -30,17 +30,18 @@ type exchange struct {
 	session  string // as the client names it
 	limits
 
-	claim    *claim      // nil if the request is no turn of a conversation, or nothing is known about it
-	rolling  []wire.Hash // of the client's messages
-	view     [][]byte    // in place of the client's messages
-	altered  bool        // the view differs from them
-	ours     int         // our tokens of the view
-	original int         // our tokens of the client's messages
-	tokens   int         // the vendor's tokens of the view, as we estimate them
-	epoch    *Epoch
-	next     *lineage.State // of the epoch
-	ingested int
-	durable  bool // something is sent for the first time that must be sent again
+	claim     *claim      // nil if the request is no turn of a conversation, or nothing is known about it
+	rolling   []wire.Hash // of the client's messages
+	view      [][]byte    // in place of the client's messages
+	altered   bool        // the view differs from them
+	ours      int         // our tokens of the view
+	original  int         // our tokens of the request as it came
+	untouched int         // our tokens of the client's messages; 0 if not counted yet
+	tokens    int         // the vendor's tokens of the view, as we estimate them
+	epoch     *Epoch
+	next      *lineage.State // of the epoch
+	ingested  int
+	durable   bool // something is sent for the first time that must be sent again
 
 	sent    []byte // nil: as it came
 	watcher *watcher
@@ -210,10 +211,12 @@ func (x *exchange) look(s *lineage.State) {
 	x.tokens = s.Estimate(x.ours)
 	x.original = x.ours
 	if x.altered {
-		x.original = s.HeadOur
-		for i := range x.r.Messages {
-			x.original += tokensOf(x.r.Messages[i].Raw)
+		if x.untouched == 0 {
+			for i := range x.r.Messages {
+				x.untouched += tokensOf(x.r.Messages[i].Raw)
+			}
 		}
+		x.original = s.HeadOur + x.untouched
 	}
 }
 

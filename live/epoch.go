@@ -20,13 +20,10 @@ var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai
 // backgroundDeadline limits a condensation that no request waits for.
 const backgroundDeadline = 10 * time.Minute
 
-// A condensed view is the result of a condensation of the first upto messages of the client.
+// A prepared view is the result of a condensation, and what it is of.
 type prepared struct {
-	upto     int
-	last     wire.Hash // rolling hash of these messages
-	epoch    int       // that the view was of, 0 for none
-	after    []wire.Message
-	decision lineage.Decision
+	basis *lineage.Basis
+	after []wire.Message
 }
 
 // errNotDue means that the policy of the profile saw no reason, or no gain.
@@ -73,8 +70,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 			return err
 		}
 	}
-	p.decision = d
-	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: c.state.Basis(x.rolling[:p.upto]), After: p.after, Forced: forced, Decision: d}, x.start)
+	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Forced: forced, Decision: d}, x.start)
 	if err != nil {
 		c.tried(x.tokens + x.minNew())
 		return err
@@ -203,14 +199,14 @@ type job struct {
 	turn     condense.Turn
 	tokens   int // of the body, by the vendor's count
 	target   int // tokens, by the vendor's count
-	result   prepared
+	basis    *lineage.Basis
 }
 
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
 		turn:   condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: true}, // no tool of the agent leads here
-		result: prepared{upto: len(x.rolling), last: x.rolling[len(x.rolling)-1], epoch: epochOf(x.claim.state)},
+		basis:  x.claim.state.Basis(x.rolling),
 	}
 	switch {
 	case overflow || x.claim.overflowed():
@@ -225,13 +221,6 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 		j.target = fixed + max(0, x.tokens-fixed)/deep
 	}
 	return j
-}
-
-func epochOf(s *lineage.State) int {
-	if s.Epoch == nil {
-		return 0
-	}
-	return s.Epoch.N
 }
 
 // errAsks means that the chain would ask a language model, which takes too long for a request to wait.
@@ -307,9 +296,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	p := j.result
-	p.after = after.Messages
-	return &p, nil
+	return &prepared{j.basis, after.Messages}, nil
 }
 
 // Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.
@@ -359,7 +346,7 @@ func (c *claim) takePrepared(rolling []wire.Hash) *prepared {
 	defer c.session.mu.Unlock()
 	p := c.prepared
 	c.prepared = nil
-	if p == nil || p.upto > len(rolling) || rolling[p.upto-1] != p.last || p.epoch != epochOf(c.state) {
+	if p == nil || !p.basis.Fits(c.state, rolling) {
 		return nil
 	}
 	return p

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -45,6 +46,11 @@ func wrapped(t *testing.T, args ...string) (cmd *exec.Cmd, in *os.File, out *scr
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.TempDir(), r, out, out
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if signal.Ignored(syscall.SIGHUP) { // under nohup, which the agent would inherit
+		handled := make(chan os.Signal, 1)
+		signal.Notify(handled, syscall.SIGHUP)
+		t.Cleanup(func() { signal.Stop(handled) })
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

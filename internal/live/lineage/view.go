@@ -113,6 +113,12 @@ func (s *State) Basis(rolling []wire.Hash) *Basis {
 	return b
 }
 
+// Fits reports whether a condensation of this basis can be used with a request: the messages still begin with it, and no
+// epoch began since.
+func (b *Basis) Fits(s *State, rolling []wire.Hash) bool {
+	return b.upto <= len(rolling) && *s.Basis(rolling[:b.upto]) == *b
+}
+
 // Errors of [State.Freeze].
 var (
 	ErrStale   = errors.New("the condensation is of other messages, or an epoch began since it was prepared")
@@ -134,7 +140,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	upto := len(rolling)
 	if c.Basis != nil {
 		upto = c.Basis.upto
-		if upto > len(rolling) || *s.Basis(rolling[:upto]) != *c.Basis {
+		if !c.Basis.Fits(s, rolling) {
 			return nil, ErrStale
 		}
 	}
