@@ -205,8 +205,8 @@ type job struct {
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
-		turn:   condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: true}, // no tool of the agent leads here
-		basis:  x.claim.state.Basis(x.rolling),
+		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: true}, // no tool of the agent leads here
+		basis: x.claim.state.Basis(x.rolling),
 	}
 	switch {
 	case overflow || x.claim.overflowed():
