@@ -56,9 +56,9 @@ func cacheKey(session, strategy, encoding string, seed uint64, t task) string {
 }
 
 // roundsKey is cacheKey for the rounds along a session.
-func roundsKey(session, strategy, encoding string, rounds int) string {
+func roundsKey(session, strategy, encoding, format string, rounds int) string {
 	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\nrounds %d\n%s\n%q\n%s", cacheVersion, rounds, session, strategy, encoding)
+	_, _ = fmt.Fprintf(h, "%s\nrounds %d %s\n%s\n%q\n%s", cacheVersion, rounds, format, session, strategy, encoding)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

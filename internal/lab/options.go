@@ -28,6 +28,9 @@ type Options struct {
 	Jobs int
 	// Rounds is how often a long session is condensed as it grows; zero means never. See [Round].
 	Rounds int
+	// RoundsFormat is the transcript format in which the view is written and read again after every
+	// round; default that of the session, or anthropic if that is only read.
+	RoundsFormat string
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string
 	// Shard is the part of the sessions to compare; zero means all. See [Merge].
@@ -112,7 +115,7 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 		seen[b.String()] = true
 	}
 	e, err := tokens.Open(out.Encoding)
-	return out, e, errors.Join(err, out.Shard.check())
+	return out, e, errors.Join(err, out.Shard.check(), checkRoundsFormat(out.RoundsFormat))
 }
 
 // A Strategy is one provider or a chain of them, to be compared.

@@ -101,7 +101,7 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 	}
 	for k := range w.strategies {
 		s := &w.strategies[k]
-		if w.cache != nil && s.Key != "" && w.cache.get(roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Rounds), &[]Round{}) {
+		if w.cache != nil && s.Key != "" && w.cache.get(roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds), &[]Round{}) {
 			continue
 		}
 		tokens, round, first := 0, 0, task{}

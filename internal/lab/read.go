@@ -36,7 +36,7 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &score.Session{System: d.System, Tools: toolNames(d.Tools)}
+	s := &score.Session{Format: d.Format, System: d.System, Tools: toolNames(d.Tools)}
 	s.ID, s.Source = called(name)
 	readJournal(d, s)
 	if d.Format == "trace" {

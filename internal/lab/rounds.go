@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
@@ -10,6 +9,8 @@ import (
 
 // A Round is one of several condensations of a session as it grows. The view is condensed whenever it
 // has a third of the tokens of the whole session, to half of that. A session has about five rounds.
+// After each, the view is written in a transcript format and read again, as between two runs of an
+// agent: a later round knows of the earlier ones what is in the file.
 type Round struct {
 	Strategy string `json:"strategy"`
 	Session  string `json:"session"`
@@ -18,8 +19,12 @@ type Round struct {
 	Round    int    `json:"round"` // from 1
 	At       int    `json:"at"`    // messages of the session before it
 	After    int    `json:"after"` // tokens
+	// Format is that in which the view was written and read again.
+	Format string `json:"format,omitempty"`
 	// Outcome is that of the chain. Except for applied and insufficient, the view is unchanged.
 	Outcome core.Outcome `json:"outcome"`
+	// Error is why the view could not be written and read again; then it is the last round.
+	Error string `json:"error,omitempty"`
 	// Usage is what both condensations spent on models.
 	Usage core.Usage `json:"usage,omitzero"`
 	// Panel and User measure the view against the whole session so far. Once and OnceUser measure a
@@ -95,7 +100,7 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 		s := &w.strategies[i]
 		key, rounds := "", []Round(nil)
 		if w.cache != nil && s.Key != "" {
-			key = roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Rounds)
+			key = roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds)
 		}
 		if key == "" || !w.cache.get(key, &rounds) {
 			err := w.afford(s)
@@ -151,7 +156,11 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			if err == nil {
 				r.Outcome, _ = outcome(next)
 				r.Usage = r.Usage.Add(next.Usage)
-				view = slices.Clip(next.Messages)
+				r.Format = w.fileFormat()
+				if view, err = reread(next.Messages, r.Format, len(out)+1, w.counter); err != nil {
+					r.Outcome, r.Error = core.OutcomeFailed, err.Error()
+					return append(out, r), nil
+				}
 			}
 			once, _, err := b.condense(ctx, s, cut.Prefix(), len(out)+1)
 			if ctx.Err() != nil {

@@ -25,6 +25,7 @@ const (
 type Session struct {
 	ID     string
 	Source string // where it comes from: sessions of one source are not independent
+	Format string // of the transcript that it was read from; empty if unknown
 	Mode   string // what the agent was doing; empty if unknown
 	System string // the system prompt, which is not part of the messages or the budget
 	// Tools are the names of the tools and of their parameters, if known. Those that occur in

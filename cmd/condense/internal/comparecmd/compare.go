@@ -38,6 +38,7 @@ type comparison struct {
 	shard, cache                        string
 	seed                                uint64
 	jobs, rounds                        int
+	roundsFormat                        string
 	maxUSD                              float64
 	yes, perMode, quiet                 bool
 }
@@ -85,6 +86,7 @@ Truncation follows each of them, as in use. bare:NAME leaves it out.`,
 	f.Uint64Var(&c.seed, "seed", 1, "seed of random draws: the same seed gives the same result")
 	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to process at a time")
 	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow")
+	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: that of the session; anthropic for one that is only read)")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
@@ -288,7 +290,7 @@ const demoSessions = "demo:"
 // options returns the checked options of the flags.
 func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition, error) {
 	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
-	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, MaxUSD: c.maxUSD}
+	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, RoundsFormat: c.roundsFormat, MaxUSD: c.maxUSD}
 	for _, text := range c.modeOf {
 		rule, err := lab.ParseModeRule(text)
 		if err != nil {
