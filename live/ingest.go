@@ -10,8 +10,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/transcript"
 )
@@ -70,8 +69,7 @@ func (x *exchange) shorten(ctx context.Context, from int) ([][]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
 	defer cancel()
-	const window, target = 10_000_000, 1
-	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), condense.Turn{Trigger: core.TriggerManual, Window: window, Target: target})
+	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), ingest.Turn())
 	short := make([][]byte, len(round))
 	if err != nil || !report.Acted {
 		return short, err
@@ -107,24 +105,7 @@ func (g *Gateway) ingester(ctx context.Context, o Ingest) (*condense.Host, error
 	if h := g.ingesters.all[o]; h != nil {
 		return h, nil
 	}
-	var passes []map[string]any
-	if !o.Off {
-		for _, name := range []string{"layout", "environment", "superseded", "near_duplicates", "duplicates"} { // the preset lossless
-			passes = append(passes, map[string]any{"pass": name, "always": true})
-		}
-	}
-	if o.MaxResult > 0 {
-		passes = append(passes, map[string]any{"pass": "cut", "start": o.MaxResult, "tokens": o.MaxResult, "keep": 0})
-	}
-	settings, err := json.Marshal(map[string]any{"passes": passes})
-	if err != nil {
-		return nil, err
-	}
-	const name = "ingest"
-	none := 0.0
-	values := config.Values{Providers: map[string]config.ProviderValues{name: {Strategy: "smart", Settings: settings}}}
-	values.Chain, values.MinGain = []string{name}, &none
-	h, err := condense.Open(context.WithoutCancel(ctx), &condense.Options{Values: &values})
+	h, err := ingest.Open(context.WithoutCancel(ctx), !o.Off, o.MaxResult)
 	if err != nil {
 		return nil, err
 	}

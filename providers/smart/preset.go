@@ -24,6 +24,9 @@ var lossless = []PassConfig{
 	{Pass: "duplicates", Always: true}, // the last, so that no reference leads to a stub
 }
 
+// Lossless returns the passes of the preset lossless.
+func Lossless() []PassConfig { return slices.Clone(lossless) }
+
 func after(passes []PassConfig, more ...PassConfig) []PassConfig {
 	return append(slices.Clip(passes), more...)
 }
