@@ -13,7 +13,7 @@ func (a *answer) render(p *prompt, u usage) [][]byte {
 	var events []event
 	switch {
 	case p.count:
-		return [][]byte{encode(object{"input_tokens": u.prompt})}
+		return [][]byte{encode(object{"input_tokens": u.Prompt})}
 	case p.api == Messages && !p.stream:
 		return [][]byte{encode(a.message(p, u))}
 	case p.api == Chat && !p.stream:
@@ -63,9 +63,9 @@ func pieces(s string) []string {
 
 func (u usage) anthropic(output int) object {
 	return object{
-		"input_tokens": u.prompt - u.read - u.write, "output_tokens": output, "service_tier": "standard",
-		"cache_read_input_tokens": u.read, "cache_creation_input_tokens": u.write,
-		"cache_creation": object{"ephemeral_5m_input_tokens": u.write - u.long, "ephemeral_1h_input_tokens": u.long},
+		"input_tokens": u.Prompt - u.Read - u.Write, "output_tokens": output, "service_tier": "standard",
+		"cache_read_input_tokens": u.Read, "cache_creation_input_tokens": u.Write,
+		"cache_creation": object{"ephemeral_5m_input_tokens": u.Write - u.Hour, "ephemeral_1h_input_tokens": u.Hour},
 	}
 }
 
@@ -130,12 +130,12 @@ func (a *answer) messageEvents(p *prompt, u usage) []event {
 }
 
 func (u usage) chat(output int) object {
-	details := object{"cached_tokens": u.read, "audio_tokens": 0}
+	details := object{"cached_tokens": u.Read, "audio_tokens": 0}
 	if u.writes {
-		details["cache_write_tokens"] = u.write
+		details["cache_write_tokens"] = u.Write
 	}
 	return object{
-		"prompt_tokens": u.prompt, "completion_tokens": output, "total_tokens": u.prompt + output, "prompt_tokens_details": details,
+		"prompt_tokens": u.Prompt, "completion_tokens": output, "total_tokens": u.Prompt + output, "prompt_tokens_details": details,
 		"completion_tokens_details": object{"reasoning_tokens": 0, "audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0},
 	}
 }
@@ -257,14 +257,14 @@ func (a *answer) response(p *prompt, u usage, status string) object {
 		for _, item := range a.items() {
 			output = append(output, item)
 		}
-		details := object{"cached_tokens": u.read}
+		details := object{"cached_tokens": u.Read}
 		if u.writes {
-			details["cache_write_tokens"] = u.write
+			details["cache_write_tokens"] = u.Write
 		}
 		o["output"] = output
 		o["usage"] = object{
-			"input_tokens": u.prompt, "input_tokens_details": details, "output_tokens": a.tokens,
-			"output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": u.prompt + a.tokens,
+			"input_tokens": u.Prompt, "input_tokens_details": details, "output_tokens": a.tokens,
+			"output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": u.Prompt + a.tokens,
 		}
 	}
 	return o

@@ -3,6 +3,8 @@ package upstream
 import (
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/promptcache"
 )
 
 // A prefix is a key of the cache: caches are per credential, model and settings of thinking.
@@ -11,25 +13,17 @@ type prefix struct {
 	sum   [16]byte
 }
 
-// An entry is a prefix that is cached.
-type entry struct {
-	until time.Time
-	ttl   time.Duration
-}
-
 // A cache simulates the vendors' prompt caches. Every prefix that was ever sent is also kept for ever, as an ideal cache would.
 type cache struct {
-	entries map[prefix]entry
-	ever    map[prefix]bool
+	promptcache.Cache
+	ever map[prefix]bool
 }
 
 // usage is what an answer reports, and what the cache is to learn when the answer begins.
 type usage struct {
-	prompt, read, write int
-	long                int  // part of write that lives for an hour
-	writes              bool // OpenAI: written tokens are reported
-	ideal               int
-	store               map[prefix]entry
+	promptcache.Use
+	writes bool // OpenAI: written tokens are reported
+	ideal  int
 }
 
 // scope names what a prompt shares its cache with.
@@ -43,82 +37,39 @@ func (p *prompt) scope() string {
 
 // lookup returns what the caches have of a prompt at a time, and what they are to learn. v.mu is held.
 func (v *Vendor) lookup(p *prompt, now time.Time) usage {
-	u := usage{prompt: v.tokens(p.size), store: map[prefix]entry{}}
 	m, scope := v.o.Model(p.model), p.scope()
-	key := func(i int) prefix { return prefix{scope, p.blocks[i].sum} }
-	size := func(i int) int { return v.tokens(p.blocks[i].end) }
-	live := func(i int) (entry, bool) {
-		e, ok := v.cache.entries[key(i)]
-		return e, ok && now.Before(e.until)
-	}
-	for i := range p.blocks {
-		if size(i) >= m.Minimum && v.cache.ever[key(i)] {
-			u.ideal = size(i)
-		}
-	}
-	if p.api != Messages {
-		ttl := p.retention()
-		for i := range p.blocks {
-			if e, ok := live(i); ok && size(i) >= m.Minimum {
-				u.read, ttl = size(i)/128*128, max(ttl, e.ttl)
-			}
-		}
-		for i := range p.blocks {
-			u.store[key(i)] = entry{now.Add(ttl), ttl}
-		}
-		if u.writes = m.Writes; m.Writes && u.prompt >= m.Minimum {
-			u.write = u.prompt - u.read
-		}
-		return u
-	}
-	hit, last := -1, -1
+	u, q := usage{}, promptcache.Prompt{Scope: scope, Blocks: make([]promptcache.Block, len(p.blocks))}
+	run := 0
 	for i, b := range p.blocks {
-		if b.mark == 0 || size(i) < m.Minimum {
-			continue
+		q.Blocks[i] = promptcache.Block{Sum: b.sum, End: v.tokens(b.end)}
+		if b.kind == "tool_use" || b.kind == "tool_result" { // one position of the lookback: calls, or results, of one message
+			if i == 0 || !sameRun(p.blocks[i-1], b) {
+				run++
+			}
+			q.Blocks[i].Run = run
 		}
-		last = i
-		for j, positions := i, 1; j > hit && positions <= 20; j-- {
-			if e, ok := live(j); ok {
-				hit = j
-				u.read = size(j)
-				u.store[key(j)] = entry{now.Add(e.ttl), e.ttl} // reading refreshes
-			}
-			if j > 0 && !sameRun(p.blocks[j-1], p.blocks[j]) {
-				positions++
-			}
+		if b.mark > 0 {
+			q.Marks = append(q.Marks, promptcache.Mark{Block: i, Life: b.mark})
 		}
-	}
-	if last < 0 {
-		return u
-	}
-	for i, b := range p.blocks[:last+1] {
-		switch e, ok := live(i); {
-		case b.mark == 0 || size(i) < m.Minimum:
-		case i > hit:
-			u.store[key(i)] = entry{now.Add(b.mark), b.mark}
-			if b.mark == time.Hour {
-				u.long = size(i) - u.read
-			}
-		case ok:
-			u.store[key(i)] = entry{now.Add(e.ttl), e.ttl}
+		if q.Blocks[i].End >= m.Minimum && v.cache.ever[prefix{scope, b.sum}] {
+			u.ideal = q.Blocks[i].End
 		}
 	}
-	u.write = max(0, size(last)-u.read)
+	rules := promptcache.Rules{Minimum: m.Minimum}
+	if p.api != Messages {
+		rules = promptcache.Rules{Automatic: true, Minimum: m.Minimum, Life: p.retention(), Step: 128, Writes: m.Writes}
+		u.writes = m.Writes
+	}
+	u.Use = v.cache.Lookup(&q, rules, now)
 	return u
 }
 
-// sameRun reports whether two blocks are one position of the lookback: calls, or results, of one message.
-func sameRun(a, b block) bool {
-	return a.message == b.message && a.kind == b.kind && (a.kind == "tool_use" || a.kind == "tool_result")
-}
+// sameRun reports whether two blocks are calls, or results, of one message.
+func sameRun(a, b block) bool { return a.message == b.message && a.kind == b.kind }
 
 // learn makes the prompt readable: its answer has begun. v.mu is held.
-func (v *Vendor) learn(p *prompt, u usage) {
-	for k, e := range u.store {
-		if e.until.After(v.cache.entries[k].until) {
-			v.cache.entries[k] = e
-		}
-	}
+func (v *Vendor) learn(p *prompt, u usage, now time.Time) {
+	v.cache.Learn(&u.Use, now)
 	scope := p.scope()
 	for _, b := range p.blocks {
 		v.cache.ever[prefix{scope, b.sum}] = true

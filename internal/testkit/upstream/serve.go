@@ -104,8 +104,8 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	v.mu.Lock()
 	r.Status = http.StatusOK
 	if !p.count {
-		v.learn(p, u)
-		r.Usage, r.Ideal = Usage{u.prompt, u.read, u.write, a.tokens}, u.ideal
+		v.learn(p, u, start)
+		r.Usage, r.Ideal = Usage{u.Prompt, u.Read, u.Write, a.tokens}, u.ideal
 	}
 	v.mu.Unlock()
 	if p.stream && !p.count {

@@ -176,7 +176,7 @@ func New(o Options) *Vendor {
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 	}
-	return &Vendor{o: o, conversations: map[string]*conversation{}, cache: cache{map[prefix]entry{}, map[prefix]bool{}}}
+	return &Vendor{o: o, conversations: map[string]*conversation{}, cache: cache{ever: map[prefix]bool{}}}
 }
 
 // Records returns all requests so far, in the order of arrival.
