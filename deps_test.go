@@ -116,7 +116,7 @@ var mayImport = map[string]string{
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
 	"internal/live/wire":            "internal/rawjson internal/remote",
-	"internal/live/store":           "modernc.org/sqlite",
+	"internal/live/store":           "modernc.org/sqlite github.com/klauspost/compress",
 	"internal/live/store/storetest": "internal/live/store",
 
 	"internal/supervise":                          "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",

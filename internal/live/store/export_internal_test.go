@@ -16,3 +16,14 @@ func SetVersion(path string, version int) error {
 	_, err = db.ExecContext(context.Background(), "PRAGMA user_version = "+strconv.Itoa(version))
 	return errors.Join(err, db.Close())
 }
+
+// MakeOld makes a store of layout 1 with a record of the session "s".
+func MakeOld(path string) error {
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(context.Background(), schema[0]+`
+		INSERT INTO lineage (id, tenant, api, agent, session, version, updated, data) VALUES ('r', 't', '', '', 's', 3, 5, 'old')`)
+	return errors.Join(err, db.Close())
+}

@@ -5,19 +5,38 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 )
 
 // Memory returns an empty store that ends with the process.
-func Memory() Store { return &memory{records: map[string]Record{}, secrets: map[string][]byte{}} }
+func Memory() Store {
+	return &memory{records: map[string]Record{}, secrets: map[string][]byte{}, sets: map[setKey]*set{}, originals: map[originalKey][]byte{}}
+}
 
 type memory struct {
-	mu      sync.Mutex
-	records map[string]Record // by ID
-	secrets map[string][]byte
+	mu        sync.Mutex
+	records   map[string]Record // by ID
+	secrets   map[string][]byte
+	sets      map[setKey]*set
+	originals map[originalKey][]byte // compressed
+	bytes     int64                  // of originals
+}
+
+type setKey struct{ tenant, name string }
+
+type originalKey struct {
+	tenant string
+	hash   [sha256.Size]byte
+}
+
+type set struct {
+	originals []packed // without data
+	handles   map[string]bool
 }
 
 // Load implements [Store].
@@ -49,6 +68,10 @@ func (s *memory) Save(ctx context.Context, r *Record) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.save(r)
+}
+
+func (s *memory) save(r *Record) error {
 	if old := s.records[r.ID]; old.Version != r.Version || old.Version > 0 && old.Key != r.Key {
 		return fmt.Errorf("record %s: %w", r.ID, ErrConflict)
 	}
@@ -58,6 +81,96 @@ func (s *memory) Save(ctx context.Context, r *Record) error {
 	stored.Data = bytes.Clone(r.Data)
 	s.records[r.ID] = stored
 	return nil
+}
+
+// Keep implements [Store].
+func (s *memory) Keep(ctx context.Context, r *Record, k *Kept, maxBytes int64) error {
+	if err := cmp.Or(ctx.Err(), k.validate(r)); err != nil {
+		return err
+	}
+	all, err := pack(k.Originals)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	added, more := map[originalKey][]byte{}, int64(0)
+	for _, p := range all {
+		at := originalKey{r.Key.Tenant, p.hash}
+		if _, ok := s.originals[at]; !ok && added[at] == nil {
+			added[at] = p.data
+			more += int64(len(p.data))
+		}
+	}
+	if maxBytes > 0 && more > 0 && s.bytes+more > maxBytes {
+		return fmt.Errorf("record %s: %w", r.ID, ErrFull)
+	}
+	if err := s.save(r); err != nil {
+		return err
+	}
+	maps.Copy(s.originals, added)
+	s.bytes += more
+	at := setKey{r.Key.Tenant, r.Set}
+	if s.sets[at] == nil {
+		s.sets[at] = &set{handles: map[string]bool{}}
+	}
+	for _, p := range all {
+		p.data = nil
+		s.sets[at].originals = append(s.sets[at].originals, p)
+	}
+	for _, h := range k.Handles {
+		s.sets[at].handles[h] = true
+	}
+	return nil
+}
+
+// Kept implements [Store].
+func (s *memory) Kept(ctx context.Context, tenant, name string) ([]Original, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := s.sets[setKey{tenant, name}]
+	if in == nil {
+		return nil, nil
+	}
+	all := make([]Original, 0, len(in.originals))
+	for _, p := range in.originals {
+		data, err := unpack(s.originals[originalKey{tenant, p.hash}])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Original{p.kind, data})
+	}
+	return all, nil
+}
+
+// KeptBytes implements [Store].
+func (s *memory) KeptBytes(ctx context.Context) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes, ctx.Err()
+}
+
+// Readable implements [Store].
+func (s *memory) Readable(ctx context.Context, reader, session, handle string, limit int) ([]Record, error) {
+	if err := cmp.Or(ctx.Err(), readable(reader)); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Record
+	for _, r := range s.records {
+		in := s.sets[setKey{r.Key.Tenant, r.Set}]
+		if r.Reader != reader || in == nil || session != "" && r.Key.Session != session || handle != "" && !in.handles[handle] {
+			continue
+		}
+		r.Data = nil
+		found = append(found, r)
+	}
+	slices.SortFunc(found, latestFirst)
+	return found[:min(len(found), limit)], nil
 }
 
 // Changes implements [Store]: it has no other users.
@@ -100,6 +213,23 @@ func (s *memory) Expire(ctx context.Context, before time.Time, maxBytes int64) (
 		if r.Updated.Before(before) || maxBytes > 0 && kept > maxBytes {
 			delete(s.records, r.ID)
 			deleted++
+		}
+	}
+	needed := map[setKey]bool{}
+	for _, r := range s.records {
+		needed[setKey{r.Key.Tenant, r.Set}] = true
+	}
+	maps.DeleteFunc(s.sets, func(k setKey, _ *set) bool { return !needed[k] })
+	used := map[originalKey]bool{}
+	for k, in := range s.sets {
+		for _, p := range in.originals {
+			used[originalKey{k.tenant, p.hash}] = true
+		}
+	}
+	for k, data := range s.originals {
+		if !used[k] {
+			delete(s.originals, k)
+			s.bytes -= int64(len(data))
 		}
 	}
 	return deleted, nil

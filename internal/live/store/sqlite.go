@@ -28,9 +28,9 @@ func SQLite(ctx context.Context, path string) (Store, error) {
 // takes milliseconds.
 const busyTimeout = 5 * time.Second
 
-// schema is the layout of version 1. A later version adds statements for those who have this
-// one; see migrate.
-const schema = `
+// schema has the statements that make each version of the layout of the one before it. Sets are in
+// handle and kept; what no record names is deleted by Expire.
+var schema = []string{`
 CREATE TABLE lineage (
 	id TEXT PRIMARY KEY, tenant TEXT NOT NULL, api TEXT NOT NULL, agent TEXT NOT NULL, session TEXT NOT NULL,
 	version INTEGER NOT NULL, updated INTEGER NOT NULL, data BLOB NOT NULL
@@ -38,9 +38,18 @@ CREATE TABLE lineage (
 CREATE INDEX lineage_key ON lineage (tenant, api, agent, session, updated);
 CREATE INDEX lineage_updated ON lineage (updated);
 CREATE TABLE secret (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = 1;`
-
-const schemaVersion = 1
+PRAGMA user_version = 1;`, `
+ALTER TABLE lineage ADD COLUMN reader TEXT NOT NULL DEFAULT '';
+ALTER TABLE lineage ADD COLUMN kept TEXT NOT NULL DEFAULT '';
+CREATE INDEX lineage_reader ON lineage (reader, updated) WHERE kept <> '';
+CREATE INDEX lineage_kept ON lineage (tenant, kept) WHERE kept <> '';
+CREATE TABLE original (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, hash BLOB NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE UNIQUE INDEX original_hash ON original (tenant, hash, bytes);
+CREATE TABLE kept (tenant TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL, original INTEGER NOT NULL,
+	PRIMARY KEY (tenant, name, n)) WITHOUT ROWID;
+CREATE INDEX kept_original ON kept (original);
+CREATE TABLE handle (handle TEXT NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (handle, tenant, name)) WITHOUT ROWID;
+PRAGMA user_version = 2;`}
 
 type sqlite struct {
 	path string
@@ -90,13 +99,15 @@ func (s *sqlite) migrate(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case version > schemaVersion:
-		return fmt.Errorf("made by a newer version of condense (layout %d, this one knows %d): update condense, or name another file", version, schemaVersion)
-	case version == schemaVersion:
+	case version > len(schema):
+		return fmt.Errorf("made by a newer version of condense (layout %d, this one knows %d): update condense, or name another file", version, len(schema))
+	case version == len(schema):
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, schema); err != nil {
-		return err
+	for _, statements := range schema[version:] {
+		if _, err := tx.ExecContext(ctx, statements); err != nil {
+			return err
+		}
 	}
 	return tx.Commit()
 }
@@ -111,7 +122,7 @@ func (s *sqlite) Load(ctx context.Context, k Key) ([]Record, error) {
 	if err := k.Validate(); err != nil {
 		return nil, err
 	}
-	rows, err := s.db.QueryContext(ctx, `SELECT id, version, updated, data FROM lineage
+	rows, err := s.db.QueryContext(ctx, `SELECT id, version, updated, data, reader, kept FROM lineage
 		WHERE tenant = ? AND api = ? AND agent = ? AND session = ? ORDER BY updated DESC, id`,
 		k.Tenant, k.API, k.Agent, k.Session)
 	if err != nil {
@@ -122,7 +133,7 @@ func (s *sqlite) Load(ctx context.Context, k Key) ([]Record, error) {
 	for rows.Next() {
 		r := Record{Key: k}
 		var updated int64
-		if err := rows.Scan(&r.ID, &r.Version, &updated, &r.Data); err != nil {
+		if err := rows.Scan(&r.ID, &r.Version, &updated, &r.Data, &r.Reader, &r.Set); err != nil {
 			return nil, s.failed("read", err)
 		}
 		r.Updated = time.UnixMilli(updated)
@@ -139,6 +150,18 @@ func (s *sqlite) Save(ctx context.Context, r *Record) error {
 	if err := r.validate(); err != nil {
 		return err
 	}
+	if err := save(ctx, s.db, r); err != nil {
+		return s.failed("write", err)
+	}
+	r.Version++
+	return nil
+}
+
+// save writes a record, whose version is incremented by the caller.
+func save(ctx context.Context, to interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}, r *Record,
+) error {
 	data := r.Data
 	if data == nil {
 		data = []byte{} // nil would be NULL
@@ -147,25 +170,144 @@ func (s *sqlite) Save(ctx context.Context, r *Record) error {
 	var done sql.Result
 	var err error
 	if r.Version == 0 {
-		done, err = s.db.ExecContext(ctx, `INSERT INTO lineage (id, tenant, api, agent, session, version, updated, data)
-			VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO NOTHING`, r.ID, k.Tenant, k.API, k.Agent, k.Session, updated, data)
+		done, err = to.ExecContext(ctx, `INSERT INTO lineage (id, tenant, api, agent, session, version, updated, data, reader, kept)
+			VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, r.ID, k.Tenant, k.API, k.Agent, k.Session, updated, data, r.Reader, r.Set)
 	} else {
-		done, err = s.db.ExecContext(ctx, `UPDATE lineage SET version = version + 1, updated = ?, data = ?
+		done, err = to.ExecContext(ctx, `UPDATE lineage SET version = version + 1, updated = ?, data = ?, reader = ?, kept = ?
 			WHERE id = ? AND version = ? AND tenant = ? AND api = ? AND agent = ? AND session = ?`,
-			updated, data, r.ID, r.Version, k.Tenant, k.API, k.Agent, k.Session)
+			updated, data, r.Reader, r.Set, r.ID, r.Version, k.Tenant, k.API, k.Agent, k.Session)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := done.RowsAffected()
+	if err == nil && n == 0 {
+		return fmt.Errorf("record %s: %w", r.ID, ErrConflict)
+	}
+	return err
+}
+
+// Keep implements [Store].
+func (s *sqlite) Keep(ctx context.Context, r *Record, k *Kept, maxBytes int64) error {
+	if err := k.validate(r); err != nil {
+		return err
+	}
+	all, err := pack(k.Originals)
+	if err == nil {
+		err = s.keep(ctx, r, k.Handles, all, maxBytes)
 	}
 	if err != nil {
 		return s.failed("write", err)
 	}
-	n, err := done.RowsAffected()
-	switch {
-	case err != nil:
-		return s.failed("write", err)
-	case n == 0:
-		return s.failed("write", fmt.Errorf("record %s: %w", r.ID, ErrConflict))
-	}
 	r.Version++
 	return nil
+}
+
+func (s *sqlite) keep(ctx context.Context, r *Record, handles []string, all []packed, maxBytes int64) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	if err := save(ctx, tx, r); err != nil {
+		return err
+	}
+	var bytes, n int64
+	if err := tx.QueryRowContext(ctx, keptBytes).Scan(&bytes); err != nil {
+		return err
+	}
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(n), -1) FROM kept WHERE tenant = ? AND name = ?", r.Key.Tenant, r.Set).Scan(&n); err != nil {
+		return err
+	}
+	for _, p := range all {
+		var id int64
+		err := tx.QueryRowContext(ctx, "SELECT id FROM original WHERE tenant = ? AND hash = ?", r.Key.Tenant, p.hash[:]).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			if bytes += int64(len(p.data)); maxBytes > 0 && bytes > maxBytes {
+				return fmt.Errorf("record %s: %w", r.ID, ErrFull)
+			}
+			err = tx.QueryRowContext(ctx, "INSERT INTO original (tenant, hash, bytes, data) VALUES (?, ?, ?, ?) RETURNING id", r.Key.Tenant, p.hash[:], len(p.data), p.data).Scan(&id)
+		}
+		if err != nil {
+			return err
+		}
+		n++
+		if _, err := tx.ExecContext(ctx, "INSERT INTO kept (tenant, name, n, kind, original) VALUES (?, ?, ?, ?, ?)", r.Key.Tenant, r.Set, n, p.kind, id); err != nil {
+			return err
+		}
+	}
+	for _, h := range handles {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO handle (handle, tenant, name) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", h, r.Key.Tenant, r.Set); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// Kept implements [Store].
+func (s *sqlite) Kept(ctx context.Context, tenant, set string) ([]Original, error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT kind, data FROM kept JOIN original ON original.id = kept.original
+		WHERE kept.tenant = ? AND name = ? ORDER BY n`, tenant, set)
+	if err != nil {
+		return nil, s.failed("read originals", err)
+	}
+	defer func() { _ = rows.Close() }() // the error that matters is rows.Err
+	var all []Original
+	for rows.Next() {
+		var o Original
+		var data []byte
+		if err = rows.Scan(&o.Kind, &data); err == nil {
+			o.Data, err = unpack(data)
+		}
+		if err != nil {
+			return nil, s.failed("read originals", err)
+		}
+		all = append(all, o)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.failed("read originals", err)
+	}
+	return all, nil
+}
+
+const keptBytes = "SELECT coalesce(sum(bytes), 0) FROM original" // of an index
+
+// KeptBytes implements [Store].
+func (s *sqlite) KeptBytes(ctx context.Context) (int64, error) {
+	var n int64
+	if err := s.db.QueryRowContext(ctx, keptBytes).Scan(&n); err != nil {
+		return 0, s.failed("read", err)
+	}
+	return n, nil
+}
+
+// Readable implements [Store].
+func (s *sqlite) Readable(ctx context.Context, reader, session, handle string, limit int) ([]Record, error) {
+	if err := readable(reader); err != nil {
+		return nil, err
+	}
+	rows, err := s.db.QueryContext(ctx, `SELECT id, tenant, api, agent, session, version, updated, reader, kept FROM lineage AS l
+		WHERE reader = ?1 AND kept <> '' AND (?2 = '' OR session = ?2)
+		AND (?3 = '' OR EXISTS (SELECT 1 FROM handle WHERE handle = ?3 AND tenant = l.tenant AND name = l.kept))
+		ORDER BY updated DESC, id LIMIT ?4`, reader, session, handle, limit)
+	if err != nil {
+		return nil, s.failed("read", err)
+	}
+	defer func() { _ = rows.Close() }() // the error that matters is rows.Err
+	var found []Record
+	for rows.Next() {
+		var r Record
+		var updated int64
+		if err := rows.Scan(&r.ID, &r.Key.Tenant, &r.Key.API, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Reader, &r.Set); err != nil {
+			return nil, s.failed("read", err)
+		}
+		r.Updated = time.UnixMilli(updated)
+		found = append(found, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.failed("read", err)
+	}
+	return found, nil
 }
 
 // Changes implements [Store].
@@ -192,17 +334,38 @@ func (s *sqlite) Secret(ctx context.Context, name string) ([]byte, error) {
 
 // Expire implements [Store].
 func (s *sqlite) Expire(ctx context.Context, before time.Time, maxBytes int64) (int, error) {
-	done, err := s.db.ExecContext(ctx, `DELETE FROM lineage WHERE updated < ?1 OR ?2 > 0 AND id IN (
-		SELECT id FROM (SELECT id, sum(length(data)) OVER (ORDER BY updated DESC, id) AS kept FROM lineage WHERE updated >= ?1)
-		WHERE kept > ?2)`, before.UnixMilli(), maxBytes)
+	n, err := s.expire(ctx, before, maxBytes)
 	if err != nil {
 		return 0, s.failed("delete old records", err)
+	}
+	return n, nil
+}
+
+func (s *sqlite) expire(ctx context.Context, before time.Time, maxBytes int64) (int, error) {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	done, err := tx.ExecContext(ctx, `DELETE FROM lineage WHERE updated < ?1 OR ?2 > 0 AND id IN (
+		SELECT id FROM (SELECT id, sum(length(data)) OVER (ORDER BY updated DESC, id) AS bytes FROM lineage WHERE updated >= ?1)
+		WHERE bytes > ?2)`, before.UnixMilli(), maxBytes)
+	if err != nil {
+		return 0, err
 	}
 	n, err := done.RowsAffected()
 	if err != nil {
-		return 0, s.failed("delete old records", err)
+		return 0, err
 	}
-	return int(n), nil
+	for _, table := range []string{"kept", "handle"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE NOT EXISTS (SELECT 1 FROM lineage AS l WHERE l.kept <> '' AND l.tenant = "+table+".tenant AND l.kept = "+table+".name)"); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM original WHERE id NOT IN (SELECT original FROM kept)"); err != nil {
+		return 0, err
+	}
+	return int(n), tx.Commit()
 }
 
 // Close implements [Store].

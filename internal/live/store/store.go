@@ -1,5 +1,5 @@
 // Package store keeps what the gateway must remember after its process has ended: the state
-// of each lineage. A [Store] knows nothing of what it keeps.
+// of each lineage, and the originals that its stubs point to. A [Store] knows nothing of what it keeps.
 //
 // [Memory] is for tests and for programs that need no restart; [SQLite] is one file. Package
 // storetest has the tests that every implementation must pass.
@@ -7,16 +7,23 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // ErrConflict means that a record was saved by another process or goroutine since it was
 // loaded. Load it again and decide with what is there.
 var ErrConflict = errors.New("the record was changed by another writer")
 
-// A Store keeps records. Implementations are safe for concurrent use, by several processes
+// ErrFull means that originals were not kept because of the limit of their size.
+var ErrFull = errors.New("the limit of kept originals is reached")
+
+// A Store keeps records and originals. Implementations are safe for concurrent use, by several processes
 // too if the store is a file or a server.
 //
 // Errors name the store and what to do, and hold nothing of a record's data.
@@ -28,6 +35,17 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// never saved has version 0. The error wraps [ErrConflict] if the stored version is
 	// another than r.Version; r is unchanged after any error.
 	Save(ctx context.Context, r *Record) error
+	// Keep is Save, and keeps originals with the record in the same step: those of k are added to the set r.Set, which
+	// must not be empty. Equal originals of a tenant are kept once. The error wraps [ErrFull] if all originals
+	// would have more than maxBytes, compressed; then nothing has changed. 0 means no limit.
+	Keep(ctx context.Context, r *Record, k *Kept, maxBytes int64) error
+	// Kept returns the originals of a set of a tenant in the order in which they were added; nil if there are none.
+	Kept(ctx context.Context, tenant, set string) ([]Original, error)
+	// KeptBytes returns the size of all originals, compressed.
+	KeptBytes(ctx context.Context) (int64, error)
+	// Readable returns the records, without their data, that have originals and whose Reader is reader, which must not be
+	// empty; the latest saved first, at most limit. A session or handle that is not empty must be theirs.
+	Readable(ctx context.Context, reader, session, handle string, limit int) ([]Record, error)
 	// Changes returns a number that is another one when another user may have saved or deleted something since the
 	// last call. What was saved through this Store does not count.
 	Changes(ctx context.Context) (int64, error)
@@ -35,7 +53,8 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// the same from then on for everyone who uses the store.
 	Secret(ctx context.Context, name string) ([]byte, error)
 	// Expire deletes the records last saved before a time, and then the oldest until at most
-	// maxBytes of data are left; 0 means no limit. It returns how many it deleted.
+	// maxBytes of data are left; 0 means no limit. It returns how many it deleted. Originals that
+	// no record needs any more are deleted too.
 	Expire(ctx context.Context, before time.Time, maxBytes int64) (int, error)
 	// Close releases the store. No other method may be called afterwards.
 	Close() error
@@ -48,6 +67,21 @@ type Record struct {
 	Version int64     // how often it was saved
 	Updated time.Time // when it was saved last, as its writer says, in milliseconds
 	Data    []byte
+
+	Reader string // who may read its originals: a keyed hash; empty for no one
+	Set    string // the originals that the record needs; records can share a set. Empty for none
+}
+
+// Kept is what is added to a set.
+type Kept struct {
+	Originals []Original
+	Handles   []string // by which the set can be found
+}
+
+// An Original is content that something stored elsewhere points to.
+type Original struct {
+	Kind string // the caller's
+	Data []byte
 }
 
 // A Key says whose conversation a record belongs to. Empty fields are allowed.
@@ -94,7 +128,67 @@ func (r *Record) validate() error {
 	if r.ID == "" || !ValidID(r.ID) {
 		return fmt.Errorf("record: the ID is empty, or no ID of at most %d letters, digits and -._:/@+=", maxID)
 	}
+	if !ValidID(r.Reader) || !ValidID(r.Set) {
+		return fmt.Errorf("record: reader and set have at most %d letters, digits and -._:/@+=", maxID)
+	}
 	return r.Key.Validate()
+}
+
+// validate reports why k cannot be kept with r.
+func (k *Kept) validate(r *Record) error {
+	if err := r.validate(); err != nil {
+		return err
+	}
+	if r.Set == "" {
+		return errors.New("record: originals need a set")
+	}
+	for _, h := range k.Handles {
+		if h == "" || !ValidID(h) {
+			return errors.New("record: a handle is empty, or no ID")
+		}
+	}
+	return nil
+}
+
+// readable reports why nobody can be that reader.
+func readable(reader string) error {
+	if reader == "" {
+		return errors.New("originals: no reader")
+	}
+	return nil
+}
+
+// zstd is at its best with one encoder for the process: EncodeAll is safe for concurrent use.
+var (
+	packer   = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) })
+	unpacker = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)) })
+)
+
+// A packed original, with the hash by which equal ones of a tenant are known.
+type packed struct {
+	hash [sha256.Size]byte
+	kind string
+	data []byte // compressed
+}
+
+func pack(originals []Original) ([]packed, error) {
+	z, err := packer()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]packed, len(originals))
+	for i, o := range originals {
+		all[i] = packed{sha256.Sum256(o.Data), o.Kind, z.EncodeAll(o.Data, nil)}
+	}
+	return all, nil
+}
+
+func unpack(data []byte) ([]byte, error) {
+	z, err := unpacker()
+	if err != nil {
+		return nil, err
+	}
+	return z.DecodeAll(data, nil)
 }
 
 // secretBytes is the length of a secret: the key of an HMAC with SHA-256.

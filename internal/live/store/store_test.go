@@ -224,3 +224,21 @@ func BenchmarkSave(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// TestOldLayout: a store of the version before is taken over with all it has.
+func TestOldLayout(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "serve.db")
+	if err := store.MakeOld(path); err != nil {
+		t.Fatal(err)
+	}
+	s := sqlite(t, path)
+	defer func() { _ = s.Close() }()
+	found, err := s.Load(t.Context(), store.Key{Tenant: "t", Session: "s"})
+	if err != nil || len(found) != 1 || string(found[0].Data) != "old" || found[0].Version != 3 {
+		t.Fatalf("found %+v (%v)", found, err)
+	}
+	found[0].Set = "set"
+	if err := s.Keep(t.Context(), &found[0], &store.Kept{Originals: []store.Original{{Data: []byte("x")}}}, 0); err != nil {
+		t.Error(err)
+	}
+}
