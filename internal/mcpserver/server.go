@@ -39,6 +39,11 @@ type State struct {
 	Changed      time.Time // when the file changed last
 	Records      bool      // the format records what was condensed
 	Stale        error     // why a newer state could not be read; nil if this is the newest
+
+	// Find, if not nil, returns what a handle leads to that the conversation does not have; nil if nothing.
+	Find func(ctx context.Context, handle string) ([]recall.Piece, error)
+	// Recalled, if not nil, is told what recall has returned, and how many bytes of it.
+	Recalled func(pieces []recall.Piece, bytes int)
 }
 
 // New returns a server with the tools. Every call asks for the state first, so that a conversation
@@ -148,7 +153,7 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 			return nil, fmt.Errorf("grep: %w", err)
 		}
 	}
-	pieces, err := named(st, in)
+	pieces, err := named(ctx, st, in)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +162,9 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 		return nil, err
 	}
 	var texts []string
+	bytes := 0
 	for _, c := range page.Chunks {
+		bytes += len(c.Text)
 		head := "[condense recall: " + where(c.Piece) + "; " + c.What
 		switch {
 		case c.Text == "":
@@ -175,10 +182,13 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	} else if page.Offset > 0 {
 		texts = append(texts, fmt.Sprintf("[condense recall: bytes %d to %d, the end]", page.Offset, page.Total))
 	}
+	if st.Recalled != nil {
+		st.Recalled(pieces, bytes)
+	}
 	return texts, nil
 }
 
-func named(st *State, in *recallArgs) ([]recall.Piece, error) {
+func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, error) {
 	own := st.Conversation.Own
 	switch {
 	case in.Handle != "" && in.Message != "":
@@ -190,6 +200,11 @@ func named(st *State, in *recallArgs) ([]recall.Piece, error) {
 		}
 		if pieces := st.Conversation.Handle(handle); pieces != nil {
 			return pieces, nil
+		}
+		if st.Find != nil {
+			if pieces, err := st.Find(ctx, handle); err != nil || pieces != nil {
+				return pieces, err
+			}
 		}
 		return nil, fmt.Errorf("this conversation has no content with the handle %s; search finds content by its words", handle)
 	case in.Message != "":

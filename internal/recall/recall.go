@@ -149,6 +149,7 @@ func (s *Source) Handle(handle string) []Piece {
 			pieces = append(pieces, s.piece(handle, &f))
 			same = len(pieces) - 1
 		}
+		f.InView = f.InView && !s.Hidden
 		pieces[same].Places = append(pieces[same].Places, f)
 	}
 	return pieces
@@ -226,7 +227,7 @@ func (s *Source) message(i int) []Piece {
 	var pieces []Piece
 	for _, part := range e.Original.Parts {
 		handle := core.Handle(part)
-		place := history.Recalled{Part: part, Message: e.Original, InsertedBy: e.InsertedBy, Dropped: i >= s.dropped, InView: there[handle]}
+		place := history.Recalled{Part: part, Message: e.Original, InsertedBy: e.InsertedBy, Dropped: i >= s.dropped, InView: there[handle] && !s.Hidden}
 		p := s.piece(handle, &place)
 		p.Places = []history.Recalled{place}
 		pieces = append(pieces, p)

@@ -150,7 +150,7 @@ func (k *Kept) validate(r *Record) error {
 	return nil
 }
 
-// readable reports why nobody can be that reader.
+// readable refuses the empty reader, which is that of records without one.
 func readable(reader string) error {
 	if reader == "" {
 		return errors.New("originals: no reader")
