@@ -42,7 +42,7 @@ type State struct {
 
 	// Find, if not nil, returns what a handle leads to that the conversation does not have; nil if nothing.
 	Find func(ctx context.Context, handle string) ([]recall.Piece, error)
-	// Recalled, if not nil, is told what recall has returned, and how many bytes of it.
+	// Recalled, if not nil, is called with what recall has returned, and how many bytes of it that were.
 	Recalled func(pieces []recall.Piece, bytes int)
 }
 
