@@ -62,6 +62,13 @@ func roundsKey(session, strategy, encoding, format string, rounds int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// canaryKey is cacheKey for canaries in a session.
+func canaryKey(session, strategy, encoding, format, budget string, rounds int, seed uint64) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s\ncanaries 1 %s %d %d %s\n%s\n%q\n%s", cacheVersion, budget, rounds, seed, format, session, strategy, encoding)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // sessionHash returns a hash of everything in s that a row depends on, except its name and source.
 func sessionHash(s *score.Session) string {
 	h := sha256.New()

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -17,7 +18,9 @@ import (
 // little memory.
 type Item struct {
 	Name string // path of the file; unique
-	Open func() (io.ReadCloser, error)
+	// Canaries says that sentences are planted in the session, and measured instead of what was needed later.
+	Canaries bool
+	Open     func() (io.ReadCloser, error)
 }
 
 // file returns the item of a file.
@@ -33,7 +36,8 @@ var companions = []string{"ui_messages.json", "task_metadata.json", "index.json"
 
 // Find returns the sessions that paths name, sorted by name: files, folders with everything in them
 // that looks like a transcript, patterns as of [filepath.Glob], and "demo:" for the sessions that come
-// with the program. Links to files and folders are followed; each folder is read once. Find reads no
+// with the program. "canaries:" before any of these plants sentences in the sessions; by itself it means
+// those that come with the program. Links to files and folders are followed; each folder is read once. Find reads no
 // file: a file or folder that cannot be opened is an item that fails when it is read. A path that names
 // nothing is an error.
 func Find(paths ...string) ([]Item, error) {
@@ -57,6 +61,9 @@ func Find(paths ...string) ([]Item, error) {
 }
 
 func find(p string) ([]Item, error) {
+	if of, ok := strings.CutPrefix(p, canaryPrefix); ok {
+		return withCanaries(cmp.Or(of, "demo:"))
+	}
 	if name, ok := strings.CutPrefix(p, "demo:"); ok {
 		return demo(name)
 	}
@@ -85,6 +92,15 @@ func find(p string) ([]Item, error) {
 		return nil, fmt.Errorf("%s: no such files", p)
 	}
 	return out, nil
+}
+
+// withCanaries returns the sessions that p names, for canaries.
+func withCanaries(p string) ([]Item, error) {
+	items, err := find(p)
+	for i := range items {
+		items[i].Name, items[i].Canaries = canaryPrefix+items[i].Name, true
+	}
+	return items, err
 }
 
 func folder(p string) ([]Item, error) {

@@ -41,6 +41,7 @@ type Options struct {
 	MaxUSD float64
 	// Progress is called after every session, by one goroutine at a time.
 	Progress func(Progress)
+	asked    []Budget // Budgets as given
 	// Now is the clock; default time.Now. With a constant clock two runs give the same report byte
 	// for byte.
 	Now func() time.Time
@@ -94,6 +95,7 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 	if o != nil {
 		out = *o
 	}
+	out.asked = out.Budgets
 	if len(out.Budgets) == 0 {
 		out.Budgets = []Budget{{Share: 10}, {Share: 25}, {Share: 50}}
 	}

@@ -39,9 +39,12 @@ type Report struct {
 	// Rows are by session, budget, place of the cut and strategy.
 	Rows   []Row   `json:"rows"`
 	Rounds []Round `json:"rounds,omitempty"`
+	// Canaries are what was left of planted sentences, by session, budget, strategy and type.
+	Canaries []Canary `json:"canaries,omitempty"`
 
 	Tables      []Table      `json:"tables"`
 	RoundLines  []RoundLine  `json:"round_lines,omitempty"`
+	CanaryLines []CanaryLine `json:"canary_lines,omitempty"`
 	Differences []Difference `json:"differences"`
 	Verdicts    []Verdict    `json:"verdicts"`
 	Warnings    []Warning    `json:"warnings"`
@@ -143,6 +146,7 @@ func (r *runner) report(partial bool) *Report {
 		out.Sessions = append(out.Sessions, s.info)
 		out.Rows = append(out.Rows, s.rows...)
 		out.Rounds = append(out.Rounds, s.rounds...)
+		out.Canaries = append(out.Canaries, s.planted...)
 	}
 	out.conclude()
 	return out
@@ -166,6 +170,7 @@ func (r *Report) conclude() {
 	r.Warnings = a.warnings() // sets a.unfit, which the others use
 	r.Tables = a.tables()
 	r.RoundLines = a.roundLines()
+	r.CanaryLines = a.canaryLines()
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()
 	// Empty lists are arrays in JSON, not null.
@@ -199,6 +204,7 @@ func (r *Report) dropCopies() {
 	}
 	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return copies[row.Session] })
 	r.Rounds = slices.DeleteFunc(r.Rounds, func(x Round) bool { return copies[x.Session] })
+	r.Canaries = slices.DeleteFunc(r.Canaries, func(x Canary) bool { return copies[x.Session] })
 	r.sort()
 }
 
@@ -219,6 +225,7 @@ func (r *Report) sort() {
 	slices.SortStableFunc(r.Rounds, func(a, b Round) int {
 		return cmp.Or(strings.Compare(a.Session, b.Session), rank[a.Strategy]-rank[b.Strategy], a.Round-b.Round)
 	})
+	slices.SortStableFunc(r.Canaries, func(a, b Canary) int { return strings.Compare(a.Session, b.Session) }) // they come in order
 }
 
 // Merge returns the report on all sessions of reports, which are those of all shards. It is the report
@@ -257,6 +264,7 @@ func Merge(reports ...*Report) (*Report, error) {
 		out.Skipped = append(out.Skipped, r.Skipped...)
 		out.Rows = append(out.Rows, r.Rows...)
 		out.Rounds = append(out.Rounds, r.Rounds...)
+		out.Canaries = append(out.Canaries, r.Canaries...)
 	}
 	if first.Shard != nil {
 		for i := 1; i <= first.Shard.Count; i++ {

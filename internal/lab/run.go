@@ -62,6 +62,7 @@ type outcomeOf struct {
 	info    SessionInfo
 	skipped string // why; empty if it was not
 	rows    []Row
+	planted []Canary
 	rounds  []Round
 	cached  int
 }
@@ -167,6 +168,13 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		return out, ctx.Err()
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
+	if it.Canaries {
+		out.info.Hash = canaryPrefix + out.info.Hash
+		if out.planted, err = w.canaries(ctx, it.Name); err == nil {
+			out.skipped = tooShort(out.planted)
+		}
+		return out, err
+	}
 	cuts := score.Cuts(s, counter)
 	for _, budget := range r.opts.Budgets {
 		for _, t := range budget.tasks(s, cuts, counter) {

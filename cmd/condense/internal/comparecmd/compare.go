@@ -52,6 +52,7 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `compare cuts recorded sessions where they would have overflowed, lets every strategy condense the messages
 before the cut, and measures the result against what the agent used afterwards. PATH is a transcript, a
 folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
+canaries:PATH plants rules, facts and wishes in the sessions and counts what is left of them, round by round.
 
 A strategy is, with commas between several:
   NAME              a provider of the configuration, or a strategy with its default settings
@@ -67,6 +68,7 @@ Truncation follows each of them, as in use. bare:NAME leaves it out.`,
   condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
   condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
+  condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
@@ -85,7 +87,7 @@ Truncation follows each of them, as in use. bare:NAME leaves it out.`,
 	f.StringVar(&c.cache, "cache", "", "`folder` for results, so that a run that was stopped can continue (default: in the user's cache folder; none for no cache)")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of random draws: the same seed gives the same result")
 	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to process at a time")
-	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow")
+	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
 	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: that of the session; anthropic for one that is only read)")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
@@ -134,7 +136,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err != nil {
 		err = stopped(err, r, opts)
 	}
-	if len(r.Rows) == 0 {
+	if len(r.Rows) == 0 && len(r.Canaries) == 0 {
 		switch {
 		case err != nil:
 			return err
@@ -145,7 +147,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if missing := modeMissing(r, c.modes); missing != nil {
 		term.Printf(a.Stderr, "%v\n", missing)
 	}
-	if c.rounds > 0 && len(r.Rounds) == 0 && err == nil {
+	if c.rounds > 0 && len(r.Rounds) == 0 && len(r.Rows) > 0 && err == nil {
 		term.Printf(a.Stderr, "no rounds: no session has 30,000 tokens, and shorter ones are condensed only once\n")
 	}
 	return errors.Join(err, conclude(cmd.Context(), a, c, r, old, conditions, &evidence{items, set, opts}))

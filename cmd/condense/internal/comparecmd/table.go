@@ -86,7 +86,9 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 		term.Printf(w, "warning: %s\n", strings.TrimPrefix(x.Strategy+": ", ": ")+x.Text)
 	}
 	term.Printf(w, "\n")
-	writeVerdicts(w, r, bullet(markdown))
+	if len(r.Rows) > 0 {
+		writeVerdicts(w, r, bullet(markdown))
+	}
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		if t.Mode != "" && !perMode {
@@ -99,6 +101,7 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 		printTable(w, linesTable(t, columnsOf(r)), title, markdown, width)
 	}
 	writeRounds(w, r, markdown, width)
+	writeCanaries(w, r, markdown, width)
 	term.Printf(w, "\nShares of 1, means over sessions, with the half width of the 95 %% interval. 'condense compare --output html' shows the sessions and messages that they come from.\n")
 }
 
@@ -257,6 +260,19 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), of)
 			}
 		}
+	}
+	for i := range r.CanaryLines {
+		l := &r.CanaryLines[i]
+		share := func(name string, e *lab.Estimate) {
+			if e != nil {
+				write(l.Budget, "", l.Strategy, "false", "canary_"+string(l.Type)+"_"+name, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), "")
+			}
+		}
+		for k := range l.Kept {
+			share("round_"+strconv.Itoa(k+1), &l.Kept[k])
+		}
+		share("stale", l.Stale)
+		share("misled", l.Misled)
 	}
 	out.Flush()
 	return errors.Join(append(errs, out.Error())...)

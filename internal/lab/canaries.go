@@ -1,0 +1,355 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/canary"
+	"github.com/condensehq/condense/internal/lab/score"
+)
+
+// A Canary is what was left, after every round, of the canaries of one type in one session: see package
+// canary. Index 0 of a list is the first round.
+type Canary struct {
+	Strategy string      `json:"strategy"`
+	Budget   string      `json:"budget"`
+	Session  string      `json:"session"`
+	Source   string      `json:"source"`
+	Mode     string      `json:"mode"`
+	Format   string      `json:"format"`
+	Type     canary.Type `json:"type"`
+	Planted  []int       `json:"planted"` // that were said before the round
+	Kept     []int       `json:"kept"`    // of these
+	Updated  []int       `json:"updated"` // whose value was changed before the round
+	Stale    []int       `json:"stale"`   // of these, those whose old value is still there
+	// Misled are those of Stale whose new value is not there.
+	Misled []int `json:"misled"`
+	// Failed is the number of rounds without a result; the view is then as before.
+	Failed int        `json:"failed,omitempty"`
+	Error  string     `json:"error,omitempty"` // the first
+	Usage  core.Usage `json:"usage,omitzero"`  // of all types together; with the first type only
+}
+
+// A CanaryLine holds the shares of one strategy, budget and type of canary, means over sessions.
+type CanaryLine struct {
+	Strategy string      `json:"strategy"`
+	Budget   string      `json:"budget"`
+	Type     canary.Type `json:"type"` // "all" for all that a person says
+	// Kept is the share that is left after each round; the sessions are those that have as many.
+	Kept []Estimate `json:"kept"`
+	// FirstLost is the first round in which one was lost in any session; absent if none was.
+	FirstLost int `json:"first_lost,omitempty"`
+	// Stale is the share of changed values whose old one is still there after the last round, and Misled
+	// that of those whose new one is not. Absent if none was changed.
+	Stale  *Estimate `json:"stale,omitempty"`
+	Misled *Estimate `json:"misled,omitempty"`
+	// Failed is the number of rounds without a result.
+	Failed int `json:"failed,omitempty"`
+}
+
+// What canaries are measured with unless the options say otherwise, and the smallest conversation that is
+// condensed: with less, the sentences that are planted would be most of what may be left.
+var canaryBudgets = []Budget{{Share: 10}, {Share: 20}, {Share: 30}}
+
+const (
+	canaryRounds = 6
+	canaryWindow = 16_000 // tokens
+	canaryAll    = canary.Type("all")
+	canaryPrefix = "canaries:"
+)
+
+// canaryShares returns the budgets of canaries: the shares among those that were asked for.
+func (o *Options) canaryShares() []Budget {
+	out := slices.DeleteFunc(slices.Clone(o.asked), func(b Budget) bool { return b.Share == 0 })
+	if len(out) == 0 {
+		return canaryBudgets
+	}
+	return out
+}
+
+func (o *Options) canaryRounds() int {
+	if o.Rounds > 0 {
+		return o.Rounds
+	}
+	return canaryRounds
+}
+
+// windowFor returns the size at which a session is condensed, so that it is condensed so many times.
+func windowFor(s *score.Session, b Budget, rounds int) int {
+	total := 0
+	for i := range s.Messages {
+		total += s.Messages[i].Tokens
+	}
+	return max(canaryWindow, int(0.97*float64(total)/(1+float64(rounds-1)*(1-b.Share/100))))
+}
+
+// canaries plants canaries in the session, and condenses it with every strategy under every budget.
+func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, error) {
+	var out []Canary
+	for _, b := range w.opts.canaryShares() {
+		for i := range w.strategies {
+			s := &w.strategies[i]
+			key, found := "", []Canary(nil)
+			if w.cache != nil && s.Key != "" {
+				key = canaryKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed)
+			}
+			if key == "" || !w.cache.get(key, &found) {
+				err := w.afford(s)
+				if err != nil {
+					return nil, err
+				}
+				if found, err = w.plantAndRun(ctx, name, s, b); err != nil {
+					return nil, err
+				}
+				failed := false
+				for _, c := range found {
+					w.pay(s.Name, c.Usage.USD)
+					failed = failed || c.Failed > 0
+				}
+				if key != "" && !failed {
+					if err := w.cache.put(key, found); err != nil {
+						return nil, err
+					}
+				}
+			}
+			for _, c := range found {
+				c.Strategy, c.Session, c.Source, c.Mode = s.Name, name, w.session.Source, w.session.Mode
+				out = append(out, c)
+			}
+		}
+	}
+	return out, nil
+}
+
+// plantAndRun returns what s leaves of the canaries, by type. The session is played twice, with hostile and
+// neutral lines exchanged.
+func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy, b Budget) ([]Canary, error) {
+	rounds := w.opts.canaryRounds()
+	sum := make([]Canary, len(canary.Types))
+	for i, t := range canary.Types {
+		sum[i] = Canary{Budget: b.String(), Format: w.fileFormat(), Type: t}
+	}
+	window := windowFor(w.session, b, rounds)
+	for _, swap := range []bool{false, true} {
+		messages, planted := canary.Plant(w.session.Messages, w.session.ID, window, w.opts.Seed, swap)
+		core.Measure(w.counter, messages)
+		said := map[string]bool{}
+		var view []core.Message
+		tokens := 0
+		for i, round := 0, 1; i < len(messages) && round <= rounds; i++ {
+			m := &messages[i]
+			if tokens >= window && m.Role == core.RoleAssistant && len(core.Pending(view)) == 0 {
+				t := w.trial(name, task{budget: b.String(), cut: score.Cut{Session: w.session}, room: int(b.Share / 100 * float64(window))})
+				next, _, err := t.condense(ctx, s, view, round)
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				why := ""
+				if err == nil {
+					sum[0].Usage = sum[0].Usage.Add(next.Usage)
+					if o, text := outcome(next); o == core.OutcomeRejected || o == core.OutcomeFailed {
+						why = text
+					}
+					view, err = reread(next.Messages, w.fileFormat(), round, w.counter)
+				}
+				if err != nil {
+					why = err.Error()
+				}
+				if why != "" {
+					sum[0].Failed++
+					if sum[0].Error == "" {
+						sum[0].Error = why
+					}
+				}
+				if err != nil {
+					break
+				}
+				count(sum, view, planted, said, round)
+				tokens = 0
+				for k := range view {
+					tokens += view[k].Tokens
+				}
+				if tokens >= window {
+					break // it would be due again at once
+				}
+				round++
+			}
+			view = append(view, *m)
+			said[m.ID] = true
+			tokens += m.Tokens
+		}
+	}
+	return slices.DeleteFunc(sum, func(c Canary) bool { return len(c.Planted) == 0 && c.Failed == 0 }), nil
+}
+
+// count adds to sum what is left in a view after a round.
+func count(sum []Canary, messages []core.Message, planted []canary.Canary, said map[string]bool, round int) {
+	view := canary.NewView(messages)
+	for i := range sum {
+		c := &sum[i]
+		if len(c.Planted) < round {
+			for _, list := range []*[]int{&c.Planted, &c.Kept, &c.Updated, &c.Stale, &c.Misled} {
+				*list = append(*list, make([]int, round-len(*list))...)
+			}
+		}
+	}
+	for i := range planted {
+		p := &planted[i]
+		c := &sum[slices.Index(canary.Types, p.Type)]
+		if !said[p.Message] {
+			continue
+		}
+		st := view.State(p, said[p.Update])
+		add := func(list []int, yes bool) {
+			if yes {
+				list[round-1]++
+			}
+		}
+		add(c.Planted, true)
+		add(c.Kept, st.Kept)
+		add(c.Updated, st.Updated)
+		add(c.Stale, st.Stale)
+		add(c.Misled, st.Stale && !st.Kept)
+	}
+}
+
+// canaryLines returns the means over sessions.
+func (a *analysis) canaryLines() []CanaryLine {
+	type place struct{ strategy, budget string }
+	bySession := map[place]map[string]map[canary.Type]*Canary{}
+	var budgets []string
+	for i := range a.Canaries {
+		c := &a.Canaries[i]
+		if !slices.Contains(budgets, c.Budget) {
+			budgets = append(budgets, c.Budget)
+		}
+		k := place{c.Strategy, c.Budget}
+		if bySession[k] == nil {
+			bySession[k] = map[string]map[canary.Type]*Canary{}
+		}
+		if bySession[k][c.Session] == nil {
+			bySession[k][c.Session] = map[canary.Type]*Canary{}
+		}
+		bySession[k][c.Session][c.Type] = c
+	}
+	slices.SortFunc(budgets, func(x, y string) int { // as numbers
+		if len(x) != len(y) {
+			return len(x) - len(y)
+		}
+		return strings.Compare(x, y)
+	})
+	var out []CanaryLine
+	for _, b := range budgets {
+		for _, s := range a.compared() {
+			for _, t := range append([]canary.Type{canaryAll}, canary.Types...) {
+				l := CanaryLine{Strategy: s, Budget: b, Type: t}
+				a.canaryLine(&l, bySession[place{s, b}])
+				if len(l.Kept) > 0 || l.Failed > 0 {
+					out = append(out, l)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// canaryLine fills in the shares of l.
+func (a *analysis) canaryLine(l *CanaryLine, sessions map[string]map[canary.Type]*Canary) {
+	var kept [][]float64
+	var stale, misled []float64
+	for i := range a.Sessions {
+		types := sessions[a.Sessions[i].Name]
+		var of []*Canary
+		for _, t := range canary.Types {
+			if c := types[t]; c != nil && (t == l.Type || l.Type == canaryAll && slices.Index(canary.Types, t) < canary.Said) {
+				of = append(of, c)
+			}
+		}
+		n, old, wrong := 0, 0, 0
+		for round := 0; ; round++ {
+			planted, left, more := 0, 0, false
+			n2, old2, wrong2 := 0, 0, 0
+			for _, c := range of {
+				if round < len(c.Planted) {
+					more = true
+					planted, left = planted+c.Planted[round], left+c.Kept[round]
+					n2, old2, wrong2 = n2+c.Updated[round], old2+c.Stale[round], wrong2+c.Misled[round]
+				}
+			}
+			if !more {
+				break
+			}
+			n, old, wrong = n2, old2, wrong2
+			if planted == 0 {
+				continue
+			}
+			for len(kept) <= round {
+				kept = append(kept, nil)
+			}
+			kept[round] = append(kept[round], float64(left)/float64(planted))
+			if left < planted && (l.FirstLost == 0 || round+1 < l.FirstLost) {
+				l.FirstLost = round + 1
+			}
+		}
+		if n > 0 {
+			stale, misled = append(stale, float64(old)/float64(n)), append(misled, float64(wrong)/float64(n))
+		}
+		for _, c := range of {
+			l.Failed += c.Failed
+		}
+	}
+	for _, v := range kept {
+		e, _ := a.sampler.estimate(v)
+		l.Kept = append(l.Kept, e)
+	}
+	if len(stale) > 0 {
+		e, _ := a.sampler.estimate(stale)
+		m, _ := a.sampler.estimate(misled)
+		l.Stale, l.Misled = &e, &m
+	}
+}
+
+// priceCanaries adds to p what the rounds with canaries would cost: every round condenses a view that has the
+// size of the window.
+func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, silent map[string]bool) (int, error) {
+	n := 0
+	for _, b := range w.opts.canaryShares() {
+		window := windowFor(w.session, b, w.opts.canaryRounds())
+		at, tokens, rounds := 0, 0, 0
+		for i := range w.session.Messages {
+			if w.session.Messages[i].Role == core.RoleAssistant && tokens >= window {
+				if rounds++; at == 0 {
+					at = i
+				}
+				tokens = int(b.Share / 100 * float64(window))
+			}
+			tokens += w.session.Messages[i].Tokens
+		}
+		rounds = min(rounds, w.opts.canaryRounds())
+		n += rounds
+		for i := range w.strategies {
+			s := &w.strategies[i]
+			if w.cache != nil && s.Key != "" && w.cache.get(canaryKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed), &[]Canary{}) {
+				continue
+			}
+			t := w.trial(name, task{budget: b.String(), cut: score.Cut{Session: w.session, At: at}, room: int(b.Share / 100 * float64(window))})
+			for range 2 * rounds {
+				if err := w.spend(ctx, t, s, p, silent); err != nil {
+					return n, err
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// tooShort returns why a session has no canaries; empty if it has.
+func tooShort(canaries []Canary) string {
+	if len(canaries) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("too short for canaries: it needs more than %d tokens", canaryWindow)
+}
