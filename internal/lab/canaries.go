@@ -37,7 +37,7 @@ type Canary struct {
 type CanaryLine struct {
 	Strategy string      `json:"strategy"`
 	Budget   string      `json:"budget"`
-	Type     canary.Type `json:"type"` // "all" for all that a person says
+	Type     canary.Type `json:"type"` // "all" for all that a user says
 	// Kept is the share that is left after each round; the sessions are those that have as many.
 	Kept []Estimate `json:"kept"`
 	// FirstLost is the first round in which one was lost in any session; absent if none was.
@@ -77,13 +77,14 @@ func (o *Options) canaryRounds() int {
 	return canaryRounds
 }
 
-// windowFor returns the size at which a session is condensed, so that it is condensed so many times.
+// windowFor returns the size at which a session is condensed, so that it is condensed so many times. Views
+// grow by whole turns, and so a little above that.
 func windowFor(s *score.Session, b Budget, rounds int) int {
 	total := 0
 	for i := range s.Messages {
 		total += s.Messages[i].Tokens
 	}
-	return max(canaryWindow, int(0.97*float64(total)/(1+float64(rounds-1)*(1-b.Share/100))))
+	return max(canaryWindow, int(0.85*float64(total)/(1+float64(rounds-1)*(1-b.Share/100))))
 }
 
 // canaries plants canaries in the session, and condenses it with every strategy under every budget.

@@ -1,7 +1,7 @@
 // Package canary plants sentences in a recorded session, and finds out later which of them are left. They are
-// what a person says once and expects to hold: rules, constraints, facts, goals and preferences, with made-up
+// what a user says once and expects to hold: rules, constraints, facts, goals and preferences, with made-up
 // values that occur nowhere else. Some are changed later, in the same words or in others; then the old value
-// must go. Lines in the output of tools that ask to be kept, or pretend to be the person, are measured against
+// must go. Lines in the output of tools that ask to be kept, or pretend to be the user, are measured against
 // neutral lines of the same length at the same places.
 //
 // No strategy imports this package, and it imports none: what is planted is not what a strategy looks for.
@@ -21,7 +21,7 @@ import (
 // A Type is what a canary is.
 type Type string
 
-// The types: five that a person says, and two in the output of tools.
+// The types: five that a user says, and two in the output of tools.
 const (
 	Rule       Type = "rule"
 	Constraint Type = "constraint"
@@ -32,10 +32,10 @@ const (
 	Neutral    Type = "neutral"
 )
 
-// Types are all of them, in the order of reports. The person says the first Said.
+// Types are all of them, in the order of reports. The user says the first Said.
 var Types = []Type{Rule, Constraint, Fact, Goal, Preference, Hostile, Neutral}
 
-// Said is the number of types that a person says.
+// Said is the number of types that a user says.
 const Said = 5
 
 // A Canary is a sentence that was planted.
@@ -105,7 +105,7 @@ type planter struct {
 	rng     *rand.Rand
 	seen    string // all text of the session: values are not in it
 	before  []int  // tokens before each message
-	turns   []int  // messages of the assistant, before which a person may speak
+	turns   []int  // messages of the assistant, before which the user may speak
 	at      map[int][]core.Message
 	planted []Canary
 	n       int
@@ -122,7 +122,7 @@ func (p *planter) read(messages []core.Message) {
 	}
 }
 
-// say puts a message of the person with a sentence at so many tokens.
+// say puts a message of the user with a sentence at so many tokens.
 func (p *planter) say(words string, at float64) (probe, string) {
 	sentence, value := p.fill(words)
 	around := []string{pick(p.rng, chatter), sentence, pick(p.rng, chatter)}
@@ -222,7 +222,7 @@ func (p *planter) answer(messages []core.Message, at int, line string) string {
 	return ""
 }
 
-// insert returns messages with those that the person says.
+// insert returns messages with those that the user says.
 func (p *planter) insert(messages []core.Message) []core.Message {
 	var out []core.Message
 	for i := range messages {

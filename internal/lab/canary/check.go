@@ -8,9 +8,9 @@ import (
 
 // A State says what is left of a canary.
 type State struct {
-	// Kept: its value, the new one if it was changed, stands there with a third of its other words around it.
+	// Kept: its value, the new one if it was changed, is there with a third of its other words around it.
 	Kept bool
-	// Updated: it was changed by now. Stale: the old value still stands there with its words, whether or not
+	// Updated: it was changed by now. Stale: the old value is still there with its words, whether or not
 	// the new one does.
 	Updated, Stale bool
 }

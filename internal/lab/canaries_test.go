@@ -1,0 +1,77 @@
+package lab_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/canary"
+	"github.com/condensehq/condense/internal/testkit"
+)
+
+// keepTalk keeps what has no tool group: the user's words with all that was ever said, and the newest messages.
+func keepTalk(_ context.Context, req *core.Request) (*core.Result, error) {
+	n := len(req.Messages)
+	return &core.Result{Messages: core.KeepGroups(req.Messages, func(i int) bool {
+		m := &req.Messages[i]
+		if i == 0 || i >= n-3 {
+			return true
+		}
+		for _, p := range m.Parts {
+			if _, ok := p.(core.Text); !ok {
+				return false
+			}
+		}
+		return m.Role == core.RoleUser
+	})}, nil
+}
+
+// TestCanaries: what keeps the user's words keeps every canary and every old value, truncation loses all, and
+// the same seed gives the same.
+func TestCanaries(t *testing.T) {
+	t.Parallel()
+	testkit.Slow(t)
+	items, err := lab.Find("canaries:demo:context", "canaries:demo:super", "canaries:demo:swe-agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := lab.Options{Budgets: budgets(t, "20%"), Rounds: 4, RoundsFormat: "condense", Cache: t.TempDir()}
+	r := run(t, items, opts, lab.Strategy{Name: "talk", Key: "talk", Provider: core.ProviderFunc(keepTalk)}, window("window", "budget"))
+	if len(r.Sessions) != 2 || len(r.Skipped) != 1 || len(r.Rows) != 0 {
+		t.Fatalf("%d sessions, skipped %v, %d rows", len(r.Sessions), r.Skipped, len(r.Rows))
+	}
+	found := 0
+	for _, l := range r.CanaryLines {
+		said := l.Type != canary.Hostile && l.Type != canary.Neutral
+		if l.Failed != 0 || len(l.Kept) < 3 {
+			t.Errorf("%s %s: %d rounds, %d failed", l.Strategy, l.Type, len(l.Kept), l.Failed)
+			continue
+		}
+		found++
+		last := l.Kept[len(l.Kept)-1].Mean
+		switch {
+		case l.Strategy == "talk" && said:
+			if last != 1 || l.FirstLost != 0 || l.Stale == nil || l.Stale.Mean != 1 || l.Misled.Mean != 0 {
+				t.Errorf("talk, %s: %+v", l.Type, l)
+			}
+		case last > 0.2 || l.FirstLost == 0:
+			t.Errorf("%s, %s: %+v", l.Strategy, l.Type, l)
+		}
+	}
+	if found != 2*(1+len(canary.Types)) {
+		t.Errorf("%d lines", found)
+	}
+	if again := run(t, items, opts, lab.Strategy{Name: "talk", Key: "talk", Provider: core.ProviderFunc(keepTalk)}, window("window", "budget")); encode(t, again) != encode(t, r) {
+		t.Error("another report from the cache")
+	}
+	opts.Cache = ""
+	var parts []*lab.Report
+	for i := range 3 {
+		opts.Shard = lab.Shard{Index: i + 1, Count: 3}
+		parts = append(parts, run(t, items, opts, lab.Strategy{Name: "talk", Key: "talk", Provider: core.ProviderFunc(keepTalk)}, window("window", "budget")))
+	}
+	if merged, err := lab.Merge(parts...); err != nil || encode(t, merged) != encode(t, r) {
+		t.Errorf("three shards merged are not one run: %v", err)
+	}
+}
