@@ -113,7 +113,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	ctx := r.Context()
 	err = x.safely("repair", func() error {
 		if why == refused {
-			x.epoch, x.next = nil, nil
+			x.epoch, x.next, x.kept = nil, nil, nil
 			x.look(x.own())
 			return nil
 		}
@@ -146,11 +146,10 @@ func (x *exchange) own() *lineage.State {
 
 // forget makes the client's own messages, which the vendor has taken, the view from now on.
 func (x *exchange) forget(ctx context.Context) error {
-	c, err := x.claim.session.claim(ctx, x.store, x.r, x.rolling)
-	if err != nil {
+	if err := x.take(ctx, x.claim.session); err != nil {
 		return err
 	}
-	x.claim = c
+	c := x.claim
 	defer c.release()
 	c.state = x.own()
 	c.state.Sent(x.r, x.rolling, x.start)
@@ -171,14 +170,13 @@ func aboutThinking(text string) bool {
 
 // again makes another view after a refusal.
 func (x *exchange) again(ctx context.Context, why string) error {
-	c, err := x.claim.session.claim(ctx, x.store, x.r, x.rolling)
-	if err != nil {
+	if err := x.take(ctx, x.claim.session); err != nil {
 		return err
 	}
-	x.claim = c
+	c := x.claim
 	defer func() { x.claim.release() }()
 	before := *c.state
-	x.epoch, x.next, x.ingested = nil, nil, 0
+	x.epoch, x.next, x.kept, x.ingested = nil, nil, nil, 0
 	x.look(c.state)
 	size := len(x.r.With(x.view))
 	if why == "thinking" {

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,11 @@ type exchange struct {
 	original  int         // our tokens of the request as it came
 	untouched int         // our tokens of the client's messages; 0 if not counted yet
 	tokens    int         // the vendor's tokens of the view, as we estimate them
+	reads     string      // who can recall what the request brings; empty if no one can
+	recalls   bool        // this client can recall: views may have handles
 	epoch     *Epoch
 	next      *lineage.State // of the epoch
+	kept      *store.Kept    // with it; nil for nothing
 	ingested  int
 	durable   bool // something is sent for the first time that must be sent again
 
@@ -173,10 +177,23 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	if summary := side == agents.Summary || request.Compacts; summary || x.t.count {
 		return x.peek(ctx, session, summary)
 	}
-	if x.claim, err = session.claim(ctx, x.store, request, x.rolling); err != nil {
+	if x.reads = x.readerOf(x.s, x.t); x.reads != "" && !x.s.Observe {
+		x.recalls = canCall(request.Tools)
+	}
+	if err := x.take(ctx, session); err != nil {
 		return err
 	}
 	return x.decide(ctx)
+}
+
+// take claims the lineage of the request.
+func (x *exchange) take(ctx context.Context, from *session) error {
+	c, err := from.claim(ctx, x.store, x.r, x.rolling)
+	if err != nil {
+		return err
+	}
+	x.claim, c.reads, c.most = c, cmp.Or(x.reads, c.reads), x.s.Recall.MaxSize
+	return nil
 }
 
 // peek shows what is sent for a request that changes nothing: one that counts tokens, one that the vendor
@@ -265,7 +282,8 @@ func (x *exchange) decide(ctx context.Context) error {
 // commit records what is about to be sent. What the vendor has not seen before must be on disk
 // first; if that fails, the request goes as if nothing had been changed.
 func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
-	c, old, based := x.claim, x.claim.entry, x.claim.based
+	c, old, based, plain := x.claim, x.claim.entry, x.claim.based, x.claim.state
+	c.keep = x.kept
 	if x.epoch != nil { // the old record stays: a rewind to before the epoch finds it
 		c.entry, c.based, c.state = c.newEntry(), 0, x.next
 	}
@@ -282,8 +300,19 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		}
 		return nil
 	}
+	if errors.Is(err, store.ErrFull) && x.recalls { // an epoch without handles, then
+		x.recalls = false
+		x.stats.fault("recall_full")
+		overflow := x.epoch != nil && x.epoch.Reason == overflowed
+		c.entry, c.based, c.state, c.keep, x.kept, x.next, x.epoch = old, based, plain, nil, nil, nil, nil
+		x.look(c.state)
+		if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, overflow) }); err != nil {
+			x.fault("epoch", err)
+		}
+		return x.commit(ctx, before)
+	}
 	x.fault("commit", err)
-	c.entry, c.based, c.state, x.next, x.ingested, x.epoch, x.durable = old, based, before, nil, 0, nil, false
+	c.entry, c.based, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.durable = old, based, before, nil, nil, nil, 0, nil, false
 	x.look(c.state)
 	if x.check() != nil {
 		x.view, x.altered = nil, false

@@ -22,8 +22,9 @@ const backgroundDeadline = 10 * time.Minute
 
 // A prepared view is the result of a condensation, and what it is of.
 type prepared struct {
-	basis *lineage.Basis
-	after []wire.Message
+	basis   *lineage.Basis
+	after   []wire.Message
+	handles bool // it may have some
 }
 
 // errNotDue means that the policy of the profile saw no reason, or no gain.
@@ -41,7 +42,14 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		return nil
 	}
 	began := time.Now()
+	if x.recalls {
+		n, err := x.store.KeptBytes(ctx)
+		x.recalls = err == nil && n < x.s.Recall.MaxSize
+	}
 	p := c.takePrepared(x.rolling)
+	if p != nil && p.handles && !x.recalls {
+		p = nil
+	}
 	if p == nil {
 		job := x.job(d, overflow)
 		ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
@@ -79,8 +87,17 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	ours := x.ours
 	was := *x
 	x.look(next)
-	if x.ours >= ours {
+	smaller := x.ours < ours
+	if smaller && x.recalls {
+		x.kept, err = x.keep(ctx, next, was.view)
+	}
+	if !smaller || err != nil {
 		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
+		if err != nil { // no handles, then
+			x.fault("recall", err)
+			x.recalls = false
+			return x.epochIfDue(ctx, overflow)
+		}
 		c.tried(x.tokens + x.minNew())
 		return nil
 	}
@@ -92,10 +109,13 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000,
 	}
 	if overflow {
-		x.epoch.Reason = "overflow"
+		x.epoch.Reason = overflowed
 	}
 	return nil
 }
+
+// overflowed is the reason of an epoch after the vendor has refused the request as too long.
+const overflowed = "overflow"
 
 // early is the share of the size at which a conversation is due from which on a chain that asks a
 // language model begins to work.
@@ -205,7 +225,7 @@ type job struct {
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
-		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: true}, // no tool of the agent leads here
+		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls},
 		basis: x.claim.state.Basis(x.rolling),
 	}
 	switch {
@@ -296,7 +316,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	return &prepared{j.basis, after.Messages}, nil
+	return &prepared{j.basis, after.Messages, !t.NoRecall}, nil
 }
 
 // Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.

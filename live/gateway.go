@@ -20,6 +20,7 @@ package live
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,6 +67,8 @@ type Options struct {
 	// when and how far the history is condensed.
 	Ingest Ingest
 	Epoch  EpochOptions
+	// Recall says how agents get back what was condensed.
+	Recall Recall
 
 	// MaxBody is the size in bytes of the largest request body that is looked at, after
 	// decompression; larger ones are passed through. Default 32 MB.
@@ -146,6 +149,10 @@ type Gateway struct {
 	store   store.Store
 	secret  []byte // for the hash of credentials
 
+	ownRecall string
+	mcp       http.Handler
+	asking    chan struct{} // has a value for each request to /mcp that is being answered
+
 	sessions  sessions
 	parsed    *wire.Cache
 	ingesters ingesters
@@ -186,16 +193,21 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache()}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking)}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
+	var own []byte
 	if g.secret, err = opened.Secret(g.life, "tenant"); err == nil {
+		own, err = opened.Secret(g.life, "recall")
+	}
+	if err == nil {
 		g.builtin, err = condense.Open(g.life, nil)
 	}
 	if err != nil {
 		g.stop()
 		return nil, errors.Join(err, opened.Close())
 	}
+	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
 	g.stats.since = s.Now()
 	g.background.Go(g.expire)
@@ -264,7 +276,7 @@ var vendors = map[string]string{
 const chatGPT = "chatgpt"
 
 // reserved are first parts of paths with a meaning of their own.
-var reserved = []string{"condense", "mode", "profile", "token", "v1"}
+var reserved = []string{"condense", "mcp", "mode", "profile", "recall", "token", "v1"}
 
 func newSettings(opts *Options) (*settings, error) {
 	s := &settings{upstreams: map[string]*upstream{}}
@@ -283,11 +295,14 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Deadline == 0 {
 		s.Deadline = defaultDeadline
 	}
+	if s.Recall.MaxSize == 0 {
+		s.Recall.MaxSize = defaultMaxKept
+	}
 	var errs []error
 	for _, limit := range []struct {
 		name  string
 		value int64
-	}{{"MaxBody", s.MaxBody}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}} {
+	}{{"MaxBody", s.MaxBody}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}, {"Recall.MaxSize", s.Recall.MaxSize}} {
 		if limit.value < 0 {
 			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))
 		}
@@ -324,6 +339,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case t.status:
 		g.serveStatus(w)
+	case t.mcp:
+		g.serveMCP(w, r, s, &t)
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
 		w.WriteHeader(http.StatusOK)
 	case t.api != "" && r.Method == http.MethodPost:

@@ -144,10 +144,13 @@ func inSystem(r *wire.Request, phrase string) bool {
 	})
 }
 
+// bytesPerToken is of text and code, with the usual tokenizers.
+const bytesPerToken = 4
+
 // tokensOf estimates the tokens of JSON: what vendors report corrects it. The data of images and files
 // counts as an image of usual size. It is linear: each byte is looked at a few times, whatever the texts hold.
 func tokensOf(raw []byte) int {
-	const bytesPerToken, media = 4, 1600
+	const media = 1600
 	const near = 200 // an Anthropic source has its data after the mark and a short media type
 	n, size := 0, len(raw)
 	for _, mark := range []string{`"base64"`, ";base64,"} {

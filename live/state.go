@@ -53,6 +53,7 @@ type entry struct {
 
 	// Guarded by session.mu.
 	version      int64 // of the record; 0 if there is none
+	reader       string
 	state        *lineage.State
 	conversation string    // the same for all epochs of a conversation
 	prepared     *prepared // for the next epoch
@@ -160,6 +161,7 @@ func (s *session) load(ctx context.Context, from store.Store) error {
 				continue // of another version: the lineage begins again
 			}
 			data.ID = r.ID
+			e.reader = r.Reader
 			if e.state, e.version = data.State, r.Version; isNew {
 				e.conversation = data.Conversation
 			}
@@ -180,6 +182,10 @@ type claim struct {
 	based   int64          // the version that it is a copy of
 	kind    lineage.Kind
 	mine    bool // the request may change it; otherwise another one does
+
+	reads string      // who can recall what the request brings
+	keep  *store.Kept // for the epoch; nil for nothing
+	most  int64       // bytes that may be kept
 }
 
 // claim finds the lineage of a request and waits a little until no other request decides about it.
@@ -235,7 +241,7 @@ func (s *session) find(ctx context.Context, from store.Store, r *wire.Request, r
 	}
 	for _, e := range s.entries {
 		if e.id == id {
-			c.entry, c.based = e, e.version
+			c.entry, c.based, c.reads = e, e.version, e.reader
 		}
 	}
 	if c.entry == nil {
@@ -269,8 +275,13 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		if err != nil {
 			return err
 		}
-		r := &store.Record{ID: c.id, Key: c.session.key, Version: c.based, Updated: now, Data: data}
-		if err := in.Save(ctx, r); err != nil {
+		r := &store.Record{ID: c.id, Key: c.session.key, Version: c.based, Updated: now, Data: data, Reader: c.reads, Set: c.state.Originals}
+		if c.keep != nil {
+			err = in.Keep(ctx, r, c.keep, c.most)
+		} else {
+			err = in.Save(ctx, r)
+		}
+		if err != nil {
 			if errors.Is(err, store.ErrConflict) { // another instance serves the conversation too
 				c.session.mu.Lock()
 				c.session.loaded = false
@@ -278,7 +289,7 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 			}
 			return err
 		}
-		c.based = r.Version
+		c.based, c.keep = r.Version, nil
 	}
 	s := c.session
 	s.mu.Lock()
@@ -290,7 +301,7 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		return nil // another gateway knows more by now
 	}
 	c.state.ID = c.id
-	c.entry.state = c.state
+	c.entry.state, c.entry.reader = c.state, c.reads
 	s.entries = slices.DeleteFunc(s.entries, func(e *entry) bool { return e == c.entry })
 	s.entries = slices.Insert(s.entries, 0, c.entry)
 	if len(s.entries) > mostLineages {

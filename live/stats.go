@@ -25,6 +25,7 @@ type Stats struct {
 	Epochs     []Epoch        `json:"epochs"`
 	EpochCount int            `json:"epoch_count"`
 	Ingested   int            `json:"ingested"` // tool results that were shortened before they were first sent
+	Recalls    int            `json:"recalls"`  // how often an agent asked for what was condensed, and got it
 	Errors     map[string]int `json:"errors"`   // by kind
 }
 
@@ -36,6 +37,7 @@ type Tokens struct {
 	CacheRead  int `json:"cache_read"`
 	CacheWrite int `json:"cache_write"`
 	Output     int `json:"output"`
+	Recalled   int `json:"recalled"` // given back to agents that asked for them
 }
 
 // An Epoch is one condensation of a history. All numbers are tokens.

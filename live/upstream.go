@@ -60,7 +60,9 @@ type target struct {
 	api      string
 	count    bool // asks for the number of tokens only
 	status   bool
+	mcp      bool
 	token    string
+	recall   string // the secret of who can recall
 
 	profile, mode string // named by the request
 }
@@ -78,7 +80,7 @@ func (s *settings) route(r *http.Request) target {
 	h := r.Header
 	t := target{
 		path: r.URL.EscapedPath(), token: h.Get("X-Condense-Token"),
-		profile: h.Get("X-Condense-Profile"), mode: h.Get("X-Condense-Mode"),
+		profile: h.Get("X-Condense-Profile"), mode: h.Get("X-Condense-Mode"), recall: h.Get("X-Condense-Recall"),
 	}
 	named := ""
 	for named == "" {
@@ -90,10 +92,19 @@ func (s *settings) route(r *http.Request) target {
 			continue
 		case first == "token" && deeper:
 			t.token = value
+		case first == "recall" && deeper:
+			t.recall = value
 		case first == "mode" && deeper && nameRule.MatchString(value):
 			t.mode = value
 		case first == "profile" && deeper && nameRule.MatchString(value):
 			t.profile = value
+		case t.path == "/mcp":
+			t.mcp = true
+			if secret, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && t.recall == "" {
+				t.recall = secret // some agents can be given no other header
+			}
+			named = "-"
+			continue
 		case t.path == "/condense/status":
 			t.status = true
 			fallthrough

@@ -5,6 +5,7 @@ package recall
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -155,6 +156,9 @@ func (s *Source) Handle(handle string) []Piece {
 	return pieces
 }
 
+// Has reports whether there is content with a handle.
+func (s *Source) Has(handle string) bool { return len(s.Journal.Recall(handle)) > 0 }
+
 // sameContent reports whether two parts with the same handle are equal but for their IDs.
 func sameContent(a, b core.Part) bool {
 	x, ok := a.(core.ToolResult)
@@ -290,18 +294,37 @@ func (c *Conversation) Elsewhere() []string {
 	own := c.Own.Journal
 	condensed := len(own.Condensations()) > 0
 	var found []string
-	for _, m := range own.View() {
-		for _, p := range m.Parts {
-			for _, at := range leftHandle.FindAllStringSubmatch(Text(p), -1) {
-				// Only the journal knows intermediate forms.
-				if h := at[1]; !here[h] && (!condensed || own.Recall(h) == nil) {
-					found = append(found, h)
-					here[h] = true
+	for h := range mentioned(own.View()) {
+		// Only the journal knows intermediate forms.
+		if !here[h] && (!condensed || own.Recall(h) == nil) {
+			found = append(found, h)
+			here[h] = true
+		}
+	}
+	return found
+}
+
+// Mentioned returns the handles that the texts of messages name.
+func Mentioned(messages []core.Message) map[string]bool {
+	all := map[string]bool{}
+	for h := range mentioned(messages) {
+		all[h] = true
+	}
+	return all
+}
+
+func mentioned(messages []core.Message) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, m := range messages {
+			for _, p := range m.Parts {
+				for _, at := range leftHandle.FindAllStringSubmatch(Text(p), -1) {
+					if !yield(at[1]) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return found
 }
 
 // Text returns content as text, for users and models.

@@ -30,11 +30,13 @@ type State struct {
 	// ID is the caller's name of the record that the state is stored in; empty if there is none yet.
 	ID string `json:"-"`
 
-	Rolling Hashes            `json:"rolling,omitempty"` // of the client's messages in the last request that was sent
-	Ends    Hashes            `json:"ends,omitempty"`    // the last message of each of the last requests with this epoch
-	Lengths []int             `json:"lengths,omitempty"` // and how many messages these had
-	Epoch   *Epoch            `json:"epoch,omitempty"`
-	Ingest  map[string][]byte `json:"ingest,omitempty"` // replacements of single messages, without cache markers, by rolling hash
+	Rolling Hashes `json:"rolling,omitempty"` // of the client's messages in the last request that was sent
+	Ends    Hashes `json:"ends,omitempty"`    // the last message of each of the last requests with this epoch
+	Lengths []int  `json:"lengths,omitempty"` // and how many messages these had
+	Epoch   *Epoch `json:"epoch,omitempty"`
+	// Originals is the caller's name of what the view points to. Branches and later epochs begin with the same.
+	Originals string            `json:"originals,omitempty"`
+	Ingest    map[string][]byte `json:"ingest,omitempty"` // replacements of single messages, without cache markers, by rolling hash
 
 	Model  string               `json:"model,omitempty"` // of the last request, like what follows
 	Effort string               `json:"effort,omitempty"`

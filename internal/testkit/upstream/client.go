@@ -28,6 +28,7 @@ type Client struct {
 	System   string // "" is a short text
 	HTTP     *http.Client
 	Run      func(command string) string // nil is Output
+	Tools    []string                    // names of more tools, without arguments
 
 	History []object // messages or items: tests may change it between requests
 	Body    []byte   // of the last request
@@ -143,6 +144,16 @@ func (c *Client) request() object {
 		if c.Session != "" {
 			o["prompt_cache_key"] = c.Session
 		}
+	}
+	for _, name := range c.Tools {
+		more := object{"name": name, "input_schema": object{"type": "object"}}
+		switch c.API {
+		case Chat:
+			more = object{"type": "function", "function": object{"name": name, "parameters": object{"type": "object"}}}
+		case Responses:
+			more = object{"type": "function", "name": name, "parameters": object{"type": "object"}, "strict": false}
+		}
+		o["tools"] = append(o["tools"].([]any), more) //nolint:forcetypeassert // set above
 	}
 	return o
 }
