@@ -41,8 +41,8 @@ type Recall struct {
 const defaultMaxKept = 1 << 30
 
 // RecallSecret returns a secret with which /mcp gives back what requests brought that carried it: in the header
-// X-Condense-Recall or in the path, /recall/SECRET/… It is the same for all gateways with this store. Whoever
-// knows it can read those conversations.
+// X-Condense-Recall or in the path, /recall/SECRET/… It is the same for all gateways with this store. All who
+// know it can read those conversations.
 func (g *Gateway) RecallSecret() string { return g.ownRecall }
 
 // shortestSecret is the length in bytes below which a recall secret could be guessed.
