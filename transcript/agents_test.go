@@ -19,7 +19,7 @@ import (
 )
 
 // agents are the formats of tools whose files hold more than is sent.
-var agents = []string{"aisdk", "claudecode", "codex", "pi", "roo"}
+var agents = []string{"aisdk", "claudecode", "codex", "copilot", "gemini", "opencode", "pi", "roo"}
 
 // files returns the test files of a format by name.
 func files(tb testing.TB, format string) map[string]string {
@@ -377,7 +377,7 @@ func TestPropertyAgentsTakeOthersConversations(t *testing.T) {
 		if got, err := transcript.Detect([]byte(out)); got != to {
 			t.Errorf("detected %s (%v), want %s\n%s", got, err, to, out)
 		}
-		if (to == "claudecode" || to == "pi") && messages[0].Role == core.RoleSystem {
+		if slices.Contains([]string{"claudecode", "copilot", "gemini", "opencode", "pi"}, to) && messages[0].Role == core.RoleSystem {
 			messages = messages[1:] // it has its own
 		}
 		want, got := contentOf("", messages), contentOf("", back.Journal.View())
@@ -450,6 +450,9 @@ func fuzzFormat(f *testing.F, format string) {
 func FuzzClaudeCode(f *testing.F) { fuzzAgent(f, "claudecode") }
 func FuzzCodex(f *testing.F)      { fuzzAgent(f, "codex") }
 func FuzzAISDK(f *testing.F)      { fuzzAgent(f, "aisdk") }
+func FuzzOpenCode(f *testing.F)   { fuzzAgent(f, "opencode") }
+func FuzzGemini(f *testing.F)     { fuzzAgent(f, "gemini") }
+func FuzzCopilot(f *testing.F)    { fuzzAgent(f, "copilot") }
 func FuzzPi(f *testing.F)         { fuzzAgent(f, "pi") }
 func FuzzRoo(f *testing.F)        { fuzzAgent(f, "roo") }
 

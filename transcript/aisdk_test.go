@@ -28,7 +28,7 @@ func TestAISDKChangesParts(t *testing.T) {
 	lines := strings.Split(data, "\n")
 	want := strings.Join([]string{
 		lines[0], lines[1], lines[2], lines[3],
-		`    {"id": "a1", "role": "assistant", "createdAt": "2026-05-01T10:00:05.000Z", "metadata": {"model": "x"}, "parts": [{"type":"step-start"},` +
+		`    {"id": "a1", "role": "assistant", "createdAt": "2026-05-01T10:00:05.000Z", "metadata": {"model": "x"}, "parts": [{"type": "step-start"},` +
 			strings.TrimSpace(lines[6]) + strings.TrimSpace(lines[7]) +
 			`{"type":"tool-bash","toolCallId":"call_1","state":"output-available","input":{"command": "go test ./..."},"output":"cut"},` +
 			strings.TrimSpace(lines[9]) +

@@ -14,7 +14,7 @@ import (
 )
 
 // The formats of agents that are read and not written.
-var readOnly = map[string]string{"opencode": "session.json", "gemini": "session.json", "copilot": "session.jsonl", "aider": "session.md"}
+var readOnly = map[string]string{"aider": "session.md"}
 
 // readOnlySamples yields all test files of these formats.
 func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
@@ -30,9 +30,9 @@ func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
 	}
 }
 
-// Sessions of OpenCode, Gemini CLI, pi and Copilot CLI are read as these agents send them: who says what,
+// Sessions of OpenCode, Gemini CLI, pi, Copilot CLI and others are read as these agents send them: who says what,
 // calls with their results, failures, what a compaction hides.
-func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
+func TestSessionsSayWhatTheAgentSends(t *testing.T) {
 	t.Parallel()
 	image := core.Image{MediaType: "image/png", Data: "iVBORw0KGgo="}
 	one := func(role core.Role, parts ...core.Part) core.Message { return core.Message{Role: role, Parts: parts} }
@@ -171,9 +171,9 @@ func TestSessionsThatAreOnlyReadSayWhatTheAgentSends(t *testing.T) {
 	} {
 		name := readOnly[format]
 		switch format { // those that are written too
-		case "pi":
+		case "copilot", "pi":
 			name = "session.jsonl"
-		case "aisdk":
+		case "aisdk", "gemini", "opencode":
 			name = "session.json"
 		}
 		d := read(t, files(t, format)[name], "")

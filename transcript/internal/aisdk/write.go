@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
@@ -13,6 +12,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
+	"github.com/condensehq/condense/transcript/internal/session"
 )
 
 // write writes the view. A message of which every part is sent, unchanged, keeps every byte. In
@@ -23,47 +23,10 @@ func write(f *codec.File, out *codec.Output) error {
 		out.Add(f.Original())
 		return nil
 	}
-	w := writer{of: map[string]int{}, results: map[string]core.ToolResult{}, taken: codec.IDs{}, envelope: &f.Envelope}
-	entries := f.Journal.Timeline()
-	w.own(entries)
-	w.view(entries)
-	head, tail := frame(&f.Envelope, len(w.out) == 0)
-	out.Add(head)
-	for i, raw := range w.out {
-		if i > 0 {
-			out.Add(w.gaps[i])
-		}
-		out.Add(raw)
-	}
-	out.Add(tail)
+	w := writer{taken: codec.IDs{}, Array: session.Array{Envelope: &f.Envelope}}
+	w.view(f.Journal.Timeline())
+	w.Write(out, list)
 	return nil
-}
-
-// frame returns what is before and after the messages. Empty says that there are none.
-func frame(e *codec.Envelope, empty bool) (head, tail []byte) {
-	head, tail = e.Head, e.Tail
-	if len(head) == 0 { // no message of the file had a place
-		at := 0
-		if bytes.HasPrefix(tail, codec.ByteOrderMark) {
-			at = len(codec.ByteOrderMark)
-		}
-		messages := list(tail[at:])
-		end := at + rawjson.Offset(tail[at:], messages) + rawjson.SkipValue(messages, 0) - 1
-		head, tail = tail[:end:end], tail[end:]
-		if trimmed := bytes.TrimRight(head, " \t\r\n"); !empty && !bytes.HasSuffix(trimmed, []byte("[")) {
-			head = append(head, ',')
-		}
-		return head, tail
-	}
-	if empty { // messages that are not sent may be on both sides, with their commas
-		trimmed := bytes.TrimRight(head, " \t\r\n")
-		if before, ok := bytes.CutSuffix(trimmed, []byte(",")); ok {
-			head = before
-		} else if after, ok := bytes.CutPrefix(bytes.TrimLeft(tail, " \t\r\n"), []byte(",")); ok {
-			tail = after
-		}
-	}
-	return head, tail
 }
 
 // convertFile writes a conversation of another format as an array of messages.
@@ -85,231 +48,90 @@ func convertFile(f *codec.File, out *codec.Output) error {
 			}
 		}
 	}
-	w := writer{of: map[string]int{}, results: map[string]core.ToolResult{}, taken: codec.IDs{}}
+	w := writer{taken: codec.IDs{}}
 	w.view(entries)
 	out.AddString("[")
-	out.Add(bytes.Join(w.out, []byte(",\n ")))
+	out.Add(bytes.Join(w.Records(), []byte(",\n ")))
 	out.AddString("]\n")
 	return nil
 }
 
 // A writer writes messages.
 type writer struct {
-	records []record
-	of      map[string]int // the record of a message
-	results map[string]core.ToolResult
-	taken   codec.IDs
-
-	envelope  *codec.Envelope // nil if no record has a place
-	out, gaps [][]byte        // the messages, and what is before each
+	session.Array
+	said  *session.View
+	taken codec.IDs
 }
-
-// own finds the records of the file that entries come from.
-func (w *writer) own(entries []history.Entry) {
-	for i := range entries {
-		m := &entries[i].Original
-		last := len(w.records) - 1
-		if entries[i].InsertedBy != "" {
-			continue
-		}
-		if m.Source != nil {
-			all, bad := decode(m.Source)
-			if bad != nil {
-				continue
-			}
-			w.records = append(w.records, record{raw: m.Source, id: rawjson.Text(rawjson.Field(m.Source, "id")), messages: all[:1], steps: len(all)})
-			last++
-			w.records[last].messages[0].ID = m.ID
-			w.of[m.ID] = last
-		} else if last >= 0 {
-			// What follows in the same record is named after the first.
-			if r := &w.records[last]; len(r.messages) < r.steps && strings.HasPrefix(m.ID, r.messages[0].ID+".") {
-				r.messages = append(r.messages, core.Message{ID: m.ID})
-				w.of[m.ID] = last
-			}
-		}
-	}
-}
-
-// A group is what becomes one message of the user interface.
-type group struct {
-	record  int // or none
-	role    core.Role
-	entries []*history.Entry
-}
-
-const none = -1
 
 func (w *writer) view(entries []history.Entry) {
-	var groups []group
-	for i := range entries {
-		e := &entries[i]
-		if len(e.HiddenBy) > 0 {
-			continue
+	w.said = session.ViewOf(entries, func(raw []byte) int { all, _ := decode(raw); return len(all) }, true)
+	groups := w.said.Groups
+	for i := range groups {
+		if g := &groups[i]; g.Record != nil && !g.Again {
+			w.taken.Next(0, rawjson.Text(rawjson.Field(g.Record.Raw, "id")))
 		}
-		for _, p := range e.Message.Parts {
-			if r, ok := p.(core.ToolResult); ok {
-				w.results[r.CallID] = r
-			}
-		}
-		at, ok := w.of[e.Message.ID]
-		if !ok {
-			at = none
-		}
-		role := e.Message.Role
-		if role == core.RoleTool {
-			role = core.RoleAssistant
-		}
-		// A new step of the assistant belongs to the message before it.
-		if n := len(groups); n > 0 && groups[n-1].record == at && groups[n-1].role == role && (at != none || role == core.RoleAssistant) {
-			groups[n-1].entries = append(groups[n-1].entries, e)
-			continue
-		}
-		groups = append(groups, group{at, role, []*history.Entry{e}})
 	}
-	for i := range w.records {
-		w.taken.Next(0, w.records[i].id)
-	}
-	seen := map[int]bool{}
 	for i := range groups {
 		g := &groups[i]
-		if g.record != none {
-			w.put(w.records[g.record].raw, g, seen[g.record])
-			seen[g.record] = true
+		if g.Record != nil {
+			w.put(g)
 			continue
 		}
-		id := w.taken.Next(len(w.out)+1, g.entries[0].Message.ID)
-		raw := rawjson.Append(nil, `{"id":?,"role":?,"parts":?}`, id, string(g.role), w.parts(nil, g))
+		id := w.taken.Next(w.Len()+1, g.Entries[0].Message.ID)
+		raw := rawjson.Append(nil, `{"id":?,"role":?,"parts":?}`, id, string(g.Role), w.parts(nil, g))
 		if len(rawjson.Field(raw, "parts")) > len("[]") {
-			w.add(raw, "")
+			w.Add(raw, "")
 		}
 	}
 }
 
-// add adds the message raw, which replaces that with the given ID, if any.
-func (w *writer) add(raw []byte, id string) {
-	var gap []byte
-	if w.envelope != nil {
-		if gap = w.envelope.Sep; id != "" {
-			gap = w.envelope.Gap(id)
-		}
-	}
-	w.out, w.gaps = append(w.out, raw), append(w.gaps, gap)
-}
-
-// put writes the record raw as g says. Again says that a part of it was written before.
-func (w *writer) put(raw []byte, g *group, again bool) {
-	first := w.records[g.record].messages[0].ID
-	if !again && w.same(g) {
-		w.add(raw, first)
+// put writes the record of g as g says.
+func (w *writer) put(g *session.Group) {
+	raw, first := g.Record.Raw, g.Record.IDs[0]
+	if w.said.Same(g) {
+		w.Add(raw, first)
 		return
 	}
-	if again {
+	if g.Again {
 		first = ""
-		raw = rawjson.SetField(raw, "id", rawjson.AppendQuote(nil, w.taken.Next(len(w.out)+1, w.records[g.record].id)))
+		raw = rawjson.SetField(raw, "id", rawjson.AppendQuote(nil, w.taken.Next(w.Len()+1, rawjson.Text(rawjson.Field(raw, "id")))))
 	}
 	raw = rawjson.SetField(raw, "parts", w.parts(rawjson.Field(raw, "parts"), g))
 	raw = rawjson.CutField(raw, "toolInvocations")
 	if rawjson.Field(raw, "content") != nil {
-		last := g.entries[len(g.entries)-1].Message
+		last := g.Entries[len(g.Entries)-1].Message
 		raw = rawjson.SetField(raw, "content", rawjson.AppendQuote(nil, blocks.Join(last.Parts)))
 	}
-	w.add(raw, first)
-}
-
-// same reports whether g is all that its record says.
-func (w *writer) same(g *group) bool {
-	was := w.records[g.record].messages
-	if len(was) != len(g.entries) || len(was) != w.records[g.record].steps {
-		return false
-	}
-	answered := map[string]bool{}
-	for i, e := range g.entries {
-		if e.Message.ID != was[i].ID || e.RewrittenBy != "" {
-			return false
-		}
-		for _, p := range e.Message.Parts {
-			if r, ok := p.(core.ToolResult); ok {
-				answered[r.CallID] = true
-			}
-		}
-	}
-	for _, e := range g.entries { // the result of a call may be new
-		for _, p := range e.Message.Parts {
-			if c, ok := p.(core.ToolCall); ok && !answered[c.ID] {
-				if _, ok := w.results[c.ID]; ok {
-					return false
-				}
-			}
-		}
-	}
-	return true
+	w.Add(raw, first)
 }
 
 // parts returns the parts of a message that says g and was an array of parts before; nil if it
 // is new.
-func (w *writer) parts(was []byte, g *group) []byte {
-	var raw [][]byte
-	var old []core.Part // what they say; nil if they are not sent
-	step := false
-	for part := range rawjson.Elements(was) {
-		d := decoder{role: g.role}
-		var said core.Part
-		if d.part(part) == nil && len(d.said) == 1 {
-			said = d.said[0]
-		}
-		step = step || rawjson.Text(rawjson.Field(part, "type")) == "step-start"
-		raw, old = append(raw, part), append(old, said)
+func (w *writer) parts(was []byte, g *session.Group) []byte {
+	p := session.Patcher{
+		Decode: func(part []byte) core.Part {
+			d := decoder{role: g.Role}
+			if d.part(part) == nil && len(d.said) == 1 {
+				return d.said[0]
+			}
+			return nil
+		},
+		Encode: func(was []byte, p core.Part) []byte { return w.part(g, was, p) },
+		Only:   g.Again,
 	}
-	var out [][]byte
-	next := 0
-	unsent := func(to int) { // the parts before to that are not sent
-		for ; next < to; next++ {
-			if old[next] == nil && rawjson.Text(rawjson.Field(raw[next], "type")) != "step-start" {
-				out = append(out, raw[next])
-			}
-		}
+	if g.Role == core.RoleAssistant {
+		p.Step = func() []byte { return []byte(`{"type":"step-start"}`) }
 	}
-	steps := 0
-	for _, e := range g.entries {
-		var said []core.Part
-		for _, p := range e.Message.Parts {
-			if _, ok := p.(core.ToolResult); !ok {
-				said = append(said, p)
-			}
-		}
-		if len(said) == 0 {
-			continue
-		}
-		if steps++; g.role == core.RoleAssistant && (step || was == nil || steps > 1) {
-			out = append(out, []byte(`{"type":"step-start"}`))
-		}
-		match := blocks.Match(old, said)
-		for i, p := range said {
-			j := match[i]
-			if _, ok := p.(core.Text); ok && j >= 0 && old[j] != p { // another text at the same position
-				j = none
-			}
-			if j < 0 {
-				out = append(out, w.part(nil, p))
-				continue
-			}
-			unsent(j)
-			out = append(out, w.part(raw[j], p))
-			old[j] = core.Text("") // it is used
-		}
-	}
-	unsent(len(raw))
-	return rawjson.Array(out)
+	return rawjson.Array(p.Parts(was, g.Said()))
 }
 
 // part returns p as a part; was is the one that said it before, nil if there is none.
-func (w *writer) part(was []byte, p core.Part) []byte {
+func (w *writer) part(g *session.Group, was []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.ToolCall:
-		return w.call(was, p)
+		return w.call(g, was, p)
 	case core.Text:
-		if was == nil {
+		if was == nil || rawjson.Text(rawjson.Field(was, "text")) != string(p) {
 			return rawjson.Append(nil, `{"type":"text","text":?}`, string(p))
 		}
 	case core.Reasoning:
@@ -343,8 +165,8 @@ func (w *writer) part(was []byte, p core.Part) []byte {
 }
 
 // call returns a call with its result. What did not change keeps every byte.
-func (w *writer) call(was []byte, c core.ToolCall) []byte {
-	r, answered := w.results[c.ID]
+func (w *writer) call(g *session.Group, was []byte, c core.ToolCall) []byte {
+	r, answered := w.said.Result(g, c.ID)
 	if was != nil {
 		d := decoder{role: core.RoleAssistant}
 		same := d.part(was) == nil && len(d.said) == 1 && d.said[0] == core.Part(c) && answered == (len(d.results) == 1)

@@ -1,4 +1,4 @@
-// Package copilot reads sessions of GitHub Copilot CLI.
+// Package copilot reads and writes sessions of GitHub Copilot CLI.
 //
 // Copilot CLI appends a line for every event of a session to
 // ~/.copilot/session-state/SESSION/events.jsonl, and so does Copilot Chat in VS Code
@@ -40,11 +40,13 @@ import (
 
 // Codec is the format.
 var Codec = codec.Codec{
-	Name:   "copilot",
-	Doc:    "GitHub Copilot CLI session: ~/.copilot/session-state/*/events.jsonl",
-	Tool:   "Copilot CLI",
-	Detect: detect,
-	Read:   read,
+	Name:    "copilot",
+	Doc:     "GitHub Copilot CLI session: ~/.copilot/session-state/*/events.jsonl",
+	Vendor:  "", // reasoning is readable
+	Detect:  detect,
+	Read:    read,
+	Write:   write,
+	Convert: convertFile,
 }
 
 func detect(data []byte) bool {
@@ -60,6 +62,8 @@ type reader struct {
 	session.Reader
 	events []event
 	calls  map[string]bool // that a message made
+	at     map[string]int  // where the line of a message begins, by its ID
+	own    map[int]string  // the summary of a compaction, by where its line begins; empty if it has none
 }
 
 // An event is a line.
@@ -76,7 +80,16 @@ func read(data []byte, f *codec.File) error {
 		return err
 	}
 	f.Warnings = append(f.Warnings, warnings...)
-	r := reader{Reader: session.Reader{File: f, Data: data, Taken: codec.IDs{}}, calls: map[string]bool{}}
+	r, err := readRows(data, rows, f)
+	if err != nil {
+		return err
+	}
+	r.Close(jsonl.LineBreak(data))
+	return nil
+}
+
+func readRows(data []byte, rows []jsonl.Row, f *codec.File) (*reader, error) {
+	r := &reader{Reader: session.Reader{File: f, Data: data, Taken: codec.IDs{}}, calls: map[string]bool{}, at: map[string]int{}, own: map[int]string{}}
 	dropped := 0
 	for _, row := range rows {
 		e := event{
@@ -84,7 +97,7 @@ func read(data []byte, f *codec.File) error {
 			data: rawjson.Field(row.Raw, "data"), time: rawjson.Time(rawjson.Field(row.Raw, "timestamp")),
 		}
 		if e.kind == "" {
-			return syntax.Missing(row.Raw, "event", "type", "a string").In(data, row.Raw, r.Records+1)
+			return nil, syntax.Missing(row.Raw, "event", "type", "a string").In(data, row.Raw, r.Records+1)
 		}
 		if rawjson.Field(row.Raw, "agentId") != nil || rawjson.Field(e.data, "parentToolCallId") != nil {
 			continue
@@ -109,11 +122,10 @@ func read(data []byte, f *codec.File) error {
 	}
 	for i := range r.events {
 		if err := r.enter(&r.events[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	r.Close(jsonl.LineBreak(data))
-	return nil
+	return r, nil
 }
 
 // enter adds to the journal what e says.
@@ -156,7 +168,9 @@ func (r *reader) enter(e *event) error {
 	if len(m.Parts) == 0 {
 		return nil
 	}
-	return r.Add(e.Raw, e.id, e.time, []core.Message{m})
+	all := r.Take(e.Raw, e.id, e.time, true, []core.Message{m})
+	r.at[all[0].ID] = e.At
+	return r.File.Add(all...)
 }
 
 func (r *reader) model(name []byte) {
@@ -168,6 +182,10 @@ func (r *reader) model(name []byte) {
 // compact hides everything before e, with summary in its place.
 func (r *reader) compact(e *event, summary []core.Message) error {
 	summary = r.Take(e.Raw, e.id, e.time, false, summary)
+	r.own[e.At] = ""
+	for i := range summary {
+		r.own[e.At], r.at[summary[i].ID] = summary[i].ID, e.At
+	}
 	id := fmt.Sprint("compaction-", e.Line)
 	if len(summary) > 0 || r.File.Journal.Len() == 0 {
 		if err := session.Compact(r.File, id, "copilot", e.time, "", summary); err != nil {

@@ -1,4 +1,4 @@
-// Package gemini reads sessions of Gemini CLI.
+// Package gemini reads and writes sessions of Gemini CLI.
 //
 // Gemini CLI records a session in ~/.gemini/tmp/PROJECT/chats/session-*.json:
 //
@@ -32,7 +32,7 @@ import (
 var Codec = codec.Codec{
 	Name:   "gemini",
 	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json or .jsonl",
-	Tool:   "Gemini CLI",
+	Vendor: "", // reasoning is not signed
 	Detect: func(data []byte) bool { return detectGemini(data) || detectLines(data) },
 	Read: func(data []byte, f *codec.File) error {
 		if detectLines(data) {
@@ -40,6 +40,8 @@ var Codec = codec.Codec{
 		}
 		return readGemini(data, f)
 	},
+	Write:   write,
+	Convert: convertFile,
 }
 
 func detectGemini(data []byte) bool {
@@ -234,8 +236,7 @@ func decodeGeminiTurn(raw []byte) ([]core.Message, *syntax.Error) {
 	if !whole {
 		var thoughts []core.Part
 		for thought := range rawjson.Elements(rawjson.Field(raw, "thoughts")) {
-			subject, description := rawjson.Text(rawjson.Field(thought, "subject")), rawjson.Text(rawjson.Field(thought, "description"))
-			thoughts = append(thoughts, core.Reasoning{Text: strings.TrimSpace(subject + "\n" + description)})
+			thoughts = append(thoughts, decodeThought(thought))
 		}
 		said = append(thoughts, said...)
 	}
@@ -257,14 +258,25 @@ func decodeGeminiTurn(raw []byte) ([]core.Message, *syntax.Error) {
 			called[c.ID] = true
 			said = append(said, c)
 		}
-		status := rawjson.Text(rawjson.Field(made, "status"))
-		content, failed := geminiResult(c.ID, rawjson.Field(made, "result"))
-		if content != nil || status == "success" || status == "error" || status == "cancelled" {
-			failed = failed || status == "error" || status == "cancelled"
-			results = append(results, core.ToolResult{CallID: c.ID, Content: content, IsError: failed})
+		if r, ok := resultOf(made); ok {
+			results = append(results, r)
 		}
 	}
 	return session.Turn(said, results), nil
+}
+
+// decodeThought returns what a member of "thoughts" says.
+func decodeThought(raw []byte) core.Part {
+	subject, description := rawjson.Text(rawjson.Field(raw, "subject")), rawjson.Text(rawjson.Field(raw, "description"))
+	return core.Reasoning{Text: strings.TrimSpace(subject + "\n" + description)}
+}
+
+// resultOf returns the result of a member of "toolCalls", if it has one.
+func resultOf(made []byte) (core.ToolResult, bool) {
+	id, status := rawjson.Text(rawjson.Field(made, "id")), rawjson.Text(rawjson.Field(made, "status"))
+	content, failed := geminiResult(id, rawjson.Field(made, "result"))
+	failed = failed || status == "error" || status == "cancelled"
+	return core.ToolResult{CallID: id, Content: content, IsError: failed}, content != nil || failed || status == "success"
 }
 
 // geminiResult returns the content of the result of call id, and whether the tool failed. The

@@ -1,4 +1,4 @@
-// Package opencode reads sessions that OpenCode exported.
+// Package opencode reads and writes sessions as OpenCode exports and imports them.
 //
 // OpenCode keeps sessions in a database; "opencode export SESSION" writes one as
 //
@@ -32,11 +32,13 @@ import (
 
 // Codec is the format.
 var Codec = codec.Codec{
-	Name:   "opencode",
-	Doc:    "OpenCode session, as opencode export writes it",
-	Tool:   "OpenCode",
-	Detect: detectOpenCode,
-	Read:   readOpenCode,
+	Name:    "opencode",
+	Doc:     "OpenCode session, as opencode export writes it",
+	Vendor:  "", // it holds messages of models of any vendor
+	Detect:  detectOpenCode,
+	Read:    readOpenCode,
+	Write:   write,
+	Convert: convertFile,
 }
 
 func detectOpenCode(data []byte) bool {
@@ -83,7 +85,7 @@ func readOpenCode(data []byte, f *codec.File) error {
 			continue
 		}
 		answer := &records[i+1]
-		inserted := append(s.Take(r.raw, r.id, r.time, false, r.messages), s.Take(answer.raw, answer.id, answer.time, false, answer.messages)...)
+		inserted := append(s.Take(r.raw, r.id, r.time, true, r.messages), s.Take(answer.raw, answer.id, answer.time, true, answer.messages)...)
 		for k := range inserted {
 			inserted[k].Kind = core.KindSummary
 		}
@@ -95,6 +97,9 @@ func readOpenCode(data []byte, f *codec.File) error {
 	s.Close(",")
 	return nil
 }
+
+// question is what a compaction asks.
+const question = "What did we do so far?"
 
 // An opencodeRecord is one of OpenCode's messages.
 type opencodeRecord struct {
@@ -173,7 +178,7 @@ func (r *opencodeRecord) user(parts []byte) *syntax.Error {
 			}
 		case "compaction":
 			r.compaction = true
-			said = append(said, core.Text("What did we do so far?"))
+			said = append(said, core.Text(question))
 		case "subtask":
 			said = append(said, core.Text("The following tool was executed by the user"))
 		}
@@ -201,7 +206,11 @@ func (r *opencodeRecord) assistant(parts []byte) *syntax.Error {
 				said = append(said, core.Text(s))
 			}
 		case "reasoning":
-			said = append(said, core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "text"))})
+			signed := rawjson.Field(rawjson.Field(raw, "metadata"), "anthropic")
+			said = append(said, core.Reasoning{
+				Text:      rawjson.Text(rawjson.Field(raw, "text")),
+				Signature: rawjson.Text(rawjson.Field(signed, "signature")), Encrypted: rawjson.Text(rawjson.Field(signed, "redactedData")),
+			})
 		case "tool":
 			if !rawjson.IsString(rawjson.Field(raw, "callID")) {
 				return syntax.MissingIn(parts, raw, "tool", "callID", "a string")
