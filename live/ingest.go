@@ -105,7 +105,7 @@ func (g *Gateway) ingester(ctx context.Context, o Ingest) (*condense.Host, error
 	if h := g.ingesters.all[o]; h != nil {
 		return h, nil
 	}
-	h, err := ingest.Open(context.WithoutCancel(ctx), !o.Off, o.MaxResult)
+	h, err := ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
 	if err != nil {
 		return nil, err
 	}

@@ -12,15 +12,23 @@ import (
 	"github.com/condensehq/condense/providers/smart"
 )
 
-// Open returns a host that shortens results: where nothing is lost, and, if maxResult is not 0, those that have
-// more tokens than that, which are cut to it by their type, with a handle. It reads no configuration.
-func Open(ctx context.Context, lossless bool, maxResult int) (*condense.Host, error) {
+// Options say how results are shortened.
+type Options struct {
+	Lossless bool // where nothing is lost
+	// MaxResult is the most tokens that a result may have. Longer ones are cut to it by their type, with a handle.
+	// 0 means no limit.
+	MaxResult int
+	Tokenizer string // empty means the default one
+}
+
+// Open returns a host that shortens results. It reads no configuration.
+func Open(ctx context.Context, o Options) (*condense.Host, error) {
 	var passes []smart.PassConfig
-	if lossless {
+	if o.Lossless {
 		passes = smart.Lossless()
 	}
-	if maxResult > 0 {
-		cut, err := json.Marshal(map[string]int{"start": maxResult, "tokens": maxResult, "keep": 0})
+	if o.MaxResult > 0 {
+		cut, err := json.Marshal(map[string]int{"start": o.MaxResult, "tokens": o.MaxResult, "keep": 0})
 		if err != nil {
 			return nil, err
 		}
@@ -34,6 +42,9 @@ func Open(ctx context.Context, lossless bool, maxResult int) (*condense.Host, er
 	none := 0.0
 	values := config.Values{Providers: map[string]config.ProviderValues{name: {Strategy: "smart", Settings: settings}}}
 	values.Chain, values.MinGain = []string{name}, &none
+	if o.Tokenizer != "" {
+		values.Tokenizer = &o.Tokenizer
+	}
 	return condense.Open(ctx, &condense.Options{Values: &values})
 }
 

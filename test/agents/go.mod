@@ -7,6 +7,7 @@ go 1.26.0
 require github.com/condensehq/condense v0.0.0
 
 require (
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )

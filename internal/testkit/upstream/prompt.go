@@ -307,7 +307,9 @@ func (p *prompt) readMessages() *refusal {
 		if len(blocks) == 0 {
 			return invalid("text", fmt.Sprintf("messages.%d: all messages must have non-empty content except for the optional final assistant message", i))
 		}
-		p.last = ""
+		if role != "system" { // Claude Code has one after the user's last message, in some turns
+			p.last = ""
+		}
 		for j, o := range blocks {
 			b := p.add(fmt.Sprintf("messages[%d].content[%d]", i, j), role, i, o)
 			switch {

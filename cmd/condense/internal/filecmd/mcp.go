@@ -8,29 +8,44 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/suggest"
 )
 
 func mcpCommand(a *cli.App) *cobra.Command {
-	var format string
+	var format, agent string
 	cmd := &cobra.Command{
-		Use:   "mcp FILE",
+		Use:   "mcp FILE | mcp --agent NAME",
 		Short: "Let an agent recall what was condensed: an MCP server for one conversation",
 		Long: `mcp is a server of the Model Context Protocol on standard input and output. An agent starts it, and its model can ask for
 what is hidden in the conversation in FILE: a journal, a recording of 'condense serve --record', or a session in any other
 format. The file may grow; it is read again when it changed, and never written.
 
+With --agent it serves the session of the agent that starts it: the one that the agent names in the environment, or else the
+newest in this folder, and the results that 'condense hook' has kept.
+
 The tools are recall (content by handle or message: all of it, lines, head, tail or grep), search (words, in what is hidden)
-and status. They serve this file only, and the originals in FILE.history.`,
+and status. They serve this file only, and the originals in FILE.history.
+Handles of results that were kept are found in the agent's other sessions too.`,
 		Example: `  claude mcp add condense -- condense mcp ~/sessions/claude-1f2e.jsonl
   codex mcp add condense -- condense mcp ~/sessions/codex-1f2e.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case agent != "" && !slices.Contains(served(), agent):
+				return cli.Usage(cmd, "--agent: no agent %q%s; there are %s", agent, suggest.DidYouMean(agent, served()), strings.Join(served(), ", "))
+			case agent != "" && len(args) > 0:
+				return cli.Usage(cmd, "name a file or --agent, not both")
+			case agent != "" && format != "":
+				return cli.Usage(cmd, "--format is for a file; that of an agent's sessions is known")
+			case agent != "":
+				return nil
 			case len(args) == 0:
 				return cli.Usage(cmd, "no file; name the conversation that the agent may recall: a journal, a recording of 'condense serve --record', or a session's file")
 			case len(args) > 1:
@@ -41,19 +56,33 @@ and status. They serve this file only, and the originals in FILE.history.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if agent != "" {
+				s, err := newSeat(a, agent)
+				if err != nil {
+					return err
+				}
+				return serveMCP(cmd.Context(), a, s.state)
+			}
 			f := &followed{app: *a, path: args[0], format: format}
 			if _, err := f.state(cmd.Context()); err != nil {
 				return err
 			}
 			f.app.Stderr = io.Discard // what is wrong with the file was said
-			_, err := cli.Await(cmd.Context(), func() (struct{}, error) {
-				return struct{}{}, mcpserver.Serve(cmd.Context(), mcpserver.New(cli.Version(), f.state), a.Stdin, a.Stdout)
-			})
-			return err
+			return serveMCP(cmd.Context(), a, f.state)
 		},
 	}
 	a.InputFlags(cmd, &format, nil)
+	cmd.Flags().StringVar(&agent, "agent", "", "serve the session of the agent that starts this: `name` "+strings.Join(served(), ", "))
+	cli.Complete(cmd, "agent", served())
 	return cmd
+}
+
+// serveMCP serves until the agent ends.
+func serveMCP(ctx context.Context, a *cli.App, state func(context.Context) (*mcpserver.State, error)) error {
+	_, err := cli.Await(ctx, func() (struct{}, error) {
+		return struct{}{}, mcpserver.Serve(ctx, mcpserver.New(cli.Version(), state), a.Stdin, a.Stdout)
+	})
+	return err
 }
 
 // followed is a file that is read again when it changed.

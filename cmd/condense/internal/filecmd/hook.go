@@ -1,0 +1,84 @@
+package filecmd
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/internal/hook"
+)
+
+const (
+	// hookPatience is how long an agent waits at most.
+	hookPatience = 10 * time.Second
+	// hookLimit is the size in tokens above which results are cut, unless the configuration has one.
+	hookLimit = 8000
+)
+
+func hookCommand(a *cli.App) *cobra.Command {
+	recall := false
+	var most cli.SizeFlag
+	cmd := &cobra.Command{
+		Use:   "hook AGENT",
+		Short: "Answer a hook of an agent: shorten a tool result before the model sees it",
+		Long: `hook is what the plugins for Claude Code, OpenCode and pi run: it reads an event on standard input and writes the answer on
+standard output. It is not for people.
+
+A result of a tool is shortened where nothing is lost (serve.ingest.lossless). With --recall a result of more than 8,000
+tokens (serve.ingest.max_result) is also cut by its type, with a handle; its original is kept for 'condense mcp --agent'.
+After a compaction the answer says what was asked, what is open, which errors were the last, and which files were touched.
+
+It never fails: where it has nothing to say, or cannot, the answer is empty, the reason is on standard error, and the
+agent goes on as it would without.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log := slog.New(slog.NewTextHandler(a.Stderr, nil))
+			if len(args) != 1 || !slices.Contains(hook.Agents(), args[0]) {
+				log.Error("condense hook: want one agent", "known", strings.Join(hook.Agents(), ", "), "got", strings.Join(args, " "))
+				return nil
+			}
+			answer, err := answerHook(cmd.Context(), a, args[0], recall, int(most), log)
+			if err != nil {
+				log.Error("condense hook: nothing is changed", "error", err)
+				return nil
+			}
+			_, err = a.Stdout.Write(answer)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&recall, "recall", false, "the model can call recall: cut long results too")
+	cmd.Flags().Var(&most, "max-result", "cut results of more than these `tokens` (default: serve.ingest.max_result, else 8k)")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		slog.New(slog.NewTextHandler(a.Stderr, nil)).Error("condense hook: nothing is changed", "error", err)
+		return &cli.ExitError{Code: cli.ExitDone} // agents take other codes for an objection
+	})
+	cli.CompleteArgument(cmd, hook.Agents)
+	return cmd
+}
+
+func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most int, log *slog.Logger) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, hookPatience)
+	defer cancel()
+	o := &hook.Options{Lossless: true, Logger: log}
+	if c, err := a.Load(""); err == nil {
+		s := c.Serve()
+		o.Lossless, o.MaxResult = s.Lossless, s.MaxResult
+	} else {
+		log.Warn("condense hook: without configuration", "error", err)
+	}
+	if most > 0 {
+		o.MaxResult = most
+	}
+	if o.MaxResult == 0 {
+		o.MaxResult = hookLimit
+	}
+	var err error
+	if o.Store, err = hook.NewStore(); err != nil || !recall {
+		o.MaxResult = 0
+	}
+	return hook.Answer(ctx, agent, a.Stdin, o)
+}

@@ -1,0 +1,144 @@
+package filecmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/hook"
+	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/internal/sessions"
+)
+
+// served are the agents whose session is found.
+func served() []string {
+	names := hook.Agents()
+	for _, a := range sessions.Agents() {
+		if !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A seat serves the session of an agent: what the agent recorded of it, if that can be read, and what a hook has kept.
+type seat struct {
+	agent    string
+	recorded *sessions.Agent // nil if its sessions are not found
+	kept     *hook.Store
+	project  string
+
+	mu   sync.Mutex
+	file *followed // the session that was served last
+}
+
+func newSeat(a *cli.App, agent string) (*seat, error) {
+	s := &seat{agent: agent, project: os.Getenv("CLAUDE_PROJECT_DIR"), file: &followed{app: *a}}
+	s.file.app.Stderr = io.Discard // the model gets the errors
+	for _, r := range sessions.Agents() {
+		if r.Name == agent {
+			s.recorded = r
+		}
+	}
+	var err error
+	if s.kept, err = hook.NewStore(); err != nil {
+		return nil, err
+	}
+	if s.project == "" || agent != hook.Claude {
+		s.project, err = os.Getwd()
+	}
+	return s, err
+}
+
+// session returns the ID of the session and, if its file is found, the session. It is looked for at every call: agents start
+// servers before they write a session, and go on with another one in the same process.
+func (s *seat) session() (id string, found *sessions.Session) {
+	if s.recorded != nil {
+		newest, err := s.recorded.Newest(s.project)
+		if id = os.Getenv("CLAUDE_CODE_SESSION_ID"); s.agent != hook.Claude {
+			id = ""
+		}
+		switch {
+		case err == nil && newest.ID == id:
+			return id, newest
+		case id != "":
+			if named, err := s.recorded.Find(id); err == nil {
+				return id, named
+			}
+		}
+		if err == nil {
+			return newest.ID, newest
+		}
+	}
+	return cmp.Or(id, s.kept.Newest(s.agent, s.project)), nil
+}
+
+// state returns the conversation as it is now.
+func (s *seat) state(ctx context.Context) (*mcpserver.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, session := s.session()
+	st := &mcpserver.State{
+		Conversation: recall.New(history.New()), Format: "kept results", Changed: time.Now(), Records: true,
+		Name: fmt.Sprintf("no session of %s in %s", s.agent, s.project),
+	}
+	switch {
+	case session != nil:
+		if s.file.path != session.Path {
+			s.file = &followed{app: s.file.app, path: session.Path, format: session.Agent.Format}
+		}
+		own, err := s.file.state(ctx)
+		if err != nil {
+			return nil, err
+		}
+		copied := *own
+		st = &copied
+		st.Conversation = recall.New(own.Conversation.Own.Journal) // own is not to be changed
+		for _, o := range own.Conversation.Others {
+			st.Conversation.Add(o.File, o.Journal)
+		}
+		st.Name = fmt.Sprintf("session %s of %s", id, session.Agent.Title)
+	case id != "":
+		st.Name = fmt.Sprintf("session %s of %s, results kept by the hook only", id, s.agent)
+	}
+	for _, path := range s.kept.Files(s.agent, id) {
+		if err := addKept(st.Conversation, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	st.Find = func(_ context.Context, handle string) ([]recall.Piece, error) {
+		other := recall.New(history.New())
+		for _, path := range s.kept.Find(s.agent, handle) {
+			if err := addKept(other, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+		return other.Handle(handle), nil
+	}
+	return st, nil
+}
+
+// addKept adds the originals in a file to a conversation.
+func addKept(c *recall.Conversation, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	d, err := originals(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	c.Add(path, d.Journal)
+	return nil
+}

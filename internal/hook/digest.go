@@ -1,0 +1,91 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/transcript"
+)
+
+// formats are those of the agents' sessions.
+var formats = map[string]string{Claude: "claudecode", OpenCode: "opencode", Pi: "pi"}
+
+// maxDigest is the size of a digest in tokens. The pass after it only makes room: a digest that makes a conversation longer is dropped.
+const maxDigest = "1500"
+
+// digest says what was in a conversation: what the user asked, the open work, the last errors, the files. It is empty
+// if there is not much.
+func digest(ctx context.Context, agent string, e *event) (string, error) {
+	data := []byte(e.Messages)
+	if len(data) == 0 {
+		var err error
+		if data, err = session(e.Transcript); err != nil {
+			return "", err
+		}
+	}
+	d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Format: formats[agent]})
+	if err != nil {
+		return "", fmt.Errorf("the session: %w", err)
+	}
+	none := 0.0
+	values := config.Values{Providers: map[string]config.ProviderValues{"digest": {
+		Strategy: "smart", Settings: []byte(`{"passes": [{"pass": "digest", "always": true, "tokens": ` + maxDigest + `}, "score"]}`),
+	}}}
+	values.Chain, values.MinGain = []string{"digest"}, &none
+	host, err := condense.Open(ctx, &condense.Options{Values: &values})
+	if err != nil {
+		return "", err
+	}
+	defer host.Close() //nolint:errcheck // nothing is open
+	c := condense.NewConversation()
+	for _, m := range d.Journal.Messages() { // what was compacted before too
+		if m.Kind == core.KindSummary {
+			continue
+		}
+		m.ID, m.Source = "", nil
+		if err := c.Append(m); err != nil {
+			return "", err
+		}
+	}
+	turn := ingest.Turn()
+	turn.NoRecall = true
+	if _, err := host.Manage(ctx, c, turn); err != nil {
+		return "", err
+	}
+	for _, m := range c.View() {
+		if m.Kind == core.KindSummary && len(m.Parts) == 1 {
+			if t, ok := m.Parts[0].(core.Text); ok {
+				return "[condense: what was in this conversation before it was compacted]\n" + string(t), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// session reads the file of a session.
+func session(path string) ([]byte, error) {
+	if path == "" {
+		return nil, errors.New("the event names no transcript")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", path), err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxInput+1))
+	if len(data) > MaxInput {
+		err = fmt.Errorf("%s has more than %d MiB", path, MaxInput>>20)
+	}
+	return data, err
+}

@@ -1,0 +1,277 @@
+// Package hook answers the hooks of agents: it shortens a tool result before the model sees it for the first time, and says
+// after a compaction what was before it. Originals of what is cut are kept in a [Store].
+//
+// What an agent passes holds text from anywhere and is not trusted: no file is opened by a name in it, other than the
+// transcript that the agent itself names, and no path is made of it unchecked.
+package hook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/tokens"
+)
+
+// MaxInput is the most that an agent may pass, in bytes.
+const MaxInput = 64 << 20
+
+// The agents.
+const (
+	Claude   = "claude"
+	OpenCode = "opencode"
+	Pi       = "pi"
+)
+
+// Agents are the agents whose hooks are answered.
+func Agents() []string { return []string{Claude, OpenCode, Pi} }
+
+// Options say what is done.
+type Options struct {
+	Lossless bool // shorten where nothing is lost
+	// MaxResult is the most tokens that a result may have; longer ones are cut. 0 means no limit. It is
+	// for agents whose model can recall, since a cut result has a handle.
+	MaxResult int
+	Store     *Store // keeps what is cut
+	Logger    *slog.Logger
+}
+
+// An event is what agents pass: Claude Code's members, which the extensions of the others use too.
+type event struct {
+	Name       string          `json:"hook_event_name"` // PostToolUse, SessionStart or PreCompact
+	Session    string          `json:"session_id"`
+	Transcript string          `json:"transcript_path"`
+	Dir        string          `json:"cwd"`
+	Source     string          `json:"source"` // of SessionStart
+	Tool       string          `json:"tool_name"`
+	Input      json.RawMessage `json:"tool_input"`
+	Output     json.RawMessage `json:"tool_response"`
+	Call       string          `json:"tool_use_id"`
+	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it
+}
+
+// Answer returns the answer to one call of a hook; nil if there is nothing to say, so that the agent does as it would without.
+func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, MaxInput+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxInput {
+		return nil, fmt.Errorf("the input has more than %d MiB", MaxInput>>20)
+	}
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, fmt.Errorf("the input is no event of a hook: %w", err)
+	}
+	switch e.Name {
+	case "PostToolUse":
+		return o.result(ctx, agent, &e)
+	case "SessionStart", "PreCompact":
+		if e.Name == "SessionStart" && e.Source != "compact" {
+			return nil, nil
+		}
+		text, err := digest(ctx, agent, &e)
+		if text == "" || err != nil {
+			return nil, err
+		}
+		return encode(specific(e.Name, "additionalContext", text))
+	case "":
+		return nil, errors.New("the input has no hook_event_name")
+	}
+	return nil, nil
+}
+
+// specific is the form of Claude Code's answers.
+func specific(event, name string, value any) any {
+	return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}}
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// result shortens the result of a tool.
+func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, error) {
+	fields, whole, err := texts(e.Tool, e.Output)
+	if err != nil || len(fields) == 0 {
+		return nil, err
+	}
+	s := &shortener{Options: o, agent: agent, event: e}
+	defer s.close()
+	changed := false
+	for _, f := range fields {
+		text, err := s.shorten(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if len(text) < len(f.text) {
+			f.set(text)
+			changed = true
+		}
+	}
+	if !changed {
+		return nil, nil
+	}
+	return encode(specific(e.Name, "updatedToolOutput", whole()))
+}
+
+// A shortener shortens the texts of one result.
+type shortener struct {
+	*Options
+	agent string
+	event *event
+
+	hosts []*condense.Host
+}
+
+func (s *shortener) close() {
+	for _, h := range s.hosts {
+		if err := h.Close(); err != nil {
+			s.Logger.Warn("close", "error", err)
+		}
+	}
+}
+
+// least is the size in bytes of texts in which there is nothing to gain.
+const least = 200
+
+// shorten returns a text as the model should see it.
+func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
+	if len(f.text) < least {
+		return f.text, nil
+	}
+	limit := 0
+	if s.MaxResult > 0 && len(f.text) > s.MaxResult { // a token has a byte or more
+		limit = s.MaxResult
+	}
+	if f.numbered {
+		if limit == 0 {
+			return f.text, nil
+		}
+		return s.head(f, limit)
+	}
+	text, err := s.run(ctx, f.text, limit)
+	if err != nil || limit == 0 {
+		return text, err
+	}
+	if err := s.keep(f.text, text); err != nil {
+		s.Logger.Warn("the result is not cut, because its original cannot be kept", "error", err)
+		return s.run(ctx, f.text, 0)
+	}
+	return text, nil
+}
+
+const answerID, callID, resultID = "answer", "call", "result"
+
+// messages are a call and its result with the text.
+func (s *shortener) messages(text string) []core.Message {
+	id := s.event.Call
+	if id == "" {
+		id = callID
+	}
+	return []core.Message{
+		{ID: callID, Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: id, Name: s.event.Tool, Args: string(s.event.Input)}}},
+		{ID: resultID, Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(text)}}}},
+	}
+}
+
+// run runs the passes over a text.
+func (s *shortener) run(ctx context.Context, text string, limit int) (string, error) {
+	if !s.Lossless && limit == 0 {
+		return text, nil
+	}
+	how := ingest.Options{Lossless: s.Lossless, MaxResult: limit}
+	if limit == 0 {
+		how.Tokenizer = tokens.Chars4 // loading another one takes longer than all the rest
+	}
+	host, err := ingest.Open(ctx, how)
+	if err != nil {
+		return "", err
+	}
+	s.hosts = append(s.hosts, host)
+	c := condense.NewConversation()
+	messages := append(s.messages(text), core.Message{ID: answerID, Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}})
+	if err := c.Append(messages...); err != nil {
+		return "", err
+	}
+	turn := ingest.Turn()
+	turn.NoRecall = limit == 0
+	if _, err := host.Manage(ctx, c, turn); err != nil {
+		return "", err
+	}
+	for _, m := range c.View() {
+		if m.ID != resultID {
+			continue
+		}
+		for _, p := range m.Parts {
+			if r, ok := p.(core.ToolResult); ok && len(r.Content) == 1 {
+				if t, ok := r.Content[0].(core.Text); ok {
+					return string(t), nil
+				}
+			}
+		}
+	}
+	return text, nil
+}
+
+// keep keeps the original of a text whose shorter form has a handle of it.
+func (s *shortener) keep(text, short string) error {
+	messages := s.messages(text)
+	handle := core.Handle(messages[1].Parts[0])
+	if !bytes.Contains([]byte(short), []byte("h:"+handle)) {
+		return nil
+	}
+	return s.Store.Keep(s.agent, s.event.Session, s.project(), handle, messages)
+}
+
+// project is the folder that the agent works in.
+func (s *shortener) project() string {
+	if dir := os.Getenv("CLAUDE_PROJECT_DIR"); s.agent == Claude && dir != "" {
+		return dir // the other one follows the agent's cd
+	}
+	return s.event.Dir
+}
+
+// head cuts a text to its beginning: the agent numbers its lines, so that lines after a gap would get wrong numbers.
+func (s *shortener) head(f *field, limit int) (string, error) {
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		return "", err
+	}
+	all := encoding.CountText(f.text)
+	if all <= limit {
+		return f.text, nil
+	}
+	at := bytes.LastIndexByte([]byte(f.text[:int(int64(len(f.text))*int64(limit)/int64(all))]), '\n') + 1
+	if at == 0 {
+		return f.text, nil // one long line: there is no line to read on from
+	}
+	lines := bytes.Count([]byte(f.text[:at]), []byte("\n"))
+	rest := bytes.Count([]byte(f.text[at:]), []byte("\n"))
+	if f.text[len(f.text)-1] != '\n' {
+		rest++
+	}
+	handle := core.Handle(s.messages(f.text)[1].Parts[0])
+	short := f.text[:at] + fmt.Sprintf("[… %d lines of %s left out: read on with offset %d; recall h:%s]", rest, s.event.Tool, f.first+lines, handle)
+	if len(short) >= len(f.text) {
+		return f.text, nil
+	}
+	if err := s.keep(f.text, short); err != nil {
+		s.Logger.Warn("the result is not cut, because its original cannot be kept", "error", err)
+		return f.text, nil
+	}
+	f.lines = lines + 1
+	return short, nil
+}

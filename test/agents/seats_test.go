@@ -1,0 +1,256 @@
+package agents_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+// ledger is a file of lines, of about that many bytes.
+func ledger(size int) string {
+	var b strings.Builder
+	for n := 1; b.Len() < size; n++ {
+		fmt.Fprintf(&b, "%d: record %d of the ledger, sum %d é\n", n, n*7919%1201, n*104729)
+	}
+	return b.String()
+}
+
+// handle is that of a tool result with this text.
+func handle(text string) string {
+	return core.Handle(core.ToolResult{Content: []core.Part{core.Text(text)}})
+}
+
+// plugged makes condense a program in PATH.
+func (d *desk) plugged(t *testing.T) {
+	t.Helper()
+	if err := os.Symlink(d.condense(t), filepath.Join(d.home, "bin", "condense")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// marketplace installs the plugin for Claude Code from this repository.
+func (d *desk) marketplace(t *testing.T, a *agent) {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.at(t, a, d.url)
+	for _, args := range [][]string{{"plugin", "marketplace", "add", root}, {"plugin", "install", "condense@condense"}} {
+		if got := d.run(t, a.env, filepath.Join(d.home, "bin", "claude"), args...); got.code != 0 {
+			t.Fatalf("claude %s: exit code %d\n%s", strings.Join(args, " "), got.code, tail(got.out))
+		}
+	}
+}
+
+// results returns the texts of the tool results in a body of Anthropic's API, or in a line of a session with that in message, by the
+// ID of the call. Texts of several blocks are apart by NUL.
+func results(body []byte) map[string]string {
+	type block struct {
+		Type    string          `json:"type"`
+		Text    string          `json:"text"`
+		ID      string          `json:"tool_use_id"`
+		Content json.RawMessage `json:"content"`
+	}
+	type message struct {
+		Content json.RawMessage `json:"content"`
+	}
+	var in struct {
+		Messages []message `json:"messages"`
+		Message  message   `json:"message"`
+	}
+	if json.Unmarshal(body, &in) != nil {
+		return nil
+	}
+	found := map[string]string{}
+	for _, m := range append(in.Messages, in.Message) {
+		var blocks []block
+		_ = json.Unmarshal(m.Content, &blocks) // it is a text
+		for _, b := range blocks {
+			if b.Type != "tool_result" {
+				continue
+			}
+			var text string
+			if json.Unmarshal(b.Content, &text) != nil {
+				var parts []block
+				_ = json.Unmarshal(b.Content, &parts)
+				for i, p := range parts {
+					if i > 0 {
+						text += "\x00"
+					}
+					text += p.Text
+				}
+			}
+			found[b.ID] = text
+		}
+	}
+	return found
+}
+
+// arrived returns the tool results in the order of their arrival, as they first were, and fails the test if one of them changed later.
+func (d *desk) arrived(t *testing.T) (ids []string, texts map[string]string) {
+	t.Helper()
+	texts = map[string]string{}
+	for _, r := range d.vendor.Turns() {
+		now := results(r.Body)
+		for _, id := range slices.Sorted(maps.Keys(now)) {
+			was, ok := texts[id]
+			if !ok {
+				ids = append(ids, id)
+				texts[id] = now[id]
+			} else if was != now[id] {
+				t.Errorf("the result of %s changed in request %d", id, r.N)
+			}
+		}
+	}
+	if broken := d.vendor.Breaks(); len(broken) > 0 {
+		t.Errorf("the prefix broke: %+v", broken)
+	}
+	d.accept(t)
+	return ids, texts
+}
+
+// pages checks that results of recall are pages of a text.
+func pages(t *testing.T, want string, got ...string) {
+	t.Helper()
+	var whole strings.Builder
+	for _, g := range got {
+		blocks := strings.Split(g, "\x00")
+		if len(blocks) < 2 || !strings.HasPrefix(blocks[0], "[condense recall: ") {
+			t.Fatalf("no page: %.300q", g)
+		}
+		whole.WriteString(blocks[1])
+	}
+	if whole.String() != want {
+		t.Errorf("recall returned %d bytes, want %d: not byte for byte", whole.Len(), len(want))
+	}
+}
+
+// recorded returns the tool results in the files of an agent's sessions.
+func (d *desk) recorded(t *testing.T, pattern string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, text := range d.sessions(t, pattern) {
+		for line := range strings.Lines(text) {
+			maps.Copy(found, results([]byte(line)))
+		}
+	}
+	return found
+}
+
+func call(tool string, input map[string]any) upstream.Step {
+	return upstream.Step{Calls: []upstream.Call{{Tool: tool, Input: input}}}
+}
+
+// TestClaudeCodePlugin: with the plugin and no gateway long results are shortened in the first request that has them, the
+// session of the agent has the same, and recall gives the original.
+func TestClaudeCodePlugin(t *testing.T) {
+	t.Parallel()
+	const recall = "mcp__plugin_condense_condense__recall"
+	text := ledger(28_000)
+	printed := strings.TrimSuffix(text, "\n")
+	file := filepath.Join(t.TempDir(), "ledger.txt")
+	write(t, file, text)
+	d := newDesk(t, upstream.Options{Script: []upstream.Step{
+		{Commands: []string{"cat " + file}},
+		call("Read", map[string]any{"file_path": file}),
+		call("Grep", map[string]any{"pattern": "record 1", "path": file, "output_mode": "content"}),
+		{Commands: []string{"echo short"}},
+		call(recall, map[string]any{"handle": handle(printed)}),
+		call(recall, map[string]any{"handle": handle(printed), "offset": 1 + strings.LastIndexByte(printed[:20_000], '\n')}),
+		call(recall, map[string]any{"handle": handle(text), "lines": "400-401"}),
+		{Text: "Done."},
+	}})
+	d.plugged(t)
+	a := all[0]
+	a.args = slices.Concat([]string{"--allowedTools", "Read,Grep," + recall}, a.args)
+	d.marketplace(t, &a)
+	got := d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(slices.Clip(a.args), task)...)
+	if got.code != 0 {
+		t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.out), d.list())
+	}
+	ids, texts := d.arrived(t)
+	if len(ids) != 7 {
+		t.Fatalf("%d results arrived; want 7\n%s", len(ids), d.list())
+	}
+	for i, id := range ids[:2] {
+		if !strings.Contains(texts[id], "; recall h:") || len(texts[id]) > 26_000 {
+			t.Errorf("result %d arrived with %d bytes: %.200q", i+1, len(texts[id]), texts[id])
+		}
+	}
+	for i, h := range []string{handle(printed), handle(text)} {
+		if !strings.Contains(texts[ids[i]], h) {
+			t.Errorf("result %d has not the handle %s", i+1, h)
+		}
+	}
+	for _, id := range ids[2:4] {
+		if strings.Contains(texts[id], "recall h:") {
+			t.Errorf("a short result was cut: %.200q", texts[id])
+		}
+	}
+	pages(t, printed, texts[ids[4]], texts[ids[5]])
+	pages(t, strings.Join(strings.SplitAfter(text, "\n")[399:401], ""), texts[ids[6]])
+	recorded := d.recorded(t, ".claude/projects/*/*.jsonl")
+	for _, id := range ids {
+		if recorded[id] != texts[id] {
+			t.Errorf("the session has another result of %s than was sent", id)
+		}
+	}
+	t.Log(d.list())
+}
+
+// TestClaudeCodeCompacts: after a compaction of its own the agent sends what our digest says of before.
+func TestClaudeCodeCompacts(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, upstream.Options{Script: upstream.Loop(24, size, nil), Window: 40_000})
+	d.plugged(t)
+	a := all[0]
+	d.marketplace(t, &a)
+	got := d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(slices.Clip(a.args), task)...)
+	if d.count("summary") == 0 || got.code != 0 {
+		t.Fatalf("exit code %d, and %d summaries\n%s\n%s", got.code, d.count("summary"), tail(got.out), d.list())
+	}
+	last := d.vendor.Turns()[len(d.vendor.Turns())-1].Body
+	for _, want := range []string{"[condense: what was in this conversation before it was compacted]", "- " + task} {
+		if !bytes.Contains(last, []byte(want)) {
+			t.Errorf("the last request does not hold %q\n%s", want, tail(string(last)))
+		}
+	}
+	d.accept(t, "binding")
+	t.Log(d.list())
+}
+
+// TestClaudeCodeWithoutProgram: the plugin says once that the program is missing, and all is as without it.
+func TestClaudeCodeWithoutProgram(t *testing.T) {
+	t.Parallel()
+	text := ledger(28_000)
+	file := filepath.Join(t.TempDir(), "ledger.txt")
+	write(t, file, text)
+	d := newDesk(t, upstream.Options{Script: []upstream.Step{{Commands: []string{"cat " + file}}, {Commands: []string{"echo short"}}, {Text: "Done."}}})
+	a := all[0]
+	d.marketplace(t, &a)
+	args := slices.Concat([]string{"--output-format", "stream-json", "--verbose"}, a.args, []string{task})
+	got := d.run(t, a.env, filepath.Join(d.home, "bin", a.name), args...)
+	ids, texts := d.arrived(t)
+	if got.code != 0 || len(ids) != 2 || texts[ids[0]] != strings.TrimSuffix(text, "\n") {
+		t.Errorf("exit code %d, %d results\n%s", got.code, len(ids), d.list())
+	}
+	said := 0
+	for line := range strings.Lines(got.out) {
+		if strings.Contains(line, "the program condense is not in PATH") {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("said %d times that the program is missing\n%s", said, tail(got.out))
+	}
+}
