@@ -49,10 +49,12 @@ type (
 // Names of measures, for [Report.Difference]. docs/comparing.md lists all.
 const (
 	MeasurePanel = lab.MeasurePanel // how much of what was needed later is left: the headline
-	MeasureFar   = lab.MeasureFar   // of what was last seen long before the cut
-	MeasureUser  = lab.MeasureUser  // the user's sentences, verbatim
-	MeasureKept  = lab.MeasureKept  // tokens after, of those before
-	MeasureSize  = lab.MeasureSize  // tokens after, of the budget
+	// MeasureReachable is the panel of what is kept, or behind a visible handle or path with lines.
+	MeasureReachable = lab.MeasureReachable
+	MeasureFar       = lab.MeasureFar  // of what was last seen long before the cut
+	MeasureUser      = lab.MeasureUser // the user's sentences, verbatim
+	MeasureKept      = lab.MeasureKept // tokens after, of those before
+	MeasureSize      = lab.MeasureSize // tokens after, of the budget
 )
 
 // Run compares strategies on sessions. A session that cannot be read, or is too short to be cut,

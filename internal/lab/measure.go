@@ -19,21 +19,26 @@ type Measure struct {
 // Names of measures that other code uses.
 const (
 	MeasurePanel = "panel"
-	MeasureFar   = "far"
-	MeasureUser  = "user"
-	MeasureSize  = "size"
-	MeasureKept  = "kept"
+	// MeasureReachable is the panel of what is kept, or behind a visible handle or path with lines.
+	MeasureReachable = "reachable"
+	MeasureFar       = "far"
+	MeasureUser      = "user"
+	MeasureSize      = "size"
+	MeasureKept      = "kept"
 )
 
 // measures are all measures, in the order of a report.
 var measures = []Measure{
 	{Name: MeasurePanel, Title: "needed later", Unit: "share", Better: 1, OfOracle: true, Doc: "Mean of cfrr, fnr4 and rw: how much of what the agent needed later is left. The headline number."},
+	{Name: MeasureReachable, Title: "reachable", Unit: "share", Better: 1, Doc: "The panel, where what stands behind a handle or a path with lines that the result shows counts as kept: one recall or one read brings it back."},
 	{Name: "cfrr", Title: "names in context", Unit: "share", Better: 1, OfOracle: true, Doc: "Paths, identifiers, numbers and quotes that were needed later, by weight, with credit for the text around them."},
 	{Name: "fnr4", Title: "word for word", Unit: "share", Better: 1, OfOracle: true, Doc: "Runs of four words that were written again later."},
 	{Name: "rw", Title: "rare words", Unit: "share", Better: 1, OfOracle: true, Doc: "Rare plain words that were needed later, by weight."},
 	{Name: MeasureFar, Title: "needed from far back", Unit: "share", Better: 1, OfOracle: true, Doc: "cfrr of names last seen long before the cut, which truncation always loses."},
 	{Name: "grounded", Title: "names, grounded", Unit: "share", Better: 1, Doc: "Names that were needed later and are left in text that says something about them."},
 	{Name: "plain", Title: "names, anywhere", Unit: "share", Better: 1, Doc: "Names that were needed later and are anywhere in the result. A bare list of names scores well here and nowhere else."},
+	{Name: "altered", Title: "names altered", Unit: "share", Better: -1, Doc: "Names that were needed later and are left without the text around them, and not reachable."},
+	{Name: "stale", Title: "names stale", Unit: "share", Better: -1, Doc: "Names that were needed later and are only left in a line that was replaced before the cut, without what replaced it."},
 	{Name: MeasureUser, Title: "user's words", Unit: "share", Better: 1, Doc: "Sentences that the user typed, verbatim, weighted by length up to 40 words."},
 	{Name: "artefacts", Title: "files touched", Unit: "share", Better: 1, Doc: "Files that the agent touched: half for the name, half for the lines of the last state."},
 	{Name: "errors", Title: "errors", Unit: "share", Better: 1, Doc: "Lines of tool results that report an error, the newest 200."},
@@ -76,7 +81,7 @@ func scores(values map[string]float64, s score.Score) {
 	p, ok := s.Panel()
 	put(MeasurePanel, p, ok)
 	for name, share := range map[string]score.Share{
-		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR,
+		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR, MeasureReachable: s.Reach, "altered": s.Altered, "stale": s.Stale,
 		MeasureUser: s.UIR, "artefacts": s.Artefacts, "errors": s.Errors, "recent": s.Recent, "foretold": s.Foretold,
 	} {
 		v, ok := share.Value()

@@ -14,6 +14,8 @@ type Need struct {
 	Weight float64 `json:"weight"`
 	// Credit is 0 if it is missing or without context, 1 if it is in its full context.
 	Credit float64 `json:"credit"`
+	// Verdict says what became of it.
+	Verdict Verdict `json:"verdict"`
 	// Present reports whether it is anywhere in the view.
 	Present bool `json:"present"`
 	// Far reports whether it was last seen long before the cut.
@@ -29,10 +31,11 @@ type Need struct {
 // Needs returns the names that were needed after the cut and how view keeps them, by falling weight.
 func (s *Scorer) Needs(view []core.Message) []Need {
 	r := s.read(view)
+	reach := r.withReach(view)
 	out := make([]Need, len(s.units))
 	for i := range s.units {
 		u := &s.units[i]
-		out[i] = Need{Kind: u.kind, Text: u.text, Weight: u.weight, Credit: r.credit[i], Present: r.present[i], Far: u.far, Last: u.last, By: u.message}
+		out[i] = Need{Kind: u.kind, Text: u.text, Weight: u.weight, Credit: r.credit[i], Verdict: r.verdict(i, reach), Present: r.present[i], Far: u.far, Last: u.last, By: u.message}
 	}
 	for i := range s.prefix.lines {
 		l := &s.prefix.lines[i]

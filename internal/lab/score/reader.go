@@ -10,6 +10,8 @@ type reader struct {
 	have    map[uint64]struct{} // lines of errors and artefacts
 	names   map[uint64]struct{} // paths of artefacts
 	told    map[uint64]struct{} // 4-grams of the future
+	sound   []bool              // units in a line that was not replaced later
+	stale   map[int32][]uint64  // units in one that was, with what stands there now
 
 	// scratch space for one block
 	lines  []readLine
@@ -98,13 +100,18 @@ func (r *reader) verbatim(i int) {
 		}
 		best = max(best, c)
 	}
+	now, replaced := r.s.reachable().replaced[l.hash]
 	for _, u := range units {
-		r.give(u, best)
+		if replaced {
+			r.stale[u] = append(r.stale[u], now)
+		}
+		r.give(u, best, !replaced)
 	}
 }
 
-func (r *reader) give(u int32, credit float64) {
+func (r *reader) give(u int32, credit float64, sound bool) {
 	r.present[u] = true
+	r.sound[u] = r.sound[u] || sound
 	r.credit[u] = max(r.credit[u], credit)
 }
 
@@ -170,7 +177,7 @@ func (r *reader) run(start, end, words int) {
 	for _, u := range r.units {
 		if u.start >= start && u.end <= end {
 			if at, ok := r.s.unitAt[u.hash]; ok {
-				r.give(at, credit)
+				r.give(at, credit, true)
 			}
 		}
 	}
@@ -229,7 +236,7 @@ func (r *reader) sentence(start, end int) {
 			}
 		}
 		if near >= naturalNear {
-			r.give(at, creditSentence)
+			r.give(at, creditSentence, true)
 		}
 	}
 }

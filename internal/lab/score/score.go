@@ -26,6 +26,11 @@ type Score struct {
 	CFAR Share `json:"cfar"` // CFRR of the names last seen long before the cut
 	FNR4 Share `json:"fnr4"` // runs of four words
 	RW   Share `json:"rw"`   // rare plain words
+	// Reach is the panel with everything that one recall or one read brings back counted as kept; Needed is 1.
+	// Altered and Stale are the shares of the weight of the names with that verdict.
+	Reach   Share `json:"reach"`
+	Altered Share `json:"altered"`
+	Stale   Share `json:"stale"`
 	// UIR is the share of the user's sentences that are kept verbatim, weighted by length.
 	UIR Share `json:"uir"`
 	// Recent is the share of the last ten messages that are kept verbatim.
@@ -84,21 +89,23 @@ func (s *Scorer) Score(view []core.Message) Score {
 			out.CFAR.Kept += u.weight * r.credit[i]
 		}
 	}
-	if len(s.words) >= fewestWords {
-		for i := range s.words {
-			out.RW.Needed += s.words[i].weight
-			if r.words[i] {
-				out.RW.Kept += s.words[i].weight
-			}
+	r.plain(&out)
+	reach := r.withReach(view)
+	all := Score{CFRR: Share{Needed: out.CFRR.Needed}}
+	reach.plain(&all)
+	for i := range s.units {
+		all.CFRR.Kept += s.units[i].weight * reach.credit[i]
+		switch r.verdict(i, reach) {
+		case Altered:
+			out.Altered.Kept += s.units[i].weight
+		case Stale:
+			out.Stale.Kept += s.units[i].weight
+		case Kept, Reachable, Missing:
 		}
 	}
-	if len(s.grams) >= fewestGrams {
-		out.FNR4.Needed = float64(len(s.grams))
-		for _, ok := range r.grams {
-			if ok {
-				out.FNR4.Kept++
-			}
-		}
+	out.Altered.Needed, out.Stale.Needed = out.CFRR.Needed, out.CFRR.Needed
+	if v, ok := all.Panel(); ok {
+		out.Reach = Share{Kept: v, Needed: 1}
 	}
 	out.UIR = s.userKept(view)
 	out.Recent = s.recentKept(view)
@@ -108,11 +115,32 @@ func (s *Scorer) Score(view []core.Message) Score {
 	return out
 }
 
+// plain adds the shares of words and 4-grams to out.
+func (r *reader) plain(out *Score) {
+	if len(r.s.words) >= fewestWords {
+		for i := range r.s.words {
+			out.RW.Needed += r.s.words[i].weight
+			if r.words[i] {
+				out.RW.Kept += r.s.words[i].weight
+			}
+		}
+	}
+	if len(r.s.grams) >= fewestGrams {
+		out.FNR4.Needed = float64(len(r.s.grams))
+		for _, ok := range r.grams {
+			if ok {
+				out.FNR4.Kept++
+			}
+		}
+	}
+}
+
 // read returns what view has of what was needed.
 func (s *Scorer) read(view []core.Message) *reader {
 	r := &reader{
 		s: s, present: make([]bool, len(s.units)), credit: make([]float64, len(s.units)), words: make([]bool, len(s.words)), grams: make([]bool, len(s.grams)),
 		have: map[uint64]struct{}{}, names: map[uint64]struct{}{}, told: map[uint64]struct{}{},
+		sound: make([]bool, len(s.units)), stale: map[int32][]uint64{},
 	}
 	for i := range view {
 		blocks(view[i].Parts, func(_ int, text string) { r.block(text) })

@@ -2,6 +2,7 @@ package score
 
 import (
 	"slices"
+	"sync"
 )
 
 // positionsPerLine limits the places of a line where its neighbours are compared. A line with more places
@@ -33,6 +34,9 @@ type Scorer struct {
 	artefacts []artefact
 	errors    []uint64
 	unseen    map[uint64]struct{} // 4-grams of the future that the prefix does not have
+
+	reachOnce sync.Once
+	reach     *reachIndex
 }
 
 // A prefix is the index of the messages before a cut.

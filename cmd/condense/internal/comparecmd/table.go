@@ -66,6 +66,7 @@ var tableColumns = []column{
 	{lab.MeasurePanel, "needed later"},
 	{lab.MeasureFar, "far back"},
 	{lab.MeasureUser, "user's words"},
+	{lab.MeasureReachable, "reachable"},
 	{"artefacts", "files"},
 	{"errors", "errors"},
 	{lab.MeasureKept, "tokens left"},
