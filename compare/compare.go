@@ -49,7 +49,7 @@ type (
 // Names of measures, for [Report.Difference]. docs/comparing.md lists all.
 const (
 	MeasurePanel = lab.MeasurePanel // how much of what was needed later is left: the headline
-	// MeasureReachable is the panel of what is kept, or behind a visible handle or path with lines.
+	// MeasureReachable is the panel of what is kept, or that a visible handle or path with lines leads to.
 	MeasureReachable = lab.MeasureReachable
 	MeasureFar       = lab.MeasureFar  // of what was last seen long before the cut
 	MeasureUser      = lab.MeasureUser // the user's sentences, verbatim

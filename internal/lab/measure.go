@@ -19,7 +19,7 @@ type Measure struct {
 // Names of measures that other code uses.
 const (
 	MeasurePanel = "panel"
-	// MeasureReachable is the panel of what is kept, or behind a visible handle or path with lines.
+	// MeasureReachable is the panel of what is kept, or that a visible handle or path with lines leads to.
 	MeasureReachable = "reachable"
 	MeasureFar       = "far"
 	MeasureUser      = "user"
@@ -30,7 +30,7 @@ const (
 // measures are all measures, in the order of a report.
 var measures = []Measure{
 	{Name: MeasurePanel, Title: "needed later", Unit: "share", Better: 1, OfOracle: true, Doc: "Mean of cfrr, fnr4 and rw: how much of what the agent needed later is left. The headline number."},
-	{Name: MeasureReachable, Title: "reachable", Unit: "share", Better: 1, Doc: "The panel, where what stands behind a handle or a path with lines that the result shows counts as kept: one recall or one read brings it back."},
+	{Name: MeasureReachable, Title: "reachable", Unit: "share", Better: 1, Doc: "The panel, with everything counted as kept that a handle or a path with lines in the result leads to: one recall or one read brings it back."},
 	{Name: "cfrr", Title: "names in context", Unit: "share", Better: 1, OfOracle: true, Doc: "Paths, identifiers, numbers and quotes that were needed later, by weight, with credit for the text around them."},
 	{Name: "fnr4", Title: "word for word", Unit: "share", Better: 1, OfOracle: true, Doc: "Runs of four words that were written again later."},
 	{Name: "rw", Title: "rare words", Unit: "share", Better: 1, OfOracle: true, Doc: "Rare plain words that were needed later, by weight."},

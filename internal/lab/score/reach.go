@@ -15,7 +15,7 @@ import (
 // brings back is reachable:
 //
 //   - by a handle: the ten digits of [core.Handle] of a part before the cut, as a word of the view. With
-//     a + behind it, it names what stood from that part on, of which one recall returns [recallPage] bytes.
+//     a + after it, it names everything from that part on, of which one recall returns [recallPage] bytes.
 //   - by a path with lines: PATH:FROM-TO in the view, or a call in the view that reads a file. What a read
 //     returned counts if the file has not been written since. So that it errs on the strict side,
 //     any later call that names the file and does not read it counts as a write.
@@ -343,7 +343,7 @@ func each(re *regexp.Regexp, text string, yield func(found []string)) {
 type Verdict string
 
 // The verdicts. Reachable is what a view does not have, but where one recall or one read brings it back.
-// Altered is a name without the text around it, or in other text. Stale is a name that only stands in a line
+// Altered is a name without the text around it, or in other text. Stale is a name that is only in a line
 // that was replaced later, without what it was replaced by.
 const (
 	Kept      Verdict = "kept"

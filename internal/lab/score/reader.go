@@ -11,7 +11,7 @@ type reader struct {
 	names   map[uint64]struct{} // paths of artefacts
 	told    map[uint64]struct{} // 4-grams of the future
 	sound   []bool              // units in a line that was not replaced later
-	stale   map[int32][]uint64  // units in one that was, with what stands there now
+	stale   map[int32][]uint64  // units in one that was, with what replaced it
 
 	// scratch space for one block
 	lines  []readLine
