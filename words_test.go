@@ -83,13 +83,13 @@ func TestWords(t *testing.T) {
 		found := prose(t, p)
 		for _, at := range slices.Sorted(maps.Keys(found)) {
 			for i, line := range strings.Split(found[at], "\n") {
+				if !anyWord.MatchString(line) {
+					continue
+				}
 				if strings.HasSuffix(p, ".md") {
 					line = codeSpan.ReplaceAllString(line, "")
 				}
 				line = fineEnglish.ReplaceAllString(line, "")
-				if !anyWord.MatchString(line) {
-					continue
-				}
 				for n, re := range list {
 					if hit := re.FindString(line); hit != "" {
 						t.Errorf("%s:%d: %q: write %s\n\t%s", p, at+i, hit, words[n].instead, strings.TrimSpace(line))
