@@ -152,9 +152,13 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful {
 		return nil
 	}
+	last := len(request.Messages) - 1
+	for last > 0 && request.Messages[last].Role == "system" { // Claude Code adds reminders after the user's message
+		last--
+	}
 	side := agents.SideOf(agents.Call{
 		Header: r.Header, Messages: len(request.Messages), Tools: request.Tools != nil, MaxOutput: request.MaxOutput,
-		Structured: request.Structured, System: request.System, Last: request.Messages[len(request.Messages)-1].Raw,
+		Structured: request.Structured, System: request.System, Last: request.Messages[last].Raw,
 	})
 	if side != agents.Turn && side != agents.Summary {
 		return nil

@@ -2,6 +2,7 @@ package smart_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -76,6 +77,40 @@ func TestLayoutAfterCutIsDoneAtOnce(t *testing.T) {
 	second := run(t, passes, first.Messages...)
 	if got, want := results(second.Messages)[0], results(first.Messages)[0]; got != want || strings.Contains(got, "\n\n\n") {
 		t.Errorf("first run: %q\nsecond:    %q", want, got)
+	}
+}
+
+// TestHeadTailFits checks that all long results get the same size, and that the target is met with little room to spare.
+func TestHeadTailFits(t *testing.T) {
+	line := "a line of some words that is not repeated, number "
+	var long strings.Builder
+	for i := range 400 {
+		fmt.Fprintln(&long, line, i)
+	}
+	messages := say("Go.")
+	for i, text := range []string{long.String(), "short", long.String()[:8000], long.String() + long.String()} {
+		messages = join(messages, tool(strconv.Itoa(i), "bash", `{"command":"make"}`, text))
+	}
+	conversation := coretest.Conversation(join(messages, say("And?"))...)
+	for _, target := range []int{800, 2000, 5000} {
+		req := coretest.Request(conversation, target)
+		res := condense(t, open(t, `{"preset": "headtail"}`), req)
+		tokens, sizes := 0, []int{}
+		for i := range res.Messages {
+			tokens += req.Counter.Count(res.Messages[i].Parts...)
+		}
+		for _, r := range results(res.Messages) {
+			if r != "short" {
+				sizes = append(sizes, len(r))
+			}
+		}
+		slices.Sort(sizes)
+		if tokens > target || tokens < target*8/10 {
+			t.Errorf("target %d: %d tokens", target, tokens)
+		}
+		if target < 5000 && sizes[0] < sizes[len(sizes)-1]*8/10 {
+			t.Errorf("target %d: results of %d bytes", target, sizes)
+		}
 	}
 }
 

@@ -34,13 +34,13 @@ var cutPass = define("cut", classLossy, "",
 	"Cuts long results by their type: keeps the first, last and unusual elements of a JSON array, the failures of a log, the changes of a diff, the signatures of code, the header of a table.",
 	cutSettings{Tokens: 120, Start: 2000, Keep: 2},
 	func(ctx context.Context, w *work, c cutSettings) error {
-		return w.cutResults(ctx, c.Start, c.Tokens, c.Keep, w.cut)
+		return w.cutResults(ctx, c.Start, c.Tokens, c.Keep, false, w.cut)
 	})
 
 // cutResults calls cut with every result except those of the newest keep calls, oldest first,
-// until the target is met. The first round has the limit start; each further round halves it,
-// down to least.
-func (w *work) cutResults(ctx context.Context, start, least, keep int, cut func(i, limit int)) error {
+// until the target is met, or to the last result if all is set. The first round has the limit start; each further round
+// halves it, down to least.
+func (w *work) cutResults(ctx context.Context, start, least, keep int, all bool, cut func(i, limit int)) error {
 	answered := w.answered()
 	answered = answered[:max(0, len(answered)-keep)]
 	for limit := start; ; limit = max(least, limit/2) {
@@ -48,7 +48,7 @@ func (w *work) cutResults(ctx context.Context, start, least, keep int, cut func(
 			return err
 		}
 		for _, u := range answered {
-			if w.met() {
+			if w.met() && !all {
 				return nil
 			}
 			for i := u.results.Start; i < u.results.End; i++ {
@@ -113,6 +113,7 @@ type headTailSettings struct {
 	Start  int     `json:"start" doc:"size to which results are cut first; halved until the target is met"`
 	Head   float64 `json:"head" doc:"share of it for the beginning"`
 	Keep   int     `json:"keep" doc:"number of newest calls whose results are kept whole"`
+	Fit    bool    `json:"fit" doc:"cut all results to one size, the largest with which the target is met"`
 }
 
 // Validate says which setting is out of range.
@@ -124,11 +125,39 @@ func (s *headTailSettings) Validate() error {
 }
 
 var headTailPass = define("headtail", classLossy, "",
-	"Keeps the beginning and the end of long results, in whole lines where there are any.",
+	"Keeps the beginning and the end of long results, in whole lines where there are any. With `fit`, `start` has no effect.",
 	headTailSettings{Tokens: 120, Start: 2000, Head: 0.5, Keep: 2},
 	func(ctx context.Context, w *work, c headTailSettings) error {
-		return w.cutResults(ctx, c.Start, c.Tokens, c.Keep, func(i, limit int) { w.headTail(i, limit, c.Head) })
+		cut := func(w *work, start, least int) error {
+			return w.cutResults(ctx, start, least, c.Keep, c.Fit, func(i, limit int) { w.headTail(i, limit, c.Head) })
+		}
+		if !c.Fit {
+			return cut(w, c.Start, c.Tokens)
+		}
+		most := c.Tokens
+		for i := range w.pieces {
+			most = max(most, w.pieces[i].tokens)
+		}
+		limit := w.fitted(c.Tokens, most, func(w *work, limit int) { _ = cut(w, limit, limit) }) // an error ends cut below too
+		return cut(w, limit, limit)
 	})
+
+// fitted returns the largest number between least and most, to within a few percent, with which try meets the target. It
+// is least if there is none.
+func (w *work) fitted(least, most int, try func(w *work, n int)) int {
+	const precision = 32
+	for most-least > least/precision {
+		n := least + (most-least+1)/2
+		trial := w.clone()
+		trial.step = &core.Step{Saved: map[string]int{}}
+		if try(trial, n); trial.met() {
+			least = n
+		} else {
+			most = n - 1
+		}
+	}
+	return least
+}
 
 // headTail cuts the middle out of piece i, so that about limit tokens stay, of which the
 // beginning gets the share head.

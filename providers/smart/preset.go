@@ -88,8 +88,8 @@ var presets = []preset{
 		passes: []PassConfig{with("prune", `{}`)},
 	},
 	{
-		name: "headtail", doc: "of long results the beginning and the end stay, less of each until the target is met",
-		land: 1, passes: []PassConfig{with("headtail", `{}`)},
+		name: "headtail", doc: "of all results longer than one size the beginning and the end stay: the largest size with which the target is met",
+		land: 1, passes: []PassConfig{with("headtail", `{"fit": true, "tokens": 40, "keep": 0}`)},
 	},
 	{
 		name: "score", doc: "whole messages go, those with the fewest points first",

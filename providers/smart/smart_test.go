@@ -49,7 +49,7 @@ func condense(t failer, p core.CondensationProvider, req *core.Request) *core.Re
 		t.Fatal(err)
 	}
 	if err := core.Verify(req, res); err != nil {
-		t.Fatalf("unlawful: %v", err)
+		t.Fatalf("invalid: %v", err)
 	}
 	return res
 }

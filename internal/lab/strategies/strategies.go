@@ -28,8 +28,11 @@ import (
 
 // usual lists the strategies that are compared by default, in addition to those of the configuration.
 var usual = []string{
-	"smart/balanced", "smart/conservative", "smart/headtail", "smart/lossless", "smart/observation_masking", "slidingwindow/budget", "slidingwindow/half",
+	"smart/balanced", "smart/conservative", "smart/headtail", "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
 }
+
+// fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a fixed number need.
+const fittedMasking = `masking fitted=smart{"passes":[{"pass":"mask","keep":0,"until_target":true}]}`
 
 // presetSettings are the settings that NAME/PRESET may set: the first of them that a strategy has.
 var presetSettings = []string{"preset", "mode"}
@@ -173,7 +176,7 @@ func (b *Opener) everything(ctx context.Context) []string {
 			}
 		}
 	}
-	return out
+	return append(out, fittedMasking)
 }
 
 func presetsOf(s registry.Strategy) registry.Setting {

@@ -62,7 +62,8 @@ A strategy is, with commas between several:
   profile:NAME      the chain of a profile
   mode:NAME         the chain of a mode
   LABEL=...         any of these under another name
-  all               every preset of the built-in strategies that needs no language model
+  all               every preset of the built-in strategies that needs no language model, and masking
+                    of as many old results as the budget requires
 Truncation follows each of them, as in use. bare:NAME leaves it out.`,
 		Example: `  condense compare demo:
   condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
