@@ -1,0 +1,245 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A Round is what a client does not know of an answer that a [Splice] made, and sends back without it: calls of the gateway's tool
+// and their results.
+type Round struct {
+	Said     Hash     `json:"said"`              // of the text that the client was given
+	Own      []string `json:"own,omitempty"`     // IDs of the calls that it was given
+	Messages [][]byte `json:"messages"`          // the answer, with results between its parts
+	Results  [][]byte `json:"results,omitempty"` // of calls in the last part: they go with the client's results
+}
+
+// NewRound returns the round of an answer. Messages are the answer with its results; results are those of its last part's calls,
+// as [Result] makes them.
+func NewRound(api API, messages, results [][]byte, calls []Call) (*Round, error) {
+	var all []Message
+	for _, raw := range messages {
+		m, err := parseMessage(api, raw)
+		if err != nil {
+			return nil, err
+		}
+		if m.Role == "assistant" {
+			all = append(all, m)
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("the answer says nothing")
+	}
+	r := &Round{Messages: messages, Results: results}
+	r.Said, r.Own = said(api, all)
+	r.Own = slices.DeleteFunc(r.Own, func(id string) bool { return slices.ContainsFunc(calls, func(c Call) bool { return c.ID == id }) })
+	return r, nil
+}
+
+// said returns a hash of the text of messages, without space, and the IDs of their calls in order.
+func said(api API, messages []Message) (Hash, []string) {
+	var text strings.Builder
+	var ids []string
+	for i := range messages {
+		m := &messages[i]
+		ids = append(ids, m.Calls...)
+		content := rawjson.Field(m.Raw, "content")
+		if m.Thinking && api == Responses {
+			continue // a reasoning item
+		}
+		if rawjson.IsString(content) {
+			text.WriteString(rawjson.Text(content))
+		}
+		for block := range rawjson.Elements(content) {
+			if isTextType(rawjson.Field(block, "type")) {
+				text.WriteString(rawjson.Text(rawjson.Field(block, "text")))
+			}
+		}
+	}
+	bare := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text.String())
+	slices.Sort(ids)
+	return half(sha256.Sum256([]byte(bare))), ids
+}
+
+// Restore returns the messages of r in which each answer that has a round is put back as the vendor knows it; nil if none has. Rounds returns
+// those of the answer that begins at an index, and the one that fits counts: the client may have asked more than once.
+func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
+	var out [][]byte
+	found := false
+	for i := 0; i < len(r.Messages); {
+		end := i + 1
+		if r.Messages[i].Role == "assistant" {
+			for end < len(r.Messages) && r.Messages[end].Role == "assistant" {
+				end++
+			}
+		}
+		run := r.Messages[i:end]
+		var fit *Round
+		if run[0].Role == "assistant" && i > 0 {
+			fit = fitting(r.API, run, rounds(i))
+		}
+		i = end
+		if fit == nil {
+			for _, m := range run {
+				out = append(out, m.Raw)
+			}
+			continue
+		}
+		found = true
+		out = append(out, fit.answer(r.API, run)...)
+		if len(fit.Results) == 0 {
+			continue
+		}
+		if r.API == Messages {
+			next := []byte(nil)
+			if i < len(r.Messages) && r.Messages[i].Role == "user" {
+				next = r.Messages[i].Raw
+				i++
+			}
+			out = append(out, fit.merged(next))
+		} else {
+			out = append(out, fit.Results...)
+		}
+	}
+	if !found {
+		return nil
+	}
+	return out
+}
+
+func fitting(api API, run []Message, rounds []*Round) *Round {
+	if len(rounds) == 0 {
+		return nil
+	}
+	text, ids := said(api, run)
+	for _, o := range slices.Backward(rounds) {
+		if slices.Equal(o.Own, ids) && (len(ids) > 0 || o.Said == text) {
+			return o
+		}
+	}
+	return nil
+}
+
+// answer returns the messages in place of those of the client. A client that leaves out thinking gets none put back, and its cache marker stays.
+func (o *Round) answer(api API, run []Message) [][]byte {
+	bare := !slices.ContainsFunc(run, func(m Message) bool { return m.Thinking })
+	var out [][]byte
+	for _, raw := range o.Messages {
+		if bare {
+			if raw = StripThinking(api, raw); raw == nil {
+				continue
+			}
+		}
+		out = append(out, raw)
+	}
+	last := &run[len(run)-1]
+	if n := len(out) - 1; n >= 0 && last.Markers > 0 && api == Messages {
+		out[n] = Mark(out[n], last.TTL())
+	}
+	return out
+}
+
+// merged returns a message of the user with the results in the order of the calls before it; of nil, a message of its own.
+func (o *Round) merged(next []byte) []byte {
+	if next == nil {
+		return ResultMessages(Messages, o.Results)[0]
+	}
+	var order []string
+	for b := range rawjson.Elements(rawjson.Field(o.Messages[len(o.Messages)-1], "content")) {
+		if isCall(Messages, b) {
+			order = append(order, rawjson.Text(rawjson.Field(b, "id")))
+		}
+	}
+	place := func(result []byte) int { return slices.Index(order, rawjson.Text(rawjson.Field(result, "tool_use_id"))) }
+	content := rawjson.Field(next, "content")
+	blocks := slices.Collect(rawjson.Elements(content))
+	if rawjson.IsString(content) {
+		blocks = [][]byte{rawjson.Append(nil, `{"type":"text","text":?}`, content)}
+	}
+	left := o.Results
+	var out [][]byte
+	for i, b := range blocks {
+		result := rawjson.Text(rawjson.Field(b, "type")) == "tool_result"
+		for len(left) > 0 && (!result || place(b) > place(left[0])) {
+			out, left = append(out, left[0]), left[1:]
+		}
+		if out = append(out, b); !result {
+			out = append(out, blocks[i+1:]...)
+			break
+		}
+	}
+	return rawjson.ReplaceValue(next, content, rawjson.Array(append(out, left...)))
+}
+
+// Result returns the result of a call of the gateway's tool: a block of content, or a message.
+func Result(api API, call, text string, failed bool) []byte {
+	switch api {
+	case Messages:
+		flag := ""
+		if failed {
+			flag = `,"is_error":true`
+		}
+		return rawjson.Append(nil, `{"type":"tool_result","tool_use_id":?,"content":[{"type":"text","text":?}]`+flag+`}`, call, text)
+	case Chat:
+		return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, call, text)
+	}
+	return rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, call, text)
+}
+
+// ResultMessages returns results as messages.
+func ResultMessages(api API, results [][]byte) [][]byte {
+	if api != Messages {
+		return results
+	}
+	return [][]byte{rawjson.Append(nil, `{"role":"user","content":?}`, rawjson.Array(results))}
+}
+
+// A Tool is one that the gateway offers: texts and a JSON schema, with the same bytes in every request.
+type Tool struct {
+	Name, Description string
+	Schema            []byte
+}
+
+// AddTool returns the body of r with a tool after the client's own, or with other messages too unless these are nil. It returns nil if the request
+// has no tools, has one of that name, or wants several answers: then the tool has no place in it.
+func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
+	n := 0
+	for raw := range rawjson.Elements(r.Tools) {
+		for _, o := range [][]byte{raw, rawjson.Field(raw, "function")} {
+			if rawjson.IsObject(o) && rawjson.Text(rawjson.Field(o, "name")) == t.Name {
+				return nil
+			}
+		}
+		n++
+	}
+	if n == 0 || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
+		return nil
+	}
+	form := map[API]string{
+		Messages:  `{"name":?,"description":?,"input_schema":?}`,
+		Chat:      `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
+		Responses: `{"type":"function","name":?,"description":?,"parameters":?,"strict":false}`,
+	}[r.API]
+	body := r.Body
+	if messages != nil {
+		body = r.With(messages)
+	}
+	body = slices.Clip(body)
+	tools := rawjson.Field(body, "tools")
+	end := len(tools) - 1 // of an array that was parsed
+	for end > 0 && (tools[end-1] == ' ' || tools[end-1] == '\n' || tools[end-1] == '\r' || tools[end-1] == '\t') {
+		end--
+	}
+	own := rawjson.Append([]byte{','}, form, t.Name, t.Description, t.Schema)
+	return rawjson.ReplaceValue(body, tools, slices.Concat(tools[:end], own, tools[end:]))
+}
