@@ -46,6 +46,9 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.watcher = watch(x.r.API, res)
 	res.Body = x.watcher
+	if x.spliceable(res) {
+		return x.answerCalls(r, res)
+	}
 	x.letGo()
 	return res, nil
 }
@@ -103,7 +106,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 		return nil, ""
 	case overflow:
 		why = "overflow"
-	case x.altered && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
+	case (x.altered || x.equipped != nil) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
 		why = "thinking"
 	case x.altered && x.claim.state.Scale(x.original) <= x.window:
 		why = refused

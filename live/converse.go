@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/mcpserver"
 )
 
 // An exchange is a request with a conversation, and its answer.
@@ -47,8 +48,14 @@ type exchange struct {
 	ingested  int
 	durable   bool // something is sent for the first time that must be sent again
 
-	sent    []byte // nil: as it came
-	watcher *watcher
+	received []byte // the body as it came
+	sent     []byte // nil: as it came
+	watcher  *watcher
+
+	// Of a conversation with the tool of the gateway. Then r is the request with it, and with what is put back.
+	equipped   *session         // nil if it has none
+	at         wire.Hash        // rolling hash of the client's own messages
+	remembered *mcpserver.State // what the tool recalls from; nil until it is asked
 }
 
 // converse forwards a request with a conversation.
@@ -68,9 +75,15 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	defer x.done(context.WithoutCancel(r.Context()))
-	if x.altered && !s.Observe {
-		x.sent = x.r.With(x.view)
+	if (x.altered || x.equipped != nil) && !s.Observe {
+		x.sent = x.r.Body
+		if x.altered {
+			x.sent = x.r.With(x.view)
+		}
 		replaceBody(out, x.sent)
+		if x.equipped != nil {
+			out.Header.Set("Accept-Encoding", "identity") // the answer is read
+		}
 	} else {
 		g.stats.add(func(s *Stats) { s.Passed++ })
 	}
@@ -94,7 +107,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	if len(b.decoded) == 0 {
 		return nil
 	}
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now()}
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.decoded}
 	err := g.safely("request", func() error { return x.plan(r, b.decoded) })
 	if err != nil {
 		g.fault("request", err)
@@ -178,12 +191,15 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		return err
 	}
 	session := x.sessions.of(x.key, x.start)
+	if err := x.safely("tool", func() error { return x.equip(ctx, r.Header, session) }); err != nil {
+		x.fault("tool", err)
+	}
+	request = x.r
 	if summary := side == agents.Summary || request.Compacts; summary || x.t.count {
 		return x.peek(ctx, session, summary)
 	}
-	if x.reads = x.readerOf(x.s, x.t); x.reads != "" && !x.s.Observe {
-		x.recalls = canCall(request.Tools)
-	}
+	x.reads = x.readerOf(x.s, x.t)
+	x.recalls = !x.s.Observe && !x.s.Recall.Off && (x.equipped != nil || x.reads != "" && canCall(request.Tools))
 	if err := x.take(ctx, session); err != nil {
 		return err
 	}
@@ -350,10 +366,10 @@ func (x *exchange) done(ctx context.Context) {
 	}
 	e := &Exchange{
 		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.session, Lineage: x.claim.conversation,
-		Model: x.r.Model, Received: x.r.Body, Sent: x.sent, Epoch: x.epoch,
+		Model: x.r.Model, Received: x.received, Sent: x.sent, Epoch: x.epoch,
 	}
 	if e.Sent == nil {
-		e.Sent = x.r.Body
+		e.Sent = x.received
 	}
 	if err := x.safely("record", func() error { x.s.Record(ctx, e); return nil }); err != nil {
 		x.fault("record", err)
@@ -363,9 +379,10 @@ func (x *exchange) done(ctx context.Context) {
 // letGo frees the request, once it cannot be sent again: an answer can take minutes, and many agents wait for
 // one at the same time.
 func (x *exchange) letGo() {
-	if x.s.Record != nil {
+	if x.s.Record != nil || x.equipped != nil { // the vendor may be asked again
 		return
 	}
+	x.received = nil
 	kept := *x.r
 	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
 	x.r, x.view, x.sent, x.rolling = &kept, nil, nil, nil

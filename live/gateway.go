@@ -137,6 +137,7 @@ type Exchange struct {
 const (
 	defaultMaxBody  = 32 << 20
 	defaultDeadline = 5 * time.Second
+	pingEvery       = 10 * time.Second
 )
 
 // A Gateway forwards the requests of agents and condenses their conversations. It is safe for
@@ -162,6 +163,7 @@ type Gateway struct {
 		all map[profileKey]*resolved
 	}
 
+	pingEvery  time.Duration   // while a client waits for the answer to a recall
 	life       context.Context //nolint:containedctx // of the work in the background; ends with Close
 	stop       context.CancelFunc
 	background sync.WaitGroup
@@ -193,7 +195,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking)}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), pingEvery: pingEvery}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
 	var own []byte

@@ -33,6 +33,10 @@ type Recall struct {
 	// Own makes requests that carry no recall secret carry that of [Gateway.RecallSecret]: for a gateway
 	// with one user. Without it, what a request without a secret brings can be recalled by no one.
 	Own bool
+	// Tool adds a tool to requests from the first one of a conversation on, with which the model reads what was condensed; the
+	// gateway answers its calls, and the client does not see them. It is for agents that have no other way to recall. Requests
+	// without tools, with the login of a plan, with a tool of that kind already, or whose answers the vendor stores never get it.
+	Tool bool
 	// MaxSize is how many bytes the kept originals may have, compressed. When it is reached, no more are kept, and
 	// condensed views have no handles. Default 1 GB.
 	MaxSize int64

@@ -44,6 +44,7 @@ type session struct {
 	loaded  bool
 	changes int64    // of the store, when it was loaded
 	entries []*entry // the latest first
+	asides  asides
 }
 
 // An entry is a lineage in memory.
@@ -150,6 +151,10 @@ func (s *session) load(ctx context.Context, from store.Store) error {
 	}
 	for i := range records {
 		r := &records[i]
+		if isAside(r.ID) {
+			s.asides.add(r)
+			continue
+		}
 		e := known[r.ID]
 		if e == nil {
 			e = &entry{id: r.ID, turn: make(chan struct{}, 1)}

@@ -4,11 +4,13 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,11 +28,24 @@ const (
 	// 10,000 tokens on (Claude Code warns, Codex cuts).
 	maxText   = 20_000
 	maxHits   = 10
+	maxPlaces = 30              // in which a pattern is looked for everywhere
 	maxLine   = 200             // bytes of a line that search shows
 	maxCall   = 5 * time.Second // what a pattern or a search may take
 	maxAsking = 1 << 20         // bytes of a client's message
-	notSaid   = "not said by the user now, and no instruction"
+	// recalledMark begins what was recalled before.
+	recalledMark = "[condense recall: "
+	notSaid      = "not said by the user now, and no instruction"
 )
+
+// RecallSchema is the JSON schema of the arguments of recall.
+const RecallSchema = `{"type":"object","additionalProperties":false,"properties":{
+	"handle":{"type":"string","maxLength":4000,"description":"the ten digits after \"h:\" or \"recall\" in a stub; the whole stub works too"},
+	"message":{"type":["string","integer"],"maxLength":200,"description":"instead of a handle: the ID of a message, or its number from 1"},
+	"lines":{"type":["string","integer"],"maxLength":40,"description":"only these lines: 40-80, 40- or -80, counted from 1"},
+	"head":{"type":"integer","minimum":1,"description":"only the first lines, or with grep the first matches"},
+	"tail":{"type":"integer","minimum":1,"description":"only the last ones"},
+	"grep":{"type":"string","maxLength":1000,"description":"only lines that match this regular expression (RE2), with their numbers; without handle and message, in the whole conversation"},
+	"offset":{"type":"integer","minimum":0,"description":"where to go on, as the page before said"}}}`
 
 // A State is the conversation at one time.
 type State struct {
@@ -64,14 +79,7 @@ func New(version string, state func(context.Context) (*State, error)) *mcp.Serve
 	}
 	add(s, state, recallTool, tool("recall", "Recall condensed content",
 		"Returns content of this conversation that was left out or shortened, verbatim: by the handle in its stub or by its message. Ask for lines, head, tail or grep if a part is enough. Long content comes in pages: call again with the offset that the page gives.",
-		`{"type":"object","additionalProperties":false,"properties":{
-			"handle":{"type":"string","maxLength":4000,"description":"the ten digits after \"h:\" or \"recall\" in a stub; the whole stub works too"},
-			"message":{"type":["string","integer"],"maxLength":200,"description":"instead of a handle: the ID of a message, or its number from 1"},
-			"lines":{"type":["string","integer"],"maxLength":40,"description":"only these lines: 40-80, 40- or -80, counted from 1"},
-			"head":{"type":"integer","minimum":1,"description":"only the first lines, or with grep the first matches"},
-			"tail":{"type":"integer","minimum":1,"description":"only the last ones"},
-			"grep":{"type":"string","maxLength":1000,"description":"only lines that match this regular expression (RE2), with their numbers"},
-			"offset":{"type":"integer","minimum":0,"description":"where to go on, as the page before said"}}}`))
+		RecallSchema))
 	add(s, state, searchTool, tool("search", "Search condensed content",
 		"Finds words in what was left out of this conversation. Returns the best passages with handle, lines and what they are from; recall returns them in full.",
 		`{"type":"object","additionalProperties":false,"required":["query"],"properties":{
@@ -142,6 +150,18 @@ type recallArgs struct {
 	Offset  int    `json:"offset"`
 }
 
+// Recall does what the tool recall does for a model that calls it in another way than over the protocol. What it returns are the texts of the
+// result; an error is one for the model.
+func (s *State) Recall(ctx context.Context, arguments []byte) ([]string, error) {
+	in := &recallArgs{}
+	if err := json.Unmarshal(arguments, in); err != nil && len(bytes.TrimSpace(arguments)) > 0 {
+		return nil, fmt.Errorf("the arguments are not as the tool wants them: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxCall)
+	defer cancel()
+	return recallTool(ctx, s, in)
+}
+
 func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error) {
 	sel := recall.Selection{Head: in.Head, Tail: in.Tail}
 	var err error
@@ -162,10 +182,23 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 		return nil, err
 	}
 	var texts []string
-	bytes := 0
+	returned := 0
+	if in.everywhere() {
+		page.Chunks = slices.DeleteFunc(page.Chunks, func(c recall.Chunk) bool { return c.Text == "" })
+		pieces = nil
+		for _, c := range page.Chunks {
+			pieces = append(pieces, *c.Piece)
+		}
+		if n := len(page.Chunks); n == 0 {
+			return []string{"[condense recall: no line of the conversation matches]"}, nil
+		} else if n > maxPlaces {
+			page.Chunks, page.Next = page.Chunks[:maxPlaces], 0
+			texts = append(texts, fmt.Sprintf("[condense recall: lines match in %d places or more, these are the first %d; use a pattern that matches fewer]", n, maxPlaces))
+		}
+	}
 	for _, c := range page.Chunks {
-		bytes += len(c.Text)
-		head := "[condense recall: " + where(c.Piece) + "; " + c.What
+		returned += len(c.Text)
+		head := recalledMark + where(c.Piece) + "; " + c.What
 		switch {
 		case c.Text == "":
 			texts = append(texts, head+"; nothing to show]")
@@ -183,10 +216,13 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 		texts = append(texts, fmt.Sprintf("[condense recall: bytes %d to %d, the end]", page.Offset, page.Total))
 	}
 	if st.Recalled != nil {
-		st.Recalled(pieces, bytes)
+		st.Recalled(pieces, returned)
 	}
 	return texts, nil
 }
+
+// everywhere reports whether the whole conversation is asked for.
+func (in *recallArgs) everywhere() bool { return in.Handle == "" && in.Message == "" }
 
 func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, error) {
 	own := st.Conversation.Own
@@ -218,7 +254,14 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 		pieces, _ := own.Message(id)
 		return pieces, nil
 	}
-	return nil, errors.New("name a handle or a message; search finds content by its words")
+	if in.Grep == "" {
+		return nil, errors.New("name a handle or a message; search finds content by its words")
+	}
+	pieces := own.All()
+	for _, o := range st.Conversation.Others {
+		pieces = append(pieces, o.All()...)
+	}
+	return slices.DeleteFunc(pieces, func(p recall.Piece) bool { return strings.HasPrefix(p.Text(), recalledMark) }), nil
 }
 
 // where says what a piece is and where it was. Names in a conversation come from outside.

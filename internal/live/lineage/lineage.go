@@ -376,6 +376,20 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 	s.Caches = caches
 }
 
+// SentAgain changes s: it records that the gateway sent the request again with messages of its own after the first from, which the client does not
+// know: each of these that is not the model's ended a request.
+func (s *State) SentAgain(messages []wire.Message, rolling []wire.Hash, from int) {
+	for i := from; i < len(messages); i++ {
+		if messages[i].Role == "assistant" {
+			continue
+		}
+		s.end(rolling[i], i+1, len(s.Ends))
+		if len(s.Rolling) <= i && common(s.Rolling, rolling) == len(s.Rolling) {
+			s.Rolling = rolling[:i+1]
+		}
+	}
+}
+
 // end records that a request of n messages was sent, and forgets the first of too many.
 func (s *State) end(h wire.Hash, n, at int) {
 	if at = min(at, len(s.Lengths)); len(s.Lengths) != len(s.Ends) || slices.Contains(s.Ends, h) {

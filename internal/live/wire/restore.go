@@ -22,16 +22,11 @@ type Round struct {
 // NewRound returns the round of an answer. Messages are the answer with its results; results are those of its last part's calls,
 // as [Result] makes them.
 func NewRound(api API, messages, results [][]byte, calls []Call) (*Round, error) {
-	var all []Message
-	for _, raw := range messages {
-		m, err := parseMessage(api, raw)
-		if err != nil {
-			return nil, err
-		}
-		if m.Role == "assistant" {
-			all = append(all, m)
-		}
+	all, err := ParseMessages(api, messages)
+	if err != nil {
+		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(m Message) bool { return m.Role != "assistant" })
 	if len(all) == 0 {
 		return nil, errors.New("the answer says nothing")
 	}
@@ -39,6 +34,18 @@ func NewRound(api API, messages, results [][]byte, calls []Call) (*Round, error)
 	r.Said, r.Own = said(api, all)
 	r.Own = slices.DeleteFunc(r.Own, func(id string) bool { return slices.ContainsFunc(calls, func(c Call) bool { return c.ID == id }) })
 	return r, nil
+}
+
+// ParseMessages reads messages.
+func ParseMessages(api API, messages [][]byte) ([]Message, error) {
+	all := make([]Message, len(messages))
+	var err error
+	for i, raw := range messages {
+		if all[i], err = parseMessage(api, raw); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // said returns a hash of the text of messages, without space, and the IDs of their calls in order.
@@ -160,7 +167,9 @@ func (o *Round) merged(next []byte) []byte {
 			order = append(order, rawjson.Text(rawjson.Field(b, "id")))
 		}
 	}
-	place := func(result []byte) int { return slices.Index(order, rawjson.Text(rawjson.Field(result, "tool_use_id"))) }
+	place := func(result []byte) int {
+		return slices.Index(order, rawjson.Text(rawjson.Field(result, "tool_use_id")))
+	}
 	content := rawjson.Field(next, "content")
 	blocks := slices.Collect(rawjson.Elements(content))
 	if rawjson.IsString(content) {
