@@ -35,7 +35,7 @@ var recallTool = &wire.Tool{
 	}(),
 }
 
-// mostRounds is how often the vendor is asked again in one answer to the client. The calls after that are told to go on without.
+// mostRounds is how often the vendor is asked again in one answer to the client. What is called after that returns that the limit is reached.
 const mostRounds = 3
 
 const limitReached = "[condense recall: the limit of recalls in one answer is reached. Go on with what is known; later answers can recall again.]"

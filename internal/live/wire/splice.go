@@ -795,7 +795,7 @@ func (s *Splice) whole(body []byte) []byte {
 	return body
 }
 
-// sum returns the usage of all answers. The Messages API says beside the sum what each took, as it does for steps of its own:
+// sum returns the usage of all answers. The Messages API says next to the sum what each took, as it does for steps of its own:
 // the last of them is the size of the conversation.
 func (s *Splice) sum() []byte {
 	all := append(slices.Clone(s.usages), s.usage)
