@@ -13,11 +13,12 @@ const (
 	inModel    place = "model"
 	inPrice    place = "price"
 
-	inServe     place = "serve"
-	inUpstreams place = "serve.upstreams"
-	inIngest    place = "serve.ingest"
-	inEpoch     place = "serve.epoch"
-	inRule      place = "serve.modes"
+	inServe      place = "serve"
+	inUpstreams  place = "serve.upstreams"
+	inCompaction place = "serve.compaction"
+	inIngest     place = "serve.ingest"
+	inEpoch      place = "serve.epoch"
+	inRule       place = "serve.modes"
 )
 
 // A kind says how a field's value is written and read.
@@ -256,6 +257,14 @@ var fields = []field{
 	},
 	{key: "anthropic", kind: kindURL, secure: true, in: []place{inUpstreams}, def: "https://api.anthropic.com", example: "https://api.anthropic.com", doc: "The API for requests in Anthropic's protocol."},
 	{key: "openai", kind: kindURL, secure: true, in: []place{inUpstreams}, def: "https://api.openai.com", example: "https://api.openai.com", doc: "The API for requests in OpenAI's protocols, Chat Completions and Responses."},
+	{
+		key: "compaction", kind: kindObject, of: inCompaction, in: []place{inServe},
+		doc: "Who answers an agent that asks the vendor to compact its conversation, as Codex does of OpenAI.",
+	},
+	{
+		key: "openai", kind: kindEnum, enum: []string{"auto", "upstream", "gateway"}, in: []place{inCompaction}, def: "auto", example: "gateway",
+		doc: "upstream, gateway, or auto: the upstream is asked, and condense answers if it refuses or does not compact. What condense answers only condense can read: the agent goes on with it as long as the key of the API and the store stay the same.",
+	},
 	{
 		key: "store", kind: kindPath, enum: []string{StoreMemory}, in: []place{inServe}, example: "./gateway.db",
 		doc: "The file that keeps what a restart must not lose: what was condensed, never a key. Absent means condense/serve.db in $XDG_STATE_HOME or ~/.local/state. With memory, a restart costs one write of the vendor's prompt cache for each conversation that was condensed. A file needs trust. Read at the start only.",

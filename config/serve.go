@@ -8,25 +8,31 @@ import (
 
 // ServeValues are the section serve: the gateway between agents and the APIs of vendors.
 type ServeValues struct {
-	Listen    string          `json:"listen,omitempty"`
-	Upstreams *UpstreamValues `json:"upstreams,omitempty"`
-	Store     string          `json:"store,omitempty"` // a path, or [StoreMemory]
-	TokenEnv  string          `json:"token_env,omitempty"`
-	TokenFile string          `json:"token_file,omitempty"`
-	Observe   *bool           `json:"observe,omitempty"`
-	Record    string          `json:"record,omitempty"`   // a folder, or [RecordOff]
-	MaxBody   *int64          `json:"max_body,omitempty"` // bytes
-	Deadline  string          `json:"deadline,omitempty"`
-	Drain     string          `json:"drain,omitempty"`
-	Ingest    *IngestValues   `json:"ingest,omitempty"`
-	Epoch     *EpochValues    `json:"epoch,omitempty"`
-	Modes     []ServeRule     `json:"modes,omitzero"`
+	Listen     string            `json:"listen,omitempty"`
+	Upstreams  *UpstreamValues   `json:"upstreams,omitempty"`
+	Compaction *CompactionValues `json:"compaction,omitempty"`
+	Store      string            `json:"store,omitempty"` // a path, or [StoreMemory]
+	TokenEnv   string            `json:"token_env,omitempty"`
+	TokenFile  string            `json:"token_file,omitempty"`
+	Observe    *bool             `json:"observe,omitempty"`
+	Record     string            `json:"record,omitempty"`   // a folder, or [RecordOff]
+	MaxBody    *int64            `json:"max_body,omitempty"` // bytes
+	Deadline   string            `json:"deadline,omitempty"`
+	Drain      string            `json:"drain,omitempty"`
+	Ingest     *IngestValues     `json:"ingest,omitempty"`
+	Epoch      *EpochValues      `json:"epoch,omitempty"`
+	Modes      []ServeRule       `json:"modes,omitzero"`
 }
 
 // UpstreamValues are the base URLs of the vendors' APIs.
 type UpstreamValues struct {
 	Anthropic string `json:"anthropic,omitempty"`
 	OpenAI    string `json:"openai,omitempty"`
+}
+
+// CompactionValues say who answers an agent that asks a vendor to compact its conversation.
+type CompactionValues struct {
+	OpenAI string `json:"openai,omitempty"` // auto, upstream or gateway
 }
 
 // IngestValues say what happens to a tool result before it is sent for the first time.
@@ -55,8 +61,9 @@ type ServeRule struct {
 // Serve has the values of the section serve, complete. It shares no memory with the
 // configuration.
 type Serve struct {
-	Listen    string            // host and port
-	Upstreams map[string]string // base URLs without /v1 of "anthropic" and "openai"
+	Listen     string            // host and port
+	Upstreams  map[string]string // base URLs without /v1 of "anthropic" and "openai"
+	Compaction map[string]string // of "openai": auto, upstream or gateway
 	// Store is the absolute path of a file, or [StoreMemory]. It is empty if none is set and the
 	// user has no home folder.
 	Store string
@@ -79,10 +86,11 @@ type Serve struct {
 func (c *Config) Serve() Serve {
 	v := c.values.Serve // complete: the defaults are its lowest layer
 	s := Serve{
-		Listen:    v.Listen,
-		Upstreams: map[string]string{"anthropic": v.Upstreams.Anthropic, "openai": v.Upstreams.OpenAI},
-		Store:     either(v.Store, defaultStore(environment(c.opts.Env))),
-		TokenEnv:  v.TokenEnv, TokenFile: v.TokenFile,
+		Listen:     v.Listen,
+		Upstreams:  map[string]string{"anthropic": v.Upstreams.Anthropic, "openai": v.Upstreams.OpenAI},
+		Compaction: map[string]string{"openai": v.Compaction.OpenAI},
+		Store:      either(v.Store, defaultStore(environment(c.opts.Env))),
+		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile,
 		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
 		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize,

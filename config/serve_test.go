@@ -18,6 +18,7 @@ const serving = `modes: {plan: default}
 serve:
   listen: "[::1]:9000"
   upstreams: {anthropic: "http://localhost:4000/anthropic"}
+  compaction: {openai: gateway}
   store: memory
   token_env: CONDENSE_TOKEN
   observe: true
@@ -37,10 +38,11 @@ func TestServeDefaults(t *testing.T) {
 	opts.Env = []string{"HOME=/home/me"}
 	opts.Dir = t.TempDir()
 	want := config.Serve{
-		Listen:    "127.0.0.1:8765",
-		Upstreams: map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"},
-		Store:     filepath.FromSlash("/home/me/.local/state/condense/serve.db"),
-		MaxBody:   32 << 20, Deadline: 5 * time.Second, Drain: 30 * time.Second,
+		Listen:     "127.0.0.1:8765",
+		Upstreams:  map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"},
+		Compaction: map[string]string{"openai": "auto"},
+		Store:      filepath.FromSlash("/home/me/.local/state/condense/serve.db"),
+		MaxBody:    32 << 20, Deadline: 5 * time.Second, Drain: 30 * time.Second,
 		Lossless: true, Cold: true, Payback: true,
 	}
 	if diff := cmp.Diff(want, reload(t, opts).Serve()); diff != "" {
@@ -63,9 +65,10 @@ func TestServeValues(t *testing.T) {
 	file := write(t, "condense.yaml", serving)
 	got := loadFrom(t, file).Serve()
 	want := config.Serve{
-		Listen:    "[::1]:9000",
-		Upstreams: map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com"},
-		Store:     config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
+		Listen:     "[::1]:9000",
+		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com"},
+		Compaction: map[string]string{"openai": "gateway"},
+		Store:      config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
 		Observe: true, Record: filepath.Join(filepath.Dir(file), "sessions"),
 		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute,
 		MaxResult: 8000, Target: 30, MinSize: 5000,
@@ -116,7 +119,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.upstreams.anthropic serve.upstreams.openai serve.store serve.token_env serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

@@ -22,7 +22,11 @@ type sender struct{ x *exchange }
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := s.x
 	transport := x.t.upstream.transport
-	res, err := transport.RoundTrip(r)
+	send := transport.RoundTrip
+	if x.compacts && x.seen != nil {
+		send = x.compaction
+	}
+	res, err := send(r)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ type exchange struct {
 	limits
 
 	claim     *claim      // nil if the request is no turn of a conversation, or nothing is known about it
+	seen      *claim      // what is known, of a request that changes nothing
+	compacts  bool        // asks for a compaction
 	rolling   []wire.Hash // of the client's messages
 	view      [][]byte    // in place of the client's messages
 	altered   bool        // the view differs from them
@@ -68,6 +70,15 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	g.stats.add(func(s *Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	out.Body = b.body(r.Body)
+	opened, err := g.open(s, t, r.Header, b.decoded)
+	if err != nil {
+		t.refuse(w, http.StatusBadRequest, "condense: the compaction in this request cannot be opened: "+err.Error()+". Go back to before it, or begin a new session")
+		return
+	}
+	if len(opened) != len(b.decoded) || !bytes.Equal(opened, b.decoded) {
+		b.decoded = opened
+		replaceBody(out, opened)
+	}
 	x := g.exchange(r, s, t, b)
 	if x == nil {
 		g.stats.add(func(s *Stats) { s.Passed++ })
@@ -169,11 +180,12 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	for last > 0 && request.Messages[last].Role == "system" { // Claude Code adds reminders after the user's message
 		last--
 	}
+	x.compacts = x.t.compact || asksToCompact(request.Messages)
 	side := agents.SideOf(agents.Call{
 		Header: r.Header, Messages: len(request.Messages), Tools: request.Tools != nil, MaxOutput: request.MaxOutput,
 		Structured: request.Structured, System: request.System, Last: request.Messages[last].Raw,
 	})
-	if side != agents.Turn && side != agents.Summary {
+	if side != agents.Turn && side != agents.Summary && !x.compacts {
 		return nil
 	}
 	x.key = store.Key{Tenant: tenant(x.secret, r.Header, request.Body), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
@@ -195,7 +207,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		x.fault("tool", err)
 	}
 	request = x.r
-	if summary := side == agents.Summary || request.Compacts; summary || x.t.count {
+	if summary := side == agents.Summary || request.Compacts || x.compacts; summary || x.t.count {
 		return x.peek(ctx, session, summary)
 	}
 	x.reads = x.readerOf(x.s, x.t)
@@ -223,6 +235,7 @@ func (x *exchange) peek(ctx context.Context, session *session, summary bool) err
 	if err != nil {
 		return err
 	}
+	x.seen = c
 	x.look(c.state)
 	if summary && x.altered && c.state.Scale(x.original) <= x.limit {
 		originals := lineage.State{}
@@ -346,7 +359,11 @@ func (x *exchange) check() error {
 	if !x.altered {
 		return nil
 	}
-	err := wire.Check(x.r.API, x.r, x.view)
+	return x.checkView(x.view)
+}
+
+func (x *exchange) checkView(view [][]byte) error {
+	err := wire.Check(x.r.API, x.r, view)
 	if f := (*wire.RuleError)(nil); errors.As(err, &f) && f.Client {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"time"
+
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/store"
 )
@@ -16,3 +18,12 @@ func NewWith(host *condense.Host, opts *Options, s store.Store) (*Gateway, error
 
 // TokensOf is for tests of its cost.
 var TokensOf = tokensOf
+
+// Seal and Unseal are for tests of what clients may send.
+func Seal(g *Gateway, tenant string, messages [][]byte, now time.Time) (string, error) {
+	return g.seal(tenant, messages, now)
+}
+
+func Unseal(g *Gateway, tenant, sealed string, now time.Time) ([][]byte, error) {
+	return g.unseal(tenant, sealed, now, mostSealed)
+}

@@ -49,6 +49,9 @@ type Options struct {
 	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
 	// SQLite file, which is made if it does not exist. Empty or "memory" means memory.
 	Store string
+	// Compaction says who answers an agent that asks its vendor to compact the conversation, by the name of the upstream. What is not
+	// named is [CompactAuto].
+	Compaction map[string]Compaction
 	// Token, if not empty, must be sent by every client, in the header X-Condense-Token or as the
 	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
 	// answered, and only if they call it by a name or address of the loopback.
@@ -149,6 +152,7 @@ type Gateway struct {
 	stats   counters
 	store   store.Store
 	secret  []byte // for the hash of credentials
+	seals   []byte // the secret of sealed compactions
 
 	ownRecall string
 	mcp       http.Handler
@@ -201,6 +205,9 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	var own []byte
 	if g.secret, err = opened.Secret(g.life, "tenant"); err == nil {
 		own, err = opened.Secret(g.life, "recall")
+	}
+	if err == nil {
+		g.seals, err = opened.Secret(g.life, "compaction")
 	}
 	if err == nil {
 		g.builtin, err = condense.Open(g.life, nil)
@@ -319,6 +326,7 @@ func newSettings(opts *Options) (*settings, error) {
 		}
 		s.upstreams[name] = u
 	}
+	errs = append(errs, s.compactions())
 	if p := s.Epoch.Target; !(p >= 0 && p < 100) { // NaN too
 		errs = append(errs, fmt.Errorf("live: Epoch.Target: %v is not a percentage", p))
 	}

@@ -22,11 +22,12 @@ type Stats struct {
 	Saved    float64 `json:"cost_saved"`
 	Unpriced int     `json:"unpriced,omitempty"`
 	// Epochs are the newest, oldest first; EpochCount counts all.
-	Epochs     []Epoch        `json:"epochs"`
-	EpochCount int            `json:"epoch_count"`
-	Ingested   int            `json:"ingested"` // tool results that were shortened before they were first sent
-	Recalls    int            `json:"recalls"`  // how often an agent asked for what was condensed, and got it
-	Errors     map[string]int `json:"errors"`   // by kind
+	Epochs      []Epoch        `json:"epochs"`
+	EpochCount  int            `json:"epoch_count"`
+	Compactions int            `json:"compactions"` // that the gateway answered in place of the vendor
+	Ingested    int            `json:"ingested"`    // tool results that were shortened before they were first sent
+	Recalls     int            `json:"recalls"`     // how often an agent asked for what was condensed, and got it
+	Errors      map[string]int `json:"errors"`      // by kind
 }
 
 // Tokens of requests and answers.

@@ -23,6 +23,9 @@ type upstream struct {
 	name      string
 	base      *url.URL
 	transport *http.Transport
+
+	compaction Compaction
+	vendors    bool // the address is a vendor's own
 }
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -59,6 +62,7 @@ type target struct {
 	path     string // escaped, without the parts for the gateway
 	api      string
 	count    bool // asks for the number of tokens only
+	compact  bool // asks for a compaction
 	status   bool
 	mcp      bool
 	token    string
@@ -69,10 +73,12 @@ type target struct {
 
 // conversations are the paths below /v1 whose requests carry a conversation.
 var conversations = map[string]target{
-	"/messages":              {api: "messages"},
-	"/messages/count_tokens": {api: "messages", count: true},
-	"/chat/completions":      {api: "chat"},
-	"/responses":             {api: "responses"},
+	"/messages":               {api: "messages"},
+	"/messages/count_tokens":  {api: "messages", count: true},
+	"/chat/completions":       {api: "chat"},
+	"/responses":              {api: "responses"},
+	"/responses/compact":      {api: "responses", compact: true},
+	"/responses/input_tokens": {api: "responses", count: true},
 }
 
 // route reads the path of a request: parts for the gateway, then the path for the upstream.
@@ -115,7 +121,7 @@ func (s *settings) route(r *http.Request) target {
 		t.path = "/" + after
 	}
 	c := conversations[strings.TrimPrefix(t.path, "/v1")]
-	t.api, t.count = c.api, c.count
+	t.api, t.count, t.compact = c.api, c.count, c.compact
 	if named == "-" {
 		named = owner(&t, h)
 	}

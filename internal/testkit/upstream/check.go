@@ -23,6 +23,9 @@ func (v *Vendor) check(p *prompt) *refusal {
 			return f
 		}
 	}
+	if last := len(p.blocks) - 1; v.o.NoCompaction == "refuse" && last >= 0 && p.blocks[last].kind == "compaction_trigger" {
+		return &refusal{400, "compaction", "invalid_value", "input", "Invalid value: 'compaction_trigger'. Supported values are: 'message', 'reasoning', 'function_call' and 'function_call_output'."}
+	}
 	return v.checkWindow(p)
 }
 

@@ -179,6 +179,10 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 	case "summary":
 		a.text = "<summary>The user asked: " + clip(p.first, 300) + "\nSome steps have been run; go on with the next one.</summary>"
 	case "compaction":
+		if v.o.NoCompaction != "" {
+			a.text = "What should be done next?"
+			break
+		}
 		a.output = object{"type": "compaction", "id": identifier("cmp", r.N), "encrypted_content": seal{text: p.blocks[len(p.blocks)-1].sum}.String()}
 	case "format":
 		a.text = "Short answer"

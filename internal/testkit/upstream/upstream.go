@@ -49,6 +49,9 @@ type Options struct {
 	BytesPerToken float64
 	// StreamOverflow reports a prompt above the window in a stream after a status of 200: Responses only.
 	StreamOverflow bool
+	// NoCompaction is what the vendor does when it is asked for a compaction: "refuse" it as unknown, or "ignore" it and answer as always.
+	// "" is to compact.
+	NoCompaction string
 	// Model says what is checked for a model; nil is ModelOf.
 	Model func(name string) Model
 	// Now is the clock; nil is a clock that never moves.

@@ -1,0 +1,375 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// Compaction says who answers an agent that asks its vendor to compact the conversation, as Codex does: with a compaction_trigger at
+// the end of a request of the Responses API, or at /v1/responses/compact.
+type Compaction string
+
+// The ways to answer. With [CompactAuto], the default, the upstream is asked, and the gateway answers if the upstream refuses or does not compact. An answer
+// of another upstream than the vendors' own is held back until it is known to have a compaction.
+const (
+	CompactAuto     Compaction = "auto"
+	CompactUpstream Compaction = "upstream" // the upstream answers, whatever it says
+	CompactGateway  Compaction = "gateway"  // the upstream is not asked
+)
+
+// A sealed compaction is what the gateway answers with: the condensed messages, which only we can read. The client sends it back in every
+// later request, and the vendor never sees it. Everything is in it, so that any instance with the same secret can open it.
+//
+// Its form is the prefix, then in base64 (URL, without padding) a nonce and the ciphertext of AES-256-GCM, whose additional data is the prefix. The key is
+// HKDF-SHA256 of the store's secret for the prefix and the tenant. The plaintext is zstd of {"at":"TIME","messages":[…]}.
+const (
+	sealedName   = "condense-"
+	sealedPrefix = sealedName + "1."
+	sealedFor    = 365 * 24 * time.Hour
+	mostSealed   = 16 << 20 // bytes of the messages
+)
+
+var (
+	errForeign = errors.New("it was made for another key or by a gateway with another store, or was changed on the way")
+	errOld     = errors.New("it is older than a year")
+	errNewer   = errors.New("it was made by a newer version of condense")
+	errLarge   = errors.New("it is too large")
+)
+
+// sealing returns the cipher of a tenant.
+func (g *Gateway) sealing(tenant string) (cipher.AEAD, error) {
+	const bits = 256
+	key, err := hkdf.Key(sha256.New, g.seals, nil, sealedPrefix+tenant, bits/8)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// seal returns the content of a sealed compaction.
+func (g *Gateway) seal(tenant string, messages [][]byte, now time.Time) (string, error) {
+	text := rawjson.Append(nil, `{"at":?,"messages":?}`, now, rawjson.Array(messages))
+	if len(text) > mostSealed {
+		return "", errLarge
+	}
+	aead, err := g.sealing(tenant)
+	if err != nil {
+		return "", err
+	}
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return "", err
+	}
+	return sealedPrefix + base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, z.EncodeAll(text, nil), []byte(sealedPrefix))), nil //nolint:gosec // the cipher adds a random nonce
+}
+
+// unseal returns the messages of a sealed compaction, which begins with sealedName and is of at most limit bytes.
+func (g *Gateway) unseal(tenant, sealed string, now time.Time, limit int64) ([][]byte, error) {
+	rest, ok := strings.CutPrefix(sealed, sealedPrefix)
+	if !ok {
+		return nil, errNewer
+	}
+	box, err := base64.RawURLEncoding.Strict().DecodeString(rest)
+	if err != nil {
+		return nil, errForeign
+	}
+	aead, err := g.sealing(tenant)
+	if err != nil {
+		return nil, err
+	}
+	packed, err := aead.Open(nil, nil, box, []byte(sealedPrefix))
+	if err != nil {
+		return nil, errForeign
+	}
+	text, err := decode(packed, "zstd", min(limit, mostSealed))
+	if err != nil {
+		return nil, errLarge
+	}
+	if now.Sub(rawjson.Time(rawjson.Field(text, "at"))) > sealedFor {
+		return nil, errOld
+	}
+	return slices.Collect(rawjson.Elements(rawjson.Field(text, "messages"))), nil
+}
+
+// sealedIn returns the content of a sealed compaction.
+func sealedIn(item []byte) (string, bool) {
+	if !isCompaction(item) {
+		return "", false
+	}
+	sealed := rawjson.Text(rawjson.Field(item, "encrypted_content"))
+	return sealed, strings.HasPrefix(sealed, sealedName)
+}
+
+func isCompaction(item []byte) bool {
+	switch rawjson.Text(rawjson.Field(item, "type")) {
+	case "compaction", "compaction_summary", "context_compaction":
+		return true
+	}
+	return false
+}
+
+// open returns the body with the messages of sealed compactions in their place. What a client has kept from before one, it had
+// when it asked for it, so that it is in it: only texts that the condensation does not have word for word remain.
+func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]byte, error) {
+	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+sealedName)) {
+		return body, nil
+	}
+	opts := &wire.Options{Volatile: agents.Of(h, nil).Volatile, Cache: g.parsed}
+	r, err := wire.Parse(wire.Responses, body, opts)
+	if err != nil {
+		return body, nil //nolint:nilerr // the vendor says what is wrong with it
+	}
+	var view []wire.Message
+	left := s.MaxBody
+	for i := range r.Messages {
+		sealed, ok := sealedIn(r.Messages[i].Raw)
+		if !ok {
+			view = append(view, r.Messages[i])
+			continue
+		}
+		messages, err := g.unseal(tenant(g.secret, h, body), sealed, s.Now(), left)
+		if err != nil {
+			return nil, err
+		}
+		in, err := wire.Parse(wire.Responses, rawjson.Append(nil, `{"input":?}`, rawjson.Array(messages)), opts)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(in.Body))
+		has := map[wire.Hash]int{}
+		for k := range in.Messages {
+			has[in.Messages[k].Hash]++
+		}
+		view = slices.DeleteFunc(view, func(m wire.Message) bool {
+			has[m.Hash]--
+			text := m.Role == "user" || m.Role == "developer" || m.Role == "system"
+			return !text || has[m.Hash] >= 0
+		})
+		view = append(view, in.Messages...)
+	}
+	raw := make([][]byte, len(view))
+	for i := range view {
+		raw[i] = view[i].Raw
+	}
+	return r.With(raw), nil
+}
+
+// asksToCompact reports whether the last item asks the vendor for a compaction.
+func asksToCompact(messages []wire.Message) bool {
+	return len(messages) > 0 && rawjson.Text(rawjson.Field(messages[len(messages)-1].Raw, "type")) == "compaction_trigger"
+}
+
+// compaction sends a request to compact the conversation, and answers it if the upstream cannot.
+func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
+	u := x.t.upstream
+	if x.s.Observe || u.compaction == CompactUpstream {
+		return u.transport.RoundTrip(r)
+	}
+	var res *http.Response
+	if u.compaction == CompactGateway {
+		_ = r.Body.Close()
+	} else {
+		var err error
+		if res, err = u.transport.RoundTrip(r); err != nil || x.compacted(res) {
+			return res, err
+		}
+	}
+	var answer *http.Response
+	err := x.safely("compaction", func() (err error) {
+		answer, err = x.compact(r) //nolint:bodyclose // it is the client's answer
+		return err
+	})
+	switch {
+	case err == nil && res != nil:
+		_ = res.Body.Close()
+	case err != nil && r.Context().Err() != nil:
+		return nil, r.Context().Err()
+	case err != nil:
+		x.fault("compaction", err)
+		if res != nil {
+			return res, nil
+		}
+		return respond(r, http.StatusInternalServerError, "application/json", wire.Refusal(x.r.API, http.StatusInternalServerError, "condense: the conversation could not be compacted: "+clip(err.Error()))), nil
+	}
+	return answer, nil
+}
+
+// compacted reports whether the upstream has done what it was asked for, or failed at it in a way that it can explain better than we. Res can be read
+// as before.
+func (x *exchange) compacted(res *http.Response) bool {
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+		return false // some name the item or the path that they do not know, others do not; or it is too long for them
+	default:
+		return true
+	}
+	if x.t.upstream.vendors {
+		return !x.late(res)
+	}
+	if res.Header.Get("Content-Encoding") != "" {
+		return true
+	}
+	var seen bytes.Buffer
+	lines := bufio.NewReader(io.TeeReader(res.Body, &seen))
+	found := false
+	for err := error(nil); err == nil && !found && int64(seen.Len()) < x.s.MaxBody; {
+		var line []byte
+		line, err = lines.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			found = isCompaction(rawjson.Field(bytes.TrimSpace(data), "item"))
+		}
+	}
+	w := wire.Watch(x.r.API)
+	_, _ = w.Write(seen.Bytes())
+	for item := range rawjson.Elements(rawjson.Field(seen.Bytes(), "output")) { // of an answer that is no stream
+		found = found || isCompaction(item)
+	}
+	res.Body = readCloser{io.MultiReader(&seen, res.Body), res.Body}
+	a := w.Answer()
+	return found || !a.Complete && !a.Overflow
+}
+
+// compactFor limits a condensation that a client waits for because it asked for it. Codex gives up after five minutes without a byte.
+const compactFor = 2 * time.Minute
+
+// compact answers a request to compact with a sealed compaction of our own.
+func (x *exchange) compact(r *http.Request) (*http.Response, error) {
+	items := slices.Clone(x.view)
+	for len(items) > 0 && rawjson.Text(rawjson.Field(items[len(items)-1], "type")) == "compaction_trigger" {
+		items = items[:len(items)-1]
+	}
+	x.claim = x.seen // for the size of what is not condensed
+	j := x.job(lineage.Decision{}, false)
+	x.claim = nil
+	j.body, j.turn.NoRecall = x.r.With(items), true // what the client drops, nothing leads to
+	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
+	defer cancel()
+	p, err := j.run(ctx, x.host, whole)
+	if err != nil && !errors.Is(err, errNotDue) && r.Context().Err() == nil {
+		x.fault("chain", err)
+		fallback, stop := context.WithTimeout(r.Context(), max(x.s.Deadline, defaultDeadline))
+		defer stop()
+		j.turn.Profile, j.turn.Mode = "", ""
+		p, err = j.run(fallback, x.builtin, whole)
+	}
+	if err != nil && !errors.Is(err, errNotDue) {
+		return nil, err
+	}
+	if p != nil { // else it is short already
+		items = items[:0]
+		for i := range p.after {
+			items = append(items, p.after[i].Raw)
+		}
+	}
+	if err := x.checkView(items); err != nil {
+		return nil, err
+	}
+	sealed, err := x.seal(x.key.Tenant, items, x.start)
+	if err != nil {
+		return nil, fmt.Errorf("sealing: %w", err)
+	}
+	after := 0
+	for _, item := range items {
+		after += tokensOf(item)
+	}
+	x.stats.add(func(s *Stats) { s.Compactions++ })
+	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after))
+	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
+	return respond(r, http.StatusOK, kind, body), err
+}
+
+// compactionAnswer is the answer of the vendor with one compaction. No model was asked, so that nothing was used.
+func compactionAnswer(endpoint bool, r *wire.Request, sealed string, now time.Time) (kind string, body []byte, err error) {
+	type object = map[string]any
+	id := strings.ToLower(rand.Text())
+	item := object{"id": "cmp_" + id, "type": "compaction", "encrypted_content": sealed}
+	response := object{
+		"id": "resp_" + id, "object": "response", "created_at": now.Unix(), "status": "completed", "model": r.Model, "output": []any{item},
+		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": object{}, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{}, "store": false,
+		"temperature": nil, "top_p": nil,
+		"usage": object{
+			"input_tokens": 0, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 0, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 0,
+		},
+	}
+	if endpoint {
+		response = object{"id": response["id"], "object": "response.compaction", "created_at": response["created_at"], "output": response["output"], "usage": response["usage"]}
+	}
+	if endpoint || !r.Stream {
+		body, err = json.Marshal(response)
+		return "application/json", body, err
+	}
+	begun := object{"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model, "output": []any{}}
+	for n, e := range []object{
+		{"type": "response.created", "response": begun},
+		{"type": "response.output_item.added", "output_index": 0, "item": item},
+		{"type": "response.output_item.done", "output_index": 0, "item": item},
+		{"type": "response.completed", "response": response},
+	} {
+		e["sequence_number"] = n
+		data, err := json.Marshal(e)
+		if err != nil {
+			return "", nil, err
+		}
+		body = fmt.Appendf(body, "event: %s\ndata: %s\n\n", e["type"], data)
+	}
+	return "text/event-stream", body, nil
+}
+
+// respond returns an answer of the gateway's own to a request that is not sent.
+func respond(r *http.Request, status int, kind string, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {kind}, "X-Condense-Compaction": {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+// compactions checks who compacts, and sets it in the upstreams.
+func (s *settings) compactions() error {
+	var errs []error
+	for name, c := range s.Compaction {
+		if s.upstreams[name] == nil {
+			errs = append(errs, fmt.Errorf("live: Compaction: there is no upstream %q", name))
+		}
+		switch c {
+		case "", CompactAuto, CompactUpstream, CompactGateway:
+		default:
+			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, CompactAuto, CompactUpstream, CompactGateway))
+		}
+	}
+	for name, u := range s.upstreams {
+		if u.compaction = s.Compaction[name]; name == chatGPT && u.compaction == "" {
+			u.compaction = s.Compaction["openai"]
+		}
+		for _, address := range vendors {
+			u.vendors = u.vendors || strings.HasPrefix(address+"/", u.base.Scheme+"://"+u.base.Host+"/")
+		}
+	}
+	return errors.Join(errs...)
+}
