@@ -211,7 +211,7 @@ type reply struct {
 
 // spliceable reports whether an answer is looked at for calls of the tool.
 func (x *exchange) spliceable(res *http.Response) bool {
-	return x.equipped != nil && !x.t.count && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
+	return x.equipped != nil && !x.t.count && !x.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
 // answerCalls makes the answer one in which the calls of the tool are answered. An answer that is no stream is read first.

@@ -55,7 +55,7 @@ func TestCodexCompacts(t *testing.T) {
 				} else if r.Step > 0 && asked == 1 && of == 0 { // the first turn on the condensed history
 					of = r.Step - 1
 					for i := range of {
-						if bytes.Contains(r.Body, []byte(needle(i + 1))) {
+						if bytes.Contains(r.Body, []byte(needle(i+1))) {
 							kept++
 						}
 					}
