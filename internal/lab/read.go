@@ -94,6 +94,14 @@ func readJournal(d *transcript.Document, s *score.Session) {
 			}
 			continue
 		}
+		if e.Original.Role == core.RoleAssistant {
+			if u, ok := readUsage(e.Original.Source); ok {
+				if s.Usage == nil {
+					s.Usage = map[int]score.Usage{}
+				}
+				s.Usage[len(s.Messages)] = u
+			}
+		}
 		s.Messages = append(s.Messages, e.Original)
 		o := origins(&talk, &e.Original)
 		if d.Origin == "claudecode" && bytes.Contains(e.Original.Source, []byte(`"isMeta":true`)) && onlyText(e.Original.Parts) {

@@ -35,6 +35,18 @@ type Session struct {
 	// Origins has the origin of every part of every message. Missing elements mean OriginUnknown.
 	Origins     [][]Origin
 	Compactions []Compaction
+	// Usage is what the vendor reported of the requests that these messages answer; empty if that is not recorded.
+	Usage map[int]Usage
+}
+
+// A Usage is what a vendor reports of one request, in tokens.
+type Usage struct {
+	ID    string // of the answer; several messages may be parts of one
+	Model string
+	Input int // the whole prompt
+	Read  int // of it from the cache
+	Write int // to it
+	Hour  int // of Write, for an hour
 }
 
 // A Compaction is a compaction in a recorded session.
@@ -142,11 +154,13 @@ const TurnsAfter = 6
 // The sizes are those in use: 32k is the window of a small local model, and at 64k and 100k large models
 // begin to degrade or are condensed.
 const (
-	smallSession     = 36_000 // tokens; a smaller session is cut at shares of its size
-	turnsAfterReal   = 5      // TurnsAfter for a recorded compaction
-	messagesBefore   = 20     // messages that must precede a recorded compaction
-	turnsOfTheFuture = 40     // assistant turns that are read after a cut
+	smallSession   = 36_000 // tokens; a smaller session is cut at shares of its size
+	turnsAfterReal = 5      // TurnsAfter for a recorded compaction
+	messagesBefore = 20     // messages that must precede a recorded compaction
 )
+
+// TurnsOfTheFuture is the number of assistant turns that are read after a cut.
+const TurnsOfTheFuture = 40
 
 var (
 	cutWindows = []int{32_000, 64_000, 100_000}
@@ -221,7 +235,7 @@ func CutAt(s *Session, name string, at int) (Cut, bool) {
 
 func (s *Session) cut(name string, at, tokens int, turns []int) Cut {
 	end := len(s.Messages)
-	if n := len(turns) - turnsFrom(turns, at) + turnsOfTheFuture; n < len(turns) {
+	if n := len(turns) - turnsFrom(turns, at) + TurnsOfTheFuture; n < len(turns) {
 		end = turns[n]
 	}
 	return Cut{Session: s, Name: name, At: at, End: end, Tokens: tokens, Compaction: -1}

@@ -41,6 +41,9 @@ type comparison struct {
 	roundsFormat                        string
 	maxUSD                              float64
 	yes, perMode, quiet                 bool
+	replay                              bool
+	policies, tariffs                   []string
+	fixed                               int
 }
 
 // Command returns condense compare.
@@ -64,10 +67,15 @@ A strategy is, with commas between several:
   LABEL=...         any of these under another name
   all               every preset of the built-in strategies that needs no language model, and masking
                     of as many old results as the budget requires
-Truncation follows each of them, as in use. bare:NAME leaves it out.`,
+Truncation follows each of them, as in use. bare:NAME leaves it out.
+
+With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
+settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists
+them.`,
 		Example: `  condense compare demo:
   condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
   condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
+  condense compare sessions/ --replay --prices claude-opus-5-5
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
   condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
@@ -90,6 +98,10 @@ Truncation follows each of them, as in use. bare:NAME leaves it out.`,
 	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to process at a time")
 	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
 	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: that of the session; anthropic for one that is only read)")
+	f.BoolVar(&c.replay, "replay", false, "play sessions turn by turn: what a policy costs, and what it loses")
+	f.StringArrayVar(&c.policies, "policies", nil, "with --replay, `list` of policies (default: the usual ones)")
+	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
+	f.IntVar(&c.fixed, "fixed", 0, "with --replay, `tokens` of the system prompt and the tools where a session records none (default: 20000)")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
@@ -104,6 +116,12 @@ Truncation follows each of them, as in use. bare:NAME leaves it out.`,
 }
 
 func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
+	if c.replay {
+		return replay(a, cmd, c, paths)
+	}
+	if len(c.policies) > 0 || len(c.tariffs) > 0 || c.fixed != 0 {
+		return cli.Usage(cmd, "--policies, --prices and --fixed need --replay")
+	}
 	opts, conditions, err := c.options(cmd)
 	if err != nil {
 		return err
@@ -154,8 +172,8 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	return errors.Join(err, conclude(cmd.Context(), a, c, r, old, conditions, &evidence{items, set, opts}))
 }
 
-// openStrategies opens what --strategies names. The host owns the providers.
-func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
+// opener returns what opens strategies by name, and the host that owns their providers.
+func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Opener, error) {
 	conf, err := a.Load("")
 	if err != nil {
 		return nil, nil, err
@@ -168,9 +186,17 @@ func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Ho
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &strategies.Opener{
+	return h, &strategies.Opener{
 		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Path: cli.FromHere,
 		Models: resolver.NewModels(conf, a.Models()),
+	}, nil
+}
+
+// openStrategies opens what --strategies names. The host owns the providers.
+func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
+	h, o, err := opener(a, cmd, c)
+	if err != nil {
+		return nil, nil, err
 	}
 	set, err := o.Open(cmd.Context(), c.strategies)
 	if err != nil {

@@ -1,0 +1,300 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/model"
+)
+
+// A Policy says when a conversation is condensed, how far and by what. [Replay] compares them.
+type Policy struct {
+	Name, About string
+	// Strategy condenses. Nil: the conversation is never condensed, unless Recorded is set.
+	Strategy *Strategy
+	// Ingest shortens the results of a round of tools before they are sent for the first time. Nil: they stay as they are.
+	Ingest *Strategy
+	// Rule returns the rule for a window: see package policy. Nil is [policy.Default].
+	Rule func(window int) policy.Rule
+	// Recorded condenses where the session was, with the summary that is recorded.
+	Recorded bool
+	// Money asks the gateway's questions before every request, not only the rule: has the vendor's cache forgotten the
+	// conversation, would an epoch pay for itself? Epochs then leave the share Leave of what can be removed.
+	Money         bool
+	Cold, Payback bool // reasons that count if Money is set
+	Leave         float64
+	// Floor is the size in tokens below which money is no reason; 0 is half of the threshold.
+	Floor int
+}
+
+// Untouched is the policy that never condenses. It is in every replay: the others are compared with it.
+func Untouched() Policy {
+	return Policy{Name: untouched, About: "every request as it was recorded, without compactions"}
+}
+
+const untouched = "untouched"
+
+// A Tariff is what a request costs: the rules of a model's prompt cache and its prices.
+type Tariff struct {
+	Name string `json:"name"`
+	// Life is the lifetime of cache entries that the client asks for, or, where prefixes are cached by
+	// themselves, what is assumed if the vendor does not say.
+	Life    time.Duration   `json:"life"`
+	Caching catalog.Caching `json:"caching"`
+	info    model.Info
+}
+
+// unsaid is the lifetime of an entry of a cache without markers whose vendor does not say how long it lives: what OpenAI says is the
+// least from GPT-5.6 on.
+const unsaid = 30 * time.Minute
+
+// ParseTariff reads the name of a model of the price table; "/1h" after it asks for cache entries of an hour.
+func ParseTariff(s string) (Tariff, error) {
+	name, hour := strings.CutSuffix(s, "/1h")
+	m, err := catalog.Lookup(name)
+	if err != nil {
+		return Tariff{}, err
+	}
+	t := Tariff{Name: s, Caching: catalog.CachingOf(name, m.Price), info: model.Info{Name: name, Price: m.Price, Tiers: m.Tiers}}
+	switch {
+	case m.Price.Input <= 0:
+		return Tariff{}, fmt.Errorf("%s: the price is not known", name)
+	case t.Caching.Automatic:
+		t.Life = cmp.Or(t.Caching.Lifetime, unsaid)
+	case t.Caching.Write == 0:
+		return Tariff{}, fmt.Errorf("%s: nothing is known about its prompt cache", name)
+	default:
+		t.Life = 5 * time.Minute
+	}
+	if hour {
+		if t.Caching.Automatic {
+			return Tariff{}, fmt.Errorf("%s: its cache has no markers that could ask for an hour", name)
+		}
+		t.Life = time.Hour
+	}
+	return t, nil
+}
+
+// usd returns the price of a request in US dollars.
+func (t *Tariff) usd(prompt, read, write, hour, answer int) float64 {
+	p := t.info.PriceFor(prompt)
+	c := t.Caching
+	in := float64(prompt-read-write) + c.Read*float64(read) + cmp.Or(c.Write, 1)*float64(write-hour) + cmp.Or(c.WriteHour, c.Write, 1)*float64(hour)
+	return (in*p.Input + float64(answer)*p.Output) / 1e6
+}
+
+// ReplayOptions adjust [Replay]. Of Options, budgets, rounds, cache and shard are not used.
+type ReplayOptions struct {
+	Options
+	Window  int      // of the model, in tokens
+	Tariffs []Tariff // at least one
+	// Fixed is the size of the system prompt and the tools of a session that records neither them nor the vendor's count of its
+	// first request; 0 is 20,000 tokens, about what Claude Code sends.
+	Fixed int
+}
+
+const assumedFixed = 20_000
+
+// A Played is one session under one policy and tariff.
+type Played struct {
+	Session string `json:"session"`
+	Source  string `json:"source"`
+	Mode    string `json:"mode"`
+	// Half is "a" or "b": sources are dealt out, so that what is chosen on one half can be tested on the other.
+	Half   string `json:"half"`
+	Policy string `json:"policy"`
+	Tariff string `json:"tariff"`
+
+	USD       float64 `json:"usd"` // prompts, and the recorded answers
+	Untouched float64 `json:"untouched"`
+	Long      bool    `json:"long,omitempty"` // untouched, it reaches 100,000 tokens
+
+	Requests int `json:"requests"`
+	Sent     int `json:"sent"`  // tokens of all prompts
+	Read     int `json:"read"`  // of them from the cache
+	Write    int `json:"write"` // to it
+	Peak     int `json:"peak"`  // tokens of the largest prompt
+	// Epochs are the condensations, Cut the results that were shortened before they were sent.
+	Epochs []PlayedEpoch `json:"epochs"`
+	Cut    int           `json:"cut,omitempty"`
+	// Had is how much of what the agent and the user took from the conversation was in the view when they did. User is what is left of
+	// the user's words at the end.
+	Had  *float64 `json:"had,omitempty"`
+	User *float64 `json:"user,omitempty"`
+	// Repeats are the calls that the recorded agent repeated although the result was there; Gone are those of them whose result
+	// the policy had removed.
+	Repeats int `json:"repeats"`
+	Gone    int `json:"gone"`
+	// Error is why a condensation failed, the first one.
+	Error string `json:"error,omitempty"`
+	// Size and Cached are, for every request, the tokens of the prompt and those read from the cache.
+	Size   []int `json:"size"`
+	Cached []int `json:"cached"`
+}
+
+// A PlayedEpoch is one condensation of a session.
+type PlayedEpoch struct {
+	Request int    `json:"request"` // the first that was sent with it, from 0
+	At      int    `json:"at"`      // messages of the session before it
+	Reason  string `json:"reason"`
+	Before  int    `json:"before"` // tokens of the prompt
+	After   int    `json:"after"`
+	// Predicted is the number of turns after which it was to pay for itself, by prices and sizes; Paid is after how many it had. Absent
+	// if it never would, and never did.
+	Predicted *float64 `json:"predicted,omitempty"`
+	Paid      *int     `json:"paid,omitempty"`
+	// Panel is how much of what the next turns needed was left, User how much of the user's words.
+	Panel *float64 `json:"panel,omitempty"`
+	User  *float64 `json:"user,omitempty"`
+}
+
+// A PlayedSession is what a replay knows of a session besides its plays.
+type PlayedSession struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Mode    string `json:"mode"`
+	Half    string `json:"half"`
+	Tokens  int    `json:"tokens"`
+	Fixed   int    `json:"fixed"`   // tokens of the system prompt and the tools
+	Timed   bool   `json:"timed"`   // the times between its messages are recorded
+	Counted bool   `json:"counted"` // so is what the vendor counted
+	Hash    string `json:"hash"`
+	// Check holds the simulated cache against what the vendor recorded; absent if it recorded nothing.
+	Check *CacheCheck `json:"check,omitempty"`
+}
+
+// A ReplayReport is the result of [Replay].
+type ReplayReport struct {
+	Format   int             `json:"format"`
+	Seed     uint64          `json:"seed"`
+	Encoding string          `json:"encoding"`
+	Partial  bool            `json:"partial,omitempty"`
+	Window   int             `json:"window"`
+	Policies []StrategyInfo  `json:"policies"`
+	Tariffs  []Tariff        `json:"tariffs"`
+	Sessions []PlayedSession `json:"sessions"`
+	Skipped  []Skipped       `json:"skipped"`
+	Plays    []Played        `json:"plays"`
+	Lines    []ReplayLine    `json:"lines"`
+	Check    *CacheCheck     `json:"check,omitempty"` // all sessions together
+}
+
+// Replay plays the sessions of items turn by turn under every policy and tariff: every request as it would have been sent, with the
+// recorded times between them. No model is called, except by strategies that use one. If ctx ends, it returns
+// the report on the finished sessions with the error.
+func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOptions) (*ReplayReport, error) {
+	o, encoding, err := opts.settled()
+	if err != nil {
+		return nil, err
+	}
+	if len(opts.Tariffs) == 0 {
+		return nil, errors.New("replay: no tariff")
+	}
+	all := []Policy{Untouched()}
+	var strategies []Strategy
+	for _, p := range policies {
+		if p.Name == untouched {
+			continue
+		}
+		if slices.ContainsFunc(all, func(q Policy) bool { return q.Name == p.Name }) {
+			return nil, fmt.Errorf("replay: two policies are called %q", p.Name)
+		}
+		all = append(all, p)
+		for _, s := range []*Strategy{p.Strategy, p.Ingest} {
+			if s != nil {
+				strategies = append(strategies, *s)
+			}
+		}
+	}
+	for i := range strategies {
+		if _, err := strategies[i].open(0, nil); err != nil {
+			return nil, err
+		}
+	}
+	out := &ReplayReport{Format: ReportFormat, Seed: o.Seed, Encoding: o.Encoding, Window: opts.Window, Tariffs: opts.Tariffs}
+	for _, p := range all {
+		out.Policies = append(out.Policies, StrategyInfo{Name: p.Name, About: p.About})
+	}
+	r := &runner{opts: o, encoding: encoding, strategies: strategies, items: items, start: o.Now()}
+	var mu sync.Mutex
+	err = r.each(ctx, func(ctx context.Context, it Item) (outcomeOf, error) {
+		done := outcomeOf{info: SessionInfo{Name: it.Name}}
+		s, counter, err := r.read(it)
+		if err == nil {
+			if why := o.unwanted(s.Mode); why != "" {
+				err = errors.New(why)
+			} else if len(requests(s)) == 0 {
+				err = errors.New("the agent says nothing")
+			}
+		}
+		if err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			out.Skipped = append(out.Skipped, Skipped{it.Name, strings.TrimPrefix(err.Error(), it.Name+": ")})
+			return done, ctx.Err()
+		}
+		g := newGame(s, it.Name, counter, opts)
+		plays, err := g.all(ctx, all)
+		if err != nil {
+			return done, err
+		}
+		info := g.info(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		out.Sessions, out.Plays = append(out.Sessions, info), append(out.Plays, plays...)
+		return done, nil
+	})
+	out.Partial = err != nil
+	out.conclude()
+	return out, err
+}
+
+// requests returns the indices of the messages that answer a request: the first of every run of the agent's, unless it is a part of the
+// answer before.
+func requests(s *score.Session) []int {
+	var out []int
+	last := ""
+	for i := 1; i < len(s.Messages); i++ {
+		if s.Messages[i].Role != core.RoleAssistant || s.Messages[i-1].Role == core.RoleAssistant {
+			continue
+		}
+		id := s.Usage[i].ID
+		if id == "" || id != last {
+			out = append(out, i)
+		}
+		last = id
+	}
+	return out
+}
+
+// halves deals the sources out to two halves of about the same number of tokens. The same sessions give the same halves.
+func (r *ReplayReport) halves() map[string]string {
+	sizes := map[string]int{}
+	for i := range r.Sessions {
+		sizes[r.Sessions[i].Source] += r.Sessions[i].Tokens
+	}
+	sources := make([]string, 0, len(sizes))
+	for s := range sizes {
+		sources = append(sources, s)
+	}
+	slices.SortFunc(sources, func(a, b string) int { return cmp.Or(sizes[b]-sizes[a], strings.Compare(a, b)) })
+	out, a, b := map[string]string{}, 0, 0
+	for _, s := range sources {
+		if a <= b {
+			out[s], a = "a", a+sizes[s]
+		} else {
+			out[s], b = "b", b+sizes[s]
+		}
+	}
+	return out
+}

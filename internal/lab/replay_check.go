@@ -1,0 +1,138 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/condensehq/condense/internal/lab/score"
+)
+
+// A CacheCheck holds the simulated cache against what vendors recorded: of every request but the first of a session, the share of
+// the prompt that was read from the cache.
+type CacheCheck struct {
+	Requests int `json:"requests"`
+	Within   int `json:"within"`   // of them, shares that differ by 0.05 at most
+	Agree    int `json:"agree"`    // of them, those of which both say that most was read, or both that it was not
+	Cold     int `json:"cold"`     // of them, those of which the vendor says that most was not
+	Foretold int `json:"foretold"` // of Cold, those of which the simulation says so too
+	// Recorded and Simulated are the shares of all tokens together.
+	Recorded  float64 `json:"recorded"`
+	Simulated float64 `json:"simulated"`
+
+	input, read, size, cached float64
+}
+
+const closeShare = 0.05
+
+func (c *CacheCheck) add(o *CacheCheck) {
+	c.Requests += o.Requests
+	c.Within += o.Within
+	c.Agree += o.Agree
+	c.Cold += o.Cold
+	c.Foretold += o.Foretold
+	c.input, c.read, c.size, c.cached = c.input+o.input, c.read+o.read, c.size+o.size, c.cached+o.cached
+	c.Recorded, c.Simulated = c.read/max(1, c.input), c.cached/max(1, c.size)
+}
+
+// check plays the session as it was, with its own model, and compares; nil if the vendor's numbers are not recorded, or nothing is known
+// about the model.
+func (g *game) check(ctx context.Context) *CacheCheck {
+	life, name := 5*time.Minute, ""
+	for _, u := range g.session.Usage {
+		if u.Hour > 0 {
+			life = time.Hour
+		}
+	}
+	for _, t := range g.turns {
+		if u, ok := g.session.Usage[t]; ok && u.Model != "" {
+			name = u.Model
+			break
+		}
+	}
+	t, err := ParseTariff(name)
+	if err != nil {
+		return nil
+	}
+	if !t.Caching.Automatic {
+		t.Life = life
+	}
+	x := newPlay(g, &Policy{Recorded: true}, []Tariff{t})
+	if x.play(ctx) != nil {
+		return nil
+	}
+	var c CacheCheck
+	for k, at := range g.turns {
+		u, ok := g.session.Usage[at]
+		if !ok || k == 0 || u.Input == 0 {
+			continue
+		}
+		size, cached := float64(x.size[k]), float64(x.desks[0].cached[k])
+		was, is := float64(u.Read)/float64(u.Input), cached/max(1, size)
+		one := CacheCheck{Requests: 1, input: float64(u.Input), read: float64(u.Read), size: size, cached: cached}
+		if was-is <= closeShare && is-was <= closeShare {
+			one.Within = 1
+		}
+		if (was >= 0.5) == (is >= 0.5) {
+			one.Agree = 1
+		}
+		if was < 0.5 {
+			one.Cold, one.Foretold = 1, one.Agree
+		}
+		c.add(&one)
+	}
+	if c.Requests == 0 {
+		return nil
+	}
+	return &c
+}
+
+// readUsage returns what a line of a session file says about the request that it answers, in the forms of Claude Code, pi,
+// OpenCode and Gemini CLI.
+func readUsage(source json.RawMessage) (score.Usage, bool) {
+	type usage struct {
+		Input      int `json:"input_tokens"`
+		CacheRead  int `json:"cache_read_input_tokens"`
+		CacheWrite int `json:"cache_creation_input_tokens"`
+		Creation   struct {
+			Hour int `json:"ephemeral_1h_input_tokens"`
+		} `json:"cache_creation"`
+		PiInput int `json:"input"`
+		PiRead  int `json:"cacheRead"`
+		PiWrite int `json:"cacheWrite"`
+	}
+	type tokens struct {
+		Input  int `json:"input"`
+		Cached int `json:"cached"` // of Input
+		Cache  struct {
+			Read  int `json:"read"`
+			Write int `json:"write"`
+		} `json:"cache"`
+	}
+	type message struct {
+		ID      string `json:"id"`
+		Model   string `json:"model"`
+		ModelID string `json:"modelID"`
+		Usage   usage  `json:"usage"`
+		Tokens  tokens `json:"tokens"`
+	}
+	var line struct {
+		message
+		Message message `json:"message"`
+		Info    message `json:"info"`
+	}
+	if json.Unmarshal(source, &line) != nil {
+		return score.Usage{}, false
+	}
+	for _, m := range []message{line.Message, line.Info, line.message} {
+		u, t := m.Usage, m.Tokens
+		out := score.Usage{
+			ID: m.ID, Model: m.Model + m.ModelID, Hour: u.Creation.Hour, Read: u.CacheRead + u.PiRead + t.Cache.Read + t.Cached, Write: u.CacheWrite + u.PiWrite + t.Cache.Write,
+		}
+		out.Input = u.Input + u.PiInput + t.Input - t.Cached + out.Read + out.Write
+		if out.Input > 0 {
+			return out, true
+		}
+	}
+	return score.Usage{}, false
+}

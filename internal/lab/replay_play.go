@@ -1,0 +1,739 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/promptcache"
+	"github.com/condensehq/condense/tokens"
+)
+
+// A game is what the plays of one session share.
+type game struct {
+	session *score.Session
+	name    string
+	counter *tokens.Counter
+	opts    *ReplayOptions
+	fixed   int
+	hash    string
+	turns   []int       // of every request, the message that answers it
+	starts  []time.Time // and when it began
+	timed   bool
+	uses    *score.Uses
+	index   map[string]int // of messages by their ID
+	repeats []int          // per message, the index of the message with the result of the same call before; -1 for none
+	scorers map[scorerKey]*score.Scorer
+}
+
+func newGame(s *score.Session, name string, c *tokens.Counter, opts *ReplayOptions) *game {
+	g := &game{
+		session: s, name: name, counter: c, opts: opts, hash: sessionHash(s), turns: requests(s), uses: score.NewUses(s, score.Common()),
+		index: map[string]int{}, scorers: map[scorerKey]*score.Scorer{},
+	}
+	for i := range s.Messages {
+		g.index[s.Messages[i].ID] = i
+	}
+	g.clock()
+	g.measureFixed()
+	g.findRepeats()
+	return g
+}
+
+// Pauses of sessions that record no times: those of 42 recorded sessions of Claude Code. A tenth of the pauses before something that the
+// user types is below each number.
+var pauses = [...]int{0, 3, 13, 39, 72, 107, 170, 301, 702, 1800} // seconds
+
+const perTurn = 8 * time.Second // of the same, between two requests of one round of tools
+
+// clock finds when the requests began: when the message before the answer was written.
+func (g *game) clock() {
+	s := g.session
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(g.hash))
+	rng := rand.New(rand.NewPCG(g.opts.Seed, sum.Sum64())) //nolint:gosec // no secret
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for k, t := range g.turns {
+		at := s.Messages[t-1].Time
+		if at.IsZero() {
+			at = s.Messages[t].Time
+		}
+		if !at.IsZero() {
+			g.timed = true
+			if k == 0 || at.After(now) {
+				now = at
+			}
+		} else {
+			now = now.Add(perTurn)
+			if !hasResult(s.Messages[t-1].Parts) {
+				now = now.Add(time.Duration(pauses[rng.IntN(len(pauses))]) * time.Second)
+			}
+		}
+		g.starts = append(g.starts, now)
+	}
+}
+
+func hasResult(parts []core.Part) bool {
+	return slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
+}
+
+// measureFixed finds the size of the system prompt and the tools: as recorded, or the difference between the vendor's count of the
+// first request and ours of its messages.
+func (g *game) measureFixed() {
+	s := g.session
+	if s.System != "" {
+		g.fixed = g.counter.Count(core.Text(s.System))
+		return
+	}
+	g.fixed = g.opts.Fixed
+	if g.fixed == 0 {
+		g.fixed = assumedFixed
+	}
+	if len(g.turns) > 0 {
+		if u, ok := s.Usage[g.turns[0]]; ok {
+			ours := 0
+			for i := range s.Messages[:g.turns[0]] {
+				ours += s.Messages[i].Tokens
+			}
+			g.fixed = max(0, u.Input-ours)
+		}
+	}
+}
+
+// findRepeats finds the calls that were made before with the same arguments.
+func (g *game) findRepeats() {
+	last := map[string]int{}
+	g.repeats = make([]int, len(g.session.Messages))
+	for i := range g.session.Messages {
+		g.repeats[i] = -1
+		for _, p := range g.session.Messages[i].Parts {
+			if c, ok := p.(core.ToolCall); ok {
+				key := c.Name + "\x00" + c.Args
+				if was, ok := last[key]; ok {
+					g.repeats[i] = was
+				}
+				last[key] = i + 1 // where its result is
+			}
+		}
+	}
+}
+
+func (g *game) info(ctx context.Context) PlayedSession {
+	s := describe(g.name, g.session)
+	return PlayedSession{
+		Name: g.name, Source: s.Source, Mode: s.Mode, Tokens: s.Tokens, Fixed: g.fixed, Timed: g.timed, Counted: len(g.session.Usage) > 0,
+		Hash: g.hash, Check: g.check(ctx),
+	}
+}
+
+// all plays every policy under every tariff.
+func (g *game) all(ctx context.Context, policies []Policy) ([]Played, error) {
+	var out []Played
+	for i := range policies {
+		p := &policies[i]
+		var sets [][]Tariff
+		if p.Money {
+			for k := range g.opts.Tariffs {
+				sets = append(sets, g.opts.Tariffs[k:k+1])
+			}
+		} else { // what is sent is the same under all tariffs, but for thinking that is bound
+			byBound := map[bool][]Tariff{}
+			for _, t := range g.opts.Tariffs {
+				byBound[t.Caching.Bound] = append(byBound[t.Caching.Bound], t)
+			}
+			for _, bound := range []bool{false, true} {
+				if len(byBound[bound]) > 0 {
+					sets = append(sets, byBound[bound])
+				}
+			}
+		}
+		for _, tariffs := range sets {
+			x := newPlay(g, p, tariffs)
+			if err := x.play(ctx); err != nil {
+				return nil, err
+			}
+			out = append(out, x.results()...)
+		}
+	}
+	return out, nil
+}
+
+// A play is one session under one policy. What a message counts and hashes to is computed once; a request costs what is new in it.
+type play struct {
+	*game
+	policy   *Policy
+	rule     policy.Rule
+	state    policy.State
+	live     lineage.State
+	desks    []desk // one per tariff
+	memory   *score.Memory
+	view     []core.Message
+	tokens   int // of the view
+	blocks   []promptcache.Block
+	run      int // number of the last run of blocks
+	ends     [2]int
+	gone     map[int]bool // messages of the session that the view does not have as they were recorded
+	played   int          // messages of the session in the view
+	rounds   int          // of condensations
+	compact  int          // recorded compactions so far
+	retry    int          // below this size there is no use in another attempt
+	requests int
+	epochs   []PlayedEpoch
+	summary  int // tokens of the recorded summary that was written before the next request
+	sum      struct{ sent, peak, cut, repeats, gone int }
+	size     []int
+	fault    string
+}
+
+// A desk settles the bill of a play under one tariff.
+type desk struct {
+	tariff *Tariff
+	cache  promptcache.Cache
+	usd    float64
+	read   int
+	write  int
+	cached []int
+	last   time.Time
+	debts  []debt
+}
+
+// A debt is an epoch that has not paid for itself.
+type debt struct {
+	epoch     int
+	saved     int // tokens that every later prompt is shorter by
+	predicted *float64
+	owed      float64 // prices of tokens
+	turns     int
+	paid      bool
+}
+
+func newPlay(g *game, p *Policy, tariffs []Tariff) *play {
+	x := &play{game: g, policy: p, memory: g.uses.NewMemory(), gone: map[int]bool{}, rule: policy.Default(g.opts.Window)}
+	if p.Rule != nil {
+		x.rule = p.Rule(g.opts.Window)
+	}
+	for i := range tariffs {
+		x.desks = append(x.desks, desk{tariff: &tariffs[i]})
+	}
+	x.reset(nil)
+	return x
+}
+
+// reset begins a view.
+func (x *play) reset(view []core.Message) {
+	x.view, x.tokens, x.blocks = nil, 0, nil
+	x.push([]byte("fixed"), 0)
+	x.blocks[0].End = x.fixed
+	for i := range view {
+		x.add(view[i])
+	}
+}
+
+// push appends a block to the prompt.
+func (x *play) push(content []byte, run int) {
+	h := sha256.New()
+	if n := len(x.blocks); n > 0 {
+		_, _ = h.Write(x.blocks[n-1].Sum[:])
+	}
+	_, _ = h.Write(content)
+	b := promptcache.Block{Run: run, End: x.fixed + x.tokens}
+	copy(b.Sum[:], h.Sum(nil))
+	x.blocks = append(x.blocks, b)
+}
+
+// add appends a message to the view and to the prompt.
+func (x *play) add(m core.Message) {
+	if m.Tokens == 0 {
+		m.Tokens = core.MessageTokens(x.counter, m)
+	}
+	bytes, total := 0, max(1, core.ContentBytes(m.Parts...))
+	before := x.tokens
+	calls, results := 0, 0
+	for i := range m.Parts {
+		run := 0
+		switch m.Parts[i].(type) { // neighbours count as one position
+		case core.Text, core.Reasoning, core.Image, core.Opaque:
+		case core.ToolCall:
+			if calls == 0 {
+				x.run++
+				calls = x.run
+			}
+			run = calls
+		case core.ToolResult:
+			if results == 0 {
+				x.run++
+				results = x.run
+			}
+			run = results
+		}
+		bytes += core.ContentBytes(m.Parts[i])
+		x.tokens = before + m.Tokens*bytes/total
+		x.push(content(&m, m.Parts[i]), run)
+	}
+	x.tokens = before + m.Tokens
+	if len(m.Parts) > 0 {
+		x.blocks[len(x.blocks)-1].End = x.fixed + x.tokens
+	}
+	x.view = append(x.view, m)
+}
+
+// content returns what a block is hashed by.
+func content(m *core.Message, p core.Part) []byte {
+	out := append([]byte(m.Role), 0)
+	switch p := p.(type) {
+	case core.Text:
+		return append(append(out, 't'), p...)
+	case core.ToolCall:
+		return append(append(append(append(append(out, 'c'), p.ID...), 0), p.Name...), p.Args...)
+	case core.ToolResult:
+		out = append(append(out, 'r'), p.CallID...)
+		for _, c := range p.Content {
+			out = append(out, content(m, c)...)
+		}
+	case core.Reasoning:
+		out = append(append(append(append(out, 'h'), p.Text...), p.Signature...), p.Encrypted...)
+	case core.Image:
+		out = append(append(append(out, 'i'), p.Data...), p.URL...)
+	case core.Opaque:
+		out = append(append(out, 'o'), p.JSON...)
+	}
+	return out
+}
+
+func (x *play) play(ctx context.Context) error {
+	for k, t := range x.turns {
+		if err := x.extend(ctx, t); err != nil {
+			return err
+		}
+		if err := x.epoch(ctx, k, t); err != nil {
+			return err
+		}
+		x.send(k, t)
+	}
+	if err := x.extend(ctx, len(x.session.Messages)); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// extend appends the messages of the session up to an index.
+func (x *play) extend(ctx context.Context, to int) error {
+	from := x.played
+	added, cut, err := x.ingest(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	for ; x.played < to; x.played++ {
+		i := x.played
+		x.memory.Use(i)
+		if was := x.repeats[i]; was >= 0 {
+			x.sum.repeats++
+			if x.gone[was] {
+				x.sum.gone++
+			}
+		}
+		x.add(added[i-from])
+		if cut[i-from] {
+			x.sum.cut++
+			x.gone[i] = true
+			x.memory.Append(added[i-from])
+		} else {
+			x.memory.Add(i)
+		}
+	}
+	return nil
+}
+
+// ingest returns the new messages as they are sent, and which of them were shortened.
+func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool, error) {
+	added, cut := x.session.Messages[from:to], make([]bool, to-from)
+	if x.policy.Ingest == nil || !slices.ContainsFunc(added, func(m core.Message) bool { return hasResult(m.Parts) }) {
+		return added, cut, nil
+	}
+	x.rounds++
+	chain, err := x.policy.Ingest.open(x.rounds, x.opts.Now)
+	if err != nil {
+		return nil, nil, err
+	}
+	// An answer of the model makes the round complete: the last request of a conversation is never changed.
+	closing := core.Message{ID: "closing", Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}, Tokens: 1}
+	const window = 10_000_000
+	out, err := chain.Run(ctx, &core.Request{
+		Messages: append(slices.Clip(slices.Clone(added)), closing), Trigger: core.TriggerManual, Counter: x.counter,
+		Budget: core.Budget{Window: window, Limit: window, Target: 1},
+	})
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	if err != nil || len(out.Messages) != len(added)+1 {
+		return added, cut, nil //nolint:nilerr // then they stay as they are
+	}
+	for i := range added {
+		cut[i] = out.Messages[i].Tokens < added[i].Tokens
+	}
+	return out.Messages[:len(added)], cut, nil
+}
+
+// A due is a decision to condense.
+type due struct {
+	reason   string
+	trigger  core.Trigger
+	target   int // tokens of the whole prompt; 0 for the rule's
+	decision lineage.Decision
+}
+
+// decide says whether the next request should be condensed, and why.
+func (x *play) decide(k int) (due, bool) {
+	used := x.fixed + x.tokens
+	size := policy.Size{System: x.fixed, Messages: x.tokens}
+	if !x.policy.Money {
+		d := x.rule.Decide(size, x.state, core.TriggerAutomatic)
+		return due{reason: string(d.Reason), trigger: core.TriggerAutomatic}, d.Act
+	}
+	limit := x.rule.Budget(policy.Size{}, core.TriggerAutomatic).Limit
+	threshold := 0
+	if x.rule.Auto {
+		threshold = int(x.rule.Threshold / 100 * float64(x.opts.Window))
+		if x.rule.MaxContextTokens > 0 {
+			threshold = min(threshold, x.rule.MaxContextTokens)
+		}
+	}
+	floor := x.policy.Floor
+	if floor == 0 {
+		floor = max(threshold, limit) / 2
+	}
+	t := x.desks[0].tariff
+	write, read := t.Caching.Prices(t.life())
+	leave := x.policy.Leave
+	x.live.Turns = k + 1
+	r := &wire.Request{Model: t.Name, TTL: t.life()}
+	q := lineage.Question{
+		Now: x.starts[k], Tokens: used, Fixed: x.fixed, Window: limit, Threshold: threshold, Floor: floor,
+		MinGain: int(x.rule.MinGain / 100 * float64(x.tokens)), MinNew: max(1, x.rule.MinNewTokens), Share: leave, Turns: x.turnsLeft(k, leave),
+		Write: write, Read: read, Lifetime: t.Life, IgnoreCold: !x.policy.Cold, IgnorePayback: !x.policy.Payback,
+	}
+	d := lineage.Due(&x.live, r, q)
+	out := due{reason: string(d.Reason), trigger: core.TriggerManual, target: x.fixed + int(leave*float64(x.tokens)), decision: d}
+	if d.Reason == lineage.Forced || d.Reason == lineage.Threshold {
+		out.trigger = core.TriggerAutomatic
+	}
+	return out, d.Reason != lineage.None
+}
+
+// life is what the client asks for; 0 where prefixes are cached by themselves.
+func (t *Tariff) life() time.Duration {
+	if t.Caching.Automatic {
+		return 0
+	}
+	return t.Life
+}
+
+// turnsLeft is the number of turns in which an epoch can pay for itself, as the gateway reckons: those that are expected, but only until the
+// conversation is as long again as it is now.
+func (x *play) turnsLeft(k int, leave float64) int {
+	since, size := 0, x.tokens
+	if n := len(x.epochs); n > 0 {
+		since, size = x.epochs[n-1].Request, x.fixed+x.tokens-x.epochs[n-1].After
+	}
+	growth := max(1, size) / max(1, k-since)
+	return max(1, min(x.live.Expected(), int((1-leave)*float64(x.tokens))/max(1, growth)))
+}
+
+// epoch condenses the view if it is due.
+func (x *play) epoch(ctx context.Context, k, t int) error {
+	if x.policy.Recorded {
+		x.compacted(k, t)
+		return nil
+	}
+	if x.policy.Strategy == nil {
+		return nil
+	}
+	d, ok := x.decide(k)
+	before := x.fixed + x.tokens
+	if !ok || before < x.retry && d.reason != string(lineage.Forced) && d.reason != string(policy.ReasonLimit) {
+		return nil
+	}
+	decision := x.rule.Decide(policy.Size{System: x.fixed, Messages: x.tokens}, x.state, d.trigger)
+	budget := decision.Budget
+	if d.target > 0 {
+		budget.Target = min(budget.Limit, max(d.target, x.fixed+1))
+	}
+	after := before
+	view, err := x.condense(ctx, budget, d.trigger)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		after = x.fixed
+		for i := range view {
+			after += view[i].Tokens
+		}
+	} else if x.fault == "" {
+		x.fault = err.Error()
+	}
+	x.state = x.state.After(decision, after)
+	if !decision.Worth(after) && (!x.policy.Money || after >= before) {
+		x.retry = before + max(1, x.rule.MinNewTokens)
+		return nil
+	}
+	x.begin(k, t, d, before, view)
+	return nil
+}
+
+// condense runs the strategy. What the model has not answered yet stays as it is, unless that leaves too little room.
+func (x *play) condense(ctx context.Context, budget core.Budget, trigger core.Trigger) ([]core.Message, error) {
+	open := len(x.view)
+	for open > 0 && x.view[open-1].Role != core.RoleAssistant {
+		open--
+	}
+	for open > 0 && x.view[open-1].Role == core.RoleAssistant {
+		open--
+	}
+	var first error
+	for _, keep := range []int{open, len(x.view)} {
+		x.rounds++
+		chain, err := x.policy.Strategy.open(x.rounds, x.opts.Now)
+		if err != nil {
+			return nil, err
+		}
+		messages := slices.Clone(x.view)
+		for i := keep; i < len(messages); i++ {
+			messages[i].Protected = true
+		}
+		out, err := chain.Run(ctx, &core.Request{
+			Messages: messages, Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Counter: x.counter, NoRecall: x.policy.Money,
+		})
+		if err == nil && out.Provider != "" {
+			for i := range out.Messages {
+				out.Messages[i].Protected = false
+			}
+			return out.Messages, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || keep == len(x.view) {
+			break
+		}
+	}
+	if first == nil {
+		return x.view, nil
+	}
+	return nil, first
+}
+
+// compacted replays a recorded compaction.
+func (x *play) compacted(k, t int) {
+	s := x.session
+	for x.compact < len(s.Compactions) && s.Compactions[x.compact].At <= t {
+		c := s.Compactions[x.compact]
+		x.compact++
+		if c.Summary == "" {
+			continue
+		}
+		view := []core.Message{{ID: "summary-" + string(rune('a'+x.compact)), Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(c.Summary)}}}
+		view[0].Tokens = core.MessageTokens(x.counter, view[0])
+		x.summary += view[0].Tokens
+		view = append(view, s.Messages[c.KeptFrom:t]...)
+		x.begin(k, t, due{reason: "recorded"}, x.fixed+x.tokens, view)
+	}
+}
+
+// begin makes a view the next one that is sent.
+func (x *play) begin(k, t int, d due, before int, view []core.Message) {
+	if x.desks[0].tariff.Caching.Bound { // what was thought after the old history is not valid after the new one
+		view = withoutReasoning(view, x.counter)
+	}
+	old := x.blocks
+	x.reset(view)
+	x.memory.Read(view)
+	clear(x.gone)
+	kept := map[int]bool{}
+	for i := range x.view {
+		if at, ok := x.index[x.view[i].ID]; ok && x.view[i].Equal(x.session.Messages[at]) {
+			kept[at] = true
+		}
+	}
+	for i := range x.played {
+		if !kept[i] {
+			x.gone[i] = true
+		}
+	}
+	after := x.fixed + x.tokens
+	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
+	e.Panel, e.User = x.judge(t, x.view)
+	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: 1, Reason: lineage.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
+	x.ends = [2]int{len(x.blocks) - 1, 0}
+	same := 0
+	for same < min(len(old), len(x.blocks)) && old[same].Sum == x.blocks[same].Sum {
+		same++
+	}
+	head := 0
+	if same > 0 {
+		head = old[same-1].End
+	}
+	for i := range x.desks {
+		d := &x.desks[i]
+		b := debt{epoch: len(x.epochs), saved: before - after}
+		if w, r := d.tariff.Caching.Prices(d.tariff.life()); after < before && r > 0 {
+			turns := 0.0
+			if k > 0 && x.starts[k].Sub(x.starts[k-1]) < d.tariff.Life {
+				turns = max(0, (w*float64(after-head)-r*float64(before-head))/(r*float64(before-after)))
+			}
+			b.predicted = &turns
+		}
+		d.debts = append(d.debts, b)
+	}
+	x.epochs = append(x.epochs, e)
+}
+
+func withoutReasoning(view []core.Message, c core.Counter) []core.Message {
+	out := make([]core.Message, 0, len(view))
+	for _, m := range view {
+		if slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.Reasoning); return ok }) {
+			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p core.Part) bool { _, ok := p.(core.Reasoning); return ok })
+			if len(m.Parts) == 0 {
+				continue
+			}
+			m.Tokens = core.MessageTokens(c, m)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// judge measures a view against what follows message t.
+func (g *game) judge(t int, view []core.Message) (panel, user *float64) {
+	end, turns := len(g.session.Messages), 0
+	for _, at := range g.turns {
+		if at >= t {
+			if turns++; turns > score.TurnsOfTheFuture {
+				end = at
+				break
+			}
+		}
+	}
+	s := g.scorer(t, end).Score(view)
+	if turns >= score.TurnsAfter {
+		panel = value(s.Panel())
+	}
+	return panel, value(s.UIR.Value())
+}
+
+func (g *game) scorer(at, end int) *score.Scorer {
+	k := scorerKey{at, end}
+	if g.scorers[k] == nil {
+		g.scorers[k] = score.NewScorer(score.Cut{Session: g.session, At: at, End: end, Compaction: -1}, score.Common())
+	}
+	return g.scorers[k]
+}
+
+// send settles the bill of request k, which message t answers.
+func (x *play) send(k, t int) {
+	answer := 0
+	end := len(x.session.Messages)
+	if k+1 < len(x.turns) {
+		end = x.turns[k+1]
+	}
+	for i := t; i < end; i++ {
+		if x.session.Messages[i].Role == core.RoleAssistant {
+			answer += x.session.Messages[i].Tokens
+		}
+	}
+	now := x.starts[k]
+	last := len(x.blocks) - 1
+	prompt := x.blocks[last].End
+	x.sum.sent += prompt
+	x.sum.peak = max(x.sum.peak, prompt)
+	x.size = append(x.size, prompt)
+	for i := range x.desks {
+		d := &x.desks[i]
+		u := d.send(x.blocks, []int{0, x.ends[0], x.ends[1], last}, now)
+		usd := d.tariff.usd(u.Prompt, u.Read, u.Write, u.Hour, answer)
+		if x.summary > 0 { // the agent had asked for it, with the conversation as it was
+			before := x.epochs[len(x.epochs)-1].Before
+			usd += d.tariff.usd(before, before, 0, 0, x.summary)
+		}
+		d.usd += usd
+		d.settle(x, &u, now)
+		d.last = now
+		if i == 0 {
+			x.live.Sent(&wire.Request{Model: d.tariff.Name, TTL: d.tariff.life()}, nil, now)
+			x.live.Measured(prompt, lineage.Usage{Input: prompt, Read: u.Read, Write: u.Write})
+		}
+	}
+	x.summary = 0
+	x.ends[1] = last
+	x.requests++
+}
+
+// send looks a prompt up and writes it.
+func (d *desk) send(blocks []promptcache.Block, marks []int, now time.Time) promptcache.Use {
+	c := d.tariff.Caching
+	p := promptcache.Prompt{Blocks: blocks}
+	rules := promptcache.Rules{Minimum: c.MinPrefix}
+	if c.Automatic {
+		rules = promptcache.Rules{Automatic: true, Minimum: c.MinPrefix, Life: d.tariff.Life, Step: 128, Writes: c.Write > 1}
+	} else {
+		slices.Sort(marks)
+		for _, m := range slices.Compact(marks) {
+			p.Marks = append(p.Marks, promptcache.Mark{Block: m, Life: d.tariff.Life})
+		}
+	}
+	u := d.cache.Lookup(&p, rules, now)
+	d.cache.Learn(&u, now)
+	d.read += u.Read
+	d.write += u.Write
+	d.cached = append(d.cached, u.Read)
+	return u
+}
+
+// settle counts what the last epoch has saved so far against what it cost, in prices of a token of input.
+func (d *desk) settle(x *play, u *promptcache.Use, now time.Time) {
+	if len(d.debts) == 0 || d.debts[len(d.debts)-1].paid {
+		return
+	}
+	b := &d.debts[len(d.debts)-1]
+	w, r := d.tariff.Caching.Prices(d.tariff.life())
+	rate := w // of a token that would have been sent without the epoch
+	if !d.last.IsZero() && now.Sub(d.last) < d.tariff.Life {
+		rate = r
+	}
+	if e := &x.epochs[b.epoch]; e.Request == x.requests {
+		b.owed = float64(u.Prompt-u.Read-u.Write) + r*float64(u.Read) + w*float64(u.Write) - rate*float64(e.Before)
+	} else {
+		b.turns++
+		b.owed -= rate * float64(b.saved)
+	}
+	b.paid = b.owed <= 0
+}
+
+func (x *play) results() []Played {
+	had := value(x.memory.Had())
+	_, user := x.judge(len(x.session.Messages), x.view)
+	var out []Played
+	for i := range x.desks {
+		d := &x.desks[i]
+		epochs := slices.Clone(x.epochs)
+		for _, b := range d.debts {
+			epochs[b.epoch].Predicted = b.predicted
+			if b.paid {
+				epochs[b.epoch].Paid = &b.turns
+			}
+		}
+		out = append(out, Played{
+			Session: x.name, Source: x.session.Source, Mode: x.session.Mode, Policy: x.policy.Name, Tariff: d.tariff.Name,
+			USD: d.usd, Requests: x.requests, Sent: x.sum.sent, Read: d.read, Write: d.write, Peak: x.sum.peak, Epochs: some(epochs), Cut: x.sum.cut,
+			Had: had, User: user, Repeats: x.sum.repeats, Gone: x.sum.gone, Error: x.fault, Size: x.size, Cached: d.cached,
+		})
+	}
+	return out
+}
