@@ -17,6 +17,7 @@ const (
 	inUpstreams  place = "serve.upstreams"
 	inCompaction place = "serve.compaction"
 	inIngest     place = "serve.ingest"
+	inRecall     place = "serve.recall"
 	inEpoch      place = "serve.epoch"
 	inRule       place = "serve.modes"
 )
@@ -308,6 +309,18 @@ var fields = []field{
 	{
 		key: "max_result", kind: kindTokens, in: []place{inIngest}, def: int64(0), max: maxTokens, example: "8k",
 		doc: "Tokens above which a new tool result is shortened to its relevant lines, with a handle for the rest. 0 shortens none. An agent that has not read a result yet may ask for it again.",
+	},
+	{
+		key: "recall", kind: kindObject, of: inRecall, in: []place{inServe},
+		doc: "How agents get back what was condensed.",
+	},
+	{
+		key: "mcp", kind: kindBool, in: []place{inRecall}, def: true, example: "true",
+		doc: "Serve /mcp, keep what condensed views point to in the store, and write handles into the views of agents that have its tool recall. With false nothing of that is done.",
+	},
+	{
+		key: "max_size", kind: kindBytes, in: []place{inRecall}, def: int64(1 << 30), min: 1024, max: 1 << 40, example: "1Gi",
+		doc: "Bytes that may be kept for recall, compressed. When that is reached, no more is kept, and views that are condensed then have no handles; what is there remains until its conversation was not used for 30 days.",
 	},
 	{
 		key: "epoch", kind: kindObject, of: inEpoch, in: []place{inServe},

@@ -20,6 +20,7 @@ type ServeValues struct {
 	Deadline   string            `json:"deadline,omitempty"`
 	Drain      string            `json:"drain,omitempty"`
 	Ingest     *IngestValues     `json:"ingest,omitempty"`
+	Recall     *RecallValues     `json:"recall,omitempty"`
 	Epoch      *EpochValues      `json:"epoch,omitempty"`
 	Modes      []ServeRule       `json:"modes,omitzero"`
 }
@@ -39,6 +40,12 @@ type CompactionValues struct {
 type IngestValues struct {
 	Lossless  *bool `json:"lossless,omitempty"`
 	MaxResult *int  `json:"max_result,omitempty"` // tokens, 0 for no limit
+}
+
+// RecallValues say how agents get back what was condensed.
+type RecallValues struct {
+	MCP     *bool  `json:"mcp,omitempty"`
+	MaxSize *int64 `json:"max_size,omitempty"` // bytes
 }
 
 // EpochValues say when everything older is condensed, and how far.
@@ -76,10 +83,12 @@ type Serve struct {
 	Deadline, Drain     time.Duration // positive
 	Lossless            bool          // ingest
 	MaxResult           int           // ingest: tokens, 0 for no limit
-	Target              float64       // of an epoch: percent of the window, 0 for that of the profile
-	Cold, Payback       bool          // reasons for an epoch
-	MinSize             int           // tokens, for these reasons; 0 for half of the threshold
-	Rules               []ServeRule   // the first that holds decides
+	RecallMCP           bool
+	RecallMaxSize       int64       // bytes
+	Target              float64     // of an epoch: percent of the window, 0 for that of the profile
+	Cold, Payback       bool        // reasons for an epoch
+	MinSize             int         // tokens, for these reasons; 0 for half of the threshold
+	Rules               []ServeRule // the first that holds decides
 }
 
 // Serve returns the section serve.
@@ -93,6 +102,7 @@ func (c *Config) Serve() Serve {
 		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile,
 		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
+		RecallMCP: *v.Recall.MCP, RecallMaxSize: *v.Recall.MaxSize,
 		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize,
 		Rules: slices.Clone(v.Modes),
 	}

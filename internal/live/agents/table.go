@@ -14,6 +14,7 @@ type Point struct {
 	FileName string            // a file for one run, outside of the user's folders, with the text File
 	File     string
 	Provider *Provider
+	Recall   *Recall // nil: the agent cannot be given a server of MCP for one run
 
 	Settings  []Settings        // the files that set addresses, in the order in which they win; Install writes the last
 	Elsewhere map[string]string // variables that make the agent use other APIs, and which
@@ -28,6 +29,16 @@ type Settings struct {
 	Format string // json or toml
 	Keys   []Key
 	Wins   bool // over Env
+}
+
+// A Recall says how an agent is given the gateway's server of MCP. In its texts {mcp} is the address, {secret} the recall secret
+// that goes with it, and {mcpfile} the path of a file with the text File. No secret is in Args: other users of the machine
+// can read arguments.
+type Recall struct {
+	Args []string
+	Env  map[string]string
+	Keys []Key // in Merge
+	File string
 }
 
 // A Key of a settings file has an address.
@@ -77,6 +88,12 @@ var all = []Agent{
 		Point: Point{
 			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}"},
 			Override: "--settings",
+			// With = the flags take one value; otherwise they take the user's prompt too.
+			Recall: &Recall{
+				Args: []string{"--mcp-config={mcpfile}", "--allowedTools=mcp__condense__recall,mcp__condense__search,mcp__condense__status"},
+				File: `{"mcpServers": {"condense": {"type": "http", "url": "{mcp}", "headers": {"X-Condense-Recall": "{secret}"}}}}` + "\n",
+			},
+			Without: []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
 			Elsewhere: map[string]string{
 				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock", "CLAUDE_CODE_USE_VERTEX": "Google Vertex AI", "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
 			},
@@ -98,6 +115,10 @@ var all = []Agent{
 		Name: "codex", Title: "Codex", Command: "codex",
 		Get: "npm install -g @openai/codex", Tested: "0.169.0",
 		Point: Point{
+			Recall: &Recall{
+				Args: []string{"-c", `mcp_servers.condense.url="{mcp}"`, "-c", `mcp_servers.condense.bearer_token_env_var="CONDENSE_RECALL"`},
+				Env:  map[string]string{"CONDENSE_RECALL": "{secret}"},
+			},
 			// The provider remains "openai": its name selects the sessions that resume offers.
 			Args: []string{"-c", `openai_base_url="{openai}"`},
 			Settings: []Settings{
@@ -118,6 +139,11 @@ var all = []Agent{
 		Get: "npm install -g opencode-ai", Tested: "1.18.33",
 		Point: Point{
 			Merge: "OPENCODE_CONFIG_CONTENT",
+			Recall: &Recall{Keys: []Key{
+				{Path: []string{"mcp", "condense", "type"}, Value: "remote"},
+				{Path: []string{"mcp", "condense", "url"}, Value: "{mcp}"},
+				{Path: []string{"mcp", "condense", "headers", "X-Condense-Recall"}, Value: "{secret}"},
+			}},
 			Settings: []Settings{
 				{Path: "opencode.jsonc", Format: "json", Keys: openCodeKeys, Upward: true},
 				{Path: "opencode.json", Format: "json", Keys: openCodeKeys, Upward: true},

@@ -165,7 +165,11 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 				add(shell, input, raw)
 			}
 		}
-		for _, c := range s.Calls {
+		all := s.Calls
+		if s.Make != nil {
+			all = append(slices.Clone(all), s.Make(r.Body)...)
+		}
+		for _, c := range all {
 			t := p.pick(func(t *tool) bool { return t.namespace+t.name == c.Tool })
 			if input, ok := c.input(p); ok && t != nil {
 				add(t, input, "")

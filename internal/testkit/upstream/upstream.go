@@ -71,6 +71,8 @@ type Step struct {
 	Text     string   // said before the calls, or the answer if there are none
 	Commands []string // run by the client's shell tool, one call each
 	Calls    []Call   // of other tools, after the commands
+	// Make returns more calls, for what the prompt has. It may be called several times for one step.
+	Make func(body []byte) []Call
 }
 
 // A Call is a call of the client's tool of that name, after that of its namespace if it has one. It is left out if the client has none.

@@ -192,12 +192,12 @@ func paths(s *agents.Settings) []string {
 }
 
 // merged is a configuration in a variable with the addresses of the gateway.
-func merged(p agents.Point, text string, fill func(string) string) (string, error) {
+func merged(keys []agents.Key, text string, fill func(string) string) (string, error) {
 	if text == "" {
 		text = "{}"
 	}
 	out := []byte(text)
-	for _, k := range p.Settings[len(p.Settings)-1].Keys {
+	for _, k := range keys {
 		var err error
 		if out, _, err = settings.Set(settings.JSON, out, fill(k.Value), k.Path...); err != nil {
 			return "", err

@@ -80,6 +80,7 @@ type gatewayFlags struct {
 	upstreams     []string
 	store, record string
 	observe       bool
+	recall        bool // requests without a recall secret carry the gateway's own
 	log           string
 }
 
@@ -146,7 +147,8 @@ type gateway struct {
 	host      *condense.Host
 	log       *slog.Logger
 	upstreams map[string]string // for vendors without a configured one
-	ready     chan struct{}     // closed when Gateway is set, or never will be
+	recall    bool
+	ready     chan struct{} // closed when Gateway is set, or never will be
 	drain     atomic.Int64
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
 	limit     func(time.Duration)             // that the process may take to end
@@ -179,7 +181,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), place: f.place, upstreams: upstreams, ready: make(chan struct{}),
+		settings: c.Serve(), place: f.place, recall: f.recall, upstreams: upstreams, ready: make(chan struct{}),
 		log:   slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})),
 		limit: func(drain time.Duration) { cli.EndWithin(ctx, drain) },
 	}
@@ -252,6 +254,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
+		Recall: live.Recall{Off: !s.RecallMCP, Own: g.recall, MaxSize: s.RecallMaxSize},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize},
 	}

@@ -33,7 +33,7 @@ const afterAgent = time.Second
 
 func wrapCommand(a *cli.App) *cobra.Command {
 	var flags gatewayFlags
-	quiet := false
+	quiet, noRecall := false, false
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] AGENT [ARGUMENT…] | [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run an agent whose conversations are condensed",
@@ -65,6 +65,7 @@ variables or in its settings, become the gateway's upstreams.`,
 			if err != nil {
 				return err
 			}
+			flags.recall = agent.Point.Recall != nil && !noRecall
 			return wrap(cmd, a, &flags, agent, command, quiet)
 		},
 	}
@@ -73,6 +74,7 @@ variables or in its settings, become the gateway's upstreams.`,
 	level.DefValue, flags.log = "warn", "warn"
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
+	cmd.Flags().BoolVar(&noRecall, "no-recall", false, "do not give the agent tools to recall what was condensed, and keep nothing for them")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
@@ -131,7 +133,11 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 			g.log.Error("the gateway has ended; the agent goes on without it", "err", err)
 		}
 	}()
-	start, err := launch(agent, command[1:], own.unless(flags.upstreams), "http://"+listener.Addr().String(), os.Environ())
+	secret := ""
+	if flags.recall && g.settings.RecallMCP && !g.settings.Observe {
+		secret = g.RecallSecret()
+	}
+	start, err := launch(agent, command[1:], own.unless(flags.upstreams), "http://"+listener.Addr().String(), secret, os.Environ())
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
@@ -306,8 +312,8 @@ func (l *launched) remove() error {
 }
 
 // launch returns the arguments and the environment with which an agent sends its requests to the
-// gateway at base.
-func launch(agent *agents.Agent, args []string, own addresses, base string, environ []string) (*launched, error) {
+// gateway at base, and has its tools for recall, if there is a secret for them.
+func launch(agent *agents.Agent, args []string, own addresses, base, secret string, environ []string) (*launched, error) {
 	l := &launched{env: slices.Clone(environ)}
 	p := agent.Point
 	// Clients append the last part of the path to what they are given. If the user's own address has no
@@ -318,7 +324,13 @@ func launch(agent *agents.Agent, args []string, own addresses, base string, envi
 		}
 		return base + "/v1"
 	}
-	fill := strings.NewReplacer("{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic)).Replace
+	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{mcp}", base + "/mcp", "{secret}", secret}
+	fill := strings.NewReplacer(texts...).Replace
+	recall := p.Recall
+	talks := len(args) == 0 || !slices.Contains(p.Without, args[0])
+	if secret == "" || !talks {
+		recall = nil
+	}
 	for name, value := range p.Env {
 		l.set(name, fill(value))
 	}
@@ -332,15 +344,19 @@ func launch(agent *agents.Agent, args []string, own addresses, base string, envi
 		if err := os.WriteFile(file, []byte(fill(p.File)), 0o600); err != nil {
 			return nil, errors.Join(err, l.remove())
 		}
-		fill = strings.NewReplacer("{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{file}", file).Replace
+		fill = strings.NewReplacer(append(texts, "{file}", file)...).Replace
 	}
-	if len(args) == 0 || !slices.Contains(p.Without, args[0]) {
+	if talks {
 		for _, arg := range p.Args {
 			l.args = append(l.args, fill(arg))
 		}
 	}
 	if p.Merge != "" {
-		text, err := merged(p, lookup(environ, p.Merge), fill)
+		keys := p.Settings[len(p.Settings)-1].Keys
+		if recall != nil {
+			keys = slices.Concat(keys, recall.Keys)
+		}
+		text, err := merged(keys, lookup(environ, p.Merge), fill)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", p.Merge, err), l.remove())
 		}
@@ -355,9 +371,38 @@ func launch(agent *agents.Agent, args []string, own addresses, base string, envi
 			l.notes = append(l.notes, fmt.Sprintf("%s is set: %s uses %s, and its requests do not come through condense", name, agent.Title, what))
 		}
 	}
+	if recall != nil {
+		if err := l.recall(recall, fill); err != nil {
+			return nil, errors.Join(err, l.remove())
+		}
+	}
 	l.args = append(l.args, args...)
 	l.bypassProxy(environ)
 	return l, nil
+}
+
+// recall gives the agent the gateway's server of MCP.
+func (l *launched) recall(r *agents.Recall, fill func(string) string) error {
+	file := ""
+	if r.File != "" {
+		if l.dir == "" {
+			var err error
+			if l.dir, err = os.MkdirTemp("", "condense-"); err != nil {
+				return err
+			}
+		}
+		file = filepath.Join(l.dir, "mcp.json")
+		if err := os.WriteFile(file, []byte(fill(r.File)), 0o600); err != nil {
+			return err
+		}
+	}
+	for name, value := range r.Env {
+		l.set(name, fill(value))
+	}
+	for _, arg := range r.Args {
+		l.args = append(l.args, strings.ReplaceAll(fill(arg), "{mcpfile}", file))
+	}
+	return nil
 }
 
 func (l *launched) set(name, value string) {

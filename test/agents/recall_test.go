@@ -1,0 +1,104 @@
+package agents_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+var promised = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+
+// resultLine is a line of a search result with a tool result, not its call.
+var resultLine = regexp.MustCompile(`result of [^\\]*\bh:([0-9a-f]{10})\b`)
+
+// TestRecall runs the scenario through condense wrap. After its epochs the scripted model searches for a needle of the first tool result
+// and recalls it by its handle, and then everything that the condensed history promises: all is found.
+func TestRecall(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range map[string]string{"claude": "mcp__condense__", "codex": "mcp__condense", "opencode": "condense_"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const needle = "the quokka lives at 7731"
+			var promises []string
+			o := scenario()
+			loop := upstream.Loop(calls, size, map[int]string{1: needle})
+			last := loop[len(loop)-1]
+			o.Script = append(slices.Clone(loop[:len(loop)-1]),
+				upstream.Step{Calls: []upstream.Call{{Tool: prefix + "search", Input: map[string]any{"query": "quokka"}}}},
+				upstream.Step{Make: func(body []byte) []upstream.Call {
+					found := resultLine.FindSubmatch(body[max(0, bytes.LastIndex(body, []byte("condense search:"))):])
+					if found == nil {
+						return nil
+					}
+					return []upstream.Call{{Tool: prefix + "recall", Input: map[string]any{"handle": string(found[1]), "lines": "1-20"}}}
+				}},
+				upstream.Step{Make: func(body []byte) []upstream.Call {
+					promises = handlesBefore(body)
+					var all []upstream.Call
+					for _, h := range promises {
+						all = append(all, upstream.Call{Tool: prefix + "recall", Input: map[string]any{"handle": h, "head": 1}})
+					}
+					return all
+				}}, last)
+			d := newDesk(t, o)
+			a := all[slices.IndexFunc(all, func(a agent) bool { return a.name == name })]
+			d.at(t, &a, "")
+			got := d.wrap(t, a.env, append(append([]string{a.name}, a.args...), task)...)
+			if epochs := got.epochs(t); epochs < 3 || got.code != 0 {
+				t.Errorf("%d epochs, exit code %d\n%s", epochs, got.code, tail(got.out))
+			}
+			d.accept(t)
+
+			lines := strings.SplitAfter(upstream.Output(loop[0].Commands[0]), "\n")
+			first := strings.Join(lines[:6], "")
+			turns := d.vendor.Turns()
+			before, after := turns[calls].Body, turns[len(turns)-1].Body
+			if within(t, before, first) {
+				t.Error("the needle is still in the condensed history: the test proves nothing")
+			}
+			if !within(t, turns[calls+2].Body, first) {
+				t.Errorf("the needle has not come back byte for byte\n%s\n%s", d.list(), tail(got.out))
+			}
+			if len(promises) == 0 {
+				t.Error("the condensed history promises nothing")
+			}
+			if n := bytes.Count(after, []byte("has no content with the handle")); n > 0 {
+				t.Errorf("%d of %d promises are not kept", n, len(promises))
+			}
+			answered := bytes.Count(after, []byte("old content, verbatim")) + bytes.Count(after, []byte("nothing to show")) + bytes.Count(after, []byte("only white space"))
+			if answered < len(promises) {
+				t.Errorf("%d of %d calls were answered", answered, len(promises))
+			}
+			t.Logf("%d epochs; %d promises, all kept", got.epochs(t), len(promises))
+		})
+	}
+}
+
+// handlesBefore returns the handles in the part of a body before the first search.
+func handlesBefore(body []byte) []string {
+	if i := bytes.Index(body, []byte("quokka\\\"")); i > 0 {
+		body = body[:i]
+	}
+	var all []string
+	for _, at := range promised.FindAllSubmatch(bytes.ReplaceAll(body, []byte(`\n`), []byte(" ")), -1) {
+		const example = "9f2c41d07a" // in what the server says about itself
+		if h := string(at[1]); h != example && !slices.Contains(all, h) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+func within(t *testing.T, body []byte, text string) bool {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatal(err)
+	}
+	return holds(v, text)
+}
