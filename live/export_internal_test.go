@@ -27,3 +27,6 @@ func Seal(g *Gateway, tenant string, messages [][]byte, now time.Time) (string, 
 func Unseal(g *Gateway, tenant, sealed string, now time.Time) ([][]byte, error) {
 	return g.unseal(tenant, sealed, now, mostSealed)
 }
+
+// PingEvery sets how long a client waits in silence for the answer to a recall.
+func PingEvery(g *Gateway, d time.Duration) { g.pingEvery = d }

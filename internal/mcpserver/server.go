@@ -261,7 +261,9 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 	for _, o := range st.Conversation.Others {
 		pieces = append(pieces, o.All()...)
 	}
-	return slices.DeleteFunc(pieces, func(p recall.Piece) bool { return strings.HasPrefix(p.Text(), recalledMark) }), nil
+	return slices.DeleteFunc(pieces, func(p recall.Piece) bool { // what was recalled before, and the calls that did it
+		return strings.HasPrefix(p.Text(), recalledMark) || strings.HasPrefix(p.What, "call of ") && strings.HasSuffix(p.What, "recall")
+	}), nil
 }
 
 // where says what a piece is and where it was. Names in a conversation come from outside.

@@ -21,6 +21,7 @@ type Splice struct {
 	tool   string
 	begun  bool
 	stream bool
+	ended  bool   // the client has the end
 	rest   []byte // the beginning of an event, or what has come of a body
 
 	rounds int  // that are over, all of them with calls of the tool
@@ -92,6 +93,8 @@ func (s *Splice) Close() []byte {
 	s.rest = nil
 	var out []byte
 	switch {
+	case s.ended:
+		return nil
 	case !s.stream:
 		if s.body(rest); !s.over {
 			return rest
@@ -205,7 +208,7 @@ func (s *Splice) End() []byte {
 			out = append(out, s.whole(e.data)...)
 		}
 	}
-	s.over = false
+	s.over, s.ended = false, true
 	return out
 }
 
@@ -309,8 +312,8 @@ func eventEnd(data []byte) int {
 // event reads an event and appends what the client gets of it.
 func (s *Splice) event(out []byte, e sseEvent) []byte {
 	e.read()
-	if s.over || e.data == nil {
-		if s.over {
+	if s.over || s.ended || e.data == nil {
+		if s.over || s.ended {
 			return out // nothing follows the end
 		}
 		return append(out, e.raw...)
