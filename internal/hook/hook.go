@@ -42,11 +42,13 @@ type Options struct {
 	MaxResult int
 	Store     *Store // keeps what is cut
 	Logger    *slog.Logger
+	// Recall answers a call of the tool recall in the extension of an agent without MCP. An error is for the model.
+	Recall func(ctx context.Context, session, project string, arguments []byte) ([]string, error)
 }
 
 // An event is what agents pass: Claude Code's members, which the extensions of the others use too.
 type event struct {
-	Name       string          `json:"hook_event_name"` // PostToolUse, SessionStart or PreCompact
+	Name       string          `json:"hook_event_name"` // PostToolUse, SessionStart, PreCompact or Recall
 	Session    string          `json:"session_id"`
 	Transcript string          `json:"transcript_path"`
 	Dir        string          `json:"cwd"`
@@ -83,6 +85,12 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 			return nil, err
 		}
 		return encode(specific(e.Name, "additionalContext", text))
+	case "Recall":
+		texts, err := o.Recall(ctx, e.Session, e.Dir, e.Input)
+		if err != nil {
+			texts = []string{err.Error()}
+		}
+		return encode(specific(e.Name, "texts", texts))
 	case "":
 		return nil, errors.New("the input has no hook_event_name")
 	}

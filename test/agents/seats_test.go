@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
@@ -119,16 +120,19 @@ func (d *desk) arrived(t *testing.T) (ids []string, texts map[string]string) {
 	return ids, texts
 }
 
-// pages checks that results of recall are pages of a text.
+// pages checks that results of recall are pages of a text. Between its blocks is NUL or, as OpenCode has it, an empty line.
 func pages(t *testing.T, want string, got ...string) {
 	t.Helper()
 	var whole strings.Builder
 	for _, g := range got {
-		blocks := strings.Split(g, "\x00")
-		if len(blocks) < 2 || !strings.HasPrefix(blocks[0], "[condense recall: ") {
+		head, page, ok := strings.Cut(strings.ReplaceAll(g, "]\n\n", "]\x00"), "]\x00")
+		if !ok || !strings.HasPrefix(head, "[condense recall: ") {
 			t.Fatalf("no page: %.300q", g)
 		}
-		whole.WriteString(blocks[1])
+		if i := strings.LastIndex(page, "[condense recall: bytes"); i >= 0 {
+			page = strings.TrimSuffix(strings.TrimSuffix(page[:i], "\x00"), "\n\n")
+		}
+		whole.WriteString(page)
 	}
 	if whole.String() != want {
 		t.Errorf("recall returned %d bytes, want %d: not byte for byte", whole.Len(), len(want))
@@ -205,7 +209,6 @@ func TestClaudeCodePlugin(t *testing.T) {
 			t.Errorf("the session has another result of %s than was sent", id)
 		}
 	}
-	t.Log(d.list())
 }
 
 // TestClaudeCodeCompacts: after a compaction of its own the agent sends what our digest says of before.
@@ -226,23 +229,107 @@ func TestClaudeCodeCompacts(t *testing.T) {
 		}
 	}
 	d.accept(t, "binding")
-	t.Log(d.list())
 }
 
 // TestClaudeCodeWithoutProgram: the plugin says once that the program is missing, and all is as without it.
 func TestClaudeCodeWithoutProgram(t *testing.T) {
 	t.Parallel()
-	text := ledger(28_000)
-	file := filepath.Join(t.TempDir(), "ledger.txt")
-	write(t, file, text)
-	d := newDesk(t, upstream.Options{Script: []upstream.Step{{Commands: []string{"cat " + file}}, {Commands: []string{"echo short"}}, {Text: "Done."}}})
+	d, text := d28(t)
 	a := all[0]
 	d.marketplace(t, &a)
 	args := slices.Concat([]string{"--output-format", "stream-json", "--verbose"}, a.args, []string{task})
-	got := d.run(t, a.env, filepath.Join(d.home, "bin", a.name), args...)
+	d.untouched(t, d.run(t, a.env, filepath.Join(d.home, "bin", a.name), args...), text)
+}
+
+// TestOpenCodePlugin: as TestClaudeCodePlugin, with the plugin in the folder of OpenCode.
+func TestOpenCodePlugin(t *testing.T) {
+	t.Parallel()
+	text := ledger(28_000)
+	file := filepath.Join(t.TempDir(), "ledger.txt")
+	write(t, file, text)
+	next := 1 + strings.LastIndexByte(text[:20_000], '\n')
+	d := newDesk(t, upstream.Options{ByCredential: true, Script: []upstream.Step{
+		{Commands: []string{"cat " + file}},
+		{Commands: []string{"echo short"}},
+		call("condense_recall", map[string]any{"handle": handle(text)}),
+		call("condense_recall", map[string]any{"handle": handle(text), "offset": next}),
+		{Text: "Done."},
+	}})
+	d.plugged(t)
+	a := d.openCode(t)
+	got := d.direct(t, &a, d.url, task)
 	ids, texts := d.arrived(t)
-	if got.code != 0 || len(ids) != 2 || texts[ids[0]] != strings.TrimSuffix(text, "\n") {
-		t.Errorf("exit code %d, %d results\n%s", got.code, len(ids), d.list())
+	if got.code != 0 || len(ids) != 4 {
+		t.Fatalf("exit code %d, %d results\n%s\n%s", got.code, len(ids), tail(got.out), d.list())
+	}
+	if s := texts[ids[0]]; !strings.Contains(s, "; recall h:"+handle(text)) || len(s) > 26_000 {
+		t.Errorf("the long result arrived with %d bytes: %.200q", len(s), s)
+	}
+	pages(t, text, texts[ids[2]], texts[ids[3]])
+}
+
+// openCode is OpenCode with the plugin of this repository.
+func (d *desk) openCode(t *testing.T) agent {
+	t.Helper()
+	d.extension(t, "plugins/opencode/condense.js", "condense.js")
+	a := all[slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })]
+	a.env = append(slices.Clip(a.env), "npm_config_fetch_retries=0") // with a plugin it wants a package, and waits
+	a.content = `{"provider": {"anthropic": {"options": {"baseURL": "{anthropic}/v1"}}}, "plugin": ["file://` + filepath.Join(d.home, "condense.js") + `"]}`
+	return a
+}
+
+// extension copies a file of this repository into the home folder.
+func (d *desk) extension(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", from))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(d.home, to), string(text))
+}
+
+// TestOpenCodeCompacts: the request for OpenCode's own summary holds what our digest says.
+func TestOpenCodeCompacts(t *testing.T) {
+	t.Parallel()
+	o := scenario()
+	o.Script, o.Window = upstream.Loop(24, size, nil), 36_000
+	d := newDesk(t, o)
+	d.plugged(t)
+	a := d.openCode(t)
+	got := d.direct(t, &a, d.url, task)
+	asked := false
+	for _, r := range d.vendor.Records() {
+		asked = asked || bytes.Contains(r.Body, []byte("[condense: what was in this conversation before it was compacted]")) && bytes.Contains(r.Body, []byte(task))
+	}
+	if !asked {
+		t.Errorf("no request holds the digest\n%s\n%s", tail(got.out), d.list())
+	}
+}
+
+// TestOpenCodeWithoutProgram: the plugin says once that the program is missing, and all is as without it.
+func TestOpenCodeWithoutProgram(t *testing.T) {
+	t.Parallel()
+	d, text := d28(t)
+	a := d.openCode(t)
+	got := d.direct(t, &a, d.url, task)
+	d.untouched(t, got, text)
+}
+
+// d28 is a desk whose script prints a file of 28 kB, the text.
+func d28(t *testing.T) (d *desk, text string) {
+	t.Helper()
+	text = ledger(28_000)
+	file := filepath.Join(t.TempDir(), "ledger.txt")
+	write(t, file, text)
+	return newDesk(t, upstream.Options{ByCredential: true, Script: []upstream.Step{{Commands: []string{"cat " + file}}, {Commands: []string{"echo short"}}, {Text: "Done."}}}), text
+}
+
+// untouched checks a run without the program.
+func (d *desk) untouched(t *testing.T, got result, text string) {
+	t.Helper()
+	ids, texts := d.arrived(t)
+	if got.code != 0 || len(ids) != 2 || strings.TrimSuffix(texts[ids[0]], "\n") != strings.TrimSuffix(text, "\n") {
+		t.Errorf("exit code %d, %d results\n%s\n%s", got.code, len(ids), tail(got.out), d.list())
 	}
 	said := 0
 	for line := range strings.Lines(got.out) {
@@ -253,4 +340,74 @@ func TestClaudeCodeWithoutProgram(t *testing.T) {
 	if said != 1 {
 		t.Errorf("said %d times that the program is missing\n%s", said, tail(got.out))
 	}
+}
+
+// pi is pi with the extension of this repository.
+func (d *desk) pi(t *testing.T) agent {
+	t.Helper()
+	d.extension(t, "plugins/pi/condense.ts", ".pi/agent/extensions/condense.ts")
+	return all[slices.IndexFunc(all, func(a agent) bool { return a.name == "pi" })]
+}
+
+// TestPiExtension: as TestClaudeCodePlugin, with the extension in the folder of pi.
+func TestPiExtension(t *testing.T) {
+	t.Parallel()
+	text := ledger(28_000)
+	file := filepath.Join(t.TempDir(), "ledger.txt")
+	write(t, file, text)
+	d := newDesk(t, upstream.Options{ByCredential: true, Script: []upstream.Step{
+		{Commands: []string{"cat " + file}},
+		{Commands: []string{"echo short"}},
+		call("recall", map[string]any{"handle": handle(text)}),
+		call("recall", map[string]any{"handle": handle(text), "offset": 1 + strings.LastIndexByte(text[:20_000], '\n')}),
+		{Text: "Done."},
+	}})
+	d.plugged(t)
+	a := d.pi(t)
+	got := d.direct(t, &a, d.url, task)
+	ids, texts := d.arrived(t)
+	if got.code != 0 || len(ids) != 4 {
+		t.Fatalf("exit code %d, %d results\n%s\n%s", got.code, len(ids), tail(got.out), d.list())
+	}
+	if s := texts[ids[0]]; !strings.Contains(s, "; recall h:"+handle(text)) || len(s) > 26_000 {
+		t.Errorf("the long result arrived with %d bytes: %.200q", len(s), s)
+	}
+	pages(t, text, texts[ids[2]], texts[ids[3]])
+	files := d.sessions(t, ".pi/agent/sessions/*/*.jsonl")
+	for _, session := range files {
+		if strings.Contains(session, "record 713 of the ledger, sum 104729") && strings.Contains(session, "; recall h:"+handle(text)) {
+			return
+		}
+	}
+	t.Errorf("none of %d sessions of pi has the shortened result", len(files))
+}
+
+// TestPiCompacts: after a compaction of its own pi sends what our digest says of before. A run with -p would refuse it: pi has closed
+// the session for extensions by then.
+func TestPiCompacts(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, scenario())
+	d.plugged(t)
+	a := d.pi(t)
+	d.at(t, &a, d.url)
+	const live = `(echo '{"type": "prompt", "message": "` + task + `"}'; until [ -e ended ]; do sleep 0.2; done) | "$@"`
+	var out testkit.Log
+	args := slices.Concat([]string{"-c", live, "sh", filepath.Join(d.home, "bin", "pi")}, a.args[:len(a.args)-1], []string{"--mode", "rpc"})
+	cmd := d.start(t, a.env, &out, "sh", args...)
+	testkit.Eventually(t, "pi runs the whole script", func() bool { return d.steps() > calls })
+	write(t, filepath.Join(d.dir, "ended"), "")
+	wait(t, cmd, &out)
+	turns := d.vendor.Turns()
+	last := turns[len(turns)-1].Body
+	if !bytes.Contains(last, []byte("[condense: what was in this conversation before it was compacted]")) {
+		t.Errorf("the last request does not hold the digest\n%s\n%s", tail(out.String()), d.list())
+	}
+}
+
+// TestPiWithoutProgram: the extension says once that the program is missing, and all is as without it.
+func TestPiWithoutProgram(t *testing.T) {
+	t.Parallel()
+	d, text := d28(t)
+	a := d.pi(t)
+	d.untouched(t, d.direct(t, &a, d.url, task), text)
 }

@@ -80,5 +80,17 @@ func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most
 	if o.Store, err = hook.NewStore(); err != nil || !recall {
 		o.MaxResult = 0
 	}
+	o.Recall = func(ctx context.Context, session, project string, arguments []byte) ([]string, error) {
+		s, err := newSeat(a, agent)
+		if err != nil {
+			return nil, err
+		}
+		s.id, s.project = session, project
+		st, err := s.state(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return st.Recall(ctx, arguments)
+	}
 	return hook.Answer(ctx, agent, a.Stdin, o)
 }

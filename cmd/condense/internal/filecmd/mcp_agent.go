@@ -38,6 +38,7 @@ type seat struct {
 	recorded *sessions.Agent // nil if its sessions are not found
 	kept     *hook.Store
 	project  string
+	id       string // of the session, if it is known
 
 	mu   sync.Mutex
 	file *followed // the session that was served last
@@ -64,20 +65,15 @@ func newSeat(a *cli.App, agent string) (*seat, error) {
 // session returns the ID of the session and, if its file is found, the session. It is looked for at every call: agents start
 // servers before they write a session, and go on with another one in the same process.
 func (s *seat) session() (id string, found *sessions.Session) {
+	id = s.id
+	if id == "" && s.agent == hook.Claude {
+		id = os.Getenv("CLAUDE_CODE_SESSION_ID")
+	}
 	if s.recorded != nil {
-		newest, err := s.recorded.Newest(s.project)
-		if id = os.Getenv("CLAUDE_CODE_SESSION_ID"); s.agent != hook.Claude {
-			id = ""
+		if named, err := s.recorded.Find(id); err == nil {
+			return id, named
 		}
-		switch {
-		case err == nil && newest.ID == id:
-			return id, newest
-		case id != "":
-			if named, err := s.recorded.Find(id); err == nil {
-				return id, named
-			}
-		}
-		if err == nil {
+		if newest, err := s.recorded.Newest(s.project); err == nil && s.id == "" {
 			return newest.ID, newest
 		}
 	}
