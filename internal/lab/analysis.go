@@ -87,7 +87,7 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 		}
 	}
 	l.Sessions = len(sessions)
-	l.Unfit = a.unfit[fitness{rows[0].Budget, s.Name}]
+	l.Unfit = s.Apart || a.unfit[fitness{rows[0].Budget, s.Name}]
 	for i := range a.Measures {
 		m := &a.Measures[i]
 		e, ok := a.sampler.estimate(sessionMeans(rows, valueOf(m.Name)))

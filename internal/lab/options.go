@@ -132,6 +132,12 @@ type Strategy struct {
 	// Key identifies the strategy, its version and its settings in the cache: results with the same
 	// key are not measured again. Empty means no caching.
 	Key string
+	// Unchecked measures what the provider returns even if it breaks rules, and does not run it a second time: for
+	// programs of others. There is no chain.
+	Unchecked bool
+	// SizeOf is the name of a strategy earlier in the list. Its result is the budget, so that both are compared at the
+	// same size; empty means the budget of the run. In rounds and with canaries it has no effect.
+	SizeOf string
 }
 
 // The bounds, which are in every table. Oracle knows the future and is the upper bound. The others are
@@ -155,6 +161,10 @@ type StrategyInfo struct {
 	Key   string `json:"key,omitempty"`
 	// Bound reports whether it is a bound, for reference only.
 	Bound bool `json:"bound,omitempty"`
+	// Apart reports whether no verdict names it as the best: another program, or one with a budget of its own.
+	Apart bool `json:"apart,omitempty"`
+	// SizeOf is that of [Strategy].
+	SizeOf string `json:"size_of,omitempty"`
 }
 
 func (s *Strategy) providers() []core.NamedProvider {
@@ -199,6 +209,8 @@ func checkStrategies(strategies []Strategy) error {
 			return fmt.Errorf("strategy %d has no name", i+1)
 		case seen[s.Name]:
 			return fmt.Errorf("strategy %q: the name is taken", s.Name)
+		case s.SizeOf != "" && !slices.ContainsFunc(strategies[:i], func(o Strategy) bool { return o.Name == s.SizeOf }):
+			return fmt.Errorf("strategy %q is to have the size of %q, which is not before it in the list", s.Name, s.SizeOf)
 		case len(s.providers()) == 0:
 			return fmt.Errorf("strategy %q has neither a provider nor a chain", s.Name)
 		}

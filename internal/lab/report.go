@@ -133,7 +133,7 @@ func (r *runner) report(partial bool) *Report {
 	}
 	for i := range r.strategies {
 		s := &r.strategies[i]
-		out.Strategies = append(out.Strategies, StrategyInfo{Name: s.Name, About: s.About, Key: s.Key})
+		out.Strategies = append(out.Strategies, StrategyInfo{Name: s.Name, About: s.About, Key: s.Key, Apart: s.Unchecked || s.SizeOf != "", SizeOf: s.SizeOf})
 	}
 	for _, b := range r.opts.Budgets {
 		out.Budgets = append(out.Budgets, b.String())

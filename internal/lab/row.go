@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -128,6 +129,10 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	if !r.measured() {
 		return r, nil
 	}
+	if s.Unchecked {
+		b.judge(&r, out.Messages)
+		return r, nil
+	}
 	r.Values["lawful"] = 1
 	for _, a := range out.Attempts {
 		if a.Outcome == core.OutcomeRejected {
@@ -156,6 +161,9 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 
 // condense runs s, and returns the time that its providers took.
 func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
+	if s.Unchecked {
+		return b.unchecked(ctx, s, messages, round)
+	}
 	chain, err := s.open(round, b.now)
 	if err != nil {
 		return nil, 0, err
@@ -167,6 +175,29 @@ func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Messa
 	var took time.Duration
 	for _, a := range out.Attempts {
 		took += a.Duration
+	}
+	return out, took, nil
+}
+
+// unchecked returns what the provider of s makes of messages as a chain would return it, valid or not.
+func (b *trial) unchecked(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
+	start := b.now()
+	res, err := s.Provider.Condense(ctx, b.request(messages, core.TriggerAutomatic))
+	took := b.now().Sub(start)
+	if err != nil {
+		return nil, took, err
+	}
+	out := &core.ChainResult{Messages: res.Messages, Provider: s.Name, Usage: res.Usage}
+	tokens := 0
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		if m.ID == "" {
+			m.ID = fmt.Sprintf("new-%d-%d", round, i)
+		}
+		tokens += core.MessageTokens(b.counter, *m)
+	}
+	if tokens <= b.task.room {
+		out.Attempts = []core.Attempt{{Provider: s.Name, Outcome: core.OutcomeApplied, Duration: took}}
 	}
 	return out, took, nil
 }

@@ -265,6 +265,10 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 	}
 	for i := range w.strategies {
 		s := &w.strategies[i]
+		b, ok := b.sizedAs(s.SizeOf, out)
+		if !ok {
+			continue
+		}
 		row, err := w.remember(b, s.Name, s.Key, func() (Row, error) {
 			if err := w.afford(s); err != nil {
 				return Row{}, err
@@ -280,6 +284,22 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 		out = append(out, row)
 	}
 	return out, nil
+}
+
+// sizedAs returns a trial with the size of another strategy's result as its budget, b if other is empty. It reports false if
+// there is no such result.
+func (b *trial) sizedAs(other string, rows []Row) (*trial, bool) {
+	if other == "" {
+		return b, true
+	}
+	for i := range rows {
+		if r := &rows[i]; r.Strategy == other && r.measured() && r.After > 0 {
+			sized := *b
+			sized.task.room = r.After
+			return &sized, true
+		}
+	}
+	return nil, false
 }
 
 // remember returns the row from the cache, or measures it and adds it to the cache. Failures are not

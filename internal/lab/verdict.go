@@ -131,6 +131,8 @@ type Verdict struct {
 	Text string `json:"text"`
 	// Losses are the measures in which Best is shown to be worse than another strategy.
 	Losses []Loss `json:"losses,omitempty"`
+	// AtSize compares strategies with others at the same size: see [Strategy.SizeOf].
+	AtSize []string `json:"at_size,omitempty"`
 }
 
 // A Loss is a measure in which the best strategy of a verdict is shown to be worse than another one.
@@ -244,10 +246,29 @@ func (a *analysis) verdicts() []Verdict {
 				v.Text = fmt.Sprintf("no difference shown between %s", strings.Join(append([]string{v.Best}, v.Ties...), ", "))
 			}
 		}
+		v.AtSize = a.atSize(diff, t)
 		if v.Best != "" && !v.Few {
 			v.Losses = a.losses(t, v.Best, names[1:])
 		}
 		out = append(out, v)
+	}
+	return out
+}
+
+// atSize returns a sentence for every strategy that has the size of another one as its budget.
+func (a *analysis) atSize(diff map[[4]string]Difference, t *Table) []string {
+	var out []string
+	for i := range a.Strategies {
+		s := &a.Strategies[i]
+		d, ok := diff[[4]string{t.Budget, t.Mode, s.Name, s.SizeOf}]
+		if !ok {
+			continue
+		}
+		what := "no difference shown"
+		if d.Shown {
+			what = fmt.Sprintf("%+.2f of what was needed later", d.Mean)
+		}
+		out = append(out, fmt.Sprintf("%s against %s at the same size: %s (95 %% interval %+.2f to %+.2f, %d sessions)", s.Name, s.SizeOf, what, d.Low, d.High, d.Sessions))
 	}
 	return out
 }

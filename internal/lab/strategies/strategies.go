@@ -199,12 +199,20 @@ func preset(setting, value string) json.RawMessage {
 func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []config.Provider, error) {
 	fault := func(err error) (lab.Strategy, []config.Provider, error) { return lab.Strategy{}, nil, err }
 	label, rest, labelled := strings.Cut(word, "=")
-	if !labelled || strings.ContainsAny(label, "{:") {
+	if !labelled || strings.ContainsAny(label, "{[:") {
 		label, rest = word, word
+	}
+	if command, ok := strings.CutPrefix(rest, externalPrefix+"["); ok {
+		s, err := openExternal(label, "["+command)
+		return s, nil, err
 	}
 	alone := false
 	if r, ok := strings.CutPrefix(rest, "bare:"); ok {
 		rest, alone = r, true
+	}
+	sizeOf := ""
+	if i := strings.LastIndexByte(rest, '~'); i > strings.LastIndexByte(rest, '}') {
+		rest, sizeOf = rest[:i], rest[i+1:]
 	}
 	var chain []config.Provider
 	var profiles []string // whose language models they use
@@ -216,7 +224,7 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 		chain = append(chain, providers...)
 		profiles = append(profiles, slices.Repeat([]string{cmp.Or(b.Profile, profile)}, len(providers))...)
 	}
-	s := lab.Strategy{Name: label, Key: b.key(chain, profiles, alone)}
+	s := lab.Strategy{Name: label, Key: b.key(chain, profiles, alone), SizeOf: sizeOf}
 	taken := map[string]bool{condense.Truncation: true}
 	var about []string
 	for i, p := range chain {
@@ -239,6 +247,9 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 		about = append(about, "truncation")
 	}
 	s.About = strings.Join(about, ", then ")
+	if sizeOf != "" {
+		s.About += ", at the size that " + sizeOf + " leaves"
+	}
 	return s, chain, nil
 }
 

@@ -67,7 +67,10 @@ A strategy is, with commas between several:
   LABEL=...         any of these under another name
   all               every preset of the built-in strategies that needs no language model, and masking
                     of as many old results as the budget requires
-Truncation follows each of them, as in use. bare:NAME leaves it out.
+Truncation follows each of them, as in use. bare:NAME leaves it out. NAME~OTHER has the size that OTHER,
+earlier in the list, leaves as its budget. LABEL=external["program","argument"] is a program of others: it reads
+{"messages","tokens","budget"} as JSON from its input, messages as Anthropic's API has them, and writes
+{"messages"}. What it returns is measured whether or not it is valid.
 
 With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
 settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists

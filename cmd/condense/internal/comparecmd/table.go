@@ -141,6 +141,9 @@ func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
 	if losses := v.WorseIn(); losses != "" {
 		term.Printf(w, "  %s\n", losses)
 	}
+	for _, text := range v.AtSize {
+		term.Printf(w, "  %s\n", text)
+	}
 }
 
 // winners returns the strategies that are shown to be the best, in the order of the verdicts.

@@ -1,0 +1,106 @@
+package strategies
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/transcript"
+)
+
+// externalPrefix introduces a strategy that is another program. See [external].
+const externalPrefix = "external"
+
+// externalFormat is the format of the messages that an external program gets and returns.
+const externalFormat = "anthropic"
+
+// externalDeadline limits one condensation by an external program.
+const externalDeadline = 5 * time.Minute
+
+// external condenses by another program: a contestant, not a provider. The program is started for every condensation. It
+// reads one JSON object from its standard input, {"messages": […], "tokens": N, "budget": N}: the messages in the form of Anthropic's
+// API, their tokens, and how many may be left. It writes {"messages": […]} to its standard output. What it writes is measured as it
+// is, whether or not it keeps the rules of this project.
+type external struct{ command []string }
+
+// Condense implements [core.CondensationProvider].
+func (e external) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, externalDeadline)
+	defer cancel()
+	var body bytes.Buffer
+	j := history.New()
+	if err := j.Append(slices.Clone(req.Messages)...); err != nil {
+		return nil, err
+	}
+	if _, err := (&transcript.Document{Journal: j}).Write(&body, externalFormat); err != nil {
+		return nil, err
+	}
+	var messages json.RawMessage = body.Bytes()
+	if object := (struct{ Messages json.RawMessage }{}); json.Unmarshal(messages, &object) == nil {
+		messages = object.Messages
+	}
+	tokens := 0
+	for i := range req.Messages {
+		tokens += core.MessageTokens(req.Counter, req.Messages[i])
+	}
+	input, err := json.Marshal(map[string]any{"messages": messages, "tokens": tokens, "budget": req.Budget.Room()})
+	if err != nil {
+		return nil, err
+	}
+	var out, failed bytes.Buffer
+	cmd := exec.CommandContext(ctx, e.command[0], e.command[1:]...) //nolint:gosec // the user names it on the command line
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &failed
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if text := clip(failed.String()); text != "" {
+			err = fmt.Errorf("%w: %s", err, text)
+		}
+		return nil, fmt.Errorf("%s: %w", e.command[0], err)
+	}
+	doc, err := transcript.Read(&out, &transcript.ReadOptions{Format: externalFormat})
+	if err != nil {
+		return nil, fmt.Errorf("%s: what it wrote: %w", e.command[0], err)
+	}
+	view := doc.Journal.View()
+	if len(view) == 0 && len(req.Messages) > 0 {
+		return nil, fmt.Errorf("%s: it wrote no messages", e.command[0])
+	}
+	for i := range view {
+		view[i].ID, view[i].Source = "", nil // they are new messages: which of ours they were is not known
+	}
+	core.Measure(req.Counter, view)
+	return &core.Result{Messages: view}, nil
+}
+
+func clip(s string) string {
+	const most = 400
+	if s = strings.TrimSpace(s); len(s) > most {
+		s = s[len(s)-most:]
+	}
+	return s
+}
+
+// openExternal opens LABEL=external["program","argument",…].
+func openExternal(label, command string) (lab.Strategy, error) {
+	var argv []string
+	if err := json.Unmarshal([]byte(command), &argv); err != nil || len(argv) == 0 || argv[0] == "" {
+		return lab.Strategy{}, errors.New(`external: want the program and its arguments as a JSON list, such as peer=external["node","peer.mjs"]`)
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return lab.Strategy{}, fmt.Errorf("external: %w", err)
+	}
+	return lab.Strategy{
+		Name: label, Provider: external{append([]string{path}, argv[1:]...)}, Unchecked: true,
+		About: "another program: " + strings.Join(argv, " "),
+	}, nil
+}
