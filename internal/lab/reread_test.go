@@ -60,7 +60,7 @@ func TestRoundsAreFiles(t *testing.T) {
 	if left["condense"] < 1 || left["anthropic"] >= left["condense"] || left[""] != left["anthropic"] {
 		t.Errorf("user's words of the beginning after two rounds: %v; want them in a journal, and not in a format that records no kinds", left)
 	}
-	if _, err := lab.Run(t.Context(), items, nil, &lab.Options{RoundsFormat: "opencode"}); err == nil || !strings.Contains(err.Error(), `no format "opencode" to write in`) {
+	if _, err := lab.Run(t.Context(), items, nil, &lab.Options{RoundsFormat: "aider"}); err == nil || !strings.Contains(err.Error(), `no format "aider" to write in`) {
 		t.Errorf("a format that is only read: %v", err)
 	}
 }
