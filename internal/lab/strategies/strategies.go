@@ -202,8 +202,12 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 	if !labelled || strings.ContainsAny(label, "{[:") {
 		label, rest = word, word
 	}
-	if command, ok := strings.CutPrefix(rest, externalPrefix+"["); ok {
-		s, err := openExternal(label, "["+command)
+	if list, ok := strings.CutPrefix(rest, "external["); ok {
+		var command []string
+		if err := json.Unmarshal([]byte("["+list), &command); err != nil || len(command) == 0 {
+			return fault(errors.New(`external: want the program and its arguments as a JSON list, such as peer=external["node","peer.mjs"]`))
+		}
+		s, err := lab.External(label, command)
 		return s, nil, err
 	}
 	alone := false

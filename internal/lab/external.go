@@ -1,4 +1,4 @@
-package strategies
+package lab
 
 import (
 	"bytes"
@@ -13,12 +13,8 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/transcript"
 )
-
-// externalPrefix introduces a strategy that is another program. See [external].
-const externalPrefix = "external"
 
 // externalFormat is the format of the messages that an external program gets and returns.
 const externalFormat = "anthropic"
@@ -26,11 +22,26 @@ const externalFormat = "anthropic"
 // externalDeadline limits one condensation by an external program.
 const externalDeadline = 5 * time.Minute
 
-// external condenses by another program: a contestant, not a provider. The program is started for every condensation. It
-// reads one JSON object from its standard input, {"messages": […], "tokens": N, "budget": N}: the messages in the form of Anthropic's
-// API, their tokens, and how many may be left. It writes {"messages": […]} to its standard output. What it writes is measured as it
-// is, whether or not it keeps the rules of this project.
+// An external condenses by another program.
 type external struct{ command []string }
+
+// External returns a strategy that is another program, for a list of its path and its arguments. Each condensation starts it.
+// It reads one JSON object, {"messages": […], "tokens": N, "budget": N}: the messages in the form of Anthropic's API,
+// their tokens, and how many may be left; and writes {"messages": […]}. What it writes is measured as it is, whether or
+// not it is valid.
+func External(name string, command []string) (Strategy, error) {
+	if len(command) == 0 || command[0] == "" {
+		return Strategy{}, errors.New("external: no program")
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return Strategy{}, fmt.Errorf("external: %w", err)
+	}
+	return Strategy{
+		Name: name, Provider: external{append([]string{path}, command[1:]...)}, Unchecked: true,
+		About: "another program: " + strings.Join(command, " "),
+	}, nil
+}
 
 // Condense implements [core.CondensationProvider].
 func (e external) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
@@ -87,20 +98,4 @@ func clip(s string) string {
 		s = s[len(s)-most:]
 	}
 	return s
-}
-
-// openExternal opens LABEL=external["program","argument",…].
-func openExternal(label, command string) (lab.Strategy, error) {
-	var argv []string
-	if err := json.Unmarshal([]byte(command), &argv); err != nil || len(argv) == 0 || argv[0] == "" {
-		return lab.Strategy{}, errors.New(`external: want the program and its arguments as a JSON list, such as peer=external["node","peer.mjs"]`)
-	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return lab.Strategy{}, fmt.Errorf("external: %w", err)
-	}
-	return lab.Strategy{
-		Name: label, Provider: external{append([]string{path}, argv[1:]...)}, Unchecked: true,
-		About: "another program: " + strings.Join(argv, " "),
-	}, nil
 }
