@@ -316,7 +316,11 @@ var fields = []field{
 	},
 	{
 		key: "mcp", kind: kindBool, in: []place{inRecall}, def: true, example: "true",
-		doc: "Serve /mcp, keep what condensed views point to in the store, and write handles into the views of agents that have its tool recall. With false nothing of that is done.",
+		doc: "Serve /mcp, keep what condensed views point to in the store, and write handles into the views of agents that have its tool recall. With false nothing of that is done, unless tool is true.",
+	},
+	{
+		key: "tool", kind: kindBool, in: []place{inRecall}, def: false, example: "false",
+		doc: "Add the tool condense_recall to the requests of new conversations and answer its calls, for agents without MCP. Requests with the login of a plan, without tools, with such a tool already, or whose answers the vendor stores do not get it.",
 	},
 	{
 		key: "max_size", kind: kindBytes, in: []place{inRecall}, def: int64(1 << 30), min: 1024, max: 1 << 40, example: "1Gi",

@@ -45,6 +45,7 @@ type IngestValues struct {
 // RecallValues say how agents get back what was condensed.
 type RecallValues struct {
 	MCP     *bool  `json:"mcp,omitempty"`
+	Tool    *bool  `json:"tool,omitempty"`
 	MaxSize *int64 `json:"max_size,omitempty"` // bytes
 }
 
@@ -84,6 +85,7 @@ type Serve struct {
 	Lossless            bool          // ingest
 	MaxResult           int           // ingest: tokens, 0 for no limit
 	RecallMCP           bool
+	RecallTool          bool
 	RecallMaxSize       int64       // bytes
 	Target              float64     // of an epoch: percent of the window, 0 for that of the profile
 	Cold, Payback       bool        // reasons for an epoch
@@ -102,7 +104,7 @@ func (c *Config) Serve() Serve {
 		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile,
 		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
-		RecallMCP: *v.Recall.MCP, RecallMaxSize: *v.Recall.MaxSize,
+		RecallMCP: *v.Recall.MCP, RecallTool: *v.Recall.Tool, RecallMaxSize: *v.Recall.MaxSize,
 		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize,
 		Rules: slices.Clone(v.Modes),
 	}

@@ -80,7 +80,8 @@ type gatewayFlags struct {
 	upstreams     []string
 	store, record string
 	observe       bool
-	recall        bool // requests without a recall secret carry the gateway's own
+	way           string // of recall
+	recall        bool   // requests without a recall secret carry the gateway's own
 	log           string
 }
 
@@ -90,6 +91,8 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of the API to forward to: anthropic=… or openai=…; repeat it for both (default: serve.upstreams, the vendors' own)")
 	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
+	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
+	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
 	set.StringVar(&f.log, "log", "info", "`level` of what is logged on standard error: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
@@ -109,6 +112,14 @@ func (f *gatewayFlags) settings(cmd *cobra.Command) (map[string]string, error) {
 		if value != "" {
 			set[key] = value
 		}
+	}
+	switch f.way {
+	case "":
+	case "mcp", "tool", "off":
+		set["serve.recall.mcp"] = strconv.FormatBool(f.way == "mcp")
+		set["serve.recall.tool"] = strconv.FormatBool(f.way == "tool")
+	default:
+		return nil, cli.Usage(cmd, "--recall: %q: want mcp, tool or off", f.way)
 	}
 	if cmd.Flags().Changed("observe") {
 		set["serve.observe"] = strconv.FormatBool(f.observe)
@@ -254,7 +265,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
-		Recall: live.Recall{Off: !s.RecallMCP, Own: g.recall, MaxSize: s.RecallMaxSize},
+		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize},
 	}

@@ -33,7 +33,7 @@ const afterAgent = time.Second
 
 func wrapCommand(a *cli.App) *cobra.Command {
 	var flags gatewayFlags
-	quiet, noRecall := false, false
+	quiet := false
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] AGENT [ARGUMENT…] | [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run an agent whose conversations are condensed",
@@ -65,7 +65,7 @@ variables or in its settings, become the gateway's upstreams.`,
 			if err != nil {
 				return err
 			}
-			flags.recall = agent.Point.Recall != nil && !noRecall
+			flags.recall = agent.Point.Recall != nil
 			return wrap(cmd, a, &flags, agent, command, quiet)
 		},
 	}
@@ -74,7 +74,6 @@ variables or in its settings, become the gateway's upstreams.`,
 	level.DefValue, flags.log = "warn", "warn"
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
-	cmd.Flags().BoolVar(&noRecall, "no-recall", false, "do not give the agent tools to recall what was condensed, and keep nothing for them")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
