@@ -7,12 +7,16 @@ package sessions
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,10 +32,17 @@ type Agent struct {
 	Name   string // of its command
 	Title  string // for people
 	Format string // of its files: a format of package transcript
+	resume string // the command to go on, before the ID
 
 	home     [2]string // the environment variable that names its folder, and the folder below the user's
 	files    string    // pattern of its sessions below that, with * for what is before the ID
 	describe func(line []byte, s *Session)
+	above    bool // the variable names the folder above that one
+	// inside says that the ID is in the file and not in its name, and that describe takes the beginning of the file.
+	inside bool
+	// store is where the sessions are if they are not in files; then nothing above is set.
+	store store
+	id    *regexp.Regexp // form of its IDs; nil for UUIDs
 	// adapt makes changed lines of one session those of another one. Original are the lines as they were.
 	adapt   func(lines, original [][]byte, from, to string) [][]byte
 	path    func(s *Session, id string, now time.Time) string // of a copy
@@ -39,11 +50,21 @@ type Agent struct {
 }
 
 // Agents returns the agents, in order of name.
-func Agents() []*Agent { return []*Agent{claude, codex} }
+func Agents() []*Agent { return []*Agent{claude, codex, gemini, opencode, pi} }
+
+// A store is a program that keeps sessions in a way of its own, and writes and reads them as files.
+type store interface {
+	// export writes the session into a file.
+	export(ctx context.Context, id, path string) error
+	// newest returns the ID of the session of a folder that was written to last; empty if there is none.
+	newest(ctx context.Context, dir string) (string, error)
+	// adopt takes the session with an ID, whose file is data, as another one.
+	adopt(ctx context.Context, dir, to string, data []byte) error
+}
 
 // Claude Code looks for a session in the folder of the project, by the name of its file. Its lines have the ID.
 var claude = &Agent{
-	Name: "claude", Title: "Claude Code", Format: "claudecode",
+	Name: "claude", Title: "Claude Code", resume: "claude --resume ", Format: "claudecode",
 	home: [2]string{"CLAUDE_CONFIG_DIR", ".claude"}, files: "projects/*/*.jsonl",
 	describe: func(line []byte, s *Session) {
 		s.Dir = cmp.Or(s.Dir, rawjson.Text(rawjson.Field(line, "cwd")))
@@ -54,7 +75,7 @@ var claude = &Agent{
 				all[i] = renamed(line, from, to, "sessionId")
 			}
 		}
-		return withNotes(withoutThinking(lines), original)
+		return withNotes(withoutThinking(lines, "uuid", "parentUuid", "logicalParentUuid", "leafUuid"), original)
 	},
 	path: func(s *Session, id string, _ time.Time) string {
 		return filepath.Join(filepath.Dir(s.Path), id+".jsonl")
@@ -62,9 +83,52 @@ var claude = &Agent{
 	version: uuid.NewRandom,
 }
 
+// pi looks for a session by the ID in its first line, in the folder of the project. Its lines are a tree.
+var pi = &Agent{
+	Name: "pi", Title: "pi", resume: "pi --session ", Format: "pi",
+	home: [2]string{"PI_CODING_AGENT_DIR", ".pi/agent"}, files: "sessions/*/*.jsonl",
+	describe: func(line []byte, s *Session) {
+		if rawjson.Text(rawjson.Field(line, "type")) == "session" {
+			s.Dir = rawjson.Text(rawjson.Field(line, "cwd"))
+		}
+	},
+	adapt: func(lines, _ [][]byte, from, to string) [][]byte {
+		if len(lines) > 0 {
+			lines[0] = renamed(lines[0], from, to, "id")
+		}
+		return withoutThinking(lines, "id", "parentId")
+	},
+	path: func(s *Session, id string, now time.Time) string {
+		return filepath.Join(filepath.Dir(s.Path), strings.ReplaceAll(now.UTC().Format("2006-01-02T15-04-05.000Z"), ".", "-")+"_"+id+".jsonl")
+	},
+	version: uuid.NewV7,
+}
+
+// Gemini CLI looks for a session by the ID in its file, in the folder of the project, which the file names by a hash. The name of
+// the file has the beginning of the ID only.
+var gemini = &Agent{
+	Name: "gemini", Title: "Gemini CLI", resume: "gemini --resume ", Format: "gemini",
+	home: [2]string{"GEMINI_CLI_HOME", ".gemini"}, files: "tmp/*/chats/session-*.json*", above: true, inside: true,
+	describe: func(head []byte, s *Session) {
+		s.ID = rawjson.Text(rawjson.Field(head, "sessionId"))
+		s.project = rawjson.Text(rawjson.Field(head, "projectHash"))
+		s.part = rawjson.Text(rawjson.Field(head, "kind")) == "subagent"
+		if root, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(s.Path)), ".project_root")); err == nil {
+			s.Dir = strings.TrimSpace(string(root))
+		}
+	},
+	adapt: func(lines, _ [][]byte, from, to string) [][]byte {
+		return [][]byte{renamed(bytes.Join(lines, []byte("\n")), from, to, "sessionId")}
+	},
+	path: func(s *Session, id string, now time.Time) string {
+		return filepath.Join(filepath.Dir(s.Path), "session-"+now.UTC().Format("2006-01-02T15-04")+"-"+id[:8]+filepath.Ext(s.Path))
+	},
+	version: uuid.NewRandom,
+}
+
 // Codex looks for a rollout by the end of its name, in folders by date. The first line describes it; lines are numbered.
 var codex = &Agent{
-	Name: "codex", Title: "Codex", Format: "codex",
+	Name: "codex", Title: "Codex", resume: "codex resume ", Format: "codex",
 	home: [2]string{"CODEX_HOME", ".codex"}, files: "sessions/*/*/*/rollout-*.jsonl",
 	describe: func(line []byte, s *Session) {
 		if rawjson.Text(rawjson.Field(line, "type")) != "session_meta" {
@@ -114,20 +178,19 @@ func renamed(raw []byte, from, to string, names ...string) []byte {
 }
 
 // withoutThinking leaves out the assistant's thinking, which newer models of Anthropic accept only after exactly the history that
-// it was written after. Claude Code writes a line for each block, so the lines are left out too, and what named them as parent
-// follows theirs.
-func withoutThinking(lines [][]byte) [][]byte {
+// it was written after. Claude Code writes a line for each block, so lines without another block are left out too, and what named
+// them as parent follows theirs. Names are those of the members with the ID of a line, and with that of another one.
+func withoutThinking(lines [][]byte, id, parent string, others ...string) [][]byte {
 	parents := map[string][]byte{} // of the lines that are left out
 	out := lines[:0]
 	for _, line := range lines {
-		for _, name := range []string{"parentUuid", "logicalParentUuid", "leafUuid"} {
+		for _, name := range append(others, parent) {
 			v := rawjson.Field(line, name)
-			if parent, ok := parents[rawjson.Text(v)]; v != nil && ok {
-				line = rawjson.ReplaceValue(line, v, parent)
+			if to, ok := parents[rawjson.Text(v)]; v != nil && ok {
+				line = rawjson.ReplaceValue(line, v, to)
 			}
 		}
-		if rawjson.Text(rawjson.Field(line, "type")) == "assistant" {
-			message := rawjson.Field(line, "message")
+		if message := rawjson.Field(line, "message"); rawjson.Text(rawjson.Field(message, "role")) == "assistant" || rawjson.Text(rawjson.Field(line, "type")) == "assistant" {
 			content := rawjson.Field(message, "content")
 			var kept [][]byte
 			all := 0
@@ -138,9 +201,9 @@ func withoutThinking(lines [][]byte) [][]byte {
 				}
 			}
 			if all > 0 && len(kept) == 0 {
-				if id := rawjson.Text(rawjson.Field(line, "uuid")); id != "" {
+				if id := rawjson.Text(rawjson.Field(line, id)); id != "" {
 					parents[id] = []byte("null")
-					if v := rawjson.Field(line, "parentUuid"); v != nil {
+					if v := rawjson.Field(line, parent); v != nil {
 						parents[id] = v
 					}
 				}
@@ -202,7 +265,9 @@ type Session struct {
 	Dir   string // the folder that the agent was started in; empty if it is not recorded
 	Exec  bool   // the agent ran without a terminal, by its command for scripts
 
-	part     bool // of another session: a sub-agent's
+	project  string // hash of the folder, where that is all that is recorded
+	temp     string // a folder that Close removes
+	part     bool   // of another session: a sub-agent's
 	modified time.Time
 }
 
@@ -213,30 +278,43 @@ var ErrNone = errors.New("no session found")
 func (a *Agent) Folder() (string, error) {
 	top, _, _ := strings.Cut(a.files, "/")
 	if dir := os.Getenv(a.home[0]); dir != "" {
+		if a.above {
+			dir = filepath.Join(dir, a.home[1])
+		}
 		return filepath.Join(dir, top), nil
 	}
 	home, err := os.UserHomeDir()
 	return filepath.Join(home, a.home[1], top), err
 }
 
-// CheckID reports whether the text has the form of the agents' IDs, which cannot be a path or a pattern.
-func CheckID(id string) error {
+// CheckID reports whether the text has the form of the agent's IDs, which cannot be a path, a pattern or a flag.
+func (a *Agent) CheckID(id string) error {
+	if a.id != nil {
+		if !a.id.MatchString(id) {
+			return fmt.Errorf("%q is not the ID of a session of %s: want one as in ses_277daa810ffePOBsdfS6gm8uA2", id, a.Title)
+		}
+		return nil
+	}
 	if u, err := uuid.Parse(id); err != nil || u.String() != id {
 		return fmt.Errorf("%q is not the ID of a session: want one as in 1b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b", id)
 	}
 	return nil
 }
 
-// Find returns the session with an ID.
-func (a *Agent) Find(id string) (*Session, error) {
-	if err := CheckID(id); err != nil {
+// Find returns the session with an ID. The caller closes it.
+func (a *Agent) Find(ctx context.Context, id string) (*Session, error) {
+	if err := a.CheckID(id); err != nil {
 		return nil, err
+	}
+	if a.store != nil {
+		return a.exported(ctx, id)
 	}
 	return a.latest(func(s *Session) bool { return s.ID == id }, "with the ID "+id)
 }
 
-// Newest returns the session started in a folder that was written to last, not counting those of sub-agents.
-func (a *Agent) Newest(dir string) (*Session, error) {
+// Newest returns the session started in a folder that was written to last, not counting those of sub-agents. The caller closes
+// it.
+func (a *Agent) Newest(ctx context.Context, dir string) (*Session, error) {
 	resolved := func(path string) string {
 		if p, err := filepath.EvalSymlinks(path); err == nil {
 			return p
@@ -244,9 +322,46 @@ func (a *Agent) Newest(dir string) (*Session, error) {
 		return filepath.Clean(path)
 	}
 	want := resolved(dir)
+	if a.store != nil {
+		id, err := a.store.newest(ctx, want)
+		if err != nil {
+			return nil, err
+		}
+		if a.CheckID(id) != nil {
+			return nil, fmt.Errorf("%w: %s has none that was started in %s", ErrNone, a.Title, dir)
+		}
+		return a.exported(ctx, id)
+	}
+	hash := sha256.Sum256([]byte(want))
+	project := hex.EncodeToString(hash[:])
 	return a.latest(func(s *Session) bool {
-		return s.read() == nil && !s.part && s.Dir != "" && resolved(s.Dir) == want
+		return s.read() == nil && !s.part && (s.Dir != "" && resolved(s.Dir) == want || s.project == project)
 	}, "that was started in "+dir)
+}
+
+// exported returns a session of a store.
+func (a *Agent) exported(ctx context.Context, id string) (*Session, error) {
+	temp, err := os.MkdirTemp("", "condense-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{Agent: a, ID: id, Path: filepath.Join(temp, id+".json"), temp: temp}
+	err = a.store.export(ctx, id, s.Path)
+	if err == nil {
+		err = s.read()
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close removes what was made to read the session.
+func (s *Session) Close() {
+	if s.temp != "" {
+		_ = os.RemoveAll(s.temp) // it is in the folder for temporary files
+	}
 }
 
 // latest returns the session that was written to last, of those that are wanted.
@@ -266,7 +381,7 @@ func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error
 		name := strings.TrimSuffix(filepath.Base(s.Path), ".jsonl")
 		s.ID = name[max(0, len(name)-len(uuid.Nil.String())):]
 		info, err := os.Lstat(s.Path)
-		if err != nil || !info.Mode().IsRegular() || CheckID(s.ID) != nil {
+		if err != nil || !info.Mode().IsRegular() || a.inside && s.read() != nil || a.CheckID(s.ID) != nil {
 			continue
 		}
 		s.modified = info.ModTime()
@@ -292,6 +407,10 @@ func (s *Session) read() error {
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, head))
+	if s.Agent.inside {
+		s.Agent.describe(data, s)
+		return err
+	}
 	for line := range bytes.Lines(data) {
 		if s.Dir != "" {
 			break
@@ -311,6 +430,10 @@ type Copy struct {
 
 // Copy returns a copy of s with a new ID, for a file where the agent looks for it.
 func (s *Session) Copy(now time.Time) (*Copy, error) {
+	if s.Agent.store != nil {
+		id := newSessionID(now)
+		return &Copy{Of: s, ID: id, Path: filepath.Join(s.temp, id+".json")}, nil
+	}
 	id, err := s.Agent.version()
 	if err != nil {
 		return nil, err
@@ -320,7 +443,10 @@ func (s *Session) Copy(now time.Time) (*Copy, error) {
 
 // Write writes the file of the copy, readable by its owner only. Data is the file of the session, in the agent's format, as it was
 // changed. Thinking that models refuse after a changed history is left out.
-func (c *Copy) Write(data []byte) error {
+func (c *Copy) Write(ctx context.Context, data []byte) error {
+	if store := c.Of.Agent.store; store != nil {
+		return store.adopt(ctx, c.Of.Dir, c.ID, data)
+	}
 	lines := bytes.Split(bytes.TrimRight(data, "\r\n"), []byte("\n"))
 	before, err := os.ReadFile(c.Of.Path)
 	if err != nil {
@@ -338,11 +464,24 @@ func (c *Copy) Write(data []byte) error {
 
 // Command returns the command with which the agent goes on with a session of this ID.
 func (s *Session) Command(id string) string {
-	switch {
-	case s.Agent == claude:
-		return "claude --resume " + id
-	case s.Exec:
+	if s.Agent == codex && s.Exec {
 		return "codex exec resume " + id
 	}
-	return "codex resume " + id
+	return s.Agent.resume + id
+}
+
+// Where returns where the session is, for people.
+func (s *Session) Where() string {
+	if s.Agent.store != nil {
+		return s.Agent.Title + " session " + s.ID
+	}
+	return s.Path
+}
+
+// Where returns where the copy is, for people.
+func (c *Copy) Where() string {
+	if c.Of.Agent.store != nil {
+		return c.Of.Agent.Title + " session " + c.ID
+	}
+	return c.Path
 }

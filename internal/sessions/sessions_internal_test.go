@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +27,11 @@ func TestHostileNames(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(project, id+".jsonl"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := claude.Newest("/"); err == nil {
+	if s, err := claude.Newest(t.Context(), "/"); err == nil {
 		t.Errorf("found %s", s.Path)
 	}
 	for _, bad := range []string{"", "*", "..", "../" + id, id + "/..", "{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + "\n", "--help"} {
-		if _, err := claude.Find(bad); err == nil || !strings.Contains(err.Error(), "is not the ID of a session") {
+		if _, err := claude.Find(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "is not the ID of a session") {
 			t.Errorf("%q: got %v", bad, err)
 		}
 	}
@@ -53,10 +54,10 @@ func TestCopyIsNew(t *testing.T) {
 	if want := filepath.Join(dir, "2026", "01", "02", "rollout-2026-01-02T03-04-05-"+c.ID+".jsonl"); c.Path != want {
 		t.Errorf("got %s; want %s", c.Path, want)
 	}
-	if err := c.Write([]byte("{}\n")); err != nil {
+	if err := c.Write(t.Context(), []byte("{}\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Write([]byte("{\"other\":1}\n")); !os.IsExist(err) {
+	if err := c.Write(t.Context(), []byte("{\"other\":1}\n")); !os.IsExist(err) {
 		t.Errorf("got %v; want that the file exists", err)
 	}
 	if data, err := os.ReadFile(c.Path); err != nil || string(data) != "{}\n" {
@@ -85,7 +86,7 @@ func TestWithoutThinking(t *testing.T) {
 		lines[8],
 	}
 	var got []string
-	for _, line := range withoutThinking(split(lines)) {
+	for _, line := range withoutThinking(split(lines), "uuid", "parentUuid", "logicalParentUuid", "leafUuid") {
 		got = append(got, string(line))
 	}
 	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
@@ -126,7 +127,7 @@ func split(lines []string) [][]byte {
 
 // The text of a conversation is not changed where it names a session: files of the original are below that name.
 func TestAdaptKeepsText(t *testing.T) {
-	for _, a := range Agents() {
+	for _, a := range []*Agent{claude, codex} {
 		lines := [][]byte{
 			[]byte(`{"type":"user","sessionId":"old","message":{"content":"see /x/old/result.txt","sessionId":"old"}}`),
 			[]byte(`{"type":"response_item","payload":{"type":"message","id":"old","content":"old"}}`),
@@ -136,6 +137,52 @@ func TestAdaptKeepsText(t *testing.T) {
 		if len(got) != 4 || !strings.Contains(string(got[0]), `{"content":"see /x/old/result.txt","sessionId":"old"}`) ||
 			!strings.Contains(string(got[1]), `{"type":"message","id":"old","content":"old"}`) || string(got[2]) != "{" {
 			t.Errorf("%s: got %s", a.Name, got)
+		}
+	}
+}
+
+// A copy for OpenCode has IDs of its own, in the order of the session, and no reasoning.
+func TestReaddressed(t *testing.T) {
+	const session = `{"info":{"id":"ses_old","title":"T","revert":{"messageID":"msg_1"},"directory":"/work"},"messages":[
+		{"info":{"id":"msg_1","sessionID":"ses_old","role":"user"},"parts":[{"id":"prt_1","messageID":"msg_1","sessionID":"ses_old","type":"text","text":"see ses_old"}]},
+		{"info":{"id":"msg_0","sessionID":"ses_old","role":"assistant","parentID":"msg_1"},"parts":[{"id":"prt_3","type":"step-start"},{"id":"prt_2","type":"reasoning","text":"hm"},{"id":"prt_2","type":"text","text":"seen"}]}]}`
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var got struct {
+		Info     map[string]any
+		Messages []struct {
+			Info  map[string]string
+			Parts []map[string]string
+		}
+	}
+	if err := json.Unmarshal(readdressed([]byte(session), "ses_new", now), &got); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for i, m := range got.Messages {
+		for _, id := range []string{m.Info["id"]} {
+			if id <= last || m.Info["sessionID"] != "ses_new" {
+				t.Errorf("message %d: %v after %s", i, m.Info, last)
+			}
+			last = id
+		}
+		part := ""
+		for _, p := range m.Parts {
+			if p["id"] <= part || p["messageID"] != m.Info["id"] || p["sessionID"] != "ses_new" || p["type"] == "reasoning" {
+				t.Errorf("message %d: part %v", i, p)
+			}
+			part = p["id"]
+		}
+	}
+	if len(got.Messages) != 2 || got.Messages[1].Info["parentID"] != got.Messages[0].Info["id"] || got.Messages[0].Parts[0]["text"] != "see ses_old" ||
+		got.Info["id"] != "ses_new" || got.Info["revert"] != nil || len(got.Messages[1].Parts) != 2 {
+		t.Errorf("got %+v", got)
+	}
+	if a, b := newSessionID(now), newSessionID(now.Add(time.Second)); a < b || opencode.CheckID(a) != nil {
+		t.Errorf("%s, then %s; want the newest first", a, b)
+	}
+	for _, bad := range []string{"", "ses_", "--help", "ses_../../x", "ses_277daa810ffePOBsdfS6gm8uA2\n"} {
+		if opencode.CheckID(bad) == nil {
+			t.Errorf("%q is taken for an ID", bad)
 		}
 	}
 }

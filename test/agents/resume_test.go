@@ -19,6 +19,9 @@ func TestResume(t *testing.T) {
 	recorded := map[string]string{ // where, below the home folder
 		"claude": ".claude/projects/*/*.jsonl",
 		"codex":  ".codex/sessions/*/*/*/rollout-*.jsonl",
+		"pi":     ".pi/agent/sessions/*/*.jsonl",
+
+		"opencode": "", // in a database
 	}
 	chains := map[string][]string{
 		"rewritten": nil, // what the default chain does
@@ -41,25 +44,32 @@ func TestResume(t *testing.T) {
 				t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.out), d.list())
 			}
 			before := d.vendor.Turns()
-			files := d.sessions(t, pattern)
+			files := d.sessions(t, &a, pattern)
 			if len(files) != 1 {
 				t.Fatalf("%s recorded %d sessions; want 1", a.name, len(files))
 			}
 			path := slices.Collect(maps.Keys(files))[0]
 
-			got := d.run(t, nil, d.condense(t), append([]string{"resume", a.name, "--window", "50k", "--force"}, chains[name]...)...)
+			got := d.run(t, a.env, d.condense(t), append([]string{"resume", a.name, "--window", "50k", "--force"}, chains[name]...)...)
 			if got.code != 0 {
 				t.Fatalf("condense resume: exit code %d\n%s", got.code, tail(got.out))
 			}
-			m := regexp.MustCompile(`(?m)^(?:claude|codex exec) (?:--)?resume ([0-9a-f-]{36})$`).FindStringSubmatch(got.out)
+			m := regexp.MustCompile(`(?m)^(?:claude --resume|codex exec resume|pi --session|opencode --session) ([0-9a-f-]{36}|ses_[0-9A-Za-z]+)$`).FindStringSubmatch(got.out)
 			if m == nil || strings.Contains(path, m[1]) {
 				t.Fatalf("no command with a new ID\n%s", tail(got.out))
 			}
 			t.Log(got.out)
 
-			args := slices.Concat([]string{"--resume", m[1]}, a.args) // -p is the last of these
-			if a.name == "codex" {
+			var args []string
+			switch a.name { // -p is the last of the arguments
+			case "claude":
+				args = slices.Concat([]string{"--resume", m[1]}, a.args)
+			case "codex":
 				args = slices.Concat(a.args, []string{"resume", m[1]})
+			case "opencode":
+				args = slices.Concat(a.args, []string{"--session", m[1]})
+			case "pi":
+				args = slices.Concat([]string{"--session", m[1]}, a.args)
 			}
 			got = d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(args, "Go on with the checklist.")...)
 			if got.code != 0 {
@@ -82,7 +92,7 @@ func TestResume(t *testing.T) {
 					t.Errorf("the first request does not hold %q", text)
 				}
 			}
-			now := d.sessions(t, pattern)
+			now := d.sessions(t, &a, pattern)
 			if now[path] != files[path] {
 				t.Error("the file of the session was changed")
 			}
@@ -94,14 +104,27 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// sessions returns the content of the files that match the pattern.
-func (d *desk) sessions(t *testing.T, pattern string) map[string]string {
+// sessions returns the content of the agent's sessions: of the files that match the pattern, or what OpenCode exports.
+func (d *desk) sessions(t *testing.T, a *agent, pattern string) map[string]string {
 	t.Helper()
+	files := map[string]string{}
+	if pattern == "" {
+		program := filepath.Join(d.home, "bin", a.name)
+		for _, m := range regexp.MustCompile(`"id": *"(ses_[0-9A-Za-z]+)"`).FindAllStringSubmatch(d.run(t, a.env, program, "session", "list", "--format", "json").out, -1) {
+			path := filepath.Join(t.TempDir(), "export") // through a pipe a long one is cut off
+			d.run(t, a.env, "/bin/sh", "-c", `exec "$0" export "$1" >"$2"`, program, m[1], path)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[m[1]] = string(data)
+		}
+		return files
+	}
 	paths, err := filepath.Glob(filepath.Join(d.home, pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {

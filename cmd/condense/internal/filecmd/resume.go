@@ -2,6 +2,7 @@ package filecmd
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,13 +33,14 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume " + strings.Join(names, "|") + " [ID]",
 		Short: "Go on with a recorded session of an agent, condensed",
-		Long: `resume condenses a copy of a session that Claude Code or Codex recorded, and prints the command with which the agent
-goes on with the copy. Without ID it takes the session of the current folder that was written to last. The copy gets an
+		Long: `resume condenses a copy of a session that an agent recorded, and prints the command with which the agent goes on with the
+copy. Without ID it takes the session of the current folder that was written to last. The copy gets an
 ID of its own and is written where the agent looks for it; the file of the session is not changed. If the session is not
 due, no copy is made, the command for the session itself is printed, and the exit code is 3; --force condenses it anyway.
 
-CLAUDE_CONFIG_DIR and CODEX_HOME are used as the agents use them. Thinking is left out of a copy for Claude Code: models
-refuse it after a history that was changed.`,
+CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME and PI_CODING_AGENT_DIR are used as the agents use them. OpenCode keeps its
+sessions in a database: its own commands export the session and import the copy. Thinking is left out of a copy for Claude
+Code, OpenCode and pi: models refuse it after a history that was changed.`,
 		Example: `  condense resume claude
   condense resume codex 01a2059d-6294-7342-b6d4-aee303dcab90 --print
   eval "$(condense resume claude --force)"`,
@@ -51,16 +53,17 @@ refuse it after a history that was changed.`,
 			case len(args) > 2:
 				return cli.Usage(cmd, "want one ID; got %d", len(args)-1)
 			case len(args) == 2:
-				if err := sessions.CheckID(args[1]); err != nil {
+				if err := agentOf(args[0]).CheckID(args[1]); err != nil {
 					return cli.Usage(cmd, "%w", err)
 				}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.find(args[0], args[1:]); err != nil {
+			if err := r.find(cmd.Context(), args[0], args[1:]); err != nil {
 				return err
 			}
+			defer r.session.Close()
 			r.turn.Instructions, r.turn.Estimate = ask, !quiet
 			if force {
 				r.turn.Trigger = core.TriggerManual
@@ -88,19 +91,24 @@ type resumption struct {
 	turn    condense.Turn // what the flags set
 }
 
-// find finds the session of the named agent: with an ID, or the newest of the current folder.
-func (r *resumption) find(name string, id []string) (err error) {
+// agentOf returns the named agent.
+func agentOf(name string) *sessions.Agent {
 	all := sessions.Agents()
-	agent := all[slices.IndexFunc(all, func(a *sessions.Agent) bool { return a.Name == name })]
+	return all[slices.IndexFunc(all, func(a *sessions.Agent) bool { return a.Name == name })]
+}
+
+// find finds the session of the named agent: with an ID, or the newest of the current folder.
+func (r *resumption) find(ctx context.Context, name string, id []string) (err error) {
+	agent := agentOf(name)
 	if len(id) > 0 {
-		r.session, err = agent.Find(id[0])
+		r.session, err = agent.Find(ctx, id[0])
 		return err
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	r.session, err = agent.Newest(here)
+	r.session, err = agent.Newest(ctx, here)
 	if errors.Is(err, sessions.ErrNone) {
 		err = fmt.Errorf("%w; name a session by its ID, or go to its folder", err)
 	}
@@ -117,7 +125,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	if !quiet {
 		r.observe = func(e condense.Event) {
 			if e.Kind == condense.EventEstimated {
-				term.Printf(r.Stderr, "%s: %s\n", s.Path, estimateText(e.Estimate))
+				term.Printf(r.Stderr, "%s: %s\n", s.Where(), estimateText(e.Estimate))
 			}
 		}
 	}
@@ -143,18 +151,18 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	}
 	report, err := h.Manage(cmd.Context(), c, turn)
 	if report != nil && !quiet {
-		printReport(r.Stderr, s.Path, d.Format, d.Format, request, report)
+		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, report)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Path, err)
+		return fmt.Errorf("%s: %w", s.Where(), err)
 	}
 	if !report.Acted {
 		return r.unchanged()
 	}
-	if err := r.write(d, copied); err != nil {
+	if err := r.write(cmd.Context(), d, copied); err != nil {
 		return err
 	}
-	term.Printf(r.Stderr, "session %s is as it was; its copy is %s\n", s.ID, copied.Path)
+	term.Printf(r.Stderr, "session %s is as it was; its copy is %s\n", s.ID, copied.Where())
 	term.Printf(r.Stdout, "%s\n", r.command(copied.ID))
 	return nil
 }
@@ -163,20 +171,20 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, copied *sessions.Copy) error {
 	decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.session.Path, err)
+		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}
 	estimates, err := h.Estimate(cmd.Context(), c, turn)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.session.Path, err)
+		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}
-	printDecision(r.Stderr, r.session.Path, request, decision, estimates)
+	printDecision(r.Stderr, r.session.Where(), request, decision, estimates)
 	if err := decision.Err(); err != nil {
-		return fmt.Errorf("%s: %w", r.session.Path, err)
+		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}
 	if !decision.Act {
 		return r.unchanged()
 	}
-	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Path)
+	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Where())
 	term.Printf(r.Stderr, "  %s\n", r.command(copied.ID))
 	return nil
 }
@@ -188,15 +196,15 @@ func (r *resumption) unchanged() error {
 }
 
 // write writes the copy.
-func (r *resumption) write(d *transcript.Document, copied *sessions.Copy) error {
+func (r *resumption) write(ctx context.Context, d *transcript.Document, copied *sessions.Copy) error {
 	var b bytes.Buffer
 	warnings, err := d.Write(&b, r.session.Agent.Format)
 	if err != nil {
 		return err
 	}
-	r.Warn(copied.Path, warnings)
-	if err := copied.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write %s: %w", copied.Path, err)
+	r.Warn(copied.Where(), warnings)
+	if err := copied.Write(ctx, b.Bytes()); err != nil {
+		return fmt.Errorf("write %s: %w", copied.Where(), err)
 	}
 	return nil
 }
