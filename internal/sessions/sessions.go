@@ -52,6 +52,9 @@ type Agent struct {
 // Agents returns the agents, in order of name.
 func Agents() []*Agent { return []*Agent{claude, codex, gemini, opencode, pi} }
 
+// InFiles reports whether the agent's sessions are files that can be read while it writes them.
+func (a *Agent) InFiles() bool { return a.store == nil }
+
 // A store is a program that keeps sessions in a way of its own, and writes and reads them as files.
 type store interface {
 	// export writes the session into a file.

@@ -48,7 +48,7 @@ func newSeat(a *cli.App, agent string) (*seat, error) {
 	s := &seat{agent: agent, project: os.Getenv("CLAUDE_PROJECT_DIR"), file: &followed{app: *a}}
 	s.file.app.Stderr = io.Discard // the model gets the errors
 	for _, r := range sessions.Agents() {
-		if r.Name == agent {
+		if r.Name == agent && r.InFiles() {
 			s.recorded = r
 		}
 	}
@@ -64,16 +64,16 @@ func newSeat(a *cli.App, agent string) (*seat, error) {
 
 // session returns the ID of the session and, if its file is found, the session. It is looked for at every call: agents start
 // servers before they write a session, and go on with another one in the same process.
-func (s *seat) session() (id string, found *sessions.Session) {
+func (s *seat) session(ctx context.Context) (id string, found *sessions.Session) {
 	id = s.id
 	if id == "" && s.agent == hook.Claude {
 		id = os.Getenv("CLAUDE_CODE_SESSION_ID")
 	}
 	if s.recorded != nil {
-		if named, err := s.recorded.Find(id); err == nil {
+		if named, err := s.recorded.Find(ctx, id); err == nil {
 			return id, named
 		}
-		if newest, err := s.recorded.Newest(s.project); err == nil && s.id == "" {
+		if newest, err := s.recorded.Newest(ctx, s.project); err == nil && s.id == "" {
 			return newest.ID, newest
 		}
 	}
@@ -84,7 +84,7 @@ func (s *seat) session() (id string, found *sessions.Session) {
 func (s *seat) state(ctx context.Context) (*mcpserver.State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id, session := s.session()
+	id, session := s.session(ctx)
 	st := &mcpserver.State{
 		Conversation: recall.New(history.New()), Format: "kept results", Changed: time.Now(), Records: true,
 		Name: fmt.Sprintf("no session of %s in %s", s.agent, s.project),
