@@ -131,12 +131,20 @@ func TestRecallTool(t *testing.T) {
 	})
 }
 
+var stub = regexp.MustCompile(`lines h:([0-9a-f]{10})`)
+
 // Every handle of a view leads to its content.
 func TestRecallToolHandles(t *testing.T) {
 	each(t, func(t *testing.T, c upstream.Client) {
 		at := map[int]upstream.Step{}
 		for i := 20; i <= 60; i += 10 {
-			at[i] = upstream.Step{Calls: []upstream.Call{{Tool: recallName, Input: map[string]any{"handle": "$1", "head": 3}, Find: regexp.MustCompile(`lines h:([0-9a-f]{10})`)}}}
+			at[i] = upstream.Step{Text: "One of those.", Make: func(body []byte) []upstream.Call {
+				var calls []upstream.Call
+				for _, m := range stub.FindAllSubmatch(body, 3) {
+					calls = append(calls, wants(map[string]any{"handle": string(m[1]), "head": i % 7}))
+				}
+				return calls
+			}}
 		}
 		p := newPlay(t, upstream.Options{Script: looking(60, "x", at)}, c, withTool)
 		p.say(t)

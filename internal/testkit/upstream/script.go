@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -170,9 +169,8 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 			all = append(slices.Clone(all), s.Make(r.Body)...)
 		}
 		for _, c := range all {
-			t := p.pick(func(t *tool) bool { return t.namespace+t.name == c.Tool })
-			if input, ok := c.input(p); ok && t != nil {
-				add(t, input, "")
+			if t := p.pick(func(t *tool) bool { return t.namespace+t.name == c.Tool }); t != nil {
+				add(t, c.Input, "")
 			}
 		}
 		if p.thinking != "" && len(a.calls) > 0 {
@@ -206,28 +204,6 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 	}
 	a.tokens = v.tokens(size)
 	return a
-}
-
-// input returns the input of a call to a prompt; false if there is no such call.
-func (c *Call) input(p *prompt) (object, bool) {
-	if c.Find == nil {
-		return c.Input, true
-	}
-	for _, b := range p.blocks {
-		if b.message < 0 {
-			continue
-		}
-		if m := c.Find.FindSubmatch(encode(b.value)); m != nil {
-			input := maps.Clone(c.Input)
-			for name, v := range input {
-				if v == "$1" {
-					input[name] = string(m[1])
-				}
-			}
-			return input, true
-		}
-	}
-	return nil, false
 }
 
 // think puts thinking, with characters of several bytes, before the calls.

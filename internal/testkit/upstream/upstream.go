@@ -21,7 +21,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -79,9 +78,6 @@ type Step struct {
 type Call struct {
 	Tool  string
 	Input map[string]any
-	// Find, if not nil, is looked for in the messages of the prompt: "$1" as a value of Input is its first group there, and without a match the
-	// call is left out.
-	Find *regexp.Regexp
 }
 
 // A Model is what the vendor checks for one model.
