@@ -5,7 +5,7 @@
 // conversation (Anthropic's Messages, OpenAI's Chat Completions and Responses) are condensed when
 // they come near the model's window, by the chain of the [condense.Host]; everything else is
 // passed through. A request that needs nothing leaves as it came, byte for byte, and answers are
-// never changed, delayed or collected.
+// never changed, delayed or collected, unless they call the tool that [Recall] can add.
 //
 //	h, err := condense.Open(ctx, nil)
 //	…

@@ -48,7 +48,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 		Long: `serve is a gateway between agents and the APIs of Anthropic and OpenAI, or any API that is compatible. An agent is given its
 address as base URL and needs nothing else. Requests that need nothing are forwarded byte for byte. When a conversation
 comes near the window of its model, it is condensed by the chain of the configuration, in one step, and then the same
-bytes are sent until the next time, so that the vendor's prompt cache keeps working. Answers are never changed.
+bytes are sent until the next time, so that the vendor's prompt cache keeps working. Answers are never changed, unless
+--recall tool adds a tool that the gateway answers itself.
 
 The agents' own keys pass through and are not stored. The settings are in the section serve of the configuration, which
 is read again when it changes. The first signal to end waits for answers in progress (serve.drain), a second does not.`,
