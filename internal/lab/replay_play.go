@@ -32,12 +32,29 @@ type game struct {
 	index   map[string]int // of messages by their ID
 	repeats []int          // per message, the index of the message with the result of the same call before; -1 for none
 	scorers map[scorerKey]*score.Scorer
+	views   map[viewKey][]core.Message // what strategies made of views: tariffs share them
+	marks   map[markKey][2]*float64    // and how they were judged
+}
+
+// A viewKey is what the result of a strategy depends on.
+type viewKey struct {
+	strategy *Strategy
+	view     [16]byte // its last block
+	budget   core.Budget
+	trigger  core.Trigger
+	round    int
+	bare     bool
+}
+
+type markKey struct {
+	at   int
+	view [16]byte
 }
 
 func newGame(s *score.Session, name string, c *tokens.Counter, opts *ReplayOptions) *game {
 	g := &game{
 		session: s, name: name, counter: c, opts: opts, hash: sessionHash(s), turns: requests(s), uses: score.NewUses(s, score.Common()),
-		index: map[string]int{}, scorers: map[scorerKey]*score.Scorer{},
+		index: map[string]int{}, scorers: map[scorerKey]*score.Scorer{}, views: map[viewKey][]core.Message{}, marks: map[markKey][2]*float64{},
 	}
 	for i := range s.Messages {
 		g.index[s.Messages[i].ID] = i
@@ -182,7 +199,6 @@ type play struct {
 	ends     [2]int
 	gone     map[int]bool // messages of the session that the view does not have as they were recorded
 	played   int          // messages of the session in the view
-	rounds   int          // of condensations
 	compact  int          // recorded compactions so far
 	retry    int          // below this size there is no use in another attempt
 	requests int
@@ -358,8 +374,7 @@ func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool
 	if x.policy.Ingest == nil || !slices.ContainsFunc(added, func(m core.Message) bool { return hasResult(m.Parts) }) {
 		return added, cut, nil
 	}
-	x.rounds++
-	chain, err := x.policy.Ingest.open(x.rounds, x.opts.Now)
+	chain, err := x.policy.Ingest.open(1000+from, x.opts.Now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -490,6 +505,18 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 
 // condense runs the strategy. What the model has not answered yet stays as it is, unless that leaves too little room.
 func (x *play) condense(ctx context.Context, budget core.Budget, trigger core.Trigger) ([]core.Message, error) {
+	key := viewKey{x.policy.Strategy, x.blocks[len(x.blocks)-1].Sum, budget, trigger, len(x.epochs) + 1, x.policy.Money}
+	if view, ok := x.views[key]; ok {
+		return view, nil
+	}
+	view, err := x.attempt(ctx, budget, trigger)
+	if err == nil {
+		x.views[key] = view
+	}
+	return view, err
+}
+
+func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Trigger) ([]core.Message, error) {
 	open := len(x.view)
 	for open > 0 && x.view[open-1].Role != core.RoleAssistant {
 		open--
@@ -499,8 +526,7 @@ func (x *play) condense(ctx context.Context, budget core.Budget, trigger core.Tr
 	}
 	var first error
 	for _, keep := range []int{open, len(x.view)} {
-		x.rounds++
-		chain, err := x.policy.Strategy.open(x.rounds, x.opts.Now)
+		chain, err := x.policy.Strategy.open(len(x.epochs)+1, x.opts.Now)
 		if err != nil {
 			return nil, err
 		}
@@ -569,7 +595,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	}
 	after := x.fixed + x.tokens
 	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
-	e.Panel, e.User = x.judge(t, x.view)
+	e.Panel, e.User = x.judge(t)
 	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: 1, Reason: lineage.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
 	x.ends = [2]int{len(x.blocks) - 1, 0}
 	same := 0
@@ -610,10 +636,14 @@ func withoutReasoning(view []core.Message, c core.Counter) []core.Message {
 	return out
 }
 
-// judge measures a view against what follows message t.
-func (g *game) judge(t int, view []core.Message) (panel, user *float64) {
-	end, turns := len(g.session.Messages), 0
-	for _, at := range g.turns {
+// judge measures the view against what follows message t.
+func (x *play) judge(t int) (panel, user *float64) {
+	key := markKey{t, x.blocks[len(x.blocks)-1].Sum}
+	if m, ok := x.marks[key]; ok {
+		return m[0], m[1]
+	}
+	end, turns := len(x.session.Messages), 0
+	for _, at := range x.turns {
 		if at >= t {
 			if turns++; turns > score.TurnsOfTheFuture {
 				end = at
@@ -621,11 +651,13 @@ func (g *game) judge(t int, view []core.Message) (panel, user *float64) {
 			}
 		}
 	}
-	s := g.scorer(t, end).Score(view)
+	s := x.scorer(t, end).Score(x.view)
 	if turns >= score.TurnsAfter {
 		panel = value(s.Panel())
 	}
-	return panel, value(s.UIR.Value())
+	user = value(s.UIR.Value())
+	x.marks[key] = [2]*float64{panel, user}
+	return panel, user
 }
 
 func (g *game) scorer(at, end int) *score.Scorer {
@@ -718,7 +750,7 @@ func (d *desk) settle(x *play, u *promptcache.Use, now time.Time) {
 
 func (x *play) results() []Played {
 	had := value(x.memory.Had())
-	_, user := x.judge(len(x.session.Messages), x.view)
+	_, user := x.judge(len(x.session.Messages))
 	var out []Played
 	for i := range x.desks {
 		d := &x.desks[i]
