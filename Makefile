@@ -124,6 +124,8 @@ results:
 	go build -o $(BIN)/condense ./cmd/condense
 	sed '/^<!-- results -->$$/q' docs/results.md >$(BIN)/results.md
 	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --quiet --output md >>$(BIN)/results.md
+	printf '\n## Whole sessions\n\n' >>$(BIN)/results.md
+	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --replay --quiet --output md >>$(BIN)/results.md
 	mv $(BIN)/results.md docs/results.md
 	sed '/^<!-- scores -->$$/q' docs/smart.md >$(BIN)/smart.md
 	awk -f tools/scores.awk docs/results.md >>$(BIN)/smart.md

@@ -119,7 +119,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 }
 
 var scopeTitles = map[string]string{
-	lab.ScopeAll: "all sessions", lab.ScopeLong: "sessions that reach 100,000 tokens", lab.ScopeA: "half a", lab.ScopeB: "half b",
+	lab.ScopeAll: "all sessions", lab.ScopeLong: "sessions that reach 100,000 tokens",
 	lab.ScopeLong + " " + lab.ScopeA: "long sessions of half a", lab.ScopeLong + " " + lab.ScopeB: "long sessions of half b",
 }
 
@@ -151,6 +151,9 @@ func writeReplay(w io.Writer, r *lab.ReplayReport, markdown bool, width int) {
 	}
 	for i := range r.Lines {
 		l := &r.Lines[i]
+		if l.Scope == lab.ScopeA || l.Scope == lab.ScopeB {
+			continue
+		}
 		if key := l.Scope + l.Tariff; key != last {
 			flush()
 			last = key
