@@ -141,3 +141,69 @@ func TestMCPOriginals(t *testing.T) {
 		}
 	}
 }
+
+// TestMCPAgent: the server of an agent's session serves what the agent recorded and what the hook has kept, by handle also of
+// another session, and says which session it is.
+func TestMCPAgent(t *testing.T) {
+	const id, other = "603a5089-9987-460a-89bd-d56950142ac5", "1b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b"
+	home, work := t.TempDir(), t.TempDir()
+	for name, value := range map[string]string{
+		"HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, "claude"), "XDG_STATE_HOME": filepath.Join(home, "state"), "XDG_CONFIG_HOME": home,
+		"CLAUDE_PROJECT_DIR": work, "CLAUDE_CODE_SESSION_ID": id,
+	} {
+		t.Setenv(name, value)
+	}
+	line := func(kind, content string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":"00000000-0000-4000-8000-00000000000%d","parentUuid":null,"sessionId":%q,"cwd":%q,"message":{"role":%q,"content":%q}}`+"\n", kind, len(kind), id, work, kind, content)
+	}
+	path := filepath.Join(home, "claude", "projects", "p", id+".jsonl")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(line("user", "recorded by the agent")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keep := func(session, text string) (handle string) {
+		t.Helper()
+		event := fmt.Sprintf(`{"hook_event_name":"PostToolUse","session_id":%q,"cwd":%q,"tool_name":"Bash","tool_input":{"command":"x"},"tool_response":{"stdout":%q}}`, session, work, text)
+		cmd := exec.Command("condense", "hook", "claude", "--recall", "--max-result", "100")
+		cmd.Stdin = strings.NewReader(event)
+		out, err := cmd.Output()
+		handle = core.Handle(core.ToolResult{Content: []core.Part{core.Text(text)}})
+		if err != nil || !strings.Contains(string(out), "recall h:"+handle) {
+			t.Fatalf("%s, %v", out, err)
+		}
+		return handle
+	}
+	mine, theirs := strings.Repeat("a line of mine\n", 100), strings.Repeat("a line of theirs\n", 100)
+	one, two := keep(id, mine), keep(other, theirs)
+
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command("condense", "mcp", "--agent", "claude"), TerminateDuration: time.Minute}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close() //nolint:errcheck // it was only asked
+	ask := func(tool string, arguments map[string]any) string {
+		t.Helper()
+		res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Content[len(res.Content)-1].(*mcp.TextContent).Text
+	}
+	for _, tt := range []struct{ got, want string }{
+		{ask("recall", map[string]any{"handle": one}), mine},
+		{ask("recall", map[string]any{"handle": two}), theirs},
+		{ask("recall", map[string]any{"message": "1"}), "recorded by the agent"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %.100q, want %.100q", tt.got, tt.want)
+		}
+	}
+	if got := ask("status", nil); !strings.Contains(got, "session "+id+" of Claude Code") {
+		t.Errorf("status: %s", got)
+	}
+	if got := ask("search", map[string]any{"query": "line mine"}); !strings.Contains(got, one) || strings.Contains(got, two) {
+		t.Errorf("search: %s", got)
+	}
+}

@@ -44,7 +44,7 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer host.Close() //nolint:errcheck // nothing is open
+	defer host.Close()
 	c := condense.NewConversation()
 	for _, m := range d.Journal.Messages() { // what was compacted before too
 		if m.Kind == core.KindSummary {

@@ -117,7 +117,7 @@ func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, e
 		return nil, err
 	}
 	s := &shortener{Options: o, agent: agent, event: e}
-	defer s.close()
+	defer s.close(ctx)
 	changed := false
 	for _, f := range fields {
 		text, err := s.shorten(ctx, f)
@@ -144,10 +144,10 @@ type shortener struct {
 	hosts []*condense.Host
 }
 
-func (s *shortener) close() {
+func (s *shortener) close(ctx context.Context) {
 	for _, h := range s.hosts {
 		if err := h.Close(); err != nil {
-			s.Logger.Warn("close", "error", err)
+			s.Logger.WarnContext(ctx, "close", "error", err)
 		}
 	}
 }
@@ -168,14 +168,14 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 		if limit == 0 {
 			return f.text, nil
 		}
-		return s.head(f, limit)
+		return s.head(ctx, f, limit)
 	}
 	text, err := s.run(ctx, f.text, limit)
 	if err != nil || limit == 0 {
 		return text, err
 	}
 	if err := s.keep(f.text, text); err != nil {
-		s.Logger.Warn("the result is not cut, because its original cannot be kept", "error", err)
+		s.Logger.WarnContext(ctx, "the result is not cut, because its original cannot be kept", "error", err)
 		return s.run(ctx, f.text, 0)
 	}
 	return text, nil
@@ -253,7 +253,7 @@ func (s *shortener) project() string {
 }
 
 // head cuts a text to its beginning: the agent numbers its lines, so that lines after a gap would get wrong numbers.
-func (s *shortener) head(f *field, limit int) (string, error) {
+func (s *shortener) head(ctx context.Context, f *field, limit int) (string, error) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
 		return "", err
@@ -277,7 +277,7 @@ func (s *shortener) head(f *field, limit int) (string, error) {
 		return f.text, nil
 	}
 	if err := s.keep(f.text, short); err != nil {
-		s.Logger.Warn("the result is not cut, because its original cannot be kept", "error", err)
+		s.Logger.WarnContext(ctx, "the result is not cut, because its original cannot be kept", "error", err)
 		return f.text, nil
 	}
 	f.lines = lines + 1

@@ -16,10 +16,10 @@ import (
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
-// ledger is a file of lines, of about that many bytes.
-func ledger(size int) string {
+// ledger is a file of lines: 28 kB, which is more than 8,000 tokens and less than what the agents cut by themselves.
+func ledger() string {
 	var b strings.Builder
-	for n := 1; b.Len() < size; n++ {
+	for n := 1; b.Len() < 28_000; n++ {
 		fmt.Fprintf(&b, "%d: record %d of the ledger, sum %d é\n", n, n*7919%1201, n*104729)
 	}
 	return b.String()
@@ -160,7 +160,7 @@ func call(tool string, input map[string]any) upstream.Step {
 func TestClaudeCodePlugin(t *testing.T) {
 	t.Parallel()
 	const recall = "mcp__plugin_condense_condense__recall"
-	text := ledger(28_000)
+	text := ledger()
 	printed := strings.TrimSuffix(text, "\n")
 	file := filepath.Join(t.TempDir(), "ledger.txt")
 	write(t, file, text)
@@ -244,7 +244,7 @@ func TestClaudeCodeWithoutProgram(t *testing.T) {
 // TestOpenCodePlugin: as TestClaudeCodePlugin, with the plugin in the folder of OpenCode.
 func TestOpenCodePlugin(t *testing.T) {
 	t.Parallel()
-	text := ledger(28_000)
+	text := ledger()
 	file := filepath.Join(t.TempDir(), "ledger.txt")
 	write(t, file, text)
 	next := 1 + strings.LastIndexByte(text[:20_000], '\n')
@@ -318,7 +318,7 @@ func TestOpenCodeWithoutProgram(t *testing.T) {
 // d28 is a desk whose script prints a file of 28 kB, the text.
 func d28(t *testing.T) (d *desk, text string) {
 	t.Helper()
-	text = ledger(28_000)
+	text = ledger()
 	file := filepath.Join(t.TempDir(), "ledger.txt")
 	write(t, file, text)
 	return newDesk(t, upstream.Options{ByCredential: true, Script: []upstream.Step{{Commands: []string{"cat " + file}}, {Commands: []string{"echo short"}}, {Text: "Done."}}}), text
@@ -352,7 +352,7 @@ func (d *desk) pi(t *testing.T) agent {
 // TestPiExtension: as TestClaudeCodePlugin, with the extension in the folder of pi.
 func TestPiExtension(t *testing.T) {
 	t.Parallel()
-	text := ledger(28_000)
+	text := ledger()
 	file := filepath.Join(t.TempDir(), "ledger.txt")
 	write(t, file, text)
 	d := newDesk(t, upstream.Options{ByCredential: true, Script: []upstream.Step{

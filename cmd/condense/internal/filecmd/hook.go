@@ -68,7 +68,7 @@ func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most
 		s := c.Serve()
 		o.Lossless, o.MaxResult = s.Lossless, s.MaxResult
 	} else {
-		log.Warn("condense hook: without configuration", "error", err)
+		log.WarnContext(ctx, "condense hook: without configuration", "error", err)
 	}
 	if most > 0 {
 		o.MaxResult = most
