@@ -308,7 +308,7 @@ var fields = []field{
 	},
 	{
 		key: "max_result", kind: kindTokens, in: []place{inIngest}, def: int64(0), max: maxTokens, example: "8k",
-		doc: "Tokens above which a new tool result is shortened to its relevant lines, with a handle for the rest. 0 shortens none. An agent that has not read a result yet may ask for it again.",
+		doc: "Tokens above which a new tool result is shortened to its relevant lines, for every agent. 0 shortens none but those of serve.recall.max_result. An agent that has not read a result yet may ask for it again.",
 	},
 	{
 		key: "recall", kind: kindObject, of: inRecall, in: []place{inServe},
@@ -325,6 +325,10 @@ var fields = []field{
 	{
 		key: "max_size", kind: kindBytes, in: []place{inRecall}, def: int64(1 << 30), min: 1024, max: 1 << 40, example: "1Gi",
 		doc: "Bytes that may be kept for recall, compressed. When that is reached, no more is kept, and views that are condensed then have no handles; what is there remains until its conversation was not used for 30 days.",
+	},
+	{
+		key: "max_result", kind: kindTokens, in: []place{inRecall}, def: int64(8000), max: maxTokens, example: "8k",
+		doc: "Tokens above which a new tool result is shortened to its relevant lines, with a handle for the rest, for agents that can recall. 0 shortens none.",
 	},
 	{
 		key: "epoch", kind: kindObject, of: inEpoch, in: []place{inServe},

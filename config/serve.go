@@ -44,9 +44,10 @@ type IngestValues struct {
 
 // RecallValues say how agents get back what was condensed.
 type RecallValues struct {
-	MCP     *bool  `json:"mcp,omitempty"`
-	Tool    *bool  `json:"tool,omitempty"`
-	MaxSize *int64 `json:"max_size,omitempty"` // bytes
+	MCP       *bool  `json:"mcp,omitempty"`
+	Tool      *bool  `json:"tool,omitempty"`
+	MaxSize   *int64 `json:"max_size,omitempty"`   // bytes
+	MaxResult *int   `json:"max_result,omitempty"` // tokens, 0 for no limit
 }
 
 // EpochValues say when everything older is condensed, and how far.
@@ -87,6 +88,7 @@ type Serve struct {
 	RecallMCP           bool
 	RecallTool          bool
 	RecallMaxSize       int64       // bytes
+	RecallMaxResult     int         // tokens, 0 for no limit
 	Target              float64     // of an epoch: percent of the window, 0 for that of the profile
 	Cold, Payback       bool        // reasons for an epoch
 	MinSize             int         // tokens, for these reasons; 0 for half of the threshold
@@ -104,7 +106,7 @@ func (c *Config) Serve() Serve {
 		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile,
 		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
-		RecallMCP: *v.Recall.MCP, RecallTool: *v.Recall.Tool, RecallMaxSize: *v.Recall.MaxSize,
+		RecallMCP: *v.Recall.MCP, RecallTool: *v.Recall.Tool, RecallMaxSize: *v.Recall.MaxSize, RecallMaxResult: *v.Recall.MaxResult,
 		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize,
 		Rules: slices.Clone(v.Modes),
 	}

@@ -27,7 +27,7 @@ serve:
   deadline: 2s
   drain: 1m
   ingest: {lossless: false, max_result: 8k}
-  recall: {mcp: false, tool: true, max_size: 10Mi}
+  recall: {mcp: false, tool: true, max_size: 10Mi, max_result: 9k}
   epoch: {target: "30%", cold: false, payback: false, min_size: 5k}
   modes:
     - {agent: claude-code, system: plan mode, mode: plan}
@@ -44,7 +44,7 @@ func TestServeDefaults(t *testing.T) {
 		Compaction: map[string]string{"openai": "auto"},
 		Store:      filepath.FromSlash("/home/me/.local/state/condense/serve.db"),
 		MaxBody:    32 << 20, Deadline: 5 * time.Second, Drain: 30 * time.Second,
-		Lossless: true, RecallMCP: true, RecallMaxSize: 1 << 30, Cold: true, Payback: true,
+		Lossless: true, RecallMCP: true, RecallMaxSize: 1 << 30, RecallMaxResult: 8000, Cold: true, Payback: true,
 	}
 	if diff := cmp.Diff(want, reload(t, opts).Serve()); diff != "" {
 		t.Error(diff)
@@ -72,7 +72,7 @@ func TestServeValues(t *testing.T) {
 		Store:      config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
 		Observe: true, Record: filepath.Join(filepath.Dir(file), "sessions"),
 		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute,
-		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, Target: 30, MinSize: 5000,
+		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, RecallMaxResult: 9000, Target: 30, MinSize: 5000,
 		Rules: []config.ServeRule{{Agent: "claude-code", System: "plan mode", Mode: "plan"}, {Model: "claude-haiku-*", Profile: "default"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -120,7 +120,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

@@ -303,7 +303,7 @@ func (x *exchange) decide(ctx context.Context) error {
 	if err := x.safely("ingest", func() error { return x.ingest(ctx) }); err != nil {
 		x.fault("ingest", err)
 		ingested := before
-		c.state, x.ingested = &ingested, 0
+		c.state, x.ingested, x.kept = &ingested, 0, nil
 	}
 	x.look(c.state)
 	if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, false) }); err != nil {
@@ -315,7 +315,7 @@ func (x *exchange) decide(ctx context.Context) error {
 // commit records what is about to be sent. What the vendor has not seen before must be on disk
 // first; if that fails, the request goes as if nothing had been changed.
 func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
-	c, old, based, plain := x.claim, x.claim.entry, x.claim.based, x.claim.state
+	c, old, based := x.claim, x.claim.entry, x.claim.based
 	c.keep = x.kept
 	if x.epoch != nil { // the old record stays: a rewind to before the epoch finds it
 		c.entry, c.based, c.state = c.newEntry(), 0, x.next
@@ -333,11 +333,12 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		}
 		return nil
 	}
-	if errors.Is(err, store.ErrFull) && x.recalls { // an epoch without handles, then
+	if errors.Is(err, store.ErrFull) && x.recalls { // without handles, then
 		x.recalls = false
+		unchanged := *before
 		x.stats.fault("recall_full")
 		overflow := x.epoch != nil && x.epoch.Reason == overflowed
-		c.entry, c.based, c.state, c.keep, x.kept, x.next, x.epoch = old, based, plain, nil, nil, nil, nil
+		c.entry, c.based, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch = old, based, &unchanged, nil, nil, nil, 0, nil
 		x.look(c.state)
 		if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, overflow) }); err != nil {
 			x.fault("epoch", err)

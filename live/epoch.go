@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/transcript"
 )
@@ -89,7 +90,10 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	x.look(next)
 	smaller := x.ours < ours
 	if smaller && x.recalls {
-		x.kept, err = x.keep(ctx, next, was.view)
+		var kept *store.Kept
+		if kept, err = x.keep(ctx, next, was.view); kept != nil {
+			x.kept = kept // with what is kept of the round
+		}
 	}
 	if !smaller || err != nil {
 		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original

@@ -311,7 +311,7 @@ func newSettings(opts *Options) (*settings, error) {
 	for _, limit := range []struct {
 		name  string
 		value int64
-	}{{"MaxBody", s.MaxBody}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}, {"Recall.MaxSize", s.Recall.MaxSize}} {
+	}{{"MaxBody", s.MaxBody}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}, {"Recall.MaxSize", s.Recall.MaxSize}, {"Recall.MaxResult", int64(s.Recall.MaxResult)}} {
 		if limit.value < 0 {
 			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))
 		}

@@ -18,11 +18,16 @@ import (
 // ingest shortens tool results that were never sent. What it makes of a result depends on nothing but
 // the round of tools that the result belongs to, so that it is the same after a restart.
 func (x *exchange) ingest(ctx context.Context) error {
-	if x.s.Ingest.Off && x.s.Ingest.MaxResult == 0 {
+	o := x.s.Ingest
+	if x.recalls && o.MaxResult == 0 {
+		o.MaxResult = x.s.Recall.MaxResult
+	}
+	if o.Off && o.MaxResult == 0 {
 		return nil
 	}
+	var shortened [][]byte
 	from := wire.OpenRound(x.r.Messages)
-	short := sync.OnceValues(func() ([][]byte, error) { return x.shorten(ctx, from) })
+	short := sync.OnceValues(func() ([][]byte, error) { return x.shorten(ctx, from, o) })
 	var errs error
 	x.claim.state.Shorten(x.r, x.rolling, func(i int) []byte {
 		if i < from || len(x.r.Messages[i].Results) == 0 {
@@ -35,11 +40,15 @@ func (x *exchange) ingest(ctx context.Context) error {
 		}
 		if raw := all[i-from]; raw != nil {
 			x.ingested++
+			shortened = append(shortened, raw)
 			return raw
 		}
 		return nil
 	})
-	return errs
+	if errs != nil || !x.recalls || len(shortened) == 0 {
+		return errs
+	}
+	return x.keepRound(from, shortened)
 }
 
 // closing is an answer of the model that makes a round of tools complete: the last request of a conversation
@@ -51,8 +60,8 @@ var closing = map[wire.API]string{
 }
 
 // shorten returns the shorter forms of the messages from an index on; nil for those without.
-func (x *exchange) shorten(ctx context.Context, from int) ([][]byte, error) {
-	host, err := x.ingester(ctx, x.s.Ingest)
+func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
+	host, err := x.ingester(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +78,9 @@ func (x *exchange) shorten(ctx context.Context, from int) ([][]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
 	defer cancel()
-	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), ingest.Turn())
+	turn := ingest.Turn()
+	turn.NoRecall = !x.recalls
+	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), turn)
 	short := make([][]byte, len(round))
 	if err != nil || !report.Acted {
 		return short, err

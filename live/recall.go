@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -9,7 +10,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +43,8 @@ type Recall struct {
 	// MaxSize is how many bytes the kept originals may have, compressed. When it is reached, no more are kept, and
 	// condensed views have no handles. Default 1 GB.
 	MaxSize int64
+	// MaxResult is Ingest.MaxResult for clients that can recall, if that is 0. 0 means no limit.
+	MaxResult int
 }
 
 const defaultMaxKept = 1 << 30
@@ -106,13 +111,9 @@ var errPromise = errors.New("a handle in the condensed view leads to nothing tha
 // was only sent in their place, that too. Sent is the view that was condensed. It is nil if the view has no handles.
 func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
 	e := next.Epoch
-	block, err := read(x.r.API, e.Block)
-	if err != nil {
+	promised, err := promises(x.r.API, slices.AppendSeq(slices.Clone(e.Block), maps.Values(next.Ingest)))
+	if err != nil || len(promised) == 0 {
 		return nil, err
-	}
-	promised := recall.Mentioned(block.View())
-	if len(promised) == 0 {
-		return nil, nil
 	}
 	own := make([][]byte, len(x.r.Messages))
 	is := make(map[string]bool, len(own))
@@ -160,7 +161,10 @@ func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte)
 	if len(k.Handles) == 0 {
 		return nil, nil
 	}
-	for _, raw := range own[:e.Cut] {
+	if len(next.Ingest) == 0 {
+		own = own[:e.Cut] // the others are sent as they are
+	}
+	for _, raw := range own {
 		k.Originals = append(k.Originals, store.Original{Kind: clients, Data: raw})
 	}
 	if needsOthers {
@@ -170,6 +174,47 @@ func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte)
 	}
 	next.Originals = rand.Text()
 	return k, nil
+}
+
+// keepRound prepares to keep a round of tools, from a message on, of which results were shortened.
+func (x *exchange) keepRound(from int, shortened [][]byte) error {
+	promised, err := promises(x.r.API, shortened)
+	if err != nil || len(promised) == 0 {
+		return err
+	}
+	k := &store.Kept{}
+	var own [][]byte
+	for i := range x.r.Messages[from:] {
+		own = append(own, wire.Unmark(x.r.Messages[from+i].Raw))
+		k.Originals = append(k.Originals, store.Original{Kind: clients, Data: own[i]})
+	}
+	round, err := conversation(x.r.API, own)
+	if err != nil {
+		return err
+	}
+	said := recall.Mentioned(round.Own.Journal.View())
+	for h := range promised {
+		if round.Own.Has(h) {
+			k.Handles = append(k.Handles, h)
+		} else if !said[h] {
+			return errPromise
+		}
+	}
+	if len(k.Handles) > 0 {
+		s := x.claim.state
+		s.Originals = cmp.Or(s.Originals, rand.Text())
+		x.kept = k
+	}
+	return nil
+}
+
+// promises returns the handles that messages name.
+func promises(api wire.API, messages [][]byte) (map[string]bool, error) {
+	j, err := read(api, messages)
+	if err != nil {
+		return nil, err
+	}
+	return recall.Mentioned(j.View()), nil
 }
 
 // read returns the journal of messages.

@@ -3,6 +3,7 @@ package live_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -63,8 +64,8 @@ func recallAll(t *testing.T, url, handle string) (text string, ok bool) {
 		for _, part := range texts {
 			if !strings.HasPrefix(part, "[condense recall: ") {
 				text += part
-			} else if _, err := fmt.Sscanf(part, "[condense recall: bytes %d to", new(int)); err == nil {
-				_, _ = fmt.Sscanf(part[strings.LastIndex(part, "offset "):], "offset %d", &more)
+			} else if _, after, ok := strings.Cut(part, "the same call with offset "); ok {
+				_, _ = fmt.Sscanf(after, "%d", &more)
 			}
 		}
 		if more == 0 {
@@ -144,7 +145,7 @@ func (p *play) keptPromises(t *testing.T, from int) int {
 			all[h] = true
 		}
 	}
-	for h := range all {
+	for _, h := range slices.Sorted(maps.Keys(all))[:min(len(all), 60)] {
 		if text, ok := recallAll(t, p.server.URL+"/recall/"+secret+"/mcp", h); !ok || text == "" {
 			t.Errorf("the handle %s leads to %q", h, text)
 		}
@@ -324,5 +325,49 @@ func TestRecallAttacks(t *testing.T) {
 	}
 	if got := len(p.vendor.Records()); got != len(p.vendor.Turns()) {
 		t.Errorf("%d requests of %d reached the vendor: a request to /mcp among them?", got, len(p.vendor.Turns()))
+	}
+}
+
+// A long result that is shortened before it is first sent has a handle where the client can recall, and it leads to the whole result, at
+// once and after epochs. Where it cannot, nothing is promised, though the result is cut if the user wants that.
+func TestShortenedResultsAreKept(t *testing.T) {
+	for _, c := range clients() {
+		for _, can := range []bool{true, false} {
+			t.Run(fmt.Sprint(c.API, "/", c.Model, "/recalls=", can), func(t *testing.T) {
+				with := c
+				if can {
+					with = recalls(c)
+				}
+				file := filepath.Join(t.TempDir(), "serve.db")
+				p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 14_000, nil)}, with, func(o *live.Options) {
+					o.Store = file
+					if o.Recall.MaxResult = 2500; !can {
+						o.Ingest.MaxResult = 2500
+					}
+				})
+				p.client.Session = "s1"
+				p.say(t)
+				if s := p.Stats(); s.Ingested == 0 || s.EpochCount == 0 {
+					t.Fatalf("no result was shortened, or no history: %+v", s)
+				}
+				n := p.keptPromises(t, 0)
+				if !can {
+					if n > 0 {
+						t.Errorf("%d promises to a client that cannot recall", n)
+					}
+					return
+				}
+				for i, whole := range p.results()[:min(4, len(p.results()))] {
+					h := core.Handle(core.ToolResult{Content: []core.Part{core.Text(whole)}})
+					if got, ok := recallAll(t, p.server.URL+"/recall/"+secret+"/mcp", h); !ok || got != whole {
+						t.Errorf("result %d is %.100q", i, got)
+					}
+				}
+				if e := p.Stats().Errors; len(e) > 0 {
+					t.Errorf("faults %v", e)
+				}
+				t.Logf("%d handles, %d results shortened", n, p.Stats().Ingested)
+			})
+		}
 	}
 }
