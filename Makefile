@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk test-browser test-agents report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers bench-gateway outline-accuracy results golden
+.PHONY: check build test test-sdk test-browser test-agents report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -108,6 +108,17 @@ bench-peers:
 	go run ./bench/session > $(BIN)/session.json
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
+
+# Other programs on the recorded sessions in CONDENSE_TRACES_DIR, a fourth of them, each next to smart at the size that it left.
+PEERS = langchain-trim mastra-best-fit mastra-contiguous ai-prune
+compare-peers:
+	mkdir -p $(BIN)
+	go build -o $(BIN)/condense ./cmd/condense
+	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund
+	cd bench/peers/eino && go build -o $(BIN)/eino .
+	$(BIN)/condense compare $(CONDENSE_TRACES_DIR) --shard 1/4 --budgets 25% --cache none --quiet --strategies smart/balanced,smart/headtail \
+		--strategies 'eino=external["$(BIN)/eino","compact"],smart~eino' \
+		$(foreach p,$(PEERS),--strategies '$(p)=external["node","bench/peers/compact.mjs","$(p)"],smart~$(p)')
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway.
 bench-gateway:

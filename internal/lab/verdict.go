@@ -131,7 +131,7 @@ type Verdict struct {
 	Text string `json:"text"`
 	// Losses are the measures in which Best is shown to be worse than another strategy.
 	Losses []Loss `json:"losses,omitempty"`
-	// AtSize compares strategies with others at the same size: see [Strategy.SizeOf].
+	// AtSize compares strategies with others at the same size, over all modes: see [Strategy.SizeOf].
 	AtSize []string `json:"at_size,omitempty"`
 }
 
@@ -246,7 +246,9 @@ func (a *analysis) verdicts() []Verdict {
 				v.Text = fmt.Sprintf("no difference shown between %s", strings.Join(append([]string{v.Best}, v.Ties...), ", "))
 			}
 		}
-		v.AtSize = a.atSize(diff, t)
+		if t.Mode == "" {
+			v.AtSize = a.atSize(diff, t)
+		}
 		if v.Best != "" && !v.Few {
 			v.Losses = a.losses(t, v.Best, names[1:])
 		}

@@ -3,6 +3,8 @@
 // keeps the dependency out of the program's.
 //
 //	go run . session.json
+//
+// With the word compact it condenses for `condense compare`.
 package main
 
 import (
@@ -27,7 +29,10 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
-		return errors.New("want the file of the session, and nothing else")
+		return errors.New("want the file of the session, or compact, and nothing else")
+	}
+	if args[0] == "compact" {
+		return compact(ctx, os.Stdin, os.Stdout)
 	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {
