@@ -243,7 +243,7 @@ func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 		if messages == nil {
 			return withBody(res, s.splice.End()), nil
 		}
-		next, err := s.ask(messages)
+		next, err := s.ask(messages) //nolint:bodyclose,contextcheck // read in the next round; the context is in the request
 		if err != nil {
 			return nil, err
 		}
@@ -328,7 +328,7 @@ func (s *spliced) turn() {
 	s.err = nil
 	s.replies = make(chan reply, 1)
 	go func(to chan<- reply) {
-		res, err := s.ask(messages)
+		res, err := s.ask(messages) //nolint:bodyclose // read by await, or closed by Close
 		to <- reply{res, err}
 	}(s.replies)
 }

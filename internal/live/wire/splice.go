@@ -225,6 +225,7 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 		return slices.Concat([]byte("event: error\ndata: "), oneLine(body), []byte("\n\n"))
 	case Chat:
 		return slices.Concat([]byte("data: "), oneLine(body), []byte("\n\n"))
+	case Responses:
 	}
 	code := rawjson.Text(rawjson.Field(o, "code"))
 	if code == "" {
@@ -288,25 +289,20 @@ func (e *sseEvent) with(data []byte) []byte {
 
 // eventEnd returns the length of the first event of data with the empty line after it; 0 if it has not ended.
 func eventEnd(data []byte) int {
-	for i := 0; i < len(data); {
-		n := lineEnd(data[i:])
-		end := i + n
-		if end == len(data) {
+	for at := 0; ; {
+		n := lineEnd(data[at:])
+		rest := data[at+n:]
+		if len(rest) == 0 || n > 0 && string(rest) == "\r" {
 			return 0
 		}
-		if data[end] == '\r' && end+1 == len(data) && n > 0 {
-			return 0
-		}
-		next := end + 1
-		if data[end] == '\r' && next < len(data) && data[next] == '\n' {
-			next++
+		at += n + 1
+		if bytes.HasPrefix(rest, []byte("\r\n")) {
+			at++
 		}
 		if n == 0 {
-			return next
+			return at
 		}
-		i = next
 	}
-	return 0
 }
 
 // event reads an event and appends what the client gets of it.
@@ -316,6 +312,9 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 		if s.over || s.ended {
 			return out // nothing follows the end
 		}
+		return append(out, e.raw...)
+	}
+	if done := string(bytes.TrimSpace(e.data)) == "[DONE]"; !done && !json.Valid(e.data) {
 		return append(out, e.raw...)
 	}
 	var data []byte
@@ -477,147 +476,6 @@ func (p *part) finish() {
 	p.done = true
 }
 
-// chunk reads a chunk of the Chat API, of which the first choice counts.
-func (s *Splice) chunk(data []byte) ([]byte, bool) {
-	if string(bytes.TrimSpace(data)) == "[DONE]" {
-		s.over = s.held()
-		return data, s.over
-	}
-	if u := rawjson.Field(data, "usage"); rawjson.IsObject(u) {
-		s.usage = slices.Clone(u)
-	}
-	if id := rawjson.Field(data, "id"); s.rounds == 0 && s.id == "" {
-		s.id = rawjson.Text(id)
-	} else if s.rounds > 0 && id != nil && s.id != "" {
-		data = set(data, rawjson.AppendQuote(nil, s.id), "id")
-	}
-	var choice []byte
-	for choice = range rawjson.Elements(rawjson.Field(data, "choices")) {
-		break
-	}
-	if choice == nil {
-		return data, s.held() && s.stop != ""
-	}
-	delta := rawjson.Field(choice, "delta")
-	shown := s.grow(delta)
-	stop := rawjson.Text(rawjson.Field(choice, "finish_reason"))
-	if stop != "" {
-		s.stop = stop
-		s.said.finish()
-		for _, p := range s.parts {
-			if p.done = true; rawjson.Field(p.raw, "function") != nil {
-				p.raw = set(p.raw, quoted(p.input), "function", "arguments")
-			}
-		}
-	} else if len(shown) != len(delta) && says(delta) && !says(shown) || s.rounds > 0 && !says(shown) {
-		return nil, false
-	}
-	if !bytes.Equal(shown, delta) {
-		data = rawjson.ReplaceValue(data, choice, rawjson.SetField(slices.Clone(choice), "delta", shown))
-	}
-	return data, s.stop != "" && s.held()
-}
-
-// says reports whether a delta has more than a role and empty values.
-func says(delta []byte) bool {
-	for name, value := range rawjson.Fields(delta) {
-		if string(name) != "role" && !rawjson.IsNull(value) && string(value) != `""` && !isEmptyArray(value) {
-			return true
-		}
-	}
-	return false
-}
-
-// parted returns the last chunk of a choice as one with what it says and one with how it ends, or nil if it says nothing.
-func parted(data []byte) (early, late []byte) {
-	for choice := range rawjson.Elements(rawjson.Field(data, "choices")) {
-		if !says(rawjson.Field(choice, "delta")) {
-			return nil, data
-		}
-		early = rawjson.ReplaceValue(data, choice, rawjson.SetField(slices.Clone(choice), "finish_reason", []byte("null")))
-		late = rawjson.ReplaceValue(data, choice, rawjson.SetField(slices.Clone(choice), "delta", []byte("{}")))
-		return early, late
-	}
-	return nil, data
-}
-
-// grow adds a delta to the message of the Chat API and returns what the client gets of it.
-func (s *Splice) grow(delta []byte) []byte {
-	shown := delta
-	if s.said == nil {
-		s.said = &part{raw: []byte(`{"role":"assistant","content":null}`)}
-	}
-	for key, value := range rawjson.Fields(delta) {
-		switch name := string(key); {
-		case name == "role":
-			if s.rounds > 0 {
-				shown = rawjson.CutField(shown, name)
-			}
-		case name == "tool_calls":
-			shown = s.growCalls(shown, value)
-		case rawjson.IsString(value):
-			if len(inside(value)) == 0 {
-				continue
-			}
-			if name == "content" && s.spoken && len(s.said.texts[name]) == 0 {
-				shown = set(shown, quoted(slices.Concat([]byte(`\n\n`), inside(value))), name)
-			}
-			s.said.append(name, value)
-		case rawjson.IsArray(value):
-			was := rawjson.Field(s.said.raw, name)
-			s.said.raw = set(s.said.raw, rawjson.Array(append(slices.Collect(rawjson.Elements(was)), slices.Collect(rawjson.Elements(value))...)), name)
-		case !rawjson.IsNull(value):
-			s.said.raw = set(s.said.raw, value, name)
-		}
-	}
-	return shown
-}
-
-// growCalls adds pieces of calls, and returns the delta without those of the tool.
-func (s *Splice) growCalls(delta, calls []byte) []byte {
-	var shown [][]byte
-	same := true
-	for c := range rawjson.Elements(calls) {
-		at, f := len(s.parts)-1, rawjson.Field(c, "function")
-		if i := rawjson.Field(c, "index"); i != nil {
-			at = rawjson.Int(i)
-		} else if rawjson.Text(rawjson.Field(c, "id")) != "" {
-			at++
-		}
-		p := s.part(at)
-		if p == nil {
-			p = s.add(at, rawjson.CutField(slices.Clone(c), "index"), rawjson.Text(rawjson.Field(f, "name")) == s.tool)
-		}
-		p.growCall(c, f)
-		switch {
-		case p.shown < 0:
-			same = false
-		case p.shown != at:
-			same = false
-			shown = append(shown, set(slices.Clone(c), number(p.shown), "index"))
-		default:
-			shown = append(shown, c)
-		}
-	}
-	switch {
-	case same:
-		return delta
-	case len(shown) == 0:
-		return rawjson.CutField(delta, "tool_calls")
-	}
-	return set(delta, rawjson.Array(shown), "tool_calls")
-}
-
-// growCall adds a piece to a call of the Chat API.
-func (p *part) growCall(c, f []byte) {
-	p.input = append(p.input, inside(rawjson.Field(f, "arguments"))...)
-	for key, value := range rawjson.Fields(c) {
-		if name := string(key); name != "index" && name != "function" && !rawjson.IsNull(value) && string(value) != `""` {
-			p.raw = set(p.raw, value, name)
-		}
-	}
-}
-
 // response reads an event of the Responses API.
 func (s *Splice) response(data []byte) ([]byte, bool) {
 	kind := rawjson.Text(rawjson.Field(data, "type"))
@@ -648,7 +506,10 @@ func (s *Splice) response(data []byte) ([]byte, bool) {
 			return nil, false
 		}
 	}
-	return s.sequenced(data), hold
+	if hold { // numbered when it is sent
+		return data, true
+	}
+	return s.sequenced(data), false
 }
 
 // sequenced gives an event its number.
@@ -668,200 +529,6 @@ func (s *Splice) ours(item []byte) bool {
 	return rawjson.Text(rawjson.Field(item, "type")) == "function_call" && rawjson.Text(rawjson.Field(item, "name")) == s.tool && rawjson.Field(item, "namespace") == nil
 }
 
-// last returns an event of the end as that of the whole stream.
-func (s *Splice) last(data []byte) []byte {
-	switch s.api {
-	case Messages:
-		if rawjson.Text(rawjson.Field(data, "type")) != "message_delta" {
-			return data
-		}
-		if s.stop == "tool_use" && !s.Own() {
-			data = set(data, []byte(`"end_turn"`), "delta", "stop_reason")
-		}
-		if s.rounds > 0 {
-			data = set(data, s.sum(), "usage")
-		}
-		return data
-	case Chat:
-		if rawjson.IsObject(rawjson.Field(data, "usage")) && s.rounds > 0 {
-			data = set(data, s.sum(), "usage")
-		}
-		for choice := range rawjson.Elements(rawjson.Field(data, "choices")) {
-			if rawjson.Text(rawjson.Field(choice, "finish_reason")) == "tool_calls" && !s.Own() {
-				data = rawjson.ReplaceValue(data, choice, rawjson.SetField(slices.Clone(choice), "finish_reason", []byte(`"stop"`)))
-			}
-			break
-		}
-		return data
-	}
-	return set(data, s.finished(rawjson.Field(data, "response")), "response")
-}
-
-// finished returns the response at the end as that of the whole.
-func (s *Splice) finished(r []byte) []byte {
-	r = slices.Clone(r)
-	items := slices.Clone(s.seen)
-	for _, p := range s.parts {
-		if p.shown >= 0 {
-			items = append(items, p.raw)
-		}
-	}
-	if s.id != "" {
-		r = set(r, rawjson.AppendQuote(nil, s.id), "id")
-	}
-	if s.rounds > 0 && s.usage != nil {
-		r = set(r, s.sum(), "usage")
-	}
-	return set(r, rawjson.Array(items), "output")
-}
-
-// body reads an answer that is no stream.
-func (s *Splice) body(body []byte) {
-	if !json.Valid(body) || !rawjson.IsObject(bytes.TrimSpace(body)) || rawjson.IsObject(rawjson.Field(body, "error")) {
-		return
-	}
-	if u := rawjson.Field(body, "usage"); rawjson.IsObject(u) {
-		s.usage = slices.Clone(u)
-	}
-	if s.rounds == 0 {
-		s.id = rawjson.Text(rawjson.Field(body, "id"))
-	}
-	var parts []byte
-	switch s.api {
-	case Messages:
-		parts, s.stop = rawjson.Field(body, "content"), rawjson.Text(rawjson.Field(body, "stop_reason"))
-	case Responses:
-		parts, s.stop = rawjson.Field(body, "output"), rawjson.Text(rawjson.Field(body, "status"))
-	case Chat:
-		for choice := range rawjson.Elements(rawjson.Field(body, "choices")) {
-			message := rawjson.Field(choice, "message")
-			parts, s.stop = rawjson.Field(message, "tool_calls"), rawjson.Text(rawjson.Field(choice, "finish_reason"))
-			s.said = &part{raw: rawjson.CutField(slices.Clone(message), "tool_calls")}
-			break
-		}
-	}
-	for raw := range rawjson.Elements(parts) {
-		name := rawjson.Text(rawjson.Field(raw, "name"))
-		ours := s.api == Messages && name == s.tool && rawjson.Text(rawjson.Field(raw, "type")) == "tool_use" ||
-			s.api == Chat && rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "name")) == s.tool || s.api == Responses && s.ours(raw)
-		s.add(len(s.parts), raw, ours).done = true
-	}
-	s.over = s.held()
-}
-
-// whole returns the last body as that of the whole answer.
-func (s *Splice) whole(body []byte) []byte {
-	if s.rounds > 0 && s.usage != nil && s.api != Responses {
-		body = set(slices.Clone(body), s.sum(), "usage")
-	}
-	if s.id != "" {
-		body = set(slices.Clone(body), rawjson.AppendQuote(nil, s.id), "id")
-	}
-	var kept [][]byte
-	for _, p := range s.parts {
-		if p.shown >= 0 {
-			kept = append(kept, p.raw)
-		}
-	}
-	stop := s.called() && !s.Own()
-	switch s.api {
-	case Messages:
-		if stop && s.stop == "tool_use" {
-			body = set(body, []byte(`"end_turn"`), "stop_reason")
-		}
-		return set(body, rawjson.Array(append(slices.Clone(s.seen), kept...)), "content")
-	case Responses:
-		return s.finished(body)
-	}
-	for choice := range rawjson.Elements(rawjson.Field(body, "choices")) {
-		message := slices.Clone(s.said.raw)
-		for _, before := range slices.Backward(s.seen) {
-			for _, name := range []string{"content", "reasoning_content", "reasoning"} {
-				a, b := inside(rawjson.Field(before, name)), inside(rawjson.Field(message, name))
-				if len(a) > 0 && len(b) > 0 {
-					a = slices.Concat(a, []byte(`\n\n`))
-				}
-				if len(a) > 0 {
-					message = set(message, quoted(slices.Concat(a, b)), name)
-				}
-			}
-		}
-		if len(kept) > 0 {
-			message = set(message, rawjson.Array(kept), "tool_calls")
-		}
-		changed := set(slices.Clone(choice), message, "message")
-		if stop && s.stop == "tool_calls" {
-			changed = set(changed, []byte(`"stop"`), "finish_reason")
-		}
-		return rawjson.ReplaceValue(body, choice, changed)
-	}
-	return body
-}
-
-// sum returns the usage of all answers. The Messages API says next to the sum what each took, as it does for steps of its own:
-// the last of them is the size of the conversation.
-func (s *Splice) sum() []byte {
-	all := append(slices.Clone(s.usages), s.usage)
-	total := all[0]
-	for _, u := range all[1:] {
-		total = plus(total, u)
-	}
-	if s.api != Messages || rawjson.Field(total, "iterations") != nil {
-		return total
-	}
-	var steps [][]byte
-	for _, u := range all {
-		step := []byte(`{"type":"message"}`)
-		for _, name := range []string{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"} {
-			if n := rawjson.Field(u, name); n != nil {
-				step = set(step, n, name)
-			}
-		}
-		steps = append(steps, step)
-	}
-	return set(total, rawjson.Array(steps), "iterations")
-}
-
-// plus adds the numbers of two objects; of other values, the second counts.
-func plus(a, b []byte) []byte {
-	if !rawjson.IsObject(a) {
-		return b
-	}
-	out := slices.Clone(a)
-	for key, value := range rawjson.Fields(b) {
-		name := string(key)
-		was := rawjson.Field(a, name)
-		switch {
-		case rawjson.IsNull(value):
-			continue
-		case rawjson.IsObject(value):
-			value = plus(was, value)
-		case rawjson.IsArray(value):
-			value = rawjson.Array(append(slices.Collect(rawjson.Elements(was)), slices.Collect(rawjson.Elements(value))...))
-		case len(value) > 0 && value[0] >= '0' && value[0] <= '9':
-			value = number(rawjson.Int(was) + rawjson.Int(value))
-		}
-		out = set(out, value, name)
-	}
-	return out
-}
-
-// overlay returns the members of a with those of b over them.
-func overlay(a, b []byte) []byte {
-	if !rawjson.IsObject(b) {
-		return a
-	}
-	if a == nil {
-		return slices.Clone(b)
-	}
-	for name, value := range rawjson.Fields(b) {
-		if !rawjson.IsNull(value) {
-			a = set(slices.Clone(a), value, string(name))
-		}
-	}
-	return a
-}
-
 // isCall reports whether a part is a call that a client answers.
 func isCall(api API, raw []byte) bool {
 	kind := rawjson.Text(rawjson.Field(raw, "type"))
@@ -875,6 +542,7 @@ func callOf(api API, raw []byte) (id string, arguments []byte) {
 		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(raw, "input")
 	case Chat:
 		return rawjson.Text(rawjson.Field(raw, "id")), []byte(rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "arguments")))
+	case Responses:
 	}
 	return rawjson.Text(rawjson.Field(raw, "call_id")), []byte(rawjson.Text(rawjson.Field(raw, "arguments")))
 }

@@ -1,0 +1,225 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+const ours = "condense_recall"
+
+// played are what the scripted vendor sends: one that calls the tool, alone or not, and one that does not.
+func played(t *testing.T) map[wire.API]map[bool][][]byte {
+	t.Helper()
+	all := map[wire.API]map[bool][][]byte{}
+	for api, request := range map[wire.API]string{
+		wire.Messages:  `{"model":"claude-opus-5-5","max_tokens":1000,"stream":%t,"thinking":{"type":"adaptive"},"tools":[{"name":"Bash","input_schema":{}},{"name":"condense_recall","input_schema":{}}],"messages":[{"role":"user","content":"Go."}]}`,
+		wire.Chat:      `{"model":"gpt-5.4","stream":%t,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"Bash"}},{"type":"function","function":{"name":"condense_recall"}}],"messages":[{"role":"user","content":"Go."}]}`,
+		wire.Responses: `{"model":"gpt-5.6","store":false,"stream":%t,"reasoning":{"effort":"medium"},"include":["reasoning.encrypted_content"],"tools":[{"type":"function","name":"Bash"},{"type":"function","name":"condense_recall"}],"input":"Go."}`,
+	} {
+		all[api] = map[bool][][]byte{}
+		for _, stream := range []bool{false, true} {
+			for _, calls := range [][]string{{ours}, {"Bash", ours}, {ours, "Bash", ours, "Bash"}, {"Bash"}, nil} {
+				step := upstream.Step{Text: "It is “here”: 世界."}
+				for i, name := range calls {
+					step.Calls = append(step.Calls, upstream.Call{Tool: name, Input: map[string]any{"command": fmt.Sprint(`a "quoted" é `, i), "grep": "x"}})
+				}
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest(http.MethodPost, map[wire.API]string{wire.Messages: "/v1/messages", wire.Chat: "/v1/chat/completions", wire.Responses: "/v1/responses"}[api], strings.NewReader(fmt.Sprintf(request, stream)))
+				upstream.New(upstream.Options{Script: []upstream.Step{step}}).ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					t.Fatalf("%s: %s", api, w.Body)
+				}
+				body, err := io.ReadAll(w.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all[api][stream] = append(all[api][stream], body)
+			}
+		}
+	}
+	return all
+}
+
+// splice writes answers in pieces; all but the last are answered.
+func splice(api wire.API, size func() int, bodies ...[]byte) []byte {
+	s := wire.NewSplice(api, ours)
+	var out []byte
+	for i, body := range bodies {
+		for len(body) > 0 {
+			n := min(max(1, size()), len(body))
+			out = append(out, s.Write(body[:n])...)
+			body = body[n:]
+		}
+		if i < len(bodies)-1 && s.Over() {
+			s.Next()
+			continue
+		}
+		out = append(out, s.Close()...)
+		if s.Over() {
+			if i < len(bodies)-1 {
+				s.Next()
+				continue
+			}
+			out = append(out, s.End()...)
+		}
+	}
+	return out
+}
+
+// An answer without a call of the tool passes as it came; what is made of others does not depend on the pieces in which they arrive, and
+// has nothing of the tool.
+func TestSplice(t *testing.T) {
+	whole := func() int { return 1 << 30 }
+	for api, byStream := range played(t) {
+		for stream, all := range byStream {
+			for i, body := range all {
+				out := splice(api, whole, body)
+				if bytes.Contains(body, []byte(ours)) == bytes.Equal(out, body) {
+					t.Errorf("%s/%v/%d: unexpected\n%s", api, stream, i, out)
+				}
+				two := splice(api, whole, all[0], body)
+				for _, got := range [][]byte{out, two} {
+					if bytes.Contains(got, []byte(ours)) {
+						t.Errorf("%s/%v/%d: the client sees the tool\n%s", api, stream, i, got)
+					}
+				}
+				if n := bytes.Count(two, []byte("世界")); n < 1 || !stream && !json.Valid(two) {
+					t.Errorf("%s/%v/%d: %s", api, stream, i, two)
+				}
+				rapid.Check(t, func(t *rapid.T) {
+					most := rapid.IntRange(1, 300).Draw(t, "most")
+					some := func() int { return rapid.IntRange(1, most).Draw(t, "n") }
+					if got := splice(api, some, body); !bytes.Equal(got, out) {
+						t.Errorf("in pieces: %s", got)
+					}
+					if got := splice(api, some, all[0], body); !bytes.Equal(got, two) {
+						t.Errorf("in pieces: %s", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Indexes are those of one answer, and usage is the sum.
+func TestSpliceNumbers(t *testing.T) {
+	whole := func() int { return 1 << 30 }
+	for api, byStream := range played(t) {
+		out := splice(api, whole, byStream[true][0], byStream[true][0], byStream[true][2])
+		next, calls, tokens := 0, 0, 0.0
+		for line := range strings.Lines(string(out)) {
+			data, ok := strings.CutPrefix(line, "data: ")
+			if !ok || strings.HasPrefix(data, "[DONE]") {
+				continue
+			}
+			var e struct {
+				Type     string
+				Index    int
+				Sequence *int `json:"sequence_number"`
+				Block    any  `json:"content_block"`
+				Item     struct{ Type string }
+				Output   int `json:"output_index"`
+				Response struct {
+					Output []any
+					Usage  map[string]any
+				}
+				Usage   map[string]any
+				Choices []struct {
+					Delta struct {
+						Calls []struct {
+							Index int
+							ID    string
+						} `json:"tool_calls"`
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(data), &e); err != nil {
+				t.Fatalf("%s: %v in %s", api, err, data)
+			}
+			switch {
+			case api == wire.Messages && e.Type == "content_block_start":
+				if e.Index != next {
+					t.Errorf("block %d, want %d", e.Index, next)
+				}
+				next++
+				if strings.Contains(data, `"tool_use"`) {
+					calls++
+				}
+			case api == wire.Messages && e.Type == "message_delta":
+				tokens, _ = e.Usage["output_tokens"].(float64)
+			case api == wire.Responses && e.Sequence != nil:
+				if *e.Sequence != next {
+					t.Errorf("event %d, want %d", *e.Sequence, next)
+				}
+				next++
+				if e.Type == "response.output_item.done" && e.Item.Type == "function_call" {
+					calls++
+				}
+				if e.Type == "response.completed" {
+					tokens, _ = e.Response.Usage["output_tokens"].(float64)
+					if n := len(e.Response.Output); n != 8 {
+						t.Errorf("%d items at the end", n)
+					}
+				}
+			case api == wire.Chat:
+				for _, c := range e.Choices {
+					for _, call := range c.Delta.Calls {
+						if call.ID != "" {
+							if call.Index != calls {
+								t.Errorf("call %d, want %d", call.Index, calls)
+							}
+							calls++
+						}
+					}
+				}
+				if n, ok := e.Usage["completion_tokens"].(float64); ok {
+					tokens = n
+				}
+			}
+		}
+		if calls != 2 {
+			t.Errorf("%s: %d calls for the client", api, calls)
+		}
+		one := wire.Watch(api)
+		_, _ = one.Write(byStream[true][0])
+		three := wire.Watch(api)
+		_, _ = three.Write(byStream[true][2])
+		if want := 2*one.Answer().Output + three.Answer().Output; int(tokens) != want {
+			t.Errorf("%s: %v tokens of output, want %d", api, tokens, want)
+		}
+	}
+}
+
+// Whatever arrives, nothing panics, and without a call of the tool it passes.
+func FuzzSplice(f *testing.F) {
+	f.Add("data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"name\":\"condense_recall\"}}\r\n\r\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", 7)
+	f.Add("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"condense_recall\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", 9)
+	f.Add("event: x\rdata: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"function_call\",\"name\":\"condense_recall\"}}\r\rdata: {\"type\":\"response.completed\"}\n", 1)
+	f.Add(`{"content":[{"type":"tool_use","name":"condense_recall"}],"choices":[{"message":{"tool_calls":[{"function":{"name":"condense_recall"}}]}}],"output":[{"type":"function_call","name":"condense_recall"}],"stop_reason":"tool_use"}`, 5)
+	f.Fuzz(func(t *testing.T, text string, size int) {
+		for _, api := range []wire.API{wire.Messages, wire.Chat, wire.Responses} {
+			out := splice(api, func() int { return size }, []byte(text))
+			if !strings.Contains(text, "cond") && !strings.Contains(text, `\`) && string(out) != text {
+				t.Errorf("%s: %q became %q", api, text, out)
+			}
+			splice(api, func() int { return size }, []byte(text), []byte(text))
+			s := wire.NewSplice(api, ours)
+			s.Write([]byte(text))
+			s.Close()
+			if m := s.Message(); len(m) > 0 {
+				_, _ = wire.NewRound(api, m, nil, s.Calls())
+			}
+		}
+	})
+}
