@@ -120,17 +120,17 @@ func (d *desk) arrived(t *testing.T) (ids []string, texts map[string]string) {
 	return ids, texts
 }
 
-// pages checks that results of recall are pages of a text. Between its blocks is NUL or, as OpenCode has it, an empty line.
-func pages(t *testing.T, want string, got ...string) {
+// pages checks that results of recall are pages of a text. Between is what the agent has between blocks of text.
+func pages(t *testing.T, between, want string, got ...string) {
 	t.Helper()
 	var whole strings.Builder
 	for _, g := range got {
-		head, page, ok := strings.Cut(strings.ReplaceAll(g, "]\n\n", "]\x00"), "]\x00")
+		head, page, ok := strings.Cut(g, "]"+between)
 		if !ok || !strings.HasPrefix(head, "[condense recall: ") {
 			t.Fatalf("no page: %.300q", g)
 		}
-		if i := strings.LastIndex(page, "[condense recall: bytes"); i >= 0 {
-			page = strings.TrimSuffix(strings.TrimSuffix(page[:i], "\x00"), "\n\n")
+		if i := strings.LastIndex(page, between+"[condense recall: bytes"); i >= 0 {
+			page = page[:i]
 		}
 		whole.WriteString(page)
 	}
@@ -143,7 +143,7 @@ func pages(t *testing.T, want string, got ...string) {
 func (d *desk) recorded(t *testing.T, pattern string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, text := range d.sessions(t, pattern) {
+	for _, text := range d.sessions(t, &all[0], pattern) {
 		for line := range strings.Lines(text) {
 			maps.Copy(found, results([]byte(line)))
 		}
@@ -201,8 +201,8 @@ func TestClaudeCodePlugin(t *testing.T) {
 			t.Errorf("a short result was cut: %.200q", texts[id])
 		}
 	}
-	pages(t, printed, texts[ids[4]], texts[ids[5]])
-	pages(t, strings.Join(strings.SplitAfter(text, "\n")[399:401], ""), texts[ids[6]])
+	pages(t, "\x00", printed, texts[ids[4]], texts[ids[5]])
+	pages(t, "\x00", strings.Join(strings.SplitAfter(text, "\n")[399:401], ""), texts[ids[6]])
 	recorded := d.recorded(t, ".claude/projects/*/*.jsonl")
 	for _, id := range ids {
 		if recorded[id] != texts[id] {
@@ -265,7 +265,12 @@ func TestOpenCodePlugin(t *testing.T) {
 	if s := texts[ids[0]]; !strings.Contains(s, "; recall h:"+handle(text)) || len(s) > 26_000 {
 		t.Errorf("the long result arrived with %d bytes: %.200q", len(s), s)
 	}
-	pages(t, text, texts[ids[2]], texts[ids[3]])
+	pages(t, "\n\n", text, texts[ids[2]], texts[ids[3]])
+	for _, session := range d.sessions(t, &a, "") {
+		if !strings.Contains(session, "; recall h:"+handle(text)) {
+			t.Error("the session of OpenCode has not the shortened result")
+		}
+	}
 }
 
 // openCode is OpenCode with the plugin of this repository.
@@ -372,8 +377,8 @@ func TestPiExtension(t *testing.T) {
 	if s := texts[ids[0]]; !strings.Contains(s, "; recall h:"+handle(text)) || len(s) > 26_000 {
 		t.Errorf("the long result arrived with %d bytes: %.200q", len(s), s)
 	}
-	pages(t, text, texts[ids[2]], texts[ids[3]])
-	files := d.sessions(t, ".pi/agent/sessions/*/*.jsonl")
+	pages(t, "\n", text, texts[ids[2]], texts[ids[3]])
+	files := d.sessions(t, &a, ".pi/agent/sessions/*/*.jsonl")
 	for _, session := range files {
 		if strings.Contains(session, "record 713 of the ledger, sum 104729") && strings.Contains(session, "; recall h:"+handle(text)) {
 			return
