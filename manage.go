@@ -48,6 +48,9 @@ type Turn struct {
 	// NoRecall says that the agent has no way to recall what is condensed, so that no handles are
 	// written for it. It is passed to the providers.
 	NoRecall bool
+	// API names the form in which the conversation is sent or written, as a format of package
+	// transcript does. It is passed to the providers: see [core.Request].
+	API string
 	// Estimate asks the providers what they might cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
@@ -204,7 +207,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger,
 		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
-		Instructions: t.Instructions, NoRecall: t.NoRecall, Counter: p.counter,
+		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.counter,
 	}
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = filesRead(c.journal.Messages(), t.Dir)

@@ -224,6 +224,26 @@ func (g *guarded) Generate(ctx context.Context, p *model.Prompt) (*model.Answer,
 	return g.Generator.Generate(ctx, p)
 }
 
+// Compacts implements [model.Compactor].
+func (g *guarded) Compacts() string {
+	if c, ok := g.Generator.(model.Compactor); ok {
+		return c.Compacts()
+	}
+	return ""
+}
+
+// Compact implements [model.Compactor].
+func (g *guarded) Compact(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	c, ok := g.Generator.(model.Compactor)
+	if !ok {
+		return nil, fmt.Errorf("model %s cannot compact: %w", g.Info().Name, core.ErrUnavailable)
+	}
+	if ctx.Value(unpaidKey{}) != nil {
+		return nil, errUnpaid
+	}
+	return c.Compact(ctx, p)
+}
+
 // CheckKey implements [model.Checker].
 func (g *guarded) CheckKey() error {
 	if c, ok := g.Generator.(model.Checker); ok {

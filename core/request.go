@@ -37,6 +37,10 @@ type Request struct {
 	// Tools are the definitions of the agent's tools as they are sent, a JSON array in the
 	// form of the vendor's API; empty if unknown.
 	Tools string
+	// API names the vendor's API in whose form the conversation is sent: anthropic (Messages), openai
+	// (Chat Completions), responses; empty if it is unknown or none. Content that only one vendor
+	// reads, in an [Opaque] part, can be added only there.
+	API string
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
 	// Originals is the path of the file in which the agent can read, verbatim, what the result

@@ -26,6 +26,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if x.compacts && x.seen != nil {
 		send = x.compaction
 	}
+	x.announceBlock(r)
 	res, err := send(r)
 	if err != nil {
 		return nil, err
@@ -134,6 +135,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	again = r.Clone(ctx)
 	x.sent = x.r.With(x.view)
 	replaceBody(again, x.sent)
+	x.announceBlock(again)
 	return again, why
 }
 
@@ -282,4 +284,28 @@ func (w *watcher) answer() wire.Answer {
 		w.packed.Reset()
 	}
 	return w.sink.Answer()
+}
+
+// holds names the API in whose requests a view can have what only its vendor reads; see [condense.Turn]. Anthropic wants a header with it, and
+// requests with the login of a plan get none.
+func (x *exchange) holds() string {
+	if x.r.API == wire.Messages && x.subscribed {
+		return ""
+	}
+	return formats[x.r.API]
+}
+
+// compactionBeta is the version that Anthropic wants in the header of a request with a compaction of its own.
+const compactionBeta = "compact-2026-09-04"
+
+// announceBlock tells the vendor of a compaction in the view that the client does not know of.
+func (x *exchange) announceBlock(r *http.Request) {
+	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
+	if !x.altered || x.r.API != wire.Messages || len(x.view) == 0 || !wire.Signed(x.view[0]) || strings.Contains(said, compactionBeta) {
+		return
+	}
+	if said != "" {
+		said += ","
+	}
+	r.Header.Set("Anthropic-Beta", said+compactionBeta)
 }

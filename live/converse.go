@@ -32,23 +32,24 @@ type exchange struct {
 	session  string // as the client names it
 	limits
 
-	claim     *claim      // nil if the request is no turn of a conversation, or nothing is known about it
-	seen      *claim      // what is known, of a request that changes nothing
-	compacts  bool        // asks for a compaction
-	rolling   []wire.Hash // of the client's messages
-	view      [][]byte    // in place of the client's messages
-	altered   bool        // the view differs from them
-	ours      int         // our tokens of the view
-	original  int         // our tokens of the request as it came
-	untouched int         // our tokens of the client's messages; 0 if not counted yet
-	tokens    int         // the vendor's tokens of the view, as we estimate them
-	reads     string      // who can recall what the request brings; empty if no one can
-	recalls   bool        // this client can recall: views may have handles
-	epoch     *Epoch
-	next      *lineage.State // of the epoch
-	kept      *store.Kept    // with it; nil for nothing
-	ingested  int
-	durable   bool // something is sent for the first time that must be sent again
+	claim      *claim      // nil if the request is no turn of a conversation, or nothing is known about it
+	seen       *claim      // what is known, of a request that changes nothing
+	compacts   bool        // asks for a compaction
+	subscribed bool        // the credentials are the login of a plan
+	rolling    []wire.Hash // of the client's messages
+	view       [][]byte    // in place of the client's messages
+	altered    bool        // the view differs from them
+	ours       int         // our tokens of the view
+	original   int         // our tokens of the request as it came
+	untouched  int         // our tokens of the client's messages; 0 if not counted yet
+	tokens     int         // the vendor's tokens of the view, as we estimate them
+	reads      string      // who can recall what the request brings; empty if no one can
+	recalls    bool        // this client can recall: views may have handles
+	epoch      *Epoch
+	next       *lineage.State // of the epoch
+	kept       *store.Kept    // with it; nil for nothing
+	ingested   int
+	durable    bool // something is sent for the first time that must be sent again
 
 	received []byte // the body as it came
 	sent     []byte // nil: as it came
@@ -164,7 +165,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	if err != nil {
 		return nil //nolint:nilerr // not for us: the vendor says what is wrong with it
 	}
-	x.agent, x.volatile = known, known.Volatile
+	x.agent, x.volatile, x.subscribed = known, known.Volatile, agents.Subscription(r.Header)
 	if known == agents.Any {
 		head := request.System
 		if head == nil && len(request.Messages) > 0 {

@@ -229,7 +229,7 @@ type job struct {
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
-		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls},
+		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
 		basis: x.claim.state.Basis(x.rolling),
 	}
 	switch {

@@ -31,6 +31,17 @@ type Checker interface {
 	CheckKey() error
 }
 
+// A Compactor is a [Generator] whose vendor can shorten conversations itself.
+type Compactor interface {
+	Generator
+	// Compacts names the API in whose requests an answer of Compact can be sent, as
+	// [core.Request] does: anthropic or responses. It is empty if the vendor cannot compact.
+	Compacts() string
+	// Compact asks the vendor for a compaction of all messages of p, by the rules of Generate.
+	// The text of the answer is a JSON array: the content or the items that the vendor returned.
+	Compact(ctx context.Context, p *Prompt) (*Answer, error)
+}
+
 var (
 	// ErrTooLong means that the prompt exceeds the model's window.
 	ErrTooLong = errors.New("the prompt is longer than the model's window")
@@ -49,6 +60,9 @@ type Prompt struct {
 	Tools string
 	// MaxOutput limits the tokens of the answer; 0 means the model's own limit.
 	MaxOutput int
+	// Instructions replace the vendor's own for a compaction, if it takes any; empty leaves it to
+	// the vendor. Only Compact reads it.
+	Instructions string
 	// Cached means that all messages but the last have been sent before in exactly this
 	// form, so the vendor's prompt cache is worth using.
 	Cached bool

@@ -6,6 +6,7 @@ import (
 	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/providers/vendor"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -15,6 +16,7 @@ func Builtin() []registry.Strategy {
 		native.Strategy(),
 		slidingwindow.Strategy(),
 		smart.Strategy(),
+		vendor.Strategy(),
 	}
 }
 

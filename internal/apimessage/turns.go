@@ -29,7 +29,7 @@ type API struct {
 	failed    bool // a result can be marked as a failure
 
 	// Blocks are the kinds of content that are sent as they are, by who says them, and
-	// inner those in tool results.
+	// inner those in tool results. After a + is the field that makes the block the vendor's.
 	Blocks map[core.Role][]string
 	inner  []string
 }
@@ -39,8 +39,9 @@ var Anthropic = API{
 	Name: "anthropic", Vendor: "anthropic", MaxName: 128,
 	merge: true, system: true, reasoning: true, objects: true, failed: true,
 	Blocks: map[core.Role][]string{
-		core.RoleUser: {"document", "search_result", "image", "container_upload"},
+		core.RoleUser: {"document", "search_result", "image", "container_upload", "compaction+signature"},
 		core.RoleAssistant: {
+			"compaction+signature",
 			"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
 			"bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
 			"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result",
@@ -60,8 +61,9 @@ var Responses = API{
 	Name: "responses", Vendor: "openai", MaxID: 64, MaxName: 64,
 	reasoning: true,
 	Blocks: map[core.Role][]string{
-		core.RoleUser: {"input_file"},
+		core.RoleUser: {"input_file", "compaction+encrypted_content"},
 		core.RoleAssistant: {
+			"compaction+encrypted_content",
 			"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools",
 		},
 	},
@@ -188,7 +190,11 @@ func (c *converter) plain(role core.Role, p core.Part) {
 // SendableBlock returns p as it can be sent, if it is a block of one of kinds.
 func SendableBlock(p core.Opaque, kinds []string) (core.Opaque, bool) {
 	raw := []byte(p.JSON)
-	if !slices.Contains(kinds, p.Kind) || !json.Valid(raw) || rawjson.Text(rawjson.Field(raw, "type")) != p.Kind {
+	known := slices.ContainsFunc(kinds, func(k string) bool {
+		kind, field, _ := strings.Cut(k, "+")
+		return kind == p.Kind && (field == "" || rawjson.IsString(rawjson.Field(raw, field)))
+	})
+	if !known || !json.Valid(raw) || rawjson.Text(rawjson.Field(raw, "type")) != p.Kind {
 		return p, false
 	}
 	if p.Kind == "image" { // one that is no core.Image: a file that was uploaded, or broken

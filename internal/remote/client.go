@@ -27,7 +27,10 @@ type Client struct {
 	refused map[string]bool // of the vendor's optional parameters
 }
 
-var _ model.Checker = (*Client)(nil)
+var (
+	_ model.Checker   = (*Client)(nil)
+	_ model.Compactor = (*Client)(nil)
+)
 
 // New returns the client of a model. It makes no request, and a missing key is an error only
 // when one is made. The error reports all faults of the options.
@@ -92,6 +95,23 @@ func (c *Client) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, 
 	c.opts.Logger.DebugContext(ctx, "the model answered", "model", c.info.Name, "attempts", attempts,
 		"input_tokens", answer.Usage.InputTokens, "output_tokens", answer.Usage.OutputTokens, "duration", time.Since(began))
 	return answer, nil
+}
+
+// Compacts implements [model.Compactor].
+func (c *Client) Compacts() string { return c.vendor.Compacts }
+
+// Compact implements [model.Compactor].
+func (c *Client) Compact(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	v := c.vendor.Compaction
+	if v == nil {
+		return nil, &Error{Kind: KindRefused, Model: c.info.Name, Message: "the vendor's API has no compaction", Err: core.ErrUnavailable}
+	}
+	at, err := c.opts.check(v)
+	if err != nil {
+		return nil, &Error{Kind: KindRefused, Model: c.info.Name, Message: err.Error(), Err: err}
+	}
+	compactor := &Client{vendor: v, opts: c.opts, info: c.info, at: at, http: c.http, refused: map[string]bool{}}
+	return compactor.Generate(ctx, p)
 }
 
 func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.Answer, attempts int, e *Error) {

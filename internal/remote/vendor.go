@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A Vendor describes the differences between the vendors' APIs. All fields except Optional
-// and Clean are required.
+// A Vendor describes the differences between the vendors' APIs. All fields except Optional,
+// Compaction and Clean are required.
 type Vendor struct {
 	// BaseURL is where the vendor's own service is, KeyEnv the environment variable in
 	// which its key usually is.
@@ -29,6 +29,10 @@ type Vendor struct {
 	Event func(r *Reply, name string, data []byte) error
 	// Whole adds an answer from a server that does not stream.
 	Whole func(r *Reply, data []byte) error
+	// Compaction, if the vendor can compact, is the request for it: the text of its reply is the JSON
+	// array that the vendor returned. Compacts is the API in whose requests that can be sent.
+	Compaction *Vendor
+	Compacts   string
 	// Clean removes what is not part of the answer from its text.
 	Clean func(text string) string
 }

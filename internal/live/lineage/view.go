@@ -133,7 +133,8 @@ var (
 // messages keeps the epoch. A condensation that was prepared while the conversation went on is used
 // in the same way: the messages after its basis are kept.
 //
-// On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others it stays.
+// On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others it stays,
+// and after a compaction that the vendor has signed.
 // With thinking "enabled" a vendor wants a turn of tool calls that began with thinking to keep it: unless the
 // condensation is forced, one that breaks this is [ErrRound].
 func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now time.Time) (*State, error) {
@@ -169,7 +170,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 		return nil, ErrParted
 	}
 
-	bound := s.Bound
+	bound := s.Bound && !followsSigned(r, head)
 	e := &Epoch{
 		N: 1, Cut: cut, From: rolling[cut-1], Whole: cut == len(r.Messages), Reason: c.Reason, Time: now,
 		Before: c.Before, After: c.Decision.After, Payback: c.Turns,
@@ -267,4 +268,10 @@ func turn(messages []wire.Message) int {
 		}
 	}
 	return first
+}
+
+// followsSigned reports whether the kept messages follow a compaction that the vendor has signed, and nothing else: their thinking
+// stays valid then. It was made with the same system prompt only if that is one text.
+func followsSigned(r *wire.Request, head []wire.Message) bool {
+	return len(head) == 1 && wire.Signed(head[0].Raw) && (r.System == nil || r.System[0] == '"')
 }

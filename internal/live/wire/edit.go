@@ -165,3 +165,11 @@ func OpenRound(messages []Message) int {
 	}
 	return len(messages)
 }
+
+// Signed reports whether a message of the Messages API begins with a compaction that the vendor has signed.
+func Signed(message []byte) bool {
+	for b := range rawjson.Elements(rawjson.Field(message, "content")) {
+		return rawjson.IsObject(b) && rawjson.Text(rawjson.Field(b, "type")) == "compaction" && rawjson.IsString(rawjson.Field(b, "signature"))
+	}
+	return false
+}

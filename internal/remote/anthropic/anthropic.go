@@ -16,15 +16,23 @@ import (
 // unless the options name another place.
 func New(o remote.Options) (*remote.Client, error) { return remote.New(&vendor, o) }
 
+const (
+	baseURL = "https://api.anthropic.com"
+	keyEnv  = "ANTHROPIC_API_KEY"
+	path    = "/v1/messages"
+)
+
 var vendor = remote.Vendor{
-	BaseURL:  "https://api.anthropic.com",
-	KeyEnv:   "ANTHROPIC_API_KEY",
-	Path:     "/v1/messages",
+	BaseURL:  baseURL,
+	KeyEnv:   keyEnv,
+	Path:     path,
 	Sign:     sign,
 	Body:     body,
 	Optional: []string{"cache_control", "tool_choice"},
 	Event:    event,
 	Whole:    whole,
+
+	Compaction: &compaction, Compacts: "anthropic",
 }
 
 // version is the version of the API, the only one there is.

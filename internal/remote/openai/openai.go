@@ -18,9 +18,14 @@ import (
 // with the key in OPENAI_API_KEY unless the options name another place.
 func New(o remote.Options) (*remote.Client, error) { return remote.New(&vendor, o) }
 
+const (
+	baseURL = "https://api.openai.com/v1"
+	keyEnv  = "OPENAI_API_KEY"
+)
+
 var vendor = remote.Vendor{
-	BaseURL:  "https://api.openai.com/v1",
-	KeyEnv:   "OPENAI_API_KEY",
+	BaseURL:  baseURL,
+	KeyEnv:   keyEnv,
 	Path:     "/chat/completions",
 	Sign:     sign,
 	Body:     body,
@@ -28,6 +33,8 @@ var vendor = remote.Vendor{
 	Event:    event,
 	Whole:    whole,
 	Clean:    withoutThoughts,
+
+	Compaction: &compaction, Compacts: "responses",
 }
 
 func sign(header http.Header, key string) {

@@ -67,6 +67,17 @@ func checkFields(p *prompt, m Model) *refusal {
 			return invalid("beta", strings.TrimPrefix(f.in+"."+f.field, ".")+": Extra inputs are not permitted")
 		}
 	}
+	for i, b := range p.blocks { // of compaction on demand
+		switch {
+		case b.kind != "compaction":
+		case !strings.Contains(p.beta, "compact-2026-09-04"):
+			return invalid("beta", dots(b.where)+": Input tag 'compaction' found using 'type' does not match any of the expected tags")
+		case i > 0 && p.blocks[i-1].role != "system" && p.blocks[i-1].role != "tools":
+			return invalid("compaction", "compaction_block_misplaced")
+		case text(b.value["signature"]) == "":
+			return invalid("compaction", "compaction_signature_invalid")
+		}
+	}
 	switch {
 	case p.thinking == "" || m.Thinking == "" || m.Thinking == p.thinking:
 	case p.thinking == "enabled":

@@ -214,6 +214,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			}
 			defer h.Close()
 			turn, request := sel.turn(d)
+			turn.API = cmp.Or(to, d.Format)
 			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
 			if dir != "" {
 				if turn.Dir, err = workingDir(dir); err != nil {
