@@ -28,7 +28,8 @@ type Settings struct {
 	Upward bool   // also in the folders above the working directory
 	Format string // json or toml
 	Keys   []Key
-	Wins   bool // over Env
+	Recall []Key // the server of MCP of a gateway whose address has a recall secret; empty: the file cannot have it
+	Wins   bool  // over Env
 }
 
 // A Recall says how an agent is given the gateway's server of MCP. In its texts {mcp} is the address, {secret} the recall secret
@@ -39,6 +40,7 @@ type Recall struct {
 	Env  map[string]string
 	Keys []Key // in Merge
 	File string
+	Add  string // the command that adds the server to the agent's settings, where [Settings] cannot
 }
 
 // A Key of a settings file has an address.
@@ -79,6 +81,8 @@ var openCodeKeys = []Key{
 	{OpenAI, []string{"provider", "openai", "options", "baseURL"}, "{openai}"},
 }
 
+var openCodeRecall = []Key{{Path: []string{"mcp", "condense", "type"}, Value: "remote"}, {Path: []string{"mcp", "condense", "url"}, Value: "{base}/mcp"}}
+
 var piKeys = []Key{{Anthropic, []string{"providers", "anthropic", "baseUrl"}, "{base}"}, {OpenAI, []string{"providers", "openai", "baseUrl"}, "{openai}"}}
 
 var all = []Agent{
@@ -91,6 +95,7 @@ var all = []Agent{
 			// With = the flags take one value; otherwise they take the user's prompt too.
 			Recall: &Recall{
 				Args: []string{"--mcp-config={mcpfile}", "--allowedTools=mcp__condense__recall,mcp__condense__search,mcp__condense__status"},
+				Add:  "claude mcp add --scope user --transport http condense {mcp}",
 				File: `{"mcpServers": {"condense": {"type": "http", "url": "{mcp}", "headers": {"X-Condense-Recall": "{secret}"}}}}` + "\n",
 			},
 			Without: []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
@@ -118,6 +123,7 @@ var all = []Agent{
 			Recall: &Recall{
 				Args: []string{"-c", `mcp_servers.condense.url="{mcp}"`, "-c", `mcp_servers.condense.bearer_token_env_var="CONDENSE_RECALL"`},
 				Env:  map[string]string{"CONDENSE_RECALL": "{secret}"},
+				Add:  "codex mcp add condense --url {mcp}",
 			},
 			// The provider remains "openai": its name selects the sessions that resume offers.
 			Args: []string{"-c", `openai_base_url="{openai}"`},
@@ -148,8 +154,8 @@ var all = []Agent{
 				{Path: "opencode.jsonc", Format: "json", Keys: openCodeKeys, Upward: true},
 				{Path: "opencode.json", Format: "json", Keys: openCodeKeys, Upward: true},
 				{Inside: "OPENCODE_CONFIG", Format: "json", Keys: openCodeKeys},
-				{Path: "~/.config/opencode/opencode.jsonc", Dir: "XDG_CONFIG_HOME/opencode", Format: "json", Keys: openCodeKeys},
-				{Path: "~/.config/opencode/opencode.json", Dir: "XDG_CONFIG_HOME/opencode", Format: "json", Keys: openCodeKeys},
+				{Path: "~/.config/opencode/opencode.jsonc", Dir: "XDG_CONFIG_HOME/opencode", Format: "json", Keys: openCodeKeys, Recall: openCodeRecall},
+				{Path: "~/.config/opencode/opencode.json", Dir: "XDG_CONFIG_HOME/opencode", Format: "json", Keys: openCodeKeys, Recall: openCodeRecall},
 			},
 		},
 		userAgents: []string{"opencode/"},

@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -65,12 +66,13 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 
 func installCommand(a *cli.App) *cobra.Command {
 	var address string
-	yes := false
+	yes, recall := false, false
 	cmd := &cobra.Command{
 		Use:   "install AGENT",
 		Short: "Write the gateway's address into the settings of an agent",
 		Example: `  condense agent install claude
-  condense agent install codex --url http://127.0.0.1:9000`,
+  condense agent install codex --url http://127.0.0.1:9000
+  condense agent install codex --recall`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent, err := agentNamed(cmd, args)
 			if err != nil {
@@ -79,13 +81,49 @@ func installCommand(a *cli.App) *cobra.Command {
 			if address, err = gatewayAddress(cmd, a, address); err != nil {
 				return err
 			}
+			if recall {
+				if address, err = withSecret(agent, address); err != nil {
+					return err
+				}
+			}
 			return install(cmd, a, agent, address, yes)
 		},
 	}
 	cli.CompleteArgument(cmd, installable)
 	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: that of serve.listen)")
+	cmd.Flags().BoolVar(&recall, "recall", false, "let the agent's model recall what was condensed: the settings get a secret for that, and the gateway's server of MCP")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write without a question, for scripts")
 	return cmd
+}
+
+// recallPath is before a recall secret in an address.
+const recallPath = "/recall/"
+
+// withSecret adds a recall secret to an address, the one that is installed already if there is one.
+func withSecret(agent *agents.Agent, address string) (string, error) {
+	if agent.Point.Recall == nil {
+		return "", fmt.Errorf("%s cannot be given a server of MCP: install it without --recall", agent.Title)
+	}
+	if strings.Contains(address, recallPath) {
+		return address, nil
+	}
+	old, err := installed(agent)
+	if err != nil {
+		return "", err
+	}
+	secret := rand.Text()
+	if old != nil {
+		if _, before, ok := strings.Cut(old.URL, recallPath); ok {
+			secret = before
+		}
+	}
+	return address + recallPath + secret, nil
+}
+
+// withoutSecret is an address as it is shown.
+func withoutSecret(address string) string {
+	before, _, _ := strings.Cut(address, recallPath)
+	return before
 }
 
 // gatewayAddress returns the address that agents are given.
@@ -124,7 +162,7 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 		return err
 	}
 	if e.existed && string(e.before) == string(e.after) {
-		return cli.NothingError(fmt.Sprintf("%s is pointed at %s already", home(e.file), address))
+		return cli.NothingError(fmt.Sprintf("%s is pointed at %s already", home(e.file), withoutSecret(address)))
 	}
 	if err := agree(cmd, a, e, yes); err != nil {
 		return err
@@ -135,12 +173,15 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 	if err := e.write(); err != nil {
 		return errors.Join(err, restore(old, in))
 	}
-	term.Printf(a.Stdout, "%s sends its requests to %s from its next start on\n", agent.Title, address)
+	term.Printf(a.Stdout, "%s sends its requests to %s from its next start on\n", agent.Title, withoutSecret(address))
 	for _, was := range e.replaced {
 		term.Printf(a.Stdout, "it had the address %s: to use that further, make it the gateway's upstream (serve.upstreams)\n", was)
 	}
 	if !answers(cmd.Context(), address) {
 		term.Printf(a.Stdout, "no gateway answers there now: %s does not work until you start 'condense serve'\n", agent.Title)
+	}
+	if strings.Contains(address, recallPath) && agent.Point.Recall.Add != "" {
+		term.Printf(a.Stdout, "to add the tools for recall: %s\n", strings.ReplaceAll(agent.Point.Recall.Add, "{mcp}", address+"/mcp"))
 	}
 	term.Printf(a.Stdout, "to undo it: condense agent remove %s\n", cmd.Flags().Arg(0))
 	return nil
@@ -260,7 +301,7 @@ func printStatus(ctx context.Context, a *cli.App, agent *agents.Agent) error {
 	if answers(ctx, in.URL) {
 		state = "answers"
 	}
-	term.Printf(a.Stdout, "  installed in %s: %s, which %s\n", home(in.File), in.URL, state)
+	term.Printf(a.Stdout, "  installed in %s: %s, which %s\n", home(in.File), withoutSecret(in.URL), state)
 	text, err := os.ReadFile(in.File)
 	for _, c := range in.Changes {
 		now, ok, fault := settings.Get(in.Format, text, c.Path...)

@@ -195,13 +195,17 @@ func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *i
 	}
 	fill := strings.NewReplacer("{base}", base, "{openai}", base+"/v1", "{anthropic/v1}", base+"/v1").Replace
 	e.after = start
-	for _, k := range s.Keys {
+	keys := s.Keys
+	if strings.Contains(base, recallPath) {
+		keys = slices.Concat(keys, s.Recall)
+	}
+	for _, k := range keys {
 		value, had, err := settings.Get(s.Format, e.after, k.Path...)
 		if err != nil {
 			return nil, nil, fault(err)
 		}
 		ours := slices.ContainsFunc(changes(old), func(c settings.Change) bool { return c.New == value && slices.Equal(c.Path, k.Path) })
-		if had && !ours && value != fill(k.Value) {
+		if had && !ours && value != fill(k.Value) && k.API != "" {
 			e.replaced = append(e.replaced, value)
 		}
 		var c settings.Change
