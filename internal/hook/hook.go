@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
@@ -86,6 +87,9 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 		}
 		return encode(specific(e.Name, "additionalContext", text))
 	case "Recall":
+		if o.Recall == nil {
+			return nil, nil
+		}
 		texts, err := o.Recall(ctx, e.Session, e.Dir, e.Input)
 		if err != nil {
 			texts = []string{err.Error()}
@@ -174,8 +178,7 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 	if err != nil || limit == 0 {
 		return text, err
 	}
-	if err := s.keep(f.text, text); err != nil {
-		s.Logger.WarnContext(ctx, "the result is not cut, because its original cannot be kept", "error", err)
+	if !s.kept(ctx, f.text, text) {
 		return s.run(ctx, f.text, 0)
 	}
 	return text, nil
@@ -234,14 +237,18 @@ func (s *shortener) run(ctx context.Context, text string, limit int) (string, er
 	return text, nil
 }
 
-// keep keeps the original of a text whose shorter form has a handle of it.
-func (s *shortener) keep(text, short string) error {
+// kept keeps the original of a text. It reports false if the shorter form has no handle of it, or it cannot be kept.
+func (s *shortener) kept(ctx context.Context, text, short string) bool {
 	messages := s.messages(text)
 	handle := core.Handle(messages[1].Parts[0])
-	if !bytes.Contains([]byte(short), []byte("h:"+handle)) {
-		return nil
+	if !strings.Contains(short, "recall h:"+handle) {
+		return false // nothing was cut
 	}
-	return s.Store.Keep(s.agent, s.event.Session, s.project(), handle, messages)
+	if err := s.Store.Keep(s.agent, s.event.Session, s.project(), handle, messages); err != nil {
+		s.Logger.WarnContext(ctx, "the result is not cut, because its original cannot be kept", "error", err)
+		return false
+	}
+	return true
 }
 
 // project is the folder that the agent works in.
@@ -276,8 +283,7 @@ func (s *shortener) head(ctx context.Context, f *field, limit int) (string, erro
 	if len(short) >= len(f.text) {
 		return f.text, nil
 	}
-	if err := s.keep(f.text, short); err != nil {
-		s.Logger.WarnContext(ctx, "the result is not cut, because its original cannot be kept", "error", err)
+	if !s.kept(ctx, f.text, short) {
 		return f.text, nil
 	}
 	f.lines = lines + 1

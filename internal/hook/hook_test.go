@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,34 @@ func read(t *testing.T, path string) string {
 	return string(messages[1].Parts[0].(core.ToolResult).Content[0].(core.Text))
 }
 
+// TestEveryHandleIsKept: a text that a lossless pass has shortened before it is cut is found by the handle in the stub, whatever
+// form of it that is of; and stubs that were in the text are not taken for ours.
+func TestEveryHandleIsKept(t *testing.T) {
+	o, log := options(t)
+	foreign := "[… 9 lines of x left out; recall h:0123456789]"
+	text := "\x1b[32mok\x1b[0m\n" + foreign + "\n" + strings.ReplaceAll(lines(400), "\n", "   \n") + foreign + "\n"
+	got := answer(t, o, "Bash", object{"stdout": text})
+	if got == nil {
+		t.Fatalf("nothing is shortened: %s", log)
+	}
+	handles := regexp.MustCompile(`recall h:([0-9a-f]{10})`).FindAllStringSubmatch(got.(object)["stdout"].(string), -1)
+	found := 0
+	for _, m := range handles {
+		if m[1] == "0123456789" {
+			continue
+		}
+		found++
+		if files := o.Store.Find(hook.Claude, m[1]); len(files) != 1 {
+			t.Errorf("nothing is kept for %s", m[1])
+		} else if kept := read(t, files[0]); handle(kept) != m[1] || !strings.Contains(kept, "200: record of day") {
+			t.Errorf("%s leads to %.200q", m[1], kept)
+		}
+	}
+	if found == 0 {
+		t.Errorf("no handle: %v", got)
+	}
+}
+
 // TestReadGoesOn: what stays of a file is its beginning, since the agent numbers the lines, and the stub says where to go on.
 func TestReadGoesOn(t *testing.T) {
 	o, _ := options(t)
@@ -252,7 +281,7 @@ func TestAnyInput(t *testing.T) {
 			rapid.Custom(func(rt *rapid.T) string {
 				value := rapid.SampledFrom([]string{`null`, `1`, `"x"`, `[]`, `[1,{"type":"text"}]`, `{}`, `{"file":1}`, `{"type":"text","file":{"content":1}}`, `{"filenames":[1]}`, `{"content":{}}`})
 				return fmt.Sprintf(`{"hook_event_name":%q,"tool_name":%q,"source":"compact","tool_response":%s,"conversation":%s}`,
-					rapid.SampledFrom([]string{"PostToolUse", "SessionStart", "PreCompact", "Stop"}).Draw(rt, "event"),
+					rapid.SampledFrom([]string{"PostToolUse", "SessionStart", "PreCompact", "Recall", "Stop"}).Draw(rt, "event"),
 					rapid.SampledFrom([]string{"Bash", "Read", "Glob", "x"}).Draw(rt, "tool"), value.Draw(rt, "result"), value.Draw(rt, "conversation"))
 			}),
 		).Draw(rt, "input")

@@ -29,7 +29,8 @@ func agentCommand(a *cli.App) *cobra.Command {
 		Short: "Point an agent's settings at condense serve, for good",
 		Long: `agent install writes the address of a running 'condense serve' into the settings file of an agent, so that every start of the
 agent uses it; agent remove undoes that. Only the address is set, as text: comments, layout and everything else in the
-file remain. Without an installation, use 'condense wrap'.`,
+file remain. Without an installation, use 'condense wrap'. Without a gateway, plugins shorten new tool
+results inside Claude Code, OpenCode and pi: see docs/agents.md.`,
 		Args: cli.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
