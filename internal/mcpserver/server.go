@@ -39,7 +39,7 @@ const (
 
 // RecallSchema is the JSON schema of the arguments of recall.
 const RecallSchema = `{"type":"object","additionalProperties":false,"properties":{
-	"handle":{"type":"string","maxLength":4000,"description":"the ten digits after \"h:\" or \"recall\" in a stub; the whole stub works too"},
+	"handle":{"type":"string","maxLength":4000,"description":"the ten digits after \"h:\" or \"recall\" in a stub; the whole stub works too; with a + after the digits, everything from there on"},
 	"message":{"type":["string","integer"],"maxLength":200,"description":"instead of a handle: the ID of a message, or its number from 1"},
 	"lines":{"type":["string","integer"],"maxLength":40,"description":"only these lines: 40-80, 40- or -80, counted from 1"},
 	"head":{"type":"integer","minimum":1,"description":"only the first lines, or with grep the first matches"},
@@ -183,7 +183,7 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	}
 	var texts []string
 	returned := 0
-	if in.everywhere() {
+	if in.everywhere() || recall.Onward(in.Handle) {
 		page.Chunks = slices.DeleteFunc(page.Chunks, func(c recall.Chunk) bool { return c.Text == "" })
 		pieces = nil
 		for _, c := range page.Chunks {
@@ -191,7 +191,7 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 		}
 		if n := len(page.Chunks); n == 0 {
 			return []string{"[condense recall: no line of the conversation matches]"}, nil
-		} else if n > maxPlaces {
+		} else if n > maxPlaces && sel.Grep != nil {
 			page.Chunks, page.Next = page.Chunks[:maxPlaces], 0
 			texts = append(texts, fmt.Sprintf("[condense recall: lines match in %d places or more, these are the first %d; use a pattern that matches fewer]", n, maxPlaces))
 		}
@@ -234,7 +234,7 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 		if !ok {
 			return nil, errors.New("handle: want the ten digits (0-9, a-f) of one stub, such as 9f2c41d07a")
 		}
-		if pieces := st.Conversation.Handle(handle); pieces != nil {
+		if pieces := st.Conversation.Named(in.Handle, handle); pieces != nil {
 			return pieces, nil
 		}
 		if st.Find != nil {

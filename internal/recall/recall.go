@@ -159,6 +159,44 @@ func (s *Source) Handle(handle string) []Piece {
 // Has reports whether there is content with a handle.
 func (s *Source) Has(handle string) bool { return len(s.Journal.Recall(handle)) > 0 }
 
+var onward = regexp.MustCompile(`\b[0-9a-f]{10}\+`)
+
+// Onward reports whether a text names everything from a handle on: a + follows it.
+func Onward(text string) bool { return onward.MatchString(text) }
+
+// Named returns what a text names, which has one handle: the content with that handle or, if the text is [Onward],
+// everything from the first part of a message with that content on, oldest first.
+func (c *Conversation) Named(text, handle string) []Piece {
+	if !Onward(text) {
+		return c.Handle(handle)
+	}
+	for _, s := range append([]*Source{c.Own}, c.Others...) {
+		if pieces := s.from(handle); pieces != nil {
+			return pieces
+		}
+	}
+	return nil
+}
+
+// from returns the text of original parts from the first with this handle on.
+func (s *Source) from(handle string) []Piece {
+	var pieces []Piece
+	for i := range s.entries {
+		if i == s.dropped && pieces != nil {
+			break
+		}
+		if s.entries[i].InsertedBy != "" {
+			continue
+		}
+		for _, p := range s.message(i) {
+			if (pieces != nil || p.Handle == handle) && strings.TrimSpace(p.Text()) != "" {
+				pieces = append(pieces, p)
+			}
+		}
+	}
+	return pieces
+}
+
 // sameContent reports whether two parts with the same handle are equal but for their IDs.
 func sameContent(a, b core.Part) bool {
 	x, ok := a.(core.ToolResult)

@@ -324,3 +324,28 @@ func TestSearchFindsEveryWord(t *testing.T) {
 		}
 	})
 }
+
+// A handle followed by + names everything from there on, in order, also what is not hidden.
+func TestNamedOnward(t *testing.T) {
+	c := session(t, "one", "two", "one", "three")
+	all := c.Own.All()
+	at := slices.IndexFunc(all, func(p recall.Piece) bool { return p.Text() == "two" })
+	handle := all[at].Handle
+	if got := c.Named("h:"+handle, handle); len(got) != 1 || got[0].Text() != "two" {
+		t.Errorf("without +: %v", got)
+	}
+	var want []string
+	for _, p := range all[at:] {
+		want = append(want, p.Text())
+	}
+	var got []string
+	for _, p := range c.Named("[… h:"+handle+"+]", handle) {
+		got = append(got, p.Text())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := c.Named("0123456789+", "0123456789"); got != nil {
+		t.Errorf("a handle of nothing: %v", got)
+	}
+}

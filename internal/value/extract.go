@@ -164,7 +164,7 @@ func (p *Passage) Header(known bool, handle string) string {
 // tool and nothing else.
 func toolName(s string) string { return strings.ReplaceAll(core.Label(s), " ", "_") }
 
-func isKind(s string) bool { return s == rulesName || slices.Contains(headings[:], s) }
+func isKind(s string) bool { return s == rulesName || s == leftName || slices.Contains(headings[:], s) }
 
 // cutHandle cuts the handle off that a header ends with.
 func cutHandle(s string) (rest, handle string) {
@@ -225,7 +225,7 @@ func (r *reader) extract(i int, m *core.Message) bool {
 // extractPart reads the body of an extract whose headers begin with mark; if it is empty they are
 // in brackets.
 func (r *reader) extractPart(i, j int, s, mark string) {
-	at, gap := -1, false
+	at, gap, index := -1, false, false
 	var call Passage // the last one, which a result without a name answers
 	by := Passage{Kind: dialog.KindAssistant, Message: i}
 	var media []Media // of the passage that is open
@@ -244,6 +244,10 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 		p, isHeader, literal := readLine(&line, mark)
 		if isHeader {
 			done()
+			if index = strings.HasPrefix(line, mark+" "+leftName); index {
+				at = -1
+				continue
+			}
 			r.field = 0
 			if p.answers() && p.Name == "" {
 				p.Name, p.Target = call.Name, call.Target
@@ -253,6 +257,10 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			}
 			p.Message, p.Part, p.Partial = i, j, true
 			at, gap, by = r.open(p, fileOf(p.Target)), false, p
+			continue
+		}
+		if index {
+			r.c.left = append(r.c.left, line)
 			continue
 		}
 		if mark, ok := readMark(line); ok && !literal {

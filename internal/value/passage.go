@@ -72,7 +72,8 @@ func (l *Line) Prose() bool { return l.shape == shapeProse }
 type Conversation struct {
 	Passages []Passage
 	Lines    []Line
-	Media    []Media // oldest first
+	Media    []Media  // oldest first
+	left     []string // the entries of the indices of former extracts
 
 	messages int
 	bytes    int

@@ -30,7 +30,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 		extract.text.Reset()
 		extract.marks = extract.marks[:0]
 	}
-	hidden := false
+	hidden, listed := false, false
 	for g, group := range w.groups {
 		if w.native[g] {
 			if hidden && first && extract.text.Len() == 0 {
@@ -47,6 +47,12 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 				p++
 			}
 			if !w.native[g] {
+				if !listed && w.left != "" {
+					listed = true
+					extract.text.WriteByte('\n')
+					extract.marks = append(extract.marks, extract.text.Len())
+					extract.text.WriteString(w.left)
+				}
 				hidden = true
 				w.renderExtract(&extract, i, from, p, k)
 				continue
@@ -138,7 +144,7 @@ func (w *selection) handle(p *Passage) string {
 	}
 	h, ok := w.handles[p]
 	if !ok {
-		h = w.o.Handle(&w.messages[p.Message], p.Part)
+		h = core.Handle(w.o.Original(&w.messages[p.Message], p.Part))
 		w.handles[p] = h
 	}
 	return h

@@ -39,6 +39,8 @@ type selection struct {
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
 	handles map[*Passage]string // of those that were rendered
+	parts   []leftPart          // of all messages; see leftParts
+	left    string              // the index of what is hidden
 
 	marks   []string // of media that an extract may mention
 	mediaAt []int32  // the pick that took the mark; 0 if none did
@@ -74,6 +76,9 @@ func newSelection(messages []core.Message, o *Options) *selection {
 	w := &selection{
 		o: o, messages: messages, groups: core.Groups(messages), c: read(messages, o.Reader),
 		handles: map[*Passage]string{},
+	}
+	if o.Original == nil {
+		o.Original = func(m *core.Message, part int) core.Part { return m.Parts[part] }
 	}
 	w.native = make([]bool, len(w.groups))
 	w.cut = make([]bool, len(messages))
@@ -178,6 +183,7 @@ func (w *selection) stay() {
 		}
 	}
 	w.picks = []float64{s.base}
+	w.picks[0] += w.listLeft()
 	hidden := w.hidden()
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]

@@ -37,9 +37,9 @@ type Options struct {
 	// Reader reads the conversation; nil means a new one. A reader that has read it before need not
 	// take it apart again.
 	Reader *dialog.Reader
-	// Handle returns the handle by which the content of a part of a message is recalled; nil means that
-	// of the part itself, [core.Handle].
-	Handle func(m *core.Message, part int) string
+	// Original returns a part of a message as it was before anything else shortened it: its content is
+	// recalled by the handle of that. Nil means the part itself.
+	Original func(m *core.Message, part int) core.Part
 	// NoHandles leaves handles out of what is written: there is no way to recall by them.
 	NoHandles bool
 	// Model estimates what is used later; nil means [DefaultModel].
@@ -88,9 +88,6 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	}
 	if o.Reader == nil {
 		o.Reader = new(dialog.Reader)
-	}
-	if o.Handle == nil {
-		o.Handle = func(m *core.Message, part int) string { return core.Handle(m.Parts[part]) }
 	}
 	if o.Shares == nil {
 		s := DefaultShares()
@@ -175,6 +172,9 @@ type Shares struct {
 	// Line is the share of a name's value that its line gives by itself; Adjacent is what the line
 	// before and the line after give each, if they are kept or missing.
 	Line, Adjacent float64
+	// Index is the share of the room for handles that lead to all that is hidden, with the files that it
+	// is about, or without handles for files with lines; nothing if it is not above 0.
+	Index float64
 	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
 	// to carry the handle of the whole.
 	HandleFrom int
@@ -182,5 +182,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, HandleFrom: 400}
+	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.03, HandleFrom: 400}
 }

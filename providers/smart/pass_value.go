@@ -10,8 +10,9 @@ import (
 )
 
 type valueSettings struct {
-	Tail  float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
-	Human float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
+	Tail    float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
+	Human   float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
+	NoIndex bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
 }
 
 // Validate says which setting is out of range.
@@ -33,6 +34,9 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		if c.Tail > 0 {
 			shares.Tail = c.Tail
 		}
+		if c.NoIndex {
+			shares.Index = 0
+		}
 		if c.Human > 0 {
 			shares.Human = c.Human
 		}
@@ -43,7 +47,7 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		for i := range digest {
 			room -= digest[i].Tokens
 		}
-		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Handle: w.handleOf, NoHandles: w.req.NoRecall})
+		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall})
 		if err != nil {
 			return err
 		}

@@ -298,16 +298,21 @@ func (w *work) handle(p *piece) string {
 	return b.handleText
 }
 
-// handleOf returns the handle of part j of m as it was in the request, under which the original
-// is stored.
-func (w *work) handleOf(m *core.Message, j int) string {
+// originalOf returns part j of m as it was in the request.
+func (w *work) originalOf(m *core.Message, j int) core.Part {
 	part := m.Parts[j]
 	if was := w.original(m); was != nil {
 		if k := counterpart(was.Parts, part, j, len(m.Parts)); k >= 0 {
 			part = was.Parts[k]
 		}
 	}
-	return core.Handle(part)
+	return part
+}
+
+// handleOf returns the handle of part j of m as it was in the request, under which the original
+// is stored.
+func (w *work) handleOf(m *core.Message, j int) string {
+	return core.Handle(w.originalOf(m, j))
 }
 
 // message returns the index of the message that holds piece i.

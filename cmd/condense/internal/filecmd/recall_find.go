@@ -67,13 +67,13 @@ func (r *recalling) find(name string) ([]recall.Piece, error) {
 		return s.All(), nil
 	}
 	if handle, ok := history.ParseHandle(name); ok {
-		if pieces := own.Handle(handle); pieces != nil {
+		if pieces := r.conversation.Named(name, handle); pieces != nil {
 			return pieces, nil
 		}
 		if err := r.readParts(); err != nil {
 			return nil, err
 		}
-		if pieces := r.conversation.Handle(handle); pieces != nil {
+		if pieces := r.conversation.Named(name, handle); pieces != nil {
 			return pieces, nil
 		}
 		if len(own.Journal.Condensations()) == 0 {

@@ -1,0 +1,245 @@
+package value
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// An extract begins with an index of what its messages had: handles that together lead to all of it, each with the
+// files that its content is about. A handle with a + names everything from its part on.
+
+const (
+	// leftName begins the header of the index. It is part of the form of an extract, but what follows it is
+	// for models, and may change.
+	leftName  = "hidden:"
+	leftHand  = leftName + " h:…+ recalls all from there on"
+	leftPaths = leftName + " files read and not changed since"
+	// From follows a handle that names everything from its part on.
+	From = "+"
+	// leftPage is how much one entry should lead to, in bytes: what one recall returns.
+	leftPage = 20_000
+	// leftLabels is the share of the index that the names of files may have.
+	leftLabels = 0.1
+	// leftPoor is how many times larger than its share of the room an index must be to have only two fifths of that: it
+	// leads to too little to be worth more.
+	leftPoor = 1.5
+)
+
+// A leftPart is what the index knows of a part of a message.
+type leftPart struct {
+	message int
+	handle  string
+	first   bool // no part before it has the same content
+	bytes   int
+	file    string // that it was read from
+}
+
+// leftParts returns the parts of all messages, as they were before anything was shortened.
+func (w *selection) leftParts() []leftPart {
+	if w.parts != nil {
+		return w.parts
+	}
+	files := map[string]string{}
+	seen := map[string]bool{}
+	for i := range w.messages {
+		m := &w.messages[i]
+		for j, p := range m.Parts {
+			was := w.o.Original(m, j)
+			at := leftPart{message: i, handle: core.Handle(was), bytes: textBytes(was)}
+			switch p := p.(type) {
+			case core.ToolCall:
+				if info := dialog.ParseCall(p.Name, p.Args); info.File() != "" && info.Family != dialog.FamilyCommand {
+					files[p.ID] = digest(info.File())
+				}
+			case core.ToolResult:
+				at.file = files[p.CallID]
+			case core.Text, core.Image, core.Reasoning, core.Opaque:
+			}
+			at.first = !seen[at.handle]
+			seen[at.handle] = true
+			w.parts = append(w.parts, at)
+		}
+	}
+	return w.parts
+}
+
+func textBytes(p core.Part) int {
+	switch p := p.(type) {
+	case core.Text:
+		return len(p)
+	case core.ToolCall:
+		return len(p.Name) + len(p.Args)
+	case core.ToolResult:
+		n := 0
+		for _, q := range p.Content {
+			n += textBytes(q)
+		}
+		return n
+	case core.Reasoning:
+		return len(p.Text)
+	case core.Image, core.Opaque:
+	}
+	return 0
+}
+
+// A leftEntry is a line of the index: a handle, with + or without, or a path with lines.
+type leftEntry struct {
+	name  string
+	files []string
+}
+
+// listLeft sets the index of the messages that are not native, and returns its tokens. It has at most its share
+// of the room: then it names fewer files, and of the handles every second, third and so on: each leads on to the next.
+func (w *selection) listLeft() float64 {
+	w.left = ""
+	room := int(w.o.Shares.Index * float64(w.o.Room))
+	hidden := w.hidden()
+	if room <= 0 || !slices.Contains(hidden, true) {
+		return 0
+	}
+	var entries []leftEntry
+	for _, line := range w.c.left {
+		name, files, _ := strings.Cut(line, " ")
+		if strings.HasPrefix(name, handleMark) != w.o.NoHandles {
+			entries = append(entries, leftEntry{name: name, files: strings.Fields(files)})
+		}
+	}
+	head := leftHand
+	if w.o.NoHandles {
+		head = leftPaths
+		entries = w.unchanged(append(entries, w.leftFiles(hidden)...))
+	} else {
+		entries = append(entries, w.leftHandles(hidden)...)
+	}
+	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text)) }
+	room -= tokens(head) + 3
+	sizes, names := make([]int, len(entries)), 0
+	for i, e := range entries {
+		sizes[i] = tokens(e.name + "\n")
+		names += sizes[i]
+	}
+	if names > room && len(entries) > 0 {
+		if float64(names) > leftPoor*float64(room) {
+			room = room * 2 / 5
+		}
+		n := max(room, 0) * len(entries) / names
+		some := entries[:0]
+		names = 0
+		for i, e := range entries {
+			if (i+1)*n/len(entries) > i*n/len(entries) {
+				some, names = append(some, e), names+sizes[i]
+			}
+		}
+		entries = some
+	}
+	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))
+	said := make([]int, len(entries)) // files that are named
+	for more := true; more; {         // the newest first, one of each at a time
+		more = false
+		for i := len(entries) - 1; i >= 0; i-- {
+			e := &entries[i]
+			if said[i] == len(e.files) {
+				continue
+			}
+			n := tokens(" " + e.files[said[i]])
+			if n > room {
+				continue
+			}
+			room -= n
+			said[i]++
+			more = true
+		}
+	}
+	if len(entries) == 0 {
+		return 0
+	}
+	var b strings.Builder
+	for i, e := range entries {
+		b.WriteString("\n" + strings.Join(append([]string{e.name}, e.files[:said[i]]...), " "))
+	}
+	w.left = " " + head + b.String()
+	return float64(tokens(UsualMark + w.left + "\n"))
+}
+
+// leftHandles returns handles that lead to all content of the hidden messages, each to what one recall returns.
+func (w *selection) leftHandles(hidden []bool) []leftEntry {
+	var out []leftEntry
+	page := 0 // bytes that the last entry still leads to
+	for _, p := range w.leftParts() {
+		switch {
+		case p.bytes <= page:
+			page -= p.bytes
+		case !hidden[p.message] || w.former[p.message] || p.bytes == 0:
+			page = 0
+			continue
+		case p.bytes > leftPage || !p.first:
+			out, page = append(out, leftEntry{name: handleMark + p.handle}), 0
+		default:
+			out, page = append(out, leftEntry{name: handleMark + p.handle + From}), leftPage-p.bytes
+		}
+		if len(out) == 0 {
+			continue
+		}
+		last := &out[len(out)-1]
+		if isTarget(p.file) && !slices.Contains(last.files, p.file) {
+			last.files = append(last.files, p.file)
+		}
+	}
+	return out
+}
+
+// leftFiles returns the files that calls in hidden messages read, with the lines.
+func (w *selection) leftFiles(hidden []bool) []leftEntry {
+	reads := map[string]dialog.File{} // by call
+	var out []leftEntry
+	for i := range w.messages {
+		for j, p := range w.messages[i].Parts {
+			switch p := p.(type) {
+			case core.ToolCall:
+				if info := dialog.ParseCall(p.Name, p.Args); info.Family == dialog.FamilyRead && len(info.Files) == 1 && info.Files[0].Range != dialog.SeveralRanges {
+					reads[p.ID] = info.Files[0]
+				}
+			case core.ToolResult:
+				f, ok := reads[p.CallID]
+				r, _ := w.o.Original(&w.messages[i], j).(core.ToolResult)
+				if !ok || !hidden[i] || p.IsError || len(r.Content) != 1 || strings.ContainsAny(f.Path, " \t\n") {
+					continue
+				}
+				t, _ := r.Content[0].(core.Text)
+				first := max(f.Range.First, 1)
+				last := max(f.Range.Last, first+strings.Count(strings.TrimRight(string(t), "\n"), "\n"))
+				name := core.Label(f.Path) + ":" + strconv.Itoa(first) + "-" + strconv.Itoa(last)
+				if !slices.ContainsFunc(out, func(e leftEntry) bool { return e.name == name }) {
+					out = append(out, leftEntry{name: name})
+				}
+			case core.Text, core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+	}
+	return out
+}
+
+// unchanged returns the entries whose files no call but reads names after they were read.
+func (w *selection) unchanged(entries []leftEntry) []leftEntry {
+	return slices.DeleteFunc(entries, func(e leftEntry) bool {
+		path, _, _ := strings.Cut(e.name, ":")
+		base := path[strings.LastIndexByte(path, '/')+1:]
+		changed := false
+		for i := range w.messages {
+			for _, p := range w.messages[i].Parts {
+				c, ok := p.(core.ToolCall)
+				if !ok || !strings.Contains(c.Args, base) {
+					continue
+				}
+				if info := dialog.ParseCall(c.Name, c.Args); info.Family != dialog.FamilyRead {
+					changed = true // or it was read after: then it is left out without need
+				}
+			}
+		}
+		return changed
+	})
+}
