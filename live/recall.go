@@ -240,7 +240,7 @@ func conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 
 // memory returns what can be recalled of the conversation of a request: what its own messages have, and what was kept. The
 // request must not have been let go.
-func (x *exchange) memory(ctx context.Context) (*mcpserver.State, error) {
+func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
 	if x.claim != nil && x.claim.state != nil {

@@ -26,9 +26,7 @@ func ask(t *testing.T, url string, header map[string]string, tool string, args a
 		t.Fatal(err)
 	}
 	all := map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-	for k, v := range header {
-		all[k] = v
-	}
+	maps.Copy(all, header)
 	res, got := send(t, http.MethodPost, url, all, body)
 	var out struct {
 		Result struct {

@@ -306,7 +306,7 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		return nil // another gateway knows more by now
 	}
 	c.state.ID = c.id
-	c.entry.state, c.entry.reader = c.state, c.reads
+	c.entry.state, c.reader = c.state, c.reads
 	s.entries = slices.DeleteFunc(s.entries, func(e *entry) bool { return e == c.entry })
 	s.entries = slices.Insert(s.entries, 0, c.entry)
 	if len(s.entries) > mostLineages {

@@ -357,13 +357,14 @@ func (s *sqlite) expire(ctx context.Context, before time.Time, maxBytes int64) (
 	if err != nil {
 		return 0, err
 	}
-	for _, table := range []string{"kept", "handle"} {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE NOT EXISTS (SELECT 1 FROM lineage AS l WHERE l.kept <> '' AND l.tenant = "+table+".tenant AND l.kept = "+table+".name)"); err != nil {
+	for _, unneeded := range []string{
+		"DELETE FROM kept WHERE NOT EXISTS (SELECT 1 FROM lineage AS l WHERE l.kept <> '' AND l.tenant = kept.tenant AND l.kept = kept.name)",
+		"DELETE FROM handle WHERE NOT EXISTS (SELECT 1 FROM lineage AS l WHERE l.kept <> '' AND l.tenant = handle.tenant AND l.kept = handle.name)",
+		"DELETE FROM original WHERE id NOT IN (SELECT original FROM kept)",
+	} {
+		if _, err := tx.ExecContext(ctx, unneeded); err != nil {
 			return 0, err
 		}
-	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM original WHERE id NOT IN (SELECT original FROM kept)"); err != nil {
-		return 0, err
 	}
 	return int(n), tx.Commit()
 }
