@@ -250,6 +250,7 @@ func (x *exchange) peek(ctx context.Context, session *session, summary bool) err
 
 // look computes the view of a state.
 func (x *exchange) look(s *lineage.State) {
+	s.Tool = x.equipped != nil
 	if x.caching.Bound {
 		s.Bind(x.r, x.rolling)
 	}

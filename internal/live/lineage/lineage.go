@@ -40,6 +40,7 @@ type State struct {
 
 	Model  string               `json:"model,omitempty"` // of the last request, like what follows
 	Effort string               `json:"effort,omitempty"`
+	Tool   bool                 `json:"tool,omitempty"`   // requests have a tool that the client does not know
 	Bound  bool                 `json:"bound,omitempty"`  // some request was for a model that binds its thinking
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, with that to the last request
 	Last   time.Time            `json:"last,omitzero"`    // when the last request began
@@ -245,7 +246,7 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 // is sent now. It may have been sent to the vendor past the gateway, or by a branch that is not stored any more.
 func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
-	if s.Epoch == nil && len(s.Ingest) == 0 {
+	if s.Epoch == nil && len(s.Ingest) == 0 && !s.Tool {
 		return
 	}
 	shared := s.shared(rolling)
