@@ -55,7 +55,7 @@ type EpochValues struct {
 	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for that of the profile
 	Cold    *bool    `json:"cold,omitempty"`
 	Payback *bool    `json:"payback,omitempty"`
-	MinSize *int     `json:"min_size,omitempty"` // tokens, 0 for half of the threshold
+	MinSize *int     `json:"min_size,omitempty"` // tokens, 0 for half of the threshold, at most 100,000
 }
 
 // A ServeRule chooses the profile or the mode of requests. An empty condition always holds.
@@ -91,7 +91,7 @@ type Serve struct {
 	RecallMaxResult     int         // tokens, 0 for no limit
 	Target              float64     // of an epoch: percent of the window, 0 for that of the profile
 	Cold, Payback       bool        // reasons for an epoch
-	MinSize             int         // tokens, for these reasons; 0 for half of the threshold
+	MinSize             int         // tokens, for these reasons; 0 for half of the threshold, at most 100,000
 	Rules               []ServeRule // the first that holds decides
 }
 

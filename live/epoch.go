@@ -161,15 +161,20 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	}
 	if target := x.targetTokens(); target > 0 && x.tokens > fixed {
 		q.Share = float64(max(1, target-fixed)) / float64(x.tokens-fixed)
-	} else if e := s.Epoch; e != nil && e.Before > fixed { // what the last one left is a better guess than a quarter
-		q.Share = max(1/float64(deep), float64(e.After-fixed)/float64(e.Before-fixed))
+	} else if q.Share = x.leave(); s.Epoch != nil && s.Epoch.Before > fixed { // what the last one left is a better guess
+		q.Share = max(q.Share, float64(s.Epoch.After-fixed)/float64(s.Epoch.Before-fixed))
 	}
 	return q
 }
 
-// deep is the part of what can be removed that an epoch leaves: a quarter. While the vendor's cache is warm, shallow
-// cuts cost more than they save.
-const deep = 4
+// leave is the share of what can be removed that an epoch leaves: what lost little in replays of whole sessions, unless reading the vendor's
+// cache is so cheap that a shallow cut takes too long to pay for itself. See docs/decisions/0040-defaults.md.
+func (x *exchange) leave() float64 {
+	if _, read := x.caching.Prices(x.r.TTL); read >= 0.1 {
+		return 0.4
+	}
+	return 0.25
+}
 
 // turnsLeft is the number of turns in which an epoch can pay for itself: those that are expected, but only until the
 // conversation is as long again as it is now.
@@ -190,7 +195,7 @@ func (x *exchange) turnsLeft(fixed int) int {
 		}
 	}
 	growth := s.Scale(size) / max(1, answers)
-	removed := (x.tokens - fixed) / deep * (deep - 1)
+	removed := int((1 - x.leave()) * float64(x.tokens-fixed))
 	return max(1, min(expected, removed/max(1, growth)))
 }
 
@@ -199,8 +204,12 @@ func (x *exchange) minSize() int {
 	if x.s.Epoch.MinSize > 0 {
 		return x.s.Epoch.MinSize
 	}
-	return max(x.threshold, x.limit) / 2
+	return min(max(x.threshold, x.limit)/2, largeEnough)
 }
+
+// largeEnough is the size from which on money is a reason in windows of any size: half of a window of a million tokens is a size that no
+// recorded session reaches. See docs/decisions/0040-defaults.md.
+const largeEnough = 100_000
 
 func (x *exchange) minNew() int {
 	return max(1, x.resolved.MinNewTokens*x.window/max(1, x.resolved.Window))
@@ -242,7 +251,7 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	}
 	if j.target = x.targetTokens(); j.target == 0 {
 		fixed := x.claim.state.Scale(x.claim.state.HeadOur)
-		j.target = fixed + max(0, x.tokens-fixed)/deep
+		j.target = fixed + int(x.leave()*float64(max(0, x.tokens-fixed)))
 	}
 	return j
 }

@@ -112,14 +112,15 @@ type Ingest struct {
 // how far. The zero value is right for most.
 type EpochOptions struct {
 	// Target is the size to condense to, in percent of the window. 0 means the target of the
-	// profile or, if it has none, a quarter of what there is: while a vendor's cache is warm,
-	// shallow cuts cost more than they save.
+	// profile or, if it has none, two fifths of what there is, or a quarter where the
+	// vendor's cache is read for less than a tenth of the price of input: while it is warm, shallow
+	// cuts cost more than they save.
 	Target float64
 	// IgnoreCold and IgnorePayback leave out an occasion: the vendor's cache has expired; the
 	// cost of writing a shorter history to the cache is less than what reading it saves.
 	IgnoreCold, IgnorePayback bool
 	// MinSize is the size in tokens below which only the limits count. Default: half of the threshold
-	// of the profile. A conversation that is not there yet loses more than money by being cut.
+	// of the profile, at most 100,000. A conversation that is not there yet loses more than money by being cut.
 	MinSize int
 }
 

@@ -33,7 +33,7 @@ type Policy struct {
 	Money         bool
 	Cold, Payback bool // reasons that count if Money is set
 	Leave         float64
-	// Floor is the size in tokens below which money is no reason; 0 is half of the threshold.
+	// Floor is the size in tokens below which money is no reason. Zeros are what the gateway does: see docs/decisions/0040-defaults.md.
 	Floor int
 }
 

@@ -61,7 +61,7 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 	if err != nil {
 		return lab.Policy{}, err
 	}
-	p := lab.Policy{Name: label, Strategy: &s, About: strings.Join(append([]string{s.About}, parts[1:]...), "; "), Leave: 0.25}
+	p := lab.Policy{Name: label, Strategy: &s, About: strings.Join(append([]string{s.About}, parts[1:]...), "; ")}
 	var changes []func(*policy.Rule)
 	for _, set := range parts[1:] {
 		key, value, has := strings.Cut(set, "=")
