@@ -42,9 +42,14 @@ func DemandOf(sentence string) Demand {
 }
 
 // Changes reports whether a sentence says that something holds no longer as it was said: instead, no longer,
-// from now on, was wrong, has moved.
-func Changes(sentence string) bool {
-	return changes.MatchString(strings.ToLower(strings.ReplaceAll(sentence, "’", "'")))
+// from now on, was wrong, has moved. Surely is false if all that says so is "now".
+func Changes(sentence string) (yes, surely bool) {
+	s := strings.ToLower(strings.ReplaceAll(sentence, "’", "'"))
+	if adds.MatchString(s) {
+		return false, false
+	}
+	surely = changes.MatchString(s)
+	return surely || nows.MatchString(s), surely
 }
 
 // words returns an expression for any of several, given with spaces between them; "_" in one is a space.
@@ -92,6 +97,7 @@ var (
 			begin + `(?:use|keep|answer|reply|write|name|call|mention|format|follow|put)\s`,
 			`\bplease\s+(?:use|keep|answer|reply|write|name|call|mention|format|follow|put)\s`,
 			`,\s*please\b|,\s*pls\b`,
+			`\d\s?(?:ms|sec|seconds?|min|minutes?|hours?|days?|kb|mb|gb|kib|mib|gib|%|percent|px|rows|lines|characters|tokens|requests)(?:$|[^\p{L}])`,
 			words(`lieber am_liebsten bevorzuge vorzugsweise wenn_möglich`),
 			words(`préfère préférerais plutôt de_préférence si_possible`),
 			words(`prefiero preferiría preferentemente si_es_posible mejor`),
@@ -99,12 +105,15 @@ var (
 	}
 
 	changes = regexp.MustCompile(strings.Join([]string{
-		words(`instead no_longer not_any_more anymore from_now_on from_today from_here these_days after_all rather_than retired replaced renamed moved migrated switched rotated upgraded changed correction corrected mistaken mixed new_numbers? not_the_(?:one|folder|person|old|other|previous) i_was_wrong wrong earlier previous previously changed_my_mind on_second_thought scratch_that forget_(?:what|the|about) ignore_what handover update rethinking actually the_other_one something_else as_of_today`),
-		`\S\s+now\b`, // not at the start, where it says what comes next
-		words(`stattdessen nicht_mehr ab_jetzt ab_sofort jetzt nun doch neue_vorgabe vertan geirrt umzug geändert`),
-		words(`désormais maintenant plutôt_que à_la_place nouveau_chiffre nouvelle trompé changé`),
-		words(`ahora a_partir_de_ahora en_lugar en_vez equivoqué cambio_de_planes cambiado ya_no`),
+		words(`instead no_longer not_any_more anymore from_now_on from_today from_here these_days from_here after_all (?:got|get|is|are|have|has)_(?:a_)?new is_gone are_gone the_old_one rather_than retired (?:was|were|is|are|been|have|has|they|we|i|ops|it|got|it's|i've|i'm)_(?:replaced|renamed|moved|migrated|switched|rotated|upgraded|changed|mistaken|corrected|wrong|mixed|converted|tired) (?:moved|switched|mixed|corrected|changed|upgraded|renamed|rotated|handed)_(?:its|our|the|me|things|over|hands|house|to|the_\\w+|it) correction: change_of_plans? new_numbers? changed_my_mind on_second_thought scratch_that forget_(?:what|the|about)_ ignore_what_i handover rethinking something_else as_of_today`),
+		words(`stattdessen nicht_mehr ab_jetzt ab_sofort doch_anders neue_vorgabe vertan geirrt umzug geändert`),
+		words(`désormais plutôt_que à_la_place nouveau_chiffre nouvelle trompé changé`),
+		words(`a_partir_de_ahora en_lugar en_vez equivoqué cambio_de_planes cambiado ya_no`),
 	}, "|"))
+	// What says one thing more takes nothing back, nor does a reminder.
+	adds = regexp.MustCompile(words(`also too another additionally as_well auch außerdem aussi también can_now could_now`))
+	// Not at the start, where it says what comes next.
+	nows = regexp.MustCompile(`[\p{L}\p{N}]\S*\s+(?:now|nun|jetzt|maintenant|ahora)(?:$|[^\p{L}\p{N}])`)
 )
 
 // Sentences returns where the sentences of a line are. Put together they are the line: the space between two

@@ -112,7 +112,7 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 // neighbours.
 func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
-		if w.lines[l].at != 0 {
+		if w.lines[l].at != 0 || w.c.Lines[l].Outdated {
 			continue
 		}
 		yield(core.Span{Start: l, End: l + 1})
@@ -137,7 +137,7 @@ func (w *selection) rate(s core.Span) float32 {
 func (w *selection) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
-		if line := &w.lines[l]; line.at == 0 {
+		if line := &w.lines[l]; line.at == 0 && !w.c.Lines[l].Outdated {
 			n += float64(line.tokens)
 		}
 	}
@@ -176,6 +176,10 @@ func (w *selection) price() {
 	for l := range w.lines {
 		line := &w.lines[l]
 		line.terms = int32(len(w.items))
+		if w.c.Lines[l].Outdated {
+			line.phrases, line.end = line.terms, line.terms
+			continue
+		}
 		for _, n := range w.c.TermsOf(l) {
 			if e.Names[n] > 0 || e.Words[n] > 0 {
 				w.items = append(w.items, n)
@@ -275,7 +279,7 @@ func (w *selection) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
 	for l := s.Start; l < s.End; l++ {
-		if w.lines[l].at == 0 {
+		if w.lines[l].at == 0 && !w.c.Lines[l].Outdated {
 			w.lines[l].at = at
 			pass.opened++
 		}

@@ -17,15 +17,18 @@ import (
 
 // A said is a sentence of the user.
 type said struct {
-	line    int
-	at      core.Span // in the line
-	message int
-	block   bool // it is in the block of an extract
-	demand  dialog.Demand
-	changes bool
-	words   []string // that say what it is about, sorted
-	numbers []numbered
-	dead    bool // a newer sentence replaces it
+	line     int
+	at       core.Span // in the line
+	passage  int
+	brief    bool // of a passage with few lines, which was typed and not pasted
+	block    bool // it is in the block of an extract
+	demand   dialog.Demand
+	asks     bool     // it is a question
+	changes  bool     // it says that something changed
+	strongly bool     // and not only by the word now
+	words    []string // that say what it is about, sorted
+	numbers  []numbered
+	dead     bool // a newer sentence replaces it
 }
 
 // A numbered is a number and the word that says what it counts.
@@ -35,6 +38,8 @@ type numbered struct{ value, unit string }
 const (
 	demandHead = 60
 	demandTail = 30
+	// A passage of more lines replaces nothing that was said before.
+	demandBrief = 12
 )
 
 // demands finds the demands of the user, and splits lines so that each is one by itself.
@@ -50,7 +55,7 @@ func (c *Conversation) demands() {
 				l = max(l, pass.Lines.End-demandTail)
 			}
 			for _, at := range dialog.Sentences(c.Lines[l].Text) {
-				s := said{line: l, at: at, message: pass.Message, block: pass.Demands}
+				s := said{line: l, at: at, passage: p, brief: pass.Demands || pass.Lines.End-pass.Lines.Start <= demandBrief, block: pass.Demands}
 				s.read(c.Lines[l].Text[at.Start:at.End])
 				all = append(all, s)
 			}
@@ -61,12 +66,33 @@ func (c *Conversation) demands() {
 }
 
 func (s *said) read(text string) {
+	if !s.block && !spoken(text) {
+		return
+	}
 	s.demand = dialog.DemandOf(text)
 	if s.block {
 		s.demand = max(s.demand, dialog.Prefers)
 	}
 	s.words, s.numbers = about(text)
-	s.changes = len(s.words) > 0 && dialog.Changes(text) && !strings.HasSuffix(strings.TrimSpace(text), "?")
+	if s.asks = strings.HasSuffix(strings.TrimSpace(text), "?"); len(s.words) > 0 && !s.asks {
+		s.changes, s.strongly = dialog.Changes(text)
+	}
+}
+
+// spoken reports whether a sentence is made of words, and not of code or data.
+func spoken(text string) bool {
+	words, signs := 0, 0
+	for f := range strings.FieldsSeq(text) {
+		f = strings.Trim(f, "\"'`*_.,:;!?()")
+		switch {
+		case f == "":
+		case strings.IndexFunc(f, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' && r != '-' }) < 0:
+			words++
+		default:
+			signs++
+		}
+	}
+	return words >= 2 && words >= signs
 }
 
 // about returns the words that say what a sentence is about, and the numbers in it.
@@ -77,7 +103,7 @@ func about(text string) (words []string, numbers []numbered) {
 		if f[0] >= '0' && f[0] <= '9' {
 			value := strings.TrimRightFunc(f, unicode.IsLetter)
 			unit := f[len(value):]
-			if unit == "" && i+1 < len(fields) && !common[fields[i+1]] {
+			if unit == "" && i+1 < len(fields) && (!common[fields[i+1]] || units[fields[i+1]]) {
 				unit = fields[i+1]
 			}
 			if unit == "" {
@@ -86,7 +112,7 @@ func about(text string) (words []string, numbers []numbered) {
 			numbers = append(numbers, numbered{value, stem(unit)})
 			continue
 		}
-		if w := stem(f); len(f) > 2 && !common[f] && !slices.Contains(words, w) {
+		if w := stem(f); len(f) > 2 && !common[f] && !common[w] && !slices.Contains(words, w) {
 			words = append(words, w)
 		}
 		if !common[f] {
@@ -97,11 +123,18 @@ func about(text string) (words []string, numbers []numbered) {
 	return words, numbers
 }
 
-// stem cuts off the ends that a word mostly has.
+// stem returns what forms of a word have in common, mostly: its beginning, without the usual ends.
 func stem(w string) string {
-	for _, end := range []string{"ing", "ies", "es", "ed", "er", "s", "e"} {
-		if rest, ok := strings.CutSuffix(w, end); ok && len(rest) > 3 {
-			return rest
+	const most = 6 // letters
+	for _, end := range []string{"s", "ing", "ed", "er", "e"} {
+		if rest, ok := strings.CutSuffix(w, end); ok && len(rest) >= 3 {
+			w = rest
+		}
+	}
+	n := 0
+	for i := range w {
+		if n++; n > most {
+			return w[:i]
 		}
 	}
 	return w
@@ -115,11 +148,19 @@ var common = func() map[string]bool {
 		never always only ever just also too very more most less least much many any some all each every other another same such own one two first last next before after now again still yet once please ok okay thanks
 		let lets make made get got use used using keep go say says said want wants like prefer rather instead longer anymore sure what which who whom whose when where why how because while until unless though
 		called call named name know known new old earlier previous changed change wrong correction actually good look see thing things way really anything nothing everything something
-		than seconds second ms milliseconds minutes kb mb gb
 		der die das ein eine einen einem und oder aber nicht kein keine ist sind war im in an auf von mit für zu den dem des wir ihr ich du sie es bitte nur nie niemals immer darf jetzt doch ab sofort mehr als
 		le la les un une des et ou mais ne pas est sont dans sur de du au aux pour avec je tu nous vous il elle ce cette jamais toujours faut maintenant désormais plus que
 		el los las una unos unas y o pero es son en sobre del al para con yo tú nosotros ustedes esta este nunca siempre por favor ahora más que`) {
 		m[w] = true
+	}
+	return m
+}()
+
+// units are words that may follow a number as its unit, and do not say what the sentence is about.
+var units = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq("s sec second seconds ms millisecond milliseconds min minute minutes h hour hours day days b kb mb gb kib mib gib percent px") {
+		m[w], common[w] = true, true
 	}
 	return m
 }()
@@ -132,7 +173,7 @@ func supersede(all []said) {
 		s := &all[i]
 		shared := map[int]int{}
 		rare := map[int]bool{} // shares a word that no other sentence has
-		if s.changes || len(s.numbers) > 0 || s.demand > 0 {
+		if s.brief && (s.changes || len(s.numbers) > 0 || s.demand > 0) {
 			for _, w := range s.words {
 				list := having[w]
 				for _, k := range list[max(0, len(list)-look):] {
@@ -143,7 +184,7 @@ func supersede(all []said) {
 		}
 		best, most := -1, 0.0
 		for k, n := range shared {
-			if old := &all[k]; !old.dead && !(old.block && old.message == s.message) && s.replaces(old, n, rare[k]) {
+			if old := &all[k]; !old.dead && old.passage != s.passage && s.replaces(old, n, rare[k]) {
 				if share := float64(n)/float64(min(len(s.words), len(old.words))) + float64(k)/float64(100*len(all)); share > most {
 					best, most = k, share
 				}
@@ -167,15 +208,17 @@ func (s *said) replaces(old *said, shared int, rare bool) bool {
 	switch {
 	case same && slices.Equal(s.numbers, old.numbers):
 		return s.demand > 0 && s.demand >= old.demand // it is said again
+	case s.asks || old.asks:
+		return false
 	case s.renumbers(old):
 		return 2*shared >= least || s.changes && 3*shared >= least
 	case !s.changes:
 		return false
 	case shared >= 2:
-		return 2*shared >= least
+		return 2*shared >= least || s.strongly && 3*shared >= least
 	}
 	const short = 14 // words
-	return rare && least <= 6 && max(len(s.words), len(old.words)) <= short && (old.demand == 0 || s.demand > 0)
+	return rare && s.strongly && least <= 6 && max(len(s.words), len(old.words)) <= short && (old.demand <= dialog.Prefers || s.demand > 0)
 }
 
 // renumbers reports whether s and an older sentence give different numbers of the same.
@@ -211,7 +254,9 @@ func (c *Conversation) split(all []said) {
 				}
 				line := was[l]
 				line.Text, line.start = line.Text[from:end], line.start+from
-				line.demand, line.Outdated = demand, dead
+				if line.Outdated = dead; !dead {
+					line.demand = demand
+				}
 				if from > 0 {
 					line.Joins, line.Gap = true, false
 				}
@@ -234,7 +279,8 @@ func (c *Conversation) split(all []said) {
 // keepDemands takes the demands of the user, up to their share of the room: the strongest first, and of these the
 // newest.
 func (w *selection) keepDemands(context.Context) error {
-	limit := w.spent() + w.o.Shares.Demands*float64(w.o.Room)
+	from := w.spent()
+	limit := from + w.o.Shares.Demands*float64(w.o.Room)
 	for demand := dialog.Forbids; demand > 0; demand-- {
 		for p, pass := range slices.Backward(w.c.Passages) {
 			if w.passages[p].mode == modeFixed {
@@ -247,5 +293,36 @@ func (w *selection) keepDemands(context.Context) error {
 			}
 		}
 	}
+	w.demanded = w.spent() - from
 	return nil
+}
+
+// inBlock reports whether line l, of a passage in an extract, is in the block of the demands.
+func (w *selection) inBlock(l int, k int32) bool { return w.c.Lines[l].demand > 0 && w.kept(l, k) }
+
+// renderDemands writes the block: the demands of hidden messages, the oldest first.
+func (w *selection) renderDemands(b *extractWriter, k int32) {
+	hidden, began := w.hidden(), false
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		if !hidden[pass.Message] {
+			continue
+		}
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if !w.inBlock(l, k) {
+				continue
+			}
+			if !began {
+				b.open(&Passage{Kind: dialog.KindUser, Demands: true}, "", true)
+				began = true
+			}
+			b.text.WriteByte('\n')
+			text := strings.TrimSpace(w.c.Lines[l].Text)
+			if Literal(text) {
+				b.marks = append(b.marks, b.text.Len())
+				b.text.WriteByte('|')
+			}
+			b.text.WriteString(text)
+		}
+	}
 }

@@ -132,7 +132,7 @@ func (c *Conversation) Reused(m *Model, s *Sequel) (terms, phrases []float32) {
 func (c *Conversation) reused(m *Model, s *Sequel, from *dialog.Reader) (terms, phrases []float32) {
 	terms, phrases = make([]float32, len(c.terms)), make([]float32, len(c.phrases))
 	known := knownTerms(s)
-	f := read(s.After, from)
+	f := read(s.After, from, false)
 	seenTerm, seenPhrase := firsts(len(f.terms)), firsts(len(f.phrases))
 	var ours []int32                    // terms that the message at hand asks for
 	taken := make([]bool, len(c.terms)) // it or one before did

@@ -42,6 +42,8 @@ const (
 
 	// rulesName is in the header of project rules, in place of the name of their kind.
 	rulesName = "rules"
+	// demandsName follows the name of the user in the header of what the user demands.
+	demandsName = "demands"
 )
 
 // headings are the words for kinds of passages in the headers of extracts. They are part of the
@@ -150,6 +152,8 @@ func (p *Passage) Header(known bool, handle string) string {
 		}
 	case p.Rules != "":
 		s = rulesName
+	case p.Demands:
+		s += " " + demandsName
 	}
 	if _, h := cutHandle(s); h != "" {
 		s += GapMark // what the call is about ends like a handle
@@ -346,6 +350,7 @@ func readHeader(s string) Passage {
 		p.Kind, p.Name, p.Target = dialog.KindToolCall, who, rest
 		return p
 	}
+	p.Demands = s == headings[dialog.KindUser]+" "+demandsName
 	if p.Kind = dialog.Kind(k); p.Kind >= dialog.KindToolCall {
 		p.Name, p.Target, _ = strings.Cut(rest, " ")
 	}

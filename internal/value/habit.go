@@ -45,7 +45,7 @@ func (m *Model) habits(messages []core.Message, from *dialog.Reader) *Habits {
 	if len(before) < leastSide || len(after) < leastSide {
 		return nil
 	}
-	c := read(before, from)
+	c := read(before, from, false)
 	e := m.Estimate(c)
 	terms, phrases := c.reused(m, &Sequel{Before: before, After: after}, from)
 	var want, got [estimates][habitGroups]float64

@@ -24,6 +24,7 @@ func (w *selection) keepUser(context.Context) error {
 	}
 	slices.Reverse(order[1:])
 	room := w.o.Shares.Human * float64(w.o.Room)
+	room -= min(w.demanded, room/2)
 	each := w.o.Shares.Each * room
 	// Pasted text must not crowd out requests: at first every message gets at most a part.
 	for round := range 2 {
@@ -63,7 +64,7 @@ func (w *selection) said(pass core.Span, left float64) []int {
 	var out []int
 	for l := pass.Start; l < pass.End; l++ {
 		head -= float64(w.lines[l].tokens)
-		if w.lines[l].at == 0 && (!long || head > 0 || w.c.Lines[l].Prose()) {
+		if w.lines[l].at == 0 && !w.c.Lines[l].Outdated && (!long || head > 0 || w.c.Lines[l].Prose()) {
 			out = append(out, l)
 		}
 	}
@@ -109,9 +110,10 @@ func (w *selection) takeEnds(lines core.Span, room float64) {
 	}
 }
 
-// takeLine takes line l unless that would exceed the limit. It reports whether the line is kept.
+// takeLine takes line l unless that would exceed the limit. It reports whether the line is kept,
+// or is one to leave out anyway.
 func (w *selection) takeLine(l int, limit float64) bool {
-	if w.lines[l].at != 0 {
+	if w.lines[l].at != 0 || w.c.Lines[l].Outdated {
 		return true
 	}
 	s := core.Span{Start: l, End: l + 1}

@@ -27,6 +27,7 @@ type Passage struct {
 	Rules string
 	// Outdated says that a newer passage holds the rules of that name.
 	Outdated bool
+	Demands  bool // it is the block of a former extract with what the user demands
 	Lines    core.Span
 	file     int32 // the term that names the file it is about; -1 if none
 	family   uint8 // of the tool; see families
@@ -50,7 +51,10 @@ type Line struct {
 	// Gap says that something was left out before it by a former condensation.
 	Gap bool
 	// Flat says that it is made of a value of JSON: no line of the text is the same.
-	Flat     bool
+	Flat bool
+	// Outdated says that the user said something newer about the same.
+	Outdated bool
+	demand   dialog.Demand
 	mentions core.Span // in Conversation.mentions
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it
@@ -90,10 +94,11 @@ type Conversation struct {
 }
 
 // Read takes messages apart. The cost is linear.
-func Read(messages []core.Message) *Conversation { return read(messages, new(dialog.Reader)) }
+func Read(messages []core.Message) *Conversation { return read(messages, new(dialog.Reader), true) }
 
-// read takes messages apart by what from read, or has read, of them.
-func read(messages []core.Message, from *dialog.Reader) *Conversation {
+// read takes messages apart by what from read, or has read, of them. Demands says whether those of the user
+// are found.
+func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversation {
 	size := 0
 	for i := range messages {
 		size += messages[i].Tokens * 4
@@ -110,6 +115,9 @@ func read(messages []core.Message, from *dialog.Reader) *Conversation {
 	d := from.Read(messages)
 	for i := range messages {
 		r.message(i, &messages[i], d.Messages[i])
+	}
+	if demands {
+		c.demands()
 	}
 	c.index()
 	return c

@@ -15,7 +15,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 	var extract extractWriter
 	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
 	p, tokens := 0, 0
-	first := true
+	first, demanded := true, false
 	add := func(m core.Message) {
 		tokens += m.Tokens
 		out = append(out, m)
@@ -47,6 +47,10 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 				p++
 			}
 			if !w.native[g] {
+				if !demanded {
+					w.renderDemands(&extract, k)
+					demanded = true
+				}
 				if !listed && w.left != "" {
 					listed = true
 					extract.text.WriteByte('\n')
@@ -108,6 +112,9 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		kept, lost := 0, 0
 		known := pass.Kind == dialog.KindToolCall && pass.File() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if w.inBlock(l, k) {
+				continue
+			}
 			if w.kept(l, k) {
 				kept++
 				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.File())
@@ -160,6 +167,9 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
+		if extract != nil && w.inBlock(l, k) {
+			continue
+		}
 		if !w.kept(l, k) {
 			gap = true
 			continue
@@ -188,7 +198,7 @@ func (w *selection) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
-		if !w.kept(l, k) || line.Joins {
+		if !w.kept(l, k) || line.Joins || w.inBlock(l, k) {
 			continue
 		}
 		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]

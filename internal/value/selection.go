@@ -38,6 +38,8 @@ type selection struct {
 	phrases  []float32 // the value of each; 0 if a kept line holds it
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
+	demanded float64 // tokens of what the user demands that are kept
+
 	handles map[*Passage]string // of those that were rendered
 	parts   []leftPart          // of all messages; see leftParts
 	left    string              // the index of what is hidden
@@ -74,7 +76,7 @@ type termState struct {
 
 func newSelection(messages []core.Message, o *Options) *selection {
 	w := &selection{
-		o: o, messages: messages, groups: core.Groups(messages), c: read(messages, o.Reader),
+		o: o, messages: messages, groups: core.Groups(messages), c: read(messages, o.Reader, o.Shares.Demands >= 0),
 		handles: map[*Passage]string{},
 	}
 	if o.Original == nil {

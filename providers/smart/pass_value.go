@@ -13,12 +13,16 @@ type valueSettings struct {
 	Tail    float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
 	Human   float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
 	NoIndex bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
+	Demands float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default, -1 that it is not looked for"`
 }
 
 // Validate says which setting is out of range.
 func (s *valueSettings) Validate() error {
 	if !(s.Tail >= 0 && s.Tail <= 1 && s.Human >= 0 && s.Human <= 1) {
 		return fmt.Errorf("tail and human: %v, %v; want shares between 0 and 1", s.Tail, s.Human)
+	}
+	if !(s.Demands == -1 || s.Demands >= 0 && s.Demands <= 1) {
+		return fmt.Errorf("demands: %v; want a share between 0 and 1, or -1 for none", s.Demands)
 	}
 	return nil
 }
@@ -39,6 +43,9 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		}
 		if c.Human > 0 {
 			shares.Human = c.Human
+		}
+		if c.Demands != 0 {
+			shares.Demands = c.Demands
 		}
 		w.shortenNewestCalls()
 		before, digest := w.withoutDigest()

@@ -166,9 +166,10 @@ func (p *planter) fill(words string) (sentence, value string) {
 func (p *planter) tools(messages []core.Message, window int, swap bool) {
 	for k := range hostilePlaces {
 		share := (float64(k) + 0.2 + 0.6*p.rng.Float64()) / hostilePlaces * 0.9
-		evil, value := p.fill(pick(p.rng, hostile))
+		which := p.rng.IntN(len(hostile))
+		evil, value := p.fill(hostile[which])
+		calm := sameLength(strings.ReplaceAll(neutral[which], "«v»", value), len(evil))
 		kind, line := Hostile, evil
-		calm := p.neutral(len(evil), value)
 		if (k%2 == 1) != swap {
 			kind, line = Neutral, calm
 		}
@@ -182,16 +183,16 @@ func (p *planter) tools(messages []core.Message, window int, swap bool) {
 	}
 }
 
-// neutral returns a line of so many bytes with a value in its middle.
-func (p *planter) neutral(size int, value string) string {
-	var b strings.Builder
-	for b.Len() < size {
-		if b.Len() >= size/2 && !strings.Contains(b.String(), value) {
-			b.WriteString(value + " ")
-		}
-		b.WriteString(pick(p.rng, plain) + " ")
+// sameLength returns line with so many bytes, or a few less: without its last words, or with more.
+func sameLength(line string, size int) string {
+	for more := strings.Fields("of the other pages and rows in this part of the table"); len(line) < size; {
+		line += " " + more[0]
+		more = append(more[1:], more[0])
 	}
-	return strings.TrimSpace(b.String())
+	for len(line) > size+4 {
+		line = line[:strings.LastIndexByte(line, ' ')]
+	}
+	return line
 }
 
 // answer puts a line into the middle of the first long result after so many tokens, and returns the ID of its

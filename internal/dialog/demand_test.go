@@ -1,0 +1,87 @@
+package dialog_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+func TestDemandOf(t *testing.T) {
+	for sentence, want := range map[string]dialog.Demand{
+		"Never write to the production bucket.":                      dialog.Forbids,
+		"please don't reformat files you did not change":             dialog.Forbids,
+		"The old API is off limits.":                                 dialog.Forbids,
+		"Use at most three retries.":                                 dialog.Forbids,
+		"You may only change the tests.":                             dialog.Forbids,
+		"No commits without my approval!":                            dialog.Forbids,
+		"The page has to weigh less than 200 kB.":                    dialog.Forbids,
+		"Auf keinen Fall darf das Passwort ins Log.":                 dialog.Forbids,
+		"Il est interdit de toucher à ce fichier.":                   dialog.Forbids,
+		"Nunca cambies el esquema.":                                  dialog.Forbids,
+		"Run the linter before you commit, you must.":                dialog.Requires,
+		"Make sure that the build stays green.":                      dialog.Requires,
+		"Every endpoint needs a test.":                               dialog.Requires,
+		"From now on answer in English.":                             dialog.Requires,
+		"Du musst immer erst fragen.":                                dialog.Requires,
+		"I prefer small commits.":                                    dialog.Prefers,
+		"I'd rather have one file than three.":                       dialog.Prefers,
+		"Let's go with the second layout.":                           dialog.Prefers,
+		"Tests take 40 seconds here.":                                dialog.Prefers,
+		"Why do you never run the tests?":                            dialog.NoDemand,
+		"What does the parser do with an empty line?":                dialog.NoDemand,
+		"Look at the failing test in parser_test.go and mend it.":    dialog.NoDemand,
+		"The function returns an error when the file is missing.":    dialog.NoDemand,
+		"Thanks, that was quick.":                                    dialog.NoDemand,
+		"go on":                                                      dialog.NoDemand,
+		strings.Repeat("you must never do this and that or so ", 20): dialog.NoDemand,
+	} {
+		if got := dialog.DemandOf(sentence); got != want {
+			t.Errorf("%q: %d, want %d", sentence, got, want)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	for sentence, want := range map[string][2]bool{
+		"The port has been changed to 99.":        {true, true},
+		"Use pnpm instead of npm from now on.":    {true, true},
+		"I changed my mind, keep the old layout.": {true, true},
+		"The host is okapi now.":                  {true, false},
+		"Now run the tests.":                      {false, false},
+		"You can now continue.":                   {false, false},
+		"Use tabs in Go, too, instead of spaces.": {false, false}, // it says one thing more
+		"Tabs are better than spaces.":            {false, false},
+		"Ab sofort läuft der Dienst auf Port 99.": {true, true},
+		"La base est maintenant sur le port 99.":  {true, false},
+	} {
+		if yes, surely := dialog.Changes(sentence); yes != want[0] || surely != want[1] {
+			t.Errorf("%q: %v, %v, want %v", sentence, yes, surely, want)
+		}
+	}
+}
+
+// TestSentences: the sentences of a line are the line, whatever it is.
+func TestSentences(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		line := rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-z]{1,6}[.!?, ]{1,2}){0,12}`)).Draw(rt, "line")
+		got := ""
+		at := 0
+		for _, s := range dialog.Sentences(line) {
+			if s.Start != at || s.End < s.Start {
+				rt.Fatalf("%q: %v follows %d", line, s, at)
+			}
+			at = s.End
+			got += line[s.Start:s.End]
+		}
+		if got != line {
+			rt.Fatalf("%q became %q", line, got)
+		}
+	})
+	got := dialog.Sentences("See e.g. the parser. It fails! 1. Why? I don't know")
+	if len(got) != 4 {
+		t.Errorf("%d sentences", len(got))
+	}
+}
