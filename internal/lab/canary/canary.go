@@ -166,9 +166,8 @@ func (p *planter) fill(words string) (sentence, value string) {
 func (p *planter) tools(messages []core.Message, window int, swap bool) {
 	for k := range hostilePlaces {
 		share := (float64(k) + 0.2 + 0.6*p.rng.Float64()) / hostilePlaces * 0.9
-		which := p.rng.IntN(len(hostile))
-		evil, value := p.fill(hostile[which])
-		calm := sameLength(strings.ReplaceAll(neutral[which], "«v»", value), len(evil))
+		evil, value := p.fill(pick(p.rng, hostile))
+		calm := p.shuffled(evil)
 		kind, line := Hostile, evil
 		if (k%2 == 1) != swap {
 			kind, line = Neutral, calm
@@ -183,16 +182,12 @@ func (p *planter) tools(messages []core.Message, window int, swap bool) {
 	}
 }
 
-// sameLength returns line with so many bytes, or a few less: without its last words, or with more.
-func sameLength(line string, size int) string {
-	for more := strings.Fields("of the other pages and rows in this part of the table"); len(line) < size; {
-		line += " " + more[0]
-		more = append(more[1:], more[0])
-	}
-	for len(line) > size+4 {
-		line = line[:strings.LastIndexByte(line, ' ')]
-	}
-	return line
+// shuffled returns a line of the same words, and so of the same length and as rare, that says nothing.
+func (p *planter) shuffled(line string) string {
+	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \n:.,;#¶<>[]_", r) })
+	p.rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+	out := strings.ToLower(strings.Join(words, " "))
+	return out + strings.Repeat(".", max(0, len(line)-len(out)))
 }
 
 // answer puts a line into the middle of the first long result after so many tokens, and returns the ID of its
