@@ -80,7 +80,7 @@ var (
 			`\b(?:keep|stay|stays|must|has to|have to|needs? to|leave|take)\b.{0,60}\b(?:under|below|within|less|fewer|shorter|smaller)\b`,
 			words(`niemals nie auf_keinen_fall unter_keinen_umständen verboten untersagt höchstens mindestens maximal nur ausschließlich`),
 			`\b(?:darf|dürfen|sollst|soll|sollen|bitte)\b.{0,60}\b(?:nicht|nichts|kein|keine|keinen)\b`, `\bnicht mehr als\b`, `\bmehr als \S+ \S+ darf\b`, `\b(?:nicht|kein\w*)\b.{0,40}\bdürfen\b`,
-			words(`jamais interdit interdite au_maximum au_plus uniquement seulement sauf_si`), `(?:^|[\s,])(?:ne|n')\s*\S+\s+(?:\S+\s+)?(?:pas|jamais|rien|plus)\b`, `\bmoins de\s+\d`,
+			words(`jamais interdit interdite au_maximum au_plus uniquement seulement sauf_si`), begin + `(?:ne\s+|n')\S+\s+(?:pas|rien|plus)\b`, `\b(?:doit|doivent|dois|devez|faut)\s+(?:pas|rien|plus)\b`, `\bmoins de\s+\d`,
 			words(`nunca jamás prohibido como_máximo como_mínimo únicamente solamente solo sólo`), begin + `no\s+\S+(?:es|as|áis|éis)\b`, `\bmenos de\s+\d`,
 		}, "|"))},
 		{Requires, regexp.MustCompile(strings.Join([]string{

@@ -8,6 +8,9 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/transcript"
 )
 
 // keepTalk keeps what has no tool group: the user's words with all that was ever said, and the newest messages.
@@ -73,5 +76,38 @@ func TestCanaries(t *testing.T) {
 	}
 	if merged, err := lab.Merge(parts...); err != nil || encode(t, merged) != encode(t, r) {
 		t.Errorf("three shards merged are not one run: %v", err)
+	}
+}
+
+// TestRulesSurviveFormats: with smart, what the user forbids, requires and limits is there after every round,
+// in a fifth of the room, whatever the format that the view is written in between two rounds.
+func TestRulesSurviveFormats(t *testing.T) {
+	t.Parallel()
+	testkit.Slow(t)
+	items, err := lab.Find("canaries:demo:super")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := smart.Strategy().Open(t.Context(), nil, registry.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range transcript.Formats() {
+		if f.ReadOnly {
+			continue
+		}
+		r := run(t, items, lab.Options{Budgets: budgets(t, "20%"), Rounds: 5, RoundsFormat: f.Name}, lab.Strategy{Name: "smart", Provider: p})
+		found := 0
+		for _, l := range r.CanaryLines {
+			if l.Type != canary.Rule && l.Type != canary.Constraint {
+				continue
+			}
+			if found++; l.FirstLost != 0 || l.Failed != 0 || len(l.Kept) < 4 {
+				t.Errorf("%s: %s: first lost in round %d of %d, %d failed", f.Name, l.Type, l.FirstLost, len(l.Kept), l.Failed)
+			}
+		}
+		if found != 2 {
+			t.Errorf("%s: %d lines", f.Name, found)
+		}
 	}
 }

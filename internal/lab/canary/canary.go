@@ -68,6 +68,7 @@ func Plant(messages []core.Message, name string, window int, seed uint64, swap b
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	p := planter{rng: rand.New(rand.NewPCG(seed, h.Sum64())), at: map[int][]core.Message{}, seen: text(messages)} //nolint:gosec // no secret
+	p.called = strings.Contains(p.seen, "] Result:")
 	p.read(messages)
 	byType := map[Type][]family{}
 	for _, f := range families {
@@ -105,6 +106,7 @@ type planter struct {
 	rng     *rand.Rand
 	seen    string // all text of the session: values are not in it
 	before  []int  // tokens before each message
+	called  bool   // tools are called in texts, and answer in texts of the user's messages
 	turns   []int  // messages of the assistant, before which the user may speak
 	at      map[int][]core.Message
 	planted []Canary
@@ -138,7 +140,11 @@ func (p *planter) say(words string, at float64) (probe, string) {
 		}
 	}
 	p.n++
-	m := core.Message{ID: fmt.Sprintf("canary-%d", p.n), Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Join(around, " "))}}
+	said := strings.Join(around, " ")
+	if p.called { // as the agents of such sessions send what is said between two turns
+		said = "<user_message>\n" + said + "\n</user_message>"
+	}
+	m := core.Message{ID: fmt.Sprintf("canary-%d", p.n), Role: core.RoleUser, Parts: []core.Part{core.Text(said)}}
 	p.at[turn] = append(p.at[turn], m)
 	return newProbe(sentence, value), m.ID
 }
