@@ -144,7 +144,7 @@ func stem(w string) string {
 var common = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`the a an and or but not no nor so if then than that this these those there here it its is are was were be been being am i you he she we they me my your our their his her them us
-		do does did don doesn didn has have had having can could will would shall should may might must need needs to of in on at by for from with without into onto over under above below within up out off about as
+		do does did don doesn didn has have had having can could will would should may might must need needs to of in on at by for from with without into onto over under above below within up out off about as
 		never always only ever just also too very more most less least much many any some all each every other another same such own one two first last next before after now again still yet once please ok okay thanks
 		let lets make made get got use used using keep go say says said want wants like prefer rather instead longer anymore sure what which who whom whose when where why how because while until unless though
 		called call named name know known new old earlier previous changed change wrong correction actually good look see thing things way really anything nothing everything something

@@ -149,7 +149,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 	}
 	got := text(res.Messages)
 	for _, want := range []string{
-		"Find out why parseHeader drops the last line, and mend it. Never touch vendor/.", // what was asked
+		"Find out why parseHeader drops the last line, and mend it.", "¶ user demands\nNever touch vendor/.", // what was asked
 		"¶ user\n", "¶ assistant\n", "¶ read_file\n", value.GapMark,
 	} {
 		if !strings.Contains(got, want) {
@@ -160,6 +160,9 @@ func TestKeepsWhatMatters(t *testing.T) {
 	have := map[string]bool{}
 	for _, l := range was {
 		have[strings.TrimSpace(l)] = true
+		for _, s := range dialog.Sentences(l) { // a demand is a line of its own
+			have[strings.TrimSpace(l[s.Start:s.End])] = true
+		}
 	}
 	for l := range strings.SplitSeq(text(res.Messages), "\n") {
 		if l = strings.TrimSpace(l); l != "" && l != value.GapMark && !strings.HasPrefix(l, "[") && !strings.HasPrefix(l, value.UsualMark) && !strings.HasPrefix(l, "path: ") && !entryForm.MatchString(l) && !have[l] {
