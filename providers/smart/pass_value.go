@@ -10,19 +10,20 @@ import (
 )
 
 type valueSettings struct {
-	Tail    float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
-	Human   float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
-	NoIndex bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
-	Demands float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default, -1 that it is not looked for"`
+	Tail      float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
+	Human     float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
+	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
+	Demands   float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default, -1 that it is not looked for"`
+	Tail      float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
+	Human     float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
+	Demands   float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default"`
+	NoDemands bool    `json:"no_demands" doc:"do not look for what the user forbids, requires, limits or prefers: it is treated like any other words of the user"`
 }
 
 // Validate says which setting is out of range.
 func (s *valueSettings) Validate() error {
-	if !(s.Tail >= 0 && s.Tail <= 1 && s.Human >= 0 && s.Human <= 1) {
-		return fmt.Errorf("tail and human: %v, %v; want shares between 0 and 1", s.Tail, s.Human)
-	}
-	if !(s.Demands == -1 || s.Demands >= 0 && s.Demands <= 1) {
-		return fmt.Errorf("demands: %v; want a share between 0 and 1, or -1 for none", s.Demands)
+	if !(s.Tail >= 0 && s.Tail <= 1 && s.Human >= 0 && s.Human <= 1 && s.Demands >= 0 && s.Demands <= 1) {
+		return fmt.Errorf("tail, human and demands: %v, %v, %v; want shares between 0 and 1", s.Tail, s.Human, s.Demands)
 	}
 	return nil
 }
@@ -46,6 +47,9 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		}
 		if c.Demands != 0 {
 			shares.Demands = c.Demands
+		}
+		if c.NoDemands {
+			shares.Demands = -1
 		}
 		w.shortenNewestCalls()
 		before, digest := w.withoutDigest()
