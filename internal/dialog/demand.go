@@ -220,7 +220,7 @@ var (
 			phrases: phrases(`prefer preferred prefers preferably rather favorite favourite ideally if_possible if_you_can i'd_like i_would_like i_like i_love i'd_love best better my_choice would_be_nice
 				it'd_be_nice instead_of let's_go_with go_with let's_use let's_stick keep_it keep_your try_to
 				lieber am_liebsten bevorzuge vorzugsweise wenn_möglich préfère préférerais plutôt de_préférence si_possible prefiero preferiría preferentemente si_es_posible mejor`),
-			starts: set("use keep answer reply write name call mention format follow put please"),
+			starts: set("use keep answer reply name mention format follow"),
 			units:  set("ms sec second seconds min minute minutes hour hours day days kb mb gb kib mib gib percent px rows lines characters tokens requests"),
 		},
 	}

@@ -12,12 +12,9 @@ import (
 type valueSettings struct {
 	Tail      float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
 	Human     float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
-	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
-	Demands   float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default, -1 that it is not looked for"`
-	Tail      float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
-	Human     float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
 	Demands   float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default"`
 	NoDemands bool    `json:"no_demands" doc:"do not look for what the user forbids, requires, limits or prefers: it is treated like any other words of the user"`
+	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
 }
 
 // Validate says which setting is out of range.
