@@ -243,7 +243,7 @@ func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 		if messages == nil {
 			return withBody(res, s.splice.End()), nil
 		}
-		next, err := s.ask(messages) //nolint:bodyclose,contextcheck // read in the next round; the context is in the request
+		next, err := s.ask(messages) //nolint:contextcheck // read in the next round; the context is in the request
 		if err != nil {
 			return nil, err
 		}

@@ -339,17 +339,17 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 	return append(out, e.with(data)...)
 }
 
-// set replaces a value inside of an object.
-func set(raw, value []byte, path ...string) []byte {
+// set replaces a value inside of an object: the member called name or, within that, the one that deeper leads to.
+func set(raw, value []byte, name string, deeper ...string) []byte {
 	raw = slices.Clip(raw)
-	if len(path) == 1 {
-		return rawjson.SetField(raw, path[0], value)
+	if len(deeper) > 0 {
+		inner := rawjson.Field(raw, name)
+		if inner == nil {
+			inner = []byte("{}")
+		}
+		value = set(slices.Clone(inner), value, deeper[0], deeper[1:]...)
 	}
-	inner := rawjson.Field(raw, path[0])
-	if inner == nil {
-		inner = []byte("{}")
-	}
-	return rawjson.SetField(raw, path[0], set(slices.Clone(inner), value, path[1:]...))
+	return rawjson.SetField(raw, name, value)
 }
 
 func number(n int) []byte { return []byte(strconv.Itoa(n)) }
