@@ -54,6 +54,8 @@ type Step struct {
 	TokensAfter  int            `json:"tokens_after,omitempty"`
 	Duration     time.Duration  `json:"-"`
 	Note         string         `json:"note,omitempty"` // anything else
+	// Handles are those that were left in place of content; see [Handle].
+	Handles []string `json:"-"`
 }
 
 // MarshalJSON writes the duration in milliseconds.

@@ -26,6 +26,7 @@ type prepared struct {
 	basis   *lineage.Basis
 	after   []wire.Message
 	handles bool // it may have some
+	passes  map[string]string
 }
 
 // errNotDue means that the policy of the profile saw no reason, or no gain.
@@ -105,6 +106,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		c.tried(x.tokens + x.minNew())
 		return nil
 	}
+	x.passes.add(p.passes)
 	predicted := *next.Epoch // the chain did what it could: that is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
 	x.next = next
@@ -233,6 +235,7 @@ type job struct {
 	tokens   int // of the body, by the vendor's count
 	target   int // tokens, by the vendor's count
 	basis    *lineage.Basis
+	block    int // messages at the front that the last epoch left
 }
 
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
@@ -240,6 +243,9 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
 		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
 		basis: x.claim.state.Basis(x.rolling),
+	}
+	if e := x.claim.state.Epoch; e != nil {
+		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
 	}
 	switch {
 	case overflow || x.claim.overflowed():
@@ -290,8 +296,16 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 		return nil, err
 	}
 	c := condense.ResumeConversation(doc.Journal)
-	for _, m := range c.View()[min(keep, len(c.View())):] {
-		if err := c.Protect(m.ID, true); err != nil {
+	view := c.View()
+	var kept []string
+	for _, m := range view[min(keep, len(view)):] {
+		kept = append(kept, m.ID)
+	}
+	if keep < len(view) { // else everything was tried
+		kept = append(kept, fresh(view[:max(0, keep)], j.block, j.target/2*bytesPerToken)...)
+	}
+	for _, id := range kept {
+		if err := c.Protect(id, true); err != nil {
 			return nil, err
 		}
 	}
@@ -329,7 +343,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	return &prepared{j.basis, after.Messages, !t.NoRecall}, nil
+	return &prepared{j.basis, after.Messages, !t.NoRecall, passesOf(report)}, nil
 }
 
 // Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.

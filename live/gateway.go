@@ -152,6 +152,7 @@ type Gateway struct {
 	current atomic.Pointer[settings]
 	stats   counters
 	store   store.Store
+	passes  passes
 	secret  []byte // for the hash of credentials
 	seals   []byte // the secret of sealed compactions
 
@@ -221,6 +222,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g.current.Store(s)
 	g.stats.since = s.Now()
 	g.background.Go(g.expire)
+	g.background.Go(g.saving)
 	return g, nil
 }
 

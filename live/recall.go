@@ -13,7 +13,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -91,7 +90,7 @@ func toolIn(tools []byte, within string, depth int) bool {
 			f = function
 		}
 		name := within + rawjson.Text(rawjson.Field(f, "name"))
-		if strings.HasSuffix(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name), "condenserecall") || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
+		if isRecallTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
 			return true
 		}
 	}
@@ -353,15 +352,6 @@ func ofKind(kept []store.Original, kind string) [][]byte {
 		}
 	}
 	return all
-}
-
-// recalled is called with what was recalled in the conversation of a key whose record has an ID; the ID is empty if it is not known.
-func (g *Gateway) recalled(_ store.Key, _ string, pieces []recall.Piece, bytes int) {
-	g.stats.add(func(s *Stats) {
-		s.Recalls++
-		s.Tokens.Recalled += bytes / bytesPerToken
-	})
-	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }
 
 // An asked recall is what a request to /mcp may read. It is in the context.

@@ -27,6 +27,7 @@ type Stats struct {
 	Compactions int            `json:"compactions"` // that the gateway answered in place of the vendor
 	Ingested    int            `json:"ingested"`    // tool results that were shortened before they were first sent
 	Recalls     int            `json:"recalls"`     // how often an agent asked for what was condensed, and got it
+	Recalled    []Recalled     `json:"recalled"`    // what they asked for, the most frequent first
 	Errors      map[string]int `json:"errors"`      // by kind
 }
 
@@ -39,6 +40,7 @@ type Tokens struct {
 	CacheWrite int `json:"cache_write"`
 	Output     int `json:"output"`
 	Recalled   int `json:"recalled"` // given back to agents that asked for them
+	Net        int `json:"net"`      // Saved without what was recalled
 }
 
 // An Epoch is one condensation of a history. All numbers are tokens.
@@ -78,6 +80,8 @@ func (c *counters) add(change func(*Stats)) {
 func (c *counters) fault(kind string) {
 	c.add(func(s *Stats) {
 		if s.Errors == nil {
+			s.Recalled = append([]Recalled{}, s.Recalled...)
+			s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
 			s.Errors = map[string]int{}
 		}
 		s.Errors[kind]++
@@ -100,6 +104,8 @@ func (g *Gateway) Stats() Stats {
 	s.Since = g.stats.since
 	s.Observe = g.current.Load().Observe
 	s.Epochs = append([]Epoch{}, s.Epochs...) // not null in JSON
+	s.Recalled = append([]Recalled{}, s.Recalled...)
+	s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
 	s.Errors = map[string]int{}
 	maps.Copy(s.Errors, g.stats.s.Errors)
 	return s

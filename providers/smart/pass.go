@@ -118,6 +118,11 @@ func (s *step) do(ctx context.Context, w *work, now func() time.Time) (core.Step
 	w.step = &rep
 	w.steps++
 	err := s.run(ctx, w)
+	for i := range w.pieces {
+		if p := &w.pieces[i]; p.step == w.steps && w.boxes[p.box].handleText != "" {
+			rep.Handles = append(rep.Handles, w.boxes[p.box].handleText)
+		}
+	}
 	w.settle()
 	rep.TokensBefore, rep.TokensAfter = before, w.tokens
 	rep.Duration = now().Sub(start)

@@ -3,6 +3,7 @@ package smart
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -71,9 +72,21 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 			return nil
 		}
 		w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
+		for i := range res.Messages {
+			for _, p := range res.Messages[i].Parts {
+				if t, ok := p.(core.Text); ok && res.Messages[i].Kind != core.KindOriginal {
+					for _, at := range handleIn.FindAllStringSubmatch(string(t), -1) {
+						w.step.Handles = append(w.step.Handles, at[1])
+					}
+				}
+			}
+		}
 		w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
 		return nil
 	})))
+
+// handleIn matches a handle in an extract.
+var handleIn = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
 
 // shortenNewestCalls shortens the arguments of the newest calls that are larger than the share of
 // the newest message. Otherwise neither the calls nor their unread results could be kept.

@@ -1,0 +1,250 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/recall"
+)
+
+// What an agent recalls was a mistake to leave out: what it got stays at the next condensation, and is counted.
+
+// A Recalled is content of one kind that agents asked for.
+type Recalled struct {
+	What   string `json:"what"`           // as in "result of read_file"
+	Pass   string `json:"pass,omitempty"` // that left it out, as in "smart/prune"; empty if it is not known
+	Count  int    `json:"count"`
+	Tokens int    `json:"tokens"` // given back; estimated
+}
+
+// Limits of what is remembered of recalls.
+const (
+	mostKinds  = 200
+	mostPasses = 1 << 14 // handles
+	longestTag = 80      // bytes
+)
+
+// passes are the passes that left handles in views, by handle, since the gateway was started.
+type passes struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+func (p *passes) add(of map[string]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil || len(p.of) > mostPasses {
+		p.of = map[string]string{}
+	}
+	for handle, pass := range of {
+		if _, known := p.of[handle]; !known {
+			p.of[handle] = pass
+		}
+	}
+}
+
+func (p *passes) get(handle string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.of[handle]
+}
+
+// passesOf returns the passes that left handles.
+func passesOf(r *condense.Report) map[string]string {
+	of := map[string]string{}
+	for _, a := range r.Attempts {
+		if a.Outcome != core.OutcomeApplied {
+			continue
+		}
+		for _, s := range a.Steps {
+			for _, h := range s.Handles {
+				if of[h] == "" {
+					of[h] = a.Provider + "/" + s.Name
+				}
+			}
+		}
+	}
+	return of
+}
+
+// recalled is called with what was recalled in the conversation of a key whose record has an ID; the ID is empty if it is not known.
+func (g *Gateway) recalled(_ store.Key, _ string, pieces []recall.Piece, bytes int) {
+	var kinds []Recalled
+	for i := range pieces {
+		what := pieces[i].What
+		kinds = append(kinds, Recalled{What: strings.ToValidUTF8(what[:min(len(what), longestTag)], ""), Pass: g.passes.get(pieces[i].Handle), Count: 1})
+	}
+	if len(kinds) > 0 {
+		kinds[0].Tokens = bytes / bytesPerToken
+	}
+	g.stats.add(func(s *Stats) {
+		s.Recalls++
+		s.Tokens.Recalled += bytes / bytesPerToken
+		s.Recalled = added(s.Recalled, kinds)
+	})
+	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
+}
+
+// added returns the sum of recalls, most first.
+func added(all, more []Recalled) []Recalled {
+	all = slices.Clone(all)
+	for _, m := range more {
+		i := slices.IndexFunc(all, func(r Recalled) bool { return r.What == m.What && r.Pass == m.Pass })
+		switch {
+		case i >= 0:
+			all[i].Count += m.Count
+			all[i].Tokens += m.Tokens
+		case len(all) < mostKinds:
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Recalled) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.What, b.What))
+	})
+	return all
+}
+
+// isRecall reports whether a call is one of the tool recall.
+func isRecall(c *core.ToolCall) bool {
+	return isRecallTool(c.Name) || c.Name == "recall" && strings.Contains(c.Args, `"handle"`)
+}
+
+// isRecallTool reports whether a name is that of the tool recall of a server named condense. Agents write it as
+// mcp__condense__recall or condense_recall.
+func isRecallTool(name string) bool {
+	return strings.HasSuffix(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name), "condenserecall")
+}
+
+// fresh returns which messages of a view, from an index on, hold the result of a recall: the newest, of no more than so many bytes
+// together. Older ones were there when the history was condensed last.
+func fresh(view []core.Message, from, most int) []string {
+	calls := map[string]bool{}
+	var found []string
+	for i := range view {
+		for _, p := range view[i].Parts {
+			if c, ok := p.(core.ToolCall); ok && isRecall(&c) {
+				calls[c.ID] = true
+			}
+		}
+	}
+	for i := len(view) - 1; i >= max(0, from); i-- {
+		size, recalled := 0, false
+		for _, p := range view[i].Parts {
+			size += len(recall.Text(p))
+			r, ok := p.(core.ToolResult)
+			recalled = recalled || ok && calls[r.CallID] && !r.IsError
+		}
+		if !recalled {
+			continue
+		}
+		if most -= size; most < 0 {
+			break
+		}
+		found = append(found, view[i].ID)
+	}
+	return found
+}
+
+// statsKey is the key of statistics in the store. It is no tenant's: those are longer.
+var statsKey = store.Key{Tenant: "stats"}
+
+// saved is how statistics are stored.
+type saved struct {
+	Stats Stats `json:"stats"`
+}
+
+// saving saves the statistics now and then, for [StoredStats].
+func (g *Gateway) saving() {
+	const often = time.Minute
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	r := &store.Record{ID: "stats-" + strings.ToLower(rand.Text()), Key: statsKey}
+	done := 0
+	save := func() {
+		s := g.Stats()
+		if s.Requests+s.Recalls == done {
+			return
+		}
+		done = s.Requests + s.Recalls
+		s.Epochs = nil
+		var err error
+		if r.Data, err = json.Marshal(saved{s}); err == nil {
+			r.Updated = g.current.Load().Now()
+			err = g.store.Save(context.WithoutCancel(g.life), r)
+		}
+		if err != nil {
+			g.fault("stats", err)
+		}
+	}
+	for {
+		select {
+		case <-tick.C:
+			save()
+		case <-g.life.Done():
+			save()
+			return
+		}
+	}
+}
+
+// StoredStats returns what all gateways that use the store file did, as far as it is kept: they save it every minute and when they end.
+func StoredStats(ctx context.Context, file string) (Stats, error) {
+	sum := Stats{Errors: map[string]int{}, Epochs: []Epoch{}}
+	db, err := store.SQLite(ctx, file)
+	if err != nil {
+		return sum, err
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	records, err := db.Load(ctx, statsKey)
+	if err != nil {
+		return sum, err
+	}
+	for _, r := range records {
+		var s saved
+		if err := json.Unmarshal(r.Data, &s); err != nil {
+			return sum, err
+		}
+		sum.add(&s.Stats)
+	}
+	return sum, nil
+}
+
+// add adds what another gateway did.
+func (s *Stats) add(o *Stats) {
+	if s.Since.IsZero() || o.Since.Before(s.Since) {
+		s.Since = o.Since
+	}
+	s.Requests += o.Requests
+	s.Passed += o.Passed
+	t, u := &s.Tokens, &o.Tokens
+	t.Received += u.Received
+	t.Sent += u.Sent
+	t.Recalled += u.Recalled
+	t.CacheRead += u.CacheRead
+	t.CacheWrite += u.CacheWrite
+	t.Output += u.Output
+	s.Cost += o.Cost
+	s.Unpriced += o.Unpriced
+	if !o.Observe { // else nothing was saved
+		t.Saved += u.Saved
+		t.Net += u.Net
+		s.Saved += o.Saved
+	}
+	s.EpochCount += o.EpochCount
+	s.Compactions += o.Compactions
+	s.Ingested += o.Ingested
+	s.Recalls += o.Recalls
+	s.Recalled = added(s.Recalled, o.Recalled)
+	for kind, n := range o.Errors {
+		s.Errors[kind] += n
+	}
+}
