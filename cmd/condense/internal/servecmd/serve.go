@@ -34,7 +34,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {
@@ -389,7 +389,7 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 		}
 	}
 	s := g.Stats()
-	g.log.InfoContext(ctx, "ended", "requests", s.Requests, "tokens_sent", size.Group(s.Tokens.Sent), "tokens_saved", size.Group(s.Tokens.Saved), "epochs", s.EpochCount)
+	g.log.InfoContext(ctx, "ended", "requests", s.Requests, "tokens_sent", size.Group(s.Tokens.Sent), "tokens_saved", size.Group(s.Tokens.Net), "epochs", s.EpochCount)
 	return nil
 }
 

@@ -251,7 +251,7 @@ func report(w io.Writer, s live.Stats) {
 	case s.Unpriced > 0:
 		cost += fmt.Sprintf(", without %s to models of unknown price", count(s.Unpriced, "request"))
 	}
-	term.Printf(w, "condense: %s, %s tokens sent, %s %s%s\n", count(s.Requests, "request"), size.Group(sent), size.Group(s.Tokens.Saved), saved, share(s.Tokens))
+	term.Printf(w, "condense: %s, %s tokens sent, %s %s%s\n", count(s.Requests, "request"), size.Group(sent), size.Group(s.Tokens.Net), saved, share(s.Tokens))
 	term.Printf(w, "condense: cache: %s tokens read, %s written; %s\n", size.Group(s.Tokens.CacheRead), size.Group(s.Tokens.CacheWrite), cost)
 	var parts []string
 	const shown = 3
@@ -290,10 +290,14 @@ func total(m map[string]int) int {
 }
 
 func share(t live.Tokens) string {
-	if t.Received == 0 || t.Saved == 0 {
-		return ""
+	said := ""
+	if t.Received > 0 && t.Net != 0 {
+		said = fmt.Sprintf(" (%d %%)", 100*t.Net/t.Received)
 	}
-	return fmt.Sprintf(" (%d %%)", 100*t.Saved/t.Received)
+	if t.Recalled > 0 {
+		said += fmt.Sprintf(", without %s that the agent recalled", size.Group(t.Recalled))
+	}
+	return said
 }
 
 // A launched agent.
