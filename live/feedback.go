@@ -21,7 +21,7 @@ import (
 // A Recalled is content of one kind that agents asked for.
 type Recalled struct {
 	What   string `json:"what"`           // as in "result of read_file"
-	Pass   string `json:"pass,omitempty"` // that left it out, as in "smart/prune"; empty if it is not known
+	Pass   string `json:"pass,omitempty"` // that left it out, as in "smart/prune", or "ingest"; empty if it is not known
 	Count  int    `json:"count"`
 	Tokens int    `json:"tokens"` // given back; estimated
 }

@@ -195,6 +195,7 @@ func (x *exchange) keepRound(from int, shortened [][]byte) error {
 	for h := range promised {
 		if round.Own.Has(h) {
 			k.Handles = append(k.Handles, h)
+			x.passes.add(map[string]string{h: "ingest"})
 		} else if !said[h] {
 			return errPromise
 		}

@@ -72,21 +72,40 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 			return nil
 		}
 		w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
-		for i := range res.Messages {
-			for _, p := range res.Messages[i].Parts {
-				if t, ok := p.(core.Text); ok && res.Messages[i].Kind != core.KindOriginal {
-					for _, at := range handleIn.FindAllStringSubmatch(string(t), -1) {
-						w.step.Handles = append(w.step.Handles, at[1])
-					}
-				}
+		were := handlesIn(before)
+		for h := range handlesIn(res.Messages) {
+			if !were[h] {
+				w.step.Handles = append(w.step.Handles, h)
 			}
 		}
 		w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
 		return nil
 	})))
 
-// handleIn matches a handle in an extract.
-var handleIn = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+var handleMark = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+
+// handlesIn returns the handles that texts and results name.
+func handlesIn(messages []core.Message) map[string]bool {
+	all := map[string]bool{}
+	var look func(parts []core.Part)
+	look = func(parts []core.Part) {
+		for _, p := range parts {
+			switch p := p.(type) {
+			case core.Text:
+				for _, at := range handleMark.FindAllStringSubmatch(string(p), -1) {
+					all[at[1]] = true
+				}
+			case core.ToolResult:
+				look(p.Content)
+			default:
+			}
+		}
+	}
+	for i := range messages {
+		look(messages[i].Parts)
+	}
+	return all
+}
 
 // shortenNewestCalls shortens the arguments of the newest calls that are larger than the share of
 // the newest message. Otherwise neither the calls nor their unread results could be kept.
