@@ -31,7 +31,7 @@ type opencodeStore struct{}
 
 // command runs OpenCode in a folder, with its standard output in out.
 func (opencodeStore) command(ctx context.Context, dir string, out any, args ...string) error {
-	cmd := exec.CommandContext(ctx, "opencode", args...)
+	cmd := exec.CommandContext(ctx, "opencode", args...) //nolint:gosec // fixed commands, an ID that was checked, and paths of ours
 	cmd.Dir = dir
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -115,7 +115,7 @@ func readdressed(data []byte, to string, now time.Time) []byte {
 	next := func(kind string) []byte {
 		n++
 		// A minute ago: what OpenCode writes next comes after it.
-		return fmt.Appendf(nil, `"%s_%012x%s"`, kind, uint64(now.Add(-time.Minute).UnixMilli()<<12+int64(n))&(1<<48-1), random) //nolint:gosec // years after 1970
+		return fmt.Appendf(nil, `"%s_%012x%s"`, kind, uint64(now.Add(-time.Minute).UnixMilli()<<12+int64(n))&(1<<48-1), random)
 	}
 	session := []byte(strconv.Quote(to))
 	info := rawjson.Field(data, "info")
@@ -150,5 +150,5 @@ func readdressed(data []byte, to string, now time.Time) []byte {
 
 // newSessionID returns an ID in the shape of OpenCode's, of which the newest is the first.
 func newSessionID(now time.Time) string {
-	return fmt.Sprintf("ses_%012x%s", ^uint64(now.UnixMilli()<<12)&(1<<48-1), rand.Text()[:14]) //nolint:gosec // years after 1970
+	return fmt.Sprintf("ses_%012x%s", ^uint64(now.UnixMilli()<<12)&(1<<48-1), rand.Text()[:14])
 }

@@ -80,7 +80,6 @@ type record struct {
 	raw      []byte
 	id       string
 	messages []core.Message
-	steps    int // how many messages it was
 }
 
 func read(data []byte, f *codec.File) error {

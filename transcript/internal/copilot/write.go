@@ -208,12 +208,12 @@ func (w *writer) message(m *core.Message) {
 		w.new("assistant.message", rawjson.SetField(data, "messageId", rawjson.AppendQuote(nil, w.newID(data))))
 	default: // an event has one text
 		for len(said) > 0 {
-			n := 1
-			for n < len(said) && !isText(said[n]) {
-				n++
-			}
-			if n < len(said) && !isText(said[0]) { // images before the first text
-				for n++; n < len(said) && !isText(said[n]); n++ {
+			n, texts := 0, 0
+			for ; n < len(said); n++ {
+				if isText(said[n]) {
+					if texts++; texts > 1 {
+						break
+					}
 				}
 			}
 			w.new("user.message", userData([]byte(`{"content":""}`), said[:n]))

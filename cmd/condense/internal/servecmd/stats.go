@@ -85,8 +85,14 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 		name string
 		n    int
 	}{
-		{"received from agents", t.Received}, {"sent to vendors", t.Sent}, {"saved", t.Saved}, {"recalled", t.Recalled}, {"saved, less recalled", t.Net},
-		{"read from caches", t.CacheRead}, {"written to caches", t.CacheWrite}, {"answered", t.Output},
+		{"received from agents", t.Received},
+		{"sent to vendors", t.Sent},
+		{"saved", t.Saved},
+		{"recalled", t.Recalled},
+		{"saved, less recalled", t.Net},
+		{"read from caches", t.CacheRead},
+		{"written to caches", t.CacheWrite},
+		{"answered", t.Output},
 	} {
 		table.Row(row.name, row.n)
 	}
