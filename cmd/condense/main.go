@@ -81,7 +81,7 @@ language model need a key and a network; they report the cost first.`,
 	root.SetVersionTemplate("condense {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.ConfigPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(filecmd.Commands(a)...)
-	root.AddCommand(comparecmd.Command(a))
+	root.AddCommand(comparecmd.Command(a), comparecmd.LearnCommand(a))
 	root.AddCommand(servecmd.Commands(a)...)
 	root.AddCommand(configcmd.Commands(a)...)
 	root.AddCommand(plugincmd.Command(a), a.VersionCommand())

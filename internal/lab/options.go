@@ -31,6 +31,8 @@ type Options struct {
 	// RoundsFormat is the transcript format in which the view is written and read again after every
 	// round; default that of the session, or anthropic if that is only read.
 	RoundsFormat string
+	// Spending asks for [Report.Spending].
+	Spending bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string
 	// Shard is the part of the sessions to compare; zero means all. See [Merge].

@@ -41,6 +41,9 @@ type Report struct {
 	Rounds []Round `json:"rounds,omitempty"`
 	// Canaries are what was left of planted sentences, by session, budget, strategy and type.
 	Canaries []Canary `json:"canaries,omitempty"`
+	// Spending says where tokens are, with [Options.Spending]: of all sessions that could be read, also of those too short
+	// to be compared, first all together, then by mode.
+	Spending []Spending `json:"spending,omitempty"`
 
 	Tables      []Table      `json:"tables"`
 	RoundLines  []RoundLine  `json:"round_lines,omitempty"`
@@ -138,6 +141,7 @@ func (r *runner) report(partial bool) *Report {
 	for _, b := range r.opts.Budgets {
 		out.Budgets = append(out.Budgets, b.String())
 	}
+	out.Spending = spending(r.sessions)
 	for _, s := range r.sessions {
 		if s.skipped != "" {
 			out.Skipped = append(out.Skipped, Skipped{s.info.Name, s.skipped})

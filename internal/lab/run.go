@@ -64,6 +64,7 @@ type outcomeOf struct {
 	rows    []Row
 	planted []Canary
 	rounds  []Round
+	spent   *spent
 	cached  int
 }
 
@@ -166,6 +167,9 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	out.info = describe(it.Name, s)
 	if out.skipped = r.opts.unwanted(s.Mode); out.skipped != "" {
 		return out, ctx.Err()
+	}
+	if r.opts.Spending {
+		out.spent = spentBy(s, counter)
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
 	if it.Canaries {

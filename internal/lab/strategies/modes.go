@@ -19,7 +19,7 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	f := fragment{declared: map[string]string{}}
 	var modes strings.Builder
 	for _, mode := range r.Modes {
-		winner, why := winnerOf(r, mode)
+		winner, why := Winner(r, mode)
 		if winner == "" {
 			printf(&modes, "  # %s: %s\n", yamlName(mode), why)
 			continue
@@ -36,7 +36,7 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 		f.winners++
 	}
 	var b strings.Builder
-	printf(&b, "# Written by condense compare: the strategy that keeps most of what was needed later, by mode.\n"+
+	printf(&b, "# Written by condense: the strategy that keeps most of what was needed later, by mode.\n"+
 		"# %s, budgets %s. This loads as it is. To use it, merge modes and providers into those of condense.yaml.\n",
 		size.Plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
 	if len(f.order) > 0 {
@@ -49,14 +49,14 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	case f.winners > 0:
 		b.WriteString("modes:\n")
 	case modes.Len() == 0:
-		b.WriteString("# No session has a mode: 'condense compare --mode-of RULE' gives them one.\n")
+		b.WriteString("# No session has a mode: --mode-of RULE gives them one.\n")
 	}
 	return b.String() + modes.String()
 }
 
-// winnerOf returns the strategy that is shown to be the best of a mode under some budget and is not shown to
+// Winner returns the strategy that is shown to be the best of a mode under some budget and is not shown to
 // be worse under another, and the reason. The winner is "" if there is none.
-func winnerOf(r *lab.Report, mode string) (winner, why string) {
+func Winner(r *lab.Report, mode string) (winner, why string) {
 	var reasons []string
 	var verdicts []lab.Verdict
 	for _, v := range r.Verdicts {

@@ -84,21 +84,15 @@ them.`,
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
+	c.sharedFlags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
-	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in the text; repeatable, the first that applies is used")
-	f.StringVar(&c.writeModes, "write-modes", "", "`file` for the best strategy of each mode, as a part of condense.yaml")
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
-	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, with its target as the budget")
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
 	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against and for condense compare merge")
 	f.StringVar(&c.against, "against", "", "`file` of an earlier result to compare with")
 	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which the exit code is 1, such as 'recall<-0.03,size>0.05': changes since --against that the data show")
 	f.StringVar(&c.shard, "shard", "", "compare only part `i/n` of the sessions")
-	f.StringVar(&c.cache, "cache", "", "`folder` for results, so that a run that was stopped can continue (default: in the user's cache folder; none for no cache)")
-	f.Uint64Var(&c.seed, "seed", 1, "seed of random draws: the same seed gives the same result")
-	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to process at a time")
 	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
 	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: that of the session; anthropic for one that is only read)")
 	f.BoolVar(&c.replay, "replay", false, "play sessions turn by turn: what a policy costs, and what it loses")
@@ -108,14 +102,26 @@ them.`,
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
-	f.BoolVarP(&c.quiet, "quiet", "q", false, "no progress on standard error")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
-	f.StringVar(&c.tokenizer, "tokenizer", "", "`name` of the encoding for token counts (default: "+tokens.O200kBase+")")
-	cli.Complete(cmd, "tokenizer", tokens.Names())
 	cli.Complete(cmd, "output", reportFormats)
 	cmd.AddCommand(compareMergeCommand(a))
 	return cmd
+}
+
+// sharedFlags adds the flags that condense learn has, too.
+func (c *comparison) sharedFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
+	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in the text; repeatable, the first that applies is used")
+	f.StringVar(&c.writeModes, "write-modes", "", "`file` for the best strategy of each mode, as a part of condense.yaml")
+	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, with its target as the budget")
+	f.StringVar(&c.cache, "cache", "", "`folder` for results, so that a run that was stopped can continue (default: in the user's cache folder; none for no cache)")
+	f.Uint64Var(&c.seed, "seed", 1, "seed of random draws: the same seed gives the same result")
+	f.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "sessions to process at a time")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "no progress on standard error")
+	f.StringVar(&c.tokenizer, "tokenizer", "", "`name` of the encoding for token counts (default: "+tokens.O200kBase+")")
+	cli.Complete(cmd, "tokenizer", tokens.Names())
 }
 
 func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
@@ -223,10 +229,19 @@ func stopped(err error, r *lab.Report, opts *lab.Options) error {
 	return fmt.Errorf("%w after %s; %s", err, size.Plural(len(r.Sessions), "session"), again)
 }
 
-// nothingCompared returns the reasons why no session of r could be compared, each with the first session that
-// it applies to.
+// nothingCompared returns the reasons why no session of r could be compared.
 func nothingCompared(r *lab.Report) error {
-	var reasons []string
+	errs := []error{errors.New("no session could be compared:")} //nolint:revive,staticcheck // a list follows
+	for _, reason := range skippedBy(r, shownReasons) {
+		errs = append(errs, errors.New("  "+reason))
+	}
+	return errors.Join(errs...)
+}
+
+// skippedBy returns at most limit reasons why sessions of r could not be compared, each with the first session that it
+// applies to, and the number of other reasons.
+func skippedBy(r *lab.Report, limit int) []string {
+	var reasons, out []string
 	names := map[string][]string{}
 	for _, s := range r.Skipped {
 		if names[s.Reason] == nil {
@@ -234,19 +249,17 @@ func nothingCompared(r *lab.Report) error {
 		}
 		names[s.Reason] = append(names[s.Reason], s.Name)
 	}
-	errs := []error{errors.New("no session could be compared:")} //nolint:revive,staticcheck // a list follows
 	for i, reason := range reasons {
-		if i == shownReasons {
-			errs = append(errs, fmt.Errorf("  and %s", size.Plural(len(reasons)-i, "other reason")))
-			break
+		if i == limit {
+			return append(out, "and "+size.Plural(len(reasons)-i, "other reason"))
 		}
 		more := ""
 		if n := len(names[reason]) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more)", n)
 		}
-		errs = append(errs, fmt.Errorf("  %s: %s%s", names[reason][0], reason, more))
+		out = append(out, fmt.Sprintf("%s: %s%s", names[reason][0], reason, more))
 	}
-	return errors.Join(errs...)
+	return out
 }
 
 // modeMissing returns an error that shows how to set the mode of sessions that were skipped because they have
