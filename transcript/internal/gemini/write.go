@@ -23,7 +23,7 @@ import (
 )
 
 // write writes a log as it was, and after it, if something changed, a line that sets the whole
-// history to the view, as Gemini CLI does when it compresses it. In a file that is one object the
+// history to the view, as Gemini CLI does when it compresses it; then what was appended. In a file that is one object the
 // view takes the place of the messages.
 //
 // A message of which every part is sent, unchanged, keeps every byte; in one that changed, parts that
@@ -49,8 +49,14 @@ func write(f *codec.File, out *codec.Output) error {
 	last, ending := rows[len(rows)-1], jsonl.LineBreak(data)
 	out.Add(data[:last.At+len(last.Raw)])
 	out.AddString(ending)
-	out.Add(jsonl.Line(rawjson.Append(nil, `{"$set":{"messages":?}}`, rawjson.Array(w.Records()))))
-	out.AddString(ending)
+	if w.changed || slices.ContainsFunc(f.Journal.Timeline(), func(e history.Entry) bool { return len(e.HiddenBy) > 0 }) {
+		out.Add(jsonl.Line(rawjson.Append(nil, `{"$set":{"messages":?}}`, rawjson.Array(w.Records()[:w.appended]))))
+		out.AddString(ending)
+	}
+	for _, raw := range w.Records()[w.appended:] {
+		out.Add(jsonl.Line(raw))
+		out.AddString(ending)
+	}
 	return nil
 }
 
@@ -94,13 +100,24 @@ type writer struct {
 	model string // of a new answer
 	names map[string]string
 	when  time.Time // of the message that was written last
+
+	appended int  // records before those that were appended since the file was read
+	changed  bool // one of these is not as it was
 }
 
 func (w *writer) view(entries []history.Entry) {
 	w.said = session.ViewOf(entries, func(raw []byte) int { all, _, _ := decodeRecord(raw); return len(all) }, false)
 	w.names = map[string]string{}
-	for i := range w.said.Groups {
-		g := &w.said.Groups[i]
+	groups := w.said.Groups
+	old := len(groups)
+	for old > 0 && groups[old-1].Record == nil && !slices.ContainsFunc(groups[old-1].Entries, func(e *history.Entry) bool { return e.InsertedBy != "" }) {
+		old--
+	}
+	for i := range groups {
+		g := &groups[i]
+		if i < old && !w.said.Same(g) {
+			w.changed = true
+		}
 		for _, e := range g.Entries {
 			for _, p := range e.Message.Parts {
 				if c, ok := p.(core.ToolCall); ok {
@@ -108,7 +125,9 @@ func (w *writer) view(entries []history.Entry) {
 				}
 			}
 		}
-		w.put(g)
+		if w.put(g); i < old {
+			w.appended = w.Len()
+		}
 	}
 }
 
