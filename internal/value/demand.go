@@ -112,6 +112,13 @@ func about(text string) (words []string, numbers []numbered) {
 			numbers = append(numbers, numbered{value, stem(unit)})
 			continue
 		}
+		if strings.ContainsFunc(f, unicode.IsDigit) { // a name: vendor1 is another one than vendor2
+			if !slices.Contains(words, f) {
+				words = append(words, f)
+			}
+			before = f
+			continue
+		}
 		if w := stem(f); len(f) > 2 && !common[f] && !common[w] && !slices.Contains(words, w) {
 			words = append(words, w)
 		}
@@ -210,9 +217,9 @@ func (s *said) replaces(old *said, shared int, rare bool) bool {
 		return s.demand > 0 && s.demand >= old.demand // it is said again
 	case s.asks || old.asks:
 		return false
-	case s.renumbers(old):
-		return 2*shared >= least || s.changes && 3*shared >= least
-	case !s.changes:
+	case s.renumbers(old): // "rule 1: …" and "rule 2: …" are two rules
+		return shared == least || s.changes && 2*shared >= least
+	case !s.changes || old.demand > dialog.Prefers && !s.strongly: // to lose a rule is worse than to keep one too many
 		return false
 	case shared >= 2:
 		return 2*shared >= least || s.strongly && 3*shared >= least
