@@ -221,8 +221,19 @@ func (l *lesson) print(a *cli.App, c *comparison, r *lab.Report) error {
 		}
 	}
 	term.Printf(&b, "\nrecommended\n")
+	var few []string
 	for i := range l.Recommendations {
-		l.Recommendations[i].write(&b)
+		if x := &l.Recommendations[i]; x.Few && x.Mode != "" {
+			few = append(few, fmt.Sprintf("%s (%d)", clipped(x.Mode), x.Sessions))
+		} else {
+			x.write(&b)
+		}
+	}
+	if more := len(few) - shownFew; more > 0 {
+		few = append(few[:shownFew], fmt.Sprintf("%d others", more))
+	}
+	if len(few) > 0 {
+		term.Printf(&b, "  modes with too few sessions for a verdict, which keep the default: %s\n", strings.Join(few, ", "))
 	}
 	switch {
 	case c.writeModes != "":
@@ -249,7 +260,7 @@ var learnedColumns = []column{
 }
 
 func (x *recommendation) write(w io.Writer) {
-	scope, what := "mode "+x.Mode, x.Strategy
+	scope, what := "mode "+clipped(x.Mode), x.Strategy
 	if x.Mode == "" {
 		scope = "all modes together"
 	}
@@ -273,8 +284,18 @@ func (x *recommendation) write(w io.Writer) {
 // Limits of the page.
 const (
 	shownModes = 6
-	shownTools = 3 // of a mode
+	shownTools = 3  // of a mode
+	shownFew   = 10 // modes with too few sessions
+	shownName  = 48 // characters of the name of a tool or mode
 )
+
+// clipped returns a name of a tool or mode for the page.
+func clipped(name string) string {
+	if r := []rune(name); len(r) > shownName {
+		return string(r[:shownName-1]) + "…"
+	}
+	return name
+}
 
 // writeSpending writes where tokens are: by mode and kind, and by mode and tool.
 func writeSpending(w io.Writer, all []lab.Spending, width int) {
@@ -296,7 +317,7 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 	byTool.Repeat(2)
 	for i := range shown {
 		s := &shown[i]
-		name := s.Mode
+		name := clipped(s.Mode)
 		if name == "" {
 			name = "(all)"
 		}
@@ -310,7 +331,7 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 		}
 		for k := range s.ByTool[:min(shownTools, len(s.ByTool))] {
 			t := &s.ByTool[k]
-			byTool.Row(name, t.Tool, t.Calls, size.Group(t.Tokens()), percent(t.Tokens(), s.Tokens),
+			byTool.Row(name, clipped(t.Tool), t.Calls, size.Group(t.Tokens()), percent(t.Tokens(), s.Tokens),
 				percent(t.CallTokens, s.Tokens), percent(t.ResultTokens, s.Tokens), size.Group(t.ResultTokens/max(1, t.Results)))
 		}
 		if rest := s.ByTool[min(shownTools, len(s.ByTool)):]; len(rest) > 0 {
@@ -326,7 +347,9 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 		}
 	}
 	printTable(w, byKind, "where the tokens are, by kind", false, width)
-	printTable(w, byTool, "where the tokens are, by tool", false, width)
+	if len(all[0].ByTool) > 0 {
+		printTable(w, byTool, "where the tokens are, by tool", false, width)
+	}
 	if left > 0 {
 		term.Printf(w, "and %s with fewer tokens: --output json has them\n", size.Plural(left, "mode"))
 	}
