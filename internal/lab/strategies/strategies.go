@@ -199,7 +199,7 @@ func preset(setting, value string) json.RawMessage {
 func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []config.Provider, error) {
 	fault := func(err error) (lab.Strategy, []config.Provider, error) { return lab.Strategy{}, nil, err }
 	label, rest, labelled := strings.Cut(word, "=")
-	if !labelled || strings.ContainsAny(label, "{[:") {
+	if !labelled || strings.ContainsAny(label, "{:") || strings.HasPrefix(label, "external[") {
 		label, rest = word, word
 	}
 	if list, ok := strings.CutPrefix(rest, "external["); ok {
@@ -411,9 +411,9 @@ func splitOutside(s string, sep byte) []string {
 		case c == '"' && depth > 0:
 			quoted = !quoted
 		case quoted:
-		case c == '{' || c == '[':
+		case c == '{', c == '[' && (depth > 0 || strings.HasSuffix(s[start:i], "external")): // a label may have others
 			depth++
-		case c == '}' || c == ']':
+		case (c == '}' || c == ']') && depth > 0:
 			depth--
 		case c == sep && depth == 0:
 			out = append(out, s[start:i])

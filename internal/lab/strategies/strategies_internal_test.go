@@ -16,6 +16,8 @@ func TestSplitOutside(t *testing.T) {
 		{"a,b,,c", []string{"a", "b", "c"}},
 		{`smart{"passes":["a","b"]},slidingwindow`, []string{`smart{"passes":["a","b"]}`, "slidingwindow"}},
 		{`a{"text":"}, \" {,"},b`, []string{`a{"text":"}, \" {,"}`, "b"}},
+		{`peer=external["x","a]b"],c`, []string{`peer=external["x","a]b"]`, "c"}},
+		{`a[1=b,c]d=e,f`, []string{`a[1=b`, `c]d=e`, "f"}}, // brackets in labels are as other characters
 		{`a{,b`, []string{`a{,b`}}, // an open brace is reported when the settings are read
 	} {
 		if got := splitOutside(c.text, ','); !slices.Equal(got, c.want) {
