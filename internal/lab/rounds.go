@@ -159,7 +159,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 				r.Format = w.fileFormat()
 				if view, err = reread(next.Messages, r.Format, len(out)+1, w.counter); err != nil {
 					r.Outcome, r.Error = core.OutcomeFailed, err.Error()
-					return append(out, r), nil
+					return append(out, r), nil //nolint:nilerr // that a format cannot hold the view is a result
 				}
 			}
 			once, _, err := b.condense(ctx, s, cut.Prefix(), len(out)+1)

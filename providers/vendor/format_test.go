@@ -70,7 +70,7 @@ func TestFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer h.Close() //nolint:errcheck // nothing was opened
+			defer h.Close()
 			report, err := h.Manage(t.Context(), condense.ResumeConversation(doc.Journal), condense.Turn{Trigger: core.TriggerManual, API: tt.format})
 			if err != nil || !report.Acted {
 				t.Fatalf("%v: %+v", err, report)

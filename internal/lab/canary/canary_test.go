@@ -106,6 +106,7 @@ func TestSwapped(t *testing.T) {
 			of = canary.Neutral
 		case canary.Neutral:
 			of = canary.Hostile
+		default:
 		}
 		if of != to || a[i].Message != b[i].Message {
 			t.Errorf("%+v, exchanged %+v", a[i], b[i])

@@ -145,16 +145,19 @@ func (c *Client) request() object {
 			o["prompt_cache_key"] = c.Session
 		}
 	}
+	tools, _ := o["tools"].([]any)
 	for _, name := range c.Tools {
 		more := object{"name": name, "input_schema": object{"type": "object"}}
 		switch c.API {
+		case Messages:
 		case Chat:
 			more = object{"type": "function", "function": object{"name": name, "parameters": object{"type": "object"}}}
 		case Responses:
 			more = object{"type": "function", "name": name, "parameters": object{"type": "object"}, "strict": false}
 		}
-		o["tools"] = append(o["tools"].([]any), more) //nolint:forcetypeassert // set above
+		tools = append(tools, more)
 	}
+	o["tools"] = tools
 	return o
 }
 
