@@ -101,12 +101,8 @@ func TestSwapped(t *testing.T) {
 	two, b := canary.Plant(was, "walrus", size(was)*3/4, 7, true)
 	for i := range a {
 		of, to := a[i].Type, b[i].Type
-		switch of {
-		case canary.Hostile:
-			of = canary.Neutral
-		case canary.Neutral:
-			of = canary.Hostile
-		default:
+		if exchanged := map[canary.Type]canary.Type{canary.Hostile: canary.Neutral, canary.Neutral: canary.Hostile}[of]; exchanged != "" {
+			of = exchanged
 		}
 		if of != to || a[i].Message != b[i].Message {
 			t.Errorf("%+v, exchanged %+v", a[i], b[i])
