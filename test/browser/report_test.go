@@ -389,6 +389,15 @@ func narrow(t *testing.T, tb *tab, f *fixture) {
 	tb.do(t, chromedp.EmulateViewport(1400, 1000))
 }
 
+// cutOff is an expression for the texts in figures that are not completely visible.
+const cutOff = `[...document.querySelectorAll(".drawing svg")].flatMap((svg) => {
+	const frame = svg.closest(".drawing").getBoundingClientRect(); // content outside is hidden
+	return [...svg.querySelectorAll("text")].filter((t) => t.textContent.trim() !== "").flatMap((t) => {
+		const box = t.getBoundingClientRect(), by = Math.max(box.bottom - frame.bottom, frame.top - box.top, frame.left - box.left, box.right - frame.right);
+		return box.width > 0 && by > 0.1 ? [t.textContent + " by " + by.toFixed(1) + " pixels"] : [];
+	});
+})`
+
 // whole checks that every text in a figure is completely visible, including the descenders of axis titles.
 func whole(t *testing.T, tb *tab, f *fixture) {
 	for _, width := range []int64{1400, 390} {
@@ -396,13 +405,7 @@ func whole(t *testing.T, tb *tab, f *fixture) {
 		for _, view := range []string{"", "#sessions?strategy=mixed&budget=10%25&mode=&measure=panel", fmt.Sprintf("#messages?row=%d", rowWithDetail(f))} {
 			tb.navigate(t, f.file, fmt.Sprintf("?whole%d", width)+view)
 			until[bool](t, tb, `document.querySelector(".drawing svg") !== null`)
-			cut := evaluate[[]string](t, tb, `[...document.querySelectorAll(".drawing svg")].flatMap((svg) => {
-				const frame = svg.closest(".drawing").getBoundingClientRect(); // content outside is hidden
-				return [...svg.querySelectorAll("text")].filter((t) => t.textContent.trim() !== "").flatMap((t) => {
-					const box = t.getBoundingClientRect(), by = Math.max(box.bottom - frame.bottom, frame.top - box.top, frame.left - box.left, box.right - frame.right);
-					return box.width > 0 && by > 0.1 ? [t.textContent + " by " + by.toFixed(1) + " pixels"] : [];
-				});
-			})`)
+			cut := evaluate[[]string](t, tb, cutOff)
 			if len(cut) > 0 {
 				t.Errorf("%d pixels, %s: cut off: %q", width, view, cut)
 			}

@@ -115,14 +115,23 @@ func newData(r *lab.Report, maxRows int, keep map[string]bool) *data {
 	return d
 }
 
-// folder returns the longest common folder of the sessions, or "" for a single session.
+// folder returns the common folder of the sessions.
 func folder(r *lab.Report) string {
-	if len(r.Sessions) < 2 {
+	names := make([]string, 0, len(r.Sessions))
+	for i := range r.Sessions {
+		names = append(names, r.Sessions[i].Name)
+	}
+	return commonFolder(names)
+}
+
+// commonFolder returns the longest common folder of names, or "" for a single one.
+func commonFolder(names []string) string {
+	if len(names) < 2 {
 		return ""
 	}
-	common := r.Sessions[0].Name
-	for i := range r.Sessions {
-		for !strings.HasPrefix(r.Sessions[i].Name, common) {
+	common := names[0]
+	for _, name := range names {
+		for !strings.HasPrefix(name, common) {
 			common = common[:len(common)-1]
 		}
 	}

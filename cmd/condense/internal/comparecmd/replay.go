@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -32,9 +34,6 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 		if set {
 			return cli.Usage(cmd, "--%s has no meaning with --replay: name policies with --policies", flag)
 		}
-	}
-	if c.output == "html" {
-		return cli.Usage(cmd, "--replay has no page: use --output table, md, csv or json")
 	}
 	if len(c.windows) > 1 {
 		return cli.Usage(cmd, "--windows: --replay plays sessions with one window")
@@ -92,6 +91,8 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 		err = r.WriteJSON(&b)
 	case "csv":
 		err = writeReplayCSV(&b, r)
+	case "html":
+		err = report.WriteReplay(&b, r, &report.Options{Command: commandLine(os.Args)})
 	default:
 		writeReplay(&b, r, c.output == "md", term.Width(a.Stdout))
 	}

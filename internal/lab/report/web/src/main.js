@@ -6,6 +6,7 @@ import { scopes } from "./scopes.js";
 import { sortable } from "./sort.js";
 import { router } from "./route.js";
 import { conversation } from "./conversation.js";
+import { replay } from "./replay.js";
 
 async function main() {
   document.body.classList.remove("no-js");
@@ -13,6 +14,8 @@ async function main() {
   for (const table of $$("table.sortable")) sortable(table);
   if (data.kind === "conversation") {
     conversation(data);
+  } else if (data.kind === "replay") {
+    replay(data);
   } else {
     open(data);
     scopes(data);
