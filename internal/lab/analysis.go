@@ -99,6 +99,7 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 				e.OfOracle = value(e.Mean/mean(best), true)
 			}
 		}
+		e.Runs = spread(rows, m.Name)
 		l.Values[m.Name] = e
 	}
 	return l
@@ -171,6 +172,8 @@ type Estimate struct {
 	// OfOracle is Mean divided by the mean of the oracle on the same sessions. It is absent for
 	// measures of which the oracle is no upper bound.
 	OfOracle *float64 `json:"of_oracle,omitempty"`
+	// Runs is present if the strategy ran several times.
+	Runs *Spread `json:"runs,omitempty"`
 }
 
 // A sampler draws sessions at random. Every estimate over n sessions uses the same draws, so equal

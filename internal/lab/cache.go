@@ -49,9 +49,12 @@ func (c *cache) put(key string, v any) error {
 	return nil
 }
 
-func cacheKey(session, strategy, encoding string, seed uint64, t task) string {
+func cacheKey(session, strategy, encoding string, seed uint64, t task, run int) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%s\n%s\n%q\n%s\n%d\n%s %q %d %d %d", cacheVersion, session, strategy, encoding, seed, t.budget, t.cut.Name, t.cut.At, t.cut.End, t.room)
+	if run > 1 {
+		_, _ = fmt.Fprintf(h, "\nrun %d", run)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

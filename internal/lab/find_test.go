@@ -277,7 +277,7 @@ func TestReadTrace(t *testing.T) {
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	opts := lab.Options{Budgets: budgets(t, "25%"), Cache: t.TempDir(), Now: still}
+	opts := lab.Options{Budgets: budgets(t, "25%"), Cache: t.TempDir(), Now: still, Repeat: 1}
 	items := small()[:2]
 	w := window("window", "budget")
 	dear := lab.Strategy{Name: "dear", Provider: estimator{w.Provider}}

@@ -31,6 +31,9 @@ type Options struct {
 	// RoundsFormat is the transcript format in which the view is written and read again after every
 	// round; default that of the session, or anthropic if that is only read.
 	RoundsFormat string
+	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3.
+	// Rows have the means. Other strategies are deterministic and run once; so do rounds and canaries.
+	Repeat int
 	// Spending asks for [Report.Spending].
 	Spending bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
@@ -83,7 +86,7 @@ type Progress struct {
 	Session     string
 	Elapsed     time.Duration
 	Left        time.Duration // estimated; zero before the first session is done
-	Rows        int           // measured so far, including those from the cache
+	Rows        int           // measured so far, including those from the cache; each run counts
 	Cached      int           // of Rows
 	USD         float64       // spent so far
 }
@@ -105,6 +108,12 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 		out.Encoding = tokens.O200kBase
 	}
 	out.Jobs = max(1, out.Jobs)
+	if out.Repeat == 0 {
+		out.Repeat = defaultRepeat
+	}
+	if out.Repeat < 0 {
+		return out, nil, fmt.Errorf("repeat %d: want the number of runs, 1 or more", out.Repeat)
+	}
 	if out.Now == nil {
 		out.Now = time.Now
 	}

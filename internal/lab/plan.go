@@ -11,7 +11,7 @@ import (
 type Plan struct {
 	Sessions int `json:"sessions"` // that can be read and cut
 	Skipped  int `json:"skipped"`
-	Rows     int `json:"rows"`   // except those of the bounds
+	Rows     int `json:"rows"`   // except those of the bounds; each run counts
 	Cached   int `json:"cached"` // of Rows, those in the cache
 	// Usage is what the providers estimate for the rows that are not cached, in sum and by strategy.
 	Usage      core.Usage            `json:"usage"`
@@ -131,16 +131,26 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 	return nil
 }
 
-// price adds one row to p.
+// price adds the runs of one row to p.
 func (w *sessionWork) price(ctx context.Context, b *trial, s *Strategy, p *Plan, silent map[string]bool) error {
-	p.Rows++
-	if w.cache != nil && s.Key != "" {
-		if w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task), &Row{}) {
-			p.Cached++
-			return nil
+	more := false // whether it is known to run more than once
+	for run := 1; run == 1 || more && run <= w.opts.Repeat; run++ {
+		p.Rows++
+		if w.cache != nil && s.Key != "" {
+			var row Row
+			if w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task, run), &row) {
+				p.Cached++
+				more = more || s.repeats(&row)
+				continue
+			}
 		}
+		calls := p.Usage.Calls
+		if err := w.spend(ctx, b, s, p, silent); err != nil {
+			return err
+		}
+		more = more || p.Usage.Calls > calls
 	}
-	return w.spend(ctx, b, s, p, silent)
+	return nil
 }
 
 // spend adds to p what one condensation would cost.

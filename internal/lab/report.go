@@ -25,6 +25,8 @@ type Report struct {
 	Format   int    `json:"format"`
 	Seed     uint64 `json:"seed"`
 	Encoding string `json:"encoding"`
+	// Repeat is the number of runs of strategies that ask a language model.
+	Repeat int `json:"repeat,omitempty"`
 	// Partial reports whether the run stopped before all sessions were finished.
 	Partial bool `json:"partial,omitempty"`
 	// Shard is the part of the sessions; absent for all sessions and for merged shards.
@@ -85,8 +87,8 @@ type Line struct {
 	Bound    bool   `json:"bound,omitempty"`
 	Sessions int    `json:"sessions"`
 	Cuts     int    `json:"cuts"`
-	// Failed is the number of cuts at which the strategy failed or its result was rejected; the means
-	// are over the others. Over is the number of cuts at which it was above 1.03 of the budget.
+	// Failed is the number of cuts at which the strategy failed or its result was rejected, in every run if there are
+	// several; the means are over the others. Over is the number of cuts at which it was, on average, above 1.03 of the budget.
 	Failed int `json:"failed"`
 	Over   int `json:"over"`
 	// Unfit reports that no verdict names it as the best. A warning says why.
@@ -129,7 +131,7 @@ func describe(name string, s *score.Session) SessionInfo {
 
 // report returns the report on the finished sessions.
 func (r *runner) report(partial bool) *Report {
-	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Partial: partial, Strategies: slices.Clone(bounds)}
+	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, Partial: partial, Strategies: slices.Clone(bounds)}
 	if r.opts.Shard.Count > 1 {
 		sh := r.opts.Shard
 		out.Shard = &sh
@@ -240,7 +242,7 @@ func Merge(reports ...*Report) (*Report, error) {
 		return nil, errors.New("merge: no reports")
 	}
 	first := reports[0]
-	out := &Report{Format: first.Format, Seed: first.Seed, Encoding: first.Encoding, Strategies: first.Strategies, Budgets: first.Budgets}
+	out := &Report{Format: first.Format, Seed: first.Seed, Encoding: first.Encoding, Repeat: first.Repeat, Strategies: first.Strategies, Budgets: first.Budgets}
 	have := map[int]bool{}
 	for i, r := range reports {
 		switch {
@@ -250,6 +252,8 @@ func Merge(reports ...*Report) (*Report, error) {
 			return nil, fmt.Errorf("merge: report %d is not finished: run its shard again", i+1)
 		case r.Format != first.Format || r.Seed != first.Seed || r.Encoding != first.Encoding:
 			return nil, fmt.Errorf("merge: report %d was made with another format, seed or encoding than the first", i+1)
+		case r.Repeat != first.Repeat:
+			return nil, fmt.Errorf("merge: report %d has %d runs of strategies that ask a model, the first %d", i+1, r.Repeat, first.Repeat)
 		case !reflect.DeepEqual(r.Strategies, first.Strategies):
 			return nil, fmt.Errorf("merge: report %d has other strategies than the first", i+1)
 		case !reflect.DeepEqual(r.Budgets, first.Budgets):

@@ -39,7 +39,11 @@ type Row struct {
 	// KindsBefore and KindsAfter are tokens by kind, see tokens.Kind.
 	KindsBefore map[tokens.Kind]int `json:"kinds_before"`
 	KindsAfter  map[tokens.Kind]int `json:"kinds_after"`
-	Usage       core.Usage          `json:"usage,omitzero"`
+	// Usage is the sum over all runs.
+	Usage core.Usage `json:"usage,omitzero"`
+	// Runs are present if the strategy ran several times. Values, After and KindsAfter are then means over the runs that
+	// have a result, and Outcome is that of the first of them.
+	Runs []Repetition `json:"runs,omitempty"`
 }
 
 // measured reports whether there is a result to measure.

@@ -122,7 +122,9 @@ func (r *runner) add(out outcomeOf) bool {
 	p := &r.progress
 	p.Done++
 	p.Session = out.info.Name
-	p.Rows += len(out.rows)
+	for i := range out.rows {
+		p.Rows += out.rows[i].times()
+	}
 	p.Cached += out.cached
 	p.Elapsed = r.opts.Now().Sub(r.start)
 	p.Left = p.Elapsed / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
@@ -258,7 +260,7 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 	b := w.trial(name, t)
 	var out []Row
 	for i := range bounds {
-		row, err := w.remember(b, bounds[i].Name, "bound "+bounds[i].Name, func() (Row, error) {
+		row, err := w.remember(b, bounds[i].Name, "bound "+bounds[i].Name, 1, func() (Row, error) {
 			b.scorer = w.scorer(t.cut)
 			return b.bounded(bounds[i].Name), ctx.Err()
 		})
@@ -273,15 +275,7 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 		if !ok {
 			continue
 		}
-		row, err := w.remember(b, s.Name, s.Key, func() (Row, error) {
-			if err := w.afford(s); err != nil {
-				return Row{}, err
-			}
-			b.scorer = w.scorer(t.cut)
-			row, err := b.run(ctx, s)
-			w.pay(s.Name, row.Usage.USD)
-			return row, err
-		})
+		row, err := w.repeated(ctx, b, s)
 		if err != nil {
 			return nil, err
 		}
@@ -308,11 +302,11 @@ func (b *trial) sizedAs(other string, rows []Row) (*trial, bool) {
 
 // remember returns the row from the cache, or measures it and adds it to the cache. Failures are not
 // cached, as the next run may succeed.
-func (w *sessionWork) remember(b *trial, strategy, key string, measure func() (Row, error)) (Row, error) {
+func (w *sessionWork) remember(b *trial, strategy, key string, run int, measure func() (Row, error)) (Row, error) {
 	if w.cache == nil || key == "" {
 		return measure()
 	}
-	k := cacheKey(w.hash+" "+w.session.Source, key, w.opts.Encoding, w.opts.Seed, b.task)
+	k := cacheKey(w.hash+" "+w.session.Source, key, w.opts.Encoding, w.opts.Seed, b.task, run)
 	var row Row
 	if w.cache.get(k, &row) && row.Values != nil {
 		w.cached++

@@ -277,7 +277,7 @@ func TestMaxUSD(t *testing.T) {
 			Usage:    core.Usage{Calls: 1, InputTokens: 1000, OutputTokens: 10, USD: 1},
 		}, nil
 	})}
-	r, err := lab.Run(t.Context(), small(), []lab.Strategy{s}, &lab.Options{Budgets: budgets(t, "25%"), MaxUSD: 1})
+	r, err := lab.Run(t.Context(), small(), []lab.Strategy{s}, &lab.Options{Budgets: budgets(t, "25%"), MaxUSD: 1, Repeat: 1})
 	if !errors.Is(err, lab.ErrMaxCost) {
 		t.Fatalf("got %v, want %v", err, lab.ErrMaxCost)
 	}
@@ -295,7 +295,7 @@ func TestMaxUSDWithinASession(t *testing.T) {
 		calls++
 		return &core.Result{Messages: req.Messages[len(req.Messages)-1:], Usage: core.Usage{Calls: 1, USD: 1}}, nil
 	})}
-	opts := &lab.Options{Budgets: budgets(t, "10%", "25%", "50%"), MaxUSD: 2, Cache: t.TempDir()}
+	opts := &lab.Options{Budgets: budgets(t, "10%", "25%", "50%"), MaxUSD: 2, Cache: t.TempDir(), Repeat: 1}
 	items := small()[:1]
 	r, err := lab.Run(t.Context(), items, []lab.Strategy{s}, opts)
 	if !errors.Is(err, lab.ErrMaxCost) || !r.Partial || calls != 2 {

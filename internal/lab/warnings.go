@@ -27,6 +27,7 @@ func (a *analysis) warnings() []Warning {
 		out = append(out, Warning{Text: fmt.Sprintf("%s: not enough for a verdict, which needs %d of a mode", size.Plural(n, "session"), fewSessions)})
 	}
 	for _, s := range a.compared() {
+		out = append(out, a.once(s)...)
 		out = append(out, a.setbacks(s)...)
 		for _, check := range []func(*tally) string{(*tally).failed, (*tally).over, (*tally).foretold, (*tally).bare, (*tally).nothing} {
 			out = append(out, a.warn(s, check)...)
@@ -49,8 +50,17 @@ func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
 		budgets++
 		t := tally{}
 		for _, r := range rows {
-			t.add(r)
-			all.add(r)
+			t.repeated, all.repeated = t.repeated || len(r.Runs) > 0, all.repeated || len(r.Runs) > 0
+			for k := range r.Runs {
+				run := &r.Runs[k]
+				one := Row{Outcome: run.Outcome, Error: run.Error, Values: run.Values}
+				t.add(&one)
+				all.add(&one)
+			}
+			if len(r.Runs) == 0 {
+				t.add(r)
+				all.add(r)
+			}
 		}
 		if text := check(&t); text != "" {
 			out = append(out, Warning{Strategy: strategy, Budget: b, Text: text, Unfit: true})
@@ -85,6 +95,7 @@ func (a *analysis) setbacks(strategy string) []Warning {
 // A tally counts the problems of rows.
 type tally struct {
 	rows, rejected, broken, above, empty int
+	repeated                             bool // rows are single runs
 	example                              string
 	told, gap                            []float64
 }
@@ -116,17 +127,25 @@ func (t *tally) add(r *Row) {
 	}
 }
 
+// what returns what the rows are, in a text.
+func (t *tally) what() string {
+	if t.repeated {
+		return "runs"
+	}
+	return "cuts"
+}
+
 func (t *tally) failed() string {
 	if n := t.rejected + t.broken; float64(n) > warnFailed*float64(t.rows) {
-		return fmt.Sprintf("no result at %d of %d cuts (%d rejected as invalid, %d failed); the means are over the others. The first: %s",
-			n, t.rows, t.rejected, t.broken, t.example)
+		return fmt.Sprintf("no result at %d of %d %s (%d rejected as invalid, %d failed); the means are over the others. The first: %s",
+			n, t.rows, t.what(), t.rejected, t.broken, t.example)
 	}
 	return ""
 }
 
 func (t *tally) over() string {
 	if float64(t.above) > warnOver*float64(t.rows) {
-		return fmt.Sprintf("over the budget at %d of %d cuts, and measured at that size", t.above, t.rows)
+		return fmt.Sprintf("over the budget at %d of %d %s, and measured at that size", t.above, t.rows, t.what())
 	}
 	return ""
 }
@@ -147,7 +166,7 @@ func (t *tally) bare() string {
 
 func (t *tally) nothing() string {
 	if 2*t.empty > t.rows {
-		return fmt.Sprintf("nothing is left at %d of %d cuts", t.empty, t.rows)
+		return fmt.Sprintf("nothing is left at %d of %d %s", t.empty, t.rows, t.what())
 	}
 	return ""
 }

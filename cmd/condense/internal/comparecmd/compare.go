@@ -37,7 +37,7 @@ type comparison struct {
 	output, save, against, failOn       string
 	shard, cache                        string
 	seed                                uint64
-	jobs, rounds                        int
+	jobs, rounds, repeat                int
 	roundsFormat                        string
 	maxUSD                              float64
 	yes, perMode, quiet                 bool
@@ -95,6 +95,7 @@ them.`,
 	f.StringVar(&c.shard, "shard", "", "compare only part `i/n` of the sessions")
 	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
 	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: that of the session; anthropic for one that is only read)")
+	f.IntVar(&c.repeat, "repeat", 3, "`runs` of strategies that ask a language model, at every cut and budget; the others are deterministic and run once")
 	f.BoolVar(&c.replay, "replay", false, "play sessions turn by turn: what a policy costs, and what it loses")
 	f.StringArrayVar(&c.policies, "policies", nil, "with --replay, `list` of policies (default: the usual ones)")
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
@@ -335,7 +336,7 @@ const demoSessions = "demo:"
 // options returns the checked options of the flags.
 func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition, error) {
 	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
-	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, RoundsFormat: c.roundsFormat, MaxUSD: c.maxUSD}
+	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, Repeat: c.repeat, RoundsFormat: c.roundsFormat, MaxUSD: c.maxUSD}
 	for _, text := range c.modeOf {
 		rule, err := lab.ParseModeRule(text)
 		if err != nil {
@@ -380,6 +381,9 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	}
 	if c.rounds < 0 {
 		return nil, nil, cli.Usage(cmd, "--rounds: %d is negative", c.rounds)
+	}
+	if c.repeat < 1 && cmd.Flags().Changed("repeat") {
+		return nil, nil, cli.Usage(cmd, "--repeat: %d is less than 1", c.repeat)
 	}
 	if !(c.maxUSD >= 0) {
 		return nil, nil, cli.Usage(cmd, "--max-cost: %v is not an amount of money", c.maxUSD)

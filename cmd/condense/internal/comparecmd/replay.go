@@ -29,7 +29,7 @@ const replayWindow = 200_000
 // replay plays sessions turn by turn.
 func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
 	for flag, set := range map[string]bool{
-		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "",
+		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"),
 	} {
 		if set {
 			return cli.Usage(cmd, "--%s has no meaning with --replay: name policies with --policies", flag)

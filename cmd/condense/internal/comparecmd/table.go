@@ -100,6 +100,7 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 			title += ", mode " + t.Mode
 		}
 		printTable(w, linesTable(t, columnsOf(r)), title, markdown, width)
+		writeSpread(w, t, columnsOf(r), title, markdown, width)
 	}
 	writeRounds(w, r, markdown, width)
 	writeCanaries(w, r, markdown, width)
@@ -212,6 +213,35 @@ func linesTable(t *lab.Table, columns []column) *term.Table {
 	return out
 }
 
+// writeSpread writes how far apart the runs of strategies are, if any ran several times.
+func writeSpread(w io.Writer, t *lab.Table, columns []column, title string, markdown bool, width int) {
+	titles := []string{"strategy", ">runs"}
+	for _, c := range columns {
+		titles = append(titles, ">"+c.title)
+	}
+	out, repeated := term.NewTable(titles...), false
+	for i := range t.Lines {
+		l := &t.Lines[i]
+		runs, row := 0, []any{}
+		for _, c := range columns {
+			text := ""
+			if s := l.Values[c.measure].Runs; s != nil {
+				runs = s.Runs
+				digits := digitsOf(c.measure)
+				text = fmt.Sprintf("%.*f–%.*f (%.*f)", digits, s.Least, digits, s.Most, digits, s.Deviation)
+			}
+			row = append(row, text)
+		}
+		if runs > 0 {
+			out.Row(append([]any{l.Strategy, runs}, row...)...)
+			repeated = true
+		}
+	}
+	if repeated {
+		printTable(w, out, title+", spread of the runs: least–most (standard deviation) of their means", markdown, width)
+	}
+}
+
 // printTable prints a table below its title.
 func printTable(w io.Writer, t *term.Table, title string, markdown bool, width int) {
 	heading, text := "\n%s\n", t.Boxed(width)
@@ -222,16 +252,25 @@ func printTable(w io.Writer, t *term.Table, title string, markdown bool, width i
 	_ = term.PrintText(w, text) // the page is written to a buffer first
 }
 
+// digitsOf returns the digits after the point of a measure in a table.
+func digitsOf(measure string) int {
+	switch measure {
+	case "ms", "calls":
+		return 1
+	case "usd":
+		return 4
+	}
+	return 3
+}
+
 func cell(l *lab.Line, measure string) string {
 	e, ok := l.Values[measure]
 	if !ok {
 		return ""
 	}
 	switch measure {
-	case "ms", "calls":
-		return strconv.FormatFloat(e.Mean, 'f', 1, 64)
-	case "usd":
-		return strconv.FormatFloat(e.Mean, 'f', 4, 64)
+	case "ms", "calls", "usd":
+		return strconv.FormatFloat(e.Mean, 'f', digitsOf(measure), 64)
 	}
 	s := fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
 	if measure == lab.MeasurePanel && e.OfOracle != nil {
@@ -246,7 +285,7 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 	var errs []error
 	write := func(fields ...string) { errs = append(errs, out.Write(fields)) }
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "of_oracle")
+	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "of_oracle", "runs", "least", "most", "deviation")
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		for j := range t.Lines {
@@ -260,8 +299,15 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 				if e.OfOracle != nil {
 					of = number(*e.OfOracle)
 				}
-				write(t.Budget, t.Mode, l.Strategy, strconv.FormatBool(l.Bound), m.Name, m.Unit,
-					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), of)
+				runs := []string{"1", "", "", ""}
+				if s := e.Runs; s != nil {
+					runs = []string{strconv.Itoa(s.Runs), number(s.Least), number(s.Most), number(s.Deviation)}
+				}
+				fields := []string{
+					t.Budget, t.Mode, l.Strategy, strconv.FormatBool(l.Bound), m.Name, m.Unit,
+					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), of,
+				}
+				write(append(fields, runs...)...)
 			}
 		}
 	}
@@ -269,7 +315,7 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 		l := &r.CanaryLines[i]
 		share := func(name string, e *lab.Estimate) {
 			if e != nil {
-				write(l.Budget, "", l.Strategy, "false", "canary_"+string(l.Type)+"_"+name, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), "")
+				write(l.Budget, "", l.Strategy, "false", "canary_"+string(l.Type)+"_"+name, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), "", "1", "", "", "")
 			}
 		}
 		for k := range l.Kept {
