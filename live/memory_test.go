@@ -39,7 +39,7 @@ func TestMemoryOfALargeBody(t *testing.T) {
 	}))
 	defer v.Close()
 	const tokens = 100_000_000
-	g, s := serveWith(t, v.URL, withWindow(tokens), nil)
+	g, s := serveWith(t, v.URL, withWindow(tokens), func(o *live.Options) { o.Epoch.MinSize = tokens })
 	body := loop(1, size)
 	send(t, http.MethodPost, s.URL+"/v1/messages", nil, loop(0, 1000)) // what is needed once
 	var before, after runtime.MemStats

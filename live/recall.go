@@ -13,10 +13,12 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -115,61 +117,37 @@ func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte)
 		return nil, err
 	}
 	own := make([][]byte, len(x.r.Messages))
-	is := make(map[string]bool, len(own))
 	for i := range x.r.Messages {
 		own[i] = wire.Unmark(x.r.Messages[i].Raw)
-		is[string(own[i])] = true
-	}
-	var others [][]byte
-	for _, raw := range sent {
-		if raw = wire.Unmark(raw); !is[string(raw)] {
-			others = append(others, raw)
-		}
 	}
 	before, err := x.store.Kept(ctx, x.key.Tenant, x.claim.state.Originals)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range before {
-		if o.Kind == sents {
-			others = append(others, o.Data)
+	k, cut := &store.Kept{}, e.Cut
+	if len(next.Ingest) > 0 {
+		cut = len(own)
+	}
+	for {
+		k.Originals = originals(own, cut, sent, before)
+		m, err := remember(x.r.API, k.Originals)
+		if err != nil {
+			return nil, err
 		}
-	}
-	history, err := conversation(x.r.API, own)
-	if err != nil {
-		return nil, err
-	}
-	replaced, err := conversation(x.r.API, others)
-	if err != nil {
-		return nil, err
-	}
-	k, needsOthers := &store.Kept{}, false
-	said := recall.Mentioned(history.Own.Journal.View()) // in texts of the client: not our promise
-	for h := range promised {
-		switch {
-		case history.Own.Has(h):
-		case replaced.Own.Has(h):
-			needsOthers = true
-		case said[h]:
-			continue
-		default:
-			return nil, errPromise
+		var fromSent bool
+		if k.Handles, fromSent, err = m.keeps(promised); err == nil && !fromSent {
+			k.Originals = slices.DeleteFunc(k.Originals, func(o store.Original) bool { return o.Kind == sents })
 		}
-		k.Handles = append(k.Handles, h)
+		if err == nil {
+			break
+		}
+		if cut == len(own) {
+			return nil, err
+		}
+		cut = len(own) // the others are sent as they are, but a handle may lead there
 	}
 	if len(k.Handles) == 0 {
 		return nil, nil
-	}
-	if len(next.Ingest) == 0 {
-		own = own[:e.Cut] // the others are sent as they are
-	}
-	for _, raw := range own {
-		k.Originals = append(k.Originals, store.Original{Kind: clients, Data: raw})
-	}
-	if needsOthers {
-		for _, raw := range others {
-			k.Originals = append(k.Originals, store.Original{Kind: sents, Data: raw})
-		}
 	}
 	next.Originals = rand.Text()
 	return k, nil
@@ -182,23 +160,18 @@ func (x *exchange) keepRound(from int, shortened [][]byte) error {
 		return err
 	}
 	k := &store.Kept{}
-	var own [][]byte
 	for i := range x.r.Messages[from:] {
-		own = append(own, wire.Unmark(x.r.Messages[from+i].Raw))
-		k.Originals = append(k.Originals, store.Original{Kind: clients, Data: own[i]})
+		k.Originals = append(k.Originals, store.Original{Kind: clients, Data: wire.Unmark(x.r.Messages[from+i].Raw)})
 	}
-	round, err := conversation(x.r.API, own)
+	m, err := remember(x.r.API, k.Originals)
 	if err != nil {
 		return err
 	}
-	said := recall.Mentioned(round.Own.Journal.View())
-	for h := range promised {
-		if round.Own.Has(h) {
-			k.Handles = append(k.Handles, h)
-			x.passes.add(map[string]string{h: "ingest"})
-		} else if !said[h] {
-			return errPromise
-		}
+	if k.Handles, _, err = m.keeps(promised); err != nil {
+		return err
+	}
+	for _, h := range k.Handles {
+		x.passes.add(map[string]string{h: "ingest"})
 	}
 	if len(k.Handles) > 0 {
 		s := x.claim.state
@@ -208,8 +181,140 @@ func (x *exchange) keepRound(from int, shortened [][]byte) error {
 	return nil
 }
 
-// promises returns the handles that messages name.
-func promises(api wire.API, messages [][]byte) (map[string]bool, error) {
+// originals returns the client's messages up to a cut, and after those that each replaced what was sent in their place: in the view that was
+// condensed, and what was kept of earlier ones.
+func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []store.Original {
+	is := make(map[string]bool, len(own))
+	for _, raw := range own {
+		is[string(raw)] = true
+	}
+	replaced := make([][][]byte, len(own)+1) // by how many of the client's messages are before
+	add := func(at int, raw []byte) {
+		if !is[string(raw)] {
+			is[string(raw)] = true
+			replaced[at] = append(replaced[at], raw)
+		}
+	}
+	at := 0
+	for _, o := range before {
+		if o.Kind == sents {
+			add(at, o.Data)
+		} else {
+			at = min(at+1, len(own))
+		}
+	}
+	at = 0
+	for _, raw := range sent {
+		raw = wire.Unmark(raw)
+		if i := slices.IndexFunc(own[at:], func(o []byte) bool { return bytes.Equal(o, raw) }); i >= 0 {
+			at += i + 1
+		} else {
+			add(at, raw)
+		}
+	}
+	var all []store.Original
+	for i := range replaced {
+		if i > 0 && i <= cut {
+			all = append(all, store.Original{Kind: clients, Data: own[i-1]})
+		}
+		for _, raw := range replaced[i] {
+			all = append(all, store.Original{Kind: sents, Data: raw})
+		}
+	}
+	return all
+}
+
+// A kept set is what was kept of a conversation, read.
+type keptSet struct {
+	api         wire.API
+	originals   []store.Original
+	client, put *recall.Conversation // what the client has, and what was sent in place of some
+}
+
+func remember(api wire.API, originals []store.Original) (*keptSet, error) {
+	k := &keptSet{api: api, originals: originals}
+	var err error
+	if k.client, err = conversation(api, ofKind(originals, clients)); err != nil {
+		return nil, err
+	}
+	if k.put, err = conversation(api, ofKind(originals, sents)); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// keeps returns the handles of what is promised, and whether one leads to what was only sent. The error is [errPromise] if
+// one leads nowhere, and is not in a text of the client: that is not our promise.
+func (k *keptSet) keeps(promised map[recall.Ref]bool) (handles []string, fromSent bool, err error) {
+	own, put := leads(k.client), leads(k.put)
+	var said map[recall.Ref]bool
+	for r := range promised {
+		if !own[r] && !put[r] {
+			if said == nil {
+				said = recall.Mentioned(k.client.Own.Journal.View())
+			}
+			if !said[r] {
+				return nil, false, errPromise
+			}
+			continue
+		}
+		fromSent = fromSent || !own[r]
+		handles = append(handles, r.Handle, r.String())
+	}
+	slices.Sort(handles)
+	return slices.Compact(handles), fromSent, nil
+}
+
+// leads returns all that a conversation can be asked for.
+func leads(c *recall.Conversation) map[recall.Ref]bool {
+	all := map[recall.Ref]bool{}
+	for _, m := range c.Own.Journal.Messages() {
+		for _, p := range m.Parts {
+			onward := true // from a whole part only
+			for h := range history.Handles([]core.Part{p}) {
+				all[recall.Ref{Handle: h}] = true
+				if onward {
+					all[recall.Ref{Handle: h, Onward: true}] = true
+				}
+				onward = false
+			}
+		}
+	}
+	return all
+}
+
+// named returns what a ref names; nil if nothing. What follows a message that was only sent are the client's messages after
+// those that it replaced.
+func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
+	if pieces := k.client.Named(r); pieces != nil {
+		return pieces, nil
+	}
+	if pieces := k.put.Named(r); pieces == nil || !r.Onward {
+		return pieces, nil
+	}
+	for i, o := range k.originals {
+		if o.Kind != sents {
+			continue
+		}
+		one, err := conversation(k.api, [][]byte{o.Data})
+		if err != nil {
+			return nil, err
+		}
+		pieces := one.Named(r)
+		if pieces == nil {
+			continue
+		}
+		rest, err := conversation(k.api, ofKind(k.originals[i:], clients))
+		if err != nil {
+			return nil, err
+		}
+		return append(pieces, slices.DeleteFunc(rest.Own.All(), func(p recall.Piece) bool { return strings.TrimSpace(p.Text()) == "" })...), nil
+	}
+	return nil, nil
+}
+
+// promises returns what messages name.
+func promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
 	j, err := read(api, messages)
 	if err != nil {
 		return nil, err
@@ -261,14 +366,16 @@ func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 		}
 	}
 	st := x.state(x.key, id, hidden, s.Last)
-	st.Find = func(ctx context.Context, handle string) ([]recall.Piece, error) {
-		if pieces := all.Handle(handle); pieces != nil {
-			return pieces, nil
+	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
+		for _, c := range []*recall.Conversation{hidden, all} {
+			if pieces := c.Named(r); pieces != nil {
+				return pieces, nil
+			}
 		}
-		if pieces, err := x.find(ctx, x.key, s.Originals, handle); err != nil || pieces != nil {
+		if pieces, err := x.find(ctx, x.key, s.Originals, r); err != nil || pieces != nil {
 			return pieces, err
 		}
-		return x.findAnywhere(ctx, x.reads, handle)
+		return x.findAnywhere(ctx, x.reads, r)
 	}
 	return st, nil
 }
@@ -287,20 +394,19 @@ func (g *Gateway) memory(ctx context.Context, reader, session string) (*mcpserve
 		return nil, errNothing
 	}
 	r := &found[0]
-	kept, err := g.store.Kept(ctx, r.Key.Tenant, r.Set)
+	k, err := g.kept(ctx, r.Key, r.Set)
 	if err != nil {
 		return nil, err
 	}
-	c, err := conversation(wire.API(r.Key.API), ofKind(kept, clients))
-	if err != nil {
-		return nil, err
-	}
-	st := g.state(r.Key, r.ID, c, r.Updated)
-	st.Find = func(ctx context.Context, handle string) ([]recall.Piece, error) {
-		if pieces, err := g.find(ctx, r.Key, r.Set, handle); err != nil || pieces != nil {
+	st := g.state(r.Key, r.ID, k.client, r.Updated)
+	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
+		if pieces, err := g.promised(ctx, reader, session, r); r.Onward && (err != nil || pieces != nil) {
 			return pieces, err
 		}
-		return g.findAnywhere(ctx, reader, handle)
+		if pieces, err := k.named(r); err != nil || pieces != nil {
+			return pieces, err
+		}
+		return g.findAnywhere(ctx, reader, r)
 	}
 	return st, nil
 }
@@ -312,37 +418,80 @@ func (g *Gateway) state(key store.Key, id string, c *recall.Conversation, change
 	}
 }
 
-// find returns what a handle leads to in a set; nil if nothing.
-func (g *Gateway) find(ctx context.Context, key store.Key, set, handle string) ([]recall.Piece, error) {
-	if set == "" {
-		return nil, nil
-	}
-	kept, err := g.store.Kept(ctx, key.Tenant, set)
+// kept returns a set, read.
+func (g *Gateway) kept(ctx context.Context, key store.Key, set string) (*keptSet, error) {
+	originals, err := g.store.Kept(ctx, key.Tenant, set)
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []string{clients, sents} {
-		c, err := conversation(wire.API(key.API), ofKind(kept, kind))
-		if err != nil {
-			return nil, err
-		}
-		if pieces := c.Handle(handle); pieces != nil {
-			return pieces, nil
-		}
-	}
-	return nil, nil
+	return remember(wire.API(key.API), originals)
 }
 
-// findAnywhere returns what a handle in some view of a reader leads to; nil if nothing.
-func (g *Gateway) findAnywhere(ctx context.Context, reader, handle string) ([]recall.Piece, error) {
+// find returns what is named in a set; nil if nothing.
+func (g *Gateway) find(ctx context.Context, key store.Key, set string, r recall.Ref) ([]recall.Piece, error) {
+	if set == "" {
+		return nil, nil
+	}
+	k, err := g.kept(ctx, key, set)
+	if err != nil {
+		return nil, err
+	}
+	return k.named(r)
+}
+
+// findAnywhere returns what some view of a reader names; nil if nothing.
+func (g *Gateway) findAnywhere(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
 	if reader == "" {
 		return nil, nil
 	}
-	found, err := g.store.Readable(ctx, reader, "", handle, 1)
+	if pieces, err := g.promised(ctx, reader, "", r); r.Onward && (err != nil || pieces != nil) {
+		return pieces, err
+	}
+	found, err := g.store.Readable(ctx, reader, "", r.Handle, 1)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return g.find(ctx, found[0].Key, found[0].Set, handle)
+	return g.find(ctx, found[0].Key, found[0].Set, r)
+}
+
+// What is looked at for what begins at a handle.
+const (
+	mostRecords = 64
+	mostSets    = 8 // that are read
+)
+
+// promised returns what the views of a reader name that have this ref, in the session if one there has it, the latest conversation first; nil
+// if none. Two conversations can begin with the same content: then the ref leads to both.
+func (g *Gateway) promised(ctx context.Context, reader, session string, r recall.Ref) ([]recall.Piece, error) {
+	if !r.Onward {
+		return nil, nil
+	}
+	found, err := g.store.Readable(ctx, reader, session, r.String(), mostRecords)
+	if err == nil && len(found) == 0 && session != "" {
+		found, err = g.store.Readable(ctx, reader, "", r.String(), mostRecords)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pieces []recall.Piece
+	done, sets, there := map[store.Key]bool{}, map[string]bool{}, map[string]bool{}
+	for _, f := range found {
+		if f.Key.Session != "" && done[f.Key] || sets[f.Set] || len(sets) == mostSets {
+			continue
+		}
+		done[f.Key], sets[f.Set] = true, true
+		more, err := g.find(ctx, f.Key, f.Set, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range more {
+			if len(sets) == 1 || !there[p.Handle] {
+				pieces = append(pieces, p)
+			}
+			there[p.Handle] = true
+		}
+	}
+	return pieces, nil
 }
 
 func ofKind(kept []store.Original, kind string) [][]byte {

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/transcript"
 )
 
 const secret = "secret-0123456789"
@@ -73,23 +75,33 @@ func recallAll(t *testing.T, url, handle string) (text string, ok bool) {
 	}
 }
 
-var handles = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+var handles = regexp.MustCompile(`\bh:([0-9a-f]{10}(?:\+|\b))`)
 
-// promises returns the handles in the texts of a body.
+// promises returns the handles in the texts of a body, with the + that follows some.
 func promises(t *testing.T, body []byte) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, s := range textsOf(t, body) {
+		for _, at := range handles.FindAllStringSubmatch(s, -1) {
+			all[at[1]] = true
+		}
+	}
+	return all
+}
+
+// textsOf returns all strings of a body.
+func textsOf(t *testing.T, body []byte) []string {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]bool{}
+	var all []string
 	var walk func(any)
 	walk = func(v any) {
 		switch v := v.(type) {
 		case string:
-			for _, at := range handles.FindAllStringSubmatch(v, -1) {
-				all[at[1]] = true
-			}
+			all = append(all, v)
 		case []any:
 			for _, v := range v {
 				walk(v)
@@ -137,18 +149,77 @@ func recalls(c upstream.Client) upstream.Client {
 // keptPromises reports handles in the requests from the n-th on that lead nowhere, and returns how many there are.
 func (p *play) keptPromises(t *testing.T, from int) int {
 	t.Helper()
-	all := map[string]bool{}
+	all := map[string][]byte{} // the last request with each
 	for _, r := range p.vendor.Records()[from:] {
 		for h := range promises(t, r.Body) {
-			all[h] = true
+			all[h] = r.Body
 		}
 	}
 	for _, h := range slices.Sorted(maps.Keys(all))[:min(len(all), 60)] {
-		if text, ok := recallAll(t, p.server.URL+"/recall/"+secret+"/mcp", h); !ok || text == "" {
+		text, ok := recallAll(t, p.server.URL+"/recall/"+secret+"/mcp", h)
+		if !ok || text == "" {
 			t.Errorf("the handle %s leads to %q", h, text)
+		}
+		if handle, onward := strings.CutSuffix(h, "+"); onward {
+			for i, hidden := range p.hiddenFrom(t, handle, all[h]) {
+				if !strings.Contains(text, hidden) {
+					t.Errorf("h:%s does not lead to result %d from there on, %.100q", h, i, hidden)
+					break
+				}
+			}
 		}
 	}
 	return len(all)
+}
+
+// onward returns how many handles of all requests lead to everything from there on.
+func (p *play) onward(t *testing.T) int {
+	t.Helper()
+	all := map[string]bool{}
+	for _, r := range p.vendor.Records() {
+		for h := range promises(t, r.Body) {
+			if strings.HasSuffix(h, "+") {
+				all[h] = true
+			}
+		}
+	}
+	return len(all)
+}
+
+// hiddenFrom returns the client's tool results from the part with a handle on that a request has not, up to the last one that it has.
+func (p *play) hiddenFrom(t *testing.T, handle string, body []byte) []string {
+	t.Helper()
+	history, err := json.Marshal(p.client.History)
+	if err != nil {
+		t.Fatal(err)
+	}
+	format := map[upstream.API]string{upstream.Messages: "anthropic", upstream.Chat: "openai", upstream.Responses: "responses"}[p.client.API]
+	doc, err := transcript.Read(bytes.NewReader(history), &transcript.ReadOptions{Format: format})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, s := range textsOf(t, body) {
+		there[s] = true
+	}
+	var hidden, since []string
+	found := false
+	for _, m := range doc.Journal.Messages() {
+		for _, part := range m.Parts {
+			found = found || core.Handle(part) == handle
+			r, ok := part.(core.ToolResult)
+			if !found || !ok || len(r.Content) != 1 {
+				continue
+			}
+			text, _ := r.Content[0].(core.Text)
+			if there[string(text)] {
+				hidden, since = append(hidden, since...), nil
+			} else {
+				since = append(since, string(text))
+			}
+		}
+	}
+	return hidden
 }
 
 // After three epochs every handle that any request had leads to its content, and the first result is found byte for byte: also after a
@@ -168,8 +239,8 @@ func TestPromisesAreKept(t *testing.T) {
 				t.Errorf("the first result is %.200q, want %.200q", got, first)
 			}
 			n := p.keptPromises(t, 0)
-			if n == 0 {
-				t.Fatal("no view has a handle")
+			if n == 0 || p.onward(t) == 0 {
+				t.Fatalf("%d handles, of which %d lead to everything from there on", n, p.onward(t))
 			}
 			word := strings.Fields(first)[0]
 			if texts, failed, _ := ask(t, mcp, nil, "search", object{"query": word}); failed || !strings.Contains(strings.Join(texts, ""), "h:") {
@@ -194,6 +265,31 @@ func TestPromisesAreKept(t *testing.T) {
 				t.Errorf("%d handles, want %d", left, n)
 			}
 		})
+	}
+}
+
+// What a handle with + leads to is all found also when another conversation is the latest, in another process.
+func TestOnwardOfAnotherConversation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "serve.db")
+	p := newPlay(t, upstream.Options{}, recalls(claude("s1")), func(o *live.Options) { o.Store = file })
+	p.begin(t)
+	p.untilEpoch(t, 2)
+	q := newPlay(t, upstream.Options{}, recalls(claude("s2")), func(o *live.Options) { o.Store = file })
+	q.client.Run = func(string) string { return strings.Repeat("of the other ", 3000) }
+	q.begin(t)
+	q.untilEpoch(t, 1)
+	p.server = q.server
+	if p.keptPromises(t, 0) == 0 || p.onward(t) == 0 {
+		t.Error("no handle leads to everything from there on")
+	}
+	most := 0
+	for h := range promises(t, p.lastBody()) {
+		if handle, ok := strings.CutSuffix(h, "+"); ok {
+			most = max(most, len(p.hiddenFrom(t, handle, p.lastBody())))
+		}
+	}
+	if most < 3 {
+		t.Errorf("no handle leads to more than %d hidden results", most)
 	}
 }
 

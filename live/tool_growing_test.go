@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,8 @@ import (
 // long as the answer itself is sent.
 type recaller struct {
 	vendor   *growing.Vendor
-	recalled map[string]bool // by the names of answers
+	recalled map[string]bool   // by the names of answers
+	led      map[string]string // the answer that a pair is in front of
 	requests int
 	fault    error
 	log      bytes.Buffer
@@ -47,20 +49,25 @@ func (m *recaller) answer(body []byte) (json.RawMessage, error) {
 		return nil, err
 	}
 	m.requests++
-	// An epoch may leave out a pair and keep what followed it.
+	// An epoch may leave out a pair and keep what followed it, or keep a pair, whose result is new, and leave out what followed it.
 	condensed := !bytes.HasPrefix(r.Messages[0], []byte(`{"role":"user","content":[{"type":"text","text":"Do tok`))
-	bare, pairs, after := r.Messages[:0:0], 0, false
+	bare, pairs, after, last := r.Messages[:0:0], 0, false, ""
+	there := func(answer string) bool {
+		return slices.ContainsFunc(r.Messages, func(raw json.RawMessage) bool {
+			return bytes.HasPrefix(raw, []byte(`{"role":"assistant"`)) && string(answerName.Find(raw)) == answer
+		})
+	}
 	for i := 0; i < len(r.Messages); i++ {
 		raw := r.Messages[i]
 		if pair.Match(raw) && bytes.HasPrefix(raw, []byte(`{"role":"assistant"`)) {
 			if i+1 == len(r.Messages) || !bytes.Contains(r.Messages[i+1], []byte(`"tool_use_id":"recall`)) {
 				return nil, errors.New("a recall without its result")
 			}
-			i, after, pairs = i+1, true, pairs+1
+			i, after, pairs, last = i+1, true, pairs+1, string(pair.Find(raw))
 			continue
 		}
 		if bytes.HasPrefix(raw, []byte(`{"role":"assistant"`)) {
-			if first := answerName.Find(raw); first != nil && m.recalled[string(first)] != after && (after || !condensed) {
+			if first := answerName.Find(raw); first != nil && m.recalled[string(first)] != after && (!condensed || after && there(m.led[last])) {
 				return nil, fmt.Errorf("message %d, %s: recalled before %v, in the request %v", i, first, m.recalled[string(first)], after)
 			}
 		}
@@ -87,6 +94,7 @@ func (m *recaller) answer(body []byte) (json.RawMessage, error) {
 	}
 	if after {
 		m.recalled[string(answerName.Find(a))] = true
+		m.led[last] = string(answerName.Find(a))
 	}
 	return bytes.TrimSuffix(bytes.TrimPrefix(a, []byte(`{"role":"assistant","content":`)), []byte("}")), nil
 }
@@ -137,7 +145,7 @@ func TestRecallToolGrowing(t *testing.T) {
 	epochs, answered, runs, dir := 0, 0, 0, t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		model = &recaller{vendor: &growing.Vendor{}, recalled: map[string]bool{}}
+		model = &recaller{vendor: &growing.Vendor{}, recalled: map[string]bool{}, led: map[string]string{}}
 		var g *live.Gateway
 		var s *httptest.Server
 		options := &live.Options{

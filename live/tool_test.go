@@ -518,3 +518,36 @@ func TestRecallToolCount(t *testing.T) {
 		t.Errorf("status %d, other bytes are counted than are sent", res.StatusCode)
 	}
 }
+
+var onward = regexp.MustCompile(`h:([0-9a-f]{10}\+)`)
+
+// A handle with a + leads to what followed it too.
+func TestRecallToolOnward(t *testing.T) {
+	each(t, func(t *testing.T, c upstream.Client) {
+		script := upstream.Loop(90, 2000, nil)
+		for _, i := range []int{80, 60, 40} {
+			script = slices.Insert(script, i, upstream.Step{Text: "All of that.", Make: func(body []byte) []upstream.Call {
+				calls := []upstream.Call{wants(map[string]any{"message": 1})}
+				for _, m := range onward.FindAllSubmatch(body, 2) {
+					calls = append(calls, wants(map[string]any{"handle": string(m[1])}))
+				}
+				return calls
+			}})
+		}
+		p := newPlay(t, upstream.Options{Script: script}, c, withTool)
+		p.say(t)
+		p.unseen(t)
+		more := 0
+		for _, text := range p.toolResults(t) {
+			if strings.Count(text, "[condense recall: message ") > 2 {
+				more++
+			}
+		}
+		if more < 2 {
+			t.Errorf("%d recalls of everything from a handle on", more)
+		}
+		if p.Stats().Errors["recall"] > 0 {
+			t.Errorf("faults %v", p.Stats().Errors)
+		}
+	})
+}

@@ -159,19 +159,36 @@ func (s *Source) Handle(handle string) []Piece {
 // Has reports whether there is content with a handle.
 func (s *Source) Has(handle string) bool { return len(s.Journal.Recall(handle)) > 0 }
 
+// A Ref is what a text names: the content with a handle or, if a + follows it, everything from the first part of a message
+// with that content on.
+type Ref struct {
+	Handle string
+	Onward bool
+}
+
 var onward = regexp.MustCompile(`\b[0-9a-f]{10}\+`)
 
-// Onward reports whether a text names everything from a handle on: a + follows it.
-func Onward(text string) bool { return onward.MatchString(text) }
+// ParseRef returns what a text names, which may be the stub of a provider. It reports false unless it has exactly one handle.
+func ParseRef(text string) (Ref, bool) {
+	handle, ok := history.ParseHandle(text)
+	return Ref{handle, onward.MatchString(text)}, ok
+}
 
-// Named returns what a text names, which has one handle: the content with that handle or, if the text is [Onward],
-// everything from the first part of a message with that content on, oldest first.
-func (c *Conversation) Named(text, handle string) []Piece {
-	if !Onward(text) {
-		return c.Handle(handle)
+// String returns the text without the h: before it.
+func (r Ref) String() string {
+	if r.Onward {
+		return r.Handle + "+"
+	}
+	return r.Handle
+}
+
+// Named returns what r names, oldest first; nil if nothing.
+func (c *Conversation) Named(r Ref) []Piece {
+	if !r.Onward {
+		return c.Handle(r.Handle)
 	}
 	for _, s := range append([]*Source{c.Own}, c.Others...) {
-		if pieces := s.from(handle); pieces != nil {
+		if pieces := s.from(r.Handle); pieces != nil {
 			return pieces
 		}
 	}
@@ -189,7 +206,7 @@ func (s *Source) from(handle string) []Piece {
 			continue
 		}
 		for _, p := range s.message(i) {
-			if (pieces != nil || p.Handle == handle) && strings.TrimSpace(p.Text()) != "" {
+			if pieces == nil && p.Handle == handle || pieces != nil && strings.TrimSpace(p.Text()) != "" {
 				pieces = append(pieces, p)
 			}
 		}
@@ -313,7 +330,7 @@ func (s *Source) piece(handle string, at *history.Recalled) Piece {
 }
 
 // leftHandle matches a handle in the stubs of the built-in strategies.
-var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})(?:(\+)|\b)`)
 
 // Elsewhere returns the handles in the view whose content is nowhere in the conversation, because it
 // was removed before the conversation was recorded. Each is listed once.
@@ -332,7 +349,8 @@ func (c *Conversation) Elsewhere() []string {
 	own := c.Own.Journal
 	condensed := len(own.Condensations()) > 0
 	var found []string
-	for h := range mentioned(own.View()) {
+	for r := range mentioned(own.View()) {
+		h := r.Handle
 		// Only the journal knows intermediate forms.
 		if !here[h] && (!condensed || own.Recall(h) == nil) {
 			found = append(found, h)
@@ -342,21 +360,21 @@ func (c *Conversation) Elsewhere() []string {
 	return found
 }
 
-// Mentioned returns the handles that the texts of messages name.
-func Mentioned(messages []core.Message) map[string]bool {
-	all := map[string]bool{}
-	for h := range mentioned(messages) {
-		all[h] = true
+// Mentioned returns what the stubs in the texts of messages name.
+func Mentioned(messages []core.Message) map[Ref]bool {
+	all := map[Ref]bool{}
+	for r := range mentioned(messages) {
+		all[r] = true
 	}
 	return all
 }
 
-func mentioned(messages []core.Message) iter.Seq[string] {
-	return func(yield func(string) bool) {
+func mentioned(messages []core.Message) iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
 		for _, m := range messages {
 			for _, p := range m.Parts {
 				for _, at := range leftHandle.FindAllStringSubmatch(Text(p), -1) {
-					if !yield(at[1]) {
+					if !yield(Ref{at[1], at[2] != ""}) {
 						return
 					}
 				}

@@ -331,7 +331,7 @@ func TestNamedOnward(t *testing.T) {
 	all := c.Own.All()
 	at := slices.IndexFunc(all, func(p recall.Piece) bool { return p.Text() == "two" })
 	handle := all[at].Handle
-	if got := c.Named("h:"+handle, handle); len(got) != 1 || got[0].Text() != "two" {
+	if got := c.Named(ref(t, "h:"+handle)); len(got) != 1 || got[0].Text() != "two" {
 		t.Errorf("without +: %v", got)
 	}
 	var want []string
@@ -339,13 +339,22 @@ func TestNamedOnward(t *testing.T) {
 		want = append(want, p.Text())
 	}
 	var got []string
-	for _, p := range c.Named("[… h:"+handle+"+]", handle) {
+	for _, p := range c.Named(ref(t, "[… h:"+handle+"+]")) {
 		got = append(got, p.Text())
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := c.Named("0123456789+", "0123456789"); got != nil {
+	if got := c.Named(ref(t, "0123456789+")); got != nil {
 		t.Errorf("a handle of nothing: %v", got)
 	}
+}
+
+func ref(t *testing.T, text string) recall.Ref {
+	t.Helper()
+	r, ok := recall.ParseRef(text)
+	if !ok {
+		t.Fatalf("%s has no handle", text)
+	}
+	return r
 }

@@ -113,14 +113,17 @@ func (s *seat) state(ctx context.Context) (*mcpserver.State, error) {
 			return nil, err
 		}
 	}
-	st.Find = func(_ context.Context, handle string) ([]recall.Piece, error) {
+	st.Find = func(_ context.Context, ref recall.Ref) ([]recall.Piece, error) {
+		if pieces := st.Conversation.Named(ref); pieces != nil {
+			return pieces, nil
+		}
 		other := recall.New(history.New())
-		for _, path := range s.kept.Find(s.agent, handle) {
+		for _, path := range s.kept.Find(s.agent, ref.Handle) {
 			if err := addKept(other, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
-		return other.Handle(handle), nil
+		return other.Named(ref), nil
 	}
 	return st, nil
 }

@@ -66,20 +66,20 @@ func (r *recalling) find(name string) ([]recall.Piece, error) {
 		}
 		return s.All(), nil
 	}
-	if handle, ok := history.ParseHandle(name); ok {
-		if pieces := r.conversation.Named(name, handle); pieces != nil {
+	if ref, ok := recall.ParseRef(name); ok {
+		if pieces := r.conversation.Named(ref); pieces != nil {
 			return pieces, nil
 		}
 		if err := r.readParts(); err != nil {
 			return nil, err
 		}
-		if pieces := r.conversation.Named(name, handle); pieces != nil {
+		if pieces := r.conversation.Named(ref); pieces != nil {
 			return pieces, nil
 		}
 		if len(own.Journal.Condensations()) == 0 {
-			return nil, fmt.Errorf("no content with the handle %s, and this file records no condensation: try the file that was condensed", handle)
+			return nil, fmt.Errorf("no content with the handle %s, and this file records no condensation: try the file that was condensed", ref.Handle)
 		}
-		return nil, fmt.Errorf("no content with the handle %s; 'condense recall FILE --hidden' lists what is hidden", handle)
+		return nil, fmt.Errorf("no content with the handle %s; 'condense recall FILE --hidden' lists what is hidden", ref.Handle)
 	}
 	id, err := messageNamed(own.Journal, name)
 	if err != nil {
