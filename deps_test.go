@@ -66,7 +66,7 @@ var mayImport = map[string]string{
 	"internal/live/lineage":            "internal/live/wire",
 	"internal/rooimport":               "config internal/secret internal/suggest internal/tree",
 	"internal/tree":                    "internal/plain internal/secret github.com/pelletier/go-toml go.yaml.in/yaml",
-	"internal/mcpserver":               "core core/history internal/plain internal/recall internal/size github.com/modelcontextprotocol/go-sdk",
+	"internal/mcpserver":               "core internal/plain internal/recall internal/size github.com/modelcontextprotocol/go-sdk",
 	"internal/recall":                  "core core/history internal/dialog internal/size",
 	"internal/suggest":                 "",
 	"internal/plain":                   "",
