@@ -133,10 +133,15 @@ func spread(rows []*Row, measure string) *Spread {
 	return &Spread{Runs: runs, Least: slices.Min(means), Most: slices.Max(means), Deviation: deviation(means, mean(means))}
 }
 
-// once warns about a strategy that asks a model and ran a single time.
+// once warns about what a strategy that asks a model was measured with in a single run.
 func (a *analysis) once(strategy string) []Warning {
-	if a.Repeat > 1 || !slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) {
-		return nil
+	var out []Warning
+	if a.Repeat <= 1 && slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) {
+		out = append(out, Warning{Strategy: strategy, Text: fmt.Sprintf("it asks a language model and ran once, which proves nothing: the next run may differ; %d runs show the spread", defaultRepeat)})
 	}
-	return []Warning{{Strategy: strategy, Text: fmt.Sprintf("it asks a language model and ran once, which proves nothing: the next run may differ; %d runs show the spread", defaultRepeat)}}
+	if slices.ContainsFunc(a.Rounds, func(r Round) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) ||
+		slices.ContainsFunc(a.Canaries, func(c Canary) bool { return c.Strategy == strategy && c.Usage.Calls > 0 }) {
+		out = append(out, Warning{Strategy: strategy, Text: "it asks a language model, and its rounds and canaries are from one run: the next run may differ"})
+	}
+	return out
 }

@@ -184,3 +184,28 @@ func TestRepeatLimitAndShards(t *testing.T) {
 		t.Errorf("-1 runs: %v", err)
 	}
 }
+
+// Rounds and canaries run once, and a warning says so where a model was asked.
+func TestRoundsOfAModelAreOneRun(t *testing.T) {
+	t.Parallel()
+	asked := core.Usage{Calls: 2}
+	for name, r := range map[string]*lab.Report{
+		"rounds":   {Rounds: []lab.Round{{Strategy: "moody", Usage: asked}, {Strategy: "plain"}}},
+		"canaries": {Canaries: []lab.Canary{{Strategy: "moody", Usage: asked}, {Strategy: "plain"}}},
+	} {
+		r.Repeat, r.Strategies = 3, []lab.StrategyInfo{{Name: "moody"}, {Name: "plain"}}
+		r, err := lab.Merge(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var of []string
+		for _, w := range r.Warnings {
+			if strings.Contains(w.Text, "from one run") {
+				of = append(of, w.Strategy)
+			}
+		}
+		if strings.Join(of, " ") != "moody" {
+			t.Errorf("%s: warnings %v", name, r.Warnings)
+		}
+	}
+}
