@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
@@ -263,14 +264,14 @@ func drill(t *testing.T, tb *tab, f *fixture) {
 			t.Errorf("%d messages are %s on the page, want %d", got, state, n)
 		}
 	}
-	lost := 0
+	needs := map[score.Verdict]int{}
 	for _, n := range detail.Needs {
-		if !n.Present {
-			lost++
-		}
+		needs[n.Verdict]++
 	}
-	if got := evaluate[string](t, tb, `document.querySelector("#drill .need.lost .count")?.textContent ?? "0,"`); !strings.HasPrefix(got, fmt.Sprintf("%d,", lost)) {
-		t.Errorf("the page says %q were needed and lost, want %d", got, lost)
+	for _, v := range []score.Verdict{score.Kept, score.Reachable, score.Missing, score.Altered, score.Stale} {
+		if got := evaluate[string](t, tb, fmt.Sprintf(`document.querySelector("#drill .need.%s .count")?.textContent ?? "0,"`, v)); !strings.HasPrefix(got, fmt.Sprintf("%d,", needs[v])) {
+			t.Errorf("the page says %q were needed and are %s, want %d", got, v, needs[v])
+		}
 	}
 	// The text of a message, once it is opened.
 	text := evaluate[string](t, tb, `(async () => {

@@ -62,7 +62,7 @@ type columns struct {
 // first.
 func newData(r *lab.Report, maxRows int, keep map[string]bool) *data {
 	d := &data{
-		Kind: "comparison", Budgets: r.Budgets, Measures: r.Measures, Kinds: tokens.Kinds(),
+		Kind: "comparison", Strategies: []strategyData{}, Budgets: r.Budgets, Measures: r.Measures, Kinds: tokens.Kinds(),
 		Tables: r.Tables, Pairs: r.Differences, Rounds: rounds(r), RowsTotal: len(r.Rows), Blocks: map[int]string{},
 		Rows: columns{Error: map[int]string{}, Values: map[string][]*float64{}},
 	}

@@ -52,9 +52,8 @@ type needData struct {
 
 // A needKept says how a view keeps a need.
 type needKept struct {
-	Need    int     `json:"need"`
-	Credit  float64 `json:"credit"`
-	Present bool    `json:"present,omitempty"`
+	Need    int           `json:"need"`
+	Verdict score.Verdict `json:"verdict"`
 }
 
 // A sessionBlock holds the messages and all views of one session.
@@ -103,7 +102,7 @@ func (p *packer) add(d *lab.Detail, row int) {
 			known[k] = at
 			b.Needs[v.Cut] = append(b.Needs[v.Cut], needData{needKinds[n.Kind], line(n.Text, 200), n.Weight, n.Far, n.Last, n.By, n.Messages})
 		}
-		v.Found = append(v.Found, needKept{at, significant(n.Credit), n.Present})
+		v.Found = append(v.Found, needKept{at, cmp.Or(n.Verdict, score.Missing)})
 	}
 	b.Views = append(b.Views, v)
 }

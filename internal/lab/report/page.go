@@ -34,6 +34,8 @@ type page struct {
 	Modes      []*modeCard
 	Scopes     []scope
 	Rounds     []roundRow
+	Canaries   []canaryTable
+	Planted    bool // there is nothing but canaries
 	Priced     bool // some strategy called a model
 }
 
@@ -42,6 +44,10 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 		Title: o.Title, Command: o.Command, Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
 		Report: r, Folder: d.Folder, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
 		MaxPart: thousands(maxPart), Size: kibibytes(text.Bytes),
+	}
+	p.Planted = len(r.Rows) == 0 && len(r.CanaryLines) > 0
+	if p.Title == "" && p.Planted {
+		p.Title = "What is left of planted sentences"
 	}
 	if p.Title == "" {
 		p.Title = "Which strategy keeps what was needed later"
@@ -66,6 +72,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 		p.Priced = p.Priced || s.Priced
 	}
 	p.Rounds = roundRows(d.Rounds)
+	p.Canaries = canaryTables(r)
 	return p
 }
 
@@ -124,6 +131,7 @@ type verdict struct {
 	Word   string
 	Text   string
 	Worse  string // in which measures the best strategy is worse
+	AtSize []string
 	// Names are the strategies that the table of all verdicts shows, More is the number of others.
 	Names []string
 	More  int
@@ -135,7 +143,7 @@ const tooFew = "not enough sessions"
 // allFew returns v, or one verdict if there are not enough sessions under every budget.
 func allFew(v []verdict) []verdict {
 	for i := range v {
-		if v[i].Word != tooFew || v[i].Text != v[0].Text {
+		if v[i].Word != tooFew || v[i].Text != v[0].Text || len(v[i].AtSize) > 0 {
 			return v
 		}
 	}
@@ -152,7 +160,7 @@ const maxNames = 2
 
 func newVerdict(v *lab.Verdict) verdict {
 	const none = "no difference shown"
-	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Worse: v.WorseIn()}
+	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Worse: v.WorseIn(), AtSize: v.AtSize}
 	switch {
 	case v.Shown:
 		out.Word = "better"
@@ -406,4 +414,56 @@ func roundRows(data []roundData) []roundRow {
 		out = append(out, row)
 	}
 	return out
+}
+
+// A canaryTable has what is left of planted sentences under one budget.
+type canaryTable struct {
+	Budget string
+	Rounds []int // 1 and up
+	Rows   []canaryRow
+}
+
+type canaryRow struct {
+	Strategy, Type string
+	Sessions       int
+	Failed         int
+	Cells          []cell // kept, by round
+	FirstLost      int    // 0: never
+	Stale, Misled  cell
+}
+
+func canaryTables(r *lab.Report) []canaryTable {
+	var out []canaryTable
+	for i := range r.CanaryLines {
+		l := &r.CanaryLines[i]
+		if len(out) == 0 || out[len(out)-1].Budget != l.Budget {
+			out = append(out, canaryTable{Budget: l.Budget})
+		}
+		t := &out[len(out)-1]
+		for len(t.Rounds) < len(l.Kept) {
+			t.Rounds = append(t.Rounds, len(t.Rounds)+1)
+		}
+		row := canaryRow{Strategy: l.Strategy, Type: string(l.Type), Failed: l.Failed, FirstLost: l.FirstLost, Stale: shareCell(l.Stale), Misled: shareCell(l.Misled)}
+		if len(l.Kept) > 0 {
+			row.Sessions = l.Kept[0].Sessions
+		}
+		for k := range l.Kept {
+			row.Cells = append(row.Cells, shareCell(&l.Kept[k]))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for i := range out { // some strategies have fewer rounds
+		for k := range out[i].Rows {
+			row := &out[i].Rows[k]
+			row.Cells = append(row.Cells, make([]cell, len(out[i].Rounds)-len(row.Cells))...)
+		}
+	}
+	return out
+}
+
+func shareCell(e *lab.Estimate) cell {
+	if e == nil {
+		return cell{}
+	}
+	return estimate(&lab.Measure{Name: "share", Unit: "share"}, map[string]lab.Estimate{"share": *e})
 }

@@ -98,7 +98,9 @@ func cleaned(r *lab.Report) *lab.Report {
 	out.Verdicts = each(r.Verdicts, func(v *lab.Verdict) {
 		makeVisible(&v.Mode, &v.Best, &v.Text)
 		v.Ties = each(v.Ties, func(s *string) { makeVisible(s) })
+		v.AtSize = each(v.AtSize, func(s *string) { makeVisible(s) })
 	})
+	out.CanaryLines = each(r.CanaryLines, func(l *lab.CanaryLine) { makeVisible(&l.Strategy) })
 	out.Warnings = each(r.Warnings, func(x *lab.Warning) { makeVisible(&x.Strategy, &x.Text) })
 	return &out
 }

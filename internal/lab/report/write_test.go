@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,7 +42,11 @@ func newReport() *lab.Report {
 		Budgets:    []string{"25%"}, Modes: []string{"code" + hostile}, Measures: lab.Measures(),
 		Skipped:  []lab.Skipped{{Name: hostile, Reason: hostile}},
 		Warnings: []lab.Warning{{Strategy: "mine" + hostile, Text: hostile, Unfit: true}},
-		Verdicts: []lab.Verdict{{Budget: "25%", Best: "mine" + hostile, Shown: true, Text: "mine keeps most " + hostile}},
+		Verdicts: []lab.Verdict{{Budget: "25%", Best: "mine" + hostile, Shown: true, Text: "mine keeps most " + hostile, AtSize: []string{"mine against other at the same size" + hostile}}},
+		CanaryLines: []lab.CanaryLine{
+			{Strategy: "mine" + hostile, Budget: "20%", Type: "rule", Kept: []lab.Estimate{share(0.75), {Mean: 0.5, Low: 0.5, High: 0.5, Sessions: 1}}, FirstLost: 2, Stale: &lab.Estimate{Mean: 0.25, Low: 0.25, High: 0.25}},
+			{Strategy: "other", Budget: "20%", Type: "rule", Kept: []lab.Estimate{{Mean: 1, Low: 1, High: 1, Sessions: 3}}},
+		},
 	}
 	for _, mode := range []string{"", r.Modes[0]} {
 		r.Tables = append(r.Tables, lab.Table{Budget: "25%", Mode: mode, Lines: []lab.Line{line(lab.Oracle, true, 1), line("mine"+hostile, false, 0.123456)}})
@@ -170,6 +175,9 @@ func TestNumbers(t *testing.T) {
 		`<td data-v="1234.5"><button type="button">1,235 <small>1.0–2,000</small></button></td>`,
 		`<td data-v="600">600 <small>50 %</small></td>`,
 		`<td data-v="600">600 <small>2 %</small></td>`,
+		`<td data-v="3">3</td><td data-v="0.75">0.75 <small>0.65–0.85</small></td><td data-v="0.5">0.50</td><td data-v="2">round 2</td><td data-v="0.25">0.25</td><td class="none">`,
+		`<td data-v="1">1.00</td><td class="none"><span class="hush">not defined</span>–</td><td>never</td>`,
+		`<span class="at-size">mine against other at the same size`,
 	} {
 		if !strings.Contains(page, s) {
 			t.Errorf("the page lacks %s", s)
@@ -247,6 +255,42 @@ func TestDeterministic(t *testing.T) {
 	first, second := write(t, r, details, nil), write(t, r, details, nil)
 	if first != second {
 		t.Error("two pages of one report differ")
+	}
+}
+
+// A page of canaries alone has no parts about what was needed.
+func TestCanariesAlone(t *testing.T) {
+	r := newReport()
+	r.Rows, r.Tables, r.Verdicts = nil, nil, nil
+	page := write(t, r, nil, nil)
+	for s, want := range map[string]bool{`id="canaries"`: true, "planted in 3 sessions": true, `id="verdicts"`: false, `id="numbers"`: false, "were cut at": false} {
+		if strings.Contains(page, s) != want {
+			t.Errorf("the page has %q: %v, want %v", s, !want, want)
+		}
+	}
+}
+
+// The script gets the verdict on every name.
+func TestFiveVerdicts(t *testing.T) {
+	r := newReport()
+	d := newDetail(r, 1, "text")
+	want := []string{"kept", "reachable", "missing", "altered", "stale"}
+	d.Needs = nil
+	for _, v := range want {
+		d.Needs = append(d.Needs, score.Need{Kind: score.UnitPath, Text: v, Verdict: score.Verdict(v)})
+	}
+	var b struct {
+		Views []struct{ Found []struct{ Verdict string } }
+	}
+	if err := json.Unmarshal([]byte(blocks(t, write(t, r, []*lab.Detail{d}, nil))["text-0"]), &b); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range b.Views[0].Found {
+		got = append(got, f.Verdict)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the script gets %q, want %q", got, want)
 	}
 }
 

@@ -9,11 +9,16 @@ const states = [
   { name: "hidden", sign: "○", words: "hidden" },
   { name: "new", sign: "+", words: "new" },
 ];
+// The verdicts on a name that was needed later, the worst first.
 const needStates = {
-  lost: { sign: "✕", words: "needed later, lost" },
-  bare: { sign: "△", words: "needed later, only the name is left" },
-  kept: { sign: "✓", words: "needed later, kept" },
+  missing: { sign: "✕", words: "needed later, missing", doc: "It is not there." },
+  stale: { sign: "△", words: "needed later, stale", doc: "Only text that was replaced before the cut is there." },
+  altered: { sign: "≈", words: "needed later, altered", doc: "Only the name is there, without the text around it or in another." },
+  reachable: { sign: "↗", words: "needed later, reachable", doc: "It is not there, but what is there says where it is: one recall or one read brings it back." },
+  kept: { sign: "✓", words: "needed later, kept", doc: "It is there in its text." },
 };
+const verdicts = Object.keys(needStates);
+const isLost = (n) => n.state !== "kept" && n.state !== "reachable";
 const mostNeeds = 24;
 const batch = 300; // messages put on the page at a time
 
@@ -22,7 +27,7 @@ const batch = 300; // messages put on the page at a time
 export function messageList(items, needs, options = {}) {
   const list = h("ol", { class: "messages" });
   const shown = { states: new Set(states.map((s) => s.name)), losses: false };
-  const visible = () => items.filter((i) => shown.states.has(i.state) && (!shown.losses || i.needs.some((n) => n.state === "lost")));
+  const visible = () => items.filter((i) => shown.states.has(i.state) && (!shown.losses || i.needs.some(isLost)));
   let drawn = 0;
   let current = items;
   const more = h("button", { type: "button", class: "button", onclick: () => draw(drawn + batch) }, "Show more messages");
@@ -62,9 +67,9 @@ export function messageList(items, needs, options = {}) {
       const box = h("input", { type: "checkbox", checked: true, onchange: () => { if (box.checked) shown.states.add(s.name); else shown.states.delete(s.name); restart(true); } });
       return h("label", {}, box, chip(s), ` ${plural(of.length, "message")}`);
     }));
-  if (needs.some((n) => n.state === "lost")) {
+  if (needs.some(isLost)) {
     const box = h("input", { type: "checkbox", "data-losses": "", onchange: () => { shown.losses = box.checked; restart(true); } });
-    filters.append(h("label", {}, box, "only those with something lost"));
+    filters.append(h("label", {}, box, "only those with something missing, stale or altered"));
   }
   let opened = false;
   const toggle = h("button", { type: "button", class: "button", onclick: () => {
@@ -104,7 +109,7 @@ function ribbon(width, items) {
     const size = i.at < 0 ? 0 : i.before;
     boxes.push({ x1: x, x2: x + Math.max(size, 0), state: i.state, item: i });
     if (i.state === "new") marks.push({ x, kind: "new" });
-    const lost = i.needs.filter((n) => n.state === "lost" && n.last === i.at).length;
+    const lost = i.needs.filter((n) => isLost(n) && n.last === i.at).length;
     if (lost > 0) marks.push({ x: x + size / 2, kind: "lost", n: lost });
     x += size;
   }
@@ -121,7 +126,7 @@ function ribbon(width, items) {
       symbol: { type: "identity" },
       marks: [
         Plot.rect(boxes, { x1: "x1", x2: "x2", y1: (b) => (b.state === "hidden" ? 0.32 : 0), y2: (b) => (b.state === "hidden" ? 0.68 : 1), fill: (b) => `var(--state-${b.state})`, insetRight: x > 0 && boxes.length < width / 3 ? 0.5 : 0, title }),
-        Plot.dot(marks.filter((m) => m.kind === "lost"), { x: "x", y: 1, dy: -8, symbol: "times", stroke: "var(--lost)", strokeWidth: 1.6, r: 3, title: (m) => `${m.n} needed later and lost` }),
+        Plot.dot(marks.filter((m) => m.kind === "lost"), { x: "x", y: 1, dy: -8, symbol: "times", stroke: "var(--lost)", strokeWidth: 1.6, r: 3, title: (m) => `${m.n} needed later and missing, stale or altered` }),
         Plot.dot(marks.filter((m) => m.kind === "new"), { x: "x", y: 1, dy: -8, symbol: "plus", stroke: "var(--state-new)", strokeWidth: 2.4, r: 4, title: () => "new message" }),
       ],
     }),
@@ -135,13 +140,13 @@ function needLists(needs, jump) {
   return [
     h("h2", {}, "Needed after the cut"),
     h("p", { class: "hint" }, `${plural(needs.length, "name")} from before the cut came up again afterwards. Choosing one opens the last message that has it.`),
-    h("div", { class: "needs" }, ["lost", "bare", "kept"].map((state) => {
+    h("div", { class: "needs" }, verdicts.map((state) => {
       const l = by(state);
       if (l.length === 0) return null;
       const words = needStates[state];
       const list = h("ul", {}, l.slice(0, mostNeeds).map((n) => need(n, jump)));
       const more = l.length > mostNeeds ? h("button", { type: "button", class: "button", onclick: () => { list.append(...l.slice(mostNeeds).map((n) => need(n, jump))); more.remove(); } }, `Show all ${thousands(l.length)}`) : null;
-      return h("section", { class: `need ${state}` }, h("h3", {}, h("span", { "aria-hidden": "true" }, words.sign), ` ${words.words} `, h("span", { class: "count" }, `${thousands(l.length)}, ${Math.round((100 * weight(l)) / total)} % of the weight`)), list, more);
+      return h("section", { class: `need ${state}` }, h("h3", {}, h("span", { "aria-hidden": "true" }, words.sign), ` ${words.words} `, h("span", { class: "count" }, `${thousands(l.length)}, ${Math.round((100 * weight(l)) / total)} % of the weight`)), h("p", { class: "hint" }, words.doc), list, more);
     })),
   ];
 }
@@ -153,10 +158,7 @@ function need(n, jump) {
 // message returns the item of the list; its text is put there when it is opened.
 function message(item, options) {
   const state = states.find((s) => s.name === item.state);
-  const lost = item.needs.filter((n) => n.state === "lost").length;
-  const kept = item.needs.filter((n) => n.state === "kept").length;
-  const bare = item.needs.length - lost - kept;
-  const counts = [[lost, "lost"], [bare, "bare"], [kept, "kept"]].filter(([n]) => n > 0).map(([n, s]) => h("span", { class: `mark-count ${s}`, title: needStates[s].words }, h("span", { "aria-hidden": "true" }, needStates[s].sign), ` ${n}`, h("span", { class: "hush" }, ` ${needStates[s].words}`)));
+  const counts = verdicts.map((s) => [item.needs.filter((n) => n.state === s).length, s]).filter(([n]) => n > 0).map(([n, s]) => h("span", { class: `mark-count ${s}`, title: needStates[s].words }, h("span", { "aria-hidden": "true" }, needStates[s].sign), ` ${n}`, h("span", { class: "hush" }, ` ${needStates[s].words}`)));
   const size = item.state === "kept" ? thousands(item.tokens) : item.state === "new" ? `+${thousands(item.tokens)}` : `${thousands(item.before)} → ${thousands(item.tokens)}`;
   const body = h("div", { class: "body" });
   const details = h("details", {

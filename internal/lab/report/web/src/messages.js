@@ -13,10 +13,9 @@ export async function messagesView(data, q) {
   }
   const block = await inflate(r.block);
   const view = block.views.find((v) => v.row === index);
-  const needs = (view.found ?? []).map((f) => ({ ...block.needs[view.cut][f.need], credit: f.credit, present: f.present }));
+  const needs = (view.found ?? []).map((f) => ({ ...block.needs[view.cut][f.need], state: f.verdict }));
   const of = new Map();
   needs.forEach((n) => {
-    n.state = n.credit > 0 ? "kept" : n.present ? "bare" : "lost";
     for (const m of n.messages ?? []) of.set(m, [...(of.get(m) ?? []), n]);
   });
   const items = view.entries.map((e) => {
@@ -31,7 +30,7 @@ export async function messagesView(data, q) {
     h("p", { class: "lead" }, "What ", h("strong", {}, h("bdi", {}, r.strategy.name)), ` made of the ${plural(r.at, "message")} before the cut “${r.cut}”, budget ${r.budget}: `,
       `${thousands(r.before)} tokens → ${thousands(r.after)} (${thousands(r.room)} allowed), ${r.outcome}.`),
     r.error ? h("p", { class: "note warn" }, r.error) : null,
-    h("dl", { class: "facts" }, data.measures.filter((m) => r.value(m.name) !== null && ["panel", "far", "user", "artefacts", "errors", "recent", "kept", "ms"].includes(m.name)).map((m) => h("div", {}, h("dt", { title: m.doc }, m.title), h("dd", {}, number(m.unit, r.value(m.name)), m.unit === "ms" ? " ms" : "")))),
+    h("dl", { class: "facts" }, data.measures.filter((m) => r.value(m.name) !== null && ["panel", "reachable", "far", "user", "artefacts", "errors", "recent", "altered", "stale", "kept", "ms"].includes(m.name)).map((m) => h("div", {}, h("dt", { title: m.doc }, m.title), h("dd", {}, number(m.unit, r.value(m.name)), m.unit === "ms" ? " ms" : "")))),
     others.length > 1 ? h("p", { class: "choice-line" }, h("label", {}, "Same cut, strategy ", h("select", { onchange: (e) => (location.hash = `messages?row=${e.target.value}&measure=${measure.name}`) }, others.map((o) => { const option = h("option", { value: o.index }, `${o.strategy.label}: ${measure.title} ${number(measure.unit, o.value(measure.name))}`); option.selected = o.index === index; return option; })))) : null,
     ...messageList(items, needs));
 }
