@@ -316,7 +316,7 @@ var fields = []field{
 	},
 	{
 		key: "mcp", kind: kindBool, in: []place{inRecall}, def: true, example: "true",
-		doc: "Serve /mcp, keep what condensed views point to in the store, and write handles into the views of agents that have its tool recall. With false nothing of that is done, unless tool is true.",
+		doc: "Serve /mcp, keep what condensed views point to in the store, and write handles into the views of agents that have its tool recall. With false nothing of that is done, except for the views of conversations to which tool adds its tool.",
 	},
 	{
 		key: "tool", kind: kindBool, in: []place{inRecall}, def: false, example: "false",

@@ -212,7 +212,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		return x.peek(ctx, session, summary)
 	}
 	x.reads = x.readerOf(x.s, x.t)
-	x.recalls = !x.s.Observe && !x.s.Recall.Off && (x.equipped != nil || x.reads != "" && canCall(request.Tools))
+	x.recalls = !x.s.Observe && !x.s.Recall.Off && (x.equipped != nil || !x.s.Recall.NoMCP && x.reads != "" && canCall(request.Tools))
 	if err := x.take(ctx, session); err != nil {
 		return err
 	}

@@ -158,6 +158,7 @@ type Gateway struct {
 
 	ownRecall string
 	mcp       http.Handler
+	shelf     shelf
 	asking    chan struct{} // has a value for each request to /mcp that is being answered
 
 	sessions  sessions

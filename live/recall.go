@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,6 +35,8 @@ import (
 type Recall struct {
 	// Off writes no handles, keeps no originals and answers nothing at /mcp.
 	Off bool
+	// NoMCP does so except where Tool has added a tool.
+	NoMCP bool
 	// Own makes requests that carry no recall secret carry that of [Gateway.RecallSecret]: for a gateway
 	// with one user. Without it, what a request without a secret brings can be recalled by no one.
 	Own bool
@@ -420,11 +423,68 @@ func (g *Gateway) state(key store.Key, id string, c *recall.Conversation, change
 
 // kept returns a set, read.
 func (g *Gateway) kept(ctx context.Context, key store.Key, set string) (*keptSet, error) {
+	n, err := g.store.KeptCount(ctx, key.Tenant, set)
+	if err != nil {
+		return nil, err
+	}
+	name := setName{key.Tenant, set}
+	if k := g.shelf.get(name, n); k != nil {
+		return k, nil
+	}
 	originals, err := g.store.Kept(ctx, key.Tenant, set)
 	if err != nil {
 		return nil, err
 	}
-	return remember(wire.API(key.API), originals)
+	k, err := remember(wire.API(key.API), originals)
+	if err == nil {
+		g.shelf.put(name, k)
+	}
+	return k, err
+}
+
+// A shelf has the sets that were read last, the latest first. A set only grows, so one with as many originals is the same.
+type shelf struct {
+	mu   sync.Mutex
+	sets []shelved
+}
+
+type setName struct{ tenant, set string }
+
+type shelved struct {
+	name setName
+	set  *keptSet
+}
+
+const mostShelved = 16 << 20 // bytes of originals; read, they have several times as many
+
+func (s *shelf) get(name setName, n int) *keptSet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.sets, func(h shelved) bool { return h.name == name && len(h.set.originals) == n })
+	if i < 0 {
+		return nil
+	}
+	found := s.sets[i]
+	s.sets = slices.Insert(slices.Delete(s.sets, i, i+1), 0, found)
+	return found.set
+}
+
+func (s *shelf) put(name setName, k *keptSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sets = slices.DeleteFunc(s.sets, func(h shelved) bool { return h.name == name })
+	s.sets = slices.Insert(s.sets, 0, shelved{name, k})
+	size := 0
+	for i, h := range s.sets {
+		for _, o := range h.set.originals {
+			size += len(o.Data)
+		}
+		if size > mostShelved {
+			clear(s.sets[i:])
+			s.sets = s.sets[:i]
+			return
+		}
+	}
 }
 
 // find returns what is named in a set; nil if nothing.
@@ -542,8 +602,8 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		a.session = id
 	}
 	switch {
-	case s.Recall.Off:
-		t.refuse(w, http.StatusNotFound, "condense: recall is off")
+	case s.Recall.Off || s.Recall.NoMCP:
+		t.refuse(w, http.StatusNotFound, "condense: recall by MCP is off")
 		return
 	case a.reader == "":
 		t.refuse(w, http.StatusUnauthorized, fmt.Sprintf("condense: recall needs the secret that the agent's requests carry, of at least %d characters: in the path, /recall/SECRET/mcp, or in the header X-Condense-Recall", shortestSecret))

@@ -300,6 +300,7 @@ func TestNoPromisesWithoutRecall(t *testing.T) {
 		"no secret": func(c *upstream.Client, _ *live.Options) { c.Header = nil },
 		"a guess":   func(c *upstream.Client, _ *live.Options) { c.Header = http.Header{"X-Condense-Recall": {"short"}} },
 		"off":       func(_ *upstream.Client, o *live.Options) { o.Recall.Off = true },
+		"no MCP":    func(_ *upstream.Client, o *live.Options) { o.Recall.NoMCP, o.Recall.Tool = true, true }, // it has a tool of its own already
 		"full":      func(_ *upstream.Client, o *live.Options) { o.Recall.MaxSize = 2000 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,6 +315,10 @@ func TestNoPromisesWithoutRecall(t *testing.T) {
 			p.untilEpoch(t, 2)
 			if h := promises(t, p.lastBody()); len(h) > 0 {
 				t.Errorf("the view promises %v", h)
+			}
+			off := name == "off" || name == "no MCP"
+			if _, _, status := ask(t, p.server.URL+"/recall/"+secret+"/mcp", nil, "status", object{}); (status == http.StatusNotFound) != off {
+				t.Errorf("/mcp answers %d", status)
 			}
 			if e := p.Stats().Errors; (e["recall_full"] > 0) != (name == "full") || e["commit"] > 0 || e["recall"] > 0 {
 				t.Errorf("faults %v", e)

@@ -146,6 +146,16 @@ func (s *memory) Kept(ctx context.Context, tenant, name string) ([]Original, err
 	return all, nil
 }
 
+// KeptCount implements [Store].
+func (s *memory) KeptCount(ctx context.Context, tenant, name string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in := s.sets[setKey{tenant, name}]; in != nil {
+		return len(in.originals), ctx.Err()
+	}
+	return 0, ctx.Err()
+}
+
 // KeptBytes implements [Store].
 func (s *memory) KeptBytes(ctx context.Context) (int64, error) {
 	s.mu.Lock()

@@ -270,6 +270,15 @@ func (s *sqlite) Kept(ctx context.Context, tenant, set string) ([]Original, erro
 	return all, nil
 }
 
+// KeptCount implements [Store].
+func (s *sqlite) KeptCount(ctx context.Context, tenant, set string) (int, error) {
+	var n int
+	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM kept WHERE tenant = ? AND name = ?", tenant, set).Scan(&n); err != nil {
+		return 0, s.failed("read", err)
+	}
+	return n, nil
+}
+
 const keptBytes = "SELECT coalesce(sum(bytes), 0) FROM original" // of an index
 
 // KeptBytes implements [Store].

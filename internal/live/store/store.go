@@ -41,6 +41,8 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	Keep(ctx context.Context, r *Record, k *Kept, maxBytes int64) error
 	// Kept returns the originals of a set of a tenant in the order in which they were added; nil if there are none.
 	Kept(ctx context.Context, tenant, set string) ([]Original, error)
+	// KeptCount returns how many originals a set of a tenant has. Sets only grow until they are deleted.
+	KeptCount(ctx context.Context, tenant, set string) (int, error)
 	// KeptBytes returns the size of all originals, compressed.
 	KeptBytes(ctx context.Context) (int64, error)
 	// Readable returns the records, without their data, that have originals and whose Reader is reader, which must not be

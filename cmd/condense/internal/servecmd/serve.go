@@ -266,7 +266,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
-		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
+		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize},
 	}

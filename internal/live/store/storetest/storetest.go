@@ -241,6 +241,9 @@ func kept(t *testing.T, s store.Store, tenant, set string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n, err := s.KeptCount(t.Context(), tenant, set); err != nil || n != len(all) {
+		t.Errorf("%d originals are counted, %v; %d are kept", n, err, len(all))
+	}
 	var texts []string
 	for _, o := range all {
 		if o.Kind != "k"+string(o.Data[:1]) {
