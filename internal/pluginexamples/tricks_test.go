@@ -234,8 +234,8 @@ func testRequest(t *testing.T, _ *language, p *plugin) {
 	req := request("start")
 	req.Trigger, req.Profile, req.Mode = core.TriggerOverflow, "sonnet", "code"
 	req.System, req.Environment, req.FilesRead = "system é", "environment", []string{"b.go", "a.go"}
-	req.Budget.Target = 42
-	if got, want := ask(t, p, req)[0], "overflow sonnet code system é environment b.go a.go 42"; got != want {
+	req.Budget.Target, req.NoRecall = 42, true
+	if got, want := ask(t, p, req)[0], "overflow sonnet code system é environment b.go a.go 42 1"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

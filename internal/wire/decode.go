@@ -247,7 +247,7 @@ func toStart(req *core.Request) *condensepb.Start {
 		},
 		Trigger: name(string(req.Trigger)), Profile: name(req.Profile), Mode: name(req.Mode),
 		System: bytesOf(req.System), Environment: bytesOf(req.Environment), Instructions: bytesOf(req.Instructions),
-		Dir: bytesOf(req.Dir), Tools: bytesOf(req.Tools), Originals: bytesOf(req.Originals),
+		Dir: bytesOf(req.Dir), Tools: bytesOf(req.Tools), Originals: bytesOf(req.Originals), NoRecall: req.NoRecall,
 	}
 	for _, f := range req.FilesRead {
 		s.FilesRead = append(s.FilesRead, bytesOf(f))
@@ -265,7 +265,7 @@ func fromStart(s *condensepb.Start) *core.Request {
 		},
 		Trigger: core.Trigger(unname(s.GetTrigger())), Profile: unname(s.GetProfile()), Mode: unname(s.GetMode()),
 		System: stringOf(s.GetSystem()), Environment: stringOf(s.GetEnvironment()), Instructions: stringOf(s.GetInstructions()),
-		Dir: stringOf(s.GetDir()), Tools: stringOf(s.GetTools()), Originals: stringOf(s.GetOriginals()),
+		Dir: stringOf(s.GetDir()), Tools: stringOf(s.GetTools()), Originals: stringOf(s.GetOriginals()), NoRecall: s.GetNoRecall(),
 	}
 	for _, f := range s.GetFilesRead() {
 		req.FilesRead = append(req.FilesRead, stringOf(f))

@@ -775,6 +775,7 @@ type Start struct {
 	Tools         []byte                 `protobuf:"bytes,12,opt,name=tools,proto3" json:"tools,omitempty"`                         // definitions of the agent's tools as sent to the model, a JSON array; empty if unknown
 	Originals     []byte                 `protobuf:"bytes,13,opt,name=originals,proto3" json:"originals,omitempty"`                 // path at which the agent can read what the answer hides or rewrites; empty if there is none
 	Models        []*LentModel           `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`                       // known models for Generate
+	NoRecall      bool                   `protobuf:"varint,15,opt,name=no_recall,json=noRecall,proto3" json:"no_recall,omitempty"`  // the agent cannot recall by a handle what the answer hides or rewrites: write none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -905,6 +906,13 @@ func (x *Start) GetModels() []*LentModel {
 		return x.Models
 	}
 	return nil
+}
+
+func (x *Start) GetNoRecall() bool {
+	if x != nil {
+		return x.NoRecall
+	}
+	return false
 }
 
 // A LentModel is a language model that the host provides. Sizes are in tokens, 0 if unknown.
@@ -3308,7 +3316,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\"2\n" +
 	"\bFragment\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xb1\x03\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xce\x03\n" +
 	"\x05Start\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.condense.v1.BudgetR\x06budget\x12\x18\n" +
@@ -3325,7 +3333,8 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x03dir\x18\v \x01(\fR\x03dir\x12\x14\n" +
 	"\x05tools\x18\f \x01(\fR\x05tools\x12\x1c\n" +
 	"\toriginals\x18\r \x01(\fR\toriginals\x12.\n" +
-	"\x06models\x18\x0e \x03(\v2\x16.condense.v1.LentModelR\x06models\"n\n" +
+	"\x06models\x18\x0e \x03(\v2\x16.condense.v1.LentModelR\x06models\x12\x1b\n" +
+	"\tno_recall\x18\x0f \x01(\bR\bnoRecall\"n\n" +
 	"\tLentModel\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06window\x18\x02 \x01(\x03R\x06window\x12\x1d\n" +
