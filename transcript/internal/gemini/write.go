@@ -49,7 +49,9 @@ func write(f *codec.File, out *codec.Output) error {
 	last, ending := rows[len(rows)-1], jsonl.LineBreak(data)
 	out.Add(data[:last.At+len(last.Raw)])
 	out.AddString(ending)
-	was := slices.ContainsFunc(rows, func(r jsonl.Row) bool { return rawjson.IsArray(rawjson.Field(rawjson.Field(r.Raw, "$set"), "messages")) })
+	was := slices.ContainsFunc(rows, func(r jsonl.Row) bool {
+		return rawjson.IsArray(rawjson.Field(rawjson.Field(r.Raw, "$set"), "messages"))
+	})
 	if was || w.changed || slices.ContainsFunc(f.Journal.Timeline(), func(e history.Entry) bool { return len(e.HiddenBy) > 0 }) {
 		out.Add(jsonl.Line(rawjson.Append(nil, `{"$set":{"messages":?}}`, rawjson.Array(w.Records()[:w.appended]))))
 		out.AddString(ending)
