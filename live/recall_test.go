@@ -146,11 +146,11 @@ func recalls(c upstream.Client) upstream.Client {
 	return c
 }
 
-// keptPromises reports handles in the requests from the n-th on that lead nowhere, and returns how many there are.
-func (p *play) keptPromises(t *testing.T, from int) int {
+// keptPromises reports handles in the requests that lead nowhere, and returns how many there are.
+func (p *play) keptPromises(t *testing.T) int {
 	t.Helper()
 	all := map[string][]byte{} // the last request with each
-	for _, r := range p.vendor.Records()[from:] {
+	for _, r := range p.vendor.Records() {
 		for h := range promises(t, r.Body) {
 			all[h] = r.Body
 		}
@@ -238,7 +238,7 @@ func TestPromisesAreKept(t *testing.T) {
 			if got, ok := recallAll(t, mcp, h); !ok || got != first {
 				t.Errorf("the first result is %.200q, want %.200q", got, first)
 			}
-			n := p.keptPromises(t, 0)
+			n := p.keptPromises(t)
 			if n == 0 || p.onward(t) == 0 {
 				t.Fatalf("%d handles, of which %d lead to everything from there on", n, p.onward(t))
 			}
@@ -261,7 +261,7 @@ func TestPromisesAreKept(t *testing.T) {
 			if got, ok := recallAll(t, q.server.URL+"/recall/"+secret+"/mcp", h); !ok || got != first {
 				t.Errorf("after a restart the first result is %.200q, want %.200q", got, first)
 			}
-			if left := q.keptPromises(t, 0); left != n {
+			if left := q.keptPromises(t); left != n {
 				t.Errorf("%d handles, want %d", left, n)
 			}
 		})
@@ -279,7 +279,7 @@ func TestOnwardOfAnotherConversation(t *testing.T) {
 	q.begin(t)
 	q.untilEpoch(t, 1)
 	p.server = q.server
-	if p.keptPromises(t, 0) == 0 || p.onward(t) == 0 {
+	if p.keptPromises(t) == 0 || p.onward(t) == 0 {
 		t.Error("no handle leads to everything from there on")
 	}
 	most := 0
@@ -449,7 +449,7 @@ func TestShortenedResultsAreKept(t *testing.T) {
 				if s := p.Stats(); s.Ingested == 0 || s.EpochCount == 0 {
 					t.Fatalf("no result was shortened, or no history: %+v", s)
 				}
-				n := p.keptPromises(t, 0)
+				n := p.keptPromises(t)
 				if !can {
 					if n > 0 {
 						t.Errorf("%d promises to a client that cannot recall", n)
