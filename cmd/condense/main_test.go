@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,13 +19,36 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
-// The test binary is the program that the scripts run.
+// The test binary is the program that the scripts run; see plain.
 func TestMain(m *testing.M) {
 	testkit.Covered()
-	testscript.Main(m, map[string]func(){
+	testscript.Main(plain{m}, map[string]func(){
 		"condense": main,
 		"agent":    fakeAgent,
 	})
+}
+
+// plain are tests in which the command is built without the race detector, which makes some of them ten times as slow. The packages have
+// tests of their own with it.
+type plain struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (p plain) Run() int {
+	if !raceEnabled || testing.CoverMode() != "" {
+		return p.M.Run()
+	}
+	dir, err := os.MkdirTemp("", "condense-command")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is a temporary folder
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "condense"), ".").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build the command: %v\n%s", err, out))
+	}
+	if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+		panic(err)
+	}
+	return p.M.Run()
 }
 
 // TestScripts runs testdata/script: what a user types, and the output. A script has the recorded
