@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"maps"
@@ -28,6 +29,12 @@ func TestMain(m *testing.M) {
 	if vendor := os.Getenv("CONDENSE_LIVE_VENDOR"); vendor != "" {
 		alone(vendor, os.Getenv("CONDENSE_LIVE_STORE"))
 		return
+	}
+	// A generated client takes tens of milliseconds, with the race detector half a second.
+	if flag.Parse(); flag.Lookup("rapid.checks").Value.String() == flag.Lookup("rapid.checks").DefValue {
+		if err := flag.Set("rapid.checks", "40"); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }
