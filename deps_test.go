@@ -100,7 +100,7 @@ var mayImport = map[string]string{
 	"transcript/internal/jsonl":      "internal/rawjson transcript/internal/codec transcript/internal/syntax",
 	"transcript/internal/blocks":     "internal/apimessage core internal/rawjson transcript/internal/syntax",
 	"transcript/internal/items":      "internal/apimessage core internal/rawjson transcript/internal/blocks transcript/internal/syntax",
-	"transcript/internal/convert":    "core internal/apimessage internal/rawjson transcript/internal/codec",
+	"transcript/internal/convert":    "core core/history internal/apimessage internal/rawjson transcript/internal/codec",
 	"transcript/internal/request":    "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks",
 	"transcript/internal/session":    "core core/history internal/rawjson transcript/internal/blocks transcript/internal/codec transcript/internal/syntax",
 	"transcript/internal/condense":   "core/history internal/rawjson transcript/internal/codec",

@@ -173,11 +173,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 		})
 		view = append(view, in.Messages...)
 	}
-	raw := make([][]byte, len(view))
-	for i := range view {
-		raw[i] = view[i].Raw
-	}
-	return r.With(raw), nil
+	return r.With(rawOf(view)), nil
 }
 
 // asksToCompact reports whether the last item asks the vendor for a compaction.
@@ -274,19 +270,13 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	p, err := j.run(ctx, x.host, whole)
 	if err != nil && !errors.Is(err, errNotDue) && r.Context().Err() == nil {
 		x.fault("chain", err)
-		fallback, stop := context.WithTimeout(r.Context(), max(x.s.Deadline, defaultDeadline))
-		defer stop()
-		j.turn.Profile, j.turn.Mode = "", ""
-		p, err = j.run(fallback, x.builtin, whole)
+		p, err = x.runBuiltin(r.Context(), j)
 	}
 	if err != nil && !errors.Is(err, errNotDue) {
 		return nil, err
 	}
 	if p != nil { // else it is short already
-		items = items[:0]
-		for i := range p.after {
-			items = append(items, p.after[i].Raw)
-		}
+		items = rawOf(p.after)
 	}
 	if err := x.checkView(items); err != nil {
 		return nil, err

@@ -12,11 +12,26 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript"
 )
 
 // formats are the names of the APIs in package transcript.
 var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
+
+// document reads messages.
+func document(api wire.API, messages [][]byte) (*transcript.Document, error) {
+	return transcript.Read(bytes.NewReader(rawjson.Array(messages)), &transcript.ReadOptions{Format: formats[api]})
+}
+
+// rawOf returns messages as they were in the request.
+func rawOf(messages []wire.Message) [][]byte {
+	raw := make([][]byte, len(messages))
+	for i := range messages {
+		raw[i] = messages[i].Raw
+	}
+	return raw
+}
 
 // backgroundDeadline limits a condensation that no request waits for.
 const backgroundDeadline = 10 * time.Minute
@@ -64,13 +79,10 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		}
 		if err != nil && forced {
 			// Without it the vendor refuses the request: that is worse than a wait.
-			fallback, stop := context.WithTimeout(context.WithoutCancel(ctx), max(x.s.Deadline, defaultDeadline))
-			defer stop()
-			job.turn.Profile, job.turn.Mode = "", ""
 			if !errors.Is(err, errAsks) {
 				x.fault("chain", err)
 			}
-			p, err = job.run(fallback, x.builtin, whole)
+			p, err = x.runBuiltin(context.WithoutCancel(ctx), job)
 		}
 		if err != nil {
 			c.tried(x.tokens + x.minNew())
@@ -169,13 +181,10 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	return q
 }
 
-// leave is the share of what can be removed that an epoch leaves: what lost little in replays of whole sessions, unless reading the vendor's
-// cache is so cheap that a shallow cut takes too long to pay for itself. See docs/decisions/0040-defaults.md.
+// leave is the share of what can be removed that an epoch leaves.
 func (x *exchange) leave() float64 {
-	if _, read := x.caching.Prices(x.r.TTL); read >= 0.1 {
-		return 0.4
-	}
-	return 0.25
+	_, read := x.caching.Prices(x.r.TTL)
+	return lineage.Leave(read)
 }
 
 // turnsLeft is the number of turns in which an epoch can pay for itself: those that are expected, but only until the
@@ -206,12 +215,8 @@ func (x *exchange) minSize() int {
 	if x.s.Epoch.MinSize > 0 {
 		return x.s.Epoch.MinSize
 	}
-	return min(max(x.threshold, x.limit)/2, largeEnough)
+	return lineage.Floor(max(x.threshold, x.limit))
 }
-
-// largeEnough is the size from which on money is a reason in windows of any size: half of a window of a million tokens is a size that no
-// recorded session reaches. See docs/decisions/0040-defaults.md.
-const largeEnough = 100_000
 
 func (x *exchange) minNew() int {
 	return max(1, x.resolved.MinNewTokens*x.window/max(1, x.resolved.Window))
@@ -287,6 +292,14 @@ func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepare
 		return p, err
 	}
 	return j.attempt(ctx, host, to, len(r.Messages))
+}
+
+// runBuiltin condenses with the built-in chain, where that of the profile has failed.
+func (x *exchange) runBuiltin(ctx context.Context, j *job) (*prepared, error) {
+	ctx, stop := context.WithTimeout(ctx, max(x.s.Deadline, defaultDeadline))
+	defer stop()
+	j.turn.Profile, j.turn.Mode = "", ""
+	return j.run(ctx, x.builtin, whole)
 }
 
 // attempt is run with the messages from an index on unchanged.

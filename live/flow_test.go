@@ -103,25 +103,31 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// together lets n sub-agents work at the same time, in one session if it has a name.
+func (p *play) together(t *testing.T, n int, session string) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range n {
+		c := claude(session)
+		c.URL = p.server.URL
+		if session != "" {
+			c.Agent = fmt.Sprint("agent-", i)
+		}
+		all.Go(func() {
+			if _, err := c.Say(t.Context(), fmt.Sprintf("Task %d: read your files.", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
 // Sub-agents share the session, and in older versions there is nothing else to tell them apart.
 func TestParallelSubAgents(t *testing.T) {
 	for _, session := range []string{"shared", ""} { // Without a session all of the tenant's conversations have the same key.
 		t.Run("session="+session, func(t *testing.T) {
 			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 15_000, nil)}, claude(""), nil)
-			var all sync.WaitGroup
-			for i := range 20 {
-				c := claude(session)
-				c.URL = p.server.URL
-				if session != "" {
-					c.Agent = fmt.Sprint("agent-", i)
-				}
-				all.Go(func() {
-					if _, err := c.Say(t.Context(), fmt.Sprintf("Task %d: read your files.", i)); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			all.Wait()
+			p.together(t, 20, session)
 			p.check(t, 20)
 		})
 	}

@@ -54,48 +54,17 @@ func TestL2L3L5L6Growing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		vendor = &growing.Vendor{}
-		var g *live.Gateway
-		var s *httptest.Server
-		options := &live.Options{
+		faults := grow(t, host, &live.Options{
 			Upstreams: map[string]string{"anthropic": upstream.URL}, Store: filepath.Join(dir, fmt.Sprint(runs, ".db")),
 			Logger: slog.New(slog.DiscardHandler),
-		}
-		stop := func() {
-			s.Close()
-			if err := g.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		start := func() {
-			if g, err = live.New(host, options); err != nil {
+		}, vendor, func(res *http.Response) growing.Answer {
+			var answer struct{ Answer json.RawMessage }
+			if err := errors.Join(json.NewDecoder(res.Body).Decode(&answer), res.Body.Close()); err != nil {
 				t.Fatal(err)
 			}
-			s = httptest.NewServer(g)
-		}
-		start()
-		defer func() { stop() }()
-		growing.Run(t, vendor, growing.World{
-			Words:   120,
-			Restart: func() { stop(); start() },
-			Send: func(c growing.Call) (growing.Answer, bool) {
-				before := g.Stats().EpochCount
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/messages", bytes.NewReader(c.Body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("X-Condense-Session", "s")
-				res, err := http.DefaultClient.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var answer struct{ Answer json.RawMessage }
-				if err := errors.Join(json.NewDecoder(res.Body).Decode(&answer), res.Body.Close()); err != nil {
-					t.Fatal(err)
-				}
-				return growing.Answer(answer.Answer), g.Stats().EpochCount > before
-			},
-		}, 40)
-		if faults := g.Stats().Errors; len(faults) > 0 {
+			return growing.Answer(answer.Answer)
+		})
+		if len(faults) > 0 {
 			t.Errorf("faults: %v", faults)
 		}
 		requests, epochs = requests+vendor.Requests, epochs+vendor.Epochs
@@ -105,4 +74,43 @@ func TestL2L3L5L6Growing(t *testing.T) {
 		t.Error("no epoch: the runs test too little")
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// grow plays a generated client of a gateway, which is restarted now and then, and returns its faults. Answer reads what the client gets.
+func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growing.Vendor, answer func(*http.Response) growing.Answer) map[string]int {
+	var g *live.Gateway
+	var s *httptest.Server
+	stop := func() {
+		s.Close()
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	start := func() {
+		var err error
+		if g, err = live.New(host, options); err != nil {
+			t.Fatal(err)
+		}
+		s = httptest.NewServer(g)
+	}
+	start()
+	defer func() { stop() }()
+	growing.Run(t, vendor, growing.World{
+		Words:   120,
+		Restart: func() { stop(); start() },
+		Send: func(c growing.Call) (growing.Answer, bool) {
+			before := g.Stats().EpochCount
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/messages", bytes.NewReader(c.Body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("X-Condense-Session", "s")
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return answer(res), g.Stats().EpochCount > before
+		},
+	}, 40)
+	return g.Stats().Errors
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/condensehq/condense"
@@ -66,13 +65,8 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 		return nil, err
 	}
 	round := x.r.Messages[from:]
-	raw := make([][]byte, 0, len(round)+1)
-	for i := range round {
-		raw = append(raw, round[i].Raw)
-	}
-	raw = append(raw, []byte(closing[x.r.API]))
-	body := slices.Concat([]byte("["), bytes.Join(raw, []byte(",")), []byte("]"))
-	doc, err := transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: formats[x.r.API]})
+	raw := append(rawOf(round), []byte(closing[x.r.API]))
+	doc, err := document(x.r.API, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,6 @@ import (
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
-	"github.com/condensehq/condense/transcript"
 )
 
 // Recall are the settings for giving back what was condensed.
@@ -327,8 +326,7 @@ func promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
 
 // read returns the journal of messages.
 func read(api wire.API, messages [][]byte) (*history.Journal, error) {
-	body := append(append([]byte("["), bytes.Join(messages, []byte(","))...), ']')
-	doc, err := transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: formats[api]})
+	doc, err := document(api, messages)
 	if err != nil {
 		return nil, err
 	}
@@ -354,10 +352,7 @@ func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	if x.claim != nil && x.claim.state != nil {
 		s, id = x.claim.state, x.claim.id
 	}
-	own := make([][]byte, len(x.r.Messages))
-	for i := range x.r.Messages {
-		own[i] = x.r.Messages[i].Raw
-	}
+	own := rawOf(x.r.Messages)
 	all, err := conversation(x.r.API, own)
 	if err != nil {
 		return nil, err

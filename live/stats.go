@@ -80,8 +80,6 @@ func (c *counters) add(change func(*Stats)) {
 func (c *counters) fault(kind string) {
 	c.add(func(s *Stats) {
 		if s.Errors == nil {
-			s.Recalled = append([]Recalled{}, s.Recalled...)
-			s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
 			s.Errors = map[string]int{}
 		}
 		s.Errors[kind]++

@@ -389,9 +389,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 	s.added = append(s.added, wire.ResultMessages(x.r.API, results)...)
 	view := x.view
 	if view == nil {
-		for i := range x.r.Messages {
-			view = append(view, x.r.Messages[i].Raw)
-		}
+		view = rawOf(x.r.Messages)
 	}
 	return slices.Concat(view, s.added), nil
 }

@@ -146,52 +146,21 @@ func TestRecallToolGrowing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		model = &recaller{vendor: &growing.Vendor{}, recalled: map[string]bool{}, led: map[string]string{}}
-		var g *live.Gateway
-		var s *httptest.Server
-		options := &live.Options{
+		faults := grow(t, host, &live.Options{
 			Upstreams: map[string]string{"anthropic": upstream.URL}, Store: filepath.Join(dir, fmt.Sprint(runs, ".db")),
 			Logger: slog.New(slog.NewTextHandler(&model.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Recall: live.Recall{Tool: true},
-		}
-		stop := func() {
-			s.Close()
-			if err := g.Close(); err != nil {
-				t.Error(err)
+		}, model.vendor, func(res *http.Response) growing.Answer {
+			text, err := io.ReadAll(res.Body)
+			if err := errors.Join(err, res.Body.Close()); err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("status %d: %v: %s", res.StatusCode, err, text)
 			}
-		}
-		start := func() {
-			if g, err = live.New(host, options); err != nil {
-				t.Fatal(err)
+			if bytes.Contains(text, []byte(recallName)) {
+				t.Fatalf("the client sees the tool: %s", text)
 			}
-			s = httptest.NewServer(g)
-		}
-		start()
-		defer func() { stop() }()
-		growing.Run(t, model.vendor, growing.World{
-			Words:   120,
-			Restart: func() { stop(); start() },
-			Send: func(c growing.Call) (growing.Answer, bool) {
-				before := g.Stats().EpochCount
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/messages", bytes.NewReader(c.Body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("X-Condense-Session", "s")
-				res, err := http.DefaultClient.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text, err := io.ReadAll(res.Body)
-				if err := errors.Join(err, res.Body.Close()); err != nil || res.StatusCode != http.StatusOK {
-					t.Fatalf("status %d: %v: %s\nclient: %s", res.StatusCode, err, text, c.Body)
-				}
-				if bytes.Contains(text, []byte(recallName)) {
-					t.Fatalf("the client sees the tool: %s", text)
-				}
-				_, content, _ := strings.Cut(string(text), `"content":`)
-				return growing.Answer(`{"role":"assistant","content":` + content), g.Stats().EpochCount > before
-			},
-		}, 40)
-		if faults := g.Stats().Errors; len(faults) > 0 {
+			_, content, _ := strings.Cut(string(text), `"content":`)
+			return growing.Answer(`{"role":"assistant","content":` + content)
+		})
+		if len(faults) > 0 {
 			t.Errorf("faults: %v: %v\n%s", faults, model.fault, &model.log)
 		}
 		epochs, answered = epochs+model.vendor.Epochs, answered+len(model.recalled)

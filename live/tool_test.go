@@ -289,20 +289,7 @@ func TestRecallToolParallel(t *testing.T) {
 	for _, session := range []string{"shared", ""} {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
 		p := newPlay(t, upstream.Options{Script: looking(14, "NEEDLE", map[int]upstream.Step{5: step, 12: step})}, claude(""), withTool)
-		var all sync.WaitGroup
-		for i := range 12 {
-			c := claude(session)
-			c.URL = p.server.URL
-			if session != "" {
-				c.Agent = fmt.Sprint("agent-", i)
-			}
-			all.Go(func() {
-				if _, err := c.Say(t.Context(), fmt.Sprintf("Task %d: read your files.", i)); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
+		p.together(t, 12, session)
 		p.check(t, 0)
 		if n := len(p.toolResults(t)); n != 24 {
 			t.Errorf("session %q: %d recalls", session, n)

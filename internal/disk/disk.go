@@ -13,6 +13,20 @@ import (
 	"syscall"
 )
 
+// StateDir returns the folder of the program for state, by the XDG Base Directory Specification on every system: condense in
+// $XDG_STATE_HOME or ~/.local/state. It is not made.
+func StateDir() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("there is no home folder: %w", err)
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "condense"), nil
+}
+
 // SyncDir writes the names in a folder to the disk. After [os.File.Sync] the content of a new
 // file is on the disk, but its name only after SyncDir. It does nothing if the system or the
 // file system has no such call.

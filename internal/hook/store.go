@@ -36,15 +36,11 @@ const (
 
 // NewStore returns the store of the user: condense/kept in $XDG_STATE_HOME or ~/.local/state.
 func NewStore() (*Store, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, fmt.Errorf("there is no home folder: %w", err)
-		}
-		dir = filepath.Join(home, ".local", "state")
+	dir, err := disk.StateDir()
+	if err != nil {
+		return nil, err
 	}
-	return &Store{Dir: filepath.Join(dir, "condense", "kept"), MaxSize: maxSize, MaxAge: maxAge}, nil
+	return &Store{Dir: filepath.Join(dir, "kept"), MaxSize: maxSize, MaxAge: maxAge}, nil
 }
 
 const (

@@ -144,11 +144,11 @@ func TestRepeatWithAFailure(t *testing.T) {
 		if len(row.Runs) != 3 || row.Runs[fails-1].Outcome != core.OutcomeFailed || row.Outcome == core.OutcomeFailed || row.Values[lab.MeasureSize] == 0 {
 			t.Fatalf("run %d fails: %+v", fails, row)
 		}
-		told := false
+		warned := false
 		for _, w := range r.Warnings {
-			told = told || strings.Contains(w.Text, "no result at 1 of") && strings.Contains(w.Text, "runs") && strings.Contains(w.Text, "overloaded")
+			warned = warned || strings.Contains(w.Text, "no result at 1 of") && strings.Contains(w.Text, "runs") && strings.Contains(w.Text, "overloaded")
 		}
-		if !told {
+		if !warned {
 			t.Errorf("no warning of the run that failed: %v", r.Warnings)
 		}
 		before := calls.Load()

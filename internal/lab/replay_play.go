@@ -423,16 +423,13 @@ func (x *play) decide(k int) (due, bool) {
 	}
 	floor := x.policy.Floor
 	if floor == 0 {
-		floor = min(max(threshold, limit)/2, 100_000)
+		floor = lineage.Floor(max(threshold, limit))
 	}
 	t := x.desks[0].tariff
 	write, read := t.Caching.Prices(t.life())
 	leave := x.policy.Leave
 	if leave == 0 {
-		leave = 0.25
-		if read >= 0.1 {
-			leave = 0.4
-		}
+		leave = lineage.Leave(read)
 	}
 	x.live.Turns = k + 1
 	r := &wire.Request{Model: t.Name, TTL: t.life()}

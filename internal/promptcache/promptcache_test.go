@@ -73,7 +73,7 @@ func TestRules(t *testing.T) {
 		{"automatic: no price for writing", old, []request{{0, "abc", 0, 0, 0}, {0, "abcd", 3, 0, 0}, {23 * time.Hour, "abcdef", 4, 0, 0}, {24 * time.Hour, "abcdef", 0, 0, 0}}},
 		{"automatic: writing has a price", recent, []request{{0, "abc", 0, 3, 0}, {29 * minute, "abcd", 3, 1, 0}, {30 * minute, "abcd", 0, 4, 0}}},
 		{"automatic: an edit, and back", recent, []request{{0, "abcd", 0, 4, 0}, {0, "abxd", 2, 2, 0}, {0, "abcde", 4, 1, 0}}},
-		{"automatic: a branch that nobody reads is forgotten before its stem", recent, []request{{0, "abcd", 0, 4, 0}, {20 * minute, "abx", 2, 1, 0}, {20 * minute, "abcd", 2, 2, 0}}},
+		{"automatic: a branch that is not read is forgotten before its stem", recent, []request{{0, "abcd", 0, 4, 0}, {20 * minute, "abx", 2, 1, 0}, {20 * minute, "abcd", 2, 2, 0}}},
 		{"automatic: too short", recent, []request{{0, "a", 0, 0, 0}, {0, "a", 0, 0, 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestVerdicts(t *testing.T) {
 		"nothing":                            {plain, []core.Part{core.Text("nothing")}, score.Missing},
 		"only the name":                      {plain, []core.Part{core.Text("names: flushIntervalMs")}, score.Altered},
 		"a handle":                           {plain, []core.Part{core.Text("[… 100 lines h:" + handle + "]")}, score.Reachable},
-		"a handle beside the name":           {plain, []core.Part{core.Text("flushIntervalMs h:" + handle)}, score.Reachable},
+		"a handle next to the name":          {plain, []core.Part{core.Text("flushIntervalMs h:" + handle)}, score.Reachable},
 		"another handle":                     {plain, []core.Part{core.Text("h:0123456789")}, score.Missing},
 		"a handle in a longer word":          {plain, []core.Part{core.Text("0" + handle)}, score.Missing},
 		"the part before, and what follows":  {plain, []core.Part{core.Text("h:" + first + "+")}, score.Reachable},

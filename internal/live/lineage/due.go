@@ -56,6 +56,22 @@ type Decision struct {
 // 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
 const deep = 0.25
 
+// Leave returns the share of what can be removed that an epoch leaves, by the price of reading the vendor's cache: what lost little in replays
+// of whole sessions, unless reading is so cheap that a shallow cut takes too long to pay for itself. See docs/decisions/0040-defaults.md.
+func Leave(read float64) float64 {
+	if read >= 0.1 {
+		return 0.4
+	}
+	return deep
+}
+
+// Floor returns the size from which on money is a reason, for the largest size that a conversation may have: half of it, but of a window of a
+// million tokens that is a size that no recorded session reaches. See docs/decisions/0040-defaults.md.
+func Floor(largest int) int {
+	const enough = 100_000
+	return min(largest/2, enough)
+}
+
 // grace is how much longer than the lifetime asked for a cache counts as alive. To take a live cache for dead
 // costs about twelve times as much as the opposite.
 const grace = 1.1

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -24,6 +26,25 @@ func Turns(f *codec.File, api *apimessage.API, out *codec.Output) (turns []apime
 	turns, system = api.Turns(Input(f, api, out))
 	WarnFields(f, f.View(), out)
 	return turns, system
+}
+
+// Entries returns turns as a timeline of which everything is in view, each result as a message of its own, and the times of the first and
+// the last turn.
+func Entries(j *history.Journal, turns []apimessage.Turn) (entries []history.Entry, begin, end time.Time) {
+	for _, t := range turns {
+		source, _ := j.Message(t.ID)
+		if begin.IsZero() {
+			begin = source.Time
+		}
+		end = source.Time
+		if len(t.Parts) > 0 {
+			entries = append(entries, history.Entry{Message: core.Message{ID: t.ID, Role: t.Role, Time: source.Time, Parts: t.Parts}})
+		}
+		for _, r := range t.Results {
+			entries = append(entries, history.Entry{Message: core.Message{ID: t.ID, Role: core.RoleTool, Time: source.Time, Parts: []core.Part{r}}})
+		}
+	}
+	return entries, begin, end
 }
 
 // messageFields and blockFields are the fields of a message and of its content blocks that a

@@ -33,11 +33,11 @@ func write(f *codec.File, out *codec.Output) error {
 	if same {
 		return nil
 	}
-	w := writer{model: f.Model}
+	w, entries := writer{model: f.Model}, f.Journal.Timeline()
 	if !detectLines(data) {
 		out.Reset() // the envelope has the byte order mark
 		w.Envelope = &f.Envelope
-		w.view(f.Journal.Timeline())
+		w.view(entries)
 		w.Write(out, func(data []byte) []byte { return rawjson.Field(data, "messages") })
 		return nil
 	}
@@ -45,14 +45,14 @@ func write(f *codec.File, out *codec.Output) error {
 	if err != nil {
 		return err
 	}
-	w.view(f.Journal.Timeline())
+	w.view(entries)
 	last, ending := rows[len(rows)-1], jsonl.LineBreak(data)
 	out.Add(data[:last.At+len(last.Raw)])
 	out.AddString(ending)
 	was := slices.ContainsFunc(rows, func(r jsonl.Row) bool {
 		return rawjson.IsArray(rawjson.Field(rawjson.Field(r.Raw, "$set"), "messages"))
 	})
-	if was || w.changed || slices.ContainsFunc(f.Journal.Timeline(), func(e history.Entry) bool { return len(e.HiddenBy) > 0 }) {
+	if was || w.changed || slices.ContainsFunc(entries, func(e history.Entry) bool { return len(e.HiddenBy) > 0 }) {
 		out.Add(jsonl.Line(rawjson.Append(nil, `{"$set":{"messages":?}}`, rawjson.Array(w.Records()[:w.appended]))))
 		out.AddString(ending)
 	}
@@ -70,21 +70,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		out.Warn("", "the system prompt was left out: Gemini CLI has its own")
 	}
 	out.Warn("", "the directory of the session is not known: it is that of no project")
-	var entries []history.Entry
-	var begin, end time.Time
-	for _, t := range turns {
-		source, _ := f.Journal.Message(t.ID)
-		if begin.IsZero() {
-			begin = source.Time
-		}
-		end = source.Time
-		if len(t.Parts) > 0 {
-			entries = append(entries, history.Entry{Message: core.Message{ID: t.ID, Role: t.Role, Time: source.Time, Parts: t.Parts}})
-		}
-		for _, r := range t.Results {
-			entries = append(entries, history.Entry{Message: core.Message{ID: t.ID, Role: core.RoleTool, Time: source.Time, Parts: []core.Part{r}}})
-		}
-	}
+	entries, begin, end := convert.Entries(f.Journal, turns)
 	w := writer{model: f.Model, out: out}
 	w.view(entries)
 	project := sha256.Sum256([]byte("/"))

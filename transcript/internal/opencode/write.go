@@ -46,21 +46,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		out.Warn("", "the system prompt was left out: OpenCode has its own")
 	}
 	out.Warn("", "the directory of the session is not known: it is /")
-	var entries []history.Entry
-	var begin, end time.Time
-	for _, t := range turns {
-		source, _ := f.Journal.Message(t.ID)
-		if begin.IsZero() {
-			begin = source.Time
-		}
-		end = source.Time
-		if len(t.Parts) > 0 {
-			entries = append(entries, history.Entry{Message: core.Message{ID: t.ID, Role: t.Role, Time: source.Time, Parts: t.Parts}})
-		}
-		for _, r := range t.Results {
-			entries = append(entries, history.Entry{Message: core.Message{ID: t.ID, Role: core.RoleTool, Time: source.Time, Parts: []core.Part{r}}})
-		}
-	}
+	entries, begin, end := convert.Entries(f.Journal, turns)
 	w := writer{session: newID("ses", f.Journal.ID(), 0), dir: "/", model: f.Model, out: out}
 	w.view(entries)
 	out.Add(rawjson.Append(nil, `{"info":{"id":?,"slug":"condensed","projectID":"global","directory":"/","title":"Condensed","version":"1.2.0","time":{"created":?,"updated":?}},"messages":`,

@@ -39,15 +39,8 @@ type installation struct {
 // stateDir is where installations are kept: not next to the settings, because agents read whole
 // folders of them.
 func stateDir(agent *agents.Agent) (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("there is no home folder: %w", err)
-		}
-		dir = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(dir, "condense", "agents", agent.Name), nil
+	dir, err := disk.StateDir()
+	return filepath.Join(dir, "agents", agent.Name), err
 }
 
 const (
