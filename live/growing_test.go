@@ -57,9 +57,9 @@ func TestL2L3L5L6Growing(t *testing.T) {
 		faults := grow(t, host, &live.Options{
 			Upstreams: map[string]string{"anthropic": upstream.URL}, Store: filepath.Join(dir, fmt.Sprint(runs, ".db")),
 			Logger: slog.New(slog.DiscardHandler),
-		}, vendor, func(res *http.Response) growing.Answer {
+		}, vendor, func(_ int, body []byte) growing.Answer {
 			var answer struct{ Answer json.RawMessage }
-			if err := errors.Join(json.NewDecoder(res.Body).Decode(&answer), res.Body.Close()); err != nil {
+			if err := json.Unmarshal(body, &answer); err != nil {
 				t.Fatal(err)
 			}
 			return growing.Answer(answer.Answer)
@@ -76,8 +76,8 @@ func TestL2L3L5L6Growing(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// grow plays a generated client of a gateway, which is restarted now and then, and returns its faults. Answer reads what the client gets.
-func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growing.Vendor, answer func(*http.Response) growing.Answer) map[string]int {
+// grow plays a generated client of a gateway, which is restarted now and then, and returns its faults. Answer reads the status and the body that the client gets.
+func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growing.Vendor, answer func(int, []byte) growing.Answer) map[string]int {
 	var g *live.Gateway
 	var s *httptest.Server
 	stop := func() {
@@ -109,7 +109,11 @@ func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growin
 			if err != nil {
 				t.Fatal(err)
 			}
-			return answer(res), g.Stats().EpochCount > before
+			body, err := io.ReadAll(res.Body)
+			if err := errors.Join(err, res.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+			return answer(res.StatusCode, body), g.Stats().EpochCount > before
 		},
 	}, 40)
 	return g.Stats().Errors

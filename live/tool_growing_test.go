@@ -149,10 +149,9 @@ func TestRecallToolGrowing(t *testing.T) {
 		faults := grow(t, host, &live.Options{
 			Upstreams: map[string]string{"anthropic": upstream.URL}, Store: filepath.Join(dir, fmt.Sprint(runs, ".db")),
 			Logger: slog.New(slog.NewTextHandler(&model.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Recall: live.Recall{Tool: true},
-		}, model.vendor, func(res *http.Response) growing.Answer {
-			text, err := io.ReadAll(res.Body)
-			if err := errors.Join(err, res.Body.Close()); err != nil || res.StatusCode != http.StatusOK {
-				t.Fatalf("status %d: %v: %s", res.StatusCode, err, text)
+		}, model.vendor, func(status int, text []byte) growing.Answer {
+			if status != http.StatusOK {
+				t.Fatalf("status %d: %s", status, text)
 			}
 			if bytes.Contains(text, []byte(recallName)) {
 				t.Fatalf("the client sees the tool: %s", text)
