@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
@@ -66,9 +67,9 @@ func roundsKey(session, strategy, encoding, format string, rounds int) string {
 }
 
 // canaryKey is cacheKey for canaries in a session.
-func canaryKey(session, strategy, encoding, format, budget string, rounds int, seed uint64) string {
+func canaryKey(set canary.Set, session, strategy, encoding, format, budget string, rounds int, seed uint64) string {
 	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\ncanaries 1 %s %d %d %s\n%s\n%q\n%s", cacheVersion, budget, rounds, seed, format, session, strategy, encoding)
+	_, _ = fmt.Fprintf(h, "%s\n%s 1 %s %d %d %s\n%s\n%q\n%s", cacheVersion, set, budget, rounds, seed, format, session, strategy, encoding)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

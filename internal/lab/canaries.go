@@ -58,7 +58,6 @@ const (
 	canaryRounds = 6
 	canaryWindow = 16_000 // tokens
 	canaryAll    = canary.Type("all")
-	canaryPrefix = "canaries:"
 )
 
 // canaryShares returns the budgets of canaries: the shares among those that were asked for.
@@ -95,7 +94,7 @@ func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, erro
 			s := &w.strategies[i]
 			key, found := "", []Canary(nil)
 			if w.cache != nil && s.Key != "" {
-				key = canaryKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed)
+				key = canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed)
 			}
 			if key == "" || !w.cache.get(key, &found) {
 				err := w.afford(s)
@@ -135,7 +134,7 @@ func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy,
 	}
 	window := windowFor(w.session, b, rounds)
 	for _, swap := range []bool{false, true} {
-		messages, planted := canary.Plant(w.session.Messages, w.session.ID, window, w.opts.Seed, swap)
+		messages, planted := canary.Plant(w.set, w.session.Messages, w.session.ID, window, w.opts.Seed, swap)
 		core.Measure(w.counter, messages)
 		said := map[string]bool{}
 		var view []core.Message
@@ -333,7 +332,7 @@ func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, s
 		n += rounds
 		for i := range w.strategies {
 			s := &w.strategies[i]
-			if w.cache != nil && s.Key != "" && w.cache.get(canaryKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed), &[]Canary{}) {
+			if w.cache != nil && s.Key != "" && w.cache.get(canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed), &[]Canary{}) {
 				continue
 			}
 			t := w.trial(name, task{budget: b.String(), cut: score.Cut{Session: w.session, At: at}, room: int(b.Share / 100 * float64(window))})

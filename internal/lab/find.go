@@ -12,14 +12,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/lab/canary"
 )
 
 // An Item is a session that is opened when it is needed, so that a list of a million sessions takes
 // little memory.
 type Item struct {
 	Name string // path of the file; unique
-	// Canaries says that sentences are planted in the session, and measured instead of what was needed later.
-	Canaries bool
+	// Canaries names the sentences that are planted in the session, and measured instead of what was needed later.
+	Canaries canary.Set
 	Open     func() (io.ReadCloser, error)
 }
 
@@ -36,8 +38,8 @@ var companions = []string{"ui_messages.json", "task_metadata.json", "index.json"
 
 // Find returns the sessions that paths name, sorted by name: files, folders with everything in them
 // that looks like a transcript, patterns as of [filepath.Glob], and "demo:" for the sessions that come
-// with the program. "canaries:" before any of these plants sentences in the sessions; by itself it means
-// those that come with the program. Links to files and folders are followed; each folder is read once. Find reads no
+// with the program. "canaries:" or "canaries2:" before any of these plants sentences in the sessions; by itself it
+// means those that come with the program. Links to files and folders are followed; each folder is read once. Find reads no
 // file: a file or folder that cannot be opened is an item that fails when it is read. A path that names
 // nothing is an error.
 func Find(paths ...string) ([]Item, error) {
@@ -61,8 +63,10 @@ func Find(paths ...string) ([]Item, error) {
 }
 
 func find(p string) ([]Item, error) {
-	if of, ok := strings.CutPrefix(p, canaryPrefix); ok {
-		return withCanaries(cmp.Or(of, "demo:"))
+	for _, set := range canary.Sets {
+		if of, ok := strings.CutPrefix(p, string(set)+":"); ok {
+			return withCanaries(set, cmp.Or(of, "demo:"))
+		}
 	}
 	if name, ok := strings.CutPrefix(p, "demo:"); ok {
 		return demo(name)
@@ -95,10 +99,10 @@ func find(p string) ([]Item, error) {
 }
 
 // withCanaries returns the sessions that p names, for canaries.
-func withCanaries(p string) ([]Item, error) {
+func withCanaries(set canary.Set, p string) ([]Item, error) {
 	items, err := find(p)
 	for i := range items {
-		items[i].Name, items[i].Canaries = canaryPrefix+items[i].Name, true
+		items[i].Name, items[i].Canaries = string(set)+":"+items[i].Name, set
 	}
 	return items, err
 }

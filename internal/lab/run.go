@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/tokens"
 )
@@ -174,8 +175,8 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		out.spent = spentBy(s, counter)
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
-	if it.Canaries {
-		out.info.Hash = canaryPrefix + out.info.Hash
+	if w.set = it.Canaries; w.set != "" {
+		out.info.Hash = string(w.set) + ":" + out.info.Hash
 		if out.planted, err = w.canaries(ctx, it.Name); err == nil {
 			out.skipped = tooShort(out.planted)
 		}
@@ -225,6 +226,7 @@ type sessionWork struct {
 	session *score.Session
 	counter *tokens.Counter
 	hash    string
+	set     canary.Set // of what is planted
 	scorers map[scorerKey]*score.Scorer
 	cached  int
 }

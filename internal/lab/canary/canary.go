@@ -18,6 +18,18 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
+// A Set names the texts that are planted.
+type Set string
+
+// The sets. A session of a set has its name before its own.
+const (
+	First  Set = "canaries"
+	Second Set = "canaries2" // by a second author: see the variable second
+)
+
+// Sets are all of them.
+var Sets = []Set{First, Second}
+
 // A Type is what a canary is.
 type Type string
 
@@ -64,14 +76,18 @@ const hostilePlaces = 4
 // before the window ends, half soon after. The same arguments give the same result. Swap exchanges the
 // hostile lines for the neutral ones. The messages must be measured, and those that are new or changed are
 // not.
-func Plant(messages []core.Message, name string, window int, seed uint64, swap bool) ([]core.Message, []Canary) {
+func Plant(set Set, messages []core.Message, name string, window int, seed uint64, swap bool) ([]core.Message, []Canary) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	p := planter{rng: rand.New(rand.NewPCG(seed, h.Sum64())), at: map[int][]core.Message{}, seen: text(messages)} //nolint:gosec // no secret
 	p.called = strings.Contains(p.seen, "] Result:")
 	p.read(messages)
 	byType := map[Type][]family{}
-	for _, f := range families {
+	texts := families
+	if set == Second {
+		texts = second
+	}
+	for _, f := range texts {
 		byType[f.kind] = append(byType[f.kind], f)
 	}
 	for k, t := range Types[:Said] {

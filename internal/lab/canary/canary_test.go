@@ -37,9 +37,10 @@ func size(messages []core.Message) int {
 // as often, the updates too, and the session is otherwise as it was.
 func TestPlanted(t *testing.T) {
 	was := session(200)
-	for seed := range uint64(20) {
-		messages, planted := canary.Plant(was, "walrus", size(was)*3/4, seed, false)
-		if again, same := canary.Plant(was, "walrus", size(was)*3/4, seed, false); !cmp.Equal(messages, again) || len(same) != len(planted) {
+	for n := range uint64(40) {
+		set, seed := canary.Sets[n%2], n/2
+		messages, planted := canary.Plant(set, was, "walrus", size(was)*3/4, seed, false)
+		if again, same := canary.Plant(set, was, "walrus", size(was)*3/4, seed, false); !cmp.Equal(messages, again) || len(same) != len(planted) {
 			t.Fatal("not the same twice")
 		}
 		whole, before := canary.NewView(messages), canary.NewView(was)
@@ -97,8 +98,8 @@ func TestPlanted(t *testing.T) {
 // TestSwapped: exchanged, hostile and neutral lines have the same places, length and values.
 func TestSwapped(t *testing.T) {
 	was := session(200)
-	one, a := canary.Plant(was, "walrus", size(was)*3/4, 7, false)
-	two, b := canary.Plant(was, "walrus", size(was)*3/4, 7, true)
+	one, a := canary.Plant(canary.First, was, "walrus", size(was)*3/4, 7, false)
+	two, b := canary.Plant(canary.First, was, "walrus", size(was)*3/4, 7, true)
 	for i := range a {
 		of, to := a[i].Type, b[i].Type
 		if exchanged := map[canary.Type]canary.Type{canary.Hostile: canary.Neutral, canary.Neutral: canary.Hostile}[of]; exchanged != "" {

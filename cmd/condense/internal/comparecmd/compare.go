@@ -55,7 +55,8 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `compare cuts recorded sessions where they would have overflowed, lets every strategy condense the messages
 before the cut, and measures the result against what the agent used afterwards. PATH is a transcript, a
 folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
-canaries:PATH plants rules, facts and wishes in the sessions and counts what is left of them, round by round.
+canaries:PATH plants rules, facts and wishes in the sessions and counts what is left of them, round by round;
+canaries2:PATH plants texts of another author.
 
 A strategy is, with commas between several:
   NAME              a provider of the configuration, or a strategy with its default settings

@@ -110,7 +110,7 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
-	if slices.ContainsFunc(items, func(it lab.Item) bool { return it.Canaries }) {
+	if slices.ContainsFunc(items, func(it lab.Item) bool { return it.Canaries != "" }) {
 		return cli.Usage(cmd, "canaries: is for condense compare: learn reads sessions as they are")
 	}
 	h, set, err := openStrategies(a, cmd, c)
