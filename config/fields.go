@@ -14,6 +14,7 @@ const (
 	inPrice    place = "price"
 
 	inServe      place = "serve"
+	inAdmin      place = "serve.admin"
 	inUpstreams  place = "serve.upstreams"
 	inCompaction place = "serve.compaction"
 	inIngest     place = "serve.ingest"
@@ -251,6 +252,14 @@ var fields = []field{
 	{
 		key: "listen", kind: kindAddress, in: []place{inServe}, def: "127.0.0.1:8765", example: "127.0.0.1:8765",
 		doc: "The address to listen on. Port 0 takes a free one. An address that is not on this machine's loopback needs a token. Needs trust. Read at the start only.",
+	},
+	{
+		key: "admin", kind: kindObject, of: inAdmin, in: []place{inServe},
+		doc: "The gateway's own pages, which are for those who run it: statistics, metrics, health. Agents do not need them.",
+	},
+	{
+		key: "listen", kind: kindAddress, in: []place{inAdmin}, example: "127.0.0.1:8766",
+		doc: "The address of the gateway's own pages. Absent means the loopback, and the port after that of listen, or a free one. An address that is not on this machine's loopback needs a token. Needs trust. Read at the start only.",
 	},
 	{
 		key: "upstreams", kind: kindObject, of: inUpstreams, in: []place{inServe},

@@ -9,6 +9,7 @@ import (
 // ServeValues are the section serve: the gateway between agents and the APIs of vendors.
 type ServeValues struct {
 	Listen     string            `json:"listen,omitempty"`
+	Admin      *AdminValues      `json:"admin,omitempty"`
 	Upstreams  *UpstreamValues   `json:"upstreams,omitempty"`
 	Compaction *CompactionValues `json:"compaction,omitempty"`
 	Store      string            `json:"store,omitempty"` // a path, or [StoreMemory]
@@ -23,6 +24,11 @@ type ServeValues struct {
 	Recall     *RecallValues     `json:"recall,omitempty"`
 	Epoch      *EpochValues      `json:"epoch,omitempty"`
 	Modes      []ServeRule       `json:"modes,omitzero"`
+}
+
+// AdminValues are the settings of the gateway's own pages.
+type AdminValues struct {
+	Listen string `json:"listen,omitempty"`
 }
 
 // UpstreamValues are the base URLs of the vendors' APIs.
@@ -71,6 +77,7 @@ type ServeRule struct {
 // configuration.
 type Serve struct {
 	Listen     string            // host and port
+	Admin      string            // host and port of the gateway's own pages; empty if none are set
 	Upstreams  map[string]string // base URLs without /v1 of "anthropic" and "openai"
 	Compaction map[string]string // of "openai": auto, upstream or gateway
 	// Store is the absolute path of a file, or [StoreMemory]. It is empty if none is set and the
@@ -100,6 +107,7 @@ func (c *Config) Serve() Serve {
 	v := c.values.Serve // complete: the defaults are its lowest layer
 	s := Serve{
 		Listen:     v.Listen,
+		Admin:      or(v.Admin).Listen,
 		Upstreams:  map[string]string{"anthropic": v.Upstreams.Anthropic, "openai": v.Upstreams.OpenAI},
 		Compaction: map[string]string{"openai": v.Compaction.OpenAI},
 		Store:      either(v.Store, defaultStore(environment(c.opts.Env))),
@@ -116,6 +124,14 @@ func (c *Config) Serve() Serve {
 	s.Deadline, _ = time.ParseDuration(v.Deadline) // checked when it was read
 	s.Drain, _ = time.ParseDuration(v.Drain)
 	return s
+}
+
+// or returns what a pointer points to, or nothing of it: an object without defaults is absent until it is set.
+func or[T any](v *T) T {
+	if v == nil {
+		return *new(T)
+	}
+	return *v
 }
 
 // defaultStore is a file in the folder for state of the XDG Base Directory Specification, on

@@ -17,6 +17,7 @@ import (
 const serving = `modes: {plan: default}
 serve:
   listen: "[::1]:9000"
+  admin: {listen: "127.0.0.1:0"}
   upstreams: {anthropic: "http://localhost:4000/anthropic"}
   compaction: {openai: gateway}
   store: memory
@@ -67,6 +68,7 @@ func TestServeValues(t *testing.T) {
 	got := loadFrom(t, file).Serve()
 	want := config.Serve{
 		Listen:     "[::1]:9000",
+		Admin:      "127.0.0.1:0",
 		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com"},
 		Compaction: map[string]string{"openai": "gateway"},
 		Store:      config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
@@ -120,7 +122,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

@@ -181,6 +181,7 @@ func (b *builder) claimsOf(c *checker) []Claim {
 // may send them.
 var serveKeys = []struct{ key, does string }{
 	{"listen", "listens on this address"},
+	{"admin", "shows what the gateway does at this address"},
 	{"upstreams", "sends conversations, with the keys of your agents, to this address"},
 	{"store", "keeps what it condensed in this file"},
 	{"token_env", "lets in callers who know the value of this environment variable"},

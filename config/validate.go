@@ -251,11 +251,16 @@ func (v *validator) serve() {
 	if s.TokenEnv != "" && s.TokenFile != "" {
 		v.fail(p.With("token_file"), &fault{problem: "cannot be combined with token_env", allowed: "set one of the two"})
 	}
-	if host, _, err := net.SplitHostPort(s.Listen); err == nil && !v.faulty(p.With("listen")) && !Loopback(host) && s.TokenEnv == "" && s.TokenFile == "" {
-		v.fail(p.With("listen"), &fault{
-			problem: "is not on the loopback, and no token is set: everyone who reaches it could send requests",
-			allowed: "set serve.token_env or serve.token_file too, or listen on 127.0.0.1",
-		})
+	for _, l := range []struct {
+		p       tree.Path
+		address string
+	}{{p.With("listen"), s.Listen}, {p.With("admin").With("listen"), or(s.Admin).Listen}} {
+		if host, _, err := net.SplitHostPort(l.address); err == nil && !v.faulty(l.p) && !Loopback(host) && s.TokenEnv == "" && s.TokenFile == "" {
+			v.fail(l.p, &fault{
+				problem: "is not on the loopback, and no token is set: everyone who reaches it could send requests",
+				allowed: "set serve.token_env or serve.token_file too, or listen on 127.0.0.1",
+			})
+		}
 	}
 	for i, rule := range s.Modes {
 		at := p.With("modes").With(strconv.Itoa(i))

@@ -161,6 +161,7 @@ type Gateway struct {
 	shelf     shelf
 	asking    chan struct{} // has a value for each request to /mcp that is being answered
 
+	draining  atomic.Bool
 	sessions  sessions
 	parsed    *wire.Cache
 	ingesters ingesters
@@ -351,8 +352,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case t.status:
-		g.serveStatus(w)
+	case t.own:
+		t.refuse(w, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
 	case t.mcp:
 		g.serveMCP(w, r, s, &t)
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
@@ -368,17 +369,24 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // can send requests to the loopback, under any name (DNS rebinding), so the name and the origin
 // are checked.
 func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
-	switch {
-	case s.Token != "" && subtle.ConstantTimeCompare([]byte(t.token), []byte(s.Token)) != 1:
+	if s.Token != "" && subtle.ConstantTimeCompare([]byte(t.token), []byte(s.Token)) != 1 {
 		return http.StatusUnauthorized, "condense: this gateway needs its token, in the header X-Condense-Token or in the base URL: /token/TOKEN"
+	}
+	if status, text = s.outside(r); status == 0 && isUpgrade(r) {
+		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP (Codex: supports_websockets = false)"
+	}
+	return status, text
+}
+
+// outside refuses clients of other machines if there is no token, other names of the gateway, and web pages of other origins.
+func (s *settings) outside(r *http.Request) (status int, text string) {
+	switch {
 	case s.Token == "" && !isLoopback(r.RemoteAddr):
 		return http.StatusForbidden, "condense: this gateway answers only clients on its own machine; to change that, set a token"
 	case s.Token == "" && !isLoopback(r.Host):
 		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host) + "; use 127.0.0.1 or localhost"
 	case !allowedOrigin(r):
 		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
-	case isUpgrade(r):
-		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP (Codex: supports_websockets = false)"
 	}
 	return 0, ""
 }

@@ -1,9 +1,7 @@
 package live
 
 import (
-	"encoding/json"
 	"maps"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -107,14 +105,4 @@ func (g *Gateway) Stats() Stats {
 	s.Errors = map[string]int{}
 	maps.Copy(s.Errors, g.stats.s.Errors)
 	return s
-}
-
-// serveStatus answers GET /condense/status.
-func (g *Gateway) serveStatus(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	if err := e.Encode(g.Stats()); err != nil {
-		g.current.Load().Logger.Debug("status could not be sent", "err", err)
-	}
 }

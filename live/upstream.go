@@ -63,7 +63,7 @@ type target struct {
 	api      string
 	count    bool // asks for the number of tokens only
 	compact  bool // asks for a compaction
-	status   bool
+	own      bool // a page of the gateway's own
 	mcp      bool
 	token    string
 	recall   string // the secret of who can recall
@@ -111,8 +111,8 @@ func (s *settings) route(r *http.Request) target {
 			}
 			named = "-"
 			continue
-		case t.path == "/condense/status":
-			t.status = true
+		case first == "condense":
+			t.own = true
 			fallthrough
 		default:
 			named = "-"

@@ -45,7 +45,7 @@ const patience = time.Minute
 //	vendor WINDOW CALLS
 //		starts a scripted vendor, which plays an agent's loop of CALLS calls; sets $VENDOR
 //	gateway ARG…
-//		starts condense serve --listen 127.0.0.1:0 ARG…, or condense serve --config FILE ARG…; sets $GATEWAY
+//		starts condense serve --listen 127.0.0.1:0 ARG…, or condense serve --config FILE ARG…; sets $GATEWAY and $ADMIN
 //	converse API MODEL [PATH [HEADER…]]
 //		plays the loop with an agent through $GATEWAY/PATH; "System: …" is its system prompt. It prints what the
 //		vendor saw: requests, those that were changed, the largest in tokens, the messages left by the first epoch
@@ -78,7 +78,7 @@ func startVendor(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("VENDOR", server.URL)
 }
 
-var listens = regexp.MustCompile(`listens on (http://[^ /]+)\S* `)
+var listens = regexp.MustCompile(`listens on (http://[^ /]+)\S* \(what it does: (http://[^ /]+)/`)
 
 func startGateway(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
@@ -97,7 +97,7 @@ func startGateway(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Start())
 	s.process, s.out = cmd, make(chan string, 1)
 	ts.Defer(func() { _ = cmd.Process.Kill() })
-	address := make(chan string, 1)
+	address := make(chan [2]string, 1)
 	go func() {
 		var all bytes.Buffer
 		buf, sent := make([]byte, 4096), false
@@ -105,7 +105,7 @@ func startGateway(ts *testscript.TestScript, _ bool, args []string) {
 			n, err := stdout.Read(buf)
 			all.Write(buf[:n])
 			if m := listens.FindSubmatch(all.Bytes()); m != nil && !sent {
-				address <- string(m[1])
+				address <- [2]string{string(m[1]), string(m[2])}
 				sent = true
 			}
 			if err != nil {
@@ -115,8 +115,9 @@ func startGateway(ts *testscript.TestScript, _ bool, args []string) {
 			}
 		}
 	}()
-	if url := <-address; url != "" {
-		ts.Setenv("GATEWAY", url)
+	if urls := <-address; urls[0] != "" {
+		ts.Setenv("GATEWAY", urls[0])
+		ts.Setenv("ADMIN", urls[1])
 		return
 	}
 	ts.Fatalf("the gateway ended: %v\n%s", cmd.Wait(), s.log.String())

@@ -58,10 +58,11 @@ func (d *desk) upstreams() []string {
 type gateway struct {
 	cmd *exec.Cmd
 	url string
+	own string // the address of its own pages
 	log *testkit.Log
 }
 
-var listens = regexp.MustCompile(`condense listens on (http://\S+)`)
+var listens = regexp.MustCompile(`condense listens on (http://\S+) \(what it does: (http://\S+)\)`)
 
 // serve starts condense serve at an address.
 func (d *desk) serve(t *testing.T, address string, flags ...string) *gateway {
@@ -78,7 +79,7 @@ func (d *desk) serve(t *testing.T, address string, flags ...string) *gateway {
 	testkit.Eventually(t, "condense serve listens", func() bool {
 		m := listens.FindStringSubmatch(g.log.String())
 		if m != nil {
-			g.url = m[1]
+			g.url, g.own = m[1], m[2]
 		}
 		return m != nil
 	})
@@ -101,7 +102,7 @@ func (g *gateway) epochs(t *testing.T) int {
 // status is what the gateway counts.
 func (g *gateway) status(t *testing.T) map[string]any {
 	t.Helper()
-	resp, err := http.Get(g.url + "/condense/status")
+	resp, err := http.Get(g.own)
 	if err != nil {
 		t.Fatal(err)
 	}

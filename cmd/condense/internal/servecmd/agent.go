@@ -338,7 +338,7 @@ const patience = 5 * time.Second
 func answers(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/condense/status", http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, address+"/", http.NoBody)
 	if err != nil {
 		return false
 	}

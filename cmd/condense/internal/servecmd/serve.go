@@ -39,8 +39,8 @@ func Commands(a *cli.App) []*cobra.Command {
 
 func serveCommand(a *cli.App) *cobra.Command {
 	var (
-		flags  gatewayFlags
-		listen string
+		flags         gatewayFlags
+		listen, admin string
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -60,8 +60,10 @@ is read again when it changes. The first signal to end waits for answers in prog
 		Args: cli.NoArguments("to run an agent through a gateway of its own: condense wrap"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set := map[string]string{}
-			if listen != "" {
-				set["serve.listen"] = listen
+			for key, address := range map[string]string{"serve.listen": listen, "serve.admin.listen": admin} {
+				if address != "" {
+					set[key] = address
+				}
 			}
 			g, err := flags.open(cmd, a, set, nil)
 			if err != nil {
@@ -72,6 +74,7 @@ is read again when it changes. The first signal to end waits for answers in prog
 	}
 	flags.add(a, cmd)
 	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on; port 0 takes a free one (default: serve.listen, 127.0.0.1:8765)")
+	cmd.Flags().StringVar(&admin, "admin", "", "`address` of the gateway's own pages: statistics, health (default: serve.admin.listen, or the loopback and the next port)")
 	return cmd
 }
 
@@ -348,62 +351,89 @@ func (g *gateway) changed(before, after *config.Config) {
 	if s.Listen != old.Listen && s.Listen != g.settings.Listen {
 		g.log.Warn("serve.listen has changed: restart to listen there", "now", g.settings.Listen, "changed", s.Listen)
 	}
+	if s.Admin != old.Admin && s.Admin != g.settings.Admin {
+		g.log.Warn("serve.admin.listen has changed: restart to listen there", "now", g.settings.Admin, "changed", s.Admin)
+	}
 	if s.Store != old.Store && s.Store != g.settings.Store {
 		g.log.Warn("serve.store has changed: restart to use it", "now", g.settings.Store, "changed", s.Store)
 	}
 }
 
-// server returns the server of the gateway. It has no time-outs that would cut an answer.
-func (g *gateway) server() *http.Server {
+// server returns a server for a handler. It has no time-outs that would cut an answer.
+func (g *gateway) server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: g.Gateway, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }
 
 // serve listens until ctx is done, then ends: answers in progress go on for a while.
 func (g *gateway) serve(ctx context.Context, a *cli.App) error {
-	l, err := bind(ctx, g.settings.Listen)
+	l, err := bind(ctx, g.settings.Listen, "--listen or serve.listen")
 	if err != nil {
 		return err
 	}
-	server := g.server()
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	pages, err := bindAdmin(ctx, g.settings.Admin, l.Addr())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	models, admin := g.server(g.Gateway), g.server(g.Admin())
+	failed := make(chan error, 2) //nolint:mnd // one for each
+	go func() { failed <- models.Serve(l) }()
+	go func() { failed <- admin.Serve(pages) }()
 	base := g.address(l.Addr())
-	term.Printf(a.Stdout, "condense listens on %s (what it does: /condense/status)\n", base)
+	term.Printf(a.Stdout, "condense listens on %s (what it does: http://%s/condense/status)\n", base, pages.Addr())
 	term.Printf(a.Stdout, "point an agent here: ANTHROPIC_BASE_URL=%[1]s claude, or OPENAI_BASE_URL=%[1]s/v1 for clients of OpenAI's APIs\n", base)
 	select {
 	case err := <-failed:
-		return err
+		return errors.Join(err, models.Close(), admin.Close())
 	case <-ctx.Done():
 	}
 	drain := time.Duration(g.drain.Load())
+	g.Drain()
 	g.log.InfoContext(ctx, "ending: no new requests; answers in progress may go on, unless there is a second signal", "limit", drain)
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
-	if err := server.Shutdown(rest); err != nil {
+	if err := models.Shutdown(rest); err != nil {
 		g.log.WarnContext(ctx, "answers in progress were cut", "limit", drain)
-		if err := server.Close(); err != nil {
+		if err := models.Close(); err != nil {
 			g.log.DebugContext(ctx, "close", "err", err)
 		}
+	}
+	if err := admin.Close(); err != nil {
+		g.log.DebugContext(ctx, "close", "err", err)
 	}
 	s := g.Stats()
 	g.log.InfoContext(ctx, "ended", "requests", s.Requests, "tokens_sent", size.Group(s.Tokens.Sent), "tokens_saved", size.Group(s.Tokens.Net), "epochs", s.EpochCount)
 	return nil
 }
 
-// bind listens on an address, and says what to do if it cannot.
-func bind(ctx context.Context, address string) (net.Listener, error) {
+// bindAdmin listens for the gateway's own pages. Without an address it takes the port after that of the models, and a free one if that
+// is in use.
+func bindAdmin(ctx context.Context, address string, models net.Addr) (net.Listener, error) {
+	if address != "" {
+		return bind(ctx, address, "--admin or serve.admin.listen")
+	}
+	const last = 65535
+	if at, ok := models.(*net.TCPAddr); ok && at.Port < last {
+		if l, err := bind(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(at.Port+1)), ""); err == nil {
+			return l, nil
+		}
+	}
+	return bind(ctx, "127.0.0.1:0", "--admin or serve.admin.listen")
+}
+
+// bind listens on an address, and says what to do if it cannot: choose another one with what is named.
+func bind(ctx context.Context, address, with string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	advice := ""
 	switch {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		advice = "; another program listens there, perhaps another condense serve: choose another port with --listen or serve.listen (0 takes a free one)"
+		advice = "; another program listens there, perhaps another condense serve: choose another port with " + with + " (0 takes a free one)"
 	case errors.Is(err, syscall.EACCES):
-		advice = "; choose a port above 1023 with --listen or serve.listen"
+		advice = "; choose a port above 1023 with " + with
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		advice = "; it is no address of this machine"
 	}

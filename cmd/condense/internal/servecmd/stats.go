@@ -28,7 +28,7 @@ and of what kind that was, the most frequent first, with the pass that had left 
 room: see the settings of that pass. What condense wrap did is in its last lines.
 
 A gateway saves its numbers every minute and when it ends; they are kept for 30 days after that. Of a running one,
-GET /condense/status has the newest.`,
+/condense/status at its admin address has the newest.`,
 		Example: `  condense stats
   condense stats --store gateway.db --json`,
 		Args: cobra.NoArgs,
@@ -50,7 +50,7 @@ GET /condense/status has the newest.`,
 			case "":
 				return errors.New("there is no home folder with a store: name a file with --store")
 			case config.StoreMemory:
-				return errors.New("serve.store is memory: nothing is kept; ask the running gateway, GET /condense/status")
+				return errors.New("serve.store is memory: nothing is kept; ask the running gateway: /condense/status at its admin address")
 			}
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("there is no store %s: condense serve has not run with it yet", path)

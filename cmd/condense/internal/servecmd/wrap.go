@@ -122,11 +122,11 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	listener, err := bind(cmd.Context(), "127.0.0.1:0")
+	listener, err := bind(cmd.Context(), "127.0.0.1:0", "")
 	if err != nil {
 		return err
 	}
-	server := g.server()
+	server := g.server(g.Gateway)
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			g.log.Error("the gateway has ended; the agent goes on without it", "err", err)

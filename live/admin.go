@@ -1,0 +1,98 @@
+package live
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Admin returns the handler of what is for those who run the gateway, not for agents: it belongs on a listener of its own, on the
+// loopback if possible.
+//
+//	/healthz          200 while the process serves
+//	/readyz           200 if requests should be sent here: the store answers, and [Gateway.Drain] was not called; else 503
+//	/condense/status  [Stats] as JSON
+//
+// With a token, everything but the first two needs it: in the header X-Condense-Token, as bearer token, or as the password of
+// any user, for which browsers ask. Without one, only clients of this machine are answered.
+func (g *Gateway) Admin() http.Handler {
+	own := http.NewServeMux() // what needs a token; other pages are added here
+	own.HandleFunc("GET /condense/status", g.serveStatus)
+
+	all := http.NewServeMux()
+	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plainly(w, http.StatusOK, "ok") })
+	all.HandleFunc("GET /readyz", g.serveReady)
+	all.Handle("/", g.forAdmins(own))
+	return all
+}
+
+// Drain makes /readyz say that no new requests should be sent here. They are served nevertheless, so that a balancer has the time
+// to ask.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
+	if g.draining.Load() {
+		plainly(w, http.StatusServiceUnavailable, "draining")
+		return
+	}
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	if _, err := g.store.Changes(ctx); err != nil {
+		plainly(w, http.StatusServiceUnavailable, "the store does not answer")
+		return
+	}
+	plainly(w, http.StatusOK, "ok")
+}
+
+// plainly answers with a line of text.
+func plainly(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+// forAdmins answers those who may not use next.
+func (g *Gateway) forAdmins(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := g.current.Load()
+		if status, text := s.outside(r); status != 0 {
+			plainly(w, status, text)
+			return
+		}
+		if s.Token != "" && subtle.ConstantTimeCompare([]byte(adminToken(r)), []byte(s.Token)) != 1 {
+			w.Header().Set("WWW-Authenticate", `Basic realm="condense", charset="UTF-8"`)
+			plainly(w, http.StatusUnauthorized, "condense: this page needs the token of the gateway: as the password of any user, as bearer token, or in the header X-Condense-Token")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// adminToken is the token that a request for a page of the gateway carries.
+func adminToken(r *http.Request) string {
+	if token := r.Header.Get("X-Condense-Token"); token != "" {
+		return token
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return token
+	}
+	_, password, _ := r.BasicAuth()
+	return password
+}
+
+// serveStatus answers GET /condense/status.
+func (g *Gateway) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(g.Stats()); err != nil {
+		g.current.Load().Logger.Debug("status could not be sent", "err", err)
+	}
+}
