@@ -60,16 +60,22 @@ func cacheKey(session, strategy, encoding string, seed uint64, t task, run int) 
 }
 
 // roundsKey is cacheKey for the rounds along a session.
-func roundsKey(session, strategy, encoding, format string, rounds int) string {
+func roundsKey(session, strategy, encoding, format string, rounds, run int) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%s\nrounds %d %s\n%s\n%q\n%s", cacheVersion, rounds, format, session, strategy, encoding)
+	if run > 1 {
+		_, _ = fmt.Fprintf(h, "\nrun %d", run)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
 // canaryKey is cacheKey for canaries in a session.
-func canaryKey(set canary.Set, session, strategy, encoding, format, budget string, rounds int, seed uint64) string {
+func canaryKey(set canary.Set, session, strategy, encoding, format, budget string, rounds int, seed uint64, run int) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%s\n%s 1 %s %d %d %s\n%s\n%q\n%s", cacheVersion, set, budget, rounds, seed, format, session, strategy, encoding)
+	if run > 1 {
+		_, _ = fmt.Fprintf(h, "\nrun %d", run)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

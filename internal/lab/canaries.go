@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type Canary struct {
 	Session  string      `json:"session"`
 	Source   string      `json:"source"`
 	Mode     string      `json:"mode"`
+	Run      int         `json:"run,omitempty"` // 2 and up: another run of a strategy that asks a language model
 	Format   string      `json:"format"`
 	Type     canary.Type `json:"type"`
 	Planted  []int       `json:"planted"` // that were said before the round
@@ -92,32 +94,20 @@ func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, erro
 	for _, b := range w.opts.canaryShares() {
 		for i := range w.strategies {
 			s := &w.strategies[i]
-			key, found := "", []Canary(nil)
-			if w.cache != nil && s.Key != "" {
-				key = canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed)
+			runs, err := laps(w, s, func(run int) string {
+				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed, run)
+			}, func() ([]Canary, error) { return w.plantAndRun(ctx, name, s, b) })
+			if err != nil {
+				return nil, err
 			}
-			if key == "" || !w.cache.get(key, &found) {
-				err := w.afford(s)
-				if err != nil {
-					return nil, err
-				}
-				if found, err = w.plantAndRun(ctx, name, s, b); err != nil {
-					return nil, err
-				}
-				failed := false
+			for run, found := range runs {
 				for _, c := range found {
-					w.pay(s.Name, c.Usage.USD)
-					failed = failed || c.Failed > 0
-				}
-				if key != "" && !failed {
-					if err := w.cache.put(key, found); err != nil {
-						return nil, err
+					c.Strategy, c.Session, c.Source, c.Mode = s.Name, name, w.session.Source, w.session.Mode
+					if run > 0 {
+						c.Run = run + 1
 					}
+					out = append(out, c)
 				}
-			}
-			for _, c := range found {
-				c.Strategy, c.Session, c.Source, c.Mode = s.Name, name, w.session.Source, w.session.Mode
-				out = append(out, c)
 			}
 		}
 	}
@@ -185,6 +175,8 @@ func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy,
 	return slices.DeleteFunc(sum, func(c Canary) bool { return len(c.Planted) == 0 && c.Failed == 0 }), nil
 }
 
+func (c Canary) lap() (core.Usage, bool) { return c.Usage, c.Failed > 0 }
+
 // count adds to sum what is left in a view after a round.
 func count(sum []Canary, messages []core.Message, planted []canary.Canary, said map[string]bool, round int) {
 	view := canary.NewView(messages)
@@ -219,7 +211,7 @@ func count(sum []Canary, messages []core.Message, planted []canary.Canary, said 
 // canaryLines returns the means over sessions.
 func (a *analysis) canaryLines() []CanaryLine {
 	type place struct{ strategy, budget string }
-	bySession := map[place]map[string]map[canary.Type]*Canary{}
+	bySession := map[place]map[string]map[canary.Type][]*Canary{}
 	var budgets []string
 	for i := range a.Canaries {
 		c := &a.Canaries[i]
@@ -228,12 +220,12 @@ func (a *analysis) canaryLines() []CanaryLine {
 		}
 		k := place{c.Strategy, c.Budget}
 		if bySession[k] == nil {
-			bySession[k] = map[string]map[canary.Type]*Canary{}
+			bySession[k] = map[string]map[canary.Type][]*Canary{}
 		}
 		if bySession[k][c.Session] == nil {
-			bySession[k][c.Session] = map[canary.Type]*Canary{}
+			bySession[k][c.Session] = map[canary.Type][]*Canary{}
 		}
-		bySession[k][c.Session][c.Type] = c
+		bySession[k][c.Session][c.Type] = append(bySession[k][c.Session][c.Type], c)
 	}
 	slices.SortFunc(budgets, func(x, y string) int { // as numbers
 		if len(x) != len(y) {
@@ -257,57 +249,59 @@ func (a *analysis) canaryLines() []CanaryLine {
 }
 
 // canaryLine fills in the shares of l.
-func (a *analysis) canaryLine(l *CanaryLine, sessions map[string]map[canary.Type]*Canary) {
-	var kept [][]float64
-	var stale, misled []float64
+func (a *analysis) canaryLine(l *CanaryLine, sessions map[string]map[canary.Type][]*Canary) {
+	var kept []repeatedly
+	var stale, misled repeatedly
 	for i := range a.Sessions {
-		types := sessions[a.Sessions[i].Name]
-		var of []*Canary
+		name := a.Sessions[i].Name
+		byRun := map[int][]*Canary{}
 		for _, t := range canary.Types {
-			if c := types[t]; c != nil && (t == l.Type || l.Type == canaryAll && slices.Index(canary.Types, t) < canary.Said) {
-				of = append(of, c)
-			}
-		}
-		n, old, wrong := 0, 0, 0
-		for round := 0; ; round++ {
-			planted, left, more := 0, 0, false
-			n2, old2, wrong2 := 0, 0, 0
-			for _, c := range of {
-				if round < len(c.Planted) {
-					more = true
-					planted, left = planted+c.Planted[round], left+c.Kept[round]
-					n2, old2, wrong2 = n2+c.Updated[round], old2+c.Stale[round], wrong2+c.Misled[round]
+			if t == l.Type || l.Type == canaryAll && slices.Index(canary.Types, t) < canary.Said {
+				for _, c := range sessions[name][t] {
+					byRun[c.Run] = append(byRun[c.Run], c)
+					l.Failed += c.Failed
 				}
 			}
-			if !more {
-				break
-			}
-			n, old, wrong = n2, old2, wrong2
-			if planted == 0 {
-				continue
-			}
-			for len(kept) <= round {
-				kept = append(kept, nil)
-			}
-			kept[round] = append(kept[round], float64(left)/float64(planted))
-			if left < planted && (l.FirstLost == 0 || round+1 < l.FirstLost) {
-				l.FirstLost = round + 1
-			}
 		}
-		if n > 0 {
-			stale, misled = append(stale, float64(old)/float64(n)), append(misled, float64(wrong)/float64(n))
-		}
-		for _, c := range of {
-			l.Failed += c.Failed
+		for _, run := range slices.Sorted(maps.Keys(byRun)) {
+			n, old, wrong := 0, 0, 0
+			for round := 0; ; round++ {
+				planted, left, more := 0, 0, false
+				n2, old2, wrong2 := 0, 0, 0
+				for _, c := range byRun[run] {
+					if round < len(c.Planted) {
+						more = true
+						planted, left = planted+c.Planted[round], left+c.Kept[round]
+						n2, old2, wrong2 = n2+c.Updated[round], old2+c.Stale[round], wrong2+c.Misled[round]
+					}
+				}
+				if !more {
+					break
+				}
+				n, old, wrong = n2, old2, wrong2
+				if planted == 0 {
+					continue
+				}
+				for len(kept) <= round {
+					kept = append(kept, repeatedly{})
+				}
+				kept[round].add(name, run, float64(left)/float64(planted))
+				if left < planted && (l.FirstLost == 0 || round+1 < l.FirstLost) {
+					l.FirstLost = round + 1
+				}
+			}
+			if n > 0 {
+				stale.add(name, run, float64(old)/float64(n))
+				misled.add(name, run, float64(wrong)/float64(n))
+			}
 		}
 	}
-	for _, v := range kept {
-		e, _ := a.sampler.estimate(v)
+	for i := range kept {
+		e, _ := kept[i].estimate(a.sampler)
 		l.Kept = append(l.Kept, e)
 	}
-	if len(stale) > 0 {
-		e, _ := a.sampler.estimate(stale)
-		m, _ := a.sampler.estimate(misled)
+	if e, ok := stale.estimate(a.sampler); ok {
+		m, _ := misled.estimate(a.sampler)
 		l.Stale, l.Misled = &e, &m
 	}
 }
@@ -332,14 +326,19 @@ func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, s
 		n += rounds
 		for i := range w.strategies {
 			s := &w.strategies[i]
-			if w.cache != nil && s.Key != "" && w.cache.get(canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed), &[]Canary{}) {
-				continue
-			}
 			t := w.trial(name, task{budget: b.String(), cut: score.Cut{Session: w.session, At: at}, room: int(b.Share / 100 * float64(window))})
-			for range 2 * rounds {
-				if err := w.spend(ctx, t, s, p, silent); err != nil {
-					return n, err
+			err := priceLaps[Canary](w, s, p, func(run int) string {
+				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed, run)
+			}, func() error {
+				for range 2 * rounds {
+					if err := w.spend(ctx, t, s, p, silent); err != nil {
+						return err
+					}
 				}
+				return nil
+			})
+			if err != nil {
+				return n, err
 			}
 		}
 	}

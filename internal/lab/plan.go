@@ -104,29 +104,37 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 	}
 	for k := range w.strategies {
 		s := &w.strategies[k]
-		if w.cache != nil && s.Key != "" && w.cache.get(roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds), &[]Round{}) {
-			continue
+		err := priceLaps[Round](w, s, p, func(run int) string {
+			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
+		}, func() error { return w.priceAlong(ctx, name, s, total, p, silent) })
+		if err != nil {
+			return err
 		}
-		tokens, round, first := 0, 0, task{}
-		for i := range w.session.Messages {
-			if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.opts.Rounds && tokens >= total/3+round*total/6 {
-				cut, ok := score.CutAt(w.session, "round", i)
-				if !ok {
-					break
-				}
-				t := task{budget: "rounds", cut: cut, room: total / 6}
-				if round == 0 {
-					first = t
-				}
-				round++
-				for _, t := range []task{first, t} {
-					if err := w.spend(ctx, w.trial(name, t), s, p, silent); err != nil {
-						return err
-					}
+	}
+	return nil
+}
+
+// priceAlong adds to p what one run of [sessionWork.along] would cost.
+func (w *sessionWork) priceAlong(ctx context.Context, name string, s *Strategy, total int, p *Plan, silent map[string]bool) error {
+	tokens, round, first := 0, 0, task{}
+	for i := range w.session.Messages {
+		if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.opts.Rounds && tokens >= total/3+round*total/6 {
+			cut, ok := score.CutAt(w.session, "round", i)
+			if !ok {
+				break
+			}
+			t := task{budget: "rounds", cut: cut, room: total / 6}
+			if round == 0 {
+				first = t
+			}
+			round++
+			for _, t := range []task{first, t} {
+				if err := w.spend(ctx, w.trial(name, t), s, p, silent); err != nil {
+					return err
 				}
 			}
-			tokens += w.session.Messages[i].Tokens
 		}
+		tokens += w.session.Messages[i].Tokens
 	}
 	return nil
 }

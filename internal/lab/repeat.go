@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -130,18 +131,131 @@ func spread(rows []*Row, measure string) *Spread {
 			return v, ok
 		}))
 	}
-	return &Spread{Runs: runs, Least: slices.Min(means), Most: slices.Max(means), Deviation: deviation(means, mean(means))}
+	return spreadOf(means)
+}
+
+func spreadOf(means []float64) *Spread {
+	return &Spread{Runs: len(means), Least: slices.Min(means), Most: slices.Max(means), Deviation: deviation(means, mean(means))}
+}
+
+// A lap is what one round, or one type of canary, has left of a session.
+type lap interface {
+	lap() (u core.Usage, failed bool)
+}
+
+// laps runs s through a session, several rounds long, as often as the options say if it asks a model. What is in the cache
+// under the key of a run is not run again.
+func laps[T lap](w *sessionWork, s *Strategy, key func(run int) string, play func() ([]T, error)) ([][]T, error) {
+	var out [][]T
+	for run := 1; run <= w.opts.Repeat; run++ {
+		var v []T
+		found := w.cache != nil && s.Key != "" && w.cache.get(key(run), &v)
+		if !found {
+			err := w.afford(s)
+			if err != nil {
+				return nil, err
+			}
+			if v, err = play(); err != nil {
+				return nil, err
+			}
+		}
+		asks, failed := asked(s, v)
+		if !found {
+			for i := range v {
+				u, _ := v[i].lap()
+				w.pay(s.Name, u.USD)
+			}
+			if w.cache != nil && s.Key != "" && !failed {
+				if err := w.cache.put(key(run), v); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if out = append(out, v); !asks {
+			break
+		}
+	}
+	return out, nil
 }
 
 // once warns about what a strategy that asks a model was measured with in a single run.
 func (a *analysis) once(strategy string) []Warning {
 	var out []Warning
-	if a.Repeat <= 1 && slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) {
+	asked := slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) ||
+		slices.ContainsFunc(a.Rounds, func(r Round) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) ||
+		slices.ContainsFunc(a.Canaries, func(c Canary) bool { return c.Strategy == strategy && c.Usage.Calls > 0 })
+	if a.Repeat <= 1 && asked {
 		out = append(out, Warning{Strategy: strategy, Text: fmt.Sprintf("it asks a language model and ran once, which proves nothing: the next run may differ; %d runs show the spread", defaultRepeat)})
 	}
-	if slices.ContainsFunc(a.Rounds, func(r Round) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) ||
-		slices.ContainsFunc(a.Canaries, func(c Canary) bool { return c.Strategy == strategy && c.Usage.Calls > 0 }) {
-		out = append(out, Warning{Strategy: strategy, Text: "it asks a language model, and its rounds and canaries are from one run: the next run may differ"})
-	}
 	return out
+}
+
+// asked reports whether another run of s may differ from this one, as [Strategy.repeats] does, and whether a round of it failed.
+func asked[T lap](s *Strategy, run []T) (asks, failed bool) {
+	for i := range run {
+		u, f := run[i].lap()
+		asks, failed = asks || u.Calls > 0, failed || f
+	}
+	return asks || failed && s.estimates(), failed
+}
+
+// priceLaps adds to p what [laps] would cost; price adds one run.
+func priceLaps[T lap](w *sessionWork, s *Strategy, p *Plan, key func(run int) string, price func() error) error {
+	more := false // whether it is known to run more than once
+	for run := 1; run == 1 || more && run <= w.opts.Repeat; run++ {
+		var v []T
+		if w.cache != nil && s.Key != "" && w.cache.get(key(run), &v) {
+			asks, _ := asked(s, v)
+			more = more || asks
+			continue
+		}
+		calls := p.Usage.Calls
+		if err := price(); err != nil {
+			return err
+		}
+		more = more || p.Usage.Calls > calls
+	}
+	return nil
+}
+
+// A repeatedly has the values of sessions, each of one run or of several.
+type repeatedly struct {
+	runs []map[int]float64 // by session
+	last string            // the session of the last of them
+	most int               // runs of a session
+}
+
+// add adds the value of a run; 0 and 1 are the first. Those of a session come one after the other.
+func (r *repeatedly) add(session string, run int, v float64) {
+	if len(r.runs) == 0 || r.last != session {
+		r.last, r.runs = session, append(r.runs, map[int]float64{})
+	}
+	r.runs[len(r.runs)-1][max(1, run)] = v
+	r.most = max(r.most, run)
+}
+
+// estimate returns the mean over sessions, each the mean of its runs, and how far apart the runs are. Where a session has no
+// value of a run, its mean is used.
+func (r *repeatedly) estimate(s *sampler) (Estimate, bool) {
+	means := make([]float64, len(r.runs))
+	for i, runs := range r.runs {
+		for _, k := range slices.Sorted(maps.Keys(runs)) {
+			means[i] += runs[k] / float64(len(runs))
+		}
+	}
+	e, ok := s.estimate(means)
+	if ok && r.most > 1 {
+		ofRuns := make([]float64, r.most)
+		for k := range ofRuns {
+			for i, runs := range r.runs {
+				v, has := runs[k+1]
+				if !has {
+					v = means[i]
+				}
+				ofRuns[k] += v / float64(len(r.runs))
+			}
+		}
+		e.Runs = spreadOf(ofRuns)
+	}
+	return e, ok
 }

@@ -229,7 +229,7 @@ func (r *Report) sort() {
 		return cmp.Or(strings.Compare(a.Session, b.Session), budget[a.Budget]-budget[b.Budget], a.At-b.At, strings.Compare(a.Cut, b.Cut), rank[a.Strategy]-rank[b.Strategy])
 	})
 	slices.SortStableFunc(r.Rounds, func(a, b Round) int {
-		return cmp.Or(strings.Compare(a.Session, b.Session), rank[a.Strategy]-rank[b.Strategy], a.Round-b.Round)
+		return cmp.Or(strings.Compare(a.Session, b.Session), rank[a.Strategy]-rank[b.Strategy], a.Run-b.Run, a.Round-b.Round)
 	})
 	slices.SortStableFunc(r.Canaries, func(a, b Canary) int { return strings.Compare(a.Session, b.Session) }) // they come in order
 }

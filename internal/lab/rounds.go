@@ -16,9 +16,10 @@ type Round struct {
 	Session  string `json:"session"`
 	Source   string `json:"source"`
 	Mode     string `json:"mode"`
-	Round    int    `json:"round"` // from 1
-	At       int    `json:"at"`    // messages of the session before it
-	After    int    `json:"after"` // tokens
+	Run      int    `json:"run,omitempty"` // 2 and up: another run of a strategy that asks a language model
+	Round    int    `json:"round"`         // from 1
+	At       int    `json:"at"`            // messages of the session before it
+	After    int    `json:"after"`         // tokens
 	// Format is that in which the view was written and read again.
 	Format string `json:"format,omitempty"`
 	// Outcome is that of the chain. Except for applied and insufficient, the view is unchanged.
@@ -57,7 +58,7 @@ func (a *analysis) roundLines() []RoundLine {
 	var out []RoundLine
 	for _, s := range a.compared() {
 		for n := 1; n <= most; n++ {
-			values := map[string][]float64{}
+			values := map[string]*repeatedly{}
 			for i := range a.Rounds {
 				r := &a.Rounds[i]
 				if r.Strategy != s || r.Round != n {
@@ -66,14 +67,19 @@ func (a *analysis) roundLines() []RoundLine {
 				for name, v := range map[string]*float64{
 					MeasurePanel: r.Panel, MeasureUser: r.User, "once": r.Once, "once_user": r.OnceUser, "first_user": r.FirstUser, "first_files": r.FirstFiles,
 				} {
+					if values[name] == nil {
+						values[name] = &repeatedly{}
+					}
 					if v != nil {
-						values[name] = append(values[name], *v)
+						values[name].add(r.Session, r.Run, *v)
 					}
 				}
 			}
 			l := RoundLine{Strategy: s, Round: n, Values: map[string]Estimate{}}
 			for name, v := range values {
-				l.Values[name], _ = a.sampler.estimate(v)
+				if e, ok := v.estimate(a.sampler); ok {
+					l.Values[name] = e
+				}
 			}
 			if len(l.Values) > 0 {
 				out = append(out, l)
@@ -98,32 +104,20 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 	var out []Round
 	for i := range w.strategies {
 		s := &w.strategies[i]
-		key, rounds := "", []Round(nil)
-		if w.cache != nil && s.Key != "" {
-			key = roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds)
+		runs, err := laps(w, s, func(run int) string {
+			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
+		}, func() ([]Round, error) { return w.along(ctx, name, s, total/3) })
+		if err != nil {
+			return nil, err
 		}
-		if key == "" || !w.cache.get(key, &rounds) {
-			err := w.afford(s)
-			if err != nil {
-				return nil, err
-			}
-			if rounds, err = w.along(ctx, name, s, total/3); err != nil {
-				return nil, err
-			}
-			failed := false
-			for k := range rounds {
-				w.pay(s.Name, rounds[k].Usage.USD)
-				failed = failed || rounds[k].Outcome == core.OutcomeFailed
-			}
-			if key != "" && !failed {
-				if err := w.cache.put(key, rounds); err != nil {
-					return nil, err
+		for run, rounds := range runs {
+			for _, r := range rounds {
+				r.Strategy, r.Session, r.Source, r.Mode = s.Name, name, w.session.Source, w.session.Mode
+				if run > 0 {
+					r.Run = run + 1
 				}
+				out = append(out, r)
 			}
-		}
-		for _, r := range rounds {
-			r.Strategy, r.Session, r.Source, r.Mode = s.Name, name, w.session.Source, w.session.Mode
-			out = append(out, r)
 		}
 	}
 	return out, nil
@@ -189,6 +183,8 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 	}
 	return out, nil
 }
+
+func (r Round) lap() (core.Usage, bool) { return r.Usage, r.Outcome == core.OutcomeFailed }
 
 func value(v float64, ok bool) *float64 {
 	if !ok {

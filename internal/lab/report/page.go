@@ -37,6 +37,7 @@ type page struct {
 	Canaries   []canaryTable
 	Planted    bool // there is nothing but canaries
 	Priced     bool // some strategy called a model
+	Repeated   bool // and ran several times
 }
 
 func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
@@ -71,9 +72,28 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 		p.Scopes = append(p.Scopes, s)
 		p.Priced = p.Priced || s.Priced
 	}
-	p.Rounds = roundRows(d.Rounds)
+	p.Rounds = roundRows(r)
 	p.Canaries = canaryTables(r)
+	p.Repeated = repeated(r)
 	return p
+}
+
+// repeated reports whether some number is the mean of several runs.
+func repeated(r *lab.Report) bool {
+	several := func(values map[string]lab.Estimate) bool {
+		for _, e := range values {
+			if e.Runs != nil {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(r.Tables, func(t lab.Table) bool {
+		return slices.ContainsFunc(t.Lines, func(l lab.Line) bool { return several(l.Values) })
+	}) || slices.ContainsFunc(r.RoundLines, func(l lab.RoundLine) bool { return several(l.Values) }) ||
+		slices.ContainsFunc(r.CanaryLines, func(l lab.CanaryLine) bool {
+			return slices.ContainsFunc(l.Kept, func(e lab.Estimate) bool { return e.Runs != nil })
+		})
 }
 
 // Short returns the name of a session without the common folder.
@@ -399,17 +419,14 @@ type roundRow struct {
 // roundColumns are the columns of that table.
 var roundColumns = []string{"panel", "once", "user", "once_user", "first_user", "first_files"}
 
-func roundRows(data []roundData) []roundRow {
+func roundRows(r *lab.Report) []roundRow {
 	var out []roundRow
-	for _, d := range data {
-		row := roundRow{Strategy: d.Strategy, Round: d.Round, Sessions: d.Sessions}
+	for i := range r.RoundLines {
+		l := &r.RoundLines[i]
+		row := roundRow{Strategy: l.Strategy, Round: l.Round}
 		for _, name := range roundColumns {
-			v, ok := d.Values[name]
-			c := cell{Defined: ok}
-			if ok {
-				c.Value, c.Text = strconv.FormatFloat(v, 'g', -1, 64), number("share", v)
-			}
-			row.Cells = append(row.Cells, c)
+			row.Sessions = max(row.Sessions, l.Values[name].Sessions)
+			row.Cells = append(row.Cells, estimate(&lab.Measure{Name: name, Unit: "share"}, l.Values))
 		}
 		out = append(out, row)
 	}

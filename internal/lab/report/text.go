@@ -162,6 +162,7 @@ type cell struct {
 	Value   string // in full, to sort by
 	Text    string
 	Range   string // the interval
+	Runs    string // how far apart single runs are
 	Title   string
 	// Mean, Low and High are positions of a bar, in percent of the axis from 0 to 1.
 	Mean, Low, High float64
@@ -178,6 +179,9 @@ func estimate(m *lab.Measure, values map[string]lab.Estimate) cell {
 	}
 	if e.Low != e.High {
 		c.Range = number(m.Unit, e.Low) + "–" + number(m.Unit, e.High)
+	}
+	if s := e.Runs; s != nil {
+		c.Runs = fmt.Sprintf("%d runs %s–%s", s.Runs, number(m.Unit, s.Least), number(m.Unit, s.Most))
 	}
 	return c
 }

@@ -109,6 +109,30 @@ func blocks(t *testing.T, page string) map[string]string {
 	return out
 }
 
+// What ran several times shows how far apart the runs are: in the tables of measures, rounds and canaries.
+func TestSpreadOnThePage(t *testing.T) {
+	r := newReport()
+	if page := write(t, r, nil, nil); strings.Contains(page, "runs 0.") || strings.Contains(page, `id="repeated"`) {
+		t.Error("a spread of single runs")
+	}
+	apart := func(least, most float64) lab.Estimate {
+		return lab.Estimate{Mean: 0.65, Low: 0.5, High: 0.75, Sessions: 3, Runs: &lab.Spread{Runs: 3, Least: least, Most: most}}
+	}
+	r.Tables[0].Lines[1].Values["panel"] = apart(0.612, 0.701)
+	r.RoundLines = []lab.RoundLine{{Strategy: "mine", Round: 1, Values: map[string]lab.Estimate{"once": apart(0.622, 0.711)}}}
+	r.CanaryLines[1].Kept[0] = apart(0.632, 0.721)
+	page := write(t, r, nil, nil)
+	if !strings.Contains(page, `id="repeated"`) {
+		t.Error("nothing says that something ran several times")
+	}
+	// In a table of a measure twice: by budget, and by measure.
+	for text, times := range map[string]int{"3 runs 0.61–0.70": 2, "3 runs 0.62–0.71": 1, "3 runs 0.63–0.72": 1} {
+		if got := strings.Count(page, `<small class="runs">`+text); got < times {
+			t.Errorf("%q is on the page %d times, want %d", text, got, times)
+		}
+	}
+}
+
 // Names and messages add no active elements to the page.
 func TestHostileText(t *testing.T) {
 	r := newReport()

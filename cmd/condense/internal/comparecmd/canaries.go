@@ -20,9 +20,10 @@ func writeCanaries(w io.Writer, r *lab.Report, markdown bool, width int) {
 		for k := range rounds {
 			titles = append(titles, fmt.Sprintf(">round %d", k+1))
 		}
-		t := term.NewTable(append(titles, ">first lost", ">old value stays", ">and no new one")...)
+		t, spread := term.NewTable(append(titles, ">first lost", ">old value stays", ">and no new one")...), term.NewTable(append([]string{"strategy", "what", ">runs"}, titles[3:]...)...)
 		t.Repeat(2)
-		last := ""
+		spread.Repeat(2)
+		last, repeated := "", false
 		for i := from; i < to; i++ {
 			l := &r.CanaryLines[i]
 			if !markdown && last != "" && l.Strategy != last {
@@ -33,13 +34,20 @@ func writeCanaries(w io.Writer, r *lab.Report, markdown bool, width int) {
 			if len(l.Kept) > 0 {
 				sessions = l.Kept[0].Sessions
 			}
-			row := []any{l.Strategy, string(l.Type), sessions}
+			row, runs, apart := []any{l.Strategy, string(l.Type), sessions}, 0, []any{}
 			for k := range rounds {
-				text := ""
+				text, between := "", ""
 				if k < len(l.Kept) {
 					text = share(&l.Kept[k])
+					if s := l.Kept[k].Runs; s != nil {
+						runs, between = max(runs, s.Runs), spreadText(s, 3)
+					}
 				}
-				row = append(row, text)
+				row, apart = append(row, text), append(apart, between)
+			}
+			if runs > 0 {
+				spread.Row(append([]any{l.Strategy, string(l.Type), runs}, apart...)...)
+				repeated = true
 			}
 			lost := "never"
 			if l.FirstLost > 0 {
@@ -47,7 +55,11 @@ func writeCanaries(w io.Writer, r *lab.Report, markdown bool, width int) {
 			}
 			t.Row(append(row, lost, share(l.Stale), share(l.Misled))...)
 		}
-		printTable(w, t, "canaries, budget "+r.CanaryLines[from].Budget+" of what is condensed", markdown, width)
+		title := "canaries, budget " + r.CanaryLines[from].Budget + " of what is condensed"
+		printTable(w, t, title, markdown, width)
+		if repeated {
+			printTable(w, spread, title+", "+spreadTitle, markdown, width)
+		}
 	}
 }
 

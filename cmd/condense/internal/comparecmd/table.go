@@ -33,9 +33,10 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 	for _, c := range roundColumns {
 		titles = append(titles, ">"+c.title)
 	}
-	t := term.NewTable(titles...)
+	t, spread := term.NewTable(titles...), term.NewTable(append([]string{"strategy", ">runs", ">round"}, titles[3:]...)...)
 	t.Repeat(3)
-	last := ""
+	spread.Repeat(3)
+	last, repeated := "", false
 	for i := range r.RoundLines {
 		l := &r.RoundLines[i]
 		if !markdown && last != "" && l.Strategy != last {
@@ -46,17 +47,27 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 		for _, e := range l.Values {
 			sessions = max(sessions, e.Sessions)
 		}
-		row := []any{l.Strategy, l.Round, sessions}
+		row, runs, apart := []any{l.Strategy, l.Round, sessions}, 0, []any{}
 		for _, c := range roundColumns {
-			text := ""
+			text, between := "", ""
 			if e, ok := l.Values[c.measure]; ok {
 				text = fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
+				if s := e.Runs; s != nil {
+					runs, between = max(runs, s.Runs), spreadText(s, 3)
+				}
 			}
-			row = append(row, text)
+			row, apart = append(row, text), append(apart, between)
 		}
 		t.Row(row...)
+		if runs > 0 {
+			spread.Row(append([]any{l.Strategy, runs, l.Round}, apart...)...)
+			repeated = true
+		}
 	}
 	printTable(w, t, "condensed in rounds", markdown, width)
+	if repeated {
+		printTable(w, spread, "condensed in rounds, "+spreadTitle, markdown, width)
+	}
 }
 
 // A column is a measure in a table. The other formats have all measures.
@@ -227,8 +238,7 @@ func writeSpread(w io.Writer, t *lab.Table, columns []column, title string, mark
 			text := ""
 			if s := l.Values[c.measure].Runs; s != nil {
 				runs = s.Runs
-				digits := digitsOf(c.measure)
-				text = fmt.Sprintf("%.*f–%.*f (%.*f)", digits, s.Least, digits, s.Most, digits, s.Deviation)
+				text = spreadText(s, digitsOf(c.measure))
 			}
 			row = append(row, text)
 		}
@@ -238,8 +248,14 @@ func writeSpread(w io.Writer, t *lab.Table, columns []column, title string, mark
 		}
 	}
 	if repeated {
-		printTable(w, out, title+", spread of the runs: least–most (standard deviation) of their means", markdown, width)
+		printTable(w, out, title+", "+spreadTitle, markdown, width)
 	}
+}
+
+const spreadTitle = "spread of the runs: least–most (standard deviation) of their means"
+
+func spreadText(s *lab.Spread, digits int) string {
+	return fmt.Sprintf("%.*f–%.*f (%.*f)", digits, s.Least, digits, s.Most, digits, s.Deviation)
 }
 
 // printTable prints a table below its title.
@@ -285,6 +301,12 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 	var errs []error
 	write := func(fields ...string) { errs = append(errs, out.Write(fields)) }
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	runs := func(e *lab.Estimate) []string {
+		if s := e.Runs; s != nil {
+			return []string{strconv.Itoa(s.Runs), number(s.Least), number(s.Most), number(s.Deviation)}
+		}
+		return []string{"1", "", "", ""}
+	}
 	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "of_oracle", "runs", "least", "most", "deviation")
 	for i := range r.Tables {
 		t := &r.Tables[i]
@@ -299,15 +321,11 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 				if e.OfOracle != nil {
 					of = number(*e.OfOracle)
 				}
-				runs := []string{"1", "", "", ""}
-				if s := e.Runs; s != nil {
-					runs = []string{strconv.Itoa(s.Runs), number(s.Least), number(s.Most), number(s.Deviation)}
-				}
 				fields := []string{
 					t.Budget, t.Mode, l.Strategy, strconv.FormatBool(l.Bound), m.Name, m.Unit,
 					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), of,
 				}
-				write(append(fields, runs...)...)
+				write(append(fields, runs(&e)...)...)
 			}
 		}
 	}
@@ -315,7 +333,8 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 		l := &r.CanaryLines[i]
 		share := func(name string, e *lab.Estimate) {
 			if e != nil {
-				write(l.Budget, "", l.Strategy, "false", "canary_"+string(l.Type)+"_"+name, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), "", "1", "", "", "")
+				fields := []string{l.Budget, "", l.Strategy, "false", "canary_" + string(l.Type) + "_" + name, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), ""}
+				write(append(fields, runs(e)...)...)
 			}
 		}
 		for k := range l.Kept {
