@@ -51,7 +51,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size tokens github.com/spf13/cobra",
-	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/disk internal/live/agents internal/live/record internal/settings internal/size internal/suggest live github.com/spf13/cobra golang.org/x/sys",
+	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/disk internal/live/agents internal/live/record internal/live/store internal/settings internal/size internal/suggest live github.com/spf13/cobra golang.org/x/sys",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
@@ -87,6 +87,7 @@ var mayImport = map[string]string{
 	"internal/promptcache":             "",
 	"internal/testkit/upstream":        "internal/promptcache github.com/klauspost/compress",
 	"internal/testkit":                 "golang.org/x/sys",
+	"internal/testkit/pgtest":          "internal/testkit",
 	"internal/sessions":                "internal/disk internal/rawjson github.com/google/uuid",
 	"internal/settings":                "internal/tree github.com/pelletier/go-toml github.com/tailscale/hujson",
 	"internal/live/agents":             "internal/live/wire internal/rawjson",
@@ -119,7 +120,7 @@ var mayImport = map[string]string{
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
 	"internal/live/wire":            "internal/rawjson internal/remote",
-	"internal/live/store":           "modernc.org/sqlite github.com/klauspost/compress",
+	"internal/live/store":           "modernc.org/sqlite github.com/jackc/pgx github.com/klauspost/compress github.com/sony/gobreaker",
 	"internal/live/store/storetest": "internal/live/store",
 
 	"internal/supervise":                          "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",

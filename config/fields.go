@@ -74,6 +74,7 @@ type field struct {
 	inherits bool    // -1 inherits
 	soft     bool    // a preset may lift the limits, see [policy.Exceptions]
 	secure   bool    // of addresses: https, or on this machine
+	database bool    // of paths: the address of a PostgreSQL database is allowed too
 	refers   reference
 	enum     []string
 	of       place
@@ -276,8 +277,8 @@ var fields = []field{
 		doc: "upstream, gateway, or auto: the upstream is asked, and condense answers if it refuses or does not compact. What condense answers only condense can read: the agent goes on with it as long as the key of the API and the store stay the same.",
 	},
 	{
-		key: "store", kind: kindPath, enum: []string{StoreMemory}, in: []place{inServe}, example: "./gateway.db",
-		doc: "The file that keeps what a restart must not lose: what was condensed, never a key. Absent means condense/serve.db in $XDG_STATE_HOME or ~/.local/state. With memory, a restart costs one write of the vendor's prompt cache for each conversation that was condensed. A file needs trust. Read at the start only.",
+		key: "store", kind: kindPath, database: true, enum: []string{StoreMemory}, in: []place{inServe}, example: "./gateway.db",
+		doc: "The file that keeps what a restart must not lose: what was condensed, never a key. Absent means condense/serve.db in $XDG_STATE_HOME or ~/.local/state. Several gateways share the address of a PostgreSQL database, 15 or later: postgres://USER@HOST/DATABASE; its password comes from PGPASSWORD or the file in PGPASSFILE. With memory, a restart costs one write of the vendor's prompt cache for each conversation that was condensed. A file or a database needs trust. Read at the start only.",
 	},
 	{
 		key: "token_env", kind: kindVariable, in: []place{inServe}, example: "CONDENSE_TOKEN",

@@ -109,6 +109,9 @@ func (s *schemaWriter) value(f field) schema {
 			return schema{"type": "string"}
 		}
 	case kindPath:
+		if f.database {
+			return schema{"type": "string", "pattern": `\S`, "not": pattern("^postgres(ql)?://([^/@]*:[^/@]*@|[^?]*[?](.*&)?password=)")}
+		}
 	}
 	return pattern(`\S`)
 }

@@ -12,7 +12,7 @@ type ServeValues struct {
 	Admin      *AdminValues      `json:"admin,omitempty"`
 	Upstreams  *UpstreamValues   `json:"upstreams,omitempty"`
 	Compaction *CompactionValues `json:"compaction,omitempty"`
-	Store      string            `json:"store,omitempty"` // a path, or [StoreMemory]
+	Store      string            `json:"store,omitempty"` // a path, the address of a PostgreSQL database, or [StoreMemory]
 	TokenEnv   string            `json:"token_env,omitempty"`
 	TokenFile  string            `json:"token_file,omitempty"`
 	Observe    *bool             `json:"observe,omitempty"`
@@ -80,7 +80,7 @@ type Serve struct {
 	Admin      string            // host and port of the gateway's own pages; empty if none are set
 	Upstreams  map[string]string // base URLs without /v1 of "anthropic" and "openai"
 	Compaction map[string]string // of "openai": auto, upstream or gateway
-	// Store is the absolute path of a file, or [StoreMemory]. It is empty if none is set and the
+	// Store is the absolute path of a file, the address of a PostgreSQL database, postgres://…, or [StoreMemory]. It is empty if none is set and the
 	// user has no home folder.
 	Store string
 	// TokenEnv is the variable and TokenFile the absolute path of the file with the token that

@@ -183,7 +183,7 @@ var serveKeys = []struct{ key, does string }{
 	{"listen", "listens on this address"},
 	{"admin", "shows what the gateway does at this address"},
 	{"upstreams", "sends conversations, with the keys of your agents, to this address"},
-	{"store", "keeps what it condensed in this file"},
+	{"store", "keeps what it condensed in this file or database"},
 	{"token_env", "lets in callers who know the value of this environment variable"},
 	{"token_file", "lets in callers who know the content of this file"},
 	{"record", "writes your conversations into this folder"},

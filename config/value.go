@@ -74,7 +74,7 @@ var textChecks = map[kind]func(f *field, s string, wrong *fault) *fault{
 	kindURL:      (*field).checkURL,
 	kindAddress:  checkAddress,
 	kindName:     notBlank,
-	kindPath:     notBlank,
+	kindPath:     (*field).checkPath,
 	kindText: func(f *field, s string, wrong *fault) *fault {
 		if f.min == 0 {
 			return nil
@@ -92,6 +92,27 @@ func unless(ok bool, wrong *fault) *fault {
 
 func notBlank(_ *field, s string, wrong *fault) *fault {
 	return unless(strings.TrimSpace(s) != "", wrong)
+}
+
+// isPostgres reports whether a text is the address of a PostgreSQL database.
+func isPostgres(s string) bool {
+	return strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://")
+}
+
+// checkPath refuses a database's address with its password: files are shared and shown.
+func (f *field) checkPath(s string, wrong *fault) *fault {
+	if !f.database || !isPostgres(s) {
+		return notBlank(f, s, wrong)
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return &fault{problem: "is no address of a database", allowed: "must be like postgres://user@host/database"}
+	}
+	_, has := u.User.Password()
+	if has || u.Query().Has("password") {
+		return &fault{problem: "has a password", allowed: "leave it out, and set the environment variable PGPASSWORD, or PGPASSFILE with the path of a file"}
+	}
+	return nil
 }
 
 func (f *field) checkEnum(s string, wrong *fault) *fault {
@@ -281,6 +302,9 @@ func (f *field) allowed() string {
 		s = "a list of mappings with the keys " + strings.Join(keysAt(f.of), ", ")
 	case kindPath:
 		s = strings.Join(append([]string{"a path"}, f.enum...), ", or ")
+		if f.database {
+			s += ", or a postgres:// address without a password"
+		}
 	case kindURL:
 		s = "an http or https address"
 		if f.secure {

@@ -196,10 +196,10 @@ func (g *Gateway) saving() {
 	}
 }
 
-// StoredStats returns what all gateways that use the store file did, as far as it is kept: they save it every minute and when they end.
-func StoredStats(ctx context.Context, file string) (Stats, error) {
+// StoredStats returns what all gateways that use the store did, as far as it is kept: they save it every minute and when they end.
+func StoredStats(ctx context.Context, address string) (Stats, error) {
 	sum := Stats{Errors: map[string]int{}, Epochs: []Epoch{}}
-	db, err := store.SQLite(ctx, file)
+	db, err := store.Open(ctx, address)
 	if err != nil {
 		return sum, err
 	}

@@ -47,7 +47,8 @@ type Options struct {
 	// any of the APIs that the gateway knows.
 	Upstreams map[string]string
 	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
-	// SQLite file, which is made if it does not exist. Empty or "memory" means memory.
+	// SQLite file, which is made if it does not exist, or the address of a PostgreSQL database, postgres://…, which several
+	// gateways can share. Empty or "memory" means memory.
 	Store string
 	// Compaction says who answers an agent that asks its vendor to compact the conversation, by the name of the upstream. What is not
 	// named is [CompactAuto].
@@ -195,7 +196,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 	}
 	opened := store.Memory()
 	if s.Store != "" && s.Store != "memory" {
-		if opened, err = store.SQLite(context.Background(), s.Store); err != nil {
+		if opened, err = store.Open(context.Background(), s.Store); err != nil {
 			return nil, fmt.Errorf("live: %w", err)
 		}
 	}

@@ -130,7 +130,7 @@ func (s *sessions) of(key store.Key, now time.Time) *session {
 // load reads the records of the session if that has not happened, or if another gateway may have saved some since. The
 // caller holds s.mu.
 func (s *session) load(ctx context.Context, from store.Store) error {
-	changes, err := from.Changes(ctx)
+	changes, err := from.Changes(ctx, s.key)
 	if s.loaded && (err != nil || changes == s.changes) {
 		return nil //nolint:nilerr // what is known is better than nothing
 	}

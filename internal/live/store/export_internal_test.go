@@ -27,3 +27,13 @@ func MakeOld(path string) error {
 		INSERT INTO lineage (id, tenant, api, agent, session, version, updated, data) VALUES ('r', 't', '', '', 's', 3, 5, 'old')`)
 	return errors.Join(err, db.Close())
 }
+
+// SetPostgresVersion sets the layout version of a store that is not open.
+func SetPostgresVersion(address string, version int) error {
+	s, err := openPostgres(context.Background(), address)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.ExecContext(context.Background(), "UPDATE layout SET version = $1", version)
+	return errors.Join(err, s.db.Close())
+}

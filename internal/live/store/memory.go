@@ -72,11 +72,22 @@ func (s *memory) Save(ctx context.Context, r *Record) error {
 }
 
 func (s *memory) save(r *Record) error {
-	if old := s.records[r.ID]; old.Version != r.Version || old.Version > 0 && old.Key != r.Key {
-		return fmt.Errorf("record %s: %w", r.ID, ErrConflict)
+	for _, of := range []*Record{r, r.From} {
+		if of == nil {
+			continue
+		}
+		if old := s.records[of.ID]; old.Version != of.Version || old.Version > 0 && old.Key != r.Key {
+			return fmt.Errorf("record %s: %w", of.ID, ErrConflict)
+		}
 	}
-	r.Version++
+	r.saved(nil)
+	if r.From != nil {
+		from := s.records[r.From.ID]
+		from.Version = r.From.Version
+		s.records[from.ID] = from
+	}
 	stored := *r
+	stored.From = nil
 	stored.Updated = r.Updated.Truncate(time.Millisecond)
 	stored.Data = bytes.Clone(r.Data)
 	s.records[r.ID] = stored
@@ -184,7 +195,7 @@ func (s *memory) Readable(ctx context.Context, reader, session, handle string, l
 }
 
 // Changes implements [Store]: it has no other users.
-func (s *memory) Changes(ctx context.Context) (int64, error) { return 0, ctx.Err() }
+func (s *memory) Changes(ctx context.Context, _ Key) (int64, error) { return 0, ctx.Err() }
 
 // Secret implements [Store].
 func (s *memory) Secret(ctx context.Context, name string) ([]byte, error) {
@@ -225,6 +236,40 @@ func (s *memory) Expire(ctx context.Context, before time.Time, maxBytes int64) (
 			deleted++
 		}
 	}
+	s.tidy()
+	return deleted, nil
+}
+
+// List implements [Store].
+func (s *memory) List(ctx context.Context, tenant string) ([]Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Record
+	for _, r := range s.records {
+		if tenant == "" || isOf(r.Key.Tenant, tenant) {
+			r.Data = nil
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, latestFirst)
+	return found, ctx.Err()
+}
+
+// Forget implements [Store].
+func (s *memory) Forget(ctx context.Context, tenant string) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.records)
+	maps.DeleteFunc(s.records, func(_ string, r Record) bool { return isOf(r.Key.Tenant, tenant) })
+	s.tidy()
+	return before - len(s.records), nil
+}
+
+// tidy deletes what no record needs.
+func (s *memory) tidy() {
 	needed := map[setKey]bool{}
 	for _, r := range s.records {
 		needed[setKey{r.Key.Tenant, r.Set}] = true
@@ -242,7 +287,6 @@ func (s *memory) Expire(ctx context.Context, before time.Time, maxBytes int64) (
 			s.bytes -= int64(len(data))
 		}
 	}
-	return deleted, nil
 }
 
 // Close implements [Store].

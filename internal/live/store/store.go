@@ -1,7 +1,7 @@
 // Package store keeps what the gateway must remember after its process has ended: the state
 // of each lineage, and the originals that its stubs point to. A [Store] knows nothing of what it keeps.
 //
-// [Memory] is for tests and for programs that need no restart; [SQLite] is one file. Package
+// [Memory] is for tests and for programs that need no restart; [SQLite] is one file; [Postgres] is for several gateways. Package
 // storetest has the tests that every implementation must pass.
 package store
 
@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,17 @@ var ErrConflict = errors.New("the record was changed by another writer")
 // ErrFull means that originals were not kept because of the limit of their size.
 var ErrFull = errors.New("the limit of kept originals is reached")
 
+// ErrAway means that the database does not answer now. What was to be saved may have been saved or not.
+var ErrAway = errors.New("the database does not answer")
+
+// Open opens the store at an address: that of a PostgreSQL database, or the path of a file.
+func Open(ctx context.Context, address string) (Store, error) {
+	if IsPostgres(address) {
+		return Postgres(ctx, address)
+	}
+	return SQLite(ctx, address)
+}
+
 // A Store keeps records and originals. Implementations are safe for concurrent use, by several processes
 // too if the store is a file or a server.
 //
@@ -33,7 +45,7 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// Save stores r and increments r.Version. When it returns nil, the record survives a
 	// crash of the process and, if the disk keeps its word, of the machine. A record that was
 	// never saved has version 0. The error wraps [ErrConflict] if the stored version is
-	// another than r.Version; r is unchanged after any error.
+	// another than r.Version, or that of r.From than r.From.Version; r is unchanged after any error.
 	Save(ctx context.Context, r *Record) error
 	// Keep is Save, and keeps originals with the record in the same step: those of k are added to the set r.Set, which
 	// must not be empty. Equal originals of a tenant are kept once. The error wraps [ErrFull] if all originals
@@ -48,9 +60,12 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// Readable returns the records, without their data, that have originals and whose Reader is reader, which must not be
 	// empty; the latest saved first, at most limit. A session or handle that is not empty must be theirs.
 	Readable(ctx context.Context, reader, session, handle string, limit int) ([]Record, error)
-	// Changes returns a number that is another one when another user may have saved or deleted something since the
-	// last call. What was saved through this Store does not count.
-	Changes(ctx context.Context) (int64, error)
+	// List returns the records of a tenant, or all if it is empty, without their data; the latest saved first. A tenant with a name has
+	// several keys, NAME:HASH; the name alone means all of them.
+	List(ctx context.Context, tenant string) ([]Record, error)
+	// Changes returns a number that is another one when another user may have saved or deleted a record of the key since the
+	// last call. What was saved through this Store may count or not.
+	Changes(ctx context.Context, k Key) (int64, error)
 	// Secret returns 32 random bytes that are made when the name is first asked for, and are
 	// the same from then on for everyone who uses the store.
 	Secret(ctx context.Context, name string) ([]byte, error)
@@ -58,6 +73,8 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// maxBytes of data are left; 0 means no limit. It returns how many it deleted. Originals that
 	// no record needs any more are deleted too.
 	Expire(ctx context.Context, before time.Time, maxBytes int64) (int, error)
+	// Forget deletes the records of a tenant, as in List, and what was kept for it, and returns how many records it deleted.
+	Forget(ctx context.Context, tenant string) (int, error)
 	// Close releases the store. No other method may be called afterwards.
 	Close() error
 }
@@ -72,6 +89,24 @@ type Record struct {
 
 	Reader string // who may read its originals: a keyed hash; empty for no one
 	Set    string // the originals that the record needs; records can share a set. Empty for none
+
+	// From, if not nil, is what the caller read of another record of the key, which this one goes on from: of several writers that
+	// read the same, one wins. Its version is incremented with that of this record. It is not stored.
+	From *Record
+}
+
+// isOf reports whether a key's tenant is one, or of one with that name.
+func isOf(tenant, name string) bool { return tenant == name || strings.HasPrefix(tenant, name+":") }
+
+// saved counts up the versions of what was saved.
+func (r *Record) saved(err error) {
+	if err != nil {
+		return
+	}
+	r.Version++
+	if r.From != nil {
+		r.From.Version++
+	}
 }
 
 // Kept is what is added to a set.

@@ -3,18 +3,23 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/store/storetest"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/pgtest"
 )
 
 func TestMemory(t *testing.T) {
@@ -32,6 +37,95 @@ func TestSQLite(t *testing.T) {
 		path = filepath.Join(t.TempDir(), "new folder", "state ?#%.db")
 		return open(t)
 	}, open)
+}
+
+func TestPostgres(t *testing.T) {
+	server := pgtest.Start(t)
+	var address string
+	open := func(t *testing.T) store.Store {
+		t.Helper()
+		s, err := store.Postgres(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	storetest.Run(t, func(t *testing.T) store.Store {
+		t.Helper()
+		address = server.URL()
+		return open(t)
+	}, open)
+	t.Run("a database that stops and goes on", func(t *testing.T) {
+		address = server.URL()
+		s := open(t)
+		defer func() { _ = s.Close() }()
+		r := &store.Record{ID: "r", Updated: time.UnixMilli(1), Data: []byte("before")}
+		if err := s.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		server.Pause()
+		defer server.Resume()
+		for range 3 {
+			late := *r
+			if err := s.Save(t.Context(), &late); !errors.Is(err, store.ErrAway) || late.Version != 1 {
+				t.Errorf("got %v, want that it is away", err)
+			}
+		}
+		if _, err := s.Load(t.Context(), store.Key{}); !errors.Is(err, store.ErrAway) {
+			t.Errorf("got %v, want that it is away", err)
+		}
+		if s, err := store.Postgres(t.Context(), address); err == nil {
+			_ = s.Close()
+			t.Error("a store was opened")
+		}
+		server.Resume()
+		testkit.Eventually(t, "the database answers again", func() bool {
+			found, err := s.Load(t.Context(), store.Key{})
+			return err == nil && len(found) == 1 && string(found[0].Data) == "before"
+		})
+	})
+	t.Run("many processes make the tables at once", func(t *testing.T) {
+		address = server.URL()
+		var wait sync.WaitGroup
+		for range 8 {
+			wait.Go(func() {
+				s, err := store.Postgres(t.Context(), address)
+				if err == nil {
+					_, err = s.Secret(t.Context(), "x")
+					err = errors.Join(err, s.Close())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+	})
+	t.Run("refused", func(t *testing.T) {
+		newer := server.URL()
+		address = newer
+		if err := open(t).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.SetPostgresVersion(newer, 99); err != nil {
+			t.Fatal(err)
+		}
+		for address, want := range map[string]string{
+			newer:                                  "made by a newer version of condense",
+			"postgres://me:hunter2@127.0.0.1:1/db": "refused",
+			"postgres://me:hunter2@127.0.0.1:1/db?sslmode=sometimes":   "sslmode",
+			"postgres://me:hunter2@[::1/db":                            "address cannot be read",
+			"postgres://me@/none?host=" + url.QueryEscape(t.TempDir()): "no such file",
+		} {
+			s, err := store.Postgres(t.Context(), address)
+			if err == nil {
+				_ = s.Close()
+				t.Errorf("%s was opened", address)
+			} else if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: got error %v, want %q and no password", address, err, want)
+			}
+		}
+	})
 }
 
 func sqlite(t *testing.T, path string) store.Store {

@@ -93,7 +93,7 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	f.place.Flags(a, cmd)
 	set := cmd.Flags()
 	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of the API to forward to: anthropic=… or openai=…; repeat it for both (default: serve.upstreams, the vendors' own)")
-	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, or memory (default: serve.store)")
+	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
 	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/live"
 )
 
@@ -52,7 +53,7 @@ A gateway saves its numbers every minute and when it ends; they are kept for 30 
 			case config.StoreMemory:
 				return errors.New("serve.store is memory: nothing is kept; ask the running gateway: /condense/status at its admin address")
 			}
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(path); !store.IsPostgres(path) && errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("there is no store %s: condense serve has not run with it yet", path)
 			}
 			s, err := live.StoredStats(cmd.Context(), path)
@@ -67,7 +68,7 @@ A gateway saves its numbers every minute and when it ends; they are kept for 30 
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "store", "", "`file` that the gateways keep their state in (default: serve.store)")
+	f.StringVar(&file, "store", "", "`file` or database that the gateways keep their state in (default: serve.store)")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.IntVar(&top, "top", 10, "how many kinds of recalled content to list; 0 lists all")
 	return cmd

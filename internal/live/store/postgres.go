@@ -1,0 +1,221 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/sony/gobreaker/v2"
+)
+
+// IsPostgres reports whether the address of a store is that of a PostgreSQL database.
+func IsPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
+}
+
+// Postgres opens the store in a PostgreSQL database, version 15 or later, which many processes on several machines can use. The address is
+// that of the libpq documentation; what it leaves out comes from the usual variables (PGPASSWORD, PGPASSFILE, PGSSLROOTCERT …). The tables
+// are in the schema named by search_path, condense if there is none, and are made or brought up to date under a lock.
+//
+// A statement that takes longer than two seconds has failed. After that, and when the database cannot be reached, errors wrap [ErrAway]
+// and come at once, until a first attempt, one at a time, succeeds again.
+func Postgres(ctx context.Context, address string) (Store, error) {
+	s, err := openPostgres(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", redacted(address), err)
+	}
+	return s, nil
+}
+
+// Bounds of the use of a database.
+const (
+	statementTimeout = 2 * time.Second
+	longTimeout      = time.Minute // of deleting what is old, and of bringing the tables up to date
+	retryAfter       = 200 * time.Millisecond
+	mostConnections  = 8 // of a process
+	oldestServer     = 150_000
+)
+
+// migrationLock is the advisory lock of the process that changes the tables.
+const migrationLock = 0x636f6e64656e7365 // "condense"
+
+// postgresSchema has the statements that make each version of the layout of the one before it.
+var postgresSchema = []string{`
+CREATE TABLE lineage (
+	id text COLLATE "C" PRIMARY KEY, tenant text NOT NULL, api text NOT NULL, agent text NOT NULL, session text NOT NULL,
+	version bigint NOT NULL, updated bigint NOT NULL, data bytea NOT NULL, reader text NOT NULL, kept text NOT NULL
+);
+ALTER TABLE lineage ALTER COLUMN data SET COMPRESSION lz4;
+CREATE INDEX lineage_key ON lineage (tenant, api, agent, session);
+CREATE INDEX lineage_updated ON lineage (updated);
+CREATE INDEX lineage_reader ON lineage (reader, updated) WHERE kept <> '';
+CREATE INDEX lineage_kept ON lineage (tenant, kept) WHERE kept <> '';
+CREATE TABLE secret (name text PRIMARY KEY, value bytea NOT NULL);
+CREATE TABLE original (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant text NOT NULL, hash bytea NOT NULL, bytes bigint NOT NULL, data bytea NOT NULL);
+ALTER TABLE original ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE UNIQUE INDEX original_hash ON original (tenant, hash);
+CREATE INDEX original_bytes ON original (bytes);
+CREATE TABLE kept (tenant text NOT NULL, name text NOT NULL, n bigint NOT NULL, kind text NOT NULL, original bigint NOT NULL REFERENCES original,
+	PRIMARY KEY (tenant, name, n));
+CREATE INDEX kept_original ON kept (original);
+CREATE TABLE handle (handle text NOT NULL, tenant text NOT NULL, name text NOT NULL, PRIMARY KEY (handle, tenant, name));`}
+
+func openPostgres(ctx context.Context, address string) (*database, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, errors.New("the address cannot be read: " + plainReason(err))
+	}
+	params := config.RuntimeParams
+	for name, value := range map[string]string{
+		"application_name": "condense", "search_path": "condense",
+		"statement_timeout":                   strconv.FormatInt(longTimeout.Milliseconds(), 10),
+		"idle_in_transaction_session_timeout": strconv.FormatInt((2 * longTimeout).Milliseconds(), 10), // of a process that is stopped
+	} {
+		if params[name] == "" {
+			params[name] = value
+		}
+	}
+	if config.ConnectTimeout == 0 || config.ConnectTimeout > statementTimeout {
+		config.ConnectTimeout = statementTimeout
+	}
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(mostConnections)
+	db.SetMaxIdleConns(mostConnections)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	s := &database{
+		name: redacted(address), db: db,
+		// One XOR of hashes is one round trip, and needs no column that every writer would have to wait for.
+		changes: func(ctx context.Context, k Key, n *int64) error {
+			return db.QueryRowContext(ctx, `SELECT coalesce(bit_xor(hashtextextended(id || ' ' || version, 0)), 0) FROM lineage
+				WHERE tenant = $1 AND api = $2 AND agent = $3 AND session = $4`, k.Tenant, k.API, k.Agent, k.Session).Scan(n)
+		},
+		away: isAway,
+		again: func(err error) bool { // what is kept and what is deleted met: an original that is referred to again, or a deadlock
+			e, ok := errors.AsType[*pgconn.PgError](err)
+			return ok && (e.Code == "23502" || e.Code == "23503" || e.Code == "40P01")
+		},
+		breaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+			Timeout:      retryAfter,
+			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures > 0 },
+			IsSuccessful: func(err error) bool { return !errors.Is(err, ErrAway) },
+		}),
+	}
+	if err := s.migrate(ctx, params["search_path"]); err != nil {
+		return nil, errors.Join(errors.New(plainReason(err)), db.Close())
+	}
+	return s, nil
+}
+
+// migrate makes the tables, or brings them up to date. Of several processes one does it and the others wait. A process that has nothing to do
+// needs no right to change tables.
+func (s *database) migrate(ctx context.Context, schema string) error {
+	ctx, cancel := context.WithTimeout(ctx, longTimeout)
+	defer cancel()
+	var server int
+	if err := s.db.QueryRowContext(ctx, "SELECT current_setting('server_version_num')::int").Scan(&server); err != nil {
+		return err
+	}
+	if server < oldestServer {
+		return fmt.Errorf("PostgreSQL %d is too old: version %d or later is needed", server/10_000, oldestServer/10_000)
+	}
+	if version, err := layout(ctx, s.db); err != nil || version == len(postgresSchema) {
+		return err
+	}
+	// The lock is that of the connection, because a transaction would not see what was made while it waited.
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+		return err
+	}
+	defer func() { _, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", int64(migrationLock)) }()
+	version, err := layout(ctx, conn) // another process may have done it
+	if err != nil || version == len(postgresSchema) {
+		return err
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	if version == 0 {
+		first := pgx.Identifier{strings.Trim(strings.TrimSpace(strings.Split(schema, ",")[0]), `"`)}.Sanitize()
+		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+first+"; CREATE TABLE layout (version int NOT NULL); INSERT INTO layout VALUES (0)"); err != nil {
+			return err
+		}
+	}
+	for _, statements := range postgresSchema[version:] {
+		if _, err := tx.ExecContext(ctx, statements); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE layout SET version = $1", len(postgresSchema)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// layout returns the version of the tables, 0 if there are none.
+func layout(ctx context.Context, in execer) (int, error) {
+	var exists bool
+	if err := in.QueryRowContext(ctx, "SELECT to_regclass('layout') IS NOT NULL").Scan(&exists); err != nil || !exists {
+		return 0, err
+	}
+	var version int
+	if err := in.QueryRowContext(ctx, "SELECT version FROM layout").Scan(&version); err != nil {
+		return 0, err
+	}
+	return version, tooNew(version, len(postgresSchema))
+}
+
+// isAway reports whether an error says that the database does not answer: nothing is wrong with the statement.
+func isAway(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch {
+		case e.Code == "57014", e.Code == "25006": // too slow; a copy that only reads, after a failover
+			return true
+		}
+		return strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08") || strings.HasPrefix(e.Code, "53") || strings.HasPrefix(e.Code, "28")
+	}
+	_, net := errors.AsType[net.Error](err)
+	_, connect := errors.AsType[*pgconn.ConnectError](err)
+	return net || connect || errors.Is(err, context.DeadlineExceeded) || pgconn.SafeToRetry(err) || isClosed(err)
+}
+
+// isClosed reports whether the connection ended in the middle of a statement.
+func isClosed(err error) bool {
+	text := err.Error()
+	return errors.Is(err, sql.ErrConnDone) || strings.Contains(text, "unexpected EOF") || strings.Contains(text, "conn closed") || strings.Contains(text, "bad connection") || strings.Contains(text, "failed to write")
+}
+
+// redacted is an address without what could be secret.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "postgres://…"
+	}
+	out := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if u.User != nil {
+		out.User = url.User(u.User.Username())
+	}
+	return out.String()
+}
+
+// plainReason is an error of the driver without the address that it repeats.
+func plainReason(err error) string {
+	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok && e.Unwrap() != nil {
+		err = e.Unwrap()
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
