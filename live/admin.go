@@ -4,16 +4,19 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/live/store"
 )
 
 // Admin returns the handler of what is for those who run the gateway, not for agents: it belongs on a listener of its own, on the
 // loopback if possible.
 //
 //	/healthz          200 while the process serves
-//	/readyz           200 if requests should be sent here: the store answers, and [Gateway.Drain] was not called; else 503
+//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503
 //	/condense/status  [Stats] as JSON
 //
 // With a token, everything but the first two needs it: in the header X-Condense-Token, as bearer token, or as the password of
@@ -41,7 +44,12 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	if _, err := g.store.Changes(ctx); err != nil {
+	_, err := g.store.Changes(ctx, store.Key{})
+	if errors.Is(err, store.ErrAway) { // requests go on, and no other gateway has another database
+		plainly(w, http.StatusOK, "ok, and the database does not answer")
+		return
+	}
+	if err != nil {
 		plainly(w, http.StatusServiceUnavailable, "the store does not answer")
 		return
 	}

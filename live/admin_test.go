@@ -79,11 +79,11 @@ type deafStore struct {
 	deaf bool
 }
 
-func (d *deafStore) Changes(ctx context.Context) (int64, error) {
+func (d *deafStore) Changes(ctx context.Context, k store.Key) (int64, error) {
 	if d.deaf {
 		return 0, errors.New("connection refused")
 	}
-	return d.Store.Changes(ctx)
+	return d.Store.Changes(ctx, k)
 }
 
 // A gateway is ready while its store answers and it does not end; it serves in any case.
