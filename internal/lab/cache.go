@@ -79,6 +79,14 @@ func canaryKey(set canary.Set, session, strategy, encoding, format, budget strin
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// replayKey is cacheKey for one session under a policy and what else counts: a tariff.
+func replayKey(session string, s *score.Session, policy, encoding, what string, seed uint64, window, fixed int) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s\nreplay %q %d %d %d\n%s %s %s\n%q\n%s\n", cacheVersion, what, seed, window, fixed, session, s.Source, s.ID, policy, encoding)
+	_ = json.NewEncoder(h).Encode(s.Usage)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // sessionHash returns a hash of everything in s that a row depends on, except its name and source.
 func sessionHash(s *score.Session) string {
 	h := sha256.New()

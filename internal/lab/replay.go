@@ -20,6 +20,8 @@ import (
 // A Policy says when a conversation is condensed, how far and by what. [Replay] compares them.
 type Policy struct {
 	Name, About string
+	// Key identifies the policy, its strategies and the program in the cache; empty: it is played every time.
+	Key string
 	// Strategy condenses. Nil: the conversation is never condensed, unless Recorded is set.
 	Strategy *Strategy
 	// Ingest shortens the results of a round of tools before they are sent for the first time. Nil: they stay as they are.
@@ -93,7 +95,7 @@ func (t *Tariff) usd(prompt, read, write, hour, answer int) float64 {
 	return (in*p.Input + float64(answer)*p.Output) / 1e6
 }
 
-// ReplayOptions adjust [Replay]. Of Options, budgets, rounds, cache and shard are not used.
+// ReplayOptions adjust [Replay]. Of Options, budgets, rounds, the cost limit and shard are not used.
 type ReplayOptions struct {
 	Options
 	Window  int      // of the model, in tokens
@@ -204,6 +206,10 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 	var strategies []Strategy
 	for _, p := range policies {
 		if p.Name == untouched {
+			if p.Strategy != nil || p.Recorded {
+				return nil, fmt.Errorf("replay: %s is what the others are compared with: give the policy another name", untouched)
+			}
+			all[0].Key = p.Key
 			continue
 		}
 		if slices.ContainsFunc(all, func(q Policy) bool { return q.Name == p.Name }) {
@@ -226,6 +232,11 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 		out.Policies = append(out.Policies, StrategyInfo{Name: p.Name, About: p.About})
 	}
 	r := &runner{opts: o, encoding: encoding, strategies: strategies, items: items, start: o.Now()}
+	if o.Cache != "" {
+		if r.cache, err = openCache(o.Cache); err != nil {
+			return nil, err
+		}
+	}
 	var mu sync.Mutex
 	err = r.each(ctx, func(ctx context.Context, it Item) (outcomeOf, error) {
 		done := outcomeOf{info: SessionInfo{Name: it.Name}}
@@ -244,11 +255,15 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 			return done, ctx.Err()
 		}
 		g := newGame(s, it.Name, counter, opts)
+		g.cache, g.encoding = r.cache, o.Encoding
 		plays, err := g.all(ctx, all)
 		if err != nil {
 			return done, err
 		}
-		info := g.info(ctx)
+		info, err := g.info(ctx, all[0].Key)
+		if err != nil {
+			return done, err
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		out.Sessions, out.Plays = append(out.Sessions, info), append(out.Plays, plays...)

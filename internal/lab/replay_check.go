@@ -20,7 +20,11 @@ type CacheCheck struct {
 	Recorded  float64 `json:"recorded"`
 	Simulated float64 `json:"simulated"`
 
-	input, read, size, cached float64
+	// All tokens of the prompts and those of them that were read from the cache, recorded and simulated.
+	Input  float64 `json:"input"`
+	Read   float64 `json:"read"`
+	Size   float64 `json:"size"`
+	Cached float64 `json:"cached"`
 }
 
 const closeShare = 0.05
@@ -31,8 +35,8 @@ func (c *CacheCheck) add(o *CacheCheck) {
 	c.Agree += o.Agree
 	c.Cold += o.Cold
 	c.Foretold += o.Foretold
-	c.input, c.read, c.size, c.cached = c.input+o.input, c.read+o.read, c.size+o.size, c.cached+o.cached
-	c.Recorded, c.Simulated = c.read/max(1, c.input), c.cached/max(1, c.size)
+	c.Input, c.Read, c.Size, c.Cached = c.Input+o.Input, c.Read+o.Read, c.Size+o.Size, c.Cached+o.Cached
+	c.Recorded, c.Simulated = c.Read/max(1, c.Input), c.Cached/max(1, c.Size)
 }
 
 // check plays the session as it was, with its own model, and compares; nil if the vendor's numbers are not recorded, or nothing is known
@@ -69,7 +73,7 @@ func (g *game) check(ctx context.Context) *CacheCheck {
 		}
 		size, cached := float64(x.size[k]), float64(x.desks[0].cached[k])
 		was, is := float64(u.Read)/float64(u.Input), cached/max(1, size)
-		one := CacheCheck{Requests: 1, input: float64(u.Input), read: float64(u.Read), size: size, cached: cached}
+		one := CacheCheck{Requests: 1, Input: float64(u.Input), Read: float64(u.Read), Size: size, Cached: cached}
 		if was-is <= closeShare && is-was <= closeShare {
 			one.Within = 1
 		}

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -34,6 +35,9 @@ type game struct {
 	scorers map[scorerKey]*score.Scorer
 	views   map[viewKey][]core.Message // what strategies made of views: tariffs share them
 	marks   map[markKey][2]*float64    // and how they were judged
+
+	cache    *cache // nil: none
+	encoding string
 }
 
 // A viewKey is what the result of a strategy depends on.
@@ -53,7 +57,7 @@ type markKey struct {
 
 func newGame(s *score.Session, name string, c *tokens.Counter, opts *ReplayOptions) *game {
 	g := &game{
-		session: s, name: name, counter: c, opts: opts, hash: sessionHash(s), turns: requests(s), uses: score.NewUses(s, score.Common()),
+		session: s, name: name, counter: c, opts: opts, hash: sessionHash(s), turns: requests(s),
 		index: map[string]int{}, scorers: map[scorerKey]*score.Scorer{}, views: map[viewKey][]core.Message{}, marks: map[markKey][2]*float64{},
 	}
 	for i := range s.Messages {
@@ -143,12 +147,38 @@ func (g *game) findRepeats() {
 	}
 }
 
-func (g *game) info(ctx context.Context) PlayedSession {
+// info describes the session. Key is that of the program in the cache.
+func (g *game) info(ctx context.Context, key string) (PlayedSession, error) {
 	s := describe(g.name, g.session)
-	return PlayedSession{
-		Name: g.name, Source: s.Source, Mode: s.Mode, Tokens: s.Tokens, Fixed: g.fixed, Timed: g.timed, Counted: len(g.session.Usage) > 0,
-		Hash: g.hash, Check: g.check(ctx),
+	out := PlayedSession{
+		Name: g.name, Source: s.Source, Mode: s.Mode, Tokens: s.Tokens, Fixed: g.fixed, Timed: g.timed, Counted: len(g.session.Usage) > 0, Hash: g.hash,
 	}
+	var kept struct{ Check *CacheCheck }
+	k := g.key(key, "check")
+	if g.found(k, &kept) {
+		out.Check = kept.Check
+		return out, nil
+	}
+	out.Check = g.check(ctx)
+	kept.Check = out.Check
+	return out, errors.Join(ctx.Err(), g.keep(k, kept))
+}
+
+// key returns the key of a result in the cache; empty if the policy has none.
+func (g *game) key(policy, what string) string {
+	if g.cache == nil || policy == "" {
+		return ""
+	}
+	return replayKey(g.hash, g.session, policy, g.encoding, what, g.opts.Seed, g.opts.Window, g.opts.Fixed)
+}
+
+func (g *game) found(key string, v any) bool { return key != "" && g.cache.get(key, v) }
+
+func (g *game) keep(key string, v any) error {
+	if key == "" {
+		return nil
+	}
+	return g.cache.put(key, v)
 }
 
 // all plays every policy under every tariff.
@@ -156,31 +186,53 @@ func (g *game) all(ctx context.Context, policies []Policy) ([]Played, error) {
 	var out []Played
 	for i := range policies {
 		p := &policies[i]
-		var sets [][]Tariff
-		if p.Money {
-			for k := range g.opts.Tariffs {
-				sets = append(sets, g.opts.Tariffs[k:k+1])
+		// What is sent without questions of money is the same under all tariffs, but for thinking that is bound.
+		sets := map[bool][]Tariff{}
+		for _, t := range g.opts.Tariffs {
+			var kept Played
+			if g.found(g.key(p.Key, t.Name), &kept) {
+				kept.Policy, kept.Session, kept.Source, kept.Mode = p.Name, g.name, g.session.Source, g.session.Mode
+				out = append(out, kept)
+				continue
 			}
-		} else { // what is sent is the same under all tariffs, but for thinking that is bound
-			byBound := map[bool][]Tariff{}
-			for _, t := range g.opts.Tariffs {
-				byBound[t.Caching.Bound] = append(byBound[t.Caching.Bound], t)
+			if !p.Money {
+				sets[t.Caching.Bound] = append(sets[t.Caching.Bound], t)
+				continue
 			}
-			for _, bound := range []bool{false, true} {
-				if len(byBound[bound]) > 0 {
-					sets = append(sets, byBound[bound])
-				}
-			}
-		}
-		for _, tariffs := range sets {
-			x := newPlay(g, p, tariffs)
-			if err := x.play(ctx); err != nil {
+			plays, err := g.play(ctx, p, []Tariff{t})
+			if err != nil {
 				return nil, err
 			}
-			out = append(out, x.results()...)
+			out = append(out, plays...)
+		}
+		for _, bound := range []bool{false, true} {
+			if len(sets[bound]) > 0 {
+				plays, err := g.play(ctx, p, sets[bound])
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, plays...)
+			}
 		}
 	}
 	return out, nil
+}
+
+// play plays a policy under tariffs that share what is sent.
+func (g *game) play(ctx context.Context, p *Policy, tariffs []Tariff) ([]Played, error) {
+	x := newPlay(g, p, tariffs)
+	if err := x.play(ctx); err != nil {
+		return nil, err
+	}
+	plays := x.results()
+	for i := range plays {
+		if plays[i].Error == "" { // the next run may succeed
+			if err := g.keep(g.key(p.Key, plays[i].Tariff), plays[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return plays, nil
 }
 
 // A play is one session under one policy. What a message counts and hashes to is computed once; a request costs what is new in it.
@@ -232,6 +284,9 @@ type debt struct {
 }
 
 func newPlay(g *game, p *Policy, tariffs []Tariff) *play {
+	if g.uses == nil {
+		g.uses = score.NewUses(g.session, score.Common())
+	}
 	x := &play{game: g, policy: p, memory: g.uses.NewMemory(), gone: map[int]bool{}, rule: policy.Default(g.opts.Window)}
 	if p.Rule != nil {
 		x.rule = p.Rule(g.opts.Window)

@@ -262,3 +262,56 @@ func TestTariffErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayCache plays again what it has not played before, and nothing else, with the same result.
+func TestReplayCache(t *testing.T) {
+	t.Parallel()
+	played := 0
+	counting := lab.Strategy{Name: "counting", Chain: []core.NamedProvider{{Name: "p", Provider: core.ProviderFunc(func(_ context.Context, r *core.Request) (*core.Result, error) {
+		played++
+		return &core.Result{Messages: r.Messages[max(0, len(r.Messages)-4):]}, nil
+	})}}}
+	plain := lab.Untouched()
+	plain.Key = "program 1"
+	ours := lab.Policy{Name: "ours", Key: "program 1 counting", Strategy: &counting, Rule: func(window int) policy.Rule {
+		r := policy.Default(window)
+		r.MaxContextTokens, r.MinNewTokens = 16_000, 0
+		return r
+	}}
+	opts := lab.ReplayOptions{Options: lab.Options{Now: still, Cache: t.TempDir()}, Window: 200_000, Fixed: 10_000, Tariffs: []lab.Tariff{tariff(t, "claude-opus-4-6")}}
+	text := func() string {
+		t.Helper()
+		r, err := lab.Replay(t.Context(), []lab.Item{pausing()}, []lab.Policy{plain, ours}, &opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := r.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	first, calls := text(), played
+	if calls == 0 {
+		t.Fatal("nothing was condensed")
+	}
+	if again := text(); again != first || played != calls {
+		t.Errorf("the second replay condensed %d times; the same result: %v", played-calls, again == first)
+	}
+	ours.Name = "renamed"
+	if text(); played != calls {
+		t.Error("another name was played again")
+	}
+	for what, change := range map[string]func(){
+		"prices":        func() { opts.Tariffs[0] = tariff(t, "claude-opus-4-6/1h") },
+		"window":        func() { opts.Window = 150_000 },
+		"system prompt": func() { opts.Fixed = 11_000 },
+		"seed":          func() { opts.Seed = 7 },
+		"program":       func() { ours.Key = "program 2 counting" },
+	} {
+		calls = played
+		if change(); len(text()) == 0 || played == calls {
+			t.Errorf("with other %s nothing was played", what)
+		}
+	}
+}

@@ -29,11 +29,25 @@ func (b *Opener) Policies(ctx context.Context, lists []string) ([]lab.Policy, er
 	if len(words) == 0 {
 		words = usualPolicies
 	}
-	var out []lab.Policy
+	own := program()
+	plain := lab.Untouched()
+	plain.Key = own
+	out := []lab.Policy{plain} // every replay has it
 	for _, w := range words {
+		if w == plain.Name {
+			continue
+		}
 		p, err := b.policy(ctx, w)
 		if err != nil {
 			return nil, err
+		}
+		if s := p.Strategy; own != "" && (s == nil || s.Key != "") && (p.Ingest == nil || p.Ingest.Key != "") {
+			p.Key = own + " " + strings.TrimPrefix(w, p.Name+"=")
+			for _, s := range []*lab.Strategy{p.Strategy, p.Ingest} {
+				if s != nil {
+					p.Key += " " + s.Key
+				}
+			}
 		}
 		out = append(out, p)
 	}
@@ -42,8 +56,6 @@ func (b *Opener) Policies(ctx context.Context, lists []string) ([]lab.Policy, er
 
 func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 	switch word {
-	case "untouched":
-		return lab.Untouched(), nil
 	case "recorded":
 		return lab.Policy{Name: word, Recorded: true, About: "condensed where the session was, with the recorded summary: what Claude Code, Codex or pi did"}, nil
 	case "roo":

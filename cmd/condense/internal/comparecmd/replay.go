@@ -29,10 +29,10 @@ const replayWindow = 200_000
 // replay plays sessions turn by turn.
 func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
 	for flag, set := range map[string]bool{
-		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"),
+		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"), "max-cost": c.maxUSD > 0,
 	} {
 		if set {
-			return cli.Usage(cmd, "--%s has no meaning with --replay: name policies with --policies", flag)
+			return cli.Usage(cmd, "--%s has no meaning with --replay, which has --policies, --prices and --windows", flag)
 		}
 	}
 	if len(c.windows) > 1 {
@@ -74,6 +74,11 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 	policies, err := open.Policies(cmd.Context(), c.policies)
 	if err != nil {
 		return cli.Usage(cmd, "--policies: %w", err)
+	}
+	for i := range policies {
+		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.yes {
+			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and what that costs is not known before: agree with --yes", policies[i].Name)
+		}
 	}
 	p := newProgress(a, c.quiet)
 	o.Progress = p.show
