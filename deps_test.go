@@ -43,7 +43,7 @@ var mayImport = map[string]string{
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/plugins internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"internal/hook":                    ". config core core/history internal/disk internal/ingest tokens transcript",
-	"live":                             ". config core core/history core/policy internal/catalog internal/ingest internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall internal/remote model transcript github.com/andybalholm/brotli github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk",
+	"live":                             ". config core core/history core/policy internal/catalog internal/ingest internal/live/access internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall internal/remote model transcript github.com/andybalholm/brotli github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk golang.org/x/time",
 	"cmd/condense":                     "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"cmd/condense/internal/cli":        "cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
@@ -51,7 +51,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size tokens github.com/spf13/cobra",
-	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/disk internal/live/agents internal/live/record internal/live/store internal/settings internal/size internal/suggest live github.com/spf13/cobra golang.org/x/sys",
+	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/disk internal/live/access internal/live/agents internal/live/record internal/live/store internal/settings internal/size internal/suggest live github.com/spf13/cobra golang.org/x/sys",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
@@ -120,6 +120,7 @@ var mayImport = map[string]string{
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
 	"internal/live/wire":            "internal/rawjson internal/remote",
+	"internal/live/access":          "internal/disk github.com/gofrs/flock",
 	"internal/live/store":           "modernc.org/sqlite github.com/jackc/pgx github.com/klauspost/compress github.com/sony/gobreaker",
 	"internal/live/store/storetest": "internal/live/store",
 

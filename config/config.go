@@ -346,11 +346,13 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 			}
 		}
 	}
-	other := func(p tree.Path, v any, env, file string) {
+	other := func(p tree.Path, v any, sources ...string) {
 		above, _ := v.(map[string]any)
-		for key, other := range map[string]string{env: file, file: env} {
-			if above[key] != nil && above[other] == nil {
-				b.remove(p.With(other))
+		for _, key := range sources {
+			for _, other := range sources {
+				if above[key] != nil && above[other] == nil {
+					b.remove(p.With(other))
+				}
 			}
 		}
 	}
@@ -358,7 +360,7 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 	for name, v := range declared {
 		other(tree.Path{"models", name}, v, "api_key_env", "api_key_file")
 	}
-	other(tree.Path{"serve"}, c.values["serve"], "token_env", "token_file")
+	other(tree.Path{"serve"}, c.values["serve"], "token_env", "token_file", "tokens")
 }
 
 func (b *builder) remove(p tree.Path) {

@@ -15,6 +15,8 @@ const (
 
 	inServe      place = "serve"
 	inAdmin      place = "serve.admin"
+	inTLS        place = "serve.tls"
+	inLimits     place = "serve.limits"
 	inUpstreams  place = "serve.upstreams"
 	inCompaction place = "serve.compaction"
 	inIngest     place = "serve.ingest"
@@ -43,6 +45,7 @@ const (
 	kindURL            // http or https
 	kindAddress        // host:port, to listen on
 	kindBytes          // 4000, "4k", "4Ki"
+	kindCount          // 600, "1k"
 	kindPath           // a file, relative to the one that names it, or one of field.enum
 	kindFree           // any mapping, passed on as JSON
 	kindObject         // an object with the fields of field.of
@@ -252,7 +255,17 @@ var fields = []field{
 	},
 	{
 		key: "listen", kind: kindAddress, in: []place{inServe}, def: "127.0.0.1:8765", example: "127.0.0.1:8765",
-		doc: "The address to listen on. Port 0 takes a free one. An address that is not on this machine's loopback needs a token. Needs trust. Read at the start only.",
+		doc: "The address to listen on. Port 0 takes a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy. Needs trust. Read at the start only.",
+	},
+	{
+		key: "tls", kind: kindObject, of: inTLS, in: []place{inServe},
+		doc: "The certificate of the gateway: with it, both addresses that it listens on speak HTTPS. The files are read again when they change. Needs trust.",
+	},
+	{key: "cert", kind: kindPath, in: []place{inTLS}, example: "/etc/condense/tls.crt", doc: "The file with the certificate and those of its issuers, in PEM. Needs key too."},
+	{key: "key", kind: kindPath, in: []place{inTLS}, example: "/etc/condense/tls.key", doc: "The file with the private key of the certificate, in PEM."},
+	{
+		key: "behind_proxy", kind: kindBool, in: []place{inServe}, def: false, example: "true",
+		doc: "Says that clients reach the gateway only through a reverse proxy that speaks HTTPS with them, so that it may listen off the loopback without tls. It needs tokens nevertheless.",
 	},
 	{
 		key: "admin", kind: kindObject, of: inAdmin, in: []place{inServe},
@@ -260,7 +273,7 @@ var fields = []field{
 	},
 	{
 		key: "listen", kind: kindAddress, in: []place{inAdmin}, example: "127.0.0.1:8766",
-		doc: "The address of the gateway's own pages. Absent means the loopback, and the port after that of listen, or a free one. An address that is not on this machine's loopback needs a token. Needs trust. Read at the start only.",
+		doc: "The address of the gateway's own pages. Absent means the loopback, and the port after that of listen, or a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy. Needs trust. Read at the start only.",
 	},
 	{
 		key: "upstreams", kind: kindObject, of: inUpstreams, in: []place{inServe},
@@ -287,6 +300,27 @@ var fields = []field{
 	{
 		key: "token_file", kind: kindPath, in: []place{inServe}, example: "/run/secrets/condense",
 		doc: "The file with the token that clients must send, relative to the file that names it. Needs trust. Either this or token_env.",
+	},
+	{
+		key: "tokens", kind: kindPath, in: []place{inServe}, example: "/etc/condense/tokens",
+		doc: "The file with the hashes of the tokens of several tenants, which 'condense token new' writes; read again when it changes. Needs trust. Either this, token_env or token_file.",
+	},
+	{
+		key: "audit", kind: kindPath, in: []place{inServe}, example: "/var/log/condense/audit.log",
+		doc: "The file that records who did what, as lines of JSON: requests, refusals, epochs, recalls, uses of the admin pages; never what was said, and never a key. It may be renamed or cut while the gateway runs. Needs trust. Absent records nothing.",
+	},
+	{
+		key: "limits", kind: kindObject, of: inLimits, in: []place{inServe},
+		doc: "What each tenant may use; without tokens of tenants, all clients together. Absent or 0 is no limit. A request above a limit is answered with 429.",
+	},
+	{key: "requests", kind: kindCount, in: []place{inLimits}, max: maxTokens, example: "120", doc: "Requests per minute."},
+	{key: "concurrent", kind: kindCount, in: []place{inLimits}, max: maxTokens, example: "16", doc: "Requests at the same time, until their answers have ended."},
+	{key: "bytes", kind: kindBytes, in: []place{inLimits}, max: maxTokens, example: "200Mi", doc: "Bytes of requests per minute, as they are sent. A single larger request is let through; the next has to wait."},
+	{key: "model_epochs", kind: kindCount, in: []place{inLimits}, max: maxTokens, example: "50", doc: "Condensations by a chain that asks a language model, per day (UTC). Above it, the built-in chain condenses; no request is refused."},
+	{key: "cost", kind: kindDollars, in: []place{inLimits}, max: maxTokens, example: "20", doc: "US dollars per day (UTC), by the table of prices. Models without a known price cost nothing here."},
+	{
+		key: "tenants", kind: kindSection, of: inLimits, in: []place{inServe},
+		doc: "Limits of single tenants, by name. What one does not set is that of limits.",
 	},
 	{
 		key: "observe", kind: kindBool, in: []place{inServe}, def: false, example: "true",

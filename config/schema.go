@@ -68,10 +68,15 @@ const (
 func (s *schemaWriter) value(f field) schema {
 	switch f.kind {
 	case kindSection:
+		of := s.object(f.of)
+		of["type"] = optionalObject
+		if slices.Contains(f.in, atTop) {
+			of = schema{"$ref": "#/$defs/" + string(f.of)}
+		}
 		return schema{
 			"type":                 optionalObject,
 			"propertyNames":        schema{"type": "string", "minLength": 1, "maxLength": 200, "pattern": namePattern},
-			"additionalProperties": schema{"$ref": "#/$defs/" + string(f.of)},
+			"additionalProperties": of,
 		}
 	case kindObject:
 		return s.object(f.of)
@@ -83,7 +88,7 @@ func (s *schemaWriter) value(f field) schema {
 		return s.name(f)
 	case kindObjects:
 		return schema{"type": []string{"array", "null"}, "items": s.object(f.of)}
-	case kindPercent, kindTokens, kindBytes, kindAmount, kindDollars:
+	case kindPercent, kindTokens, kindBytes, kindCount, kindAmount, kindDollars:
 		return numberSchema(f)
 	case kindBool:
 		return schema{"type": "boolean"}
@@ -126,7 +131,7 @@ func numberSchema(f field) schema {
 		return number
 	}
 	alternatives := []schema{number}
-	if f.kind == kindTokens || f.kind == kindBytes || f.kind == kindAmount {
+	if f.kind == kindTokens || f.kind == kindBytes || f.kind == kindCount || f.kind == kindAmount {
 		number["type"] = "integer"
 		alternatives = append(alternatives, pattern(countPattern))
 	}

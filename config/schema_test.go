@@ -98,7 +98,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"extends-unknown": true, "extends-circle": true, "extends-itself": true,
 		"provider-without-strategy": true, // another layer may have it
 		"secret-in-model":           true, "api-key-twice": true,
-		"serve-off-the-loopback": true, "serve-token-twice": true,
+		"serve-off-the-loopback": true, "serve-token-twice": true, "serve-unencrypted": true,
 		// Not valid documents:
 		"duplicate-key": true, "two-documents": true,
 		"alias-circle": true, "not-a-number": true,

@@ -8,27 +8,67 @@ import (
 
 // ServeValues are the section serve: the gateway between agents and the APIs of vendors.
 type ServeValues struct {
-	Listen     string            `json:"listen,omitempty"`
-	Admin      *AdminValues      `json:"admin,omitempty"`
-	Upstreams  *UpstreamValues   `json:"upstreams,omitempty"`
-	Compaction *CompactionValues `json:"compaction,omitempty"`
-	Store      string            `json:"store,omitempty"` // a path, the address of a PostgreSQL database, or [StoreMemory]
-	TokenEnv   string            `json:"token_env,omitempty"`
-	TokenFile  string            `json:"token_file,omitempty"`
-	Observe    *bool             `json:"observe,omitempty"`
-	Record     string            `json:"record,omitempty"`   // a folder, or [RecordOff]
-	MaxBody    *int64            `json:"max_body,omitempty"` // bytes
-	Deadline   string            `json:"deadline,omitempty"`
-	Drain      string            `json:"drain,omitempty"`
-	Ingest     *IngestValues     `json:"ingest,omitempty"`
-	Recall     *RecallValues     `json:"recall,omitempty"`
-	Epoch      *EpochValues      `json:"epoch,omitempty"`
-	Modes      []ServeRule       `json:"modes,omitzero"`
+	Listen     string                 `json:"listen,omitempty"`
+	TLS        *TLSValues             `json:"tls,omitempty"`
+	Proxied    *bool                  `json:"behind_proxy,omitempty"`
+	Admin      *AdminValues           `json:"admin,omitempty"`
+	Upstreams  *UpstreamValues        `json:"upstreams,omitempty"`
+	Compaction *CompactionValues      `json:"compaction,omitempty"`
+	Store      string                 `json:"store,omitempty"` // a path, the address of a PostgreSQL database, or [StoreMemory]
+	TokenEnv   string                 `json:"token_env,omitempty"`
+	TokenFile  string                 `json:"token_file,omitempty"`
+	Tokens     string                 `json:"tokens,omitempty"`
+	Audit      string                 `json:"audit,omitempty"`
+	Limits     *LimitValues           `json:"limits,omitempty"`
+	Tenants    map[string]LimitValues `json:"tenants,omitempty"`
+	Observe    *bool                  `json:"observe,omitempty"`
+	Record     string                 `json:"record,omitempty"`   // a folder, or [RecordOff]
+	MaxBody    *int64                 `json:"max_body,omitempty"` // bytes
+	Deadline   string                 `json:"deadline,omitempty"`
+	Drain      string                 `json:"drain,omitempty"`
+	Ingest     *IngestValues          `json:"ingest,omitempty"`
+	Recall     *RecallValues          `json:"recall,omitempty"`
+	Epoch      *EpochValues           `json:"epoch,omitempty"`
+	Modes      []ServeRule            `json:"modes,omitzero"`
 }
 
 // AdminValues are the settings of the gateway's own pages.
 type AdminValues struct {
 	Listen string `json:"listen,omitempty"`
+}
+
+// TLSValues name the files of a certificate.
+type TLSValues struct {
+	Cert string `json:"cert,omitempty"`
+	Key  string `json:"key,omitempty"`
+}
+
+// LimitValues say what a tenant may use. 0 is no limit, nil is not set.
+type LimitValues struct {
+	Requests    *int64   `json:"requests,omitempty"`     // per minute
+	Concurrent  *int64   `json:"concurrent,omitempty"`   // at the same time
+	Bytes       *int64   `json:"bytes,omitempty"`        // of requests, per minute
+	ModelEpochs *int64   `json:"model_epochs,omitempty"` // per day
+	Cost        *float64 `json:"cost,omitempty"`         // US dollars per day
+}
+
+// ServeLimits are what a tenant may use, by the fields of [LimitValues]. 0 is no limit.
+type ServeLimits struct {
+	Requests, Concurrent, Bytes, ModelEpochs int64
+	Cost                                     float64
+}
+
+// over returns l with what v sets.
+func (v LimitValues) over(l ServeLimits) ServeLimits {
+	for to, from := range map[*int64]*int64{&l.Requests: v.Requests, &l.Concurrent: v.Concurrent, &l.Bytes: v.Bytes, &l.ModelEpochs: v.ModelEpochs} {
+		if from != nil {
+			*to = *from
+		}
+	}
+	if v.Cost != nil {
+		l.Cost = *v.Cost
+	}
+	return l
 }
 
 // UpstreamValues are the base URLs of the vendors' APIs.
@@ -78,28 +118,33 @@ type ServeRule struct {
 type Serve struct {
 	Listen     string            // host and port
 	Admin      string            // host and port of the gateway's own pages; empty if none are set
+	Cert, Key  string            // absolute paths of the certificate and its key; empty for none
+	Proxied    bool              // clients reach it through a reverse proxy only
 	Upstreams  map[string]string // base URLs without /v1 of "anthropic" and "openai"
 	Compaction map[string]string // of "openai": auto, upstream or gateway
 	// Store is the absolute path of a file, the address of a PostgreSQL database, postgres://…, or [StoreMemory]. It is empty if none is set and the
 	// user has no home folder.
 	Store string
 	// TokenEnv is the variable and TokenFile the absolute path of the file with the token that
-	// clients must send. At most one is set.
-	TokenEnv, TokenFile string
-	Observe             bool
-	Record              string        // absolute path of the folder; empty to record nothing
-	MaxBody             int64         // bytes
-	Deadline, Drain     time.Duration // positive
-	Lossless            bool          // ingest
-	MaxResult           int           // ingest: tokens, 0 for no limit
-	RecallMCP           bool
-	RecallTool          bool
-	RecallMaxSize       int64       // bytes
-	RecallMaxResult     int         // tokens, 0 for no limit
-	Target              float64     // of an epoch: percent of the window, 0 for that of the profile
-	Cold, Payback       bool        // reasons for an epoch
-	MinSize             int         // tokens, for these reasons; 0 for half of the threshold, at most 100,000
-	Rules               []ServeRule // the first that holds decides
+	// clients must send, Tokens that of the file with those of tenants. At most one is set.
+	TokenEnv, TokenFile, Tokens string
+	Audit                       string                 // absolute path of a file; empty for none
+	Limits                      ServeLimits            // of tenants that are not in Tenants
+	Tenants                     map[string]ServeLimits // complete; nil if there are none
+	Observe                     bool
+	Record                      string        // absolute path of the folder; empty to record nothing
+	MaxBody                     int64         // bytes
+	Deadline, Drain             time.Duration // positive
+	Lossless                    bool          // ingest
+	MaxResult                   int           // ingest: tokens, 0 for no limit
+	RecallMCP                   bool
+	RecallTool                  bool
+	RecallMaxSize               int64       // bytes
+	RecallMaxResult             int         // tokens, 0 for no limit
+	Target                      float64     // of an epoch: percent of the window, 0 for that of the profile
+	Cold, Payback               bool        // reasons for an epoch
+	MinSize                     int         // tokens, for these reasons; 0 for half of the threshold, at most 100,000
+	Rules                       []ServeRule // the first that holds decides
 }
 
 // Serve returns the section serve.
@@ -111,12 +156,19 @@ func (c *Config) Serve() Serve {
 		Upstreams:  map[string]string{"anthropic": v.Upstreams.Anthropic, "openai": v.Upstreams.OpenAI},
 		Compaction: map[string]string{"openai": v.Compaction.OpenAI},
 		Store:      either(v.Store, defaultStore(environment(c.opts.Env))),
-		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile,
+		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile, Tokens: v.Tokens, Audit: v.Audit,
+		Cert: or(v.TLS).Cert, Key: or(v.TLS).Key, Proxied: *v.Proxied, Limits: or(v.Limits).over(ServeLimits{}),
 		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
 		RecallMCP: *v.Recall.MCP, RecallTool: *v.Recall.Tool, RecallMaxSize: *v.Recall.MaxSize, RecallMaxResult: *v.Recall.MaxResult,
 		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize,
 		Rules: slices.Clone(v.Modes),
+	}
+	for name, limits := range v.Tenants {
+		if s.Tenants == nil {
+			s.Tenants = map[string]ServeLimits{}
+		}
+		s.Tenants[name] = limits.over(s.Limits)
 	}
 	if s.Record == RecordOff {
 		s.Record = ""

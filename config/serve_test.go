@@ -21,7 +21,12 @@ serve:
   upstreams: {anthropic: "http://localhost:4000/anthropic"}
   compaction: {openai: gateway}
   store: memory
+  tls: {cert: tls.crt, key: /run/tls.key}
+  behind_proxy: true
   token_env: CONDENSE_TOKEN
+  audit: audit.log
+  limits: {requests: 120, bytes: 10Mi, cost: 20}
+  tenants: {acme: {requests: 1k, cost: 0}, other: }
   observe: true
   record: sessions
   max_body: 16Mi
@@ -72,6 +77,11 @@ func TestServeValues(t *testing.T) {
 		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com"},
 		Compaction: map[string]string{"openai": "gateway"},
 		Store:      config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
+		Cert: filepath.Join(filepath.Dir(file), "tls.crt"), Key: "/run/tls.key", Proxied: true, Audit: filepath.Join(filepath.Dir(file), "audit.log"),
+		Limits: config.ServeLimits{Requests: 120, Bytes: 10 << 20, Cost: 20},
+		Tenants: map[string]config.ServeLimits{
+			"acme": {Requests: 1000, Bytes: 10 << 20}, "other": {Requests: 120, Bytes: 10 << 20, Cost: 20},
+		},
 		Observe: true, Record: filepath.Join(filepath.Dir(file), "sessions"),
 		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute,
 		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, RecallMaxResult: 9000, Target: 30, MinSize: 5000,
@@ -122,7 +132,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")
@@ -138,7 +148,7 @@ func TestServeShown(t *testing.T) {
 func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	project := "serve:\n" +
 		"  listen: 0.0.0.0:80\n  upstreams: {anthropic: \"https://evil.example\"}\n  store: ./evil.db\n  token_env: PATH\n  record: ./all\n" +
-		"  observe: true\n  deadline: 1s\n  epoch: {target: 40}\n"
+		"  behind_proxy: true\n  observe: true\n  deadline: 1s\n  epoch: {target: 40}\n"
 	c, opts := checkout(t, project, "serve: {token_file: /run/mine, upstreams: {openai: \"https://mine.example\"}}\n")
 	want := "serve.listen serve.upstreams.anthropic serve.store serve.token_env serve.record"
 	if got := strings.Join(keys(c), " "); got != want {

@@ -186,6 +186,9 @@ var serveKeys = []struct{ key, does string }{
 	{"store", "keeps what it condensed in this file or database"},
 	{"token_env", "lets in callers who know the value of this environment variable"},
 	{"token_file", "lets in callers who know the content of this file"},
+	{"tokens", "lets in callers who know a token of this file"},
+	{"tls", "shows this certificate to callers"},
+	{"audit", "writes who did what into this file"},
 	{"record", "writes your conversations into this folder"},
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -244,22 +245,53 @@ func (v *validator) models() {
 	}
 }
 
-// serve checks the section serve: its tokens, and the names of its rules.
+// tenantName is what 'condense token new' accepts.
+var tenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// serve checks the section serve: its addresses and tokens, and the names of its rules.
 func (v *validator) serve() {
 	s := v.c.values.Serve
 	p := tree.Path{string(inServe)}
-	if s.TokenEnv != "" && s.TokenFile != "" {
-		v.fail(p.With("token_file"), &fault{problem: "cannot be combined with token_env", allowed: "set one of the two"})
+	tokens := ""
+	for _, source := range []struct{ key, value string }{{"token_env", s.TokenEnv}, {"token_file", s.TokenFile}, {"tokens", s.Tokens}} {
+		switch {
+		case source.value == "":
+		case tokens == "":
+			tokens = source.key
+		default:
+			v.fail(p.With(source.key), &fault{problem: "cannot be combined with " + tokens, allowed: "set one of the two"})
+		}
+	}
+	cert := or(s.TLS)
+	if (cert.Cert == "") != (cert.Key == "") {
+		v.fail(p.With("tls"), &fault{problem: "has no cert or no key", allowed: "set both"})
+	}
+	encrypted := cert.Cert != "" || *s.Proxied
+	if *s.Proxied && tokens == "" {
+		v.fail(p.With("behind_proxy"), &fault{problem: "is set, and no token is: everyone who reaches the proxy could send requests", allowed: "set serve.tokens, serve.token_env or serve.token_file too"})
 	}
 	for _, l := range []struct {
 		p       tree.Path
 		address string
 	}{{p.With("listen"), s.Listen}, {p.With("admin").With("listen"), or(s.Admin).Listen}} {
-		if host, _, err := net.SplitHostPort(l.address); err == nil && !v.faulty(l.p) && !Loopback(host) && s.TokenEnv == "" && s.TokenFile == "" {
+		host, _, err := net.SplitHostPort(l.address)
+		switch {
+		case err != nil || v.faulty(l.p) || Loopback(host):
+		case tokens == "":
 			v.fail(l.p, &fault{
 				problem: "is not on the loopback, and no token is set: everyone who reaches it could send requests",
-				allowed: "set serve.token_env or serve.token_file too, or listen on 127.0.0.1",
+				allowed: "set serve.tokens, serve.token_env or serve.token_file too, or listen on 127.0.0.1",
 			})
+		case !encrypted:
+			v.fail(l.p, &fault{
+				problem: "is not on the loopback, and would be sent keys and conversations unencrypted",
+				allowed: "set serve.tls too, or serve.behind_proxy if a reverse proxy speaks HTTPS in front of it, or listen on 127.0.0.1",
+			})
+		}
+	}
+	for _, name := range sortedKeys(s.Tenants) {
+		if !tenantName.MatchString(name) {
+			v.fail(p.With("tenants").With(name), &fault{problem: "no tenant can have this name", allowed: "must be letters, digits and ._- only, at most 64, with a letter or digit first"})
 		}
 	}
 	for i, rule := range s.Modes {

@@ -60,6 +60,7 @@ var readers = map[kind]func(f *field, n *tree.Node, wrong *fault) (any, *fault){
 	kindPercent: (*field).percentValue,
 	kindTokens:  (*field).tokensValue,
 	kindBytes:   (*field).tokensValue,
+	kindCount:   (*field).tokensValue,
 	kindAmount:  (*field).tokensValue,
 	kindDollars: (*field).dollarsValue,
 }
@@ -279,6 +280,8 @@ func (f *field) allowed() string {
 		s = limits("a number of tokens")
 	case kindBytes:
 		s = limits("a number of bytes")
+	case kindCount:
+		s = limits("a number")
 	case kindAmount:
 		s = limits("a number of tokens") + `, or a share of the window as in "2%"`
 	case kindText, kindName:

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -19,8 +18,8 @@ import (
 //	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503
 //	/condense/status  [Stats] as JSON
 //
-// With a token, everything but the first two needs it: in the header X-Condense-Token, as bearer token, or as the password of
-// any user, for which browsers ask. Without one, only clients of this machine are answered.
+// With a token, everything but the first two needs it, or one of [Options.Tokens] for administrators: in the header
+// X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without one, only clients of this machine are answered.
 func (g *Gateway) Admin() http.Handler {
 	own := http.NewServeMux() // what needs a token; other pages are added here
 	own.HandleFunc("GET /condense/status", g.serveStatus)
@@ -66,20 +65,33 @@ func plainly(w http.ResponseWriter, status int, text string) {
 }
 
 // forAdmins answers those who may not use next.
-func (g *Gateway) forAdmins(next http.Handler) http.Handler {
+func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := g.current.Load()
+		who, text, ok := s.admit(adminToken(r))
+		out := &outcome{ResponseWriter: w}
+		defer func() { s.audit("admin", who, "page", page(next, r), "status", out.code(), "from", r.RemoteAddr) }()
+		w = out
 		if status, text := s.outside(r); status != 0 {
 			plainly(w, status, text)
 			return
 		}
-		if s.Token != "" && subtle.ConstantTimeCompare([]byte(adminToken(r)), []byte(s.Token)) != 1 {
+		switch {
+		case !ok:
 			w.Header().Set("WWW-Authenticate", `Basic realm="condense", charset="UTF-8"`)
-			plainly(w, http.StatusUnauthorized, "condense: this page needs the token of the gateway: as the password of any user, as bearer token, or in the header X-Condense-Token")
-			return
+			plainly(w, http.StatusUnauthorized, "condense: "+text+"; send it as the password of any user, as bearer token, or in the header X-Condense-Token")
+		case !who.admin:
+			plainly(w, http.StatusForbidden, "condense: this token is for models; these pages need one of 'condense token new --admin'")
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
+}
+
+// page is the pattern of the page that a request asks for; empty for an unknown one.
+func page(pages *http.ServeMux, r *http.Request) string {
+	_, pattern := pages.Handler(r)
+	return pattern
 }
 
 // adminToken is the token that a request for a page of the gateway carries.

@@ -153,7 +153,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 			view = append(view, r.Messages[i])
 			continue
 		}
-		messages, err := g.unseal(tenant(g.secret, h, body), sealed, s.Now(), left)
+		messages, err := g.unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
 		if err != nil {
 			return nil, err
 		}
@@ -267,7 +267,14 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	j.body, j.turn.NoRecall = x.r.With(items), true // what the client drops, nothing leads to
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()
-	p, err := j.run(ctx, x.host, whole)
+	p, err := j.run(ctx, x.host, inline)
+	if errors.Is(err, errAsks) {
+		if x.mayAsk() {
+			p, err = j.run(ctx, x.host, whole)
+		} else {
+			p, err = x.runBuiltin(r.Context(), j)
+		}
+	}
 	if err != nil && !errors.Is(err, errNotDue) && r.Context().Err() == nil {
 		x.fault("chain", err)
 		p, err = x.runBuiltin(r.Context(), j)

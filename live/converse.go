@@ -189,7 +189,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	if side != agents.Turn && side != agents.Summary && !x.compacts {
 		return nil
 	}
-	x.key = store.Key{Tenant: tenant(x.secret, r.Header, request.Body), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
+	x.key = store.Key{Tenant: x.tenant(x.t.who, r.Header, request.Body), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
 	if x.s.Observe {
 		x.key.API += ".observe" // its state is not true of what the vendor has seen
 	}

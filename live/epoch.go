@@ -74,8 +74,14 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		var err error
 		if p, err = job.run(ctx, x.host, inline); errors.Is(err, errAsks) && !forced {
 			x.resolved.asks.Store(true)
-			x.prepare(job) //nolint:contextcheck // it outlives the request
-			return nil
+			if c.busy() {
+				return nil
+			}
+			if x.mayAsk() {
+				x.prepare(job) //nolint:contextcheck // it outlives the request
+				return nil
+			}
+			p, err = x.runBuiltin(context.WithoutCancel(ctx), job)
 		}
 		if err != nil && forced {
 			// Without it the vendor refuses the request: that is worse than a wait.
@@ -157,7 +163,9 @@ func (x *exchange) prepareEarly(ctx context.Context, d lineage.Decision) error {
 		}
 		x.resolved.asks.Store(true)
 	}
-	x.prepare(j) //nolint:contextcheck // it outlives the request
+	if x.mayAsk() {
+		x.prepare(j) //nolint:contextcheck // it outlives the request
+	}
 	return nil
 }
 
@@ -437,5 +445,6 @@ func (c *claim) overflowed() bool {
 func (x *exchange) announce() {
 	e := x.epoch
 	x.stats.epoch(*e)
+	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After)
 	x.s.Logger.Info("epoch", "agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis)
 }

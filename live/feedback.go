@@ -77,7 +77,7 @@ func passesOf(r *condense.Report) map[string]string {
 }
 
 // recalled is called with what was recalled in the conversation of a key whose record has an ID; the ID is empty if it is not known.
-func (g *Gateway) recalled(_ store.Key, _ string, pieces []recall.Piece, bytes int) {
+func (g *Gateway) recalled(key store.Key, _ string, pieces []recall.Piece, bytes int) {
 	var kinds []Recalled
 	for i := range pieces {
 		what := pieces[i].What
@@ -91,6 +91,7 @@ func (g *Gateway) recalled(_ store.Key, _ string, pieces []recall.Piece, bytes i
 		s.Tokens.Recalled += bytes / bytesPerToken
 		s.Recalled = added(s.Recalled, kinds)
 	})
+	g.current.Load().audit("recall", caller{tenant: tenantOf(key.Tenant)}, "pieces", len(pieces), "bytes", bytes)
 	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }
 
@@ -162,14 +163,22 @@ type saved struct {
 	Stats Stats `json:"stats"`
 }
 
-// saving saves the statistics now and then, for [StoredStats].
-func (g *Gateway) saving() {
+// recordOf returns a new record of what only this gateway writes.
+func recordOf(k store.Key) *store.Record {
+	return &store.Record{ID: k.Tenant + "-" + strings.ToLower(rand.Text()), Key: k}
+}
+
+// saving saves the statistics now and then, for [StoredStats], and what tenants have spent.
+func (g *Gateway) saving(spent *store.Record) {
 	const often = time.Minute
 	tick := time.NewTicker(often)
 	defer tick.Stop()
-	r := &store.Record{ID: "stats-" + strings.ToLower(rand.Text()), Key: statsKey}
+	r := recordOf(statsKey)
 	done := 0
 	save := func() {
+		if err := g.share(context.WithoutCancel(g.life), spent); err != nil {
+			g.fault("usage", err)
+		}
 		s := g.Stats()
 		if s.Requests+s.Recalls == done {
 			return

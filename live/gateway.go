@@ -36,6 +36,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -57,6 +58,18 @@ type Options struct {
 	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
 	// answered, and only if they call it by a name or address of the loopback.
 	Token string
+	// Tokens, if not empty, is in place of Token the path of a file with the hashes of tokens, each for a tenant, as 'condense token new' writes
+	// it. It is read again when it changes. What is remembered of one tenant no other one meets.
+	Tokens string
+	// Limits are those of a tenant that is not in Tenants, or of all clients together without Tokens.
+	Limits  Limits
+	Tenants map[string]Limits
+	// Names, if not empty, are the host names by which clients with a token call the gateway; *.example.com is any name below it. An IP address,
+	// or a name of the loopback, is always one.
+	Names []string
+	// Audit receives who did what: requests, refusals, epochs, recalls, uses of the own pages. It never has a text of a conversation, or a
+	// key. Default: nothing is recorded.
+	Audit *slog.Logger
 
 	// Profile and Mode are used for requests that name none and match no rule; see
 	// [condense.Turn]. A request names them in the headers X-Condense-Profile and X-Condense-Mode,
@@ -163,6 +176,7 @@ type Gateway struct {
 	asking    chan struct{} // has a value for each request to /mcp that is being answered
 
 	draining  atomic.Bool
+	tenants   tenants
 	sessions  sessions
 	parsed    *wire.Cache
 	ingesters ingesters
@@ -181,6 +195,7 @@ type Gateway struct {
 // Settings are checked options.
 type settings struct {
 	Options
+	tokens    *access.Tokens // nil without Options.Tokens
 	upstreams map[string]*upstream
 }
 
@@ -225,7 +240,11 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g.current.Store(s)
 	g.stats.since = s.Now()
 	g.background.Go(g.expire)
-	g.background.Go(g.saving)
+	spent := recordOf(usageKey)
+	if err := g.share(g.life, spent); err != nil {
+		g.fault("usage", err)
+	}
+	g.background.Go(func() { g.saving(spent) })
 	return g, nil
 }
 
@@ -301,6 +320,9 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
+	if s.Audit == nil {
+		s.Audit = slog.New(slog.DiscardHandler)
+	}
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -320,6 +342,15 @@ func newSettings(opts *Options) (*settings, error) {
 	}{{"MaxBody", s.MaxBody}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}, {"Recall.MaxSize", s.Recall.MaxSize}, {"Recall.MaxResult", int64(s.Recall.MaxResult)}} {
 		if limit.value < 0 {
 			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))
+		}
+	}
+	if s.Tokens != "" {
+		var err error
+		if s.tokens, err = access.OpenTokens(s.Tokens, func(err error) { s.Logger.Warn("the changed tokens are not used", "err", err) }); err != nil {
+			errs = append(errs, fmt.Errorf("live: tokens: %w", err))
+		}
+		if s.Token != "" {
+			errs = append(errs, errors.New("live: Token and Tokens: set one of the two"))
 		}
 	}
 	all := maps.Clone(vendors)
@@ -348,30 +379,52 @@ func newSettings(opts *Options) (*settings, error) {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.current.Load()
 	t := s.route(r)
-	if status, text := s.refuse(r, &t); status != 0 {
-		t.refuse(w, status, text)
+	out := &outcome{ResponseWriter: w}
+	defer g.served(s, &t, r, out, time.Now())
+	status, text := s.refuse(r, &t)
+	if status != 0 {
+		if out.refused = "access"; status == http.StatusUnauthorized {
+			out.refused = "token"
+		}
+		t.refuse(out, status, text)
 		return
 	}
 	switch {
 	case t.own:
-		t.refuse(w, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
-	case t.mcp:
-		g.serveMCP(w, r, s, &t)
+		t.refuse(out, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
+		return
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
-		w.WriteHeader(http.StatusOK)
+		out.WriteHeader(http.StatusOK)
+		return
+	}
+	leave, no := g.enter(s, t.who)
+	if no != nil {
+		out.refused = "limit " + no.limit
+		no.answer(out, &t)
+		return
+	}
+	defer leave()
+	if s.limitsFor(t.who.tenant).Bytes > 0 {
+		r.Body = &metered{r.Body, func(n int) { g.received(s, t.who, n) }}
+	}
+	switch {
+	case t.mcp:
+		g.serveMCP(out, r, s, &t)
 	case t.api != "" && r.Method == http.MethodPost:
-		g.converse(w, r, s, &t)
+		g.converse(out, r, s, &t)
 	default:
-		s.forward(w, r, &t, nil)
+		s.forward(out, r, &t, nil)
 	}
 }
 
-// refuse returns a status and a reason if the request must not be answered. Pages in a browser
-// can send requests to the loopback, under any name (DNS rebinding), so the name and the origin
-// are checked.
+// refuse returns a status and a reason if the request must not be answered, and else says in t who sends it.
 func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
-	if s.Token != "" && subtle.ConstantTimeCompare([]byte(t.token), []byte(s.Token)) != 1 {
-		return http.StatusUnauthorized, "condense: this gateway needs its token, in the header X-Condense-Token or in the base URL: /token/TOKEN"
+	var ok bool
+	if t.who, text, ok = s.admit(t.token); !ok {
+		return http.StatusUnauthorized, "condense: " + text + "; send it in the header X-Condense-Token or in the base URL: /token/TOKEN"
+	}
+	if t.who.admin && s.tokens != nil {
+		return http.StatusForbidden, "condense: this token is for the gateway's own pages; for models use that of a tenant"
 	}
 	if status, text = s.outside(r); status == 0 && isUpgrade(r) {
 		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP (Codex: supports_websockets = false)"
@@ -379,17 +432,57 @@ func (s *settings) refuse(r *http.Request, t *target) (status int, text string) 
 	return status, text
 }
 
-// outside refuses clients of other machines if there is no token, other names of the gateway, and web pages of other origins.
-func (s *settings) outside(r *http.Request) (status int, text string) {
+// admit returns who has a token, or what is wrong with it.
+func (s *settings) admit(token string) (who caller, text string, ok bool) {
 	switch {
-	case s.Token == "" && !isLoopback(r.RemoteAddr):
+	case s.tokens != nil:
+		found, ok := s.tokens.Find(token)
+		who := caller{tenant: found.Tenant, token: found.ID(), admin: found.Admin}
+		switch {
+		case token == "":
+			return caller{}, "this gateway needs a token", false
+		case !ok:
+			return caller{}, "this gateway does not know the token", false
+		case found.Expired(s.Now()):
+			return who, "the token " + who.token + " of tenant " + who.tenant + " has expired; this gateway needs a new one", false
+		}
+		return who, "", true
+	case s.Token != "":
+		return caller{admin: true}, "this gateway needs its token", subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1
+	}
+	return caller{admin: true}, "", true
+}
+
+// outside refuses clients of other machines if there is no token, other names of the gateway, and web pages of other origins. Pages
+// in a browser can send requests to the loopback, under any name (DNS rebinding), so the name and the origin are checked.
+func (s *settings) outside(r *http.Request) (status int, text string) {
+	free := s.Token == "" && s.tokens == nil
+	switch {
+	case free && !isLoopback(r.RemoteAddr):
 		return http.StatusForbidden, "condense: this gateway answers only clients on its own machine; to change that, set a token"
-	case s.Token == "" && !isLoopback(r.Host):
+	case free && !isLoopback(r.Host):
 		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host) + "; use 127.0.0.1 or localhost"
+	case !free && !s.called(r.Host):
+		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host)
 	case !allowedOrigin(r):
 		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
 	}
 	return 0, ""
+}
+
+// called reports whether a host, with or without a port, is a name of the gateway.
+func (s *settings) called(host string) bool {
+	if len(s.Names) == 0 || isLoopback(host) {
+		return true
+	}
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	_, below, _ := strings.Cut(host, ".")
+	return net.ParseIP(strings.Trim(host, "[]")) != nil || slices.ContainsFunc(s.Names, func(name string) bool {
+		any, wild := strings.CutPrefix(name, "*.")
+		return strings.EqualFold(name, host) || wild && strings.EqualFold(any, below)
+	})
 }
 
 func isUpgrade(r *http.Request) bool {

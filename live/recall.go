@@ -71,7 +71,11 @@ func (g *Gateway) readerOf(s *settings, t *target) string {
 		return ""
 	}
 	mac := hmac.New(sha256.New, g.secret)
-	mac.Write([]byte("recall\x00" + secret))
+	if t.who.tenant == "" {
+		mac.Write([]byte("recall\x00" + secret))
+	} else { // the same secret of another tenant reads nothing
+		mac.Write([]byte("recall of a tenant\x00" + t.who.tenant + "\x00" + secret))
+	}
 	const size = 16
 	return hex.EncodeToString(mac.Sum(nil)[:size])
 }

@@ -73,9 +73,13 @@ type stored struct {
 // tenant is a keyed hash of the credentials of a request: what identifies a client to us without being
 // usable as its key. The tokens of a plan change every few hours, in the middle of conversations: then the account counts,
 // as the client names it. A conversation is found by its content, so that a client which names another's account gets
-// nothing but a condensation of what it sent.
-func tenant(secret []byte, h http.Header, body []byte) string {
-	mac := hmac.New(sha256.New, secret)
+// nothing but a condensation of what it sent. Of a client with the token of a tenant, the name of the tenant is in front, and in the hash.
+func (g *Gateway) tenant(c caller, h http.Header, body []byte) string {
+	mac, name := hmac.New(sha256.New, g.secret), ""
+	if c.tenant != "" {
+		name = c.tenant + ":"
+		mac.Write([]byte("tenant\x00" + c.tenant + "\x00"))
+	}
 	account := ""
 	if agents.Subscription(h) {
 		if account = h.Get("Chatgpt-Account-Id"); account == "" {
@@ -92,7 +96,7 @@ func tenant(secret []byte, h http.Header, body []byte) string {
 		}
 	}
 	const size = 16
-	return hex.EncodeToString(mac.Sum(nil)[:size])
+	return name + hex.EncodeToString(mac.Sum(nil)[:size])
 }
 
 // opening replaces the session of clients that name none. Without it all their conversations would be one session,

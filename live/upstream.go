@@ -66,6 +66,7 @@ type target struct {
 	own      bool // a page of the gateway's own
 	mcp      bool
 	token    string
+	who      caller
 	recall   string // the secret of who can recall
 
 	profile, mode string // named by the request

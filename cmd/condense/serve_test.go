@@ -3,11 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -52,13 +60,16 @@ const patience = time.Minute
 //	seen
 //		prints path and header of the requests that the vendor got
 //	http METHOD URL [HEADER…]
-//		sends a request without body; prints status and answer
+//		sends a request without body; prints status and answer, and when to try again. @FILE at the end of a header is what is in the file. With
+//		https, it trusts tls.crt
+//	certificate NAME
+//		writes tls.crt and tls.key for a host
 //	logged PATTERN
 //		waits until the gateway has logged a line
 //	end SIGNAL CODE
 //		sends a signal to the gateway, which must exit with that code; prints its output and log
 var serveCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"vendor": startVendor, "gateway": startGateway, "converse": converse, "seen": seen, "http": request, "logged": logged, "end": end,
+	"vendor": startVendor, "gateway": startGateway, "converse": converse, "seen": seen, "http": request, "certificate": certificate, "logged": logged, "end": end,
 }
 
 func of(ts *testscript.TestScript) *served { return ts.Value(servedKey{}).(*served) }
@@ -78,7 +89,7 @@ func startVendor(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("VENDOR", server.URL)
 }
 
-var listens = regexp.MustCompile(`listens on (http://[^ /]+)\S* \(what it does: (http://[^ /]+)/`)
+var listens = regexp.MustCompile(`listens on (https?://[^ /]+)\S* \(what it does: (https?://[^ /]+)/`)
 
 func startGateway(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
@@ -166,16 +177,52 @@ func request(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	for _, h := range args[2:] {
 		name, value, _ := strings.Cut(h, ": ")
+		if value, file, ok := strings.Cut(value, "@"); ok {
+			r.Header.Set(name, value+strings.TrimSpace(ts.ReadFile(file)))
+			continue
+		}
 		if r.Header.Set(name, value); name == "Host" {
 			r.Host = value
 		}
 	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	ts.Check(err)
+	client := http.DefaultTransport.(*http.Transport).Clone()
+	defer client.CloseIdleConnections()
+	if r.URL.Scheme == "https" {
+		client.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
+		client.TLSClientConfig.RootCAs.AppendCertsFromPEM([]byte(ts.ReadFile("tls.crt")))
+	}
+	answer, err := client.RoundTrip(r)
+	if err != nil {
+		_, _ = fmt.Fprintln(ts.Stdout(), err)
+		return
+	}
 	body, err := io.ReadAll(answer.Body)
 	ts.Check(err)
 	ts.Check(answer.Body.Close())
 	_, _ = fmt.Fprintf(ts.Stdout(), "%d\n%s\n", answer.StatusCode, body)
+	if after := answer.Header.Get("Retry-After"); after != "" {
+		_, _ = fmt.Fprintf(ts.Stdout(), "Retry-After: %s\n", after)
+	}
+}
+
+func certificate(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: certificate NAME")
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	ts.Check(err)
+	c := &x509.Certificate{
+		SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		DNSNames: []string{args[0]}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	ts.Check(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 }
 
 // sums are the checksums of the bodies that a client sent.

@@ -5,8 +5,10 @@ package servecmd
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -25,6 +27,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/record"
 	"github.com/condensehq/condense/internal/size"
@@ -34,7 +37,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), tokenCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {
@@ -86,6 +89,7 @@ type gatewayFlags struct {
 	observe       bool
 	way           string // of recall
 	recall        bool   // requests without a recall secret carry the gateway's own
+	alone         bool   // only a child of this process uses it: no token, no certificate, no audit
 	log           string
 }
 
@@ -163,10 +167,14 @@ type gateway struct {
 	log       *slog.Logger
 	upstreams map[string]string // for vendors without a configured one
 	recall    bool
+	alone     bool
 	ready     chan struct{} // closed when Gateway is set, or never will be
 	drain     atomic.Int64
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
-	limit     func(time.Duration)             // that the process may take to end
+	audit     *slog.Logger                    // nil if nothing is recorded
+	audited   io.Closer
+	tls       *access.Certified   // nil without a certificate
+	limit     func(time.Duration) // that the process may take to end
 }
 
 // open makes the gateway that the configuration and the flags ask for. More has keys of the
@@ -196,9 +204,19 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), place: f.place, recall: f.recall, upstreams: upstreams, ready: make(chan struct{}),
+		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, ready: make(chan struct{}),
 		log:   slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})),
 		limit: func(drain time.Duration) { cli.EndWithin(ctx, drain) },
+	}
+	if s := g.settings; s.Cert != "" && !g.alone {
+		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
+			return nil, fmt.Errorf("serve.tls: %w", err)
+		}
+	}
+	if path := g.settings.Audit; path != "" && !g.alone {
+		if g.audit, g.audited, err = openAudit(path); err != nil {
+			return nil, fmt.Errorf("serve.audit: %w; name another file", err)
+		}
 	}
 	opts, err := g.options(c)
 	if err != nil {
@@ -256,22 +274,38 @@ func (g *gateway) closeRecorder() error { return g.record("", &live.Options{}) }
 
 // Close closes the gateway and the host.
 func (g *gateway) Close() error {
-	return errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder())
+	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder())
+	if g.audited != nil {
+		err = errors.Join(err, g.audited.Close())
+	}
+	return err
 }
 
 // options returns the options of a gateway for a configuration.
 func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	s := c.Serve()
+	if g.alone {
+		s.TokenEnv, s.TokenFile, s.Tokens = "", "", ""
+	}
 	token, err := readToken(s)
 	if err != nil {
 		return nil, err
 	}
 	opts := &live.Options{
-		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Profile: g.place.Profile, Mode: g.place.Mode,
+		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Tokens: s.Tokens, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize},
+	}
+	for name, l := range s.Tenants {
+		if opts.Tenants == nil {
+			opts.Tenants = map[string]live.Limits{}
+		}
+		opts.Tenants[name] = limitsOf(l)
+	}
+	if g.tls != nil {
+		opts.Names = g.tls.Names
 	}
 	for name, who := range s.Compaction {
 		opts.Compaction[name] = live.Compaction(who)
@@ -292,6 +326,10 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		opts.Rules = append(opts.Rules, live.Rule{Model: r.Model, Agent: r.Agent, System: r.System, Profile: r.Profile, Mode: r.Mode})
 	}
 	return opts, nil
+}
+
+func limitsOf(l config.ServeLimits) live.Limits {
+	return live.Limits{Requests: int(l.Requests), Concurrent: int(l.Concurrent), Bytes: l.Bytes, ModelEpochs: int(l.ModelEpochs), Cost: l.Cost}
 }
 
 // shortestToken is the length in bytes below which a token could be guessed.
@@ -354,6 +392,9 @@ func (g *gateway) changed(before, after *config.Config) {
 	if s.Admin != old.Admin && s.Admin != g.settings.Admin {
 		g.log.Warn("serve.admin.listen has changed: restart to listen there", "now", g.settings.Admin, "changed", s.Admin)
 	}
+	if s.Cert != g.settings.Cert || s.Key != g.settings.Key || s.Audit != g.settings.Audit {
+		g.log.Warn("serve.tls or serve.audit has changed: restart to use it")
+	}
 	if s.Store != old.Store && s.Store != g.settings.Store {
 		g.log.Warn("serve.store has changed: restart to use it", "now", g.settings.Store, "changed", s.Store)
 	}
@@ -379,10 +420,10 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	}
 	models, admin := g.server(g.Gateway), g.server(g.Admin())
 	failed := make(chan error, 2) //nolint:mnd // one for each
-	go func() { failed <- models.Serve(l) }()
-	go func() { failed <- admin.Serve(pages) }()
+	go func() { failed <- models.Serve(g.encrypted(l)) }()
+	go func() { failed <- admin.Serve(g.encrypted(pages)) }()
 	base := g.address(l.Addr())
-	term.Printf(a.Stdout, "condense listens on %s (what it does: http://%s/condense/status)\n", base, pages.Addr())
+	term.Printf(a.Stdout, "condense listens on %s (what it does: %s/condense/status)\n", base, g.base(pages.Addr()))
 	term.Printf(a.Stdout, "point an agent here: ANTHROPIC_BASE_URL=%[1]s claude, or OPENAI_BASE_URL=%[1]s/v1 for clients of OpenAI's APIs\n", base)
 	select {
 	case err := <-failed:
@@ -406,6 +447,14 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	s := g.Stats()
 	g.log.InfoContext(ctx, "ended", "requests", s.Requests, "tokens_sent", size.Group(s.Tokens.Sent), "tokens_saved", size.Group(s.Tokens.Net), "epochs", s.EpochCount)
 	return nil
+}
+
+// encrypted returns a listener that speaks TLS, if there is a certificate.
+func (g *gateway) encrypted(l net.Listener) net.Listener {
+	if g.tls == nil {
+		return l
+	}
+	return tls.NewListener(l, g.tls.Config)
 }
 
 // bindAdmin listens for the gateway's own pages. Without an address it takes the port after that of the models, and a free one if that
@@ -445,20 +494,31 @@ func bind(ctx context.Context, address, with string) (net.Listener, error) {
 
 // address is the base URL for clients, with the token as they may write it in a shell.
 func (g *gateway) address(at net.Addr) string {
-	host, port, err := net.SplitHostPort(at.String())
-	if err != nil {
-		return "http://" + at.String()
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		name, _ := os.Hostname()
-		host = cmp.Or(name, host)
-	}
-	base := "http://" + net.JoinHostPort(host, port)
+	base := g.base(at)
 	switch s := g.settings; {
 	case s.TokenEnv != "":
 		base += "/token/$" + s.TokenEnv
 	case s.TokenFile != "":
 		base += "/token/$(cat " + cli.FromHere(s.TokenFile) + ")"
+	case s.Tokens != "":
+		base += "/token/TOKEN"
 	}
 	return base
+}
+
+// base is the URL of an address that the gateway listens on.
+func (g *gateway) base(at net.Addr) string {
+	scheme := "http://"
+	if g.tls != nil {
+		scheme = "https://"
+	}
+	host, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return scheme + at.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		name, _ := os.Hostname()
+		host = cmp.Or(name, host)
+	}
+	return scheme + net.JoinHostPort(host, port)
 }

@@ -65,7 +65,7 @@ variables or in its settings, become the gateway's upstreams.`,
 			if err != nil {
 				return err
 			}
-			flags.recall = agent.Point.Recall != nil
+			flags.recall, flags.alone = agent.Point.Recall != nil, true
 			return wrap(cmd, a, &flags, agent, command, quiet)
 		},
 	}

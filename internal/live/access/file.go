@@ -1,0 +1,108 @@
+package access
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// A file is what was read from files, and is read again after they have changed. It looks at most once a second, when it is asked.
+type file[T any] struct {
+	paths  []string
+	read   func() (T, error)
+	failed func(error)
+
+	mu     sync.Mutex
+	looked time.Time
+	seen   []stamp
+	value  T
+}
+
+// A stamp changes with a file.
+type stamp struct {
+	time time.Time
+	size int64
+	info os.FileInfo // for its identity
+}
+
+// every is how often a file is looked at.
+const every = time.Second
+
+func open[T any](failed func(error), read func() (T, error), paths ...string) (*file[T], error) {
+	f := &file[T]{paths: paths, read: read, failed: failed, looked: time.Now()}
+	f.seen = f.stamps()
+	var err error
+	f.value, err = read()
+	return f, err
+}
+
+func (f *file[T]) stamps() []stamp {
+	all := make([]stamp, len(f.paths))
+	for i, path := range f.paths {
+		if info, err := os.Stat(path); err == nil {
+			all[i] = stamp{info.ModTime(), info.Size(), info}
+		}
+	}
+	return all
+}
+
+func (s stamp) same(o stamp) bool {
+	return s.time.Equal(o.time) && s.size == o.size && (s.info == nil) == (o.info == nil) && (s.info == nil || os.SameFile(s.info, o.info))
+}
+
+// get returns what is in the files now, or was in them when they were valid last.
+func (f *file[T]) get() T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if now.Sub(f.looked) < every {
+		return f.value
+	}
+	f.looked = now
+	seen := f.stamps()
+	changed := false
+	for i := range seen {
+		changed = changed || !seen[i].same(f.seen[i])
+	}
+	if !changed {
+		return f.value
+	}
+	f.seen = seen
+	if value, err := f.read(); err != nil {
+		f.failed(err)
+	} else {
+		f.value = value
+	}
+	return f.value
+}
+
+// Certified are the settings of a server with a certificate.
+type Certified struct {
+	Config *tls.Config
+	Names  []string // host names in the certificate, as it was at first
+}
+
+// Certificate reads a certificate and its key. The files are read again when they have changed; what is wrong then is given to failed, and what
+// was read before holds on.
+func Certificate(cert, key string, failed func(error)) (*Certified, error) {
+	f, err := open(failed, func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %s with key %s: %w", cert, key, err)
+		}
+		return &pair, nil
+	}, cert, key)
+	if err != nil {
+		return nil, err
+	}
+	return &Certified{
+		Names: f.value.Leaf.DNSNames,
+		Config: &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			NextProtos:     []string{"h2", "http/1.1"},
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.get(), nil },
+		},
+	}, nil
+}

@@ -1,0 +1,80 @@
+package live
+
+import (
+	"net/http"
+	"time"
+)
+
+// An outcome is an answer, and what is told of it.
+type outcome struct {
+	http.ResponseWriter
+	status  int
+	refused string // why; empty if it is not
+}
+
+// WriteHeader notes the status.
+func (o *outcome) WriteHeader(status int) {
+	if o.status == 0 && status >= http.StatusOK {
+		o.status = status
+	}
+	o.ResponseWriter.WriteHeader(status)
+}
+
+// code is the status that was sent.
+func (o *outcome) code() int {
+	if o.status == 0 {
+		return http.StatusOK
+	}
+	return o.status
+}
+
+// Unwrap is for [http.ResponseController].
+func (o *outcome) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+
+// Flush is for handlers that do not use a controller.
+func (o *outcome) Flush() { _ = http.NewResponseController(o.ResponseWriter).Flush() }
+
+// served records a request when it is over.
+func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, start time.Time) {
+	if t.path == "/" && r.Method == http.MethodHead {
+		return
+	}
+	more := []any{"api", t.kind(), "method", method(r), "status", o.code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
+	if o.refused != "" {
+		s.audit("refused", t.who, append(more, "why", o.refused)...)
+		return
+	}
+	s.audit("request", t.who, more...)
+}
+
+// audit records who did what. What says a client must not be in it, except as one of a few known words.
+func (s *settings) audit(what string, who caller, more ...any) {
+	s.Audit.Info(what, append([]any{"tenant", who.tenant, "token", who.token}, more...)...)
+}
+
+// limited records that a limit is reached.
+func (g *Gateway) limited(who caller, limit string) {
+	s := g.current.Load()
+	s.audit("limit", who, "limit", limit)
+	s.Logger.Info("a tenant has reached a limit", "tenant", who.tenant, "limit", limit)
+}
+
+// kind says what a request is for, in a word that does not come from it.
+func (t *target) kind() string {
+	switch {
+	case t.api != "":
+		return t.api
+	case t.mcp:
+		return "mcp"
+	}
+	return "other"
+}
+
+// method is that of a request; others than the usual ones are not repeated.
+func method(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return r.Method
+	}
+	return "other"
+}

@@ -1,0 +1,287 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/condensehq/condense/internal/live/store"
+)
+
+// Limits are what a tenant may use. 0 means no limit.
+type Limits struct {
+	Requests   int // per minute
+	Concurrent int // requests at the same time, until their answers have ended
+	// Bytes are those of requests per minute, as they are sent. A larger request is let through, and the next has to wait.
+	Bytes int64
+	// ModelEpochs are the condensations per day (UTC) by a chain that asks a language model. Above it, the built-in chain condenses.
+	ModelEpochs int
+	// Cost is in US dollars per day (UTC), by the table of prices. Models without a known price cost nothing here.
+	Cost float64
+}
+
+// limitsFor returns the limits of a tenant.
+func (s *settings) limitsFor(tenant string) Limits {
+	if l, ok := s.Tenants[tenant]; ok {
+		return l
+	}
+	return s.Limits
+}
+
+// A caller is who sends a request. Without tokens of tenants all are the same.
+type caller struct {
+	tenant string // its name; empty without tokens of tenants
+	token  string // ID of its token; empty if it needs none
+	admin  bool   // may see the gateway's own pages
+}
+
+// Tenants count what each tenant uses.
+type tenants struct {
+	mu    sync.Mutex
+	of    map[string]*usage
+	dirty bool // something was spent since it was saved last
+}
+
+// The usage of a tenant. It is guarded by tenants.mu.
+type usage struct {
+	requests, bytes *rate.Limiter
+	active          int
+	spent           spent // here
+	others          spent // by other gateways with the same store
+}
+
+// Spent is what counts per day.
+type spent struct {
+	Day    string  `json:"day"` // UTC
+	Cost   float64 `json:"cost,omitempty"`
+	Epochs int     `json:"epochs,omitempty"` // with a model
+}
+
+const day = "2006-01-02"
+
+// on returns what was spent on a day.
+func (s spent) on(day string) spent {
+	if s.Day != day {
+		return spent{Day: day}
+	}
+	return s
+}
+
+// get returns the usage of a tenant. The caller holds t.mu.
+func (t *tenants) get(name string, l Limits) *usage {
+	u := t.of[name]
+	if u == nil {
+		if t.of == nil {
+			t.of = map[string]*usage{}
+		}
+		u = &usage{}
+		t.of[name] = u
+	}
+	for _, b := range []struct {
+		of        **rate.Limiter
+		perMinute int64
+	}{{&u.requests, int64(l.Requests)}, {&u.bytes, l.Bytes}} {
+		per, burst := rate.Inf, 0
+		if b.perMinute > 0 {
+			per, burst = rate.Limit(float64(b.perMinute)/time.Minute.Seconds()), int(min(b.perMinute, math.MaxInt32))
+		}
+		if was := *b.of; was == nil || was.Limit() != per || was.Burst() != burst {
+			*b.of = rate.NewLimiter(per, burst)
+		}
+	}
+	return u
+}
+
+// Denied says which limit is reached.
+type denied struct {
+	limit string // the key below serve.limits
+	text  string
+	wait  time.Duration
+}
+
+// busy is when to try again after too many requests at the same time. No one knows when an answer ends.
+const busy = 5 * time.Second
+
+// enter counts a request, which is over when leave is called. It returns why the request is refused, if it is.
+func (g *Gateway) enter(s *settings, c caller) (leave func(), no *denied) {
+	l, now := s.limitsFor(c.tenant), s.Now()
+	t := &g.tenants
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.get(c.tenant, l)
+	switch today := u.today(now); {
+	case l.Concurrent > 0 && u.active >= l.Concurrent:
+		no = &denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), busy}
+	case l.Cost > 0 && today.Cost >= l.Cost:
+		no = &denied{"cost", fmt.Sprintf("$%.2f per day (UTC)", l.Cost), untilTomorrow(now)}
+	case u.bytes.Limit() != rate.Inf && u.bytes.TokensAt(now) < 0:
+		no = &denied{"bytes", fmt.Sprintf("%d bytes per minute", l.Bytes), seconds(-u.bytes.TokensAt(now) / float64(u.bytes.Limit()))}
+	case !u.requests.AllowN(now, 1):
+		no = &denied{"requests", fmt.Sprintf("%d requests per minute", l.Requests), seconds((1 - u.requests.TokensAt(now)) / float64(u.requests.Limit()))}
+	}
+	if no != nil {
+		who := "this gateway"
+		if c.tenant != "" {
+			who = "tenant " + c.tenant
+		}
+		no.text = fmt.Sprintf("condense: %s has reached its limit of %s; it may go on in %s, or with a higher serve.limits.%s, which is set by those who run the gateway", who, no.text, no.wait, no.limit)
+		return nil, no
+	}
+	u.active++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		u.active--
+	}, nil
+}
+
+// seconds is a number of them, rounded up, and at least one.
+func seconds(n float64) time.Duration { return time.Duration(max(1, math.Ceil(n))) * time.Second }
+
+func untilTomorrow(now time.Time) time.Duration {
+	now = now.UTC()
+	return seconds(time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC).Sub(now).Seconds())
+}
+
+// today is what the tenant has spent today, everywhere.
+func (u *usage) today(now time.Time) spent {
+	day := now.UTC().Format(day)
+	u.spent = u.spent.on(day)
+	others := u.others.on(day)
+	return spent{day, u.spent.Cost + others.Cost, u.spent.Epochs + others.Epochs}
+}
+
+// answer refuses a request. Clients of both vendors wait as long as Retry-After says if that is short, and try again at once if it is
+// long: then they are told not to.
+func (no *denied) answer(w http.ResponseWriter, t *target) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(no.wait.Seconds())))
+	if no.wait > time.Minute {
+		w.Header().Set("X-Should-Retry", "false")
+	}
+	t.refuse(w, http.StatusTooManyRequests, no.text)
+}
+
+// A metered body is counted as it is read.
+type metered struct {
+	io.ReadCloser
+	count func(n int)
+}
+
+func (m *metered) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.count(n)
+	return n, err
+}
+
+// received counts bytes of a request.
+func (g *Gateway) received(s *settings, c caller, n int) {
+	t := &g.tenants
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.get(c.tenant, s.limitsFor(c.tenant))
+	for burst := u.bytes.Burst(); burst > 0 && n > 0; n -= burst {
+		u.bytes.ReserveN(s.Now(), min(n, burst)) // below zero, if need be
+	}
+}
+
+// paid counts the cost of an answer.
+func (x *exchange) paid(cost float64) {
+	if cost <= 0 {
+		return
+	}
+	x.spend(func(u *usage) { u.spent.Cost += cost })
+}
+
+func (x *exchange) spend(how func(*usage)) {
+	t, now := &x.tenants, x.s.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.get(x.t.who.tenant, x.s.limitsFor(x.t.who.tenant))
+	u.today(now)
+	how(u)
+	t.dirty = true
+}
+
+// mayAsk reports whether the tenant may have one more condensation by a language model today, and counts it.
+func (x *exchange) mayAsk() bool {
+	l, may := x.s.limitsFor(x.t.who.tenant), true
+	x.spend(func(u *usage) {
+		if may = l.ModelEpochs == 0 || u.today(x.s.Now()).Epochs < l.ModelEpochs; may {
+			u.spent.Epochs++
+		}
+	})
+	if !may {
+		x.limited(x.t.who, "model_epochs")
+	}
+	return may
+}
+
+// usageKey is the key of what tenants have spent in the store. Each gateway has a record, and reads those of the others.
+var usageKey = store.Key{Tenant: "usage"}
+
+// share saves what tenants have spent here, and reads what they have spent elsewhere: at other gateways, or here before it was started.
+func (g *Gateway) share(ctx context.Context, r *store.Record) error {
+	t, now := &g.tenants, g.current.Load().Now()
+	today := now.UTC().Format(day)
+	t.mu.Lock()
+	own, dirty := map[string]spent{}, t.dirty
+	for name, u := range t.of {
+		if s := u.spent.on(today); s.Cost > 0 || s.Epochs > 0 {
+			own[name] = s
+		}
+	}
+	t.dirty = false
+	t.mu.Unlock()
+	if dirty {
+		var err error
+		if r.Data, err = json.Marshal(own); err != nil {
+			return err
+		}
+		r.Updated = now
+		if err := g.store.Save(ctx, r); err != nil {
+			t.mu.Lock()
+			t.dirty = true
+			t.mu.Unlock()
+			return err
+		}
+	}
+	records, err := g.store.Load(ctx, usageKey)
+	if err != nil {
+		return err
+	}
+	others := map[string]spent{}
+	for i := range records {
+		var all map[string]spent
+		if records[i].ID == r.ID || json.Unmarshal(records[i].Data, &all) != nil {
+			continue
+		}
+		for name, s := range all {
+			sum, s := others[name].on(today), s.on(today)
+			others[name] = spent{today, sum.Cost + s.Cost, sum.Epochs + s.Epochs}
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, s := range others {
+		t.get(name, g.current.Load().limitsFor(name)).others = s
+	}
+	return nil
+}
+
+// tenantOf is the name of the tenant in the key of a record; empty if it has none.
+func tenantOf(key string) string {
+	name, _, named := strings.Cut(key, ":")
+	if !named {
+		return ""
+	}
+	return name
+}
