@@ -64,6 +64,9 @@ func (t *Token) Check() error {
 	if !tenantRule.MatchString(t.Tenant) {
 		return fmt.Errorf("tenant %q: use at most 64 letters, digits and ._-, with a letter or digit first", t.Tenant)
 	}
+	if t.Tenant == "stats" || t.Tenant == "usage" {
+		return fmt.Errorf("tenant %q: the store has something else of that name", t.Tenant)
+	}
 	if t.Note != "" && !noteRule.MatchString(t.Note) {
 		return fmt.Errorf("note %q: use at most 64 letters, digits and ._:@+=-", t.Note)
 	}
