@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An outcome is an answer, and what is told of it.
+// An outcome is an answer as it is recorded.
 type outcome struct {
 	http.ResponseWriter
 	status  int

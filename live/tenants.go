@@ -161,7 +161,7 @@ func (u *usage) today(now time.Time) spent {
 }
 
 // answer refuses a request. Clients of both vendors wait as long as Retry-After says if that is short, and try again at once if it is
-// long: then they are told not to.
+// long: then X-Should-Retry asks them not to.
 func (no *denied) answer(w http.ResponseWriter, t *target) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(no.wait.Seconds())))
 	if no.wait > time.Minute {
