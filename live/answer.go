@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
 )
@@ -241,7 +242,18 @@ func (x *exchange) learn(ctx context.Context) error {
 		u = lineage.Usage{Input: int(share * float64(u.Input)), Read: int(share * float64(u.Read)), Write: int(share * float64(u.Write))}
 	}
 	x.claim.state.Measured(x.ours, u)
-	return x.claim.save(ctx, x.store, true, x.s.Now())
+	err := x.claim.save(ctx, x.store, true, x.s.Now())
+	if errors.Is(err, store.ErrConflict) { // with the next request, another gateway was faster
+		if err = x.claim.again(ctx, x.store); err == nil {
+			x.claim.state.Measured(x.ours, u)
+			err = x.claim.save(ctx, x.store, true, x.s.Now())
+		}
+	}
+	if errors.Is(err, store.ErrAway) {
+		x.claim.late(err)
+		err = errors.Join(err, x.claim.save(ctx, x.store, false, x.s.Now()))
+	}
+	return err
 }
 
 // A watcher is the body of an answer. Each byte that is read through it is seen by a [wire.Watcher] too.

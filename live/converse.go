@@ -49,6 +49,7 @@ type exchange struct {
 	next       *lineage.State // of the epoch
 	kept       *store.Kept    // with it; nil for nothing
 	ingested   int
+	lost       int  // decisions to other gateways
 	durable    bool // something is sent for the first time that must be sent again
 
 	received []byte // the body as it came
@@ -149,6 +150,10 @@ func (g *Gateway) safely(what string, f func() error) (err error) {
 // fault records an error of ours that the client does not see.
 func (g *Gateway) fault(kind string, err error) {
 	g.stats.fault(kind)
+	if errors.Is(err, store.ErrAway) {
+		g.away.begin(g, err)
+		return
+	}
 	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", clip(err.Error()))
 }
 
@@ -204,12 +209,15 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		return err
 	}
 	session := x.sessions.of(x.key, x.start)
+	if err := x.reach(ctx, session); err != nil {
+		return err
+	}
 	if err := x.safely("tool", func() error { return x.equip(ctx, r.Header, session) }); err != nil {
 		x.fault("tool", err)
 	}
 	request = x.r
 	if summary := side == agents.Summary || request.Compacts || x.compacts; summary || x.t.count {
-		return x.peek(ctx, session, summary)
+		return x.peek(session, summary)
 	}
 	x.reads = x.readerOf(x.s, x.t)
 	x.recalls = !x.s.Observe && !x.s.Recall.Off && (x.equipped != nil || !x.s.Recall.NoMCP && x.reads != "" && canCall(request.Tools))
@@ -221,7 +229,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 
 // take claims the lineage of the request.
 func (x *exchange) take(ctx context.Context, from *session) error {
-	c, err := from.claim(ctx, x.store, x.r, x.rolling)
+	c, err := from.claim(ctx, x.r, x.rolling)
 	if err != nil {
 		return err
 	}
@@ -231,8 +239,8 @@ func (x *exchange) take(ctx context.Context, from *session) error {
 
 // peek shows what is sent for a request that changes nothing: one that counts tokens, one that the vendor
 // is to compact, or the agent's own summary. A summary is best made of the originals, if they fit.
-func (x *exchange) peek(ctx context.Context, session *session, summary bool) error {
-	c, err := session.find(ctx, x.store, x.r, x.rolling)
+func (x *exchange) peek(session *session, summary bool) error {
+	c, err := session.find(x.r, x.rolling)
 	if err != nil {
 		return err
 	}
@@ -294,8 +302,29 @@ func (x *exchange) frozen() {
 	}
 }
 
-// decide fills in the view of a turn, and begins an epoch if one is due.
+// mostLost is how often a request decides again because another gateway was faster.
+const mostLost = 3
+
+// decide fills in the view of a turn, and begins an epoch if one is due. If another gateway has decided about the lineage in the meantime, what
+// that has stored counts.
 func (x *exchange) decide(ctx context.Context) error {
+	for {
+		err := x.decideOnce(ctx)
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		x.lost++
+		x.claim.release()
+		if err := x.claim.session.load(ctx, x.store); err != nil {
+			x.fault("store", err)
+		}
+		if err := x.take(ctx, x.claim.session); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *exchange) decideOnce(ctx context.Context) error {
 	c := x.claim
 	if !c.mine { // another request of the lineage decides
 		x.look(c.state)
@@ -315,17 +344,19 @@ func (x *exchange) decide(ctx context.Context) error {
 }
 
 // commit records what is about to be sent. What the vendor has not seen before must be on disk
-// first; if that fails, the request goes as if nothing had been changed.
+// first; if that fails, the request goes as if nothing had been changed. Where a view ended that is not the client's own messages must be
+// stored too: the next request may come to another gateway. The error wraps [store.ErrConflict] if the request should be decided again.
 func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	c, old, based := x.claim, x.claim.entry, x.claim.based
 	c.keep = x.kept
 	if x.epoch != nil { // the old record stays: a rewind to before the epoch finds it
-		c.entry, c.based, c.state = c.newEntry(), 0, x.next
+		c.entry, c.over = c.newEntry()
+		c.based, c.state = 0, x.next
 	}
 	err := x.check()
 	if err == nil {
 		c.state.Sent(x.r, x.rolling, x.start)
-		x.durable = x.durable || x.ingested > 0 || x.epoch != nil
+		x.durable = x.durable || x.ingested > 0 || x.epoch != nil || !x.s.Observe && (c.state.Epoch != nil || len(c.state.Ingest) > 0 || c.state.Tool)
 		err = c.save(ctx, x.store, x.durable, x.start)
 	}
 	if err == nil {
@@ -340,20 +371,27 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		unchanged := *before
 		x.stats.fault("recall_full")
 		overflow := x.epoch != nil && x.epoch.Reason == overflowed
-		c.entry, c.based, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch = old, based, &unchanged, nil, nil, nil, 0, nil
+		c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch = old, based, nil, &unchanged, nil, nil, nil, 0, nil
 		x.look(c.state)
 		if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, overflow) }); err != nil {
 			x.fault("epoch", err)
 		}
 		return x.commit(ctx, before)
 	}
+	c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.durable = old, based, nil, before, nil, nil, nil, 0, nil, false
+	if errors.Is(err, store.ErrConflict) && x.lost < mostLost {
+		return err
+	}
 	x.fault("commit", err)
-	c.entry, c.based, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.durable = old, based, before, nil, nil, nil, 0, nil, false
 	x.look(c.state)
 	if x.check() != nil {
 		x.view, x.altered = nil, false
 	}
+	if errors.Is(err, store.ErrAway) && c.entry.state == nil && answered(x.r) {
+		return nil // the store may know better
+	}
 	c.state.Sent(x.r, x.rolling, x.start)
+	c.late(err)
 	return c.save(ctx, x.store, false, x.start)
 }
 

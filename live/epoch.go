@@ -58,6 +58,9 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	if x.tokens < c.triedAt() && !forced {
 		return nil
 	}
+	if x.away.now() {
+		return nil // what must be sent again could not be stored
+	}
 	began := time.Now()
 	if x.recalls {
 		n, err := x.store.KeptBytes(ctx)
@@ -69,28 +72,16 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	}
 	if p == nil {
 		job := x.job(d, overflow)
-		ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
-		defer cancel()
 		var err error
-		if p, err = job.run(ctx, x.host, inline); errors.Is(err, errAsks) && !forced {
-			x.resolved.asks.Store(true)
-			if c.busy() {
-				return nil
-			}
-			if x.mayAsk() {
-				x.prepare(job) //nolint:contextcheck // it outlives the request
-				return nil
-			}
-			p, err = x.runBuiltin(context.WithoutCancel(ctx), job)
-		}
-		if err != nil && forced {
-			// Without it the vendor refuses the request: that is worse than a wait.
-			if !errors.Is(err, errAsks) {
-				x.fault("chain", err)
-			}
-			p, err = x.runBuiltin(context.WithoutCancel(ctx), job)
-		}
-		if err != nil {
+		p, err = x.inTurn(ctx, job, forced)
+		switch {
+		case errors.Is(err, errAsks):
+			x.prepare(job) //nolint:contextcheck // it outlives the request
+			return nil
+		case errors.Is(err, errQueue):
+			x.stats.fault("queue") // the next request tries again
+			return nil
+		case err != nil:
 			c.tried(x.tokens + x.minNew())
 			if errors.Is(err, errNotDue) {
 				return nil
@@ -136,6 +127,47 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		x.epoch.Reason = overflowed
 	}
 	return nil
+}
+
+// errQueue means that too many other condensations were under way.
+var errQueue = errors.New("too many condensations at the same time")
+
+// inTurn runs a job that a request waits for, when fewer others run than there are processors: more at a time would only take longer, each of
+// them. The wait is part of the deadline; a forced one waits longer, because without it the vendor refuses the request.
+func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, error) {
+	ctx, cancel := context.WithTimeout(all, x.s.Deadline)
+	defer cancel()
+	select {
+	case x.epochs <- struct{}{}:
+	case <-ctx.Done():
+		if !forced {
+			return nil, errQueue
+		}
+		select {
+		case x.epochs <- struct{}{}:
+		case <-all.Done():
+			return nil, all.Err()
+		}
+		ctx, cancel = context.WithTimeout(all, x.s.Deadline)
+		defer cancel()
+	}
+	defer func() { <-x.epochs }()
+	p, err := j.run(ctx, x.host, inline)
+	asks := errors.Is(err, errAsks)
+	if asks {
+		x.resolved.asks.Store(true)
+	}
+	switch {
+	case asks && !forced && (x.claim.busy() || x.mayAsk()):
+		return nil, errAsks // next to the request
+	case err != nil && (asks || forced):
+		// If it is forced, the vendor refuses the request without it: that is worse than a wait.
+		if !asks {
+			x.fault("chain", err)
+		}
+		return x.runBuiltin(context.WithoutCancel(all), j)
+	}
+	return p, err
 }
 
 // overflowed is the reason of an epoch after the vendor has refused the request as too long.

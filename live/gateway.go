@@ -28,6 +28,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -174,6 +175,8 @@ type Gateway struct {
 	mcp       http.Handler
 	shelf     shelf
 	asking    chan struct{} // has a value for each request to /mcp that is being answered
+	epochs    chan struct{} // has a value for each condensation that a request waits for
+	away      outage
 
 	draining  atomic.Bool
 	tenants   tenants
@@ -219,7 +222,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), pingEvery: pingEvery}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), pingEvery: pingEvery}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
 	var own []byte

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +45,7 @@ type session struct {
 	mu      sync.Mutex
 	loaded  bool
 	changes int64    // of the store, when it was loaded
+	failed  error    // why the store could not be read last
 	entries []*entry // the latest first
 	asides  asides
 }
@@ -54,6 +57,7 @@ type entry struct {
 
 	// Guarded by session.mu.
 	version      int64 // of the record; 0 if there is none
+	unsaved      bool  // the store was away when the state was to be saved
 	reader       string
 	state        *lineage.State
 	conversation string    // the same for all epochs of a conversation
@@ -131,18 +135,29 @@ func (s *sessions) of(key store.Key, now time.Time) *session {
 	return got
 }
 
-// load reads the records of the session if that has not happened, or if another gateway may have saved some since. The
-// caller holds s.mu.
+// load reads the records of the session if that has not happened, or if another gateway may have saved some since.
 func (s *session) load(ctx context.Context, from store.Store) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = s.read(ctx, from)
+	return s.failed
+}
+
+// known returns why nothing is known of the session, or nil. What is known is better than nothing. The caller holds s.mu.
+func (s *session) known() error {
+	if s.loaded || s.entries != nil {
+		return nil
+	}
+	return s.failed
+}
+
+func (s *session) read(ctx context.Context, from store.Store) error {
 	changes, err := from.Changes(ctx, s.key)
-	if s.loaded && (err != nil || changes == s.changes) {
-		return nil //nolint:nilerr // what is known is better than nothing
+	if err != nil || s.loaded && changes == s.changes {
+		return err
 	}
 	records, err := from.Load(ctx, s.key)
 	if err != nil {
-		if s.entries != nil {
-			return nil
-		}
 		return err
 	}
 	known := map[string]*entry{}
@@ -190,7 +205,8 @@ type claim struct {
 	state   *lineage.State // a copy
 	based   int64          // the version that it is a copy of
 	kind    lineage.Kind
-	mine    bool // the request may change it; otherwise another one does
+	mine    bool          // the request may change it; otherwise another one does
+	over    *store.Record // of an epoch: the record that it goes on from
 
 	reads string      // who can recall what the request brings
 	keep  *store.Kept // for the epoch; nil for nothing
@@ -198,11 +214,11 @@ type claim struct {
 }
 
 // claim finds the lineage of a request and waits a little until no other request decides about it.
-func (s *session) claim(ctx context.Context, from store.Store, r *wire.Request, rolling []wire.Hash) (*claim, error) {
+func (s *session) claim(ctx context.Context, r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
-		c, err := s.find(ctx, from, r, rolling)
+		c, err := s.find(r, rolling)
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +235,7 @@ func (s *session) claim(ctx context.Context, from store.Store, r *wire.Request, 
 				return nil, ctx.Err()
 			}
 		}
-		again, err := s.find(ctx, from, r, rolling)
+		again, err := s.find(r, rolling)
 		if err == nil && (again.entry == c.entry || c.state.ID == "" && again.state.ID == "") {
 			again.entry, again.mine = c.entry, true
 			return again, nil
@@ -231,10 +247,11 @@ func (s *session) claim(ctx context.Context, from store.Store, r *wire.Request, 
 	}
 }
 
-func (s *session) find(ctx context.Context, from store.Store, r *wire.Request, rolling []wire.Hash) (*claim, error) {
+// find returns the lineage of a request, as far as it is known.
+func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.load(ctx, from); err != nil {
+	if err := s.known(); err != nil && (!errors.Is(err, store.ErrAway) || answered(r)) {
 		return nil, err
 	}
 	states := make([]*lineage.State, len(s.entries))
@@ -254,9 +271,54 @@ func (s *session) find(ctx context.Context, from store.Store, r *wire.Request, r
 		}
 	}
 	if c.entry == nil {
-		c.entry = &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: rand.Text()}
+		c.entry = &entry{id: s.newID(rolling), turn: make(chan struct{}, 1), conversation: rand.Text()}
 	}
 	return c, nil
+}
+
+// newID names a record by what it is the first of: two gateways that begin the same lineage meet at its record. The caller holds s.mu.
+func (s *session) newID(rolling []wire.Hash) string {
+	const size = 16
+	h := sha256.New()
+	for _, part := range []string{s.key.Tenant, s.key.API, s.key.Agent, s.key.Session} {
+		h.Write([]byte(part + "\x00"))
+	}
+	if n := len(rolling); n > 0 {
+		h.Write(rolling[n-1][:])
+	}
+	id, known := hex.EncodeToString(h.Sum(nil)[:size]), 0
+	for _, e := range s.entries {
+		if strings.HasPrefix(e.id, id) {
+			known++
+		}
+	}
+	if known > 0 { // the client came back to where one began
+		return id + "." + strconv.Itoa(known)
+	}
+	return id
+}
+
+// answered reports whether a request has an answer of the model: then its conversation is not new.
+func answered(r *wire.Request) bool {
+	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
+}
+
+// current reports whether no other gateway has sent a later request of the conversation, as far as that can be seen: the last answer is to a request
+// that was sent from here, or was known here.
+func (s *session) current(r *wire.Request, rolling []wire.Hash) bool {
+	last := len(r.Messages) - 1
+	for last >= 0 && r.Messages[last].Role != "assistant" {
+		last--
+	}
+	for last > 0 && r.Messages[last-1].Role == "assistant" {
+		last--
+	}
+	if last <= 0 {
+		return last < 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.entries, func(e *entry) bool { return e.state != nil && slices.Contains(e.state.Ends, rolling[last-1]) })
 }
 
 // release ends the claim.
@@ -267,11 +329,15 @@ func (c *claim) release() {
 	}
 }
 
-// newEntry returns the entry of a new record for the same conversation, which the caller has claimed.
-func (c *claim) newEntry() *entry {
+// newEntry returns the entry of a new record for the same conversation, which the caller has claimed, and what it goes on from.
+func (c *claim) newEntry() (*entry, *store.Record) {
 	e := &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: c.conversation, shadow: c.shadow}
 	e.turn <- struct{}{}
-	return e
+	if c.based == 0 { // there is no record: two gateways meet at the name
+		e.id = c.id + "-1"
+		return e, nil
+	}
+	return e, &store.Record{ID: c.id, Version: c.based}
 }
 
 // save keeps the state, in the store too if durable is set. The caller must have claimed it.
@@ -284,14 +350,14 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		if err != nil {
 			return err
 		}
-		r := &store.Record{ID: c.id, Key: c.session.key, Version: c.based, Updated: now, Data: data, Reader: c.reads, Set: c.state.Originals}
+		r := &store.Record{ID: c.id, Key: c.session.key, Version: c.based, Updated: now, Data: data, Reader: c.reads, Set: c.state.Originals, From: c.over}
 		if c.keep != nil {
 			err = in.Keep(ctx, r, c.keep, c.most)
 		} else {
 			err = in.Save(ctx, r)
 		}
 		if err != nil {
-			if errors.Is(err, store.ErrConflict) { // another instance serves the conversation too
+			if errors.Is(err, store.ErrConflict) { // another gateway serves the conversation too
 				c.session.mu.Lock()
 				c.session.loaded = false
 				c.session.mu.Unlock()
@@ -305,7 +371,13 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 	defer s.mu.Unlock()
 	switch {
 	case durable:
-		c.version = c.based
+		c.version, c.unsaved = c.based, false
+		for _, e := range s.entries {
+			if c.over != nil && e.id == c.over.ID {
+				e.version = c.over.Version
+			}
+		}
+		c.over = nil
 	case c.version != c.based:
 		return nil // another gateway knows more by now
 	}
@@ -316,6 +388,27 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 	if len(s.entries) > mostLineages {
 		s.entries = slices.Delete(s.entries, mostLineages, len(s.entries))
 	}
+	return nil
+}
+
+// late notes that the state is to be stored later if the store is away.
+func (c *claim) late(err error) {
+	if errors.Is(err, store.ErrAway) {
+		c.session.mu.Lock()
+		c.unsaved = true
+		c.session.mu.Unlock()
+	}
+}
+
+// again takes up the state that another gateway has stored.
+func (c *claim) again(ctx context.Context, from store.Store) error {
+	if err := c.session.load(ctx, from); err != nil {
+		return err
+	}
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	s := *c.entry.state
+	c.state, c.based = &s, c.version
 	return nil
 }
 

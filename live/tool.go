@@ -107,7 +107,7 @@ func (x *exchange) equip(ctx context.Context, h http.Header, session *session) e
 	first := firstUser(x.r.Messages)
 	opening := x.rolling[first]
 	session.mu.Lock()
-	err := session.load(ctx, x.store)
+	err := session.known()
 	known := asides{maps.Clone(session.asides.tools), maps.Clone(session.asides.rounds)}
 	without := slices.ContainsFunc(session.entries, func(e *entry) bool {
 		return e.state != nil && first < len(e.state.Rolling) && e.state.Rolling[first] == opening
