@@ -195,11 +195,11 @@ func isTarget(s string) bool { return s != "" && !strings.ContainsAny(s, " \t[]"
 func digest(target string) string {
 	const most = 32
 	target, _, _ = strings.Cut(strings.TrimSpace(target), "\n")
-	target = core.Label(target)
 	if !strings.ContainsAny(target, " \t*?|\"'()[]{}\\^$<>;=&") {
 		target = strings.TrimRight(target, "/")
 		target = target[strings.LastIndexByte(target, '/')+1:]
 	}
+	target = core.Label(target)
 	if len(target) <= most {
 		return target
 	}
