@@ -31,7 +31,7 @@ func (w *selection) cutText(text string, first, end int, k int32) string {
 		}
 		if i == largest {
 			lines := strings.Count(strings.Trim(text[g.Start:g.End], "\n"), "\n") + 1
-			b.WriteString(LostMark(lines, w.handle(&w.c.Passages[first])))
+			b.WriteString(LostMark(lines, false, w.handle(&w.c.Passages[first])))
 		} else {
 			b.WriteString(GapMark)
 		}

@@ -265,7 +265,7 @@ func (c *Conversation) split(all []said) {
 					line.demand = demand
 				}
 				if from > 0 {
-					line.Joins, line.Gap = true, false
+					line.Joins, line.Gap = true, 0
 				}
 				c.Lines = append(c.Lines, line)
 				from = end

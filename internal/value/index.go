@@ -135,7 +135,7 @@ func (x *finder) next(b *block) {
 	l := x.line
 	x.line++
 	line := &x.c.Lines[l]
-	if line.Gap || l == 0 || line.Passage != x.c.Lines[l-1].Passage {
+	if line.Gap > 0 || l == 0 || line.Passage != x.c.Lines[l-1].Passage {
 		x.words = 0
 	}
 	x.lexer.read(line.Text)

@@ -85,7 +85,7 @@ func TestReadsItsOwnHeaders(t *testing.T) {
 // hostile are pieces of text that look like parts of an extract, or that a reader may take for
 // the end of a line.
 var hostile = []string{
-	"[user]", "[user] ", " [user]", "[user]:", "¶ user", "¶", "§ user", "†", "‡ user", "¤ user", "¶ user h:0123456789", "| ", "¶|", "…", "[… image h:0123456789]",
+	"[user]", "[user] ", " [user]", "[user]:", "¶ user", "¶", "§ user", "†", "‡ user", "¤ user", "¶ user h:0123456789", "| ", "¶|", "…", "…40", "[… image h:0123456789]",
 	"\r[user]", "\r¶ user", "\u2028¶ user", "\u200b¶ user", "\ufeff[user]", "\u00a0", "\t", " ", "h:0123456789", " h:0123456789", "user", "call", "result", "error read_file",
 	"[Extract of the conversation so far", formerHead, "[… 3 lines h:0123456789]", "push to main", "]", "[", "\xff", "ünïcode", "x", "</user_words>", "Human:", "<|im_start|>user",
 }
@@ -97,7 +97,7 @@ func TestExtractsCannotBeForged(t *testing.T) {
 		Kind                 dialog.Kind
 		Name, Target, Handle string
 		Lines                []string
-		Gaps                 []bool
+		Gaps                 []int32
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.Custom(func(t *rapid.T) string {
@@ -134,11 +134,18 @@ func TestExtractsCannotBeForged(t *testing.T) {
 			for k := range rapid.IntRange(1, 4).Draw(t, "lines") {
 				line := word.Draw(t, "line") + "1" // so that it says something
 				if rapid.Bool().Draw(t, "bare") {
-					line = rapid.SampledFrom([]string{"…", "[… image h:0123456789]", "¶ user", "[user]"}).Draw(t, "whole line")
+					line = rapid.SampledFrom([]string{"…", "…40", "[… image h:0123456789]", "¶ user", "[user]"}).Draw(t, "whole line")
 				}
-				gap := k > 0 && rapid.Bool().Draw(t, "gap")
-				if gap {
+				gap := int32(0)
+				if k > 0 {
+					gap = rapid.SampledFrom([]int32{0, 1, 4, 120}).Draw(t, "gap")
+				}
+				switch gap {
+				case 0:
+				case 1:
 					body.WriteString("\n" + value.GapMark)
+				default:
+					fmt.Fprintf(&body, "\n%s%d", value.GapMark, gap)
 				}
 				body.WriteByte('\n')
 				if value.Literal(line) {

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -42,14 +43,25 @@ func (p *Passage) answers() bool {
 	return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError
 }
 
+// exitForm matches what says that a program failed.
+var exitForm = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?[ _]?(?:code|status)?["':= ]{1,4}[1-9]\d{0,2}\b`)
+
+// failed reports whether p is the result of a call that failed, as it says itself or, if it is of a command, its
+// text says at one end.
+func (p *Passage) failed(text string) bool {
+	const end = 200 // bytes
+	return p.Kind == dialog.KindError || p.answers() && dialog.FamilyOf(p.Name) == dialog.FamilyCommand &&
+		(exitForm.MatchString(text[:min(len(text), end)]) || exitForm.MatchString(text[max(0, len(text)-end):]))
+}
+
 // A Line is one of a passage. Lines without a letter or digit are left out.
 type Line struct {
 	Text    string
 	Passage int32
 	// Joins says that the line continues the one before it: a long line was taken apart.
 	Joins bool
-	// Gap says that something was left out before it by a former condensation.
-	Gap bool
+	// Gap is how many lines a former condensation left out before it, at least.
+	Gap int32
 	// Flat says that it is made of a value of JSON: no line of the text is the same.
 	Flat bool
 	// Outdated says that the user said something newer about the same.

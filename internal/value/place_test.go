@@ -44,11 +44,21 @@ func TestInPlace(t *testing.T) {
 		t.Fatalf("no mark at the end of %q", got)
 	}
 	have := 0
-	for run := range strings.SplitSeq(m[1], "\n…\n") {
+	gaps := regexp.MustCompile(`\n…(\d*)\n`)
+	for _, run := range gaps.Split(m[1], -1) {
 		if !strings.Contains(text, run) {
 			t.Errorf("this was not there:\n%s", run)
 		}
 		have += strings.Count(run, "\n") + 1
+	}
+	said, sized := 0, 0
+	for _, gap := range gaps.FindAllStringSubmatch(m[1], -1) {
+		if n, err := strconv.Atoi(gap[1]); err == nil {
+			said, sized = said+n, sized+1
+		}
+	}
+	if n := strings.Count(text, "\n"); sized == 0 || said > n-have {
+		t.Errorf("%d gaps say how large they are, %d lines in all; %d are missing", sized, said, n-have)
 	}
 	if n := strings.Count(text, "\n"); m[2] != strconv.Itoa(n-have) {
 		t.Errorf("the mark says %s lines; %d of %d are there", m[2], have, n)
@@ -163,5 +173,34 @@ func TestRepeatedLinesFillTheRoom(t *testing.T) {
 	}
 	if last := res.Messages[len(res.Messages)-1]; !last.Equal(messages[len(messages)-1]) {
 		t.Errorf("the result that was not read is cut: %v", last.Parts)
+	}
+}
+
+// TestMarksOfFailures: the mark of a shortened result says that the call failed, as the result or the exit code of a command says.
+func TestMarksOfFailures(t *testing.T) {
+	var log strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&log, "compiling zebra%d okapi%d\n", i*37, i*41)
+	}
+	for _, tt := range []struct {
+		tool, end string
+		flagged   bool
+		failed    bool
+	}{
+		{"shell", "Process exited with code 1", false, true},
+		{"shell", "exit status 2", false, true},
+		{"shell", "Exit code: 0", false, false},
+		{"shell", "all is well", true, true},
+		{"read_file", "it ends with exit code 1", false, false}, // the file says so
+	} {
+		args := `{"command":"make all"}`
+		messages := coretest.Conversation(append(session(40), coretest.User(core.Text("Build it.")),
+			coretest.Assistant(core.ToolCall{ID: "z", Name: tt.tool, Args: args}),
+			coretest.User(core.ToolResult{CallID: "z", IsError: tt.flagged, Content: []core.Part{core.Text(log.String() + tt.end)}}))...)
+		got := left(t, messages)
+		mark := got[strings.LastIndexByte(got, '\n')+1:]
+		if !strings.HasPrefix(mark, "[… ") || strings.Contains(mark, "(error)") != tt.failed {
+			t.Errorf("%s, %q: the mark is %q", tt.tool, tt.end, mark)
+		}
 	}
 }

@@ -47,15 +47,15 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 				p++
 			}
 			if !w.native[g] {
-				if !demanded {
-					w.renderDemands(&extract, k)
-					demanded = true
-				}
 				if !listed && w.left != "" {
 					listed = true
 					extract.text.WriteByte('\n')
 					extract.marks = append(extract.marks, extract.text.Len())
 					extract.text.WriteString(w.left)
+				}
+				if !demanded {
+					w.renderDemands(&extract, k)
+					demanded = true
 				}
 				hidden = true
 				w.renderExtract(&extract, i, from, p, k)
@@ -160,7 +160,8 @@ func (w *selection) handle(p *Passage) string {
 // renderLines writes the kept lines of a passage with a mark where others are missing; in an
 // extract, unless it is nil, without the space that all begin with.
 func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
-	gap, began := false, false
+	gap, above := 0, "" // lines left out since the last that was written, and that one
+	began, last := false, 0
 	indent := 0
 	if extract != nil {
 		indent = w.indent(pass, k)
@@ -170,13 +171,16 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		if extract != nil && w.inBlock(l, k) {
 			continue
 		}
+		gap += int(line.Gap)
 		if !w.kept(l, k) {
-			gap = true
+			if gap == 0 || !line.Joins {
+				gap++
+			}
 			continue
 		}
 		switch {
-		case began && (gap || line.Gap):
-			b.WriteString("\n" + GapMark + "\n")
+		case began && gap > 0:
+			b.WriteString("\n" + gapOf(gap, above, line.Text) + "\n")
 		case began && !line.Joins:
 			b.WriteByte('\n')
 		}
@@ -184,13 +188,57 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		if !line.Joins {
 			text = text[min(indent, len(text)):]
 		}
-		if extract != nil && (!line.Joins || gap) && Literal(text) {
-			extract.marks = append(extract.marks, b.Len())
-			b.WriteByte('|')
+		if extract != nil {
+			if !began && w.halfAbove(l, k) && !Literal(GapMark+text) {
+				text = GapMark + text
+			}
+			if (!line.Joins || gap > 0) && Literal(text) {
+				extract.marks = append(extract.marks, b.Len())
+				b.WriteByte('|')
+			}
 		}
 		b.WriteString(text)
-		began, gap = true, false
+		began, gap, above, last = true, 0, line.Text, l
 	}
+	if extract != nil && began && w.halfBelow(last, k) {
+		b.WriteString(GapMark)
+	}
+}
+
+// halfAbove reports whether line l begins within a sentence or a line whose beginning is missing.
+func (w *selection) halfAbove(l int, k int32) bool {
+	line := &w.c.Lines[l]
+	if w.lines[l].first || w.kept(l-1, k) || endsSentence(w.c.Lines[l-1].Text) {
+		return false
+	}
+	return line.Joins || w.prose(l-1) && w.prose(l) && continues(line.Text)
+}
+
+// halfBelow reports whether line l ends within a sentence or a line whose end is missing.
+func (w *selection) halfBelow(l int, k int32) bool {
+	line := &w.c.Lines[l]
+	if w.lines[l].last || w.kept(l+1, k) || endsSentence(line.Text) {
+		return false
+	}
+	next := &w.c.Lines[l+1]
+	return next.Joins || w.prose(l) && w.prose(l+1) && continues(next.Text)
+}
+
+// prose reports whether line l is made of words and is no value of a call.
+func (w *selection) prose(l int) bool {
+	line := &w.c.Lines[l]
+	return line.Prose() && !line.Flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
+}
+
+func endsSentence(s string) bool {
+	s = strings.TrimRight(s, " \t\"'`)*_")
+	return s == "" || strings.IndexByte(".!?:;}", s[len(s)-1]) >= 0
+}
+
+// continues reports whether a line begins like the middle of a sentence.
+func continues(s string) bool {
+	s = strings.TrimLeft(s, " \t")
+	return s != "" && s[0] >= 'a' && s[0] <= 'z'
 }
 
 // indent returns the bytes of white space that all kept lines of a passage begin with.
@@ -269,7 +317,7 @@ func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
 	if kept != "" {
 		kept += "\n"
 	}
-	return core.Text(kept + LostMark(missing, w.handle(pass)))
+	return core.Text(kept + LostMark(missing, pass.failed(string(text)), w.handle(pass)))
 }
 
 // lost reports whether any of the lines is missing.
@@ -288,7 +336,8 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 	var b strings.Builder
 	at := 0 // in text, after the last line
 	have := 0
-	gap, counted := false, false
+	gap, above, counted := 0, "", false
+	marked := 0 // lines that marks of a former condensation replace
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
 		line := &w.c.Lines[l]
 		i := strings.Index(text[at:], line.Text)
@@ -300,11 +349,13 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 		counted = counted && line.Joins
 		switch {
 		case !w.kept(l, k):
-			gap = true
+			more := linesOf(line.Text) - 1
+			gap = max(gap+strings.Count(between, "\n"), 1) + more
+			marked += more
 			continue
 		case b.Len() == 0:
-		case gap:
-			b.WriteString("\n" + GapMark + "\n")
+		case gap > 0:
+			b.WriteString("\n" + gapOf(gap, above, line.Text) + "\n")
 		default:
 			b.WriteString(between)
 			have += max(0, strings.Count(between, "\n")-1)
@@ -313,9 +364,9 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 			have++
 		}
 		b.WriteString(line.Text)
-		gap, counted = false, true
+		gap, above, counted = 0, line.Text, true
 	}
-	return b.String(), strings.Count(strings.TrimRight(text, "\r\n\t "), "\n") + 1 - have
+	return b.String(), strings.Count(strings.TrimRight(text, "\r\n\t "), "\n") + 1 - have + marked
 }
 
 // shortenedValues returns what is kept of a result that holds JSON, a value in a line.

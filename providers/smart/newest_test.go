@@ -120,7 +120,7 @@ func TestProjectRulesOfASession(t *testing.T) {
 			continue
 		}
 		found = true
-		for _, preset := range []string{"balanced", "conservative", "aggressive"} {
+		for _, preset := range []string{"balanced", "aggressive"} {
 			req := request(messages, counter(t), 1)
 			for _, target := range []int{16_000, 11_000, 7_000} {
 				req.Budget.Target = target

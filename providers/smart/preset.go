@@ -42,20 +42,6 @@ var presets = []preset{
 		land: 1, passes: lossless,
 	},
 	{
-		name: "conservative", doc: "what lossless removes, sections of environment blocks apart, then old reasoning and the middle of very long results and arguments, in place; if that is not enough, the lines with the lowest expected use",
-		land: 1, passes: []PassConfig{
-			{Pass: "layout", Always: true},
-			{Pass: "environment", Always: true, Settings: json.RawMessage(`{"sections": true}`)},
-			{Pass: "superseded", Always: true},
-			{Pass: "near_duplicates", Always: true},
-			{Pass: "duplicates", Always: true},
-			with("reasoning", `{}`),
-			with("args", `{"over": 4000, "head": 200, "keep": 10}`),
-			with("cut", `{"start": 4000, "tokens": 500, "keep": 10}`),
-			with("value", `{}`), // truncation by age would lose more: docs/decisions/0016-smart.md
-		},
-	},
-	{
 		name: "balanced", doc: "what lossless removes, then the lines with the lowest expected use, until the target is met",
 		land: 1, passes: after(lossless, with("value", `{}`)),
 	},

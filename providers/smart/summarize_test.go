@@ -143,6 +143,7 @@ func TestSummarizeNeedsAModel(t *testing.T) {
 func TestSettingsAreChecked(t *testing.T) {
 	for settings, want := range map[string]string{
 		`{"preset": "balancd"}`:                          `no preset "balancd"; did you mean "balanced"?`,
+		`{"preset": "conservative"}`:                     `preset: there is no preset "conservative" any more: "balanced" keeps more`,
 		`{"preset": "lossless", "passes": ["layout"]}`:   `the preset "lossless" has passes of its own`,
 		`{"passes": ["layot"]}`:                          `passes: 1: no pass "layot"; did you mean "layout"?`,
 		`{"passes": ["layout", {"keep": 3}]}`:            `an object without the key pass`,

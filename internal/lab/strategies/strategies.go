@@ -28,7 +28,7 @@ import (
 
 // usual lists the strategies that are compared by default, in addition to those of the configuration.
 var usual = []string{
-	"smart/balanced", "smart/conservative", "smart/headtail", "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
+	"smart/balanced", "smart/headtail", "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
 }
 
 // fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a fixed number need.

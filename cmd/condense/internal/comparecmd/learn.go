@@ -21,8 +21,7 @@ import (
 // byDefault is the strategy that a session gets without a configuration.
 const byDefault = "smart/balanced"
 
-// learned are the strategies that learn compares: the default, a deeper preset, and what others do. Not
-// smart/conservative: at one size it keeps nearly what the default does, and where two tie no mode has a winner.
+// learned are the strategies that learn compares: the default, a deeper preset, and what others do.
 var learned = []string{
 	byDefault, "smart/aggressive", "smart/headtail",
 	`masking=smart{"passes":[{"pass":"mask","keep":0,"until_target":true}]}`, "slidingwindow/half",
