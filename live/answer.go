@@ -224,6 +224,11 @@ func (x *exchange) learn(ctx context.Context) error {
 	if x.claim == nil || x.t.count {
 		return nil
 	}
+	return x.measured(ctx, a)
+}
+
+// measured takes what the vendor reports into the state.
+func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	if a.Overflow {
 		x.claim.session.mu.Lock()
 		x.claim.refused = true

@@ -45,6 +45,7 @@ type exchange struct {
 	tokens     int         // the vendor's tokens of the view, as we estimate them
 	reads      string      // who can recall what the request brings; empty if no one can
 	recalls    bool        // this client can recall: views may have handles
+	pins       pins
 	epoch      *Epoch
 	next       *lineage.State // of the epoch
 	kept       *store.Kept    // with it; nil for nothing

@@ -92,6 +92,9 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Forced: forced, Decision: d}, x.start)
 	if err != nil {
 		c.tried(x.tokens + x.minNew())
+		if errors.Is(err, lineage.ErrRound) { // until the turn is over
+			return nil
+		}
 		return err
 	}
 	before := x.tokens
@@ -281,13 +284,18 @@ type job struct {
 	target   int // tokens, by the vendor's count
 	basis    *lineage.Basis
 	block    int // messages at the front that the last epoch left
+	pins     pins
 }
+
+// Pins are the IDs of messages of a view that stay as they are because the caller says so; with all, those too that need not if there is no other way.
+// Nil for none.
+type pins func(view []core.Message, all bool) []string
 
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
 		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling),
+		basis: x.claim.state.Basis(x.rolling), pins: x.pins,
 	}
 	if e := x.claim.state.Epoch; e != nil {
 		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
@@ -356,6 +364,9 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	}
 	if keep < len(view) { // else everything was tried
 		kept = append(kept, fresh(view[:max(0, keep)], j.block, j.target/2*bytesPerToken)...)
+	}
+	if j.pins != nil {
+		kept = append(kept, j.pins(view, keep < len(view))...)
 	}
 	for _, id := range kept {
 		if err := c.Protect(id, true); err != nil {

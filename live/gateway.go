@@ -183,6 +183,7 @@ type Gateway struct {
 	sessions  sessions
 	parsed    *wire.Cache
 	ingesters ingesters
+	relays    relays
 	profiles  struct {
 		mu  sync.Mutex
 		of  *config.Config
@@ -413,6 +414,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case t.mcp:
 		g.serveMCP(out, r, s, &t)
+	case t.compress:
+		g.serveCompress(out, r, s, &t)
+	case t.usage:
+		g.serveUsage(out, r, s, &t)
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	default:

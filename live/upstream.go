@@ -65,7 +65,10 @@ type target struct {
 	compact  bool // asks for a compaction
 	own      bool // a page of the gateway's own
 	mcp      bool
+	compress bool // asks for messages to send itself
+	usage    bool // reports what the vendor said to them
 	token    string
+	bearer   bool // it is the Authorization
 	who      caller
 	recall   string // the secret of who can recall
 
@@ -109,6 +112,13 @@ func (s *settings) route(r *http.Request) target {
 			t.mcp = true
 			if secret, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && t.recall == "" {
 				t.recall = secret // some agents can be given no other header
+			}
+			named = "-"
+			continue
+		case t.path == "/v1/compress" || t.path == "/v1/usage":
+			t.compress, t.usage = t.path == "/v1/compress", t.path == "/v1/usage"
+			if token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && t.token == "" && (s.Token != "" || s.tokens != nil) {
+				t.token, t.bearer = token, true // callers of this API can be given no other header
 			}
 			named = "-"
 			continue

@@ -1,0 +1,628 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// Gateways that send requests themselves ask /v1/compress for the messages to send, and may say at /v1/usage what the vendor
+// reported. The contract is that of headroom's proxy, which they speak: https://docs.headroomlabs.ai/docs/proxy. What is not
+// in it: handles are written only for retrieve, or the mode ccr, by a caller that can recall; system and tools count if they are sent.
+
+// A question is what a caller of /v1/compress wants, beside the model and the messages.
+type question struct {
+	session string // hash of the caller's ID; empty if the call stands alone
+	id      string // as the caller names it
+
+	frozen  int     // messages at the front that stay byte for byte; not of a session, which freezes what it has returned
+	recent  int     // messages at the end that are not condensed
+	users   *bool   // whether what users wrote may be condensed; nil: only if there is no other way
+	ratio   float64 // tokens to leave of the whole; 0: as the profile says
+	budget  int     // tokens to fit into in place of the model's window; 0: the window
+	recalls bool    // handles are wanted
+}
+
+// longestSession is the length in bytes of the ID of a session.
+const longestSession = 256
+
+// questionOf reads the question of a body.
+func questionOf(body []byte) (*question, error) {
+	var got struct {
+		Session *string         `json:"session_id"`
+		Budget  *int            `json:"token_budget"`
+		Config  json.RawMessage `json:"config"`
+	}
+	var c struct {
+		Mode     string   `json:"mode"`
+		Frozen   *int     `json:"frozen_message_count"`
+		Session  *string  `json:"session_id"`
+		Users    *bool    `json:"compress_user_messages"`
+		Ratio    *float64 `json:"target_ratio"`
+		Recent   *int     `json:"protect_recent"`
+		Retrieve bool     `json:"retrieve"`
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		return nil, err
+	}
+	if len(got.Config) > 0 {
+		if err := json.Unmarshal(got.Config, &c); err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
+	}
+	q := &question{users: c.Users, recalls: c.Retrieve}
+	switch c.Mode {
+	case "", "lossy_inline", "lossless_then_lossy":
+	case "ccr":
+		q.recalls = true
+	default:
+		return nil, fmt.Errorf("config.mode: %q is none of ccr, lossy_inline, lossless_then_lossy; omit it", clip(c.Mode))
+	}
+	for _, n := range []struct {
+		name string
+		from *int
+		to   *int
+	}{{"config.frozen_message_count", c.Frozen, &q.frozen}, {"config.protect_recent", c.Recent, &q.recent}, {"token_budget", got.Budget, &q.budget}} {
+		if n.from != nil {
+			if *n.to = *n.from; *n.from < 0 {
+				return nil, fmt.Errorf("%s: %d is negative", n.name, *n.from)
+			}
+		}
+	}
+	if c.Ratio != nil {
+		if q.ratio = *c.Ratio; !(q.ratio > 0 && q.ratio <= 1) {
+			return nil, fmt.Errorf("config.target_ratio: %v is not above 0 and at most 1", *c.Ratio)
+		}
+	}
+	if id := cmp.Or(c.Session, got.Session); id != nil {
+		if q.id = *id; strings.TrimSpace(q.id) == "" || len(q.id) > longestSession {
+			return nil, fmt.Errorf("session_id: use 1 to %d bytes", longestSession)
+		}
+		q.session = sessionKey(q.id)
+	}
+	return q, nil
+}
+
+// sessionKey is the session of an ID, which can be any text.
+func sessionKey(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	const size = 16
+	return "compress:" + hex.EncodeToString(sum[:size])
+}
+
+// credentials returns the header that says who calls. The token of the gateway is no part of it: it is replaced now and then.
+func credentials(t *target, h http.Header) http.Header {
+	if t.bearer {
+		return nil
+	}
+	return h
+}
+
+// shapeOf returns the API that messages are written for. Texts alone could be for any; then it is that which most callers speak.
+func shapeOf(body []byte) wire.API {
+	if rawjson.Field(body, "system") != nil {
+		return wire.Messages
+	}
+	first := true
+	for m := range rawjson.Elements(rawjson.Field(body, "messages")) {
+		if !rawjson.IsObject(m) {
+			continue
+		}
+		role := rawjson.Text(rawjson.Field(m, "role"))
+		switch {
+		case role == "tool", role == "developer", role == "function", role == "system" && first: // later, Anthropic has some too
+			return wire.Chat
+		}
+		first = false
+		if rawjson.Field(m, "tool_calls") != nil || rawjson.Field(m, "function_call") != nil {
+			return wire.Chat
+		}
+		content := rawjson.Field(m, "content")
+		if !rawjson.IsArray(content) {
+			continue
+		}
+		for b := range rawjson.Elements(content) {
+			if !rawjson.IsObject(b) {
+				continue
+			}
+			switch rawjson.Text(rawjson.Field(b, "type")) {
+			case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document":
+				return wire.Messages
+			case "image_url", "input_audio", "file", "refusal":
+				return wire.Chat
+			}
+			if rawjson.Field(b, "cache_control") != nil {
+				return wire.Messages
+			}
+		}
+	}
+	return wire.Chat
+}
+
+// A compressed is the answer to a call of /v1/compress.
+type compressed struct {
+	messages      [][]byte
+	before, after int
+	applied       []string
+	handles       []string
+	skipped       string // why nothing was done
+	session       string // as the caller names it
+	replayed      int    // messages at the front that are as they were returned last
+}
+
+func (c *compressed) write(w http.ResponseWriter) {
+	ratio := 1.0
+	if c.before > 0 {
+		ratio = float64(c.after) / float64(c.before)
+	}
+	summary := map[string]int{}
+	for _, a := range c.applied {
+		summary[a]++
+	}
+	rest := map[string]any{
+		"tokens_before": c.before, "tokens_after": c.after, "tokens_saved": c.before - c.after, "compression_ratio": ratio,
+		"transforms_applied": append([]string{}, c.applied...), "transforms_summary": summary, "ccr_hashes": append([]string{}, c.handles...),
+	}
+	if c.skipped != "" {
+		rest["compression_skipped"], rest["skip_reason"] = true, c.skipped
+	}
+	if c.session != "" {
+		rest["session"] = map[string]any{"id": c.session, "frozen_message_count": c.replayed, "cached_prefix_replayed": c.replayed > 0}
+	}
+	tail, err := json.Marshal(rest)
+	if err != nil { // a NaN, which there is none of
+		tail = []byte("{}")
+	}
+	out := append([]byte(`{"messages":`), rawjson.Array(c.messages)...)
+	out = append(append(out, ','), tail[1:]...)
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(out) //nolint:gosec // JSON
+}
+
+// compressFault writes an error in the shape of the contract.
+func compressFault(w http.ResponseWriter, status int, kind, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(rawjson.Append(nil, `{"error":{"type":?,"message":?}}`, kind, "condense: "+text)) //nolint:gosec // JSON, with the text encoded
+}
+
+const invalidRequest = "invalid_request"
+
+// jsonBody reads the body of a request of our own API. If it returns nil, the request is answered.
+func jsonBody(w http.ResponseWriter, r *http.Request, s *settings) []byte {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		compressFault(w, http.StatusMethodNotAllowed, invalidRequest, "use POST")
+		return nil
+	}
+	b, err := readBody(r, s.MaxBody)
+	switch {
+	case err != nil:
+		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+reason(err))
+	case b.rest != nil:
+		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.MaxBody, 10)+" bytes (serve.max_body)")
+	case b.decoded == nil:
+		compressFault(w, http.StatusUnsupportedMediaType, invalidRequest, "the Content-Encoding is unknown, or does not fit the body; use none, gzip or zstd")
+	case !json.Valid(b.decoded) || !rawjson.IsObject(bytes.TrimSpace(b.decoded)):
+		compressFault(w, http.StatusBadRequest, invalidRequest, "the body is not a JSON object")
+	default:
+		return bytes.TrimSpace(b.decoded)
+	}
+	return nil
+}
+
+// serveCompress answers /v1/compress.
+func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
+	body := jsonBody(w, r, s)
+	if body == nil {
+		return
+	}
+	raw := rawjson.Field(body, "messages")
+	switch {
+	case !rawjson.IsArray(raw):
+		compressFault(w, http.StatusBadRequest, invalidRequest, "messages is missing or not an array")
+		return
+	case rawjson.Text(rawjson.Field(body, "model")) == "":
+		compressFault(w, http.StatusBadRequest, invalidRequest, "model is missing: name the model that the messages are for")
+		return
+	}
+	messages := slices.Collect(rawjson.Elements(raw))
+	if len(messages) == 0 || strings.EqualFold(r.Header.Get("X-Headroom-Bypass"), "true") {
+		(&compressed{messages: messages}).write(w)
+		return
+	}
+	q, err := questionOf(body)
+	if err != nil {
+		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
+		return
+	}
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true} // nothing that needs a header
+	x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed})
+	if err != nil {
+		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
+		return
+	}
+	g.stats.add(func(s *Stats) { s.Requests++ })
+	var answer *compressed
+	err = g.safely("compress", func() (err error) {
+		answer, err = x.compress(r, q)
+		return err
+	})
+	if x.claim != nil {
+		x.claim.release()
+	}
+	if err != nil && r.Context().Err() != nil {
+		return
+	}
+	if err != nil {
+		g.fault("compress", err)
+		if q.session != "" { // the vendor's cache has what was returned, which is not what came
+			compressFault(w, http.StatusServiceUnavailable, "compression_error", "the messages could not be condensed: try again, or send what came with another session_id")
+			return
+		}
+		answer = &compressed{messages: messages, skipped: "compression_error"}
+	}
+	if answer.session = q.id; !x.altered {
+		g.stats.add(func(s *Stats) { s.Passed++ })
+	}
+	answer.write(w)
+}
+
+// compress fills x, and returns what to send in place of the messages.
+func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
+	own := rawOf(x.r.Messages)
+	switch {
+	case x.s.Observe:
+		return &compressed{messages: own, skipped: "observe"}, nil
+	case len(own) > mostMessages:
+		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", mostMessages)}, nil
+	}
+	x.key = store.Key{Tenant: x.tenant(x.t.who, credentials(x.t, r.Header), nil), API: string(x.r.API), Session: q.session}
+	var err error
+	if x.limits, err = x.limitsOf(x); err != nil {
+		return nil, err
+	}
+	guessed := false
+	if x.r.API == wire.Messages {
+		x.r.HeadMarkers = unknownMarkers
+		// The caller need not say how the model thinks. What older models do has the strictest rules.
+		if guessed = !x.caching.Bound && x.r.Thinking == "" && slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking }); guessed {
+			x.r.Thinking = "enabled"
+		}
+	}
+	x.rolling = lineage.Roll(x.r.Messages)
+	if q.budget > 0 {
+		x.window, x.limit, x.threshold = min(x.window, q.budget), min(x.limit, q.budget), min(x.threshold, q.budget)
+	}
+	x.pins = q.pins
+	if q.session == "" {
+		return x.alone(r.Context(), q, guessed)
+	}
+	if q.ratio > 0 && q.ratio < 1 || q.recent > 0 {
+		s := *x.s
+		if due := cmp.Or(x.threshold, x.limit); q.ratio > 0 {
+			s.Epoch.Target = 100 * q.ratio * float64(due) / float64(max(1, x.window))
+		}
+		s.Ingest.Off = s.Ingest.Off || q.recent > 0
+		x.s = &s
+	}
+	x.session = q.session
+	x.reads = x.readerOf(x.s, x.t)
+	x.recalls = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
+	if err := x.take(r.Context(), x.sessions.of(x.key, x.start)); err != nil {
+		return nil, err
+	}
+	before := x.claim.state.Rolling
+	if x.look(x.claim.state); guessed && x.tokens > x.limit {
+		x.r.Thinking = "" // too long is refused whatever the model does
+	}
+	if err := x.decide(r.Context()); err != nil {
+		x.fault("compress", err)
+		x.frozen()
+		if x.view == nil {
+			return nil, err
+		}
+	}
+	a := &compressed{messages: x.view, before: x.claim.state.Estimate(x.original), after: x.tokens}
+	if x.next == nil {
+		for a.replayed < min(len(before), len(x.rolling)) && before[a.replayed] == x.rolling[a.replayed] {
+			a.replayed++
+		}
+		if e := x.claim.state.Epoch; e != nil && a.replayed >= e.Cut {
+			a.replayed += len(e.Block) - e.Cut
+		}
+		a.replayed = min(a.replayed, len(x.view))
+	}
+	switch {
+	case x.epoch != nil:
+		a.applied = append(a.applied, "condense:"+x.epoch.Reason)
+	case x.altered:
+		a.applied = append(a.applied, "condense:replay")
+	}
+	if x.ingested > 0 {
+		a.applied = append(a.applied, "condense:results")
+	}
+	if a.handles, err = x.handlesIn(own); err != nil {
+		return nil, err
+	}
+	x.relays.add(&relay{x: x, returned: len(x.view)})
+	x.letGo()
+	return a, nil
+}
+
+// unknownMarkers is more than a request may have: of the system prompt and the tools that the caller adds we do not know how many they
+// have, so we add none.
+const unknownMarkers = 1 << 10
+
+// handlesIn returns the handles in the view that are not the client's own words.
+func (x *exchange) handlesIn(own [][]byte) ([]string, error) {
+	if !x.recalls || !x.altered {
+		return nil, nil
+	}
+	all, err := promises(x.r.API, x.view)
+	if err != nil {
+		return nil, err
+	}
+	said, err := promises(x.r.API, own)
+	if err != nil {
+		return nil, err
+	}
+	var handles []string
+	for r := range all {
+		if !said[r] {
+			handles = append(handles, r.Handle)
+		}
+	}
+	slices.Sort(handles)
+	return slices.Compact(handles), nil
+}
+
+// pins returns the IDs of the messages of a view that must stay as they are; of those that only should, if all is set.
+func (q *question) pins(view []core.Message, all bool) []string {
+	var ids []string
+	for i := range view {
+		m := &view[i]
+		typed := m.Role == core.RoleUser && m.Kind == core.KindOriginal && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
+			_, ok := p.(core.Text)
+			return ok
+		})
+		users := typed && (q.users == nil && all || q.users != nil && !*q.users)
+		if i < q.frozen && q.session == "" || i >= len(view)-q.recent || users {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// alone condenses messages of which nothing is known, and keeps nothing. No language model is asked.
+func (x *exchange) alone(ctx context.Context, q *question, guessed bool) (*compressed, error) {
+	x.claim = &claim{entry: &entry{}, session: &session{}, state: &lineage.State{}}
+	x.look(x.claim.state)
+	a := &compressed{messages: x.view, before: x.tokens, after: x.tokens}
+	d := lineage.Decision{Before: x.tokens}
+	switch {
+	case x.tokens > x.limit:
+		if d.Reason = lineage.Forced; guessed {
+			x.r.Thinking = ""
+		}
+	case x.threshold > 0 && x.tokens >= x.threshold, q.ratio > 0:
+		d.Reason = lineage.Threshold
+	}
+	if d.Reason == lineage.None || q.ratio == 1 && d.Reason != lineage.Forced {
+		return a, nil
+	}
+	j := x.job(d, false)
+	if q.ratio > 0 {
+		j.turn.Trigger, j.target = core.TriggerManual, max(1, int(q.ratio*float64(x.tokens)))
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	defer cancel()
+	p, err := j.run(ctx, x.host, inline)
+	if errors.Is(err, errAsks) {
+		p, err = x.runBuiltin(ctx, j)
+	}
+	if errors.Is(err, errNotDue) {
+		return a, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == lineage.Forced}, x.start)
+	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
+		return a, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	before := x.ours
+	if x.look(next); x.ours >= before {
+		return a, nil
+	}
+	for i := range min(q.frozen, next.Epoch.Cut) { // they may be written differently
+		if i >= len(p.after) || i >= len(x.view) || p.after[i].Hash != x.r.Messages[i].Hash {
+			return nil, fmt.Errorf("the chain changed message %d, which is frozen", i)
+		}
+		x.view[i] = x.r.Messages[i].Raw
+	}
+	if err := x.check(); err != nil {
+		return nil, err
+	}
+	a.messages, a.after, a.applied = x.view, x.tokens, []string{"condense:" + string(d.Reason)}
+	return a, nil
+}
+
+// A relay is the last call of a session, for which the vendor's usage may be reported.
+type relay struct {
+	x        *exchange
+	returned int // messages
+	told     bool
+}
+
+// relays are those of the sessions used last.
+type relays struct {
+	mu sync.Mutex
+	of map[string]*relay // by tenant and session
+}
+
+func (r *relays) add(one *relay) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[string]*relay{}
+	}
+	for len(r.of) >= mostSessions {
+		oldest := ""
+		for k, o := range r.of {
+			if oldest == "" || o.x.start.Before(r.of[oldest].x.start) {
+				oldest = k
+			}
+		}
+		delete(r.of, oldest)
+	}
+	r.of[one.x.key.Tenant+" "+one.x.key.Session] = one
+}
+
+// take returns the last call of a session, and whether its usage is new.
+func (r *relays) take(tenant, session string) (one *relay, fresh bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one = r.of[tenant+" "+session]; one != nil {
+		fresh, one.told = !one.told, true
+	}
+	return one, fresh
+}
+
+// A told is what a vendor reports, in any of the shapes of its APIs.
+type told struct {
+	Input, Output *int // input_tokens, output_tokens: Anthropic's and OpenAI's Responses
+	Read          *int // cache_read_input_tokens
+	Write         *int // cache_creation_input_tokens
+	Cached        *int // of the input: OpenAI's
+	openAI        bool
+}
+
+// usageOf reads what a vendor reports.
+func usageOf(raw []byte) (u told, err error) {
+	if nested := rawjson.Field(raw, "usage"); rawjson.IsObject(nested) {
+		raw = nested
+	}
+	type details struct {
+		Cached *int `json:"cached_tokens"`
+	}
+	var got struct {
+		Input      *int     `json:"input_tokens"`
+		Output     *int     `json:"output_tokens"`
+		Read       *int     `json:"cache_read_input_tokens"`
+		Write      *int     `json:"cache_creation_input_tokens"`
+		Prompt     *int     `json:"prompt_tokens"`
+		Completion *int     `json:"completion_tokens"`
+		Cached     *int     `json:"cached_tokens"`
+		OfPrompt   *details `json:"prompt_tokens_details"`
+		OfInput    *details `json:"input_tokens_details"`
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		return u, fmt.Errorf("usage: %w", err)
+	}
+	u = told{Input: cmp.Or(got.Input, got.Prompt), Output: cmp.Or(got.Output, got.Completion), Read: got.Read, Write: got.Write, Cached: got.Cached}
+	for _, d := range []*details{got.OfPrompt, got.OfInput} {
+		if d != nil {
+			u.Cached = cmp.Or(u.Cached, d.Cached)
+		}
+	}
+	u.openAI = u.Cached != nil || got.Prompt != nil
+	for _, n := range []*int{u.Input, u.Output, u.Read, u.Write, u.Cached} {
+		if n != nil && *n < 0 {
+			return u, fmt.Errorf("usage: %d is negative", *n)
+		}
+	}
+	if u.Input == nil && u.Read == nil && u.Write == nil && u.Cached == nil {
+		return u, errors.New("usage: none of input_tokens, cache_read_input_tokens, cache_creation_input_tokens, prompt_tokens and cached_tokens is there")
+	}
+	return u, nil
+}
+
+// answer is it as a [wire.Answer]. Without the size of the prompt, Input is 0.
+func (u *told) answer() wire.Answer {
+	n := func(p *int) int {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	a := wire.Answer{Input: n(u.Input), Output: n(u.Output), CacheRead: n(u.Read) + n(u.Cached), CacheWrite: n(u.Write), Complete: true}
+	if u.Input != nil && !u.openAI { // Anthropic's is without what the cache has
+		a.Input += a.CacheRead + a.CacheWrite
+	}
+	return a
+}
+
+// serveUsage answers /v1/usage.
+func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
+	body := jsonBody(w, r, s)
+	if body == nil {
+		return
+	}
+	id, raw := rawjson.Text(rawjson.Field(body, "session_id")), rawjson.Field(body, "usage")
+	if id == "" || len(id) > longestSession {
+		compressFault(w, http.StatusBadRequest, invalidRequest, fmt.Sprintf("session_id is missing, or longer than %d bytes", longestSession))
+		return
+	}
+	if !rawjson.IsObject(raw) {
+		compressFault(w, http.StatusBadRequest, invalidRequest, "usage is missing or not an object: send what the vendor reported")
+		return
+	}
+	u, err := usageOf(raw)
+	if err != nil {
+		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
+		return
+	}
+	one, fresh := g.relays.take(g.tenant(t.who, credentials(t, r.Header), nil), sessionKey(id))
+	if one == nil {
+		compressFault(w, http.StatusNotFound, "unknown_session", "no call of /v1/compress with this session_id is remembered here")
+		return
+	}
+	if fresh {
+		a := u.answer()
+		if err := g.safely("usage", func() error { return one.x.report(r.Context(), a) }); err != nil {
+			g.fault("usage", err)
+		}
+	}
+	out := rawjson.Append(nil, `{"session_id":?,"frozen_message_count":?,"applied":?}`, id, strconv.AppendInt(nil, int64(one.returned), 10), strconv.AppendBool(nil, fresh))
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(out) //nolint:gosec // JSON, with the text encoded
+}
+
+// report takes what the vendor reported of the messages that x returned into the statistics and, if the size of all that was sent is
+// known, into the state.
+func (x *exchange) report(ctx context.Context, a wire.Answer) error {
+	if a.Input == 0 {
+		x.stats.add(func(s *Stats) {
+			s.Tokens.CacheRead += a.CacheRead
+			s.Tokens.CacheWrite += a.CacheWrite
+			s.Tokens.Output += a.Output
+		})
+		return nil
+	}
+	x.count(a)
+	if x.claim.state.HeadOur == 0 { // the vendor counted a system prompt and tools that we have not seen
+		return nil
+	}
+	return x.measured(ctx, a)
+}
