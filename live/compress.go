@@ -27,9 +27,9 @@ import (
 // reported. The contract is that of headroom's proxy, which they speak: https://docs.headroomlabs.ai/docs/proxy. What is not
 // in it: handles are written only for retrieve, or the mode ccr, by a caller that can recall; system and tools count if they are sent.
 
-// A question is what a caller of /v1/compress wants, beside the model and the messages.
+// A question is what a caller of /v1/compress wants, next to the model and the messages.
 type question struct {
-	session string // hash of the caller's ID; empty if the call stands alone
+	session string // hash of the caller's ID; empty if the call is none of a session
 	id      string // as the caller names it
 
 	frozen  int     // messages at the front that stay byte for byte; not of a session, which freezes what it has returned
