@@ -185,22 +185,51 @@ func (w *selection) keepRecent(ctx context.Context) error {
 	return nil
 }
 
-// keepRest fills the remaining room with lines that add nothing to the others, newest first. A
-// repeated line is left out only if there is no room.
-func (w *selection) keepRest(context.Context) error {
+// keepRest fills the remaining room with lines that add nothing to the others: those first that would be worth most by
+// themselves, and of equal ones the newest. A line that is kept elsewhere is left out first.
+func (w *selection) keepRest(ctx context.Context) error {
 	limit := w.most()
-	for p, pass := range slices.Backward(w.c.Passages) {
+	if w.spent() >= limit {
+		return nil
+	}
+	q := newQueue(nil)
+	for p := range w.c.Passages {
 		if !w.eligible(p) {
 			continue
 		}
-		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if w.spent() >= limit {
-				return nil
+		lines := w.c.Passages[p].Lines
+		for l := lines.Start; l < lines.End; l++ {
+			if w.lines[l].at == 0 && !w.c.Lines[l].Outdated {
+				s := core.Span{Start: l, End: l + 1}
+				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
+				q.push(candidate{r, int32(s.Start), int32(s.End)})
 			}
-			w.takeLine(l, math.Inf(1))
 		}
 	}
+	for n := 0; w.spent() < limit; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		top, ok := q.top()
+		if !ok {
+			break
+		}
+		q.pop()
+		w.takeLine(int(top.start), math.Inf(1))
+	}
 	return nil
+}
+
+// alone returns what line l would add if no other were kept.
+func (w *selection) alone(l int) (sum float32) {
+	line := &w.lines[l]
+	for _, n := range w.termsOf(line) {
+		sum += float32(w.o.Shares.Line)*w.estimate.Names[n] + w.estimate.Words[n]
+	}
+	for _, n := range w.phrasesOf(line) {
+		sum += w.estimate.Phrases[max(n, ^n)]
+	}
+	return sum
 }
 
 // fillFrom takes the best lines of the passages from first on that are wanted, until so much is

@@ -120,6 +120,19 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			res = less
 		}
 	}
+	// A message is more than its lines. Where even all of them leave room, more of the newest messages stay.
+	for more := *o.Shares; w.spent() < w.most() && res.Tokens < o.Room && more.Tail < 1; {
+		more.Tail = min(1, 2*max(more.Tail, 0.1))
+		o.Shares = &more
+		larger, err := w.shorten(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		if larger.Tokens <= res.Tokens || larger.Tokens > o.Room {
+			break
+		}
+		res = larger
+	}
 	if res.Tokens >= same.Tokens {
 		return same, nil
 	}

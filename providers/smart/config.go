@@ -15,7 +15,7 @@ import (
 
 // Config are the settings of a [Provider].
 type Config struct {
-	Preset   string       `json:"preset" enum:"lossless|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"name of a list of passes; empty means balanced unless passes are given"`
+	Preset   string       `json:"preset" enum:"lossless|gentle|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"name of a list of passes; empty means balanced unless passes are given"`
 	Passes   []PassConfig `json:"passes" doc:"passes of your own instead of a preset's, in order: names, or objects with the key pass and the settings of that pass; at least one"`
 	Land     float64      `json:"land" doc:"where lossy passes stop, as a share of the room for messages at the target; 0 means the preset's value"`
 	MinGain  int          `json:"min_gain" doc:"tokens that must be saved in total unless the target is met, else nothing is changed"`

@@ -42,6 +42,10 @@ var presets = []preset{
 		land: 1, passes: lossless,
 	},
 	{
+		name: "gentle", doc: "the lines with the lowest expected use, and no more than the target requires: for targets of 80 to 95 %, at which little but repeated lines has to go",
+		land: 1, passes: []PassConfig{{Pass: "layout", Always: true}, with("value", `{}`)},
+	},
+	{
 		name: "balanced", doc: "what lossless removes, then the lines with the lowest expected use, until the target is met",
 		land: 1, passes: after(lossless, with("value", `{}`)),
 	},

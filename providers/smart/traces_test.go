@@ -99,3 +99,32 @@ func TestRecordedSessions(t *testing.T) {
 		})
 	}
 }
+
+// TestGentle condenses by a little: the result has the size that was asked for, except where layout alone saves more.
+func TestGentle(t *testing.T) {
+	t.Parallel()
+	c := counter(t)
+	p := open(t, `{"preset": "gentle"}`)
+	for name, messages := range sessions(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := request(messages, c, 1).Tokens()
+			for _, percent := range []int{80, 90, 95} {
+				req := request(messages, c, whole*percent/100)
+				res := condense(t, p, req)
+				size, layout := 0, 0
+				for i := range res.Messages {
+					size += res.Messages[i].Tokens
+				}
+				for _, s := range res.Steps {
+					if s.Name == "layout" {
+						layout = s.TokensBefore - s.TokensAfter
+					}
+				}
+				if least := min(req.Budget.Room()*97/100, whole-layout); size < least || size > req.Budget.Room() {
+					t.Errorf("%d %%: %d tokens of %d; want %d to %d", percent, size, whole, least, req.Budget.Room())
+				}
+			}
+		})
+	}
+}
