@@ -17,12 +17,16 @@ import (
 //	/healthz          200 while the process serves
 //	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503
 //	/condense/status  [Stats] as JSON
+//	/metrics          [Options.Metrics], if there is one
 //
 // With a token, everything but the first two needs it, or one of [Options.Tokens] for administrators: in the header
 // X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without one, only clients of this machine are answered.
 func (g *Gateway) Admin() http.Handler {
 	own := http.NewServeMux() // what needs a token; other pages are added here
 	own.HandleFunc("GET /condense/status", g.serveStatus)
+	if h := g.current.Load().Metrics; h != nil {
+		own.Handle("GET /metrics", h)
+	}
 
 	all := http.NewServeMux()
 	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plainly(w, http.StatusOK, "ok") })
@@ -70,7 +74,12 @@ func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 		s := g.current.Load()
 		who, text, ok := s.admit(adminToken(r))
 		out := &outcome{ResponseWriter: w}
-		defer func() { s.audit("admin", who, "page", page(next, r), "status", out.code(), "from", r.RemoteAddr) }()
+		defer func() {
+			if r.URL.Path == "/metrics" && out.code() == http.StatusOK { // every few seconds
+				return
+			}
+			s.audit("admin", who, "page", page(next, r), "status", out.code(), "from", r.RemoteAddr)
+		}()
 		w = out
 		if status, text := s.outside(r); status != 0 {
 			plainly(w, status, text)

@@ -28,6 +28,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		send = x.compaction
 	}
 	x.announceBlock(r)
+	x.asks(r.Context())
 	res, err := send(r)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 			res = second
 		}
 	}
-	x.watcher = watch(x.r.API, res)
+	x.watcher, x.status = watch(x.r.API, res), res.StatusCode
 	res.Body = x.watcher
 	if x.spliceable(res) {
 		return x.answerCalls(r, res)

@@ -3,6 +3,8 @@ package live
 import (
 	"net/http"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // An outcome is an answer as it is recorded.
@@ -35,10 +37,12 @@ func (o *outcome) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 func (o *outcome) Flush() { _ = http.NewResponseController(o.ResponseWriter).Flush() }
 
 // served records a request when it is over.
-func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, start time.Time) {
+func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, start time.Time, span trace.Span) {
 	if t.path == "/" && r.Method == http.MethodHead {
+		span.End()
 		return
 	}
+	g.ended(t, o, span)
 	more := []any{"api", t.kind(), "method", method(r), "status", o.code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
 	if o.refused != "" {
 		s.audit("refused", t.who, append(more, "why", o.refused)...)
@@ -55,6 +59,7 @@ func (s *settings) audit(what string, who caller, more ...any) {
 // limited records that a limit is reached.
 func (g *Gateway) limited(who caller, limit string) {
 	s := g.current.Load()
+	g.measure(&mRefusals, 1, aTenant.String(who.tenant), aLimit.String("limit "+limit))
 	s.audit("limit", who, "limit", limit)
 	s.Logger.Info("a tenant has reached a limit", "tenant", who.tenant, "limit", limit)
 }

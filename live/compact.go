@@ -297,6 +297,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 		after += tokensOf(item)
 	}
 	x.stats.add(func(s *Stats) { s.Compactions++ })
+	x.measure(&mCompaction, 1, aTenant.String(x.t.who.tenant))
 	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after))
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err

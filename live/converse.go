@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
@@ -56,6 +58,9 @@ type exchange struct {
 	received []byte // the body as it came
 	sent     []byte // nil: as it came
 	watcher  *watcher
+	status   int        // of the answer
+	asked    time.Time  // when the request was sent
+	span     trace.Span // of the request to the vendor
 
 	// Of a conversation with the tool of the gateway. Then r is the request with it, and with what is put back.
 	equipped   *session         // nil if it has none
@@ -82,7 +87,9 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		b.decoded = opened
 		replaceBody(out, opened)
 	}
+	read := time.Now()
 	x := g.exchange(r, s, t, b)
+	g.measure(&mProcessing, time.Since(read).Seconds(), aAPI.String(t.kind()))
 	if x == nil {
 		g.stats.add(func(s *Stats) { s.Passed++ })
 		s.forward(w, out, t, nil)
@@ -90,6 +97,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	defer x.done(context.WithoutCancel(r.Context()))
 	if (x.altered || x.equipped != nil) && !s.Observe {
+		t.changed = true
 		x.sent = x.r.Body
 		if x.altered {
 			x.sent = x.r.With(x.view)
@@ -414,6 +422,7 @@ func (x *exchange) checkView(view [][]byte) error {
 
 // done records the answer.
 func (x *exchange) done(ctx context.Context) {
+	x.answered()
 	if x.watcher == nil {
 		return
 	}

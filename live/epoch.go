@@ -2,10 +2,13 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
@@ -54,6 +57,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	if d.Reason == lineage.None {
 		return x.prepareEarly(ctx, d)
 	}
+	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(d.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
+	defer span.End()
 	forced := d.Reason == lineage.Forced
 	if x.tokens < c.triedAt() && !forced {
 		return nil
@@ -488,6 +493,7 @@ func (c *claim) overflowed() bool {
 func (x *exchange) announce() {
 	e := x.epoch
 	x.stats.epoch(*e)
+	x.condensed(e)
 	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After)
 	x.s.Logger.Info("epoch", "agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis)
 }

@@ -91,6 +91,9 @@ func (g *Gateway) recalled(key store.Key, _ string, pieces []recall.Piece, bytes
 		s.Tokens.Recalled += bytes / bytesPerToken
 		s.Recalled = added(s.Recalled, kinds)
 	})
+	tenant := aTenant.String(tenantOf(key.Tenant))
+	g.measure(&mRecalls, 1, tenant)
+	g.measure(&mTokens, float64(bytes/bytesPerToken), tenant, aType.String("recalled"))
 	g.current.Load().audit("recall", caller{tenant: tenantOf(key.Tenant)}, "pieces", len(pieces), "bytes", bytes)
 	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }

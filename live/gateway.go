@@ -35,6 +35,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
@@ -101,6 +106,12 @@ type Options struct {
 	// what it is given, or keep it: the bodies hold the conversation.
 	Record func(context.Context, *Exchange)
 	Logger *slog.Logger // default: nothing is logged. Credentials and bodies never are.
+	// Meter and Tracer receive metrics and traces, by the names of docs/telemetry.md: numbers, and never a text of a conversation.
+	// Default: nothing is measured. They are those of the start: [Gateway.Reload] does not change them.
+	Meter  metric.MeterProvider
+	Tracer trace.TracerProvider
+	// Metrics, if not nil, answers /metrics in [Gateway.Admin].
+	Metrics http.Handler
 	// Now is the clock, for tests.
 	Now func() time.Time
 }
@@ -180,6 +191,7 @@ type Gateway struct {
 
 	draining  atomic.Bool
 	tenants   tenants
+	telemetry *telemetry
 	sessions  sessions
 	parsed    *wire.Cache
 	ingesters ingesters
@@ -226,6 +238,11 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), pingEvery: pingEvery}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
+	if g.telemetry, err = newTelemetry(&s.Options); err != nil {
+		g.stop()
+		return nil, errors.Join(fmt.Errorf("live: telemetry: %w", err), opened.Close())
+	}
+	g.stats.faulted = func(kind string) { g.measure(&mFaults, 1, aKind.String(kind)) }
 	var own []byte
 	if g.secret, err = opened.Secret(g.life, "tenant"); err == nil {
 		own, err = opened.Secret(g.life, "recall")
@@ -327,6 +344,12 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Audit == nil {
 		s.Audit = slog.New(slog.DiscardHandler)
 	}
+	if s.Meter == nil {
+		s.Meter = metricnoop.NewMeterProvider()
+	}
+	if s.Tracer == nil {
+		s.Tracer = tracenoop.NewTracerProvider()
+	}
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -384,7 +407,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.current.Load()
 	t := s.route(r)
 	out := &outcome{ResponseWriter: w}
-	defer g.served(s, &t, r, out, time.Now())
+	r, span := g.began(r, &t)
+	defer g.served(s, &t, r, out, time.Now(), span)
 	status, text := s.refuse(r, &t)
 	if status != 0 {
 		if out.refused = "access"; status == http.StatusUnauthorized {
@@ -408,6 +432,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	g.measure(&mActive, 1)
+	defer g.measure(&mActive, -1)
 	if s.limitsFor(t.who.tenant).Bytes > 0 {
 		r.Body = &metered{r.Body, func(n int) { g.received(s, t.who, n) }}
 	}

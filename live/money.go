@@ -31,6 +31,7 @@ func (x *exchange) count(a wire.Answer) {
 	paid, known := x.cost(a)
 	saved := x.saved(a, received, sent, paid)
 	x.paid(paid)
+	x.used(a, received, sent, paid, saved, known)
 	x.stats.add(func(s *Stats) {
 		t := &s.Tokens
 		t.Received += received

@@ -66,6 +66,8 @@ type counters struct {
 
 	mu sync.Mutex
 	s  Stats
+
+	faulted func(kind string)
 }
 
 func (c *counters) add(change func(*Stats)) {
@@ -76,6 +78,7 @@ func (c *counters) add(change func(*Stats)) {
 
 // fault counts an error.
 func (c *counters) fault(kind string) {
+	c.faulted(kind)
 	c.add(func(s *Stats) {
 		if s.Errors == nil {
 			s.Errors = map[string]int{}

@@ -70,6 +70,7 @@ type target struct {
 	token    string
 	bearer   bool // it is the Authorization
 	who      caller
+	changed  bool   // what was sent is not what came
 	recall   string // the secret of who can recall
 
 	profile, mode string // named by the request

@@ -90,7 +90,7 @@ type gatewayFlags struct {
 	way           string // of recall
 	recall        bool   // requests without a recall secret carry the gateway's own
 	alone         bool   // only a child of this process uses it: no token, no certificate, no audit
-	log           string
+	log, logAs    string
 }
 
 func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
@@ -104,6 +104,8 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
 	set.StringVar(&f.log, "log", "info", "`level` of what is logged on standard error: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
+	set.StringVar(&f.logAs, "log-format", "text", "`form` of its lines: text or json")
+	cli.Complete(cmd, "log-format", []string{"text", "json"})
 }
 
 // settings returns the flags that were given, as keys of the configuration.
@@ -173,6 +175,7 @@ type gateway struct {
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
 	audit     *slog.Logger                    // nil if nothing is recorded
 	audited   io.Closer
+	telemetry *telemetry // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
 	limit     func(time.Duration) // that the process may take to end
 }
@@ -188,6 +191,14 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.log)); err != nil {
 		return nil, cli.Usage(cmd, "--log: %w", err)
+	}
+	var lines slog.Handler = slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})
+	switch f.logAs {
+	case "text":
+	case "json":
+		lines = slog.NewJSONHandler(a.Stderr, &slog.HandlerOptions{Level: level})
+	default:
+		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
 	}
 	load := a.Names()
 	load.Path = a.ConfigPath
@@ -205,7 +216,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	}
 	g := &gateway{
 		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, ready: make(chan struct{}),
-		log:   slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})),
+		log:   slog.New(lines),
 		limit: func(drain time.Duration) { cli.EndWithin(ctx, drain) },
 	}
 	if s := g.settings; s.Cert != "" && !g.alone {
@@ -216,6 +227,11 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if path := g.settings.Audit; path != "" && !g.alone {
 		if g.audit, g.audited, err = openAudit(path); err != nil {
 			return nil, fmt.Errorf("serve.audit: %w; name another file", err)
+		}
+	}
+	if !g.alone {
+		if g.telemetry, err = openTelemetry(ctx, cli.Version(), g.log); err != nil {
+			return nil, err
 		}
 	}
 	opts, err := g.options(c)
@@ -248,6 +264,9 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 // closing is how long it may take to close the store and the plugins after the last answer.
 const closing = 5 * time.Second
 
+// flush is how long the last numbers may take to reach a collector.
+const flush = 2 * time.Second
+
 func (g *gateway) setDrain(d time.Duration) {
 	g.drain.Store(int64(d))
 	g.limit(d + closing)
@@ -278,6 +297,13 @@ func (g *gateway) Close() error {
 	if g.audited != nil {
 		err = errors.Join(err, g.audited.Close())
 	}
+	if g.telemetry != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), flush)
+		defer cancel()
+		if err := g.telemetry.close(ctx); err != nil { // a collector that is away is no fault of the gateway
+			g.log.Warn("telemetry: the last numbers were not sent", "err", err)
+		}
+	}
 	return err
 }
 
@@ -306,6 +332,9 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	}
 	if g.tls != nil {
 		opts.Names = g.tls.Names
+	}
+	if g.telemetry != nil {
+		g.telemetry.fill(opts)
 	}
 	for name, who := range s.Compaction {
 		opts.Compaction[name] = live.Compaction(who)

@@ -1,0 +1,243 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// What is measured. The names that begin with gen_ai are those of OpenTelemetry's conventions for generative AI. docs/telemetry.md says what each
+// number means; a test compares.
+type kindOfMetric int
+
+const (
+	counter kindOfMetric = iota
+	upDown
+	histogram
+)
+
+// Buckets of histograms.
+var (
+	clientSeconds = []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640}
+	ownSeconds    = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300}
+	tokenBuckets  = []float64{1, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304}
+)
+
+// A measure is one metric.
+type measure struct {
+	name, unit, doc string
+	kind            kindOfMetric
+	buckets         []float64
+}
+
+var (
+	mOperation  = measure{"gen_ai.client.operation.duration", "s", "From sending a request to a vendor to the end of the answer.", histogram, clientSeconds}
+	mUsage      = measure{"gen_ai.client.token.usage", "{token}", "Tokens of a request and its answer, as the vendor counts them.", histogram, tokenBuckets}
+	mRequests   = measure{"condense.requests", "{request}", "Requests to the models' address.", counter, nil}
+	mActive     = measure{"condense.requests.active", "{request}", "Requests whose answer has not ended.", upDown, nil}
+	mProcessing = measure{"condense.processing.duration", "s", "What the gateway itself took before it sent a request on.", histogram, ownSeconds}
+	mTokens     = measure{"condense.tokens", "{token}", "Tokens received, sent, saved, read from and written to caches, answered, recalled.", counter, nil}
+	mCost       = measure{"condense.cost", "{USD}", "Cost of requests by the table of prices.", counter, nil}
+	mSaved      = measure{"condense.cost.saved", "{USD}", "Cost of the clients' own histories, less what was paid.", upDown, nil}
+	mUnpriced   = measure{"condense.requests.unpriced", "{request}", "Answers of models without a known price.", counter, nil}
+	mEpochs     = measure{"condense.epochs", "{epoch}", "Condensations of a history.", counter, nil}
+	mRemoved    = measure{"condense.epoch.removed", "{token}", "Tokens that condensations removed from histories.", counter, nil}
+	mEpoch      = measure{"condense.epoch.duration", "s", "What a condensation took while its request waited.", histogram, ownSeconds}
+	mResults    = measure{"condense.results.shortened", "{result}", "Tool results that were shortened before they were first sent.", counter, nil}
+	mRecalls    = measure{"condense.recalls", "{recall}", "How often an agent asked for what was condensed, and got it.", counter, nil}
+	mCompaction = measure{"condense.compactions", "{compaction}", "Compactions that the gateway answered in place of the vendor.", counter, nil}
+	mFaults     = measure{"condense.faults", "{fault}", "Errors of the gateway, and of vendors, by kind.", counter, nil}
+	mRefusals   = measure{"condense.refusals", "{request}", "Requests that the gateway refused, and limits that were reached.", counter, nil}
+)
+
+var measures = []*measure{
+	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced,
+	&mEpochs, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction, &mFaults, &mRefusals,
+}
+
+// scope is the name of the instrumentation.
+const scope = "github.com/condensehq/condense/live"
+
+// Telemetry sends numbers and spans to the providers of the options.
+type telemetry struct {
+	tracer trace.Tracer
+	add    map[*measure]func(context.Context, float64, attribute.Set)
+}
+
+func newTelemetry(o *Options) (*telemetry, error) {
+	t := &telemetry{tracer: o.Tracer.Tracer(scope), add: map[*measure]func(context.Context, float64, attribute.Set){}}
+	meter := o.Meter.Meter(scope)
+	var errs []error
+	for _, m := range measures {
+		var err error
+		switch m.kind {
+		case histogram:
+			var h metric.Float64Histogram
+			h, err = meter.Float64Histogram(m.name, metric.WithUnit(m.unit), metric.WithDescription(m.doc), metric.WithExplicitBucketBoundaries(m.buckets...))
+			t.add[m] = func(ctx context.Context, v float64, of attribute.Set) { h.Record(ctx, v, metric.WithAttributeSet(of)) }
+		case upDown:
+			var c metric.Float64UpDownCounter
+			c, err = meter.Float64UpDownCounter(m.name, metric.WithUnit(m.unit), metric.WithDescription(m.doc))
+			t.add[m] = func(ctx context.Context, v float64, of attribute.Set) { c.Add(ctx, v, metric.WithAttributeSet(of)) }
+		case counter:
+			var c metric.Float64Counter
+			c, err = meter.Float64Counter(m.name, metric.WithUnit(m.unit), metric.WithDescription(m.doc))
+			t.add[m] = func(ctx context.Context, v float64, of attribute.Set) {
+				if v >= 0 {
+					c.Add(ctx, v, metric.WithAttributeSet(of))
+				}
+			}
+		}
+		errs = append(errs, err)
+	}
+	return t, errors.Join(errs...)
+}
+
+// measure adds a number. No value of an attribute comes from a request, except the names of models that are in the table or the configuration.
+func (g *Gateway) measure(m *measure, v float64, of ...attribute.KeyValue) {
+	g.telemetry.add[m](g.life, v, attribute.NewSet(of...))
+}
+
+// Keys of attributes.
+const (
+	aTenant    = attribute.Key("condense.tenant")
+	aAPI       = attribute.Key("condense.api")
+	aOutcome   = attribute.Key("condense.outcome")
+	aReason    = attribute.Key("condense.reason")
+	aMode      = attribute.Key("condense.mode")
+	aKind      = attribute.Key("condense.kind")
+	aLimit     = attribute.Key("condense.limit")
+	aType      = attribute.Key("condense.token.type")
+	aTokenType = attribute.Key("gen_ai.token.type")
+	aOperation = attribute.Key("gen_ai.operation.name")
+	aProvider  = attribute.Key("gen_ai.provider.name")
+	aModel     = attribute.Key("gen_ai.request.model")
+	aInput     = attribute.Key("gen_ai.usage.input_tokens")
+	aOutput    = attribute.Key("gen_ai.usage.output_tokens")
+	aRead      = attribute.Key("gen_ai.usage.cache_read.input_tokens")
+	aWrite     = attribute.Key("gen_ai.usage.cache_creation.input_tokens")
+	aSession   = attribute.Key("gen_ai.conversation.id")
+	aError     = attribute.Key("error.type")
+	aStatus    = attribute.Key("http.response.status_code")
+)
+
+var modelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
+
+// modelName is the name of a model as an attribute: other for those that are not known.
+func (x *exchange) modelName() string {
+	if x.r != nil && modelRule.MatchString(x.r.Model) && modelOf(x.host.Config(), x.r.Model) != nil {
+		return x.r.Model
+	}
+	return "other"
+}
+
+// began starts the span of a request, below that of the client if it names one.
+func (g *Gateway) began(r *http.Request, t *target) (*http.Request, trace.Span) {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, span := g.telemetry.tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(aAPI.String(t.kind())))
+	return r.WithContext(ctx), span
+}
+
+// ended counts a request that was answered.
+func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
+	result := "passed"
+	switch {
+	case o.refused != "":
+		result = "refused"
+		g.measure(&mRefusals, 1, aTenant.String(t.who.tenant), aLimit.String(o.refused))
+	case t.changed:
+		result = "changed"
+	}
+	status := o.code()
+	g.measure(&mRequests, 1, aTenant.String(t.who.tenant), aAPI.String(t.kind()), aOutcome.String(result), aStatus.Int(status))
+	span.SetAttributes(aTenant.String(t.who.tenant), aOutcome.String(result), aStatus.Int(status))
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}
+
+// asks starts the span of a request to a vendor.
+func (x *exchange) asks(ctx context.Context) {
+	x.asked = time.Now()
+	_, x.span = x.telemetry.tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
+}
+
+// about are the attributes of a request to a vendor.
+func (x *exchange) about() []attribute.KeyValue {
+	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(x.t.upstream.name), aModel.String(x.modelName())}
+}
+
+// answered ends the span of a request to a vendor, and counts it. Without a watcher there was no answer.
+func (x *exchange) answered() {
+	if x.span == nil {
+		return
+	}
+	about, failed := x.about(), ""
+	if x.watcher == nil {
+		failed = "unreachable"
+	} else {
+		a := x.watcher.answer()
+		x.span.SetAttributes(aInput.Int(a.Input), aOutput.Int(a.Output), aRead.Int(a.CacheRead), aWrite.Int(a.CacheWrite))
+		if failed = kindOf(a.ErrorType); a.ErrorType == "" {
+			failed = ""
+			if x.status >= http.StatusBadRequest {
+				failed = strconv.Itoa(x.status)
+			}
+		}
+		x.span.SetAttributes(aStatus.Int(x.status))
+	}
+	if x.claim != nil && x.claim.entry != nil {
+		x.span.SetAttributes(aSession.String(x.claim.conversation))
+	}
+	if failed != "" {
+		about = append(about, aError.String(failed))
+		x.span.SetAttributes(aError.String(failed))
+		x.span.SetStatus(codes.Error, "")
+	}
+	x.measure(&mOperation, time.Since(x.asked).Seconds(), about...)
+	x.span.End()
+}
+
+// used counts what an answer reports.
+func (x *exchange) used(a wire.Answer, received, sent int, paid, saved float64, priced bool) {
+	about, tenant := x.about(), aTenant.String(x.t.who.tenant)
+	for kind, n := range map[string]int{"input": a.Input, "output": a.Output} {
+		x.measure(&mUsage, float64(n), append(about[:len(about):len(about)], aTokenType.String(kind))...)
+	}
+	for kind, n := range map[string]int{
+		"received": received, "sent": sent, "saved": received - sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output,
+	} {
+		x.measure(&mTokens, float64(n), tenant, aType.String(kind))
+	}
+	if priced {
+		x.measure(&mCost, paid, tenant, aModel.String(x.modelName()))
+		x.measure(&mSaved, saved, tenant)
+	} else {
+		x.measure(&mUnpriced, 1, tenant, aModel.String(x.modelName()))
+	}
+	if x.ingested > 0 {
+		x.measure(&mResults, float64(x.ingested), tenant)
+	}
+}
+
+// condensed counts an epoch.
+func (x *exchange) condensed(e *Epoch) {
+	tenant, reason := aTenant.String(x.t.who.tenant), aReason.String(e.Reason)
+	mode := aMode.String(cmp.Or(x.mode, x.profile))
+	x.measure(&mEpochs, 1, tenant, reason, mode)
+	x.measure(&mRemoved, float64(e.Before-e.After), tenant, reason, mode)
+	x.measure(&mEpoch, e.Millis/1000, reason) //nolint:mnd // milliseconds
+}
