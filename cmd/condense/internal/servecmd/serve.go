@@ -175,7 +175,7 @@ type gateway struct {
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
 	audit     *slog.Logger                    // nil if nothing is recorded
 	audited   io.Closer
-	telemetry *telemetry // nil if nothing is measured
+	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
 	limit     func(time.Duration) // that the process may take to end
 }

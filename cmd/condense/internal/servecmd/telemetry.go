@@ -87,4 +87,3 @@ func (t *telemetry) fill(o *live.Options) {
 func (t *telemetry) close(ctx context.Context) error {
 	return errors.Join(t.metrics.Shutdown(ctx), t.traces.Shutdown(ctx))
 }
-
