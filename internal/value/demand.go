@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/parallel"
 )
 
 // What the user forbids, requires, limits or prefers is needed as long as the conversation goes on, and never
@@ -55,12 +56,17 @@ func (c *Conversation) demands() {
 				l = max(l, pass.Lines.End-demandTail)
 			}
 			for _, at := range dialog.Sentences(c.Lines[l].Text) {
-				s := said{line: l, at: at, passage: p, brief: pass.Demands || pass.Lines.End-pass.Lines.Start <= demandBrief, block: pass.Demands}
-				s.read(c.Lines[l].Text[at.Start:at.End])
-				all = append(all, s)
+				all = append(all, said{line: l, at: at, passage: p, brief: pass.Demands || pass.Lines.End-pass.Lines.Start <= demandBrief, block: pass.Demands})
 			}
 		}
 	}
+	const least = 64 // sentences that are worth a goroutine
+	parallel.Ranges(len(all), least, func(from, to int) {
+		for i := from; i < to; i++ {
+			s := &all[i]
+			s.read(c.Lines[s.line].Text[s.at.Start:s.at.End])
+		}
+	})
 	supersede(all)
 	c.split(all)
 }
@@ -176,27 +182,33 @@ var units = func() map[string]bool {
 func supersede(all []said) {
 	const look = 60 // newest sentences with a word that are compared
 	having := map[string][]int{}
+	shared := make([]int32, len(all)) // words, with each older sentence
+	rare := make([]bool, len(all))    // shares a word that no other sentence has
+	var met []int                     // sentences that share any
 	for i := range all {
 		s := &all[i]
-		shared := map[int]int{}
-		rare := map[int]bool{} // shares a word that no other sentence has
 		if s.brief && (s.changes || len(s.numbers) > 0 || s.demand > 0) {
 			for _, w := range s.words {
 				list := having[w]
 				for _, k := range list[max(0, len(list)-look):] {
-					shared[k]++
+					if shared[k]++; shared[k] == 1 {
+						met = append(met, k)
+					}
 					rare[k] = rare[k] || len(list) == 1
 				}
 			}
 		}
 		best, most := -1, 0.0
-		for k, n := range shared {
+		for _, k := range met {
+			n := int(shared[k])
 			if old := &all[k]; !old.dead && old.passage != s.passage && s.replaces(old, n, rare[k]) {
 				if share := float64(n)/float64(min(len(s.words), len(old.words))) + float64(k)/float64(100*len(all)); share > most {
 					best, most = k, share
 				}
 			}
+			shared[k], rare[k] = 0, false
 		}
+		met = met[:0]
 		if best >= 0 {
 			all[best].dead = true
 			s.demand = max(s.demand, all[best].demand)
