@@ -151,8 +151,15 @@ func (a *App) VersionCommand() *cobra.Command {
 	}
 }
 
-// Version returns the version that the go command recorded in the program.
+// version is set by the linker where the go command cannot know it, as in a build from an archive of the sources:
+// -ldflags "-X github.com/condensehq/condense/cmd/condense/internal/cli.version=v1.2.3".
+var version string
+
+// Version returns the version that the linker or the go command recorded in the program.
 func Version() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {
 		return "(devel)"
