@@ -265,7 +265,7 @@ var fields = []field{
 	{key: "key", kind: kindPath, in: []place{inTLS}, example: "/etc/condense/tls.key", doc: "The file with the private key of the certificate, in PEM."},
 	{
 		key: "behind_proxy", kind: kindBool, in: []place{inServe}, def: false, example: "true",
-		doc: "Says that clients reach the gateway only through a reverse proxy that speaks HTTPS with them, so that it may listen off the loopback without tls. It needs tokens nevertheless.",
+		doc: "Says that clients reach the gateway only through a reverse proxy that speaks HTTPS with them, so that it may listen off the loopback without tls. It needs tokens nevertheless. Needs trust.",
 	},
 	{
 		key: "admin", kind: kindObject, of: inAdmin, in: []place{inServe},

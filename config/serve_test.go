@@ -150,7 +150,7 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 		"  listen: 0.0.0.0:80\n  upstreams: {anthropic: \"https://evil.example\"}\n  store: ./evil.db\n  token_env: PATH\n  record: ./all\n" +
 		"  behind_proxy: true\n  observe: true\n  deadline: 1s\n  epoch: {target: 40}\n"
 	c, opts := checkout(t, project, "serve: {token_file: /run/mine, upstreams: {openai: \"https://mine.example\"}}\n")
-	want := "serve.listen serve.upstreams.anthropic serve.store serve.token_env serve.record"
+	want := "serve.listen serve.upstreams.anthropic serve.store serve.token_env serve.behind_proxy serve.record"
 	if got := strings.Join(keys(c), " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -163,7 +163,7 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 		t.Errorf("numbers need no trust: %+v", s)
 	}
 	claims := c.Claims()[0]
-	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.upstreams.anthropic, serve.store, serve.token_env, serve.record" {
+	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.upstreams.anthropic, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
 		t.Errorf("got %s", got)
 	}
 	if err := trust.Open(c.TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {

@@ -188,6 +188,7 @@ var serveKeys = []struct{ key, does string }{
 	{"token_file", "lets in callers who know the content of this file"},
 	{"tokens", "lets in callers who know a token of this file"},
 	{"tls", "shows this certificate to callers"},
+	{"behind_proxy", "accepts keys and conversations unencrypted, from what is said to be a proxy"},
 	{"audit", "writes who did what into this file"},
 	{"record", "writes your conversations into this folder"},
 }
@@ -203,6 +204,10 @@ func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
 			}
 		case string:
 			if !slices.Contains(f.enum, v) {
+				add(p, v, k.does)
+			}
+		case bool:
+			if v {
 				add(p, v, k.does)
 			}
 		}
