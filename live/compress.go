@@ -278,6 +278,9 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 			return
 		}
 		answer = &compressed{messages: messages, skipped: "compression_error"}
+		if errors.Is(err, errQueue) || errors.Is(err, context.DeadlineExceeded) {
+			answer.skipped = "compression_timeout"
+		}
 	}
 	if answer.session = q.id; !x.altered {
 		g.stats.add(func(s *Stats) { s.Passed++ })
@@ -308,12 +311,15 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		}
 	}
 	x.rolling = lineage.Roll(x.r.Messages)
-	if q.budget > 0 {
-		x.window, x.limit, x.threshold = min(x.window, q.budget), min(x.limit, q.budget), min(x.threshold, q.budget)
-	}
 	x.pins = q.pins
+	if q.budget > 0 {
+		x.limit = min(x.limit, q.budget)
+	}
 	if q.session == "" {
 		return x.alone(r.Context(), q, guessed)
+	}
+	if q.budget > 0 {
+		x.window, x.threshold = min(x.window, q.budget), min(x.threshold, q.budget)
 	}
 	if q.ratio > 0 && q.ratio < 1 || q.recent > 0 {
 		s := *x.s
@@ -326,12 +332,16 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	x.session = q.session
 	x.reads = x.readerOf(x.s, x.t)
 	x.recalls = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
-	if err := x.take(r.Context(), x.sessions.of(x.key, x.start)); err != nil {
+	session := x.sessions.of(x.key, x.start)
+	if err := x.reach(r.Context(), session); err != nil {
+		return nil, err
+	}
+	if err := x.take(r.Context(), session); err != nil {
 		return nil, err
 	}
 	before := x.claim.state.Rolling
-	if x.look(x.claim.state); guessed && x.tokens > x.limit {
-		x.r.Thinking = "" // too long is refused whatever the model does
+	if x.look(x.claim.state); guessed && (x.tokens > x.limit || x.check() != nil) {
+		x.r.Thinking = "" // too long is refused whatever the model does; and so it was before in this turn
 	}
 	if err := x.decide(r.Context()); err != nil {
 		x.fault("compress", err)
@@ -339,6 +349,9 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		if x.view == nil {
 			return nil, err
 		}
+	}
+	if x.view == nil { // nothing else would be accepted
+		x.view = own
 	}
 	a := &compressed{messages: x.view, before: x.claim.state.Estimate(x.original), after: x.tokens}
 	if x.next == nil {
@@ -429,43 +442,54 @@ func (x *exchange) alone(ctx context.Context, q *question, guessed bool) (*compr
 		return a, nil
 	}
 	j := x.job(d, false)
-	if q.ratio > 0 {
-		j.turn.Trigger, j.target = core.TriggerManual, max(1, int(q.ratio*float64(x.tokens)))
+	target := int(q.ratio * float64(x.tokens))
+	if q.budget > 0 && x.tokens > q.budget {
+		target = min(cmp.Or(target, q.budget), q.budget)
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
-	defer cancel()
-	p, err := j.run(ctx, x.host, inline)
+	if target > 0 {
+		j.turn.Trigger, j.target = core.TriggerManual, target
+	}
+	for again := true; ; again = false {
+		changed, err := x.once(ctx, q, j, d)
+		if err != nil || !changed {
+			return a, err
+		}
+		if q.budget == 0 || x.tokens <= q.budget || !again {
+			break
+		}
+		j.target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target)) // we and the chain count differently
+	}
+	a.messages, a.after, a.applied = x.view, x.tokens, []string{"condense:" + string(d.Reason)}
+	return a, nil
+}
+
+// once makes the view what a condensation makes of the messages, and reports whether it has changed something.
+func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Decision) (changed bool, err error) {
+	p, err := x.inTurn(ctx, j, d.Reason == lineage.Forced)
 	if errors.Is(err, errAsks) {
 		p, err = x.runBuiltin(ctx, j)
 	}
 	if errors.Is(err, errNotDue) {
-		return a, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == lineage.Forced}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
-		return a, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	before := x.ours
-	if x.look(next); x.ours >= before {
-		return a, nil
-	}
+	x.look(next)
 	for i := range min(q.frozen, next.Epoch.Cut) { // they may be written differently
 		if i >= len(p.after) || i >= len(x.view) || p.after[i].Hash != x.r.Messages[i].Hash {
-			return nil, fmt.Errorf("the chain changed message %d, which is frozen", i)
+			return false, fmt.Errorf("the chain changed message %d, which is frozen", i)
 		}
 		x.view[i] = x.r.Messages[i].Raw
 	}
-	if err := x.check(); err != nil {
-		return nil, err
-	}
-	a.messages, a.after, a.applied = x.view, x.tokens, []string{"condense:" + string(d.Reason)}
-	return a, nil
+	return x.ours < x.original, x.check()
 }
 
 // A relay is the last call of a session, for which the vendor's usage may be reported.

@@ -163,7 +163,7 @@ func TestCompressAlone(t *testing.T) {
 			if a = mustPost(t, s.URL, object{"model": "m", "messages": short}); !equalMessages(a.Messages, short) || a.Saved != 0 || a.Ratio != 1 {
 				t.Errorf("a short conversation was changed: %+v", a)
 			}
-			if a = mustPost(t, s.URL, object{"model": "m", "messages": talk(api, 12), "token_budget": 2500}); a.After > 2500 || a.Saved == 0 {
+			if a = mustPost(t, s.URL, object{"model": "m", "messages": talk(api, 12), "token_budget": 2500}); a.After > 2500 || a.After < 2000 {
 				t.Errorf("a budget of 2500 left %d tokens", a.After)
 			}
 			if _, a = call(t, s.URL+"/v1/compress", object{"model": "m", "messages": messages}, "X-Headroom-Bypass", "true"); !equalMessages(a.Messages, own) {

@@ -1,0 +1,26 @@
+package agents_test
+
+import (
+	"regexp"
+	"testing"
+)
+
+var savedTokens = regexp.MustCompile(`(?m)^saved [1-9]\d*$`)
+
+// TestCompress runs a loop that asks for the messages to send with the npm client of headroom, and sends them to the vendor itself.
+func TestCompress(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, scenario())
+	d.place(t, "compress.mjs")
+	g := d.serve(t, "127.0.0.1:0")
+	got := d.run(t, []string{"OPENAI_API_KEY=dummy", "OPENAI_BASE_URL=" + d.url + "/v1", "HEADROOM_BASE_URL=" + g.url}, "node", "compress.mjs", task)
+	d.condensed(t, got, g.epochs(t))
+	if !savedTokens.MatchString(got.out) {
+		t.Errorf("nothing was saved\n%s", tail(got.out))
+	}
+	tokens, _ := g.status(t)["tokens"].(map[string]any)
+	read, _ := d.vendor.Cached()
+	if n, _ := tokens["cache_read"].(float64); int(n) != read {
+		t.Errorf("the gateway counts %v tokens that were read from the cache, the vendor %d", n, read)
+	}
+}
