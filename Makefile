@@ -111,7 +111,10 @@ bench-peers:
 	cd bench/peers/eino && go run . $(BIN)/session.json
 
 # Other programs on the recorded sessions in CONDENSE_TRACES_DIR, a fourth of them, each next to smart at the size that it left.
-PEERS = langchain-trim mastra-best-fit mastra-contiguous ai-prune
+# Programs that are servers are started by you and named as LABEL=KIND@URL, for instance
+# SERVED='guru=context-guru@http://127.0.0.1:4401 headroom=compress@http://127.0.0.1:8787'; see bench/peers/compact.mjs.
+PEERS = langchain-trim mastra-best-fit mastra-contiguous ai-prune pi cline
+SERVED =
 compare-peers:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
@@ -119,7 +122,8 @@ compare-peers:
 	cd bench/peers/eino && go build -o $(BIN)/eino .
 	$(BIN)/condense compare $(CONDENSE_TRACES_DIR) --shard 1/4 --budgets 25% --cache none --quiet --strategies smart/balanced,smart/headtail \
 		--strategies 'eino=external["$(BIN)/eino","compact"],smart~eino' \
-		$(foreach p,$(PEERS),--strategies '$(p)=external["node","bench/peers/compact.mjs","$(p)"],smart~$(p)')
+		$(foreach p,$(PEERS),--strategies '$(p)=external["node","bench/peers/compact.mjs","$(p)"],smart~$(p)') \
+		$(foreach s,$(SERVED),--strategies '$(firstword $(subst =, ,$(s)))=external["node","bench/peers/compact.mjs","$(lastword $(subst =, ,$(s)))"],smart~$(firstword $(subst =, ,$(s)))')
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway.
 bench-gateway:

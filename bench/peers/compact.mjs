@@ -4,7 +4,11 @@
 //
 // It reads {"messages", "tokens", "budget"} from standard input, messages in the form of Anthropic's API, and writes
 // {"messages"}. Of the program's own setting the value is used that leaves most and fits the budget, by characters per token.
+//
+// A program that is a server is started beforehand and named by its addresses, NAME@URL,URL…: each has a setting of its own,
+// and the result is used that leaves most and fits, else the smallest.
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 const blocksOf = (content) => (typeof content === "string" ? [{ type: "text", text: content }] : content);
 const textOf = (content) => blocksOf(content ?? "").map((b) => b.text ?? "").join("\n");
@@ -87,12 +91,65 @@ const mastra = (trimMode) => ({
   },
 });
 
+// pi cuts at a message and has a model summarize what is older. Here nothing does: what is left is what it keeps and the lists
+// of files that it appends to a summary. Tools of other agents count as its own by what their names say.
+const pi = {
+  knob: (units) => [1, Math.ceil(sum(units) / 3)],
+  async run(units, keepRecentTokens) {
+    const { prepareCompaction } = await import(fileURLToPath(import.meta.resolve("@earendil-works/pi-coding-agent")).replace("index.js", "core/compaction/index.js"));
+    const kind = (name) => (/edit|replace|patch|diff/i.test(name) ? "edit" : /write|create/i.test(name) ? "write" : /read|view/i.test(name) ? "read" : name);
+    const entries = units.map((u, i) => {
+      const text = { type: "text", text: u.text };
+      const calls = (u.calls ?? []).map((c) => ({
+        type: "toolCall", id: c.id, name: kind(c.name), arguments: { ...c.input, path: c.input.path ?? c.input.file_path ?? c.input.filePath },
+      }));
+      let message = { role: "user", content: [text] };
+      if (u.role === "tool") message = { role: "toolResult", toolCallId: u.id, toolName: "", content: [text], isError: false };
+      if (u.role === "assistant") message = { role: "assistant", content: [text, ...calls], stopReason: "stop" };
+      return { type: "message", id: String(i), parentId: i ? String(i - 1) : null, message };
+    });
+    const settings = { enabled: true, reserveTokens: 0, keepRecentTokens };
+    const { firstKeptEntryId, fileOps } = prepareCompaction(entries, settings);
+    const modified = new Set([...fileOps.written, ...fileOps.edited]);
+    const lists = [["read-files", [...fileOps.read].filter((f) => !modified.has(f))], ["modified-files", [...modified]]];
+    const text = lists.filter(([, files]) => files.length).map(([tag, files]) => `<${tag}>\n${files.sort().join("\n")}\n</${tag}>`).join("\n\n");
+    return [...(text ? [{ role: "user", text }] : []), ...units.slice(Number(firstKeptEntryId))];
+  },
+};
+// The compaction that Cline falls back on when no model can summarize. It knows its own tools by name.
+const cline = {
+  knob: () => [5, 95],
+  async run(units, percent) {
+    const { createContextCompactionPrepareTurn } = await import("@cline/core");
+    const config = { providerId: "none", modelId: "none", compaction: { enabled: true, strategy: "basic" } };
+    const compact = createContextCompactionPrepareTurn(config, { mode: "manual", manualTargetRatio: percent / 100 });
+    const messages = messagesOf(units);
+    const done = await compact({
+      agentId: "a", conversationId: "c", parentAgentId: null, iteration: 1, messages, apiMessages: messages, abortSignal: new AbortController().signal,
+      systemPrompt: "", tools: [], model: { id: "none", provider: "none", info: { maxInputTokens: 1e9, contextWindow: 1e9 } },
+    });
+    return unitsOf(done?.messages ?? messages);
+  },
+};
+const posted = async (url, body, headers) => {
+  const reply = await fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) });
+  if (!reply.ok) throw new Error(`${url}: ${reply.status} ${await reply.text()}`);
+  return unitsOf((await reply.json()).messages);
+};
+const servers = {
+  "context-guru": (url, messages) =>
+    posted(`${url}/compact?provider=anthropic`, { model: "claude-sonnet-4-5", max_tokens: 1, messages }, { "x-context-guru-session": crypto.randomUUID() }),
+  compress: (url, messages, token_budget) => posted(`${url}/v1/compress`, { model: "claude-sonnet-4-5", messages, token_budget }),
+};
+
 // knob gives the bounds of the program's own setting, of which more leaves more.
 const peers = {
   "langchain-trim": langchain(["human", "ai"]),
   "langchain-trim-human": langchain("human"),
   "mastra-best-fit": mastra("best-fit"),
   "mastra-contiguous": mastra("contiguous"),
+  pi,
+  cline,
   "ai-prune": {
     knob: (units) => [0, units.length],
     async run(units, n) {
@@ -102,22 +159,32 @@ const peers = {
   },
 };
 
-const peer = peers[process.argv[2]];
+const [name, urls] = (process.argv[2] ?? "").split("@");
+const peer = urls ? servers[name] : peers[name];
 if (!peer) {
-  console.error(`usage: node compact.mjs NAME, one of ${Object.keys(peers).join(", ")}`);
+  console.error(`usage: node compact.mjs NAME, one of ${Object.keys(peers).join(", ")}; or NAME@URL, one of ${Object.keys(servers).join(", ")}`);
   process.exit(2);
 }
 const { messages, tokens, budget } = JSON.parse(readFileSync(0, "utf8"));
 const units = unitsOf(messages);
 const room = (sum(units) * budget) / tokens;
-let [low, high] = peer.knob(units);
-let best = await peer.run(units, low);
-while (high - low > Math.max(1, low / 100)) {
-  const middle = Math.floor((low + high) / 2);
-  const left = await peer.run(units, middle);
-  if (sum(left) <= room) {
-    low = middle;
-    if (left.length) best = left;
-  } else high = middle;
+let best;
+if (urls) {
+  const all = [];
+  for (const url of urls.split(",")) all.push(await peer(url, messages, budget));
+  all.sort((a, b) => sum(b) - sum(a));
+  best = all.find((left) => sum(left) <= room) ?? all.at(-1);
+} else {
+  let [low, high] = peer.knob(units);
+  best = await peer.run(units, low);
+  while (high - low > Math.max(1, low / 100)) {
+    const middle = Math.floor((low + high) / 2);
+    const left = await peer.run(units, middle);
+    if (sum(left) <= room) {
+      low = middle;
+      if (left.length) best = left;
+    } else high = middle;
+  }
 }
-process.stdout.write(JSON.stringify({ messages: messagesOf(best) }));
+// At once: some programs keep timers and connections open.
+process.stdout.write(JSON.stringify({ messages: messagesOf(best) }), () => process.exit(0));
