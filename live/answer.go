@@ -239,6 +239,8 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 		return nil
 	}
 	defer x.claim.release()
+	x.claim.storing.Store(true)
+	defer x.claim.storing.Store(false) // before the release
 	x.claim.session.mu.Lock()
 	x.claim.refused = false
 	x.claim.session.mu.Unlock()

@@ -15,41 +15,47 @@ import (
 const (
 	mostAway  = 15 * time.Second       // how long requests wait that another gateway may know more about, from the beginning of an outage
 	awayProbe = 200 * time.Millisecond // between attempts to reach the database
-	awayGrace = 400 * time.Millisecond // in which the other gateways store what they have not stored
+	awayGrace = 3 * time.Second        // after an outage, in which the other gateways store what they could not store
+	awayPoll  = 50 * time.Millisecond  // between looks for it
 )
 
 // An outage is a time in which the store does not answer.
 type outage struct {
 	mu    sync.Mutex
 	since time.Time     // zero if the store answers
-	over  chan struct{} // closed at its end
+	back  time.Time     // when it answered again; the outage is over a little later
+	ended chan struct{} // closed when it answers again
 }
 
 // now reports whether the store is away.
 func (o *outage) now() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.since.IsZero()
+	return !o.since.IsZero() && o.back.IsZero()
 }
 
-// left returns what is closed at the end of the outage, and how long a request may wait for it; nil if there is none.
-func (o *outage) left() (<-chan struct{}, time.Duration) {
+// left returns what is closed when the store answers again, and how long a request may wait that other gateways may know more about; 0
+// without an outage.
+func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.since.IsZero() {
+	switch {
+	case o.since.IsZero():
 		return nil, 0
+	case !o.back.IsZero():
+		return o.ended, max(0, awayGrace-time.Since(o.back))
 	}
-	return o.over, mostAway - time.Since(o.since)
+	return o.ended, max(0, mostAway-time.Since(o.since))
 }
 
 // begin notes that the store is away, and looks for it in the background.
 func (o *outage) begin(g *Gateway, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.since.IsZero() || g.life.Err() != nil {
+	if !o.since.IsZero() && o.back.IsZero() || g.life.Err() != nil {
 		return
 	}
-	o.since, o.over = time.Now(), make(chan struct{})
+	o.since, o.back, o.ended = time.Now(), time.Time{}, make(chan struct{})
 	g.current.Load().Logger.Warn("the database is away: requests go on, and nothing is condensed", "err", err)
 	g.background.Go(func() { o.end(g) })
 }
@@ -67,15 +73,11 @@ func (o *outage) end(g *Gateway) {
 			back = true
 		}
 	}
-	select {
-	case <-time.After(awayGrace):
-	case <-g.life.Done():
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	g.current.Load().Logger.Info("the database is back", "after", time.Since(o.since).Round(time.Millisecond))
-	o.since = time.Time{}
-	close(o.over)
+	o.back = time.Now()
+	close(o.ended)
 }
 
 // flush stores the states that could not be stored. It reports false if the store is away again.
@@ -96,11 +98,7 @@ func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
 		}
 		one.mu.Unlock()
 		for _, c := range late {
-			if !c.latest(ctx) {
-				continue
-			}
-			err := c.save(ctx, g.store, true, g.current.Load().Now())
-			c.release()
+			err := c.store(ctx, g)
 			if errors.Is(err, store.ErrAway) {
 				return false
 			} else if err != nil && !errors.Is(err, store.ErrConflict) { // what another gateway has stored counts
@@ -111,31 +109,59 @@ func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
 	return true
 }
 
+// store stores a state that could not be stored before, unless another gateway has stored a later one.
+func (c *claim) store(ctx context.Context, g *Gateway) error {
+	if !c.latest(ctx) {
+		return ctx.Err()
+	}
+	defer c.release()
+	err := c.save(ctx, g.store, true, g.current.Load().Now())
+	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ { // perhaps it was stored when the answer was lost
+		if err := c.again(ctx, g.store); err != nil {
+			return err
+		}
+		c.session.mu.Lock()
+		unsaved := c.unsaved
+		c.session.mu.Unlock()
+		if !unsaved {
+			return nil
+		}
+		err = c.save(ctx, g.store, true, g.current.Load().Now())
+	}
+	return err
+}
+
 // reach reads what the store knows of a session. While the store is away, a request goes on at once if this gateway knows what was sent
 // last; others wait for a while.
 func (x *exchange) reach(ctx context.Context, s *session) error {
-	err := s.load(ctx, x.store)
-	if err != nil && !errors.Is(err, store.ErrAway) {
-		x.fault("store", err)
-		return nil // what is known is better than nothing
-	}
-	if err != nil {
-		x.away.begin(x.Gateway, err)
-	}
-	over, left := x.away.left()
-	if over == nil || s.current(x.r, x.rolling) {
+	if x.away.now() && s.current(x.r, x.rolling) {
 		return nil
 	}
-	wait := time.NewTimer(left)
-	defer wait.Stop()
-	select {
-	case <-over:
-	case <-wait.C:
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		err := s.load(ctx, x.store)
+		switch {
+		case errors.Is(err, store.ErrAway):
+			x.away.begin(x.Gateway, err)
+		case err != nil:
+			x.fault("store", err)
+			return nil // what is known is better than nothing
+		}
+		ended, left := x.away.left()
+		if left == 0 || s.current(x.r, x.rolling) {
+			return nil
+		}
+		if err == nil { // another gateway may be about to store more
+			ended, left = nil, min(left, awayPoll)
+		}
+		wait := time.NewTimer(left)
+		select {
+		case <-ended:
+		case <-wait.C:
+		case <-ctx.Done():
+		}
+		wait.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
-	if err := s.load(ctx, x.store); err != nil {
-		x.fault("store", err)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/agents"
@@ -54,6 +55,8 @@ type session struct {
 type entry struct {
 	id   string
 	turn chan struct{} // has a value while a request decides about the lineage
+
+	storing atomic.Bool // who has the turn stores what became of the last request, which takes as long as the database may
 
 	// Guarded by session.mu.
 	version      int64 // of the record; 0 if there is none
@@ -185,8 +188,10 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 				continue // of another version: the lineage begins again
 			}
 			data.ID = r.ID
-			e.reader = r.Reader
-			if e.state, e.version = data.State, r.Version; isNew {
+			if e.version = r.Version; !e.unsaved || !e.state.Follows(data.State) { // else what could not be stored is newer
+				e.state, e.reader, e.unsaved = data.State, r.Reader, false
+			}
+			if isNew {
 				e.conversation = data.Conversation
 			}
 		}
@@ -230,6 +235,10 @@ func (s *session) claim(ctx context.Context, r *wire.Request, rolling []wire.Has
 				<-c.turn // the state may be another one by now: look again
 				continue
 			case <-deadline.C:
+				if c.storing.Load() { // what this request goes on from: a view that forgets it would break the prefix later
+					deadline.Reset(patience)
+					continue
+				}
 				return c, nil
 			case <-ctx.Done():
 				return nil, ctx.Err()

@@ -201,6 +201,11 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 	return &s, kind
 }
 
+// Follows reports whether s is t after more requests of the same epoch.
+func (s *State) Follows(t *State) bool {
+	return s.Epoch.same(t.Epoch) && len(t.Rolling) > 0 && common(s.Rolling, t.Rolling) == len(t.Rolling)
+}
+
 // ended reports whether a request with the first n of the messages was sent with this epoch.
 func (s *State) ended(rolling []wire.Hash, n int) bool {
 	return n > 0 && slices.Contains(s.Ends, rolling[n-1])
